@@ -1,0 +1,11 @@
+//! Writes the generated pages into the directory that it is given: `make generate` gives it `docs`.
+
+use std::path::PathBuf;
+use std::{env, fs, io};
+
+fn main() -> io::Result<()> {
+    let docs = PathBuf::from(env::args_os().nth(1).unwrap_or_else(|| "docs".into()));
+    fs::create_dir_all(&docs)?;
+    fs::write(docs.join("sandbox-toml.md"), policy::reference::markdown())?;
+    fs::write(docs.join("sandbox.schema.json"), policy::reference::json_schema())
+}

@@ -1,0 +1,220 @@
+//! Settings as a person reads them: TOML text for a value, and where it comes from.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::{Exposed, ProviderChoice, Pull, SecretMode, SecretProvider, User};
+use crate::env::Name;
+use crate::limits::{Bytes, MilliCpus};
+use crate::network::{self, HostPattern};
+use crate::path::GuestPath;
+use crate::plan::{Layer, Mode, SecretSource};
+use crate::problem::Located;
+use crate::protect::RelativePath;
+use crate::schema;
+use crate::verdict::Origin;
+
+/// One setting that holds.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Row {
+    /// Its key, such as `limits.memory`.
+    pub key: String,
+    /// Its value, as TOML text.
+    pub value: String,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// The settings that were shown so far, by key.
+#[derive(Debug, Default)]
+pub(crate) struct Rows(BTreeMap<String, Row>);
+
+impl Rows {
+    pub(crate) fn setting<T: Show>(&mut self, table: &str, name: &str, setting: Option<&Located<T>>) {
+        if let Some(Located { value, place }) = setting {
+            self.insert(key(table, name), value.show(), place.origin());
+        }
+    }
+
+    pub(crate) fn insert(&mut self, key: String, value: String, origin: Origin) {
+        self.0.insert(key.clone(), Row { key, value, origin });
+    }
+
+    /// Every key in the order of the schema, with its default where nothing else was shown. Names that files
+    /// chose come in their own order.
+    pub(crate) fn into_ordered(mut self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for key in schema::KEYS {
+            match key.path.split_once('*') {
+                None => {
+                    let default = || Row {
+                        key: key.path.to_owned(),
+                        value: key.default.to_owned(),
+                        origin: Origin::Default,
+                    };
+                    rows.extend(self.0.remove(key.path).or_else(|| (!key.default.is_empty()).then(default)));
+                }
+                // All keys of one name stay together: they follow where the first of them belongs.
+                Some((table, _)) => {
+                    let chosen: Vec<_> =
+                        self.0.keys().filter(|key| key.starts_with(table)).cloned().collect();
+                    rows.extend(chosen.iter().filter_map(|key| self.0.remove(key)));
+                }
+            }
+        }
+        rows
+    }
+}
+
+/// A key as TOML writes it.
+pub(crate) fn key(table: &str, name: &str) -> String {
+    crate::document::join(table, name)
+}
+
+/// A value as TOML text.
+pub(crate) trait Show {
+    fn show(&self) -> String;
+}
+
+/// Shows a value as the text that it is read from.
+macro_rules! show_as_text {
+    ($($kind:ty),* $(,)?) => {
+        $(impl Show for $kind {
+            fn show(&self) -> String {
+                quoted(self)
+            }
+        })*
+    };
+}
+
+show_as_text!(
+    Bytes,
+    Exposed,
+    GuestPath,
+    HostPattern,
+    Layer,
+    Name,
+    ProviderChoice,
+    Pull,
+    RelativePath,
+    SecretMode,
+    SecretProvider,
+    String,
+    User
+);
+
+impl Show for bool {
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Show for u32 {
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Show for MilliCpus {
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Show for PathBuf {
+    fn show(&self) -> String {
+        quoted(&self.display())
+    }
+}
+
+impl Show for OsString {
+    fn show(&self) -> String {
+        quoted(&self.to_string_lossy())
+    }
+}
+
+impl Show for Mode {
+    fn show(&self) -> String {
+        quoted(match self {
+            Self::ReadWrite => &"rw",
+            Self::ReadOnly => &"ro",
+        })
+    }
+}
+
+impl Show for network::Mode {
+    fn show(&self) -> String {
+        quoted(match self {
+            Self::None => &"none",
+            Self::Allowlist => &"allowlist",
+            Self::Open => &"open",
+        })
+    }
+}
+
+impl Show for SecretSource {
+    fn show(&self) -> String {
+        match self {
+            Self::Env(name) => quoted(&format_args!("env:{name}")),
+            Self::File(path) => quoted(&format_args!("file:{}", path.display())),
+            Self::Command(text) => quoted(&format_args!("command:{text}")),
+        }
+    }
+}
+
+/// Units from the largest to the smallest, none of them zero: `1h30m`.
+impl Show for Duration {
+    fn show(&self) -> String {
+        let mut rest = self.as_millis();
+        let mut text = String::new();
+        for (unit, length) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)] {
+            if rest >= length {
+                text.extend([(rest / length).to_string().as_str(), unit]);
+                rest %= length;
+            }
+        }
+        quoted(&text)
+    }
+}
+
+impl<T: Show> Show for Option<T> {
+    fn show(&self) -> String {
+        self.as_ref().map_or_else(|| quoted(&schema::UNLIMITED), Show::show)
+    }
+}
+
+impl<T: Show> Show for Vec<T> {
+    fn show(&self) -> String {
+        let entries: Vec<String> = self.iter().map(Show::show).collect();
+        format!("[{}]", entries.join(", "))
+    }
+}
+
+impl<T: Show> Show for Located<T> {
+    fn show(&self) -> String {
+        self.value.show()
+    }
+}
+
+/// A basic string of TOML: quotes, backslashes and control characters are escaped.
+pub(crate) fn quoted(text: &dyn Display) -> String {
+    let mut out = String::from("\"");
+    for c in text.to_string().chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            // Every control character lies below U+00A0, so four digits hold it.
+            c if c.is_control() => out.extend([r"\u00", &format!("{:02X}", u32::from(c))]),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

@@ -1,0 +1,402 @@
+//! Values: what one setting holds, read from text or numbers. Files, variables and flags share these rules.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::Base;
+use crate::document::{Fault, Scalar};
+use crate::limits::{self, Bytes, MilliCpus};
+use crate::network;
+use crate::plan::{Layer, Mode, Provider, SecretSource};
+use crate::schema;
+use crate::suggest::did_you_mean;
+
+/// Who is asked to run the sandbox.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ProviderChoice {
+    /// Whichever isolates best here.
+    #[default]
+    Auto,
+    /// This one.
+    Named(Provider),
+}
+
+/// Who the agent is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum User {
+    /// A name in the image.
+    Name(String),
+    /// Numbers.
+    Id {
+        /// The user.
+        uid: u32,
+        /// The group, if it is named.
+        gid: Option<u32>,
+    },
+}
+
+/// Whether the agent sees the value of a secret.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SecretMode {
+    /// It does.
+    Inject,
+    /// It does not: a proxy adds it to requests.
+    Proxy,
+}
+
+/// Whose interface the proxy adds a secret to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SecretProvider {
+    /// Anthropic.
+    Anthropic,
+    /// `OpenAI`.
+    Openai,
+    /// Ollama.
+    Ollama,
+    /// Another one, with an upstream and a header.
+    Custom,
+}
+
+/// When an engine fetches an image.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Pull {
+    /// When it is not there.
+    Missing,
+    /// Every time.
+    Always,
+    /// At no time.
+    Never,
+}
+
+/// A toolchain of the host that is readable inside.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Exposed {
+    /// One that is known by name: whoever starts the sandbox knows where its parts are.
+    Preset(Toolchain),
+    /// A path: absolute, links not resolved.
+    Path(PathBuf),
+}
+
+/// A toolchain that is known by name.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Toolchain {
+    /// rustup's toolchains and cargo's programs.
+    Rust,
+    /// Node.js and what npm installed globally.
+    Node,
+    /// Python interpreters outside `/usr`.
+    Python,
+}
+
+/// Makes a list of words the text form of an enum, both ways.
+macro_rules! words {
+    ($kind:ty { $($word:literal = $value:expr,)* }) => {
+        impl $kind {
+            const WORDS: &'static [(&'static str, $kind)] = &[$(($word, $value),)*];
+        }
+
+        impl fmt::Display for $kind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let word = Self::WORDS.iter().find(|(_, value)| value == self);
+                f.write_str(word.map_or("", |(word, _)| word))
+            }
+        }
+    };
+}
+
+words! { ProviderChoice {
+    "auto" = Self::Auto,
+    "docker" = Self::Named(Provider::Docker),
+    "podman" = Self::Named(Provider::Podman),
+    "native" = Self::Named(Provider::Native),
+    "local" = Self::Named(Provider::Local),
+} }
+words! { SecretMode { "inject" = Self::Inject, "proxy" = Self::Proxy, } }
+words! { SecretProvider {
+    "anthropic" = Self::Anthropic,
+    "openai" = Self::Openai,
+    "ollama" = Self::Ollama,
+    "custom" = Self::Custom,
+} }
+words! { Pull { "missing" = Self::Missing, "always" = Self::Always, "never" = Self::Never, } }
+words! { Toolchain { "rust" = Self::Rust, "node" = Self::Node, "python" = Self::Python, } }
+
+impl fmt::Display for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Id { uid, gid: None } => write!(f, "{uid}"),
+            Self::Id { uid, gid: Some(gid) } => write!(f, "{uid}:{gid}"),
+        }
+    }
+}
+
+impl fmt::Display for Exposed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Preset(preset) => preset.fmt(f),
+            Self::Path(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// One of several words.
+fn word<T: Clone>(text: &str, words: &[(&str, T)]) -> Result<T, Fault> {
+    let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| value.clone());
+    found.ok_or_else(|| {
+        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        Fault::Value {
+            message: format!("{text:?} is not known"),
+            expected: Some(schema::one_of(&known)),
+            hint: did_you_mean(text, known),
+        }
+    })
+}
+
+pub(crate) fn provider(text: &str) -> Result<ProviderChoice, Fault> {
+    word(text, ProviderChoice::WORDS)
+}
+
+pub(crate) fn secret_mode(text: &str) -> Result<SecretMode, Fault> {
+    word(text, SecretMode::WORDS)
+}
+
+pub(crate) fn secret_provider(text: &str) -> Result<SecretProvider, Fault> {
+    word(text, SecretProvider::WORDS)
+}
+
+pub(crate) fn pull(text: &str) -> Result<Pull, Fault> {
+    word(text, Pull::WORDS)
+}
+
+pub(crate) fn boundary_mode(text: &str) -> Result<Mode, Fault> {
+    word(text, &[("rw", Mode::ReadWrite), ("ro", Mode::ReadOnly)])
+}
+
+pub(crate) fn network_mode(text: &str) -> Result<network::Mode, Fault> {
+    use network::Mode;
+    word(text, &[("none", Mode::None), ("allowlist", Mode::Allowlist), ("open", Mode::Open)])
+}
+
+pub(crate) fn layer(text: &str) -> Result<Layer, Fault> {
+    if text == Layer::Disk.to_string() {
+        return Err(Fault::value(
+            "space in shared directories cannot be bounded, so \"disk\" can only be reported, never required",
+        ));
+    }
+    let names: Vec<(String, Layer)> =
+        schema::LAYERS.iter().map(|(layer, _)| (layer.to_string(), *layer)).collect();
+    let words: Vec<(&str, Layer)> = names.iter().map(|(name, layer)| (name.as_str(), *layer)).collect();
+    word(text, &words)
+}
+
+pub(crate) fn platform(text: &str) -> Result<String, Fault> {
+    let words: Vec<(&str, &str)> = schema::PLATFORMS.iter().map(|word| (*word, *word)).collect();
+    word(text, &words).map(str::to_owned)
+}
+
+/// Anything that knows how to read itself from text.
+pub(crate) fn parsed<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, Fault> {
+    text.parse().map_err(Fault::value)
+}
+
+pub(crate) fn boolean(scalar: Scalar<'_>) -> Result<bool, Fault> {
+    match scalar {
+        Scalar::Bool(value) => Ok(value),
+        _ => Err(Fault::Type),
+    }
+}
+
+pub(crate) fn integer(scalar: Scalar<'_>, least: u32, most: u32) -> Result<u32, Fault> {
+    let Scalar::Integer(number) = scalar else { return Err(Fault::Type) };
+    u32::try_from(number).ok().filter(|number| (least..=most).contains(number)).ok_or_else(|| {
+        let allowed = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        Fault::value(format!("{number} is out of range; expected {allowed}"))
+    })
+}
+
+/// A limit that can also be the word for none.
+pub(crate) fn or_unlimited<T>(
+    scalar: Scalar<'_>,
+    parse: impl Fn(Scalar<'_>) -> Result<T, Fault>,
+) -> Result<Option<T>, Fault> {
+    if scalar == Scalar::Text(schema::UNLIMITED) { Ok(None) } else { parse(scalar).map(Some) }
+}
+
+pub(crate) fn size(scalar: Scalar<'_>) -> Result<Bytes, Fault> {
+    bytes(scalar)?.as_size().map_err(Fault::value)
+}
+
+pub(crate) fn memory(scalar: Scalar<'_>) -> Result<Bytes, Fault> {
+    bytes(scalar)?.as_memory().map_err(Fault::value)
+}
+
+fn bytes(scalar: Scalar<'_>) -> Result<Bytes, Fault> {
+    match scalar {
+        Scalar::Text(text) => parsed(text),
+        Scalar::Integer(number) => u64::try_from(number)
+            .map(Bytes)
+            .map_err(|_| Fault::value(format!("{number} is less than nothing; expected a number of bytes"))),
+        _ => Err(Fault::Type),
+    }
+}
+
+pub(crate) fn cpus(scalar: Scalar<'_>) -> Result<MilliCpus, Fault> {
+    match scalar {
+        Scalar::Integer(number) => parsed(&number.to_string()),
+        Scalar::Float(number) => MilliCpus::try_from(number).map_err(Fault::value),
+        _ => Err(Fault::Type),
+    }
+}
+
+pub(crate) fn pids(scalar: Scalar<'_>) -> Result<u32, Fault> {
+    match scalar {
+        Scalar::Integer(number) => limits::pids(number).map_err(Fault::value),
+        _ => Err(Fault::Type),
+    }
+}
+
+pub(crate) fn timeout(scalar: Scalar<'_>) -> Result<Duration, Fault> {
+    match scalar {
+        Scalar::Text(text) => duration(text),
+        _ => Err(Fault::Type),
+    }
+}
+
+pub(crate) fn duration(text: &str) -> Result<Duration, Fault> {
+    limits::duration(text).map_err(Fault::value)
+}
+
+/// Text that can be handed to the system: without NUL.
+pub(crate) fn any(text: &str) -> Result<String, Fault> {
+    if text.contains('\0') { Err(Fault::value("a NUL cannot be part of it")) } else { Ok(text.to_owned()) }
+}
+
+pub(crate) fn not_empty(text: &str) -> Result<String, Fault> {
+    if text.trim().is_empty() { Err(Fault::value("it is empty")) } else { any(text) }
+}
+
+pub(crate) fn argument(text: &str) -> Result<OsString, Fault> {
+    any(text).map(Into::into)
+}
+
+/// A name of our own: it ends up in file names, labels and messages.
+pub(crate) fn name(text: &str) -> Result<String, Fault> {
+    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+    let outer = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    if text.len() <= 63 && text.bytes().all(inner) && text.as_bytes().first().is_some_and(outer) {
+        return Ok(text.to_owned());
+    }
+    Err(Fault::value(format!(
+        "{text:?} cannot be a name; expected lower-case letters, digits, \"-\" and \"_\", at most 63, beginning with a letter or digit"
+    )))
+}
+
+/// A path on the host, made absolute; links stay as they are.
+pub(crate) fn host_path(text: &str, base: &Base) -> Result<PathBuf, Fault> {
+    any(text)?;
+    if text.is_empty() {
+        return Err(Fault::value("it is empty; \".\" is the directory of the file"));
+    }
+    match text.strip_prefix('~') {
+        None => Ok(base.directory.join(text)),
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => match &base.home {
+            Some(home) => Ok(home.join(rest.trim_start_matches('/'))),
+            None => Err(Fault::value(format!("{text:?} needs a home directory, and there is none"))),
+        },
+        Some(_) => Err(Fault::Value {
+            message: format!("{text:?} begins with another user's home directory"),
+            expected: None,
+            hint: Some("write the path in full, or \"./~...\" for a file of that name".to_owned()),
+        }),
+    }
+}
+
+/// Where a secret is read from.
+pub(crate) fn source(text: &str, base: &Base) -> Result<SecretSource, Fault> {
+    let malformed = |message: String| Fault::Value {
+        message,
+        expected: Some("\"env:NAME\", \"file:PATH\" or \"command:TEXT\"".to_owned()),
+        hint: None,
+    };
+    // What does not name a source is not repeated: it may be the secret itself.
+    let Some((kind, rest)) = text.split_once(':') else {
+        return Err(malformed("this does not say where the value is read from".to_owned()));
+    };
+    match kind {
+        "env" | "file" | "command" if rest.trim().is_empty() => {
+            Err(malformed(format!("nothing follows \"{kind}:\"")))
+        }
+        // The caller's own variable may have any name that a variable can have, a reserved one too.
+        "env" if rest.contains(['=', '\0']) => {
+            Err(malformed("this cannot be the name of a variable".to_owned()))
+        }
+        "env" => Ok(SecretSource::Env(rest.to_owned())),
+        "file" => host_path(rest, base).map(SecretSource::File),
+        "command" => any(rest).map(SecretSource::Command),
+        _ => Err(malformed("this does not say where the value is read from".to_owned())),
+    }
+}
+
+/// `^[a-z_][a-z0-9_-]*$`, or uid[:gid] of digits from 0 to 2^31-1.
+pub(crate) fn user(text: &str) -> Result<User, Fault> {
+    let refused = || {
+        Fault::value(format!(
+            "{text:?} is not a user; expected a name such as \"agent\", or uid[:gid] such as \"1000:1000\""
+        ))
+    };
+    let number = |digits: &str| {
+        let all_digits = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        digits
+            .parse::<i32>()
+            .ok()
+            .and_then(|id| u32::try_from(id).ok())
+            .filter(|_| all_digits)
+            .ok_or_else(refused)
+    };
+    if text.starts_with(|c: char| c.is_ascii_digit()) {
+        return match text.split_once(':') {
+            None => Ok(User::Id { uid: number(text)?, gid: None }),
+            Some((uid, gid)) => Ok(User::Id { uid: number(uid)?, gid: Some(number(gid)?) }),
+        };
+    }
+    let first = |b: &u8| b.is_ascii_lowercase() || *b == b'_';
+    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
+    if text.as_bytes().first().is_some_and(first) && text.bytes().all(inner) {
+        Ok(User::Name(text.to_owned()))
+    } else {
+        Err(refused())
+    }
+}
+
+pub(crate) fn exposed(text: &str, base: &Base) -> Result<Exposed, Fault> {
+    if Path::new(text).is_absolute() || text.starts_with('~') {
+        return host_path(text, base).map(Exposed::Path);
+    }
+    word(text, Toolchain::WORDS).map(Exposed::Preset).map_err(|fault| match fault {
+        Fault::Value { message, hint, .. } => {
+            Fault::Value { message, expected: Some(schema::Format::Toolchain.expected().to_owned()), hint }
+        }
+        fault @ Fault::Type => fault,
+    })
+}
+
+pub(crate) fn suffix(text: &str) -> Result<String, Fault> {
+    if text.len() > 1 && text.starts_with('.') && !text.contains(['/', '\0']) {
+        Ok(text.to_owned())
+    } else {
+        Err(Fault::value(format!("{text:?} is not a suffix; expected a dot and more, such as \".md\"")))
+    }
+}
+
+pub(crate) fn url(text: &str) -> Result<String, Fault> {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    if host.is_some_and(|host| !host.is_empty() && !host.contains(char::is_whitespace)) {
+        any(text)
+    } else {
+        Err(Fault::value(format!("{text:?} is not an address; expected \"https://\" and a host")))
+    }
+}

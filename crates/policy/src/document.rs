@@ -1,0 +1,410 @@
+//! Documents: TOML text as typed values with positions, and every problem in it at once.
+//!
+//! A document is read in two steps. [`Document::parse`] finds what is wrong with the text and with its keys,
+//! by the table in [`schema`]; after that each value is read with the type its key has, and whatever does not
+//! fit is noted and left out, so that one mistake never hides another.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::problem::{Code, Located, Owner, Place, Problem};
+use crate::schema::{self, Key, Kind};
+use crate::suggest::{did_you_mean, nearest};
+
+/// A text with the problems found in it so far.
+pub(crate) struct Document<'t> {
+    root: DeTable<'t>,
+    source: Source<'t>,
+    problems: Vec<Problem>,
+}
+
+/// Which text it is, and where its lines begin.
+struct Source<'t> {
+    text: &'t str,
+    lines: Vec<usize>,
+    owner: Owner,
+    file: Arc<str>,
+}
+
+/// A table of the document, with the path of its keys as the schema writes it and as the file does.
+#[derive(Clone)]
+pub(crate) struct Section<'d, 't> {
+    pattern: &'static str,
+    path: String,
+    table: Option<&'d DeTable<'t>>,
+}
+
+/// A value of which the type does not matter yet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Scalar<'a> {
+    /// Text.
+    Text(&'a str),
+    /// A whole number.
+    Integer(i64),
+    /// A number with a point or an exponent.
+    Float(f64),
+    /// `true` or `false`.
+    Bool(bool),
+}
+
+/// Why a value was refused.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The type is another one.
+    Type,
+    /// The type is right.
+    Value {
+        /// What is wrong, in words.
+        message: String,
+        /// What would be allowed, where the message does not say it.
+        expected: Option<String>,
+        /// What to do next.
+        hint: Option<String>,
+    },
+}
+
+impl Fault {
+    pub(crate) fn value(message: impl std::fmt::Display) -> Self {
+        Self::Value { message: message.to_string(), expected: None, hint: None }
+    }
+}
+
+/// A text that is not TOML.
+pub(crate) struct Broken {
+    /// Every syntax error.
+    pub(crate) problems: Vec<Problem>,
+    /// What can be understood without guessing, at the same lines and columns; it is TOML.
+    pub(crate) rest: String,
+}
+
+impl<'t> Document<'t> {
+    /// Reads a text and checks its keys.
+    pub(crate) fn parse(text: &'t str, owner: Owner, file: &Arc<str>) -> Result<Self, Broken> {
+        let starts = text.match_indices('\n').map(|(end, _)| end + 1);
+        let source =
+            Source { text, lines: std::iter::once(0).chain(starts).collect(), owner, file: Arc::clone(file) };
+        let Ok(root) = DeTable::parse(text) else { return Err(source.broken()) };
+        let root = root.into_inner();
+        let mut problems = Vec::new();
+        source.check_keys("", "", &root, &mut problems);
+        Ok(Self { root, source, problems })
+    }
+
+    /// The tables to read from, and where to note what is wrong.
+    pub(crate) fn reader<'d>(&'d mut self) -> (Section<'d, 't>, Reader<'d, 't>) {
+        (
+            Section { pattern: "", path: String::new(), table: Some(&self.root) },
+            Reader { source: &self.source, problems: &mut self.problems },
+        )
+    }
+
+    /// Everything that was wrong.
+    pub(crate) fn into_problems(self) -> Vec<Problem> {
+        self.problems
+    }
+}
+
+/// Reads values, and notes those that do not fit.
+pub(crate) struct Reader<'d, 't> {
+    source: &'d Source<'t>,
+    problems: &'d mut Vec<Problem>,
+}
+
+impl<'d, 't> Section<'d, 't> {
+    /// The table called `name` within this one; empty when there is none.
+    pub(crate) fn section(&self, name: &str) -> Self {
+        let pattern = schema::find(self.pattern, name).map_or("", |key| key.path);
+        let table = match self.table.and_then(|table| table.get(name)).map(Spanned::get_ref) {
+            Some(DeValue::Table(table)) => Some(table),
+            _ => None,
+        };
+        Self { pattern, path: join(&self.path, name), table }
+    }
+
+    /// Whether the file has this table.
+    pub(crate) fn exists(&self) -> bool {
+        self.table.is_some()
+    }
+
+    /// The names that the file chose in this table, each with the offset where it stands.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&'d str, usize)> + use<'d, 't> {
+        self.table.into_iter().flatten().map(|(name, _)| (&**name.get_ref(), name.span().start))
+    }
+
+    /// The path of the key `name` in this table, as the file writes it.
+    pub(crate) fn key(&self, name: &str) -> String {
+        join(&self.path, name)
+    }
+
+    fn value(&self, name: &str) -> Option<&'d Spanned<DeValue<'t>>> {
+        self.table.and_then(|table| table.get(name))
+    }
+}
+
+impl Reader<'_, '_> {
+    /// The value of one key.
+    pub(crate) fn scalar<T>(
+        &mut self,
+        section: &Section<'_, '_>,
+        name: &str,
+        parse: impl Fn(Scalar<'_>) -> Result<T, Fault>,
+    ) -> Option<Located<T>> {
+        let value = section.value(name)?;
+        let place = self.source.place(value.span().start);
+        let parsed = scalar(value.get_ref()).ok_or(Fault::Type).and_then(parse);
+        let value = self.accept(section, name, &place, found(value.get_ref()), parsed)?;
+        Some(Located::new(value, place))
+    }
+
+    /// The text of one key.
+    pub(crate) fn text<T>(
+        &mut self,
+        section: &Section<'_, '_>,
+        name: &str,
+        parse: impl Fn(&str) -> Result<T, Fault>,
+    ) -> Option<Located<T>> {
+        self.scalar(section, name, |scalar| match scalar {
+            Scalar::Text(text) => parse(text),
+            _ => Err(Fault::Type),
+        })
+    }
+
+    /// A list of text; entries that do not fit are noted and left out.
+    pub(crate) fn list<T>(
+        &mut self,
+        section: &Section<'_, '_>,
+        name: &str,
+        parse: impl Fn(&str) -> Result<T, Fault>,
+    ) -> Option<Located<Vec<Located<T>>>> {
+        let value = section.value(name)?;
+        let place = self.source.place(value.span().start);
+        let DeValue::Array(entries) = value.get_ref() else {
+            self.accept::<()>(section, name, &place, found(value.get_ref()), Err(Fault::Type));
+            return None;
+        };
+        let mut list = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let place = self.source.place(entry.span().start);
+            let found = found(entry.get_ref());
+            let DeValue::String(text) = entry.get_ref() else {
+                let problem = Problem::new(
+                    &place,
+                    section.key(name),
+                    Code::WrongType,
+                    format!("found {found} in the list"),
+                );
+                let expected = schema::find(section.pattern, name).map(|key| key.kind.entry());
+                self.note(Problem { expected: expected.map(str::to_owned), ..problem });
+                continue;
+            };
+            if let Some(entry) = self.accept(section, name, &place, found, parse(text)) {
+                list.push(Located::new(entry, place));
+            }
+        }
+        Some(Located::new(list, place))
+    }
+
+    /// A name that the file chose.
+    pub(crate) fn name<T>(
+        &mut self,
+        section: &Section<'_, '_>,
+        name: &str,
+        offset: usize,
+        parse: impl Fn(&str) -> Result<T, Fault>,
+    ) -> Option<T> {
+        let place = self.source.place(offset);
+        self.accept(section, name, &place, "text", parse(name))
+    }
+
+    /// Where a table stands, if it is there.
+    pub(crate) fn table(&self, section: &Section<'_, '_>, name: &str) -> Option<Place> {
+        let (key, value) = section.table?.get_key_value(name)?;
+        value.get_ref().is_table().then(|| self.source.place(key.span().start))
+    }
+
+    /// Notes every one of these keys that is not in the table, which stands at `place`.
+    pub(crate) fn require(&mut self, section: &Section<'_, '_>, place: &Place, names: &[&str]) {
+        for name in names.iter().filter(|name| section.value(name).is_none()) {
+            let example = schema::find(section.pattern, name).map_or("", |key| key.example);
+            let problem =
+                Problem::new(place, section.path.as_str(), Code::MissingKey, format!("{name:?} is missing"));
+            self.note(problem.hinting(format!("add {name} = {example}")));
+        }
+    }
+
+    /// Where the text at `offset` stands.
+    pub(crate) fn place(&self, offset: usize) -> Place {
+        self.source.place(offset)
+    }
+
+    /// How many problems were noted so far.
+    pub(crate) fn noted(&self) -> usize {
+        self.problems.len()
+    }
+
+    /// Notes a problem.
+    pub(crate) fn note(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    fn accept<T>(
+        &mut self,
+        section: &Section<'_, '_>,
+        name: &str,
+        place: &Place,
+        found: &str,
+        parsed: Result<T, Fault>,
+    ) -> Option<T> {
+        let path = section.key(name);
+        match parsed {
+            Ok(parsed) => return Some(parsed),
+            Err(Fault::Type) => {
+                if let Some(key) = schema::find(section.pattern, name) {
+                    self.note(wrong_type(place, &path, key, found));
+                }
+            }
+            Err(Fault::Value { message, expected, hint }) => {
+                self.note(Problem {
+                    expected,
+                    hint,
+                    ..Problem::new(place, path, Code::InvalidValue, message)
+                });
+            }
+        }
+        None
+    }
+}
+
+impl Source<'_> {
+    /// Notes every syntax error, and keeps what can be understood without guessing.
+    ///
+    /// When the lines with errors are blanked and the rest is sound, what it says is what the person meant, so
+    /// its problems are worth reporting too. Not so when a table's header is among those lines: the keys
+    /// beneath it would be taken for another table's.
+    fn broken(&self) -> Broken {
+        let (_, errors) = DeTable::parse_recoverable(self.text);
+        let mut rest = self.text.to_owned();
+        let mut sound = true;
+        let mut problems = Vec::new();
+        let mut lines = BTreeSet::new();
+        for error in errors {
+            let at = error.span().map_or(0, |span| span.start);
+            // The first error of a line is the mistake, the others follow from it.
+            if lines.insert(self.line_of(at)) {
+                problems.push(Problem::new(&self.place(at), "", Code::Syntax, error.message()));
+            }
+        }
+        for line in lines {
+            let range = self.range_of(line);
+            sound &= !self.text[range.clone()].trim_start().starts_with('[');
+            rest.replace_range(range.clone(), &" ".repeat(range.len()));
+        }
+        if !sound || DeTable::parse(&rest).is_err() {
+            rest.clear();
+        }
+        Broken { problems, rest }
+    }
+
+    /// Notes every key that does not exist, and every table that is not one.
+    fn check_keys(&self, pattern: &str, path: &str, table: &DeTable<'_>, problems: &mut Vec<Problem>) {
+        for (name, value) in table {
+            let path = join(path, name.get_ref());
+            let Some(key) = schema::find(pattern, name.get_ref()) else {
+                problems.push(unknown(&self.place(name.span().start), pattern, &path, name.get_ref()));
+                continue;
+            };
+            if let Kind::Table | Kind::Named(_) = key.kind {
+                match value.get_ref() {
+                    DeValue::Table(table) => self.check_keys(key.path, &path, table, problems),
+                    other => {
+                        problems.push(wrong_type(&self.place(value.span().start), &path, key, found(other)));
+                    }
+                }
+            }
+        }
+    }
+
+    fn place(&self, offset: usize) -> Place {
+        let line = self.line_of(offset);
+        let start = self.lines[line];
+        let column = self.text.get(start..offset).map_or(0, |before| before.chars().count());
+        let number = |index: usize| u32::try_from(index + 1).unwrap_or(u32::MAX);
+        Place::File {
+            owner: self.owner,
+            file: Arc::clone(&self.file),
+            line: number(line),
+            column: number(column),
+        }
+    }
+
+    /// The index of the line that `offset` stands in.
+    fn line_of(&self, offset: usize) -> usize {
+        // The first line starts at 0, so at least one start is not beyond any offset.
+        self.lines.partition_point(|start| *start <= offset) - 1
+    }
+
+    /// The bytes of a line, without its end.
+    fn range_of(&self, line: usize) -> Range<usize> {
+        let start = self.lines[line];
+        let end = self.lines.get(line + 1).map_or(self.text.len(), |next| next - 1);
+        start..end
+    }
+}
+
+fn unknown(place: &Place, pattern: &str, path: &str, name: &str) -> Problem {
+    let siblings = || schema::children(pattern);
+    let hint = did_you_mean(name, siblings()).or_else(|| elsewhere(name)).unwrap_or_else(|| {
+        let known: Vec<_> = siblings().collect();
+        format!("known here: {}", known.join(", "))
+    });
+    Problem::new(place, path, Code::UnknownKey, "unknown key").hinting(hint)
+}
+
+fn wrong_type(place: &Place, path: &str, key: &Key, found: &str) -> Problem {
+    Problem::new(place, path, Code::WrongType, format!("found {found}")).expecting(key.kind.expected())
+}
+
+fn found(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "text",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Boolean(true) => "true",
+        DeValue::Boolean(false) => "false",
+        DeValue::Datetime(_) => "a date or time",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// The scalar in a value; `None` for dates, lists, tables and numbers beyond 64 bits.
+fn scalar<'a>(value: &'a DeValue<'_>) -> Option<Scalar<'a>> {
+    match value {
+        DeValue::String(text) => Some(Scalar::Text(text)),
+        DeValue::Integer(number) => {
+            i64::from_str_radix(number.as_str(), number.radix()).ok().map(Scalar::Integer)
+        }
+        DeValue::Float(number) => number.as_str().parse().ok().map(Scalar::Float),
+        DeValue::Boolean(value) => Some(Scalar::Bool(*value)),
+        DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
+    }
+}
+
+/// A key of this name in another table: `memory` at the top is `limits.memory`.
+fn elsewhere(name: &str) -> Option<String> {
+    let leaves = || schema::KEYS.iter().filter(|key| !key.path.contains('*')).map(|key| key.path);
+    let near = nearest(name, leaves().map(|path| schema::split(path).1))?;
+    let path = leaves().find(|path| schema::split(path).1 == near)?;
+    Some(format!("did you mean {path:?}?"))
+}
+
+/// A path of keys, quoted where TOML asks for quotes.
+pub(crate) fn join(path: &str, name: &str) -> String {
+    let bare = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    let name = if bare { name.to_owned() } else { format!("{name:?}") };
+    if path.is_empty() { name } else { format!("{path}.{name}") }
+}

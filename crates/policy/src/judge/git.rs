@@ -1,0 +1,316 @@
+//! What git obeys: its configuration, `.gitmodules`, and files that say where a repository is.
+//!
+//! The reader follows git-config(1) and accepts what git accepts. What it cannot read is suspicious.
+
+use std::path::{Component, Path};
+
+use super::{Format, Reason};
+
+/// Keys that run a program, whatever the section's subsection. Taken from git-config(1).
+const EXECUTING: &[(&str, &str)] = &[
+    ("browser", "path"),
+    ("core", "askpass"),
+    ("core", "editor"),
+    ("core", "fsmonitor"),
+    ("core", "gitproxy"),
+    ("core", "hookspath"),
+    ("core", "pager"),
+    ("diff", "external"),
+    ("diff", "textconv"),
+    ("difftool", "path"),
+    ("filter", "clean"),
+    ("filter", "process"),
+    ("filter", "smudge"),
+    ("imap", "tunnel"),
+    // A template brings hooks into repositories that are made later.
+    ("init", "templatedir"),
+    ("include", "path"),
+    ("includeif", "path"),
+    ("instaweb", "browser"),
+    ("instaweb", "httpd"),
+    ("interactive", "difffilter"),
+    ("lfs", "clean"),
+    ("lfs", "path"),
+    ("lfs", "smudge"),
+    ("man", "path"),
+    ("merge", "driver"),
+    ("mergetool", "path"),
+    // Allowing every protocol, or `ext`, lets a URL run a program.
+    ("protocol", "allow"),
+    ("remote", "receivepack"),
+    ("remote", "uploadpack"),
+    ("remote", "vcs"),
+    ("sendemail", "smtpserver"),
+    ("sequence", "editor"),
+    ("web", "browser"),
+];
+
+/// Keys that end like this run a program in every section: `core.sshCommand`, `difftool.<tool>.cmd`,
+/// `gpg.<format>.program`, `credential.helper`, `uploadpack.packObjectsHook`, `hook.<name>.command`.
+const EXECUTING_ENDS: &[&str] = &["cmd", "command", "helper", "hook", "program"];
+
+/// Sections in which every key is a program.
+const EXECUTING_SECTIONS: &[&str] = &["pager"];
+
+/// Keys that are either a program or a truth value, and harmless as the latter.
+const PROGRAM_OR_TRUTH: &[(&str, &str)] = &[("core", "fsmonitor")];
+
+/// Whether a configuration may say where the work tree is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Worktree {
+    /// It is the directory that `.git` lies in.
+    Own,
+    /// It is elsewhere, as for a submodule.
+    Elsewhere,
+}
+
+/// One setting: section and key in lower case, as git compares them.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Entry {
+    section: String,
+    subsection: Option<String>,
+    key: String,
+    /// `None` for a key without `=`, which means true.
+    value: Option<String>,
+}
+
+/// What cannot be read as a configuration of git.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Malformed;
+
+/// Judges a configuration of git.
+pub(super) fn judge_config(content: &[u8], worktree: Worktree) -> Option<Reason> {
+    judge_entries(content, |entry| {
+        executes(entry) || (worktree == Worktree::Own && is(entry, ("core", "worktree")))
+    })
+}
+
+/// Judges a `.gitmodules`: the same, and what made git itself run something: names that lead out of
+/// `.git/modules` (CVE-2018-11235), values that read as options (CVE-2018-17456).
+pub(super) fn judge_modules(content: &[u8]) -> Option<Reason> {
+    judge_entries(content, |entry| {
+        let option = entry.value.as_deref().is_some_and(|value| value.starts_with('-'));
+        let leads_out = |name: &String| Path::new(name).components().any(|part| part == Component::ParentDir);
+        executes(entry) || option || entry.subsection.as_ref().is_some_and(leads_out)
+    })
+}
+
+/// Judges a `.git` that is a file: submodules and worktrees have one that leads into a repository's `.git`,
+/// where configuration and hooks are judged by their place.
+pub(super) fn judge_git_file(content: &[u8]) -> Option<Reason> {
+    let Ok(text) = std::str::from_utf8(content) else {
+        return Some(Reason::Unreadable { format: Format::Text });
+    };
+    let path = text.strip_prefix("gitdir: ").unwrap_or_default().trim_end();
+    let mut in_git = path.split('/').skip_while(|part| *part != ".git").skip(1);
+    let ordinary = matches!(in_git.next(), Some("modules" | "worktrees")) && !in_git.any(|part| part == "..");
+    (!ordinary).then_some(Reason::GitElsewhere)
+}
+
+fn judge_entries(content: &[u8], suspicious: impl Fn(&Entry) -> bool) -> Option<Reason> {
+    match read(content) {
+        Err(Malformed) => Some(Reason::Unreadable { format: Format::Git }),
+        Ok(entries) => entries
+            .into_iter()
+            .find(|entry| suspicious(entry))
+            .map(|entry| Reason::Setting { key: name(&entry) }),
+    }
+}
+
+fn executes(entry: &Entry) -> bool {
+    let value = entry.value.as_deref().unwrap_or("true");
+    let subsection = entry.subsection.as_deref().unwrap_or("");
+    // `ext::` runs a program to reach a repository; a carriage return changes what a path means
+    // (CVE-2025-48384).
+    if value.starts_with("ext::") || subsection.starts_with("ext::") || value.contains('\r') {
+        return true;
+    }
+    // In an alias or a submodule's update, `!` means the shell.
+    if matches!(entry.section.as_str(), "alias" | "submodule") && value.starts_with('!') {
+        return true;
+    }
+    let truth = is_truth(value);
+    if EXECUTING_SECTIONS.contains(&entry.section.as_str()) {
+        return !truth;
+    }
+    if PROGRAM_OR_TRUTH.iter().any(|pair| is(entry, *pair)) && truth {
+        return false;
+    }
+    EXECUTING.iter().any(|pair| is(entry, *pair))
+        || (entry.section != "alias" && EXECUTING_ENDS.iter().any(|end| entry.key.ends_with(end)))
+}
+
+fn is(entry: &Entry, (section, key): (&str, &str)) -> bool {
+    entry.section == section && entry.key == key
+}
+
+fn is_truth(value: &str) -> bool {
+    ["", "true", "false", "yes", "no", "on", "off", "1", "0"]
+        .iter()
+        .any(|truth| value.eq_ignore_ascii_case(truth))
+}
+
+fn name(entry: &Entry) -> String {
+    match &entry.subsection {
+        Some(subsection) => format!("{}.{subsection}.{}", entry.section, entry.key),
+        None => format!("{}.{}", entry.section, entry.key),
+    }
+}
+
+/// Reads a configuration.
+fn read(content: &[u8]) -> Result<Vec<Entry>, Malformed> {
+    if content.contains(&0) {
+        return Err(Malformed);
+    }
+    let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
+    let mut reader = Reader { rest: content };
+    let mut entries = Vec::new();
+    let mut section: Option<(String, Option<String>)> = None;
+    while let Some(byte) = reader.next() {
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\r' | b'\x0b' | b'\x0c' => {}
+            b'#' | b';' => reader.skip_line(),
+            b'[' => section = Some(reader.section()?),
+            first if first.is_ascii_alphabetic() => {
+                let (section, subsection) = section.clone().ok_or(Malformed)?;
+                let (key, value) = reader.setting(first)?;
+                entries.push(Entry { section, subsection, key, value });
+            }
+            _ => return Err(Malformed),
+        }
+    }
+    Ok(entries)
+}
+
+/// The bytes that are not read yet.
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl Reader<'_> {
+    /// The next byte; a carriage return before a newline is no byte of its own.
+    fn next(&mut self) -> Option<u8> {
+        if let [b'\r', b'\n', ..] = self.rest {
+            self.rest = &self.rest[1..];
+        }
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*first)
+    }
+
+    fn skip_line(&mut self) {
+        while !matches!(self.next(), None | Some(b'\n')) {}
+    }
+
+    /// A section's name and subsection, after the opening bracket.
+    fn section(&mut self) -> Result<(String, Option<String>), Malformed> {
+        let mut name = String::new();
+        loop {
+            match self.next().ok_or(Malformed)? {
+                b']' => break,
+                b' ' | b'\t' => return Ok((name, Some(self.subsection()?))),
+                byte if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.') => {
+                    name.push(char::from(byte.to_ascii_lowercase()));
+                }
+                _ => return Err(Malformed),
+            }
+        }
+        // `[section.subsection]` is the old form.
+        match name.split_once('.') {
+            Some((section, subsection)) => Ok((section.to_owned(), Some(subsection.to_owned()))),
+            None => Ok((name, None)),
+        }
+    }
+
+    /// A quoted subsection and the closing bracket, after the space before them.
+    fn subsection(&mut self) -> Result<String, Malformed> {
+        let mut quoted = Vec::new();
+        loop {
+            match self.next().ok_or(Malformed)? {
+                b' ' | b'\t' => {}
+                b'"' => break,
+                _ => return Err(Malformed),
+            }
+        }
+        loop {
+            match self.next().ok_or(Malformed)? {
+                b'"' => break,
+                b'\n' => return Err(Malformed),
+                b'\\' => match self.next().ok_or(Malformed)? {
+                    b'\n' => return Err(Malformed),
+                    escaped => quoted.push(escaped),
+                },
+                byte => quoted.push(byte),
+            }
+        }
+        match self.next() {
+            Some(b']') => Ok(text(&quoted)),
+            _ => Err(Malformed),
+        }
+    }
+
+    /// A key, after its first letter, and its value.
+    fn setting(&mut self, first: u8) -> Result<(String, Option<String>), Malformed> {
+        let mut key = String::from(char::from(first.to_ascii_lowercase()));
+        let mut ended = false;
+        loop {
+            match self.next() {
+                None | Some(b'\n') => return Ok((key, None)),
+                Some(b'=') => return Ok((key, Some(self.value()?))),
+                Some(b' ' | b'\t') => ended = true,
+                Some(byte) if !ended && (byte.is_ascii_alphanumeric() || byte == b'-') => {
+                    key.push(char::from(byte.to_ascii_lowercase()));
+                }
+                Some(_) => return Err(Malformed),
+            }
+        }
+    }
+
+    /// A value: quotes join, a backslash at the end of a line continues it, and space at either end goes.
+    fn value(&mut self) -> Result<String, Malformed> {
+        let mut value = Vec::new();
+        // What is kept when trailing space goes: space within quotes does not.
+        let mut kept = 0;
+        let mut quoted = false;
+        loop {
+            match self.next() {
+                None | Some(b'\n') if quoted => return Err(Malformed),
+                None | Some(b'\n') => break,
+                Some(b'#' | b';') if !quoted => {
+                    self.skip_line();
+                    break;
+                }
+                Some(b'"') => {
+                    quoted = !quoted;
+                    kept = value.len();
+                }
+                Some(b'\\') => {
+                    match self.next().ok_or(Malformed)? {
+                        b'\n' => continue,
+                        b'n' => value.push(b'\n'),
+                        b't' => value.push(b'\t'),
+                        b'b' => value.push(b'\x08'),
+                        byte @ (b'"' | b'\\') => value.push(byte),
+                        _ => return Err(Malformed),
+                    }
+                    kept = value.len();
+                }
+                Some(space @ (b' ' | b'\t')) if !quoted => {
+                    if !value.is_empty() {
+                        value.push(space);
+                    }
+                }
+                Some(byte) => {
+                    value.push(byte);
+                    kept = value.len();
+                }
+            }
+        }
+        value.truncate(kept);
+        Ok(text(&value))
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,200 @@
+//! Layers: what holds when several say something.
+//!
+//! Flags win over the environment, that over the project's file, that over the user's file, and that over the
+//! defaults. Within a table whose names the file chooses, each name is one setting. Scalars and lists replace
+//! what is beneath; only `protect.paths` adds up, because a layer must not lose what another protects.
+
+use std::collections::BTreeMap;
+
+use crate::config::show::{self, Row, Rows, Show};
+use crate::config::{
+    Agent, Config, Container, Env, General, Image, Lifecycle, Limits, Native, Network, Protect,
+};
+use crate::problem::{Located, Place};
+
+/// Every setting that holds, each with the place it comes from. What nobody set has its default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Effective {
+    settings: Config,
+}
+
+impl Effective {
+    /// Merges layers, the weakest first.
+    pub fn merge(layers: impl IntoIterator<Item = Config>) -> Self {
+        Self { settings: layers.into_iter().fold(Config::default(), |beneath, layer| over(layer, beneath)) }
+    }
+
+    /// The settings, without the defaults.
+    pub fn settings(&self) -> &Config {
+        &self.settings
+    }
+
+    /// Every setting as a person reads it, in the order of the reference page, defaults included.
+    pub fn rows(&self) -> Vec<Row> {
+        rows(&self.settings)
+    }
+}
+
+fn over(layer: Config, beneath: Config) -> Config {
+    Config {
+        name: layer.name.or(beneath.name),
+        general: General::over(layer.general, beneath.general),
+        agent: Agent::over(layer.agent, beneath.agent),
+        has_image: layer.has_image.or(beneath.has_image),
+        image: Image::over(layer.image, beneath.image),
+        build_args: by_name(layer.build_args, beneath.build_args),
+        has_shared_dirs: layer.has_shared_dirs.or(beneath.has_shared_dirs),
+        shared_dirs: by_name(layer.shared_dirs, beneath.shared_dirs),
+        env: Env {
+            pass: layer.env.pass.or(beneath.env.pass),
+            also_pass: by_name(layer.env.also_pass, beneath.env.also_pass),
+            set: by_name(layer.env.set, beneath.env.set),
+        },
+        secrets: by_name(layer.secrets, beneath.secrets),
+        network: Network::over(layer.network, beneath.network),
+        limits: Limits::over(layer.limits, beneath.limits),
+        protect: protect(layer.protect, beneath.protect),
+        native: Native::over(layer.native, beneath.native),
+        container: Container::over(layer.container, beneath.container),
+        lifecycle: Lifecycle::over(layer.lifecycle, beneath.lifecycle),
+    }
+}
+
+fn protect(mut layer: Protect, mut beneath: Protect) -> Protect {
+    if let (Some(all), Some(more)) = (&mut beneath.paths, &mut layer.paths) {
+        all.value.append(&mut more.value);
+        std::mem::swap(&mut all.value, &mut more.value);
+    }
+    layer.over(beneath)
+}
+
+fn by_name<K: Ord, V>(layer: BTreeMap<K, V>, mut beneath: BTreeMap<K, V>) -> BTreeMap<K, V> {
+    beneath.extend(layer);
+    beneath
+}
+
+fn rows(config: &Config) -> Vec<Row> {
+    let mut rows = Rows::default();
+    config.general.show(&mut rows, "");
+    config.agent.show(&mut rows, "agent");
+    config.image.show(&mut rows, "image");
+    for (name, value) in &config.build_args {
+        located(&mut rows, "image.build_args", name, value);
+    }
+    for (name, table) in &config.shared_dirs {
+        table.value.show(&mut rows, &show::key("shared_dirs", name));
+    }
+    pass(&mut rows, &config.env);
+    for (name, value) in &config.env.set {
+        located(&mut rows, "env.set", name.as_str(), value);
+    }
+    for (name, table) in &config.secrets {
+        table.value.show(&mut rows, &show::key("secrets", name));
+    }
+    config.network.show(&mut rows, "network");
+    config.limits.show(&mut rows, "limits");
+    config.protect.show(&mut rows, "protect");
+    config.native.show(&mut rows, "native");
+    config.container.show(&mut rows, "container");
+    config.lifecycle.show(&mut rows, "lifecycle");
+    rows.into_ordered()
+}
+
+/// What passes is one list to the reader, whoever asked for which part.
+fn pass(rows: &mut Rows, env: &Env) {
+    let listed = env.pass.iter().flat_map(|list| &list.value).map(|name| &name.value);
+    let names: Vec<String> = listed.chain(env.also_pass.keys()).map(Show::show).collect();
+    let place = env.also_pass.values().next().or(env.pass.as_ref().map(|list| &list.place));
+    if let Some(place) = place {
+        rows.insert("env.pass".to_owned(), format!("[{}]", names.join(", ")), Place::origin(place));
+    }
+}
+
+fn located<T: Show>(rows: &mut Rows, table: &str, name: &str, value: &Located<T>) {
+    rows.insert(show::key(table, name), value.show(), value.place.origin());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Base, File};
+    use crate::problem::Owner;
+    use crate::schema;
+
+    fn layer(owner: Owner, text: &str) -> Config {
+        let label = if owner == Owner::User { "user.toml" } else { "sandbox.toml" };
+        let base = Base { directory: "/project".into(), home: None };
+        Config::parse(text, &File { owner, label: label.into(), base }).unwrap()
+    }
+
+    fn merged(user: &str, project: &str) -> Effective {
+        Effective::merge([layer(Owner::User, user), layer(Owner::Project, project)])
+    }
+
+    fn row(effective: &Effective, key: &str) -> String {
+        let rows = effective.rows();
+        let row = rows.iter().find(|row| row.key == key);
+        row.map_or_else(|| "absent".to_owned(), |row| format!("{} from {}", row.value, row.origin))
+    }
+
+    #[test]
+    fn the_stronger_layer_wins_setting_by_setting() {
+        let effective = merged("[limits]\nmemory = \"1g\"\npids = 8", "[limits]\nmemory = \"2g\"");
+        assert_eq!(row(&effective, "limits.memory"), "\"2g\" from sandbox.toml:2");
+        assert_eq!(row(&effective, "limits.pids"), "8 from user.toml:3");
+        assert_eq!(row(&effective, "limits.tmp_size"), "\"512m\" from default");
+        assert_eq!(row(&effective, "lifecycle.idle_timeout"), "absent");
+    }
+
+    #[test]
+    fn tables_of_names_merge_by_name_and_a_name_is_replaced_whole() {
+        let effective = merged(
+            "[shared_dirs]\na = { host = \"/a\", guest = \"/a\", mode = \"ro\" }\nb = { host = \"/b\", guest = \"/b\" }\n[env]\nset = { A = \"1\", B = \"1\" }",
+            "[shared_dirs]\na = { host = \"/c\", guest = \"/c\" }\n[env]\nset = { B = \"2\" }",
+        );
+        assert_eq!(row(&effective, "shared_dirs.a.host"), "\"/c\" from sandbox.toml:2");
+        assert_eq!(row(&effective, "shared_dirs.a.mode"), "absent");
+        assert_eq!(row(&effective, "shared_dirs.b.host"), "\"/b\" from user.toml:3");
+        assert_eq!(row(&effective, "env.set.A"), "\"1\" from user.toml:5");
+        assert_eq!(row(&effective, "env.set.B"), "\"2\" from sandbox.toml:4");
+    }
+
+    #[test]
+    fn lists_replace_but_protected_paths_add_up() {
+        let effective = merged(
+            "[env]\npass = [\"A\"]\n[protect]\npaths = [\"a\", \"b\"]",
+            "[env]\npass = [\"B\"]\n[protect]\npaths = [\"c\"]",
+        );
+        assert_eq!(row(&effective, "env.pass"), "[\"B\"] from sandbox.toml:2");
+        assert_eq!(row(&effective, "protect.paths"), "[\"a\", \"b\", \"c\"] from sandbox.toml:4");
+        let one_file = merged("[protect]\npaths = [\"a\"]", "");
+        assert_eq!(row(&one_file, "protect.paths"), "[\"a\"] from user.toml:2");
+    }
+
+    #[test]
+    fn an_empty_table_of_directories_is_not_lost() {
+        assert!(merged("[shared_dirs]", "").settings().has_shared_dirs.is_some());
+        assert!(merged("", "").settings().has_shared_dirs.is_none());
+    }
+
+    #[test]
+    fn rows_stand_in_the_order_of_the_reference_and_show_valid_toml() {
+        let text = "limits.timeout = \"1h30m\"\n[agent]\ncommand = [\"a \\\"b\\\"\", \"c\\\\d\\n\\u007f\"]\n[secrets.x]\nmode = \"inject\"\nenv_var = \"X\"\nsource = \"env:X\"";
+        let rows = merged("", text).rows();
+        let position = |key: &str| rows.iter().position(|row| row.key == key).unwrap();
+        assert!(position("version") < position("agent.command"));
+        assert!(position("agent.command") < position("secrets.x.mode"));
+        assert!(position("secrets.x.source") < position("network.mode"));
+        let shown: Vec<String> = rows.iter().map(|row| format!("{} = {}", row.key, row.value)).collect();
+        let again = merged("", &shown.join("\n"));
+        let values = |rows: &[Row]| rows.iter().map(|row| row.value.clone()).collect::<Vec<_>>();
+        assert_eq!(values(&again.rows()), values(&rows));
+    }
+
+    #[test]
+    fn nothing_set_shows_every_default() {
+        let keys: Vec<String> = Effective::default().rows().into_iter().map(|row| row.key).collect();
+        let defaults = schema::KEYS.iter().filter(|key| !key.default.is_empty() && !key.path.contains('*'));
+        assert_eq!(keys, defaults.map(|key| key.path).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,214 @@
+//! Network rules: which hosts may be reached.
+//!
+//! Rules are patterns of host names and addresses. Names are checked twice: as they are asked for
+//! ([`Rules::decide`]), and with the address they resolved to ([`Rules::decide_resolved`]), which is the
+//! address that must then be dialled. Nothing here resolves a name.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::verdict::{Origin, Verdict, listing};
+
+pub use self::host::{Host, HostError, HostPattern, Target};
+
+mod host;
+mod internal;
+
+/// How much of the network a sandbox sees.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Nothing but its own loopback.
+    #[default]
+    None,
+    /// Named hosts, through the egress proxy.
+    Allowlist,
+    /// Everything the host can reach.
+    Open,
+}
+
+/// One pattern and where it was written.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Rule {
+    /// What it matches.
+    pub pattern: HostPattern,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+/// The network rules of one sandbox, ready to be asked.
+///
+/// 1. A host that is not canonical (see [`Host`]) is denied.
+/// 2. Mode `none` denies everything.
+/// 3. A `deny` rule that matches denies, whatever `allow` says.
+/// 4. Mode `open` allows the rest.
+/// 5. Internal addresses, cloud metadata services among them, and `localhost` are denied unless an `allow`
+///    rule names exactly that address or name: a wildcard never reaches them, and neither does an allowed
+///    name that resolves to one (DNS rebinding).
+/// 6. An `allow` rule that matches allows; everything else is denied.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    mode: Mode,
+    allow: Table,
+    deny: Table,
+    /// What the last rule answers: what would have been allowed.
+    allowed: String,
+}
+
+impl Rules {
+    /// Makes rules ready; of two rules with the same pattern the first is the one that is named.
+    pub fn new(mode: Mode, allow: Vec<Rule>, deny: Vec<Rule>) -> Self {
+        let allowed = listing(allow.iter().map(|rule| &rule.pattern));
+        Self { mode, allow: Table::new(allow), deny: Table::new(deny), allowed }
+    }
+
+    /// Decides about a host as it was asked for: a name, or an address as text.
+    pub fn decide(&self, host: &str, port: u16) -> Verdict {
+        match host.parse::<Host>() {
+            Ok(host) => self.decide_host(&host, port),
+            Err(error) => Verdict::deny(error.to_string(), Origin::Default),
+        }
+    }
+
+    /// Decides about the address that a host resolved to; the caller dials this address and no other.
+    pub fn decide_resolved(&self, host: &str, address: IpAddr, port: u16) -> Verdict {
+        let host = match host.parse::<Host>() {
+            Ok(host) => host,
+            Err(error) => return Verdict::deny(error.to_string(), Origin::Default),
+        };
+        let asked = self.decide_host(&host, port);
+        if let Host::Address(literal) = host {
+            let same = literal == address.to_canonical();
+            let other = || Verdict::deny(format!("`{literal}` is not `{address}`"), Origin::Default);
+            return if same { asked } else { asked.stricter(other()) };
+        }
+        let address = address.to_canonical();
+        if let Some(rule) = self.deny.find(&Host::Address(address), port) {
+            return asked.stricter(denied(rule));
+        }
+        if self.mode == Mode::Allowlist {
+            if let Some(what) = internal::address(address) {
+                let named = self.allow.find_exact(&Host::Address(address), port).is_some();
+                let localhost = internal::is_localhost(&host) && address.is_loopback();
+                if !named && !localhost {
+                    return asked.stricter(Verdict::deny(
+                        format!(
+                            "`{host}` resolves to `{address}`, {what}; allowed only when `[network] allow` names that address"
+                        ),
+                        Origin::Default,
+                    ));
+                }
+            }
+        }
+        asked
+    }
+
+    fn decide_host(&self, host: &Host, port: u16) -> Verdict {
+        if self.mode == Mode::None {
+            return Verdict::deny("the network is off: `[network] mode = \"none\"`", Origin::Default);
+        }
+        if let Some(rule) = self.deny.find(host, port) {
+            return denied(rule);
+        }
+        if self.mode == Mode::Open {
+            return Verdict::allow("the network is open: `[network] mode = \"open\"`", Origin::Default);
+        }
+        let exact = self.allow.find_exact(host, port);
+        if let (None, Some(what)) = (exact, internal::host(host)) {
+            return Verdict::deny(
+                format!("`{host}` is {what}; allowed only when `[network] allow` names it exactly"),
+                Origin::Default,
+            );
+        }
+        match exact.or_else(|| self.allow.find(host, port)) {
+            Some(rule) => {
+                Verdict::allow(format!("`{}` in `[network] allow`", rule.pattern), rule.origin.clone())
+            }
+            None => Verdict::deny(
+                format!(
+                    "`{}` matches nothing in `[network] allow`, which allows {}",
+                    Target { host, port },
+                    self.allowed
+                ),
+                Origin::Default,
+            ),
+        }
+    }
+}
+
+fn denied(rule: &Rule) -> Verdict {
+    Verdict::deny(
+        format!("`{}` in `[network] deny`, which wins over `allow`", rule.pattern),
+        rule.origin.clone(),
+    )
+}
+
+/// Rules by what they match, so that the number of rules does not matter.
+#[derive(Clone, Debug)]
+struct Table {
+    rules: Vec<Rule>,
+    exact: HashMap<Host, Ports>,
+    suffixes: HashMap<String, Ports>,
+    /// How many labels the longest suffix has: longer ones need no look-up.
+    longest: usize,
+}
+
+/// Which rule stands for which port, as positions in the list of rules.
+#[derive(Clone, Debug, Default)]
+struct Ports {
+    any: Option<usize>,
+    one: BTreeMap<u16, usize>,
+}
+
+impl Table {
+    fn new(rules: Vec<Rule>) -> Self {
+        let mut table = Self { rules: vec![], exact: HashMap::new(), suffixes: HashMap::new(), longest: 0 };
+        for (position, rule) in rules.iter().enumerate() {
+            let ports = match &rule.pattern {
+                HostPattern::Exact { host, .. } => table.exact.entry(host.clone()).or_default(),
+                HostPattern::Below { suffix, .. } => {
+                    table.longest = table.longest.max(suffix.split('.').count());
+                    table.suffixes.entry(suffix.clone()).or_default()
+                }
+            };
+            match rule.pattern.port() {
+                None => {
+                    ports.any.get_or_insert(position);
+                }
+                Some(port) => {
+                    ports.one.entry(port).or_insert(position);
+                }
+            }
+        }
+        table.rules = rules;
+        table
+    }
+
+    /// The rule that names this host itself.
+    fn find_exact(&self, host: &Host, port: u16) -> Option<&Rule> {
+        self.exact.get(host).and_then(|ports| self.at(ports, port))
+    }
+
+    /// The most specific rule that matches: the host itself, else the longest suffix.
+    fn find(&self, host: &Host, port: u16) -> Option<&Rule> {
+        self.find_exact(host, port).or_else(|| match host {
+            Host::Address(_) => None,
+            Host::Name(name) => name
+                .bytes()
+                .enumerate()
+                .rev()
+                .filter(|(_, byte)| *byte == b'.')
+                .take(self.longest)
+                .filter_map(|(dot, _)| self.suffixes.get(&name[dot + 1..]))
+                .filter_map(|ports| self.at(ports, port))
+                // From the right, so the longest comes last.
+                .last(),
+        })
+    }
+
+    fn at(&self, ports: &Ports, port: u16) -> Option<&Rule> {
+        ports.one.get(&port).copied().or(ports.any).and_then(|position| self.rules.get(position))
+    }
+}

@@ -1,0 +1,298 @@
+//! Hosts and patterns of hosts, in one canonical form.
+//!
+//! The form that is checked is the form that is used. Whatever a resolver, a URL parser and this module could
+//! read differently is refused rather than guessed at: a NUL that ends the name for C but not for Rust, the
+//! spellings of IPv4 that only `inet_aton(3)` knows, letters outside ASCII.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A host, canonical: a name in lower case without the trailing dot, or an address.
+///
+/// An IPv6 address that maps an IPv4 one (`::ffff:192.0.2.1`) is that IPv4 address.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Host {
+    /// A DNS name: labels of letters, digits, `-` and `_`.
+    Name(String),
+    /// An address.
+    Address(IpAddr),
+}
+
+/// Which hosts, and on which port, a rule is about; without a port it is about every port.
+///
+/// Written as `api.example.org`, `*.example.org`, `192.0.2.1` or `2001:db8::1`, each with an optional port
+/// (`[2001:db8::1]:443`). A wildcard stands for one label or more, so it does not match the name below it.
+#[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum HostPattern {
+    /// This host.
+    Exact {
+        /// The host.
+        host: Host,
+        /// The port, if it is about one.
+        port: Option<u16>,
+    },
+    /// Every name below this one.
+    Below {
+        /// What comes after `*.`, canonical.
+        suffix: String,
+        /// The port, if it is about one.
+        port: Option<u16>,
+    },
+}
+
+/// Why a host or a pattern was refused.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostError {
+    /// There is nothing.
+    #[error("an empty host; expected a name such as `api.example.org` or an address")]
+    Empty,
+    /// A character that no host has, NUL and other control characters among them.
+    #[error("{given:?} has {character:?}, which no host has; expected a name such as `api.example.org`")]
+    Character {
+        /// What was written.
+        given: String,
+        /// The first such character.
+        character: char,
+    },
+    /// A letter outside ASCII.
+    #[error(
+        "{given:?} has {character:?}; write international names in punycode, such as `xn--bcher-kva.example`"
+    )]
+    NotAscii {
+        /// What was written.
+        given: String,
+        /// The first such character.
+        character: char,
+    },
+    /// A URL, a path or a network.
+    #[error(
+        "`{given}` is more than a host; write only the host and an optional port, such as `api.example.org:443`"
+    )]
+    MoreThanHost {
+        /// What was written.
+        given: String,
+    },
+    /// An empty or overlong label or name, or a label that begins or ends with `-`.
+    #[error(
+        "`{given}` is not a host name; expected labels of 1 to 63 letters, digits, `-` or `_`, not beginning or ending with `-`, at most 253 characters in all"
+    )]
+    Label {
+        /// What was written.
+        given: String,
+    },
+    /// A number that some resolvers take for an IPv4 address.
+    #[error(
+        "`{given}` ends in a number but is not an IPv4 address in the usual form; write it as four decimal numbers, such as `192.0.2.1`"
+    )]
+    NumericAddress {
+        /// What was written.
+        given: String,
+    },
+    /// Something between colons or brackets that is not an IPv6 address.
+    #[error(
+        "`{given}` is not an IPv6 address; expected one such as `2001:db8::1` without a zone, or `[2001:db8::1]:443` with a port"
+    )]
+    Ipv6 {
+        /// What was written.
+        given: String,
+    },
+    /// A port that is none.
+    #[error("`{given}` has no port between 1 and 65535 after the colon; leave the colon out for every port")]
+    Port {
+        /// What was written.
+        given: String,
+    },
+    /// A wildcard anywhere but as the whole first label.
+    #[error(
+        "`{given}` has a wildcard in the middle; only `*.` at the beginning is understood, such as `*.example.org`"
+    )]
+    Wildcard {
+        /// What was written.
+        given: String,
+    },
+    /// A wildcard over a whole top-level domain, or over everything.
+    #[error(
+        "`{given}` is too wide; name at least two labels after `*.`, or set `[network] mode = \"open\"` to reach everything"
+    )]
+    TooWide {
+        /// What was written.
+        given: String,
+    },
+}
+
+impl FromStr for Host {
+    type Err = HostError;
+
+    fn from_str(text: &str) -> Result<Self, HostError> {
+        let given = || text.to_owned();
+        // 1. Characters first, so that no later message and no later step sees a NUL.
+        if text.is_empty() {
+            return Err(HostError::Empty);
+        }
+        if !text.bytes().all(is_host_byte) {
+            return address_or_mistake(text);
+        }
+        // 2. One trailing dot is the root of the DNS and changes nothing.
+        let name = text.strip_suffix('.').unwrap_or(text);
+        let mut labels = name.as_bytes().split(|byte| *byte == b'.');
+        let is_label = |label: &[u8]| {
+            (1..=63).contains(&label.len()) && !label.starts_with(b"-") && !label.ends_with(b"-")
+        };
+        if name.len() > 253 || !labels.clone().all(is_label) {
+            return Err(HostError::Label { given: given() });
+        }
+        // 3. What ends in a number is an address or nothing, as the URL standard has it: `inet_aton(3)` takes
+        //    `127.1`, `0x7f.1` and `2130706433` for 127.0.0.1, and no top-level domain is a number.
+        if labels.next_back().is_some_and(is_number) {
+            let address: Ipv4Addr = name.parse().map_err(|_| HostError::NumericAddress { given: given() })?;
+            return Ok(Self::Address(address.into()));
+        }
+        Ok(Self::Name(name.to_ascii_lowercase()))
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Address(address) => write!(f, "{address}"),
+        }
+    }
+}
+
+impl HostPattern {
+    /// The port it is about; `None` is every port.
+    pub fn port(&self) -> Option<u16> {
+        match self {
+            Self::Exact { port, .. } | Self::Below { port, .. } => *port,
+        }
+    }
+}
+
+impl FromStr for HostPattern {
+    type Err = HostError;
+
+    fn from_str(text: &str) -> Result<Self, HostError> {
+        if let Some(character) = text.chars().find(|character| character.is_control()) {
+            return Err(HostError::Character { given: text.to_owned(), character });
+        }
+        let (host, port) = split_port(text)?;
+        let Some(suffix) = host.strip_prefix('*') else {
+            return Ok(Self::Exact { host: host.parse()?, port });
+        };
+        let too_wide = || HostError::TooWide { given: text.to_owned() };
+        if suffix.is_empty() {
+            return Err(too_wide());
+        }
+        let suffix =
+            suffix.strip_prefix('.').ok_or_else(|| HostError::Wildcard { given: text.to_owned() })?;
+        match suffix.parse()? {
+            Host::Name(suffix) if suffix.contains('.') => Ok(Self::Below { suffix, port }),
+            Host::Name(_) => Err(too_wide()),
+            Host::Address(_) => Err(HostError::Wildcard { given: text.to_owned() }),
+        }
+    }
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact { host, port: None } => write!(f, "{host}"),
+            Self::Exact { host, port: Some(port) } => write!(f, "{}", Target { host, port: *port }),
+            Self::Below { suffix, port: None } => write!(f, "*.{suffix}"),
+            Self::Below { suffix, port: Some(port) } => write!(f, "*.{suffix}:{port}"),
+        }
+    }
+}
+
+impl From<HostPattern> for String {
+    fn from(pattern: HostPattern) -> Self {
+        pattern.to_string()
+    }
+}
+
+impl TryFrom<String> for HostPattern {
+    type Error = HostError;
+
+    fn try_from(text: String) -> Result<Self, HostError> {
+        text.parse()
+    }
+}
+
+/// A host with a port, shown the way it is written in a URL.
+#[derive(Clone, Copy, Debug)]
+pub struct Target<'a> {
+    /// The host.
+    pub host: &'a Host,
+    /// The port.
+    pub port: u16,
+}
+
+impl fmt::Display for Target<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host {
+            Host::Address(IpAddr::V6(address)) => write!(f, "[{address}]:{}", self.port),
+            host => write!(f, "{host}:{}", self.port),
+        }
+    }
+}
+
+/// Splits `host:port`; several colons without brackets are an IPv6 address without a port.
+fn split_port(text: &str) -> Result<(&str, Option<u16>), HostError> {
+    // A scheme would otherwise read as a host with a strange port.
+    if text.contains("://") {
+        return Err(HostError::MoreThanHost { given: text.to_owned() });
+    }
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if host.ends_with(']') || !host.contains(':') => (host, port),
+        _ => return Ok((text, None)),
+    };
+    let digits = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    match port.parse() {
+        Ok(port @ 1..) if digits => Ok((host, Some(port))),
+        _ => Err(HostError::Port { given: text.to_owned() }),
+    }
+}
+
+/// A host with a character that no name has: an IPv6 address, or a mistake.
+fn address_or_mistake(text: &str) -> Result<Host, HostError> {
+    let given = text.to_owned();
+    if let Some(character) = text.chars().find(|character| character.is_control()) {
+        return Err(HostError::Character { given, character });
+    }
+    if let Some(character) = text.chars().find(|character| !character.is_ascii()) {
+        return Err(HostError::NotAscii { given, character });
+    }
+    if text.contains(['/', '@', '?', '#']) {
+        return Err(HostError::MoreThanHost { given });
+    }
+    if text.contains([':', '[', ']']) {
+        let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+        return match inner.parse::<Ipv6Addr>() {
+            Ok(address) => Ok(Host::Address(address.to_canonical())),
+            Err(_) => Err(HostError::Ipv6 { given }),
+        };
+    }
+    match text.chars().find(|character| !u8::try_from(*character).is_ok_and(is_host_byte)) {
+        None | Some('*') => Err(HostError::Wildcard { given }),
+        Some(character) => Err(HostError::Character { given, character }),
+    }
+}
+
+fn is_host_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_')
+}
+
+/// Whether `inet_aton(3)` could read this label as a number: decimal, octal or hexadecimal.
+fn is_number(label: &[u8]) -> bool {
+    let hexadecimal = label.strip_prefix(b"0x").or_else(|| label.strip_prefix(b"0X"));
+    match hexadecimal {
+        Some(digits) => digits.iter().all(u8::is_ascii_hexdigit),
+        None => label.iter().all(u8::is_ascii_digit),
+    }
+}

@@ -1,0 +1,347 @@
+//! Overrides: what the flags of a command line say, as the strongest layer of settings.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use crate::config::{Agent, Base, Config, General, Limits, List, Network, Setting, SharedDir, value};
+use crate::document::{Fault, Scalar};
+use crate::env::Name;
+use crate::plan::Mode;
+use crate::problem::{Code, Located, Place, Problem};
+
+/// Flags exactly as they were typed. Whoever parses the command line fills this in; nothing is checked yet.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// `--name`
+    pub name: Option<String>,
+    /// `--provider`
+    pub provider: Option<String>,
+    /// `--network`
+    pub network: Option<String>,
+    /// `--allow-host`, each time it was given.
+    pub allow_host: Vec<String>,
+    /// `-m`, `--memory`
+    pub memory: Option<String>,
+    /// `--cpus`
+    pub cpus: Option<String>,
+    /// `--pids-limit`
+    pub pids_limit: Option<String>,
+    /// `--timeout`
+    pub timeout: Option<String>,
+    /// `-u`, `--user`
+    pub user: Option<String>,
+    /// `-w`, `--workdir`
+    pub workdir: Option<String>,
+    /// `-v`, `--volume`, each time it was given: `HOST:GUEST`, `HOST:GUEST:ro` or `HOST:GUEST:rw`.
+    pub volume: Vec<String>,
+    /// `-e`, `--env`, each time it was given: `NAME=VALUE` to set, `NAME` to pass.
+    pub env: Vec<OsString>,
+    /// `--env-file`, each time it was given. What `-e` says wins over it.
+    pub env_file: Vec<EnvFile>,
+    /// What follows `--`.
+    pub command: Vec<OsString>,
+}
+
+/// A file of variables: a line `NAME=VALUE` sets, a line `NAME` passes, empty lines and `#` lines mean nothing.
+/// Values are taken as they stand, without quotes or escapes, as engines do.
+#[derive(Clone, Debug)]
+pub struct EnvFile {
+    /// How the person knows it.
+    pub label: String,
+    /// What it holds.
+    pub text: Vec<u8>,
+}
+
+impl Overrides {
+    /// The layer that these flags make, and every problem in them. Relative paths are seen from `base`.
+    pub fn read(&self, base: &Base) -> (Config, Vec<Problem>) {
+        let mut flags = Flags { problems: Vec::new() };
+        let mut config = Config {
+            name: flags.text("--name", "name", self.name.as_deref(), value::name),
+            general: General {
+                provider: flags.text("--provider", "provider", self.provider.as_deref(), value::provider),
+                ..General::default()
+            },
+            agent: Agent {
+                command: self.command(),
+                user: flags.text("--user", "agent.user", self.user.as_deref(), value::user),
+                workdir: flags.text("--workdir", "agent.workdir", self.workdir.as_deref(), value::parsed),
+                init: None,
+            },
+            network: Network {
+                mode: flags.text("--network", "network.mode", self.network.as_deref(), value::network_mode),
+                allow: flags.list("--allow-host", "network.allow", &self.allow_host, value::parsed),
+                deny: None,
+            },
+            limits: Limits {
+                memory: flags.limit("--memory", "limits.memory", self.memory.as_deref(), value::memory),
+                cpus: flags.limit("--cpus", "limits.cpus", self.cpus.as_deref(), value::cpus),
+                pids: flags.limit("--pids-limit", "limits.pids", self.pids_limit.as_deref(), value::pids),
+                timeout: flags.limit("--timeout", "limits.timeout", self.timeout.as_deref(), value::timeout),
+                ..Limits::default()
+            },
+            shared_dirs: flags.volumes(&self.volume, base),
+            ..Config::default()
+        };
+        for file in &self.env_file {
+            flags.env_file(&mut config, file);
+        }
+        for entry in &self.env {
+            flags.variable(&mut config, &Place::Flag("--env".into()), entry.clone());
+        }
+        (config, flags.problems)
+    }
+
+    fn command(&self) -> Setting<Vec<OsString>> {
+        (!self.command.is_empty()).then(|| Located::new(self.command.clone(), Place::Flag("--".into())))
+    }
+}
+
+struct Flags {
+    problems: Vec<Problem>,
+}
+
+impl Flags {
+    fn text<T>(
+        &mut self,
+        flag: &str,
+        key: &str,
+        text: Option<&str>,
+        parse: impl Fn(&str) -> Result<T, Fault>,
+    ) -> Setting<T> {
+        let place = Place::Flag(flag.into());
+        let value = accept(&mut self.problems, &place, key, parse(text?))?;
+        Some(Located::new(value, place))
+    }
+
+    fn limit<T>(
+        &mut self,
+        flag: &str,
+        key: &str,
+        text: Option<&str>,
+        parse: impl Fn(Scalar<'_>) -> Result<T, Fault>,
+    ) -> Setting<Option<T>> {
+        self.text(flag, key, text, |text| value::or_unlimited(scalar(text), &parse))
+    }
+
+    fn list<T>(
+        &mut self,
+        flag: &str,
+        key: &str,
+        texts: &[String],
+        parse: impl Fn(&str) -> Result<T, Fault>,
+    ) -> List<T> {
+        let place = Place::Flag(flag.into());
+        let list: Vec<_> = texts.iter().filter_map(|text| self.text(flag, key, Some(text), &parse)).collect();
+        (!texts.is_empty()).then(|| Located::new(list, place))
+    }
+
+    fn volumes(&mut self, volumes: &[String], base: &Base) -> BTreeMap<String, Located<SharedDir>> {
+        let place = Place::Flag("--volume".into());
+        let mut all = BTreeMap::new();
+        for text in volumes {
+            let Some((name, dir)) =
+                accept(&mut self.problems, &place, "shared_dirs", volume(text, base, &place))
+            else {
+                continue;
+            };
+            if all.insert(name, Located::new(dir, place.clone())).is_some() {
+                let message = format!("{text:?} is in the same place as another volume");
+                self.problems.push(Problem::new(&place, "shared_dirs", Code::Conflict, message));
+            }
+        }
+        all
+    }
+
+    fn env_file(&mut self, config: &mut Config, file: &EnvFile) {
+        for (number, line) in (1..).zip(file.text.split(|byte| *byte == b'\n')) {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if line.is_empty() || line.starts_with(b"#") {
+                continue;
+            }
+            let place = Place::Flag(format!("--env-file {}:{number}", file.label).into());
+            self.variable(config, &place, OsString::from_vec(line.to_vec()));
+        }
+    }
+
+    /// `NAME=VALUE` sets, `NAME` passes; the later of two wins. No message repeats a value.
+    fn variable(&mut self, config: &mut Config, place: &Place, entry: OsString) {
+        let (given, value) = match crate::env::split_entry(entry.clone()) {
+            Some((name, value)) => (name, Some(value)),
+            None => (entry, None),
+        };
+        let given = given.to_string_lossy();
+        let parsed = match &value {
+            Some(value) if value.as_bytes().contains(&0) => Err(Fault::value("a NUL cannot be part of it")),
+            _ => value::parsed::<Name>(&given),
+        };
+        let Some(name) = accept(&mut self.problems, place, &format!("env.{given}"), parsed) else { return };
+        if let Some(value) = value {
+            config.env.also_pass.remove(&name);
+            config.env.set.insert(name, Located::new(value, place.clone()));
+        } else {
+            config.env.set.remove(&name);
+            config.env.also_pass.insert(name, place.clone());
+        }
+    }
+}
+
+/// `HOST:GUEST[:MODE]`, under a name made from the guest path.
+fn volume(text: &str, base: &Base, place: &Place) -> Result<(String, SharedDir), Fault> {
+    let malformed = || {
+        Fault::value(format!("{text:?} is not a volume; expected HOST:GUEST, HOST:GUEST:ro or HOST:GUEST:rw"))
+    };
+    let (paths, mode) = match text.rsplit_once(':') {
+        Some((paths, "ro")) => (paths, Mode::ReadOnly),
+        Some((paths, "rw")) => (paths, Mode::ReadWrite),
+        _ => (text, Mode::ReadWrite),
+    };
+    let (host, guest) = paths.rsplit_once(':').ok_or_else(malformed)?;
+    if host.is_empty() || !guest.starts_with('/') {
+        return Err(malformed());
+    }
+    let guest: crate::path::GuestPath = value::parsed(guest)?;
+    let at = |value| Some(Located::new(value, place.clone()));
+    let dir = SharedDir {
+        host: Some(Located::new(value::host_path(host, base)?, place.clone())),
+        guest: Some(Located::new(guest.clone(), place.clone())),
+        mode: at(mode),
+        suffixes: None,
+        max_file_bytes: None,
+    };
+    Ok((name_of(&guest), dir))
+}
+
+/// A name for a boundary that the file did not name: `/srv/My data` is `srv-my-data`.
+fn name_of(guest: &crate::path::GuestPath) -> String {
+    let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' };
+    guest.to_string().chars().map(allowed).collect::<String>().trim_matches('-').to_owned()
+}
+
+/// Text of a flag or a variable as the scalar that a file would hold.
+pub(crate) fn scalar(text: &str) -> Scalar<'_> {
+    if let Ok(number) = text.parse() {
+        Scalar::Integer(number)
+    } else if let Some(number) = text.parse().ok().filter(|number: &f64| number.is_finite()) {
+        Scalar::Float(number)
+    } else {
+        Scalar::Text(text)
+    }
+}
+
+/// The value, or a note of what is wrong with it.
+pub(crate) fn accept<T>(
+    problems: &mut Vec<Problem>,
+    place: &Place,
+    key: &str,
+    parsed: Result<T, Fault>,
+) -> Option<T> {
+    let problem = match parsed {
+        Ok(value) => return Some(value),
+        Err(Fault::Type) => {
+            let (table, name) = crate::schema::split(key);
+            let expected = crate::schema::find(table, name).map(|key| key.kind.expected());
+            let message = "this cannot be its value";
+            Problem { expected, ..Problem::new(place, key, Code::WrongType, message) }
+        }
+        Err(Fault::Value { message, expected, hint }) => {
+            Problem { expected, hint, ..Problem::new(place, key, Code::InvalidValue, message) }
+        }
+    };
+    problems.push(problem);
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Bytes;
+
+    fn base() -> Base {
+        Base { directory: "/project".into(), home: Some("/home/me".into()) }
+    }
+
+    fn read(overrides: &Overrides) -> (Config, Vec<String>) {
+        let (config, problems) = overrides.read(&base());
+        (config, problems.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn reads_every_flag() {
+        let (config, problems) = read(&Overrides {
+            name: Some("one".to_owned()),
+            provider: Some("native".to_owned()),
+            network: Some("none".to_owned()),
+            allow_host: vec!["example.org".to_owned()],
+            memory: Some("512m".to_owned()),
+            cpus: Some("1.5".to_owned()),
+            pids_limit: Some("64".to_owned()),
+            timeout: Some("5m".to_owned()),
+            user: Some("agent".to_owned()),
+            workdir: Some("/data".to_owned()),
+            volume: vec!["./data:/data:ro".to_owned()],
+            env: vec!["A=1".into(), "B".into()],
+            env_file: vec![EnvFile { label: "vars".to_owned(), text: b"# note\n\nC=3=4\r\nA=2\nD".to_vec() }],
+            command: vec!["ls".into()],
+        });
+        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(config.limits.memory.unwrap().value, Some(Bytes(512 << 20)));
+        assert_eq!(config.limits.pids.unwrap().value, Some(64));
+        let data = &config.shared_dirs["data"].value;
+        assert_eq!(data.host.as_ref().unwrap().value, std::path::Path::new("/project/./data"));
+        assert_eq!(data.mode.as_ref().unwrap().value, Mode::ReadOnly);
+        let set: Vec<_> = config.env.set.iter().map(|(name, value)| (name.as_str(), &value.value)).collect();
+        assert_eq!(set, [("A", &OsString::from("1")), ("C", &OsString::from("3=4"))]);
+        assert_eq!(config.env.set["C"].place, Place::Flag("--env-file vars:3".into()));
+        assert_eq!(config.env.also_pass.keys().map(Name::as_str).collect::<Vec<_>>(), ["B", "D"]);
+        assert_eq!(config.agent.command.unwrap().value, [OsString::from("ls")]);
+    }
+
+    #[test]
+    fn a_value_that_is_not_utf_8_stays_as_it_is() {
+        let value = OsString::from_vec(vec![0xff, 0xfe]);
+        let mut entry = OsString::from("RAW=");
+        entry.push(&value);
+        let (config, _) = read(&Overrides { env: vec![entry], ..Overrides::default() });
+        assert_eq!(config.env.set["RAW"].value, value);
+    }
+
+    #[test]
+    fn the_later_of_two_variables_wins() {
+        let env = ["A=1", "A", "B", "B=2"].map(OsString::from).to_vec();
+        let (config, _) = read(&Overrides { env, ..Overrides::default() });
+        assert_eq!(config.env.also_pass.keys().map(Name::as_str).collect::<Vec<_>>(), ["A"]);
+        assert_eq!(config.env.set.keys().map(Name::as_str).collect::<Vec<_>>(), ["B"]);
+    }
+
+    #[test]
+    fn reports_every_wrong_flag_at_once_and_no_value_of_a_variable() {
+        let (_, problems) = read(&Overrides {
+            memory: Some("much".to_owned()),
+            pids_limit: Some("1.5".to_owned()),
+            network: Some("nothing".to_owned()),
+            volume: vec!["/data".to_owned(), "a:b".to_owned(), "a:/x:z".to_owned()],
+            env: vec!["SESSION_TOKEN=hunter2".into(), "1A=hunter2".into()],
+            ..Overrides::default()
+        });
+        assert_eq!(problems.len(), 8, "{problems:#?}");
+        assert!(problems.iter().any(|problem| problem.starts_with("--memory: limits.memory: `much`")));
+        assert!(problems.iter().any(|problem| problem.starts_with("--pids-limit: limits.pids: ")));
+        assert!(!problems.join("\n").contains("hunter2"));
+    }
+
+    #[test]
+    fn two_volumes_in_one_place_are_a_conflict() {
+        let volume = vec!["a:/data".to_owned(), "b:/data/".to_owned()];
+        let (_, problems) = read(&Overrides { volume, ..Overrides::default() });
+        assert_eq!(problems, ["--volume: shared_dirs: \"b:/data/\" is in the same place as another volume"]);
+    }
+
+    #[test]
+    fn infinity_is_no_number() {
+        assert_eq!(scalar("inf"), Scalar::Text("inf"));
+        assert_eq!(scalar("unlimited"), Scalar::Text("unlimited"));
+        assert_eq!(scalar("-1"), Scalar::Integer(-1));
+    }
+}

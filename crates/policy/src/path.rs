@@ -1,0 +1,293 @@
+//! Path boundaries: which paths inside a sandbox may be touched, and how.
+//!
+//! This module compares paths, it never opens them. A path is what the sandbox sees, with every link
+//! resolved by the caller; paths are compared by component, so `/a/b` does not contain `/a/bc`.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+use std::str::FromStr;
+
+use crate::plan::Mode;
+use crate::protect::Protected;
+use crate::verdict::{Origin, Verdict, listing, shown};
+
+/// The longest path the kernel accepts, without its final NUL: `PATH_MAX` of linux/limits.h.
+const MAX_LENGTH: usize = 4095;
+
+/// Where the system stands inside: nothing may be mounted on or below these.
+const SYSTEM: &[&str] = &[
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libo32", "/libx32", "/proc", "/sbin",
+    "/sys", "/usr",
+];
+
+/// What the sandbox has of its own: nothing may be mounted on these, but below them it may.
+const OWN: &[&str] = &["/", "/home", "/run", "/tmp", "/var", "/var/tmp"];
+
+/// A path as the sandbox sees it: absolute, without `.`, `..`, repeated and trailing slashes, and NUL.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct GuestPath(PathBuf);
+
+/// Why a path was refused as a path inside a sandbox.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PathError {
+    /// The path does not begin with `/`.
+    #[error("{path:?} is not absolute; a path inside the sandbox begins with `/`, such as `/workspace`")]
+    Relative {
+        /// What was given.
+        path: PathBuf,
+    },
+    /// The path has `..`, which means something else when a link comes before it.
+    #[error("{path:?} has `..`, whose meaning depends on links; write the path it leads to")]
+    Parent {
+        /// What was given.
+        path: PathBuf,
+    },
+    /// The path has a NUL, where the kernel would stop reading.
+    #[error("{path:?} has a NUL character, which no path has")]
+    Nul {
+        /// What was given.
+        path: PathBuf,
+    },
+    /// The path is longer than the kernel accepts.
+    #[error("a path of {length} bytes is too long; at most {MAX_LENGTH} are possible")]
+    TooLong {
+        /// How long it is.
+        length: usize,
+    },
+    /// Something of the system is there.
+    #[error(
+        "{path:?} cannot be a mount point: `{taken}` belongs to the system; use one such as `/workspace`"
+    )]
+    Taken {
+        /// What was given.
+        path: PathBuf,
+        /// Whose place it is.
+        taken: &'static str,
+    },
+    /// Two boundaries are in the same place.
+    #[error("`{first}` and `{second}` are both at {path:?}; every boundary needs a place of its own")]
+    Twice {
+        /// The place.
+        path: PathBuf,
+        /// The boundary that came first.
+        first: String,
+        /// The other one.
+        second: String,
+    },
+}
+
+impl GuestPath {
+    /// Checks a path and brings it into its normal form.
+    pub fn new(path: &Path) -> Result<Self, PathError> {
+        Ok(Self(normal_form(path)?.into_owned()))
+    }
+
+    /// The path.
+    pub fn as_path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Checks that something may be mounted here without hiding the system or what the sandbox needs.
+    pub fn as_mount_point(&self) -> Result<&Self, PathError> {
+        let on_system = SYSTEM.iter().find(|taken| self.0.starts_with(taken));
+        match on_system.or_else(|| OWN.iter().find(|taken| self.0 == Path::new(taken))) {
+            Some(taken) => Err(PathError::Taken { path: self.0.clone(), taken }),
+            None => Ok(self),
+        }
+    }
+}
+
+impl FromStr for GuestPath {
+    type Err = PathError;
+
+    fn from_str(text: &str) -> Result<Self, PathError> {
+        Self::new(Path::new(text))
+    }
+}
+
+impl fmt::Display for GuestPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.display().fmt(f)
+    }
+}
+
+/// Takes `.`, `..` and repeated slashes out of a path as if it had no links; `/..` is `/`.
+///
+/// This tells what a path means on its face. What it leads to is for the kernel to say.
+pub fn normalise(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::with_capacity(path.as_os_str().len());
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normal.pop();
+            }
+            other => normal.push(other),
+        }
+    }
+    normal
+}
+
+/// Checks a path inside a sandbox; most are in their normal form already and need no copy.
+fn normal_form(path: &Path) -> Result<Cow<'_, Path>, PathError> {
+    let bytes = path.as_os_str().as_bytes();
+    if bytes.contains(&0) {
+        return Err(PathError::Nul { path: path.to_owned() });
+    }
+    if bytes.len() > MAX_LENGTH {
+        return Err(PathError::TooLong { length: bytes.len() });
+    }
+    let Some(components) = bytes.strip_prefix(b"/") else {
+        return Err(PathError::Relative { path: path.to_owned() });
+    };
+    let mut normal = true;
+    for component in components.split(|byte| *byte == b'/') {
+        match component {
+            b".." => return Err(PathError::Parent { path: path.to_owned() }),
+            b"" | b"." => normal = false,
+            _ => {}
+        }
+    }
+    Ok(if normal { Cow::Borrowed(path) } else { Cow::Owned(normalise(path)) })
+}
+
+/// What is to be done with a path.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Access {
+    /// Read a file or list a directory.
+    Read,
+    /// Write, create, rename or remove.
+    Write,
+    /// Execute a program.
+    Execute,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Execute => "execute",
+        })
+    }
+}
+
+/// A place inside a sandbox, and what may be done there.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Boundary {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Where it is.
+    pub guest: GuestPath,
+    /// What may be done there.
+    pub mode: Mode,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+/// All boundaries of one sandbox, ready to be asked.
+#[derive(Clone, Debug)]
+pub struct Boundaries {
+    list: Vec<Boundary>,
+    /// Positions in `list` by path; the root is the empty path.
+    index: HashMap<Vec<u8>, usize>,
+    /// How many components the deepest boundary has: longer prefixes need no look-up.
+    deepest: usize,
+    protected: Protected,
+    /// What would have been allowed, for a path that is nowhere.
+    readable: String,
+    /// What would have been allowed, for a path that may not be written.
+    writable: String,
+}
+
+impl Boundaries {
+    /// Makes boundaries ready; two of them may lie within each other, but not in the same place.
+    pub fn new(boundaries: Vec<Boundary>, protected: Protected) -> Result<Self, PathError> {
+        let mut index: HashMap<Vec<u8>, usize> = HashMap::with_capacity(boundaries.len());
+        let mut deepest = 0;
+        for (position, boundary) in boundaries.iter().enumerate() {
+            let key = key(&boundary.guest.0).to_vec();
+            deepest = deepest.max(boundary.guest.0.components().count() - 1);
+            if let Some(first) = index.insert(key, position) {
+                return Err(PathError::Twice {
+                    path: boundary.guest.0.clone(),
+                    first: boundaries[first].name.clone(),
+                    second: boundary.name.clone(),
+                });
+            }
+        }
+        let readable = listing(boundaries.iter().map(|boundary| &boundary.guest));
+        let is_writable = |boundary: &&Boundary| boundary.mode == Mode::ReadWrite;
+        let writable = listing(boundaries.iter().filter(is_writable).map(|boundary| &boundary.guest));
+        Ok(Self { list: boundaries, index, deepest, protected, readable, writable })
+    }
+
+    /// Decides about one path: the innermost boundary it lies in rules, and protected paths are never
+    /// written.
+    pub fn decide(&self, path: &Path, access: Access) -> Verdict {
+        let path = match normal_form(path) {
+            Ok(path) => path,
+            Err(error) => return Verdict::deny(error.to_string(), Origin::Default),
+        };
+        let text = path.to_string_lossy();
+        let shown = shown(&text);
+        let Some(boundary) = self.innermost(&path) else {
+            let allowed = if access == Access::Write { &self.writable } else { &self.readable };
+            return Verdict::deny(
+                format!("cannot {access} `{shown}`: it lies in no boundary; allowed: {allowed}"),
+                Origin::Default,
+            );
+        };
+        let name = &boundary.name;
+        if access != Access::Write {
+            return Verdict::allow(format!("`{shown}` lies in `{name}`"), boundary.origin.clone());
+        }
+        if boundary.mode == Mode::ReadOnly {
+            return Verdict::deny(
+                format!("cannot write `{shown}`: `{name}` is read-only; writable: {}", self.writable),
+                boundary.origin.clone(),
+            );
+        }
+        let below = &key(&path)[key(&boundary.guest.0).len()..];
+        let relative = Path::new(OsStr::from_bytes(below.strip_prefix(b"/").unwrap_or(below)));
+        match self.protected.matches(relative) {
+            Some(protected) => Verdict::deny(
+                format!(
+                    "cannot write `{shown}`: `{protected}` is protected in `{name}`; `[protect] allow` gives it up by name"
+                ),
+                Origin::Default,
+            ),
+            None => Verdict::allow(
+                format!("`{shown}` lies in `{name}`, which is writable"),
+                boundary.origin.clone(),
+            ),
+        }
+    }
+
+    fn innermost(&self, path: &Path) -> Option<&Boundary> {
+        let path = key(path);
+        let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        let ends = slashes.chain((!path.is_empty()).then_some(path.len()));
+        // The first end is 0, the root; each further one is a component deeper.
+        let root = path.is_empty().then_some(0);
+        root.into_iter()
+            .chain(ends)
+            .take(self.deepest + 1)
+            .filter_map(|end| self.index.get(&path[..end]))
+            .last()
+            .and_then(|position| self.list.get(*position))
+    }
+}
+
+/// A path as the index knows it: the root is empty, so that every prefix ends before a slash.
+fn key(path: &Path) -> &[u8] {
+    match path.as_os_str().as_bytes() {
+        b"/" => b"",
+        bytes => bytes,
+    }
+}

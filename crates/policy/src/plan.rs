@@ -1,0 +1,316 @@
+//! The plan: what a provider is told to do, fully resolved.
+//!
+//! A provider reads a plan and nothing else. A plan holds no secret value: secrets are named with their
+//! source and read at the moment the sandbox starts.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::Limits;
+use crate::network;
+
+/// Everything a provider needs to know to start one sandbox.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Plan {
+    /// The name of the sandbox, chosen by the caller or made up.
+    pub name: String,
+    /// Who carries the plan out.
+    pub provider: Provider,
+    /// Why it is that provider, when `auto` chose.
+    pub provider_reason: Option<String>,
+    /// What runs inside.
+    pub agent: Agent,
+    /// The environment of the agent, without secrets; names are unique.
+    pub env: Vec<Variable>,
+    /// Secrets that are handed over at the start.
+    pub secrets: Vec<Secret>,
+    /// Host directories inside the sandbox. No host path lies within another's.
+    pub boundaries: Vec<Boundary>,
+    /// Toolchains of the host, read-only inside at the same path.
+    pub expose: Vec<Exposed>,
+    /// How much of the network is there.
+    pub network: network::Mode,
+    /// What may be used.
+    pub limits: Limits,
+    /// What stays read-only inside writable boundaries.
+    pub protect: Protect,
+    /// Every layer of isolation and whether the start fails without it.
+    pub layers: BTreeMap<Layer, Need>,
+}
+
+/// Who carries a plan out.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Provider {
+    /// A Docker engine.
+    Docker,
+    /// Podman.
+    Podman,
+    /// Namespaces of this Linux host, without a daemon.
+    Native,
+    /// No isolation at all.
+    Local,
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Docker => "docker",
+            Self::Podman => "podman",
+            Self::Native => "native",
+            Self::Local => "local",
+        })
+    }
+}
+
+/// What runs inside, and as whom.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Agent {
+    /// The command with its arguments; never empty.
+    #[serde(with = "os_strings")]
+    pub argv: Vec<OsString>,
+    /// Where it starts, as the sandbox sees it.
+    pub workdir: PathBuf,
+    /// Who PID 1 is.
+    pub init: Init,
+}
+
+/// Who PID 1 is.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Init {
+    /// Our own init: it reaps orphans and forwards signals.
+    #[default]
+    Supervise,
+    /// The agent itself.
+    Exec,
+}
+
+/// One variable of the agent's environment.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Variable {
+    /// Its name: not empty, without `=` and NUL.
+    pub name: String,
+    /// Its value, which need not be UTF-8.
+    #[serde(with = "os_string")]
+    pub value: OsString,
+}
+
+/// A secret that the agent may see. The value is not here.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Secret {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The variable it becomes inside.
+    pub env_var: String,
+    /// Where the value is read from at the start.
+    pub source: SecretSource,
+}
+
+/// Where the value of a secret is read from.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SecretSource {
+    /// A variable of the caller's environment.
+    Env(String),
+    /// A file; one trailing newline is not part of the value.
+    File(PathBuf),
+    /// What a command prints, run by `sh -c`; one trailing newline is not part of the value.
+    Command(String),
+}
+
+/// A named directory with a mode.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Boundary {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The directory on the host, with every link resolved.
+    pub host: PathBuf,
+    /// Where the sandbox sees it: absolute, without `.` and `..`.
+    pub guest: PathBuf,
+    /// What may be done there.
+    pub mode: Mode,
+    /// The directory that was validated; what is mounted must be this one.
+    pub file_id: FileId,
+}
+
+/// What may be done in a boundary.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Mode {
+    /// Read and write.
+    #[default]
+    #[serde(rename = "rw")]
+    ReadWrite,
+    /// Read only.
+    #[serde(rename = "ro")]
+    ReadOnly,
+}
+
+/// Which file a path led to when it was looked up.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+pub struct FileId {
+    /// The device number of its file system.
+    pub device: u64,
+    /// Its inode number there.
+    pub inode: u64,
+}
+
+/// A toolchain of the host, read-only inside at the same path.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Exposed {
+    /// The preset it belongs to, or the path that was asked for.
+    pub name: String,
+    /// The host path, with every link resolved.
+    pub host: PathBuf,
+    /// Where the sandbox sees it.
+    pub guest: PathBuf,
+}
+
+/// What stays read-only inside writable boundaries.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Protect {
+    /// Relative paths that are protected in a boundary's root and in every repository within it.
+    pub paths: Vec<String>,
+    /// How many directories deep nested repositories and sockets are looked for.
+    pub depth: u32,
+}
+
+/// One mechanism of isolation.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layer {
+    /// The user namespace: who the agent is on the host.
+    User,
+    /// The mount namespace: what there is to see.
+    Mount,
+    /// The PID namespace: which processes there are.
+    Pid,
+    /// The network namespace.
+    Net,
+    /// The IPC namespace.
+    Ipc,
+    /// The UTS namespace: the host name.
+    Uts,
+    /// The cgroup namespace.
+    Cgroup,
+    /// Landlock.
+    Landlock,
+    /// The system call filter.
+    Seccomp,
+    /// No capability in any set, and no way to gain one.
+    Capabilities,
+    /// Supplementary groups of the caller.
+    Groups,
+    /// The limit of memory.
+    Memory,
+    /// The limit of processor time.
+    Cpu,
+    /// The limit of processes.
+    Pids,
+    /// Protected paths in writable boundaries.
+    Protect,
+    /// Sockets that lie in boundaries.
+    Sockets,
+    /// Space on disk: what can be written in shared directories.
+    Disk,
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::User => "user",
+            Self::Mount => "mount",
+            Self::Pid => "pid",
+            Self::Net => "net",
+            Self::Ipc => "ipc",
+            Self::Uts => "uts",
+            Self::Cgroup => "cgroup",
+            Self::Landlock => "landlock",
+            Self::Seccomp => "seccomp",
+            Self::Capabilities => "capabilities",
+            Self::Groups => "groups",
+            Self::Memory => "memory",
+            Self::Cpu => "cpu",
+            Self::Pids => "pids",
+            Self::Protect => "protect",
+            Self::Sockets => "sockets",
+            Self::Disk => "disk",
+        })
+    }
+}
+
+/// Whether a start fails without a layer.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Need {
+    /// It is used where it is there, and reported either way.
+    Preferred,
+    /// Without it nothing starts.
+    Required,
+}
+
+/// One `OsString`: text where it is UTF-8, else its bytes.
+mod os_string {
+    use std::ffi::{OsStr, OsString};
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    pub(super) enum Owned {
+        Text(String),
+        Bytes(Vec<u8>),
+    }
+
+    #[derive(Serialize)]
+    #[serde(untagged)]
+    pub(super) enum Borrowed<'a> {
+        Text(&'a str),
+        Bytes(&'a [u8]),
+    }
+
+    impl From<Owned> for OsString {
+        fn from(value: Owned) -> Self {
+            match value {
+                Owned::Text(text) => text.into(),
+                Owned::Bytes(bytes) => Self::from_vec(bytes),
+            }
+        }
+    }
+
+    impl<'a> From<&'a OsStr> for Borrowed<'a> {
+        fn from(value: &'a OsStr) -> Self {
+            value.to_str().map_or_else(|| Self::Bytes(value.as_bytes()), Self::Text)
+        }
+    }
+
+    pub(super) fn serialize<S: Serializer>(value: &OsStr, serializer: S) -> Result<S::Ok, S::Error> {
+        Borrowed::from(value).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OsString, D::Error> {
+        Owned::deserialize(deserializer).map(Into::into)
+    }
+}
+
+/// A list of `OsString`s.
+mod os_strings {
+    use std::ffi::OsString;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::os_string::{Borrowed, Owned};
+
+    pub(super) fn serialize<S: Serializer>(values: &[OsString], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(values.iter().map(|value| Borrowed::from(value.as_os_str())))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<OsString>, D::Error> {
+        Ok(Vec::<Owned>::deserialize(deserializer)?.into_iter().map(Into::into).collect())
+    }
+}

@@ -1,0 +1,212 @@
+//! The policy: settings that hold together, ready to be asked and to be lowered into a plan.
+//!
+//! Making a policy finds everything that is wrong with the settings themselves; making a plan of it finds
+//! everything that stands against them on this host. Neither looks: the caller gathers the [`Facts`].
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+pub use self::boundary::Wanted;
+pub use self::lower::{Directory, Facts, Missing, Parts};
+use crate::config::{Config, Exposed, ProviderChoice};
+use crate::env::{self, EnvRules};
+use crate::layer::Effective;
+use crate::limits::Limits;
+use crate::network::{self, Rules};
+use crate::path::{Access, Boundaries, GuestPath};
+use crate::plan::{self, Init, Layer, Need, Provider};
+use crate::problem::{self, Located, Problem};
+use crate::schema;
+use crate::verdict::Verdict;
+
+mod boundary;
+mod check;
+mod environment;
+mod lower;
+
+/// The user name of the agent inside.
+pub const AGENT: &str = "agent";
+/// The home directory of the agent inside.
+pub const HOME: &str = "/home/agent";
+/// Where a boundary must be for the agent to start there by default.
+pub const WORKSPACE: &str = "/workspace";
+/// How deep nested repositories and sockets are looked for, unless told otherwise.
+pub const DEPTH: u32 = 3;
+
+/// The rules of one sandbox. A policy that exists holds together.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    name: Option<Located<String>>,
+    provider: Provider,
+    provider_reason: Option<String>,
+    argv: Vec<OsString>,
+    workdir: GuestPath,
+    init: Init,
+    env: EnvRules,
+    secrets: Vec<plan::Secret>,
+    wanted: Vec<Wanted>,
+    boundaries: Boundaries,
+    expose: Vec<Located<Exposed>>,
+    network_mode: network::Mode,
+    network: Rules,
+    limits: Limits,
+    protect: plan::Protect,
+    layers: BTreeMap<Layer, Need>,
+}
+
+impl Policy {
+    /// Checks settings together; every problem is returned at once.
+    ///
+    /// Where no file has `[shared_dirs]`, `working_directory` becomes the boundary `workspace`.
+    pub fn new(effective: &Effective, working_directory: &Path) -> Result<Self, Vec<Problem>> {
+        let config = effective.settings();
+        let mut problems = Vec::new();
+        check::supported(config, &mut problems);
+        let (provider, provider_reason) = provider(config, &mut problems);
+        let (env, secrets) = environment::rules(config, &mut problems);
+        let protected = check::protected(config, &mut problems);
+        let wanted = boundary::wanted(config, working_directory, &mut problems);
+        let boundaries = boundary::rules(&wanted, protected.clone());
+        problem::sort(&mut problems);
+        let Some(boundaries) = boundaries.filter(|_| problems.is_empty()) else { return Err(problems) };
+
+        let workspace = wanted.iter().any(|boundary| boundary.guest.as_path() == Path::new(WORKSPACE));
+        let workdir = config.agent.workdir.as_ref().map(|workdir| workdir.value.clone());
+        let network_mode = config.network.mode.as_ref().map(|mode| mode.value).unwrap_or_default();
+        let init = config.agent.init.as_ref().is_none_or(|init| init.value);
+        Ok(Self {
+            name: config.name.clone(),
+            provider,
+            provider_reason,
+            argv: config
+                .agent
+                .command
+                .as_ref()
+                .map_or_else(|| vec!["bash".into(), "-l".into()], |command| command.value.clone()),
+            workdir: match workdir {
+                Some(workdir) => workdir,
+                None => boundary::built_in(if workspace { WORKSPACE } else { HOME }),
+            },
+            init: if init { Init::Supervise } else { Init::Exec },
+            env,
+            secrets,
+            wanted,
+            boundaries,
+            expose: config.native.expose.as_ref().map(|list| list.value.clone()).unwrap_or_default(),
+            network_mode,
+            network: check::network(config, network_mode),
+            limits: limits(config),
+            protect: plan::Protect {
+                paths: protected.paths().iter().map(ToString::to_string).collect(),
+                depth: config.protect.depth.as_ref().map_or(DEPTH, |depth| depth.value),
+            },
+            layers: layers(config, provider),
+        })
+    }
+
+    /// The name of the sandbox, if it was asked for.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_ref().map(|name| name.value.as_str())
+    }
+
+    /// Who will run it.
+    pub fn provider(&self) -> Provider {
+        self.provider
+    }
+
+    /// The directories to look up on the host.
+    pub fn boundaries(&self) -> &[Wanted] {
+        &self.wanted
+    }
+
+    /// The toolchains to look up on the host.
+    pub fn expose(&self) -> impl Iterator<Item = &Exposed> {
+        self.expose.iter().map(|exposed| &exposed.value)
+    }
+
+    /// Decides about a path as the sandbox sees it.
+    pub fn guest_path(&self, path: &Path, access: Access) -> Verdict {
+        self.boundaries.decide(path, access)
+    }
+
+    /// Decides about a path of the host: absolute, and spelled as the boundaries are.
+    ///
+    /// Links are not resolved. Ask with the resolved path and the boundaries of a [`plan::Plan`] where that
+    /// matters.
+    pub fn host_path(&self, path: &Path, access: Access) -> Verdict {
+        boundary::decide_host(&self.wanted, &self.boundaries, path, access)
+    }
+
+    /// Decides about a host and a port.
+    pub fn host(&self, host: &str, port: u16) -> Verdict {
+        self.network.decide(host, port)
+    }
+
+    /// Decides about a variable of the caller's environment.
+    pub fn variable(&self, name: &str) -> Verdict {
+        env::decide(name, &self.env)
+    }
+}
+
+/// Who runs the sandbox, and why when it was not asked for by name.
+fn provider(config: &Config, problems: &mut Vec<Problem>) -> (Provider, Option<String>) {
+    use crate::problem::Code;
+    let Some(Located { value: ProviderChoice::Named(provider), place }) = &config.general.provider else {
+        let reason = match &config.has_image {
+            None => "no [image] is asked for, so no engine is needed".to_owned(),
+            Some(place) => format!("engines are not supported yet, so [image] ({place}) is left aside"),
+        };
+        return (Provider::Native, Some(reason));
+    };
+    match provider {
+        Provider::Docker | Provider::Podman => {
+            let message = format!("\"{provider}\" is not supported yet");
+            problems.push(
+                Problem::new(place, "provider", Code::ProviderNotSupportedYet, message)
+                    .expecting("\"auto\", \"native\" or \"local\""),
+            );
+        }
+        Provider::Local => {
+            let required = config.general.require_os_sandbox.as_ref().filter(|required| required.value);
+            if let Some(required) = required {
+                let message = format!(
+                    "\"local\" isolates nothing, which require_os_sandbox = true ({}) refuses",
+                    required.place
+                );
+                problems.push(
+                    Problem::new(place, "provider", Code::Refused, message)
+                        .hinting("choose \"native\", or set require_os_sandbox = false"),
+                );
+            }
+        }
+        Provider::Native => {}
+    }
+    (*provider, None)
+}
+
+/// The limits that hold, defaults included.
+pub(crate) fn limits(config: &Config) -> Limits {
+    let default = Limits::default();
+    let limits = &config.limits;
+    Limits {
+        memory: limits.memory.as_ref().map_or(default.memory, |limit| limit.value),
+        cpus: limits.cpus.as_ref().map_or(default.cpus, |limit| limit.value),
+        pids: limits.pids.as_ref().map_or(default.pids, |limit| limit.value),
+        timeout: limits.timeout.as_ref().map_or(default.timeout, |limit| limit.value),
+        output_bytes: limits.output_bytes.as_ref().map_or(default.output_bytes, |limit| limit.value),
+        tmp_size: limits.tmp_size.as_ref().map_or(default.tmp_size, |limit| limit.value),
+    }
+}
+
+fn layers(config: &Config, provider: Provider) -> BTreeMap<Layer, Need> {
+    let need = |layer: Layer, default: Need| match (&config.native.require, provider) {
+        // Nothing is there to be required: whoever asks for this provider asks for no isolation.
+        (_, Provider::Local) => Need::Preferred,
+        (None, _) => default,
+        (Some(list), _) if list.value.iter().any(|required| required.value == layer) => Need::Required,
+        (Some(_), _) => Need::Preferred,
+    };
+    let all = schema::LAYERS.iter().map(|(layer, default)| (*layer, need(*layer, *default)));
+    all.chain([(Layer::Disk, Need::Preferred)]).collect()
+}

@@ -1,0 +1,102 @@
+//! Which directories are shared, and whether their places inside go together.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::Config;
+use crate::path::{self, Access, Boundaries, GuestPath};
+use crate::plan::Mode;
+use crate::problem::{Code, Place, Problem};
+use crate::protect::Protected;
+use crate::verdict::{Origin, Verdict, listing};
+
+/// A directory that is to be shared. Somebody has to look whether it is there.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Wanted {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The directory on the host: absolute, links not resolved.
+    pub host: PathBuf,
+    /// Where the sandbox sees it.
+    pub guest: GuestPath,
+    /// What may be done there.
+    pub mode: Mode,
+    /// Where it was asked for; the default when nobody asked.
+    pub place: Place,
+}
+
+impl Wanted {
+    /// Its key in the configuration.
+    pub fn key(&self) -> String {
+        format!("shared_dirs.{}", self.name)
+    }
+}
+
+pub(super) fn wanted(config: &Config, working_directory: &Path, problems: &mut Vec<Problem>) -> Vec<Wanted> {
+    let mut all = Vec::new();
+    if config.has_shared_dirs.is_none() && !config.shared_dirs.contains_key("workspace") {
+        all.push(Wanted {
+            name: "workspace".to_owned(),
+            host: working_directory.to_owned(),
+            guest: built_in(super::WORKSPACE),
+            mode: Mode::ReadWrite,
+            place: Place::Default,
+        });
+    }
+    for (name, dir) in &config.shared_dirs {
+        let (Some(host), Some(guest)) = (&dir.value.host, &dir.value.guest) else { continue };
+        if let Err(error) = guest.value.as_mount_point() {
+            let key = format!("shared_dirs.{name}.guest");
+            problems.push(Problem::new(&guest.place, key, Code::InvalidValue, error.to_string()));
+        }
+        all.push(Wanted {
+            name: name.clone(),
+            host: host.value.clone(),
+            guest: guest.value.clone(),
+            mode: dir.value.mode.as_ref().map(|mode| mode.value).unwrap_or_default(),
+            place: dir.place.clone(),
+        });
+    }
+    for (index, second) in all.iter().enumerate() {
+        if let Some(first) = all[..index].iter().find(|first| first.guest == second.guest) {
+            let message = format!("`{}` ({}) is already at {}", first.name, first.place, first.guest);
+            problems.push(
+                Problem::new(&second.place, second.key(), Code::Conflict, message)
+                    .hinting("give each boundary a place of its own"),
+            );
+        }
+    }
+    all
+}
+
+/// The rules about paths inside; `None` when two boundaries are in the same place.
+pub(super) fn rules(wanted: &[Wanted], protected: Protected) -> Option<Boundaries> {
+    let boundaries = wanted.iter().map(|wanted| path::Boundary {
+        name: wanted.name.clone(),
+        guest: wanted.guest.clone(),
+        mode: wanted.mode,
+        origin: wanted.place.origin(),
+    });
+    Boundaries::new(boundaries.collect(), protected).ok()
+}
+
+/// The innermost boundary that holds a path of the host rules, by the path inside that it leads to.
+pub(super) fn decide_host(wanted: &[Wanted], rules: &Boundaries, path: &Path, access: Access) -> Verdict {
+    let path = path::normalise(path);
+    let within = |wanted: &Wanted| {
+        path.strip_prefix(path::normalise(&wanted.host)).ok().map(|rest| wanted.guest.as_path().join(rest))
+    };
+    let holders = wanted.iter().filter_map(|wanted| Some((wanted, within(wanted)?)));
+    if let Some((_, guest)) = holders.max_by_key(|(wanted, _)| wanted.host.components().count()) {
+        return rules.decide(&guest, access);
+    }
+    let shared = listing(wanted.iter().map(|wanted| wanted.host.display()));
+    Verdict::deny(
+        format!("`{}` is not shared with the sandbox; shared: {shared}", path.display()),
+        Origin::Default,
+    )
+}
+
+/// A path inside that is built in.
+pub(super) fn built_in(path: &'static str) -> GuestPath {
+    GuestPath::new(Path::new(path)).expect("built-in paths are absolute and plain")
+}

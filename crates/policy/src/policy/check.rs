@@ -1,0 +1,138 @@
+//! What is understood and not built yet, and what no provider here can do.
+
+use crate::config::{Config, ProviderChoice, Secret, SecretMode, SecretProvider, User};
+use crate::network::{Mode, Rule, Rules};
+use crate::plan::Provider;
+use crate::problem::{Code, Located, Place, Problem};
+use crate::protect::Protected;
+
+/// Notes every setting whose feature is not there. Each is one line here and one `NotYet` in the schema.
+pub(super) fn supported(config: &Config, problems: &mut Vec<Problem>) {
+    let mut not_yet = |place: &Place, key: String, what: &str, hint: &str| {
+        let message = format!("{what} not supported yet");
+        problems.push(Problem::new(place, key, Code::NotSupportedYet, message).hinting(hint));
+    };
+    if let Some(user) =
+        config.agent.user.as_ref().filter(|user| user.value != User::Name(super::AGENT.to_owned()))
+    {
+        let what = format!("the user \"{}\" is", user.value);
+        not_yet(&user.place, "agent.user".to_owned(), &what, "use \"agent\", or leave it out");
+    }
+    for (name, dir) in &config.shared_dirs {
+        if let Some(suffixes) = &dir.value.suffixes {
+            not_yet(
+                &suffixes.place,
+                format!("shared_dirs.{name}.suffixes"),
+                "rules about suffixes are",
+                "leave it out",
+            );
+        }
+        if let Some(size) = &dir.value.max_file_bytes {
+            not_yet(
+                &size.place,
+                format!("shared_dirs.{name}.max_file_bytes"),
+                "a limit of file sizes is",
+                "leave it out",
+            );
+        }
+    }
+    for (name, secret) in &config.secrets {
+        if let Some(mode) = secret.value.mode.as_ref().filter(|mode| mode.value == SecretMode::Proxy) {
+            not_yet(
+                &mode.place,
+                format!("secrets.{name}.mode"),
+                "secrets behind a proxy are",
+                "use mode = \"inject\", which shows the value to the agent",
+            );
+        }
+    }
+    let network = &config.network;
+    if let Some(mode) = network.mode.as_ref().filter(|mode| mode.value == Mode::Allowlist) {
+        not_yet(&mode.place, "network.mode".to_owned(), "an allow-list of hosts is", "use \"none\"");
+    }
+    for (key, list) in [("network.allow", &network.allow), ("network.deny", &network.deny)] {
+        if let Some(list) = list.as_ref().filter(|list| !list.value.is_empty()) {
+            not_yet(&list.place, key.to_owned(), "a list of hosts is", "leave it out");
+        }
+    }
+    if let Some(timeout) = &config.lifecycle.idle_timeout {
+        not_yet(&timeout.place, "lifecycle.idle_timeout".to_owned(), "an end when idle is", "leave it out");
+    }
+    open_network(config, problems);
+    for (name, secret) in &config.secrets {
+        proxy_keys(name, secret, problems);
+    }
+}
+
+/// A network namespace either has a way out or has none, and giving it the host's would open the host's
+/// loopback and its abstract sockets to the agent.
+fn open_network(config: &Config, problems: &mut Vec<Problem>) {
+    let Some(mode) = config.network.mode.as_ref().filter(|mode| mode.value == Mode::Open) else { return };
+    let local = ProviderChoice::Named(Provider::Local);
+    if config.general.provider.as_ref().is_some_and(|provider| provider.value == local) {
+        return;
+    }
+    let message = "the native provider refuses \"open\": it would share the host's own network, \
+                   with all that listens on its loopback";
+    problems.push(Problem::new(&mode.place, "network.mode", Code::Refused, message).expecting("\"none\""));
+}
+
+/// The keys that only a proxied secret has.
+fn proxy_keys(name: &str, secret: &Located<Secret>, problems: &mut Vec<Problem>) {
+    let Secret { mode, provider, upstream, header, .. } = &secret.value;
+    let place = |setting: &Option<Located<String>>| setting.as_ref().map(|setting| setting.place.clone());
+    let proxied = mode.as_ref().is_some_and(|mode| mode.value == SecretMode::Proxy);
+    let custom = provider.as_ref().is_some_and(|provider| provider.value == SecretProvider::Custom);
+    let keys = [
+        ("provider", provider.as_ref().map(|provider| provider.place.clone()), proxied, "mode = \"proxy\""),
+        ("upstream", place(upstream), proxied && custom, "provider = \"custom\""),
+        ("header", place(header), proxied && custom, "provider = \"custom\""),
+    ];
+    for (key, place, needed, goes_with) in keys {
+        match place {
+            Some(place) if !needed => problems.push(Problem::new(
+                &place,
+                format!("secrets.{name}.{key}"),
+                Code::Conflict,
+                format!("it only goes with {goes_with}"),
+            )),
+            None if needed => problems.push(Problem::new(
+                &secret.place,
+                format!("secrets.{name}"),
+                Code::MissingKey,
+                format!("\"{key}\" is missing, which {goes_with} needs"),
+            )),
+            _ => {}
+        }
+    }
+}
+
+/// The protected paths. A path that is not protected cannot be given up.
+pub(super) fn protected(config: &Config, problems: &mut Vec<Problem>) -> Protected {
+    let added: Vec<_> =
+        config.protect.paths.iter().flat_map(|list| &list.value).map(|path| path.value.clone()).collect();
+    let mut given_up = Vec::new();
+    for path in config.protect.allow.iter().flat_map(|list| &list.value) {
+        match Protected::new(&added, std::slice::from_ref(&path.value)) {
+            Ok(_) => given_up.push(path.value.clone()),
+            Err(errors) => problems.extend(errors.iter().map(|error| {
+                Problem::new(&path.place, "protect.allow", Code::InvalidValue, error.to_string())
+            })),
+        }
+    }
+    Protected::new(&added, &given_up).unwrap_or_else(|_| Protected::exactly(added))
+}
+
+/// The network rules.
+pub(super) fn network(config: &Config, mode: Mode) -> Rules {
+    let rules = |list: &Option<Located<Vec<Located<_>>>>| {
+        let patterns = list.iter().flat_map(|list| &list.value);
+        patterns
+            .map(|pattern: &Located<crate::network::HostPattern>| Rule {
+                pattern: pattern.value.clone(),
+                origin: pattern.place.origin(),
+            })
+            .collect()
+    };
+    Rules::new(mode, rules(&config.network.allow), rules(&config.network.deny))
+}

@@ -1,0 +1,239 @@
+//! Lowering: from a policy and the facts of a host to a plan.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use super::{AGENT, HOME, Policy, Wanted};
+use crate::config::Exposed;
+use crate::env;
+use crate::plan::{self, FileId, Plan, Provider, Variable};
+use crate::problem::{self, Code, Problem};
+use crate::workspace::{self, Caller, Candidate, Kind, Overlap, Shared};
+
+/// Where programs of the host's `/usr` are, as the sandbox sees them.
+const PROGRAMS: &[&str] = &["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+/// What the caller found on the host.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// What the sandbox is called unless the policy names it.
+    pub name: String,
+    /// The caller's environment. What the policy does not name goes no further than this.
+    pub environment: Vec<(OsString, OsString)>,
+    /// What each boundary led to, by name.
+    pub directories: BTreeMap<String, Result<Directory, Missing>>,
+    /// What each toolchain consists of, or why it is not here.
+    pub toolchains: BTreeMap<Exposed, Result<Parts, Missing>>,
+    /// The user who asks: who called sudo, when root was reached that way.
+    pub uid: u32,
+    /// Every spelling of the caller's home: as the environment gives it, and with its links resolved.
+    pub homes: Vec<PathBuf>,
+    /// The directory that everything shared must lie in, with every link resolved; `None` is no such rule.
+    pub allowed_root: Option<PathBuf>,
+}
+
+/// What a boundary led to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Directory {
+    /// The path with every link resolved.
+    pub host: PathBuf,
+    /// What is there.
+    pub kind: Kind,
+    /// The user it belongs to.
+    pub owner: u32,
+    /// Which file it is.
+    pub file_id: FileId,
+}
+
+/// What a toolchain consists of.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Parts {
+    /// What is readable inside.
+    pub exposed: Vec<plan::Exposed>,
+    /// Directories of programs as the sandbox sees them, to stand in front of `PATH`.
+    pub bin: Vec<PathBuf>,
+    /// Variables without which the toolchain does not find itself.
+    pub variables: Vec<Variable>,
+}
+
+/// Why something of the host is not there to be shared.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Missing {
+    /// What is wrong, in words.
+    pub reason: String,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+impl Policy {
+    /// Lowers the policy into a plan; everything that stands against it on this host is returned at once.
+    pub fn plan(&self, facts: &Facts) -> Result<Plan, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let boundaries = self.shared(facts, &mut problems);
+        let parts = self.parts(facts, &mut problems);
+        problem::sort(&mut problems);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        Ok(Plan {
+            name: self.name().unwrap_or(&facts.name).to_owned(),
+            provider: self.provider,
+            provider_reason: self.provider_reason.clone(),
+            agent: plan::Agent {
+                argv: self.argv.clone(),
+                workdir: self.workdir(&boundaries, facts),
+                init: self.init,
+            },
+            env: self.environment(facts, &parts),
+            secrets: self.secrets.clone(),
+            boundaries: match self.provider {
+                // Nothing is mounted anywhere, so a directory is seen where it is.
+                Provider::Local => boundaries
+                    .into_iter()
+                    .map(|boundary| plan::Boundary { guest: boundary.host.clone(), ..boundary })
+                    .collect(),
+                _ => boundaries,
+            },
+            expose: parts.into_iter().flat_map(|parts| &parts.exposed).cloned().collect(),
+            network: self.network_mode,
+            limits: self.limits.clone(),
+            protect: self.protect.clone(),
+            layers: self.layers.clone(),
+        })
+    }
+
+    fn shared(&self, facts: &Facts, problems: &mut Vec<Problem>) -> Vec<plan::Boundary> {
+        let homes: Vec<&Path> = facts.homes.iter().map(PathBuf::as_path).collect();
+        let caller = Caller { uid: facts.uid, homes: &homes, allowed_root: facts.allowed_root.as_deref() };
+        let mut boundaries = Vec::new();
+        for wanted in &self.wanted {
+            if let Some(directory) = directory(wanted, facts, &caller, problems) {
+                boundaries.push(plan::Boundary {
+                    name: wanted.name.clone(),
+                    host: directory.host.clone(),
+                    guest: wanted.guest.as_path().to_owned(),
+                    mode: wanted.mode,
+                    file_id: directory.file_id,
+                });
+            }
+        }
+        let shared: Vec<Shared<'_>> = boundaries
+            .iter()
+            .map(|boundary| Shared { name: &boundary.name, host: &boundary.host, mode: boundary.mode })
+            .collect();
+        for overlap in workspace::overlaps(&shared) {
+            let (Overlap::Same { second: name, .. } | Overlap::WithinWritable { inner: name, .. }) = &overlap;
+            if let Some(wanted) = self.wanted.iter().find(|wanted| wanted.name == *name) {
+                problems.push(Problem::new(&wanted.place, wanted.key(), Code::Refused, overlap.to_string()));
+            }
+        }
+        boundaries
+    }
+
+    /// Where the agent starts. Without isolation that is the directory of the host behind the guest path.
+    fn workdir(&self, boundaries: &[plan::Boundary], facts: &Facts) -> PathBuf {
+        let workdir = self.workdir.as_path();
+        if self.provider != Provider::Local {
+            return workdir.to_owned();
+        }
+        let holders = boundaries
+            .iter()
+            .filter_map(|boundary| Some((boundary, workdir.strip_prefix(&boundary.guest).ok()?)))
+            .max_by_key(|(boundary, _)| boundary.guest.components().count());
+        match (holders, facts.homes.first()) {
+            (Some((boundary, rest)), _) => boundary.host.join(rest),
+            (None, Some(home)) if workdir == Path::new(HOME) => home.clone(),
+            (None, _) => workdir.to_owned(),
+        }
+    }
+
+    fn parts<'f>(&self, facts: &'f Facts, problems: &mut Vec<Problem>) -> Vec<&'f Parts> {
+        let mut all = Vec::new();
+        for exposed in &self.expose {
+            let missing = match facts.toolchains.get(&exposed.value) {
+                Some(Ok(parts)) => {
+                    all.push(parts);
+                    continue;
+                }
+                Some(Err(missing)) => missing.clone(),
+                None => Missing { reason: "nobody looked for it".to_owned(), hint: None },
+            };
+            let message = format!("\"{}\" cannot be exposed: {}", exposed.value, missing.reason);
+            let problem = Problem::new(&exposed.place, "native.expose", Code::Host, message);
+            problems.push(Problem { hint: missing.hint, ..problem });
+        }
+        all
+    }
+
+    /// The built-in variables, those of toolchains, and what the rules let in; the later of two wins.
+    fn environment(&self, facts: &Facts, parts: &[&Parts]) -> Vec<Variable> {
+        let built_in =
+            [("PATH", path(parts)), ("HOME", HOME.into()), ("USER", AGENT.into()), ("LOGNAME", AGENT.into())];
+        let built_in = built_in.into_iter().chain([("SHELL", "/bin/bash".into())]);
+        let mut all: BTreeMap<String, OsString> = match self.provider {
+            // Without isolation the agent is the caller, and lives where the caller does.
+            Provider::Local => {
+                let names: Vec<&str> = built_in.map(|(name, _)| name).collect();
+                let own =
+                    |name: &OsString| name.to_str().filter(|name| names.contains(name)).map(str::to_owned);
+                facts
+                    .environment
+                    .iter()
+                    .filter_map(|(name, value)| Some((own(name)?, value.clone())))
+                    .collect()
+            }
+            _ => built_in.map(|(name, value)| (name.to_owned(), value)).collect(),
+        };
+        for variable in parts.iter().flat_map(|parts| &parts.variables) {
+            all.insert(variable.name.clone(), variable.value.clone());
+        }
+        for (name, value) in env::apply(facts.environment.iter().cloned(), &self.env).kept {
+            if let Ok(name) = name.into_string() {
+                all.insert(name, value);
+            }
+        }
+        all.into_iter().map(|(name, value)| Variable { name, value }).collect()
+    }
+}
+
+fn directory<'f>(
+    wanted: &Wanted,
+    facts: &'f Facts,
+    caller: &Caller<'_>,
+    problems: &mut Vec<Problem>,
+) -> Option<&'f Directory> {
+    let refused = |code, message| Problem::new(&wanted.place, wanted.key(), code, message);
+    let directory = match facts.directories.get(&wanted.name) {
+        Some(Ok(directory)) => directory,
+        Some(Err(missing)) => {
+            let message = format!("`{}` {}", wanted.host.display(), missing.reason);
+            problems.push(Problem { hint: missing.hint.clone(), ..refused(Code::Host, message) });
+            return None;
+        }
+        None => {
+            let message = format!("nobody looked for `{}`", wanted.host.display());
+            problems.push(refused(Code::Host, message));
+            return None;
+        }
+    };
+    let candidate = Candidate {
+        given: &wanted.host,
+        resolved: &directory.host,
+        kind: directory.kind,
+        owner: directory.owner,
+        mode: wanted.mode,
+    };
+    if let Err(refusal) = workspace::validate(&candidate, caller) {
+        problems.push(refused(Code::Refused, refusal.to_string()));
+        return None;
+    }
+    Some(directory)
+}
+
+/// `PATH`, with the toolchains in front.
+fn path(parts: &[&Parts]) -> OsString {
+    let bins = parts.iter().flat_map(|parts| &parts.bin).map(|bin| bin.as_os_str());
+    let all: Vec<&OsStr> = bins.chain(PROGRAMS.iter().map(OsStr::new)).collect();
+    all.join(OsStr::new(":"))
+}

@@ -1,0 +1,237 @@
+//! What is wrong with a value, and where it stands.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use crate::verdict::Origin;
+
+/// Whose file a configuration file is.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Owner {
+    /// The user's own file, which holds for everything they start.
+    User,
+    /// The `sandbox.toml` of a project.
+    Project,
+}
+
+/// Where a value stands. In the order of precedence: later wins.
+#[derive(Clone, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Place {
+    /// Nowhere: it is built in.
+    #[default]
+    Default,
+    /// In a configuration file.
+    File {
+        /// Whose file it is.
+        owner: Owner,
+        /// The file, as the person knows it.
+        file: Arc<str>,
+        /// The line, from 1.
+        line: u32,
+        /// The column, from 1, in characters.
+        column: u32,
+    },
+    /// In a `SANDBOXCTL_*` variable.
+    Environment(Arc<str>),
+    /// In a flag of the command line.
+    Flag(Arc<str>),
+}
+
+impl Place {
+    /// The same place without its column, as verdicts show it.
+    pub fn origin(&self) -> Origin {
+        match self {
+            Self::Default => Origin::Default,
+            Self::File { owner: Owner::User, file, line, .. } => Origin::User(format!("{file}:{line}")),
+            Self::File { owner: Owner::Project, file, line, .. } => Origin::Project(format!("{file}:{line}")),
+            Self::Environment(name) => Origin::Environment(name.to_string()),
+            Self::Flag(name) => Origin::Flag(name.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File { file, line, column, .. } => write!(f, "{file}:{line}:{column}"),
+            Self::Environment(name) | Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// A value and where it stands.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Located<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands.
+    pub place: Place,
+}
+
+impl<T> Located<T> {
+    /// A value that stands at `place`.
+    pub fn new(value: T, place: Place) -> Self {
+        Self { value, place }
+    }
+}
+
+/// What kind of mistake a problem is. The texts are stable: programs may compare them.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// The text is not TOML.
+    Syntax,
+    /// There is no such key.
+    UnknownKey,
+    /// A key that must be there is not.
+    MissingKey,
+    /// The value has another type.
+    WrongType,
+    /// The value has the right type and makes no sense there.
+    InvalidValue,
+    /// Two values that cannot both hold.
+    Conflict,
+    /// The key is understood, and what it asks for is not built yet.
+    NotSupportedYet,
+    /// The provider is known, and not built yet.
+    ProviderNotSupportedYet,
+    /// A rule forbids it, whatever is built.
+    Refused,
+    /// A fact of this host stands against it.
+    Host,
+}
+
+/// One mistake, with all that a person needs to mend it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Problem {
+    /// Where the mistake stands.
+    pub place: Place,
+    /// The key it concerns, such as `limits.memory`; empty for a syntax error.
+    pub key: String,
+    /// What kind of mistake it is.
+    pub code: Code,
+    /// What is wrong, in words.
+    pub message: String,
+    /// What would be allowed.
+    pub expected: Option<String>,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// A problem without expectation and hint.
+    pub fn new(place: &Place, key: impl Into<String>, code: Code, message: impl Into<String>) -> Self {
+        Self {
+            place: place.clone(),
+            key: key.into(),
+            code,
+            message: message.into(),
+            expected: None,
+            hint: None,
+        }
+    }
+
+    /// The same problem with what would be allowed.
+    #[must_use]
+    pub fn expecting(mut self, expected: impl Into<String>) -> Self {
+        self.expected = Some(expected.into());
+        self
+    }
+
+    /// The same problem with what to do next.
+    #[must_use]
+    pub fn hinting(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// `sandbox.toml:12:3: limits.memroy: unknown key; did you mean "memory"?`
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.place != Place::Default {
+            write!(f, "{}: ", self.place)?;
+        }
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        f.write_str(&self.message)?;
+        if let Some(expected) = &self.expected {
+            write!(f, "; expected {expected}")?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "; {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// Puts problems into the order of the text they concern: file by file, from top to bottom.
+pub fn sort(problems: &mut [Problem]) {
+    problems.sort_by(|a, b| a.place.cmp(&b.place));
+}
+
+/// Programs get the parts and the whole: `place`, `file`, `line`, `column`, `key`, `code`, `message`,
+/// `expected`, `hint` and `text`.
+impl Serialize for Problem {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (file, line, column) = match &self.place {
+            Place::File { file, line, column, .. } => (Some(&**file), Some(line), Some(column)),
+            _ => (None, None, None),
+        };
+        let mut out = serializer.serialize_struct("Problem", 10)?;
+        out.serialize_field("place", &self.place.to_string())?;
+        out.serialize_field("file", &file)?;
+        out.serialize_field("line", &line)?;
+        out.serialize_field("column", &column)?;
+        out.serialize_field("key", &self.key)?;
+        out.serialize_field("code", &self.code)?;
+        out.serialize_field("message", &self.message)?;
+        out.serialize_field("expected", &self.expected)?;
+        out.serialize_field("hint", &self.hint)?;
+        out.serialize_field("text", &self.to_string())?;
+        out.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(line: u32, column: u32) -> Place {
+        Place::File { owner: Owner::Project, file: "sandbox.toml".into(), line, column }
+    }
+
+    #[test]
+    fn shows_place_key_message_expectation_and_hint() {
+        let problem = Problem::new(&place(12, 3), "limits.memroy", Code::UnknownKey, "unknown key")
+            .expecting("something else")
+            .hinting("did you mean \"memory\"?");
+        assert_eq!(
+            problem.to_string(),
+            "sandbox.toml:12:3: limits.memroy: unknown key; expected something else; did you mean \"memory\"?"
+        );
+    }
+
+    #[test]
+    fn sorts_by_line_as_a_number() {
+        let mut problems =
+            [(10, 1), (9, 4), (9, 2)].map(|(l, c)| Problem::new(&place(l, c), "", Code::Syntax, "x"));
+        sort(&mut problems);
+        assert_eq!(problems.map(|p| p.place), [place(9, 2), place(9, 4), place(10, 1)]);
+    }
+
+    #[test]
+    fn gives_programs_the_parts() {
+        let json = serde_json::to_value(Problem::new(&place(1, 2), "a", Code::WrongType, "m")).unwrap();
+        assert_eq!(json["line"], 1);
+        assert_eq!(json["code"], "wrong_type");
+        assert_eq!(json["text"], "sandbox.toml:1:2: a: m");
+    }
+}

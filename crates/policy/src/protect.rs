@@ -1,0 +1,317 @@
+//! Protected paths: what stays read-only inside a writable boundary.
+//!
+//! These are files that a program outside the sandbox obeys when somebody opens the directory: git, a shell,
+//! an editor, another agent. Whoever may write one of them runs code outside.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::suggest;
+
+/// What is protected unless `[protect] allow` names it.
+///
+/// All of it applies to the root of every writable boundary and to the root of every repository within.
+/// Shell start-up files are among them there too, because people link their home to a repository of dotfiles.
+pub const BUILT_IN: &[&str] = &[
+    // git: hooks and configuration run programs; `commondir` makes git read both somewhere else.
+    ".git/commondir",
+    ".git/config",
+    ".git/config.worktree",
+    ".git/hooks",
+    ".config/git",
+    ".gitconfig",
+    ".gitmodules",
+    // Shells and what they start.
+    ".bash_aliases",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_profile",
+    ".bashrc",
+    ".config/fish",
+    ".cshrc",
+    ".envrc",
+    ".kshrc",
+    ".login",
+    ".logout",
+    ".profile",
+    ".ripgreprc",
+    ".tcshrc",
+    ".zlogin",
+    ".zlogout",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
+    // Editors and agents: tasks, hooks and servers that they start.
+    ".agents",
+    ".claude",
+    ".codex",
+    ".cursor",
+    ".gemini",
+    ".idea",
+    ".mcp.json",
+    ".vscode",
+    // The policy itself.
+    "sandbox.toml",
+];
+
+/// Directories that a search for nested repositories does not enter: large, and filled by package managers.
+pub const SKIPPED: &[&str] = &[
+    ".cache",
+    ".gradle",
+    ".nox",
+    ".tox",
+    ".venv",
+    "__pycache__",
+    "bower_components",
+    "node_modules",
+    "target",
+    "venv",
+];
+
+/// Protected where it is a file: a worktree or submodule keeps a line in it that says where its repository is.
+/// Where it is a directory it must stay writable, or git could not work.
+pub const GIT_FILE: &str = ".git";
+
+/// A path below a boundary: relative, not empty, without `.` and `..`, in UTF-8.
+#[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct RelativePath(String);
+
+/// Why a path cannot be protected, or given up.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProtectError {
+    /// There is nothing, or nothing but `.`.
+    #[error("an empty path; expected one below the boundary, such as `.github/workflows`")]
+    Empty,
+    /// The path begins at the root of the file system, or at a home directory.
+    #[error("`{given}` is not relative; write it as seen from the boundary, such as `.github/workflows`")]
+    Absolute {
+        /// What was written.
+        given: String,
+    },
+    /// The path leads out of the boundary, or might.
+    #[error("`{given}` has `..`, which could lead out of the boundary; write the path without it")]
+    Parent {
+        /// What was written.
+        given: String,
+    },
+    /// A NUL or another control character.
+    #[error("{given:?} has a control character, which no path to protect needs")]
+    Control {
+        /// What was written.
+        given: String,
+    },
+    /// A wildcard: paths are taken literally, so a pattern would protect nothing.
+    #[error("`{given}` has a wildcard; paths are taken literally, and a directory covers all that is in it")]
+    Wildcard {
+        /// What was written.
+        given: String,
+    },
+    /// The path to give up is not on the list.
+    #[error("`{given}` is not a protected path, so it cannot be given up; {}", did_you_mean(.nearest.as_deref()))]
+    Unknown {
+        /// What was written.
+        given: String,
+        /// What was probably meant.
+        nearest: Option<String>,
+    },
+}
+
+impl RelativePath {
+    /// The path as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The path.
+    pub fn as_path(&self) -> &Path {
+        Path::new(&self.0)
+    }
+
+    /// Every directory between the boundary and this path, the outermost first.
+    ///
+    /// Each must be pinned as a mount point: renaming one of them would carry the protected path away, and
+    /// another could be put in its place.
+    pub fn pins(&self) -> impl Iterator<Item = &Path> {
+        self.0.match_indices('/').map(|(slash, _)| Path::new(&self.0[..slash]))
+    }
+}
+
+impl FromStr for RelativePath {
+    type Err = ProtectError;
+
+    fn from_str(text: &str) -> Result<Self, ProtectError> {
+        let given = || text.to_owned();
+        if text.chars().any(char::is_control) {
+            return Err(ProtectError::Control { given: given() });
+        }
+        if text.starts_with(['/', '~']) {
+            return Err(ProtectError::Absolute { given: given() });
+        }
+        if text.contains(['*', '?', '[']) {
+            return Err(ProtectError::Wildcard { given: given() });
+        }
+        let mut components = Vec::new();
+        for component in text.split('/') {
+            match component {
+                "" | "." => {}
+                ".." => return Err(ProtectError::Parent { given: given() }),
+                name => components.push(name),
+            }
+        }
+        if components.is_empty() {
+            return Err(ProtectError::Empty);
+        }
+        Ok(Self(components.join("/")))
+    }
+}
+
+impl fmt::Display for RelativePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<RelativePath> for String {
+    fn from(path: RelativePath) -> Self {
+        path.0
+    }
+}
+
+impl TryFrom<String> for RelativePath {
+    type Error = ProtectError;
+
+    fn try_from(text: String) -> Result<Self, ProtectError> {
+        text.parse()
+    }
+}
+
+/// The paths that are protected, ready to be asked.
+#[derive(Clone, Debug)]
+pub struct Protected {
+    paths: Vec<RelativePath>,
+    /// Positions in `paths` by lower-case path: a file system may ignore case, and git does for `.git`.
+    index: HashMap<String, usize>,
+    /// The same for what lies in `.git`, as seen from there.
+    in_git: HashMap<String, usize>,
+    /// How many components the longest path has.
+    deepest: usize,
+}
+
+impl Protected {
+    /// The built-in list, with some added and some given up by name. All mistakes are returned at once.
+    pub fn new(added: &[RelativePath], allowed: &[RelativePath]) -> Result<Self, Vec<ProtectError>> {
+        let built_in = BUILT_IN.iter().map(|path| RelativePath((*path).to_owned()));
+        let all: Vec<RelativePath> = built_in.chain(added.iter().cloned()).collect();
+        let unknown: Vec<ProtectError> = allowed
+            .iter()
+            .filter(|path| !all.contains(path))
+            .map(|path| ProtectError::Unknown { given: path.to_string(), nearest: meant(path, &all) })
+            .collect();
+        if unknown.is_empty() {
+            Ok(Self::exactly(all.into_iter().filter(|path| !allowed.contains(path))))
+        } else {
+            Err(unknown)
+        }
+    }
+
+    /// Exactly these paths, as a plan lists them.
+    pub fn exactly(paths: impl IntoIterator<Item = RelativePath>) -> Self {
+        let mut protected = Self { paths: vec![], index: HashMap::new(), in_git: HashMap::new(), deepest: 0 };
+        for path in paths {
+            let folded = path.0.to_ascii_lowercase();
+            if !protected.index.contains_key(&folded) {
+                protected.deepest = protected.deepest.max(path.0.split('/').count());
+                if let Some(rest) = folded.strip_prefix(".git/") {
+                    protected.in_git.insert(rest.to_owned(), protected.paths.len());
+                }
+                protected.index.insert(folded, protected.paths.len());
+                protected.paths.push(path);
+            }
+        }
+        protected
+    }
+
+    /// Every protected path, relative to a boundary's root or a repository's.
+    pub fn paths(&self) -> &[RelativePath] {
+        &self.paths
+    }
+
+    /// The protected path that `relative` is, or lies in.
+    ///
+    /// `relative` is seen from a boundary's root or from the root of a repository within. Whatever concerns
+    /// git is found below nested repositories, submodules and worktrees too, because `.git` says where it is.
+    /// Upper and lower case are the same here: on some file systems they are.
+    pub fn matches(&self, relative: &Path) -> Option<&RelativePath> {
+        let folded = relative.to_string_lossy().to_ascii_lowercase();
+        if let Some(path) = self.within(&self.index, &folded) {
+            return Some(path);
+        }
+        let mut in_git: Option<&str> = None;
+        let mut rest = folded.as_str();
+        while !rest.is_empty() {
+            let (name, after) = first_component(rest);
+            let found = match in_git {
+                _ if name == ".git" => {
+                    in_git = Some(first_component(after).0);
+                    self.within(&self.index, rest)
+                }
+                // Branches and tags may be called anything.
+                Some("modules" | "worktrees") if matches!(name, "refs" | "logs") => {
+                    in_git = None;
+                    None
+                }
+                // A worktree's `commondir` is git's own way to say where its repository is.
+                Some("worktrees") if name == "commondir" => None,
+                Some("modules" | "worktrees") => self.within(&self.in_git, rest),
+                _ => None,
+            };
+            if found.is_some() {
+                return found;
+            }
+            rest = after;
+        }
+        None
+    }
+
+    /// The protected path in this index that begins `folded`, component by component.
+    fn within(&self, index: &HashMap<String, usize>, folded: &str) -> Option<&RelativePath> {
+        let slashes = folded.bytes().enumerate().filter(|(_, byte)| *byte == b'/').map(|(slash, _)| slash);
+        slashes
+            .chain(std::iter::once(folded.len()))
+            .take(self.deepest)
+            .find_map(|end| index.get(&folded[..end]))
+            .and_then(|position| self.paths.get(*position))
+    }
+}
+
+/// The first component of a path, and what comes after its slash.
+fn first_component(path: &str) -> (&str, &str) {
+    // By bytes: the search for a character is made for longer texts.
+    match path.bytes().position(|byte| byte == b'/') {
+        Some(slash) => (&path[..slash], &path[slash + 1..]),
+        None => (path, ""),
+    }
+}
+
+/// What was probably meant: the nearest spelling, else a path that the given one begins or ends.
+fn meant(given: &RelativePath, paths: &[RelativePath]) -> Option<String> {
+    let part = |path: &&RelativePath| {
+        path.as_path().starts_with(given.as_path()) || path.as_path().ends_with(given.as_path())
+    };
+    suggest::nearest(given.as_str(), paths.iter().map(RelativePath::as_str))
+        .or_else(|| paths.iter().find(part).map(RelativePath::as_str))
+        .map(str::to_owned)
+}
+
+fn did_you_mean(nearest: Option<&str>) -> String {
+    match nearest {
+        Some(path) => format!("did you mean `{path}`?"),
+        None => "leave it out, or see the list of protected paths in the reference".to_owned(),
+    }
+}

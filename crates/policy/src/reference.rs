@@ -1,0 +1,243 @@
+//! What is generated from the table of keys: the reference page and the JSON Schema.
+
+use std::fmt::{self, Write};
+
+use serde_json::{Map, Value, json};
+use toml::de::DeValue;
+
+use crate::plan::Need;
+use crate::schema::{self, Format, KEYS, Key, Kind, Status, Trust, UNLIMITED};
+use crate::variables::{PREFIX, VARIABLES};
+use crate::{env, protect};
+
+/// The reference page of `sandbox.toml`, as Markdown.
+pub fn markdown() -> String {
+    let mut page = String::from(INTRODUCTION);
+    write(&mut page).expect("a string takes whatever is written to it");
+    page
+}
+
+/// The JSON Schema of `sandbox.toml` (draft 2020-12), for editors. It ends with a newline.
+pub fn json_schema() -> String {
+    let mut schema = object("");
+    schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+    schema.insert("title".to_owned(), json!("sandbox.toml"));
+    schema.insert("description".to_owned(), json!("What a sandbox may see, reach and use."));
+    format!("{:#}\n", Value::Object(schema))
+}
+
+const INTRODUCTION: &str = "\
+<!-- Generated from crates/policy/src/schema.rs by `make generate`. Do not edit. -->
+
+# sandbox.toml
+
+What a sandbox may see, reach and use. `sandboxctl` looks for the file from the working directory upward, or takes
+the one that `--config` names. Flags win over `SANDBOXCTL_*` variables, those over the project's file, that over
+the user's file, and that over the defaults here. Tables whose names you choose merge name by name; other values
+replace what is beneath, except that `protect.paths` adds up. `sandboxctl config show --origin` says where each
+value comes from.
+
+An unknown key, a wrong type and a value that does not parse are errors. All of them are reported at once, with
+file, line and column. A key that is not acted on yet is refused too, never ignored.
+
+Without your trust, the file of a project may only narrow what holds without it. Where a key needs trust, it says
+so below; `sandboxctl trust` shows what a file would widen.
+";
+
+fn write(page: &mut String) -> fmt::Result {
+    writeln!(page, "\n## At the top")?;
+    for key in KEYS {
+        let name = key.path.replace('*', "NAME");
+        if is_table(key) {
+            writeln!(page, "\n## `[{name}]`\n\n{}", key.doc)?;
+            for note in notes(key) {
+                writeln!(page, "\n{note}.")?;
+            }
+            continue;
+        }
+        writeln!(page, "\n### `{name}`\n\n{}\n", key.doc)?;
+        writeln!(page, "- Value: {}", key.kind.expected())?;
+        if !key.default.is_empty() {
+            writeln!(page, "- Default: `{}`", key.default)?;
+        }
+        writeln!(page, "- Example: `{} = {}`", schema::split(&name).1, key.example)?;
+        for note in notes(key) {
+            writeln!(page, "- {note}")?;
+        }
+    }
+    writeln!(page, "\n## Layers of isolation\n\nWhat `native.require` can name:\n")?;
+    for (layer, need) in schema::LAYERS {
+        let default = if *need == Need::Required { "required by default" } else { "used where it is there" };
+        writeln!(page, "- `{layer}`: {default}")?;
+    }
+    writeln!(page, "\n## Variables that always pass\n")?;
+    writeln!(
+        page,
+        "These enter from the host without being named in `env.pass`, and need no trust there:\n"
+    )?;
+    for name in env::HARMLESS {
+        writeln!(page, "- `{name}`")?;
+    }
+    writeln!(page, "\n## Paths that are protected\n")?;
+    writeln!(page, "These stay read-only in every writable boundary and in every repository within it:\n")?;
+    for path in protect::BUILT_IN {
+        writeln!(page, "- `{path}`")?;
+    }
+    writeln!(page, "\n## Variables of sandboxctl\n")?;
+    writeln!(page, "They win over files, and flags win over them. An unknown name that begins with")?;
+    writeln!(page, "`{PREFIX}` is an error.\n")?;
+    for variable in VARIABLES {
+        let sets = variable.key.map_or_else(String::new, |key| format!(" Sets `{key}`."));
+        writeln!(page, "- `{}`: {}{sets}", variable.name, variable.doc)?;
+    }
+    Ok(())
+}
+
+fn is_table(key: &Key) -> bool {
+    matches!(key.kind, Kind::Table | Kind::Named(_))
+}
+
+/// What a person must know before setting a key.
+fn notes(key: &Key) -> Vec<String> {
+    let status = match key.status {
+        Status::NotYet(values) => Some(format!("Not supported yet: {values}")),
+        Status::Containers if is_table(key) => {
+            Some("Read and checked, and left aside by providers that run no containers".to_owned())
+        }
+        Status::ActedOn | Status::Containers => None,
+    };
+    let trust = match key.trust {
+        Trust::Free => None,
+        Trust::Needed(when) => Some(format!("Needs trust when {when}")),
+    };
+    status.into_iter().chain(trust).collect()
+}
+
+/// The schema of the table at `table`.
+fn object(table: &str) -> Map<String, Value> {
+    let mut properties = Map::new();
+    let mut chosen = Value::Bool(false);
+    for key in KEYS {
+        let (of, name) = schema::split(key.path);
+        if of != table || key.path == table {
+            continue;
+        }
+        if name == "*" {
+            chosen = property(key);
+        } else {
+            properties.insert(name.to_owned(), property(key));
+        }
+    }
+    let required: Vec<&str> = KEYS
+        .iter()
+        .filter(|key| schema::split(key.path).0 == table && key.doc.ends_with("Required."))
+        .map(|key| schema::split(key.path).1)
+        .collect();
+    let mut object = Map::new();
+    object.insert("type".to_owned(), json!("object"));
+    object.insert("additionalProperties".to_owned(), chosen);
+    if !properties.is_empty() {
+        object.insert("properties".to_owned(), Value::Object(properties));
+    }
+    if !required.is_empty() {
+        object.insert("required".to_owned(), json!(required));
+    }
+    object
+}
+
+fn property(key: &Key) -> Value {
+    let mut property = match key.kind {
+        Kind::Table => object(key.path),
+        Kind::Named(names) => {
+            let mut table = object(key.path);
+            if let Some(pattern) = pattern(names) {
+                table.insert("propertyNames".to_owned(), json!({ "pattern": pattern }));
+            }
+            table
+        }
+        kind => match value(kind) {
+            Value::Object(value) => value,
+            _ => Map::new(),
+        },
+    };
+    let description = match key.status {
+        Status::NotYet(values) => format!("{} Not supported yet: {values}.", key.doc),
+        _ => key.doc.to_owned(),
+    };
+    property.insert("description".to_owned(), json!(description));
+    if let Some(default) = from_toml(key.default) {
+        property.insert("default".to_owned(), default);
+    }
+    if let Some(example) = from_toml(key.example) {
+        property.insert("examples".to_owned(), json!([example]));
+    }
+    Value::Object(property)
+}
+
+fn value(kind: Kind) -> Value {
+    let unlimited = json!({ "const": UNLIMITED });
+    let size = json!({ "type": "string", "pattern": SIZE });
+    let bytes = json!({ "type": "integer", "minimum": 1 });
+    match kind {
+        Kind::Table | Kind::Named(_) => json!({ "type": "object" }),
+        Kind::Bool => json!({ "type": "boolean" }),
+        Kind::Integer(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        Kind::Pids => json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, unlimited] }),
+        Kind::Cpus => json!({ "anyOf": [{ "type": "number", "exclusiveMinimum": 0 }, unlimited] }),
+        Kind::Size => json!({ "anyOf": [size, bytes] }),
+        Kind::Memory => json!({ "anyOf": [size, bytes, unlimited] }),
+        Kind::Timeout => json!({ "anyOf": [text(Format::Duration), unlimited] }),
+        Kind::Choice(words) => json!({ "enum": words }),
+        Kind::Text(format) => text(format),
+        Kind::List(format) => json!({ "type": "array", "items": text(format) }),
+        Kind::Command => json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 }),
+    }
+}
+
+const SIZE: &str = "^[0-9]+(_[0-9]+)*([bB]|[kKmMgGtT]([iI]?[bB])?)?$";
+
+fn text(format: Format) -> Value {
+    match (format, pattern(format)) {
+        (Format::Platform, _) => json!({ "enum": schema::PLATFORMS }),
+        (Format::Layer, _) => {
+            let layers: Vec<String> = schema::LAYERS.iter().map(|(layer, _)| layer.to_string()).collect();
+            json!({ "enum": layers })
+        }
+        (_, Some(pattern)) => json!({ "type": "string", "pattern": pattern }),
+        (_, None) => json!({ "type": "string" }),
+    }
+}
+
+/// What an editor can tell about a text. It refuses nothing that is valid, and leaves the rest to us.
+fn pattern(format: Format) -> Option<&'static str> {
+    match format {
+        Format::Any | Format::Host | Format::Platform | Format::Layer => None,
+        Format::NotEmpty | Format::HostPath => Some("\\S"),
+        Format::Name => Some("^[a-z0-9][a-z0-9_-]{0,62}$"),
+        Format::Variable => Some("^[A-Za-z_][A-Za-z0-9_]*$"),
+        Format::GuestPath => Some("^/"),
+        Format::InnerPath => Some("^[^/~]"),
+        Format::User => Some("^([a-z_][a-z0-9_-]*|[0-9]+(:[0-9]+)?)$"),
+        Format::Source => Some("^(env|file|command):."),
+        Format::Url => Some("^https?://"),
+        Format::Suffix => Some("^\\.[^/]+$"),
+        Format::Toolchain => Some("^(rust|node|python|[/~].*)$"),
+        Format::Duration => Some("^([0-9_]+(d|h|ms|m|s))+$"),
+    }
+}
+
+/// TOML text of the table of keys as JSON; nothing for an empty text.
+fn from_toml(text: &str) -> Option<Value> {
+    fn json(value: &DeValue<'_>) -> Value {
+        match value {
+            DeValue::String(text) => json!(text),
+            DeValue::Integer(number) => json!(number.as_str().parse::<i64>().unwrap_or_default()),
+            DeValue::Float(number) => json!(number.as_str().parse::<f64>().unwrap_or_default()),
+            DeValue::Boolean(value) => json!(value),
+            DeValue::Array(values) => values.iter().map(|value| json(value.get_ref())).collect(),
+            DeValue::Table(_) => json!({}),
+            DeValue::Datetime(time) => json!(time.to_string()),
+        }
+    }
+    DeValue::parse(text).ok().map(|value| json(value.get_ref()))
+}

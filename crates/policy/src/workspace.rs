@@ -1,0 +1,394 @@
+//! Workspace validation: which directories of the host may be shared with a sandbox.
+//!
+//! A pure decision over facts that the caller gathers: the path as it was given, the path it leads to with
+//! every link resolved, and what is there. It must be taken again with fresh facts when the directory is
+//! opened, because links can change in between.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::path::normalise;
+use crate::plan::Mode;
+use crate::verdict::shown;
+
+/// Trees of the system: neither they nor anything in them may be shared. `/root` is the caller's if that is root.
+const SYSTEM: &[&str] = &[
+    "/Library", "/System", "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libo32", "/libx32",
+    "/proc", "/root", "/run", "/sbin", "/sys", "/usr", "/var",
+];
+
+/// Trees within those of the system that users do work in.
+const EXCEPTIONS: &[&str] = &["/var/folders", "/var/tmp"];
+
+/// Directories that many parties share: they may not be shared themselves, but what is in them may.
+const COMMON: &[&str] = &[
+    "/Applications",
+    "/Users",
+    "/Volumes",
+    "/home",
+    "/media",
+    "/mnt",
+    "/opt",
+    "/private",
+    "/srv",
+    "/tmp",
+    "/var/folders",
+    "/var/tmp",
+];
+
+/// Where homes are: a directory right below one of these is somebody's home.
+const HOMES: &[&str] = &["/Users", "/home"];
+
+/// Where macOS keeps what is elsewhere `/etc`, `/tmp` and `/var`.
+const PRIVATE: &[&str] = &["/private/etc", "/private/tmp", "/private/var"];
+
+/// Where credentials are kept, relative to a home; refused wherever these components appear in a path.
+pub const CREDENTIALS: &[&str] = &[
+    ".1password",
+    ".aws",
+    ".azure",
+    ".cargo/credentials.toml",
+    ".config/1Password",
+    ".config/Bitwarden",
+    ".config/chromium",
+    ".config/containers",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/glab-cli",
+    ".config/google-chrome",
+    ".config/op",
+    ".config/rclone",
+    ".config/sops",
+    ".docker",
+    ".git-credentials",
+    ".gnupg",
+    ".kube",
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    ".mozilla",
+    ".netrc",
+    ".npmrc",
+    ".password-store",
+    ".pgpass",
+    ".pki",
+    ".pypirc",
+    ".ssh",
+    ".terraform.d",
+    ".thunderbird",
+    ".vault-token",
+    "Library/Keychains",
+];
+
+/// A directory that is to be shared, and what was found there.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    /// The path as it was given, made absolute but with its links.
+    pub given: &'a Path,
+    /// The path it leads to, with every link resolved.
+    pub resolved: &'a Path,
+    /// What is there.
+    pub kind: Kind,
+    /// The user that it belongs to.
+    pub owner: u32,
+    /// How it is to be shared.
+    pub mode: Mode,
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller<'a> {
+    /// The user: who called sudo, when root was reached that way.
+    pub uid: u32,
+    /// Every spelling of the caller's home: as the environment gives it, and with its links resolved.
+    pub homes: &'a [&'a Path],
+    /// The directory that everything shared must lie in, with every link resolved; `None` is no such rule.
+    pub allowed_root: Option<&'a Path>,
+}
+
+/// What a path leads to.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Kind {
+    /// A directory: the only kind that can be shared.
+    Directory,
+    /// A regular file.
+    File,
+    /// A Unix socket, which gives whatever listens there.
+    Socket,
+    /// A named pipe.
+    Fifo,
+    /// A block or character device.
+    Device,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Directory => "a directory",
+            Self::File => "a file",
+            Self::Socket => "a socket",
+            Self::Fifo => "a named pipe",
+            Self::Device => "a device",
+        })
+    }
+}
+
+/// A path that may not be shared, and the rule that says so.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{} cannot be shared: {}{rule}", quoted(.given), leads_to(.given, .refused))]
+pub struct Refusal {
+    /// The path as it was given.
+    pub given: PathBuf,
+    /// The spelling that the rule refused: the given path on its face, or what it leads to.
+    pub refused: PathBuf,
+    /// The rule, with what would be allowed.
+    pub rule: Rule,
+}
+
+/// Why a path may not be shared.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Rule {
+    /// The path is not absolute, so it means something else elsewhere.
+    #[error("it is not absolute")]
+    Relative,
+    /// The path has a control character, which corrupts mount tables and logs.
+    #[error("its name has a control character; rename it")]
+    Control,
+    /// The path is not UTF-8, so a plan cannot carry it.
+    #[error("its name is not UTF-8; rename it")]
+    NotUtf8,
+    /// The root of the file system.
+    #[error("it is the root of the file system; share one project directory")]
+    Root,
+    /// A tree of the system.
+    #[error("`{tree}` belongs to the system; share a directory in your home, such as a project")]
+    System {
+        /// The tree.
+        tree: &'static str,
+    },
+    /// A directory that many parties share.
+    #[error("others keep things there too; share a directory within it")]
+    Common,
+    /// The caller's home.
+    #[error("it is your home, with everything you may do in it; share a directory within it")]
+    Home,
+    /// A directory that the caller's home lies in.
+    #[error("your home {} lies in it; share one project directory", quoted(.home))]
+    AboveHome {
+        /// The home.
+        home: PathBuf,
+    },
+    /// Somebody's home.
+    #[error("it is a home directory; share a directory within it")]
+    SomeHome,
+    /// A place of credentials.
+    #[error("`{credentials}` holds credentials; hand them over one by one as `[secrets]`")]
+    Credentials {
+        /// Which.
+        credentials: &'static str,
+    },
+    /// A directory in the caller's home that credentials lie in.
+    #[error("`{credentials}` in it holds credentials; share a directory beside it")]
+    HoldsCredentials {
+        /// Which.
+        credentials: &'static str,
+    },
+    /// Not a directory.
+    #[error("it is {kind}; only a directory can be shared")]
+    NotDirectory {
+        /// What it is.
+        kind: Kind,
+    },
+    /// Writable, and somebody else's.
+    #[error(
+        "it belongs to user {owner}, not to you (user {caller}); share it with `mode = \"ro\"`, or use one of your own"
+    )]
+    Foreign {
+        /// Whose it is.
+        owner: u32,
+        /// Who asks.
+        caller: u32,
+    },
+    /// Outside the directory that everything shared must lie in.
+    #[error("it is not in the allowed root {}; share a directory within that", quoted(.root))]
+    OutsideAllowedRoot {
+        /// The allowed root.
+        root: PathBuf,
+    },
+}
+
+/// Decides whether a directory may be shared.
+///
+/// 1. Both spellings, the given one on its face and the resolved one, pass the rules about places: not the
+///    root, not a tree of the system, not a directory that many share, not a home or anything above it, not
+///    a place of credentials.
+/// 2. It is a directory.
+/// 3. To be writable it belongs to the caller or to root; root may share anybody's.
+/// 4. It lies in the allowed root. Only the resolved path counts, because only that is mounted.
+pub fn validate(candidate: &Candidate<'_>, caller: &Caller<'_>) -> Result<(), Refusal> {
+    let refuse = |refused: &Path, rule: Rule| Refusal {
+        given: candidate.given.to_owned(),
+        refused: refused.to_owned(),
+        rule,
+    };
+    for path in [candidate.given, candidate.resolved] {
+        place(path, caller).map_err(|rule| refuse(path, rule))?;
+    }
+    let resolved = candidate.resolved;
+    if candidate.kind != Kind::Directory {
+        return Err(refuse(resolved, Rule::NotDirectory { kind: candidate.kind }));
+    }
+    let own = caller.uid == 0 || candidate.owner == 0 || candidate.owner == caller.uid;
+    if candidate.mode == Mode::ReadWrite && !own {
+        return Err(refuse(resolved, Rule::Foreign { owner: candidate.owner, caller: caller.uid }));
+    }
+    match caller.allowed_root {
+        Some(root) if !plain(resolved).starts_with(plain(root)) => {
+            Err(refuse(resolved, Rule::OutsideAllowedRoot { root: root.to_owned() }))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A directory that is shared, for comparing it with the others.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared<'a> {
+    /// Its name in the configuration.
+    pub name: &'a str,
+    /// The host path, with every link resolved.
+    pub host: &'a Path,
+    /// How it is shared.
+    pub mode: Mode,
+}
+
+/// Two shared directories that cannot be shared together.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Overlap {
+    /// The same directory twice: which mode holds would depend on the way to it.
+    #[error("`{first}` and `{second}` share the same directory {}; keep one of them", quoted(.host))]
+    Same {
+        /// The one that came first.
+        first: String,
+        /// The other one.
+        second: String,
+        /// The directory.
+        host: PathBuf,
+    },
+    /// One within another that is writable: the agent could swap a directory on the way to it for a link.
+    #[error(
+        "`{inner}` lies within `{outer}`, which is writable; make `{outer}` read-only, or share directories beside each other"
+    )]
+    WithinWritable {
+        /// The inner one.
+        inner: String,
+        /// The outer, writable one.
+        outer: String,
+    },
+}
+
+/// Every pair of directories that cannot be shared together.
+pub fn overlaps(shared: &[Shared<'_>]) -> Vec<Overlap> {
+    let mut sorted: Vec<&Shared<'_>> = shared.iter().collect();
+    // Paths sort by component, so what lies within a directory follows it at once. The sort is stable.
+    sorted.sort_by_key(|one| one.host);
+    let mut problems = Vec::new();
+    let mut around: Vec<&Shared<'_>> = Vec::new();
+    for one in sorted {
+        while around.last().is_some_and(|outer| !one.host.starts_with(outer.host)) {
+            around.pop();
+        }
+        if let Some(twin) = around.iter().find(|outer| outer.host == one.host) {
+            problems.push(Overlap::Same {
+                first: twin.name.to_owned(),
+                second: one.name.to_owned(),
+                host: one.host.to_owned(),
+            });
+        }
+        let is_outer = |outer: &&&Shared<'_>| outer.mode == Mode::ReadWrite && outer.host != one.host;
+        if let Some(outer) = around.iter().rev().find(is_outer) {
+            let (inner, outer) = (one.name.to_owned(), outer.name.to_owned());
+            problems.push(Overlap::WithinWritable { inner, outer });
+        }
+        around.push(one);
+    }
+    problems
+}
+
+/// The rules about places, for one spelling of a path.
+fn place(path: &Path, caller: &Caller<'_>) -> Result<(), Rule> {
+    let Some(text) = path.to_str() else {
+        return Err(Rule::NotUtf8);
+    };
+    if text.chars().any(char::is_control) {
+        return Err(Rule::Control);
+    }
+    if !path.is_absolute() {
+        return Err(Rule::Relative);
+    }
+    let path = plain(path);
+    if path == Path::new("/") {
+        return Err(Rule::Root);
+    }
+    for home in caller.homes.iter().map(|home| plain(home)).filter(|home| home != Path::new("/")) {
+        if path == home {
+            return Err(Rule::Home);
+        }
+        if home.starts_with(&path) {
+            return Err(Rule::AboveHome { home });
+        }
+        let within = path.strip_prefix(&home).ok();
+        let held = |credentials: &&&str| within.is_some_and(|path| Path::new(credentials).starts_with(path));
+        if let Some(credentials) = CREDENTIALS.iter().find(held) {
+            let exact = within == Some(Path::new(credentials));
+            return Err(if exact {
+                Rule::Credentials { credentials }
+            } else {
+                Rule::HoldsCredentials { credentials }
+            });
+        }
+    }
+    if COMMON.iter().any(|common| path == Path::new(common)) {
+        return Err(Rule::Common);
+    }
+    if path.parent().is_some_and(|parent| HOMES.iter().any(|homes| parent == Path::new(homes))) {
+        return Err(Rule::SomeHome);
+    }
+    if path == Path::new("/root") {
+        return Err(if caller.uid == 0 { Rule::SomeHome } else { Rule::System { tree: "/root" } });
+    }
+    let excepted = EXCEPTIONS.iter().any(|tree| path.starts_with(tree))
+        || (caller.uid == 0 && path.starts_with("/root"));
+    if let Some(tree) = SYSTEM.iter().find(|tree| !excepted && path.starts_with(tree)) {
+        return Err(Rule::System { tree });
+    }
+    match CREDENTIALS.iter().find(|credentials| has_components(&path, Path::new(credentials))) {
+        Some(credentials) => Err(Rule::Credentials { credentials }),
+        None => Ok(()),
+    }
+}
+
+/// A path on its face, in the spelling that the lists use: macOS keeps `/var` in `/private`.
+fn plain(path: &Path) -> PathBuf {
+    let path = normalise(path);
+    if PRIVATE.iter().any(|private| path.starts_with(private)) {
+        if let Ok(rest) = path.strip_prefix("/private") {
+            return Path::new("/").join(rest);
+        }
+    }
+    path
+}
+
+/// Whether the components of `part` follow each other somewhere in `path`.
+fn has_components(path: &Path, part: &Path) -> bool {
+    path.ancestors().any(|ancestor| ancestor.ends_with(part))
+}
+
+fn leads_to(given: &Path, refused: &Path) -> String {
+    if given == refused { String::new() } else { format!("it leads to {}, and ", quoted(refused)) }
+}
+
+/// A path as messages show it; a control character in it never reaches a terminal.
+fn quoted(path: &Path) -> String {
+    format!("`{}`", shown(&path.to_string_lossy()))
+}

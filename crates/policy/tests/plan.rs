@@ -1,0 +1,291 @@
+//! From configuration files to a plan.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use policy::config::{Base, Config, Exposed, File, Toolchain};
+use policy::layer::Effective;
+use policy::limits::Limits;
+use policy::overrides::Overrides;
+use policy::path::Access;
+use policy::plan::{FileId, Layer, Mode, Need, Plan, Provider, SecretSource, Variable};
+use policy::policy::{Directory, Facts, Missing, Parts, Policy};
+use policy::problem::{Code, Owner, Problem};
+use policy::schema;
+use policy::verdict::Decision;
+use policy::workspace::Kind;
+
+const PROJECT: &str = "/home/me/project";
+
+fn base() -> Base {
+    Base { directory: PROJECT.into(), home: Some("/home/me".into()) }
+}
+
+fn project(text: &str) -> Config {
+    let file = File { owner: Owner::Project, label: "sandbox.toml".into(), base: base() };
+    Config::parse(text, &file).expect(text)
+}
+
+fn policy(text: &str) -> Policy {
+    Policy::new(&Effective::merge([project(text)]), Path::new(PROJECT)).expect(text)
+}
+
+fn refused(layers: impl IntoIterator<Item = Config>) -> Vec<Problem> {
+    Policy::new(&Effective::merge(layers), Path::new(PROJECT)).expect_err("these settings go together")
+}
+
+/// A host on which everything is where it was asked for.
+fn facts(policy: &Policy) -> Facts {
+    let directories = policy.boundaries().iter().zip(1..).map(|(wanted, inode)| {
+        let host = policy::path::normalise(&wanted.host);
+        let file_id = FileId { device: 1, inode };
+        (wanted.name.clone(), Ok(Directory { host, kind: Kind::Directory, owner: 1001, file_id }))
+    });
+    Facts {
+        name: "quick-fox".to_owned(),
+        environment: vec![
+            ("LANG".into(), "C.UTF-8".into()),
+            ("HOME".into(), "/home/me".into()),
+            ("PATH".into(), "/home/me/bin:/usr/bin".into()),
+            ("AWS_SECRET_ACCESS_KEY".into(), "hunter2".into()),
+        ],
+        directories: directories.collect(),
+        toolchains: BTreeMap::new(),
+        uid: 1001,
+        homes: vec!["/home/me".into()],
+        allowed_root: None,
+    }
+}
+
+fn plan(text: &str) -> Plan {
+    let policy = policy(text);
+    policy.plan(&facts(&policy)).expect(text)
+}
+
+fn variable<'p>(plan: &'p Plan, name: &str) -> Option<&'p OsString> {
+    plan.env.iter().find(|variable| variable.name == name).map(|variable| &variable.value)
+}
+
+#[test]
+fn without_any_file_the_working_directory_is_the_workspace() {
+    let plan = plan("");
+    assert_eq!(plan.name, "quick-fox");
+    assert_eq!(plan.provider, Provider::Native);
+    assert_eq!(plan.agent.argv, ["bash", "-l"]);
+    assert_eq!(plan.agent.workdir, Path::new("/workspace"));
+    let [workspace] = plan.boundaries.as_slice() else { panic!("{:?}", plan.boundaries) };
+    assert_eq!(
+        (workspace.host.as_path(), workspace.guest.as_path()),
+        (Path::new(PROJECT), Path::new("/workspace"))
+    );
+    assert_eq!(workspace.mode, Mode::ReadWrite);
+    assert_eq!(plan.limits, Limits::default());
+    let names: Vec<&str> = plan.env.iter().map(|variable| variable.name.as_str()).collect();
+    assert_eq!(names, ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "USER"]);
+    assert_eq!(variable(&plan, "HOME").unwrap(), "/home/agent");
+    assert!(!variable(&plan, "PATH").unwrap().to_string_lossy().contains("/home/me"));
+}
+
+/// The texts in the table of keys are documentation; what holds is in code. Both must say the same.
+#[test]
+fn the_documented_defaults_are_what_holds() {
+    let defaults: Vec<String> = schema::KEYS
+        .iter()
+        .filter(|key| !key.default.is_empty() && !key.path.contains('*'))
+        // An explicit `require_os_sandbox = true` means more than its default, and is no part of a plan.
+        .filter(|key| key.path != "require_os_sandbox" && !key.path.starts_with("image"))
+        .map(|key| format!("{} = {}", key.path, key.default))
+        .collect();
+    assert_eq!(plan(&defaults.join("\n")), plan(""));
+}
+
+#[test]
+fn an_empty_table_shares_nothing_and_starts_at_home() {
+    let plan = plan("[shared_dirs]");
+    assert_eq!(plan.boundaries, []);
+    assert_eq!(plan.agent.workdir, Path::new("/home/agent"));
+}
+
+#[test]
+fn a_volume_comes_besides_the_workspace() {
+    let overrides = Overrides { volume: vec!["/srv/data:/data:ro".to_owned()], ..Overrides::default() };
+    let (flags, _) = overrides.read(&base());
+    let policy = Policy::new(&Effective::merge([flags]), Path::new(PROJECT)).unwrap();
+    let names: Vec<&str> = policy.boundaries().iter().map(|wanted| wanted.name.as_str()).collect();
+    assert_eq!(names, ["workspace", "data"]);
+}
+
+#[test]
+fn a_volume_at_the_workspace_takes_its_place() {
+    let overrides = Overrides { volume: vec!["/srv/data:/workspace".to_owned()], ..Overrides::default() };
+    let (flags, _) = overrides.read(&base());
+    let policy = Policy::new(&Effective::merge([flags]), Path::new(PROJECT)).unwrap();
+    let hosts: Vec<&Path> = policy.boundaries().iter().map(|wanted| wanted.host.as_path()).collect();
+    assert_eq!(hosts, [Path::new("/srv/data")]);
+}
+
+#[test]
+fn only_named_variables_enter_and_values_stay_bytes() {
+    let policy = policy("[env]\npass = [\"RAW\", \"ABSENT\"]\nset = { LANG = \"de_DE.UTF-8\" }");
+    let mut facts = facts(&policy);
+    let raw = OsString::from_vec(vec![0xff, 0x01]);
+    facts.environment.push(("RAW".into(), raw.clone()));
+    let plan = policy.plan(&facts).unwrap();
+    assert_eq!(variable(&plan, "RAW"), Some(&raw));
+    assert_eq!(variable(&plan, "LANG").unwrap(), "de_DE.UTF-8");
+    assert_eq!(variable(&plan, "ABSENT"), None);
+    assert_eq!(variable(&plan, "AWS_SECRET_ACCESS_KEY"), None);
+}
+
+#[test]
+fn a_secret_is_named_and_its_value_is_nowhere() {
+    let policy = policy(
+        "[secrets.aws]\nmode = \"inject\"\nenv_var = \"AWS_SECRET_ACCESS_KEY\"\nsource = \"env:AWS_SECRET_ACCESS_KEY\"",
+    );
+    let plan = policy.plan(&facts(&policy)).unwrap();
+    assert_eq!(plan.secrets[0].source, SecretSource::Env("AWS_SECRET_ACCESS_KEY".to_owned()));
+    assert!(!serde_json::to_string(&plan).unwrap().contains("hunter2"));
+    assert_eq!(policy.variable("AWS_SECRET_ACCESS_KEY").decision, Decision::Allow);
+}
+
+#[test]
+fn toolchains_stand_in_front_of_the_path() {
+    let policy = policy("[native]\nexpose = [\"rust\"]");
+    let mut facts = facts(&policy);
+    let bin = PathBuf::from("/home/me/.rustup/toolchains/stable/bin");
+    let exposed = policy::plan::Exposed { name: "rust".to_owned(), host: "/x".into(), guest: "/x".into() };
+    let parts = Parts {
+        exposed: vec![exposed.clone()],
+        bin: vec![bin],
+        variables: vec![Variable { name: "RUSTUP_HOME".to_owned(), value: "/x".into() }],
+    };
+    facts.toolchains.insert(Exposed::Preset(Toolchain::Rust), Ok(parts));
+    let plan = policy.plan(&facts).unwrap();
+    assert_eq!(plan.expose, [exposed]);
+    let path = variable(&plan, "PATH").unwrap().to_string_lossy();
+    assert!(path.starts_with("/home/me/.rustup/toolchains/stable/bin:/usr/local/bin:"), "{path}");
+    assert_eq!(variable(&plan, "RUSTUP_HOME").unwrap(), "/x");
+}
+
+#[test]
+fn everything_that_stands_against_a_plan_is_reported_at_once() {
+    let policy = policy(
+        "[shared_dirs]\ngone = { host = \"gone\", guest = \"/gone\" }\nssh = { host = \"~/.ssh\", guest = \"/ssh\" }\nroot = { host = \"/\", guest = \"/host\" }\n[native]\nexpose = [\"node\"]",
+    );
+    let mut facts = facts(&policy);
+    let missing = |hint: &str| Missing { reason: "does not exist".to_owned(), hint: Some(hint.to_owned()) };
+    facts.directories.insert("gone".to_owned(), Err(missing("--create-dirs makes it")));
+    facts.toolchains.insert(
+        Exposed::Preset(Toolchain::Node),
+        Err(Missing { reason: "`node` is not in PATH".to_owned(), hint: None }),
+    );
+    let problems = policy.plan(&facts).unwrap_err();
+    let shown: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(problems.len(), 4, "{shown:#?}");
+    assert_eq!(
+        shown[0],
+        "sandbox.toml:2:1: shared_dirs.gone: `/home/me/project/gone` does not exist; --create-dirs makes it"
+    );
+    assert!(problems[1].code == Code::Refused && shown[1].contains("credentials"), "{}", shown[1]);
+    assert!(
+        problems[2].code == Code::Refused && shown[2].starts_with("sandbox.toml:4:1: shared_dirs.root: ")
+    );
+    assert!(
+        shown[3].ends_with("native.expose: \"node\" cannot be exposed: `node` is not in PATH"),
+        "{}",
+        shown[3]
+    );
+}
+
+#[test]
+fn a_boundary_inside_a_writable_one_is_refused() {
+    let policy =
+        policy("[shared_dirs]\na = { host = \".\", guest = \"/a\" }\nb = { host = \"sub\", guest = \"/b\" }");
+    let problems = policy.plan(&facts(&policy)).unwrap_err();
+    assert_eq!(problems.len(), 1);
+    assert!(problems[0].to_string().starts_with("sandbox.toml:3:1: shared_dirs.b: "), "{}", problems[0]);
+}
+
+#[test]
+fn require_says_what_must_be_there_and_the_rest_is_preferred() {
+    let default = plan("").layers;
+    assert_eq!(default[&Layer::Landlock], Need::Required);
+    assert_eq!(default[&Layer::Memory], Need::Preferred);
+    assert_eq!(default[&Layer::Disk], Need::Preferred);
+    assert_eq!(default.len(), 17);
+    let own = plan("[native]\nrequire = [\"memory\"]").layers;
+    assert_eq!(own[&Layer::Memory], Need::Required);
+    assert_eq!(own[&Layer::Landlock], Need::Preferred);
+}
+
+#[test]
+fn auto_takes_native_and_says_why() {
+    assert!(plan("").provider_reason.is_some());
+    let reason = plan("[image]\nbase = \"alpine:3.23\"").provider_reason.unwrap();
+    assert!(
+        reason.contains("engines are not supported yet") && reason.contains("sandbox.toml:1:2"),
+        "{reason}"
+    );
+    assert_eq!(plan("require_os_sandbox = false").provider, Provider::Native);
+    assert_eq!(plan("provider = \"native\"").provider_reason, None);
+}
+
+#[test]
+fn local_runs_where_the_files_are_and_as_the_caller() {
+    let plan = plan("provider = \"local\"\n[agent]\nworkdir = \"/workspace/sub\"");
+    assert_eq!(plan.provider, Provider::Local);
+    assert_eq!(plan.agent.workdir, Path::new("/home/me/project/sub"));
+    assert_eq!(plan.boundaries[0].guest, Path::new(PROJECT));
+    assert_eq!(variable(&plan, "HOME").unwrap(), "/home/me");
+    assert_eq!(variable(&plan, "AWS_SECRET_ACCESS_KEY"), None);
+    assert!(plan.layers.values().all(|need| *need == Need::Preferred));
+}
+
+#[test]
+fn a_stronger_layer_decides_between_passing_and_setting() {
+    let overrides = Overrides { env: vec!["EDITOR=vi".into()], ..Overrides::default() };
+    let (flags, _) = overrides.read(&base());
+    let effective = Effective::merge([project("[env]\npass = [\"EDITOR\"]"), flags]);
+    let policy = Policy::new(&effective, Path::new(PROJECT)).unwrap();
+    let plan = policy.plan(&facts(&policy)).unwrap();
+    assert_eq!(variable(&plan, "EDITOR").unwrap(), "vi");
+
+    let overrides = Overrides { env: vec!["LANG".into()], ..Overrides::default() };
+    let (flags, _) = overrides.read(&base());
+    let effective = Effective::merge([project("[env]\nset = { LANG = \"C\" }"), flags]);
+    let policy = Policy::new(&effective, Path::new(PROJECT)).unwrap();
+    assert_eq!(variable(&policy.plan(&facts(&policy)).unwrap(), "LANG").unwrap(), "C.UTF-8");
+}
+
+#[test]
+fn a_flag_mends_what_a_file_may_not_have() {
+    let open = || project("[network]\nmode = \"open\"");
+    assert_eq!(refused([open()])[0].code, Code::Refused);
+    let overrides = Overrides { network: Some("none".to_owned()), ..Overrides::default() };
+    let (flags, _) = overrides.read(&base());
+    assert!(Policy::new(&Effective::merge([open(), flags]), Path::new(PROJECT)).is_ok());
+}
+
+#[test]
+fn a_container_engine_has_a_code_of_its_own() {
+    for engine in ["docker", "podman"] {
+        let problems = refused([project(&format!("provider = \"{engine}\""))]);
+        assert_eq!(problems[0].code, Code::ProviderNotSupportedYet);
+    }
+}
+
+#[test]
+fn questions_have_answers_with_an_origin() {
+    let policy = policy("[shared_dirs]\na = { host = \"a\", guest = \"/a\", mode = \"ro\" }");
+    let inside = policy.guest_path(Path::new("/a/x"), Access::Read);
+    assert_eq!((inside.decision, inside.origin.to_string().as_str()), (Decision::Allow, "sandbox.toml:2"));
+    assert_eq!(policy.guest_path(Path::new("/a/x"), Access::Write).decision, Decision::Deny);
+    assert_eq!(policy.host_path(Path::new("/home/me/project/a/x"), Access::Read).decision, Decision::Allow);
+    assert_eq!(policy.host_path(Path::new("/home/me/project/ab"), Access::Read).decision, Decision::Deny);
+    assert_eq!(policy.host_path(Path::new("/home/me/project/a/../b"), Access::Read).decision, Decision::Deny);
+    assert_eq!(policy.host("example.org", 443).decision, Decision::Deny);
+    assert_eq!(policy.variable("AWS_SECRET_ACCESS_KEY").decision, Decision::Deny);
+    assert_eq!(policy.variable("LANG").decision, Decision::Allow);
+}

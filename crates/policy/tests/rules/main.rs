@@ -1,0 +1,9 @@
+//! The rules, asked from outside the crate: what they allow, and the nasty inputs they refuse.
+
+mod env;
+mod judge;
+mod limits;
+mod network;
+mod path;
+mod protect;
+mod workspace;

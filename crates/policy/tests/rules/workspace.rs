@@ -1,0 +1,307 @@
+use std::path::Path;
+
+use policy::plan::Mode;
+use policy::workspace::{Caller, Candidate, Kind, Overlap, Refusal, Rule, Shared, overlaps, validate};
+
+const USER: u32 = 1000;
+
+fn candidate<'a>(given: &'a str, resolved: &'a str) -> Candidate<'a> {
+    Candidate {
+        given: Path::new(given),
+        resolved: Path::new(resolved),
+        kind: Kind::Directory,
+        owner: USER,
+        mode: Mode::ReadWrite,
+    }
+}
+
+fn caller<'a>(uid: u32, homes: &'a [&'a Path]) -> Caller<'a> {
+    Caller { uid, homes, allowed_root: None }
+}
+
+fn user(given: &str, resolved: &str) -> Result<(), Refusal> {
+    validate(&candidate(given, resolved), &caller(USER, &[Path::new("/home/u")]))
+}
+
+fn root(path: &str) -> Result<(), Refusal> {
+    validate(&candidate(path, path), &caller(0, &[Path::new("/root")]))
+}
+
+fn within(allowed_root: &str, given: &str, resolved: &str) -> Result<(), Refusal> {
+    let caller = Caller { uid: USER, homes: &[], allowed_root: Some(Path::new(allowed_root)) };
+    validate(&candidate(given, resolved), &caller)
+}
+
+#[test]
+fn a_project_is_allowed() {
+    for path in [
+        "/home/u/project",
+        "/home/u/a/b/c",
+        "/home/u/my-secrets-demo",
+        "/home/u/.ssh-notes",
+        "/home/u/.config/mine",
+        "/tmp/x",
+        "/var/tmp/x",
+        "/var/folders/ab/cd/T/x",
+        "/private/var/folders/ab/cd/T/x",
+        "/private/tmp/x",
+        "/opt/project",
+        "/srv/project",
+        "/mnt/disk",
+        "/workspace",
+        "/etcetera",
+        "/users/x",
+        "/library/x",
+        "/variable",
+        "/home/u/usr/bin",
+        "/home/u/etc",
+    ] {
+        assert_eq!(user(path, path), Ok(()), "{path}");
+    }
+}
+
+#[test]
+fn the_system_is_refused_in_every_spelling() {
+    for path in [
+        "/etc",
+        "/etc/x",
+        "/usr",
+        "/usr/local/src",
+        "/bin",
+        "/boot/x",
+        "/sbin",
+        "/lib",
+        "/lib64/x",
+        "/dev/shm",
+        "/proc/self/cwd",
+        "/sys",
+        "/root",
+        "/root/x",
+        "/run/user/1000",
+        "/var",
+        "/var/lib/docker",
+        "/var/run/docker.sock",
+        "/var/tmp/../lib",
+        "/var/tmp/../../etc",
+        "/var/tmpx",
+        "/tmp/../etc",
+        "//etc/",
+        "/./etc",
+        "/../etc",
+        "/private/etc",
+        "/private/var/db",
+        "/private/var/tmp/../db",
+        "/System/x",
+        "/Library",
+    ] {
+        let refusal = user(path, path).expect_err(path);
+        assert!(matches!(refusal.rule, Rule::System { .. }), "{path}: {refusal}");
+    }
+}
+
+#[test]
+fn the_root_is_refused() {
+    for path in ["/", "//", "/.", "/..", "/tmp/.."] {
+        assert_eq!(user(path, path).expect_err(path).rule, Rule::Root, "{path}");
+    }
+}
+
+#[test]
+fn what_many_share_is_refused_but_not_what_is_in_it() {
+    for path in
+        ["/tmp", "/private/tmp", "/var/tmp", "/var/folders", "/private", "/opt", "/srv", "/mnt", "/media"]
+    {
+        assert_eq!(user(path, path).expect_err(path).rule, Rule::Common, "{path}");
+    }
+    assert_eq!(user("/Users", "/Users").expect_err("/Users").rule, Rule::Common);
+}
+
+#[test]
+fn homes_and_what_they_lie_in_are_refused() {
+    assert_eq!(user("/home/u", "/home/u").expect_err("home").rule, Rule::Home);
+    assert_eq!(user("/home/u/x/..", "/home/u").expect_err("home").rule, Rule::Home);
+    assert!(matches!(user("/home", "/home").expect_err("above").rule, Rule::AboveHome { .. }));
+    assert_eq!(user("/home/v", "/home/v").expect_err("another's").rule, Rule::SomeHome);
+    assert_eq!(user("/Users/v", "/Users/v").expect_err("another's").rule, Rule::SomeHome);
+    let odd = [Path::new("/data/people/u")];
+    for path in ["/data", "/data/people"] {
+        let refusal = validate(&candidate(path, path), &caller(USER, &odd)).expect_err(path);
+        assert!(matches!(refusal.rule, Rule::AboveHome { .. }), "{path}: {refusal}");
+    }
+    assert_eq!(validate(&candidate("/data/peoples", "/data/peoples"), &caller(USER, &odd)), Ok(()));
+}
+
+#[test]
+fn every_spelling_of_the_home_counts() {
+    let homes = [Path::new("/home/u"), Path::new("/data/u")];
+    for path in ["/home/u", "/data/u", "/data"] {
+        assert!(validate(&candidate(path, path), &caller(USER, &homes)).is_err(), "{path}");
+    }
+    // A service may have the root for its home; that makes nothing else a home.
+    assert_eq!(validate(&candidate("/workspace", "/workspace"), &caller(USER, &[Path::new("/")])), Ok(()));
+}
+
+#[test]
+fn credentials_are_refused_wherever_they_lie() {
+    for path in [
+        "/home/u/.ssh",
+        "/home/u/.ssh/keys",
+        "/home/v/.gnupg",
+        "/srv/backup/u/.aws",
+        "/home/u/.config/gcloud",
+        "/home/u/.config/gcloud/x",
+        "/home/u/.config/gh",
+        "/home/u/.kube",
+        "/home/u/.docker",
+        "/home/u/.azure",
+        "/home/u/.password-store/work",
+        "/home/u/.local/share/keyrings",
+        "/home/u/.netrc",
+        "/home/u/.npmrc",
+        "/Users/v/Library/Keychains",
+    ] {
+        let refusal = user(path, path).expect_err(path);
+        assert!(matches!(refusal.rule, Rule::Credentials { .. }), "{path}: {refusal}");
+    }
+}
+
+#[test]
+fn what_holds_credentials_is_refused() {
+    for path in ["/home/u/.config", "/home/u/.local", "/home/u/.local/share", "/home/u/.cargo"] {
+        let refusal = user(path, path).expect_err(path);
+        assert!(matches!(refusal.rule, Rule::HoldsCredentials { .. }), "{path}: {refusal}");
+    }
+}
+
+#[test]
+fn both_the_given_and_the_resolved_path_are_checked() {
+    assert!(user("/home/u/link", "/etc").is_err());
+    assert!(user("/var/run/x", "/workspace/x").is_err(), "a system path that leads elsewhere today");
+    assert!(user("/home/u/link", "/home/u/.ssh").is_err());
+    assert!(user("/tmp/x", "/private/tmp/x").is_ok());
+    let refusal = user("/home/u/link", "/etc/ssl").expect_err("a link");
+    assert_eq!(
+        refusal.to_string(),
+        "`/home/u/link` cannot be shared: it leads to `/etc/ssl`, and `/etc` belongs to the system; share a \
+         directory in your home, such as a project"
+    );
+}
+
+#[test]
+fn only_directories_are_shared() {
+    for kind in [Kind::File, Kind::Socket, Kind::Fifo, Kind::Device] {
+        let candidate = Candidate { kind, ..candidate("/home/u/x", "/home/u/x") };
+        let refusal = validate(&candidate, &caller(USER, &[])).expect_err("not a directory");
+        assert_eq!(refusal.rule, Rule::NotDirectory { kind });
+    }
+}
+
+#[test]
+fn names_that_corrupt_mount_tables_or_plans_are_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    assert_eq!(user("/home/u/a\nb", "/home/u/a\nb").expect_err("newline").rule, Rule::Control);
+    assert_eq!(user("/home/u/a\0b", "/home/u/a\0b").expect_err("nul").rule, Rule::Control);
+    assert_eq!(user("project", "/home/u/project").expect_err("relative").rule, Rule::Relative);
+    assert_eq!(user("", "/home/u/project").expect_err("empty").rule, Rule::Relative);
+    let bytes = Path::new(std::ffi::OsStr::from_bytes(b"/home/u/\xff"));
+    let candidate = Candidate { resolved: bytes, ..candidate("/home/u/x", "") };
+    assert_eq!(validate(&candidate, &caller(USER, &[])).expect_err("bytes").rule, Rule::NotUtf8);
+}
+
+#[test]
+fn a_refusal_does_not_pass_control_characters_on_to_a_terminal() {
+    let refusal = user("/home/u/\u{1b}[31m", "/home/u/\u{1b}[31m").expect_err("escape");
+    assert!(!refusal.to_string().contains('\u{1b}'), "{refusal:?}");
+}
+
+#[test]
+fn root_may_share_a_project_in_its_home_but_not_its_home() {
+    assert_eq!(root("/root/project"), Ok(()));
+    for path in ["/root", "/root/", "/root/x/..", "/root/.ssh", "/root/.config", "/etc", "/rootx/../root"] {
+        assert!(root(path).is_err(), "{path}");
+    }
+    assert_eq!(root("/home/v/project"), Ok(()));
+    assert!(root("/home/v").is_err());
+    // Also where HOME says something else.
+    let elsewhere = validate(&candidate("/root", "/root"), &caller(0, &[Path::new("/home/u")]));
+    assert!(elsewhere.is_err());
+}
+
+#[test]
+fn somebody_elses_directory_is_shared_read_only_at_most() {
+    let foreign = Candidate { owner: 1001, ..candidate("/srv/x", "/srv/x") };
+    let refusal = validate(&foreign, &caller(USER, &[])).expect_err("foreign");
+    assert_eq!(refusal.rule, Rule::Foreign { owner: 1001, caller: USER });
+    assert_eq!(validate(&Candidate { mode: Mode::ReadOnly, ..foreign }, &caller(USER, &[])), Ok(()));
+    assert_eq!(validate(&Candidate { owner: 0, ..foreign }, &caller(USER, &[])), Ok(()));
+    assert_eq!(validate(&foreign, &caller(0, &[])), Ok(()));
+}
+
+#[test]
+fn the_allowed_root_is_honoured_by_component() {
+    assert_eq!(within("/srv/apx/root", "/srv/apx/root", "/srv/apx/root"), Ok(()));
+    assert_eq!(within("/srv/apx/root/", "/srv/apx/root/x", "/srv/apx/root/x"), Ok(()));
+    assert_eq!(within("/tmp/r", "/tmp/r/x", "/private/tmp/r/x"), Ok(()));
+    for (given, resolved) in [
+        ("/srv/apx/root-evil", "/srv/apx/root-evil"),
+        ("/srv/apx", "/srv/apx"),
+        ("/srv/apx/root/link", "/srv/other"),
+        ("/srv/apx/root/../x", "/srv/apx/x"),
+    ] {
+        let refusal = within("/srv/apx/root", given, resolved).expect_err(given);
+        assert!(matches!(refusal.rule, Rule::OutsideAllowedRoot { .. }), "{given}: {refusal}");
+    }
+    assert!(within("/etc", "/etc/x", "/etc/x").is_err(), "an allowed root does not open the system");
+}
+
+fn problems(shared: &[(&str, &str, Mode)]) -> Vec<Overlap> {
+    let shared: Vec<Shared<'_>> =
+        shared.iter().map(|(name, host, mode)| Shared { name, host: Path::new(host), mode: *mode }).collect();
+    overlaps(&shared)
+}
+
+const RW: Mode = Mode::ReadWrite;
+const RO: Mode = Mode::ReadOnly;
+
+fn inside(inner: &str, outer: &str) -> Overlap {
+    Overlap::WithinWritable { inner: inner.to_owned(), outer: outer.to_owned() }
+}
+
+#[test]
+fn refuses_a_boundary_inside_another_writable_one() {
+    assert_eq!(problems(&[("a", "/w", RW), ("b", "/w/x", RO)]), [inside("b", "a")]);
+    assert_eq!(problems(&[("b", "/w/x/y", RW), ("a", "/w", RW)]), [inside("b", "a")]);
+    assert_eq!(
+        problems(&[("a", "/w", RW), ("b", "/w/x", RO), ("c", "/w/x/y", RO), ("d", "/w2", RO)]),
+        [inside("b", "a"), inside("c", "a")]
+    );
+    // The root sorts before everything, and `/w!` between `/w` and `/w/x` in bytes, but not by component.
+    assert_eq!(problems(&[("a", "/w", RW), ("c", "/w!", RO), ("b", "/w/x", RO)]), [inside("b", "a")]);
+}
+
+#[test]
+fn boundaries_beside_each_other_or_in_a_read_only_one_are_fine() {
+    assert_eq!(problems(&[]), []);
+    assert_eq!(problems(&[("a", "/w", RW), ("b", "/w2", RW), ("c", "/wx/y", RO)]), []);
+    assert_eq!(problems(&[("a", "/w", RO), ("b", "/w/x", RW)]), []);
+}
+
+#[test]
+fn the_same_directory_twice_is_refused() {
+    let same = |first: &str, second: &str| Overlap::Same {
+        first: first.to_owned(),
+        second: second.to_owned(),
+        host: "/w".into(),
+    };
+    assert_eq!(problems(&[("a", "/w", RO), ("b", "/w/", RW)]), [same("a", "b")]);
+    assert_eq!(
+        problems(&[("a", "/w", RO), ("b", "/w", RO), ("c", "/w", RO)]),
+        [same("a", "b"), same("a", "c")]
+    );
+}
+
+#[test]
+fn a_writable_twin_counts_for_what_lies_within() {
+    let problems = problems(&[("a", "/w", RO), ("b", "/w", RW), ("c", "/w/x", RO)]);
+    assert!(problems.contains(&inside("c", "b")), "{problems:?}");
+}

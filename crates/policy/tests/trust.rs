@@ -1,0 +1,156 @@
+//! What a project's file may not do without trust.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use policy::config::{Base, Config, File};
+use policy::layer::Effective;
+use policy::problem::Owner;
+use policy::schema::{self, Kind, Trust};
+use policy::trust::{Context, widenings};
+
+const PROJECT: &str = "/home/me/project";
+
+/// One value for every key that can widen, and the key that is named for it.
+const WIDENING: &[(&str, &str)] = &[
+    ("provider", "provider = \"local\""),
+    ("require_os_sandbox", "require_os_sandbox = false"),
+    ("agent.user", "agent.user = \"root\""),
+    ("agent.user", "agent.user = \"0:0\""),
+    ("agent.user", "agent.user = \"1000:0\""),
+    ("image.dockerfile", "image.dockerfile = \"Dockerfile\""),
+    ("image.ca_certificates", "image.ca_certificates = \"ca.pem\""),
+    ("shared_dirs.x.host", "shared_dirs.x = { host = \"..\", guest = \"/x\" }"),
+    ("shared_dirs.x.host", "shared_dirs.x = { host = \"a/../../other\", guest = \"/x\" }"),
+    (
+        "shared_dirs.x.host",
+        "shared_dirs.x = { host = \"/home/me/project-2\", guest = \"/x\", mode = \"ro\" }",
+    ),
+    ("shared_dirs.x.host", "shared_dirs.x = { host = \"~/.config\", guest = \"/x\" }"),
+    ("shared_dirs.x.host", "shared_dirs.x = { host = \"link-to-home\", guest = \"/x\" }"),
+    ("shared_dirs.x.host", "shared_dirs.x = { host = \"dangling\", guest = \"/x\" }"),
+    ("secrets.x", "secrets.x = { mode = \"inject\", env_var = \"X\", source = \"env:X\" }"),
+    ("env.pass", "env.pass = [\"LANG\", \"AWS_SECRET_ACCESS_KEY\"]"),
+    ("network.mode", "network.mode = \"allowlist\""),
+    ("network.mode", "network.mode = \"open\""),
+    ("network.allow", "network.allow = [\"example.org\"]"),
+    ("limits.memory", "limits.memory = \"5g\""),
+    ("limits.memory", "limits.memory = \"unlimited\""),
+    ("limits.cpus", "limits.cpus = 9"),
+    ("limits.timeout", "limits.timeout = \"2h\""),
+    ("limits.pids", "limits.pids = 1025"),
+    ("limits.pids", "limits.pids = \"unlimited\""),
+    ("limits.output_bytes", "limits.output_bytes = \"11m\""),
+    ("limits.tmp_size", "limits.tmp_size = \"513m\""),
+    ("protect.allow", "protect.allow = [\".git/config\"]"),
+    ("protect.depth", "protect.depth = 2"),
+    (
+        "native.require",
+        "native.require = [\"user\", \"mount\", \"pid\", \"net\", \"ipc\", \"landlock\", \"seccomp\"]",
+    ),
+    ("native.expose", "native.expose = [\"rust\", \"/opt/tools\"]"),
+    ("container.runtime", "container.runtime = \"runsc\""),
+    ("container.host_path_prefix", "container.host_path_prefix = \"/x\""),
+];
+
+fn config(owner: Owner, text: &str) -> Config {
+    let base = Base { directory: PROJECT.into(), home: Some("/home/me".into()) };
+    Config::parse(text, &File { owner, label: "sandbox.toml".into(), base }).expect(text)
+}
+
+/// The keys that a project's file widens, where the user's own file is `user`.
+fn widened(user: &str, project: &str) -> Vec<String> {
+    let project = config(Owner::Project, project);
+    let resolved: BTreeMap<String, PathBuf> = project
+        .shared_dirs
+        .iter()
+        .filter_map(|(name, dir)| {
+            let host = dir.value.host.as_ref()?.value.as_path();
+            match host.file_name()?.to_str()? {
+                "dangling" => None,
+                "link-to-home" => Some((name.clone(), "/home/me".into())),
+                _ => Some((name.clone(), policy::path::normalise(host))),
+            }
+        })
+        .collect();
+    let context = Context {
+        without: &Effective::merge([config(Owner::User, user)]),
+        directory: Path::new(PROJECT),
+        resolved_directory: Path::new(PROJECT),
+        resolved: &resolved,
+    };
+    widenings(&project, &context).into_iter().map(|widening| widening.key).collect()
+}
+
+#[test]
+fn every_widening_value_is_found_alone() {
+    let user = "[limits]\nmemory = \"4g\"\ncpus = 8\ntimeout = \"1h\"";
+    for (key, text) in WIDENING {
+        assert_eq!(widened(user, text), [*key], "{text}");
+    }
+}
+
+/// A new key cannot be forgotten: it says in the table whether it can widen, and this holds it to that.
+#[test]
+fn every_key_of_the_table_does_what_the_table_says() {
+    for key in schema::KEYS {
+        let listed = WIDENING.iter().any(|(widening, _)| *widening == key.path.replace('*', "x"));
+        match key.trust {
+            Trust::Needed(_) => assert!(listed, "{} has no widening value above", key.path),
+            Trust::Free => assert!(!listed, "{} is said to be free", key.path),
+        }
+        let table = matches!(key.kind, Kind::Table | Kind::Named(_));
+        if key.trust == Trust::Free && !table && !key.path.starts_with("secrets") {
+            let needed = if key.path.starts_with("shared_dirs") {
+                "shared_dirs.x.host = \"x\"\nshared_dirs.x.guest = \"/x\"\n"
+            } else {
+                ""
+            };
+            let line = format!("{} = {}\n", key.path.replace('*', "x"), key.example);
+            let text = if needed.contains(schema::split(key.path).1) {
+                needed.to_owned()
+            } else {
+                format!("{needed}{line}")
+            };
+            assert_eq!(widened("", &text), Vec::<String>::new(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_only_narrows_needs_no_trust() {
+    let text = r#"
+        provider = "native"
+        require_os_sandbox = true
+        limits = { memory = "1g", cpus = 1, pids = 256, timeout = "30m", output_bytes = "1m", tmp_size = "64m" }
+        env.pass = ["LANG", "TERM"]
+        env.set = { CI = "1" }
+        network = { mode = "none", deny = ["example.org"] }
+        protect = { paths = ["secret.txt"], depth = 3 }
+        native.expose = ["rust", "node", "python"]
+        native.require = ["capabilities", "seccomp", "landlock", "ipc", "net", "pid", "mount", "user", "memory"]
+        [shared_dirs]
+        workspace = { host = ".", guest = "/workspace" }
+        output = { host = "./output/../output", guest = "/output" }
+    "#;
+    assert_eq!(widened("", text), Vec::<String>::new());
+}
+
+#[test]
+fn what_counts_is_what_the_user_has_set() {
+    assert_eq!(widened("", "limits.memory = \"64g\""), Vec::<String>::new());
+    assert_eq!(widened("limits.pids = 64", "limits.pids = 65"), ["limits.pids"]);
+    assert_eq!(widened("limits.pids = \"unlimited\"", "limits.pids = \"unlimited\""), Vec::<String>::new());
+    assert_eq!(widened("protect.depth = 8", "protect.depth = 7"), ["protect.depth"]);
+    let strict = "native.require = [\"user\", \"memory\"]";
+    assert_eq!(widened(strict, "native.require = [\"user\"]"), ["native.require"]);
+    assert_eq!(widened(strict, strict), Vec::<String>::new());
+}
+
+#[test]
+fn every_widening_of_a_file_is_found_from_top_to_bottom() {
+    let text = "provider = \"local\"\n[env]\npass = [\"A\", \"B\"]\n[native]\nrequire = []\n";
+    let keys = widened("", text);
+    assert_eq!(keys[..3], ["provider", "env.pass", "env.pass"]);
+    assert_eq!(keys.len(), 3 + 8);
+}
