@@ -1,0 +1,121 @@
+//! Capabilities: none in any set, and no way to gain one (capabilities(7)).
+//!
+//! The order: [`drop_bounding`] while `CAP_SETPCAP` is still there, then the change of user, then [`clear`],
+//! because a change of user that leaves capabilities behind must not matter, then [`no_new_privs`].
+//!
+//! The secure bits are left alone. All they prevent (a program of uid 0 that is given capabilities, an
+//! ambient capability that is raised) is bounded by sets that are empty here, and setting them takes the same
+//! capability as emptying the bounding set: where one cannot be done, the other cannot either.
+
+use policy::plan::Layer;
+use rustix::io::Errno;
+use rustix::process::{DumpableBehavior, Uid, set_dumpable_behavior};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, capability_is_in_bounding_set, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities, set_thread_uid,
+};
+
+use crate::report::{Finding, Status};
+
+/// A step that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {step}: {source}")]
+pub struct Error {
+    /// What was tried.
+    step: &'static str,
+    /// What the kernel said.
+    pub(crate) source: Errno,
+}
+
+/// Empties the bounding set: nothing that is executed from now on can gain a capability from a file.
+///
+/// Without `CAP_SETPCAP` it stays as it is, which [`probe`] reports unless it is empty already.
+pub fn drop_bounding() -> Result<(), Error> {
+    for capability in every_capability() {
+        match remove_capability_from_bounding_set(capability) {
+            Ok(()) => {}
+            // EINVAL: the first number that the kernel does not know, so all are gone. EPERM: no right to do
+            // it; the kernel looks at that first, so this is the first answer or none.
+            Err(Errno::INVAL | Errno::PERM) => return Ok(()),
+            Err(source) => return Err(Error { step: "empty the capability bounding set", source }),
+        }
+    }
+    Ok(())
+}
+
+/// Empties the ambient, inheritable, permitted and effective sets.
+pub fn clear() -> Result<(), Error> {
+    match clear_ambient_capability_set() {
+        // Linux before 4.3 has no ambient set.
+        Ok(()) | Err(Errno::INVAL) => {}
+        Err(source) => return Err(Error { step: "clear the ambient capabilities", source }),
+    }
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+        .map_err(|source| Error { step: "give up capabilities", source })
+}
+
+/// From now on no program that is executed gains rights by its set-uid bit or its file capabilities, for
+/// good.
+///
+/// Landlock and seccomp need it.
+pub fn no_new_privs() -> Result<(), Error> {
+    let step = "set no_new_privs";
+    rustix::thread::set_no_new_privs(true).map_err(|source| Error { step, source })?;
+    match rustix::thread::no_new_privs() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Error { step, source: Errno::PERM }),
+        Err(source) => Err(Error { step, source }),
+    }
+}
+
+/// Makes this process's memory, environment and descriptors in `/proc` belong to root, so that others of the
+/// same uid cannot look in, and ends core dumps. Executing a program undoes it.
+pub fn not_dumpable() -> Result<(), Error> {
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(|source| Error { step: "make this process not dumpable", source })
+}
+
+/// Reads every set back, and tries to become root again.
+pub fn probe() -> Finding {
+    let (status, reason) = look();
+    Finding { layer: Layer::Capabilities, status, reason }
+}
+
+fn look() -> (Status, String) {
+    let sets = match capabilities(None) {
+        Ok(sets) => sets,
+        Err(error) => return (Status::Not, format!("the sets cannot be read: {error}")),
+    };
+    // An ambient capability is always permitted and inheritable too, so that set need not be asked.
+    let held = sets.effective | sets.permitted | sets.inheritable;
+    if !held.is_empty() {
+        return (Status::Not, format!("still holds {:#x}", held.bits()));
+    }
+    if !matches!(rustix::thread::no_new_privs(), Ok(true)) {
+        return (Status::Not, "no_new_privs is not set".to_owned());
+    }
+    // Fails for everyone but root, whose next program it would be that counts; changes nothing for root
+    // either.
+    if rustix::process::getuid().is_root() || set_thread_uid(Uid::ROOT).is_ok() {
+        return (Status::Partly, "no capability in any set, but the user is root".to_owned());
+    }
+    let bounding = every_capability()
+        .map_while(|one| capability_is_in_bounding_set(one).ok().map(|there| (one, there)))
+        .filter(|&(_, there)| there)
+        .fold(CapabilitySet::empty(), |all, (one, _)| all | one);
+    if !bounding.is_empty() {
+        let reason = format!(
+            "none is held and no_new_privs keeps it so, but the bounding set still has {:#x}: emptying it takes \
+             CAP_SETPCAP",
+            bounding.bits()
+        );
+        return (Status::Partly, reason);
+    }
+    (Status::Enforced, "every set is empty, no_new_privs is set, becoming root was refused".to_owned())
+}
+
+/// One set for each number there can be; the kernel says EINVAL to the first that it does not know.
+fn every_capability() -> impl Iterator<Item = CapabilitySet> {
+    (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number))
+}

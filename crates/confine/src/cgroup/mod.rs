@@ -1,0 +1,394 @@
+//! Limits on everything inside a sandbox together: control groups of version 2 or 1 (cgroups(7)).
+//!
+//! The launcher makes a group before the sandbox starts and removes it afterwards; nothing in here runs
+//! inside. Version 2 is used where it has every controller that is wanted and its directory is ours to use,
+//! else version 1.
+//!
+//! A process is never moved by its number: writing `cgroup.procs` waits for all processors to pass a quiet
+//! point, which takes milliseconds. [`Attach`] says what is done instead.
+
+mod hierarchy;
+mod owner;
+mod v1;
+mod v2;
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use std::{fs, io};
+
+use policy::limits::{Bytes, Limits, MilliCpus};
+use policy::plan::Layer;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+pub use self::hierarchy::{Controller, Hierarchy};
+use self::owner::Owner;
+use crate::report::{Finding, Status};
+
+/// The groups of one sandbox.
+#[derive(Debug)]
+pub struct Group {
+    version: Version,
+    /// One directory for each controller of version 1 (fewer where some are mounted together), or one for
+    /// all.
+    directories: Vec<PathBuf>,
+}
+
+/// How a process gets into the groups.
+#[derive(Debug)]
+pub enum Attach {
+    /// `tasks` of each group, open for writing: the agent's own process writes `0` into each before it
+    /// executes the agent ([`enter`]). They are close-on-exec, and must not be left to the agent.
+    V1(Vec<OwnedFd>),
+    /// The directory: PID 1 is born in it by `clone3(CLONE_INTO_CGROUP)`. That must be the launcher's own
+    /// call, because the kernel asks whether the one who clones may write to the group, and inside a user
+    /// namespace it may not.
+    V2(OwnedFd),
+}
+
+/// Why a group could not be handled.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action} the control group {}: {source}", directory.display())]
+pub struct Error {
+    action: &'static str,
+    directory: PathBuf,
+    source: io::Error,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Version {
+    V1,
+    V2,
+}
+
+/// A limit that a controller is to enforce.
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    Memory(Bytes),
+    Cpu(MilliCpus),
+    Pids(u32),
+}
+
+/// How long removing may take: everything inside has been killed by then.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Group {
+    /// Makes groups for `limits` and says of each limit that is asked for how far it holds.
+    ///
+    /// Without limits, or without a single controller that can be used, there is no group. A limit that could
+    /// not be set is `not` in the findings, with the reason; the others hold nevertheless.
+    pub fn create(hierarchy: &Hierarchy, limits: &Limits) -> (Option<Self>, Vec<Finding>) {
+        let wanted: Vec<Limit> =
+            [limits.memory.map(Limit::Memory), limits.cpus.map(Limit::Cpu), limits.pids.map(Limit::Pids)]
+                .into_iter()
+                .flatten()
+                .collect();
+        if wanted.is_empty() {
+            return (None, Vec::new());
+        }
+        let name = match Owner::current() {
+            Ok(owner) => owner.new_name(),
+            Err(error) => return (None, all_refused(&wanted, &format!("no name for a group: {error}"))),
+        };
+        // One version or the other: a sandbox in two at once would need both ways in. Version 2 with some of
+        // the limits is taken only where version 1 has nothing to offer.
+        let place = v2::Place::find(hierarchy, &wanted);
+        let complete = place.as_ref().is_ok_and(|place| place.enforces_all(&wanted));
+        if !complete && !hierarchy.v1.is_empty() {
+            return v1::create(hierarchy, &wanted, &name);
+        }
+        match place.and_then(|place| place.create(&wanted, &name)) {
+            Ok((group, findings)) => (Some(group), findings),
+            Err(reason) => (None, all_refused(&wanted, &reason)),
+        }
+    }
+
+    /// Opens what a process needs to get in. May be called as often as processes are to be attached.
+    pub fn attach(&self) -> Result<Attach, Error> {
+        let failed =
+            |directory: &Path, source| Error { action: "open", directory: directory.to_owned(), source };
+        match self.version {
+            Version::V1 => {
+                let tasks = |directory: &PathBuf| {
+                    let file = fs::OpenOptions::new().write(true).open(directory.join("tasks"));
+                    file.map(OwnedFd::from).map_err(|source| failed(directory, source))
+                };
+                self.directories.iter().map(tasks).collect::<Result<_, _>>().map(Attach::V1)
+            }
+            Version::V2 => {
+                let directory = &self.directories[0];
+                let file = fs::File::open(directory).map_err(|source| failed(directory, source))?;
+                Ok(Attach::V2(file.into()))
+            }
+        }
+    }
+
+    /// How many processes inside the kernel has killed because memory ran out; `None` where it does not
+    /// count.
+    pub fn oom_kills(&self) -> Option<u64> {
+        let file = match self.version {
+            Version::V1 => "memory.oom_control",
+            Version::V2 => "memory.events",
+        };
+        let text = self.directories.iter().find_map(|one| fs::read_to_string(one.join(file)).ok())?;
+        text.lines().find_map(|line| line.strip_prefix("oom_kill "))?.trim().parse().ok()
+    }
+
+    /// Kills what is left inside, and removes the groups once they are empty.
+    ///
+    /// Fails after two seconds; what is left then is swept later ([`sweep`]).
+    pub fn kill_and_remove(self) -> Result<(), Error> {
+        let deadline = Instant::now() + PATIENCE;
+        if self.version == Version::V2 {
+            // Linux 5.14; where the file is missing, processes are killed one by one below.
+            let _ = fs::write(self.directories[0].join("cgroup.kill"), "1");
+        }
+        // Each is tried, whatever became of the one before; the first failure is told.
+        self.directories.iter().map(|directory| remove(directory, deadline)).fold(Ok(()), Result::and)
+    }
+}
+
+/// Puts the calling thread into the groups of version 1. Allocates nothing.
+pub fn enter(tasks: &[OwnedFd]) -> Result<(), rustix::io::Errno> {
+    tasks.iter().try_for_each(|file| rustix::io::write(file, b"0").map(drop))
+}
+
+/// Removes empty groups whose maker was killed before it could; returns how many.
+///
+/// Looks beside the groups of this process and above it, where [`Group::create`] makes new ones. A group
+/// whose maker lives, or runs in another PID namespace, is left alone, as is one in which something still
+/// runs.
+pub fn sweep(hierarchy: &Hierarchy) -> usize {
+    let above = hierarchy.v2.iter().flat_map(v2::candidates);
+    let mut places: Vec<&Path> = hierarchy.v1.values().map(PathBuf::as_path).chain(above).collect();
+    places.sort_unstable();
+    places.dedup();
+    let stale = |entry: &fs::DirEntry| {
+        entry.file_name().to_str().and_then(Owner::of).is_some_and(|owner| owner.is_gone())
+    };
+    places
+        .into_iter()
+        .flat_map(|place| fs::read_dir(place).into_iter().flatten().flatten())
+        .filter(|entry| stale(entry) && fs::remove_dir(entry.path()).is_ok())
+        .count()
+}
+
+impl Limit {
+    fn controller(self) -> Controller {
+        match self {
+            Self::Memory(_) => Controller::Memory,
+            Self::Cpu(_) => Controller::Cpu,
+            Self::Pids(_) => Controller::Pids,
+        }
+    }
+
+    fn layer(self) -> Layer {
+        match self {
+            Self::Memory(_) => Layer::Memory,
+            Self::Cpu(_) => Layer::Cpu,
+            Self::Pids(_) => Layer::Pids,
+        }
+    }
+
+    /// What holds, in words.
+    fn describe(self) -> String {
+        match self {
+            Self::Memory(Bytes(bytes)) => format!("{bytes} bytes"),
+            Self::Cpu(MilliCpus(milli)) => format!("{}.{:03} processors", milli / 1000, milli % 1000),
+            Self::Pids(pids) => format!("{pids} processes and threads"),
+        }
+    }
+
+    fn finding(self, status: Status, reason: String) -> Finding {
+        Finding { layer: self.layer(), status, reason }
+    }
+}
+
+/// Microseconds in which a quota of processor time is used up and given anew: the kernel's default.
+const PERIOD: u64 = 100_000;
+
+/// Microseconds of processor time in a period.
+fn quota(MilliCpus(milli): MilliCpus) -> u64 {
+    u64::from(milli) * PERIOD / 1000
+}
+
+fn all_refused(wanted: &[Limit], reason: &str) -> Vec<Finding> {
+    wanted.iter().map(|limit| limit.finding(Status::Not, reason.to_owned())).collect()
+}
+
+/// Writes a limit and reads back whether it holds; the kernel rounds memory down to pages.
+fn set(directory: &Path, file: &str, value: u64) -> io::Result<()> {
+    let path = directory.join(file);
+    fs::write(&path, value.to_string())?;
+    let text = fs::read_to_string(&path)?;
+    match text.trim().parse::<u64>() {
+        Ok(holds) if holds <= value => Ok(()),
+        _ => Err(io::Error::other(format!("{file} says {} after {value} was written", text.trim()))),
+    }
+}
+
+/// Whether the machine can swap at all.
+fn has_swap() -> bool {
+    fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().nth(1).is_some())
+}
+
+fn remove(directory: &Path, deadline: Instant) -> Result<(), Error> {
+    loop {
+        let busy = match fs::remove_dir(directory) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => error,
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        if busy.raw_os_error() != Some(libc::EBUSY) || left.is_zero() {
+            return Err(Error { action: "remove", directory: directory.to_owned(), source: busy });
+        }
+        kill_and_wait(directory, left);
+    }
+}
+
+/// Kills what runs in a group, and waits until one of it has ended, `left` is over, or, if nothing runs any
+/// more, the kernel may have finished taking it out of the group.
+fn kill_and_wait(directory: &Path, left: Duration) {
+    let handles =
+        members(directory).into_iter().map(|pid| Some((pid, pidfd_open(pid, PidfdFlags::empty()).ok()?)));
+    let handles: Vec<(Pid, OwnedFd)> = handles.flatten().collect();
+    // A number may have passed to a stranger between reading and opening it, so they are read again.
+    let still_inside = if handles.is_empty() { Vec::new() } else { members(directory) };
+    let killed = |(pid, handle): &(Pid, OwnedFd)| {
+        still_inside.contains(pid) && pidfd_send_signal(handle, Signal::KILL).is_ok()
+    };
+    let doomed: Vec<&OwnedFd> = handles.iter().filter(|one| killed(one)).map(|(_, handle)| handle).collect();
+    let mut ends: Vec<PollFd<'_>> = doomed.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+    let patience = if ends.is_empty() { left.min(Duration::from_millis(1)) } else { left };
+    let timeout = Timespec::try_from(patience).ok();
+    let _ = poll(&mut ends, timeout.as_ref());
+}
+
+fn members(directory: &Path) -> Vec<Pid> {
+    // Version 1 moves threads: one of ours that is inside must not be the end of us.
+    let this = rustix::process::getpid();
+    let text = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
+    let numbers = text.lines().filter_map(|line| line.parse().ok());
+    numbers.filter_map(Pid::from_raw).filter(|pid| *pid != this).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::hierarchy::Unified;
+    use super::*;
+
+    fn limits() -> Limits {
+        Limits {
+            memory: Some(Bytes(1 << 30)),
+            cpus: Some(MilliCpus(1500)),
+            pids: Some(256),
+            ..Limits::default()
+        }
+    }
+
+    fn status(findings: &[Finding]) -> Vec<(Layer, Status)> {
+        findings.iter().map(|finding| (finding.layer, finding.status)).collect()
+    }
+
+    /// A directory that looks like a delegated part of version 2: the own group has processes, its parent has
+    /// not. Nothing can be enabled in it: what is written there is not what the kernel would show afterwards.
+    fn delegated(enabled: &str) -> (tempfile::TempDir, Hierarchy) {
+        let root = tempfile::tempdir().unwrap();
+        let own = root.path().join("own");
+        fs::create_dir(&own).unwrap();
+        fs::write(root.path().join("cgroup.procs"), "").unwrap();
+        fs::write(root.path().join("cgroup.subtree_control"), enabled).unwrap();
+        let v2 = Some(Unified { mount: root.path().to_owned(), own });
+        (root, Hierarchy { v2, ..Hierarchy::default() })
+    }
+
+    #[test]
+    fn version_2_takes_every_limit_in_the_nearest_group_that_is_delegated() {
+        let (root, hierarchy) = delegated("cpu memory pids\n");
+        let (group, findings) = Group::create(&hierarchy, &limits());
+        assert!(
+            findings.iter().all(|finding| finding.status == Status::Enforced || has_swap()),
+            "{findings:?}"
+        );
+        let group = group.unwrap();
+        assert!(matches!(group.attach().unwrap(), Attach::V2(_)));
+        let directory = &group.directories[0];
+        assert_eq!(directory.parent().unwrap(), root.path());
+        let read = |file: &str| fs::read_to_string(directory.join(file)).unwrap();
+        assert_eq!(read("memory.max"), "1073741824");
+        assert_eq!(read("memory.swap.max"), "0");
+        assert_eq!(read("cpu.max"), "150000 100000");
+        assert_eq!(read("pids.max"), "256");
+    }
+
+    #[test]
+    fn a_missing_controller_is_named_and_the_other_limits_hold() {
+        let (root, hierarchy) = delegated("memory pids\n");
+        let (group, findings) = Group::create(&hierarchy, &limits());
+        assert_eq!(
+            status(&findings)[1..],
+            [(Layer::Cpu, Status::Not), (Layer::Pids, Status::Enforced)],
+            "{findings:?}"
+        );
+        assert!(findings[1].reason.contains("has no cpu controller"), "{}", findings[1].reason);
+        assert_eq!(group.unwrap().directories[0].parent().unwrap(), root.path());
+    }
+
+    #[test]
+    fn a_place_without_any_controller_is_not_used() {
+        let (root, hierarchy) = delegated("\n");
+        let before = fs::read_dir(root.path()).unwrap().count();
+        let (group, findings) = Group::create(&hierarchy, &limits());
+        assert!(group.is_none());
+        assert!(findings.iter().all(|finding| finding.status == Status::Not), "{findings:?}");
+        assert!(findings[0].reason.contains("no cgroup is delegated"), "{}", findings[0].reason);
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), before);
+    }
+
+    #[test]
+    fn without_limits_there_is_no_group() {
+        let limits = Limits { pids: None, ..Limits::default() };
+        let (group, findings) = Group::create(&Hierarchy::default(), &limits);
+        assert!(group.is_none() && findings.is_empty());
+    }
+
+    #[test]
+    fn without_cgroups_every_limit_is_reported() {
+        let (group, findings) = Group::create(&Hierarchy::default(), &limits());
+        assert!(group.is_none());
+        assert!(findings.iter().all(|finding| finding.status == Status::Not), "{findings:?}");
+    }
+
+    #[test]
+    fn the_quota_is_a_share_of_the_period() {
+        assert_eq!(quota(MilliCpus(1000)), 100_000);
+        assert_eq!(quota(MilliCpus(250)), 25_000);
+        assert_eq!(quota(MilliCpus(u32::MAX)), 429_496_729_500);
+    }
+
+    #[test]
+    fn sweeping_takes_only_empty_groups_of_dead_owners() {
+        let place = tempfile::tempdir().unwrap();
+        let live = Owner::current().unwrap().new_name();
+        let fields: Vec<&str> = live.split('-').collect();
+        let dead = format!("{}-{}-{}-1-0", fields[0], fields[1], fields[2]);
+        let busy = format!("{}-{}-{}-2-0", fields[0], fields[1], fields[2]);
+        let foreign = "sandboxctl-1-1-1-0";
+        for name in [live.as_str(), &dead, &busy, &format!("{busy}/inner"), foreign, "user.slice"] {
+            fs::create_dir(place.path().join(name)).unwrap();
+        }
+        let v1 = BTreeMap::from([
+            (Controller::Memory, place.path().to_owned()),
+            (Controller::Cpu, place.path().to_owned()),
+        ]);
+        assert_eq!(sweep(&Hierarchy { v1, v2: None }), 1);
+        assert!(!place.path().join(dead).exists());
+        for name in [live.as_str(), &busy, foreign, "user.slice"] {
+            assert!(place.path().join(name).exists(), "{name}");
+        }
+    }
+}

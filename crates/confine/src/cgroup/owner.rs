@@ -1,0 +1,96 @@
+//! Who made a group: its name says so, and whether that process still lives can be asked.
+
+use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::{fs, io};
+
+/// What the names of all groups begin with.
+const PREFIX: &str = "sandboxctl";
+
+/// A process that cannot be mistaken for a later one with the same number.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Owner {
+    /// The inode of its PID namespace: a number means nothing in another one.
+    namespace: u64,
+    pid: u32,
+    /// When it was started, in ticks since the system was.
+    started: u64,
+}
+
+impl Owner {
+    /// This process.
+    pub(super) fn current() -> io::Result<Self> {
+        let pid = std::process::id();
+        let started = started(pid).ok_or_else(|| io::Error::other("/proc/<pid>/stat cannot be read"))?;
+        Ok(Self { namespace: pid_namespace()?, pid, started })
+    }
+
+    /// A name for a group that no other has.
+    pub(super) fn new_name(&self) -> String {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        format!("{PREFIX}-{}-{}-{}-{count}", self.namespace, self.pid, self.started)
+    }
+
+    /// The owner of a group with this name, if it is one of ours.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        let mut fields = name.strip_prefix(PREFIX)?.strip_prefix('-')?.split('-');
+        let owner = Self {
+            namespace: fields.next()?.parse().ok()?,
+            pid: fields.next()?.parse().ok()?,
+            started: fields.next()?.parse().ok()?,
+        };
+        fields.next()?.parse::<u32>().ok()?;
+        fields.next().is_none().then_some(owner)
+    }
+
+    /// Whether the owner is known to be gone. Of another PID namespace that cannot be known.
+    pub(super) fn is_gone(&self) -> bool {
+        pid_namespace().is_ok_and(|here| here == self.namespace) && started(self.pid) != Some(self.started)
+    }
+}
+
+fn pid_namespace() -> io::Result<u64> {
+    Ok(fs::metadata("/proc/self/ns/pid")?.ino())
+}
+
+/// Field 22 of `/proc/<pid>/stat`; the second is a name in parentheses that may hold anything.
+fn started(pid: u32) -> Option<u64> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;
+    let fields = std::str::from_utf8(&stat[after_name..]).ok()?;
+    fields.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_tells_its_owner() {
+        let owner = Owner::current().unwrap();
+        assert_eq!(Owner::of(&owner.new_name()), Some(owner));
+        assert_ne!(owner.new_name(), owner.new_name());
+        assert!(!owner.is_gone());
+    }
+
+    #[test]
+    fn a_later_process_with_the_same_number_is_not_the_owner() {
+        let owner = Owner::current().unwrap();
+        assert!(Owner { started: owner.started - 1, ..owner }.is_gone());
+    }
+
+    #[test]
+    fn nobody_is_gone_from_a_namespace_that_cannot_be_seen() {
+        assert!(!Owner { namespace: 1, ..Owner::current().unwrap() }.is_gone());
+    }
+
+    #[test]
+    fn foreign_names_have_no_owner() {
+        for name in
+            ["sandboxctl", "sandboxctl-1-2-3", "sandboxctl-1-2-3-4-5", "sandboxctl-a-2-3-4", "user.slice"]
+        {
+            assert_eq!(Owner::of(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Version 1: each controller has a hierarchy of its own, and each limit stands for itself.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use policy::limits::Bytes;
+
+use super::hierarchy::Hierarchy;
+use super::{Group, Limit, Version, has_swap, quota, set};
+use crate::report::{Finding, Status};
+
+/// Makes a group below this process's own one for every controller that is there.
+pub(super) fn create(hierarchy: &Hierarchy, wanted: &[Limit], name: &str) -> (Option<Group>, Vec<Finding>) {
+    let mut directories: Vec<PathBuf> = Vec::new();
+    let mut findings = Vec::new();
+    for &limit in wanted {
+        let controller = limit.controller().name();
+        let Some(parent) = hierarchy.v1.get(&limit.controller()) else {
+            let reason = format!("no cgroup has the {controller} controller on this machine");
+            findings.push(limit.finding(Status::Not, reason));
+            continue;
+        };
+        let directory = parent.join(name);
+        // Controllers that are mounted together share the directory.
+        let made = if directories.contains(&directory) { Ok(()) } else { fs::create_dir(&directory) };
+        if let Err(error) = made {
+            let reason = format!(
+                "no group can be made in {} ({error}): cgroup version 1 is root's, and only version 2 can be delegated",
+                parent.display()
+            );
+            findings.push(limit.finding(Status::Not, reason));
+            continue;
+        }
+        let (status, reason) = apply(&directory, limit).unwrap_or_else(|error| {
+            (Status::Not, format!("the {controller} controller took no limit: {error}"))
+        });
+        findings.push(limit.finding(status, reason));
+        if directories.contains(&directory) {
+            continue;
+        }
+        if status == Status::Not {
+            // Empty and seconds old: if it cannot be removed now, it is swept later.
+            let _ = fs::remove_dir(&directory);
+        } else {
+            directories.push(directory);
+        }
+    }
+    let group = (!directories.is_empty()).then_some(Group { version: Version::V1, directories });
+    (group, findings)
+}
+
+fn apply(directory: &Path, limit: Limit) -> io::Result<(Status, String)> {
+    let holds = format!("{} (cgroup version 1)", limit.describe());
+    match limit {
+        Limit::Memory(Bytes(bytes)) => {
+            set(directory, "memory.limit_in_bytes", bytes)?;
+            // Memory and swap together, so it comes second: it may not be less than memory alone. The file is
+            // missing where swap is not counted.
+            match set(directory, "memory.memsw.limit_in_bytes", bytes) {
+                Ok(()) => Ok((Status::Enforced, format!("{holds}, swap included"))),
+                Err(_) if !has_swap() => {
+                    Ok((Status::Enforced, format!("{holds}, and this machine has no swap")))
+                }
+                Err(error) => Ok((Status::Partly, format!("{holds}, but swap is not limited: {error}"))),
+            }
+        }
+        Limit::Cpu(cpus) => {
+            set(directory, "cpu.cfs_quota_us", quota(cpus)).map(|()| (Status::Enforced, holds))
+        }
+        Limit::Pids(pids) => set(directory, "pids.max", u64::from(pids)).map(|()| (Status::Enforced, holds)),
+    }
+}

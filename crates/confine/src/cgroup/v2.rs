@@ -1,0 +1,133 @@
+//! Version 2: one hierarchy, in which a directory can be delegated to a user.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use policy::limits::{Bytes, MilliCpus};
+use rustix::fs::{Access, access};
+
+use super::hierarchy::{Controller, Hierarchy, Unified};
+use super::{Group, Limit, PERIOD, Version, has_swap, quota, set};
+use crate::report::{Finding, Status};
+
+/// Where a group can be made, and which limits it can have there.
+pub(super) struct Place<'a> {
+    parent: &'a Path,
+    controllers: Vec<Controller>,
+}
+
+impl<'a> Place<'a> {
+    /// The nearest place that has every controller that is wanted, else the one that has most, else why there
+    /// is none.
+    pub(super) fn find(hierarchy: &'a Hierarchy, wanted: &[Limit]) -> Result<Self, String> {
+        let unified =
+            hierarchy.v2.as_ref().ok_or("no cgroup of version 2 is mounted that shows this process")?;
+        let mut best: Option<Self> = None;
+        let mut reasons = Vec::new();
+        for parent in candidates(unified) {
+            match controllers(parent, wanted) {
+                Ok(controllers)
+                    if best.as_ref().is_none_or(|best| best.controllers.len() < controllers.len()) =>
+                {
+                    let place = Self { parent, controllers };
+                    if place.enforces_all(wanted) {
+                        return Ok(place);
+                    }
+                    best = Some(place);
+                }
+                Ok(_) => {}
+                Err(reason) => reasons.push(format!("{}: {reason}", parent.display())),
+            }
+        }
+        best.ok_or_else(|| {
+            format!(
+                "no cgroup is delegated to this user ({}); starting from `systemd-run --user --scope -p Delegate=yes` \
+                 helps",
+                reasons.join("; ")
+            )
+        })
+    }
+
+    pub(super) fn enforces_all(&self, wanted: &[Limit]) -> bool {
+        wanted.iter().all(|limit| self.controllers.contains(&limit.controller()))
+    }
+
+    /// Makes one group with every limit that can be set.
+    pub(super) fn create(&self, wanted: &[Limit], name: &str) -> Result<(Group, Vec<Finding>), String> {
+        let directory = self.parent.join(name);
+        fs::create_dir(&directory)
+            .map_err(|error| format!("no group can be made in {}: {error}", self.parent.display()))?;
+        let findings = wanted.iter().map(|&limit| self.limit(&directory, limit)).collect();
+        Ok((Group { version: Version::V2, directories: vec![directory] }, findings))
+    }
+
+    fn limit(&self, directory: &Path, limit: Limit) -> Finding {
+        let controller = limit.controller();
+        if !self.controllers.contains(&controller) {
+            let reason =
+                format!("{} has no {} controller for groups below", self.parent.display(), controller.name());
+            return limit.finding(Status::Not, reason);
+        }
+        let (status, reason) = apply(directory, limit).unwrap_or_else(|error| {
+            (Status::Not, format!("the {} controller took no limit: {error}", controller.name()))
+        });
+        limit.finding(status, reason)
+    }
+}
+
+/// Where a group may be made: the own group or one above it, nearest first. Moving to anywhere else would
+/// need rights on a common ancestor.
+pub(super) fn candidates(unified: &Unified) -> impl Iterator<Item = &Path> {
+    unified.own.ancestors().take_while(|place| place.starts_with(&unified.mount))
+}
+
+/// Which of the controllers that are wanted groups in `parent` have; they are enabled there if need be.
+fn controllers(parent: &Path, wanted: &[Limit]) -> Result<Vec<Controller>, String> {
+    // A process gets in from below if its group may be left here as well: this is the common ancestor.
+    for path in [parent.to_owned(), parent.join("cgroup.procs")] {
+        access(&path, Access::WRITE_OK).map_err(|error| format!("not writable ({error})"))?;
+    }
+    let control = parent.join("cgroup.subtree_control");
+    let enabled = fs::read_to_string(&control).map_err(|error| format!("cannot be read: {error}"))?;
+    let holds = |list: &str, name| list.split_ascii_whitespace().any(|one| one == name);
+    let usable = |controller: &Controller| {
+        let name = controller.name();
+        // Enabling fails where the place lacks the controller itself, and where processes are in it, unless
+        // it is the root of all.
+        holds(&enabled, name)
+            || fs::write(&control, format!("+{name}")).is_ok()
+                && fs::read_to_string(&control).is_ok_and(|enabled| holds(&enabled, name))
+    };
+    let usable: Vec<Controller> = wanted.iter().map(|limit| limit.controller()).filter(usable).collect();
+    if usable.is_empty() {
+        return Err(format!("no controller that is wanted can be used (enabled: {})", enabled.trim()));
+    }
+    Ok(usable)
+}
+
+fn apply(directory: &Path, limit: Limit) -> io::Result<(Status, String)> {
+    let holds = format!("{} (cgroup version 2)", limit.describe());
+    match limit {
+        Limit::Memory(Bytes(bytes)) => {
+            set(directory, "memory.max", bytes)?;
+            match set(directory, "memory.swap.max", 0) {
+                Ok(()) => Ok((Status::Enforced, format!("{holds}, no swap"))),
+                Err(_) if !has_swap() => {
+                    Ok((Status::Enforced, format!("{holds}, and this machine has no swap")))
+                }
+                Err(error) => Ok((Status::Partly, format!("{holds}, but swap is not limited: {error}"))),
+            }
+        }
+        Limit::Cpu(cpus) => set_quota(directory, cpus).map(|()| (Status::Enforced, holds)),
+        Limit::Pids(pids) => set(directory, "pids.max", u64::from(pids)).map(|()| (Status::Enforced, holds)),
+    }
+}
+
+fn set_quota(directory: &Path, cpus: MilliCpus) -> io::Result<()> {
+    let (path, value): (PathBuf, String) = (directory.join("cpu.max"), format!("{} {PERIOD}", quota(cpus)));
+    fs::write(&path, &value)?;
+    match fs::read_to_string(&path)?.trim() {
+        holds if holds == value => Ok(()),
+        other => Err(io::Error::other(format!("cpu.max says {other} after {value} was written"))),
+    }
+}

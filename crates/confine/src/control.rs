@@ -1,0 +1,246 @@
+//! The control socket between a client on the host and PID 1 inside.
+//!
+//! A stream of frames: kind, length, body. The socket is also the lifeline: when either side is gone the other
+//! reads the end of the stream, and PID 1 then ends everything inside. The agent never holds it.
+
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::report::Report;
+use crate::start::Start;
+
+/// The largest body of a frame: arguments and environment together stay below what `execve` takes.
+const LARGEST: u32 = 16 << 20;
+
+/// How many descriptors travel with one frame at most.
+const MOST_DESCRIPTORS: usize = 8;
+
+/// What a client tells PID 1.
+#[derive(Debug, Deserialize, Serialize)]
+pub enum Request {
+    /// The first one: what to run, and how it is confined. Descriptors: cgroup v1 `tasks` files to join.
+    Start(Box<Start>),
+    /// The agent's terminal has the modes and the size of the client's.
+    TerminalReady,
+    /// Passes a signal on to the agent's process group.
+    Signal(i32),
+    /// Ends everything inside, now.
+    Kill,
+}
+
+/// What PID 1 tells its client.
+#[derive(Debug, Deserialize, Serialize)]
+pub enum Event {
+    /// The set-up failed before PID 1 ran; the step's number and the error's.
+    SetUp {
+        /// See [`crate::enter::Step`].
+        step: u32,
+        /// The error number of the failed call.
+        errno: i32,
+    },
+    /// PID 1 could not carry the start out.
+    Failed(Failure),
+    /// The agent's terminal exists. Descriptor: its master side.
+    Terminal,
+    /// Everything is enforced as the report says, and the agent is about to be executed.
+    Started(Report),
+    /// The command could not be executed.
+    Unexecutable {
+        /// What was looked for.
+        command: String,
+        /// `ENOENT`, `EACCES`, …
+        errno: i32,
+    },
+    /// The agent has ended, and so has everything else inside.
+    Ended(Ending),
+}
+
+/// Why PID 1 gave up.
+#[derive(Debug, Deserialize, Serialize)]
+pub enum Failure {
+    /// A required layer does not hold.
+    Layer(crate::report::Finding),
+    /// A step failed.
+    Step {
+        /// What was being done.
+        step: String,
+        /// The error's number, where the system said one.
+        errno: Option<i32>,
+        /// The error in words.
+        message: String,
+    },
+}
+
+/// How the agent ended.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Ending {
+    /// By itself, with this status.
+    Exited(i32),
+    /// By this signal.
+    Signaled(i32),
+}
+
+/// One side of the socket.
+#[derive(Debug)]
+pub struct Control {
+    stream: UnixStream,
+    received: Vec<OwnedFd>,
+}
+
+impl Control {
+    /// Both sides of a new socket, closed on exec.
+    pub fn pair() -> io::Result<(Self, Self)> {
+        let (ours, theirs) = UnixStream::pair()?;
+        Ok((Self::from(OwnedFd::from(ours)), Self::from(OwnedFd::from(theirs))))
+    }
+
+    /// Sends one frame with its descriptors.
+    pub fn send(&mut self, message: &impl Serialize, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let body = postcard::to_allocvec(message).map_err(io::Error::other)?;
+        let length = u32::try_from(body.len()).ok().filter(|length| *length <= LARGEST).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidInput, "arguments and environment are larger than 16 MiB")
+        })?;
+        let header = length.to_le_bytes();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "too many descriptors for one frame"));
+        }
+        let parts = [IoSlice::new(&header), IoSlice::new(&body)];
+        let sent = rustix::io::retry_on_intr(|| {
+            sendmsg(&self.stream, &parts, &mut ancillary, SendFlags::NOSIGNAL)
+        })?;
+        // The descriptors went with the first byte; what did not fit follows as plain bytes.
+        if sent < header.len() {
+            self.stream.write_all(&header[sent..])?;
+        }
+        self.stream.write_all(&body[sent.saturating_sub(header.len())..])
+    }
+
+    /// Waits for one frame; `None` when the other side is gone.
+    pub fn receive<M: DeserializeOwned>(&mut self) -> io::Result<Option<M>> {
+        let mut header = [0; 4];
+        if !self.fill(&mut header)? {
+            return Ok(None);
+        }
+        let length = u32::from_le_bytes(header);
+        if length > LARGEST {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame is larger than 16 MiB"));
+        }
+        let mut body = vec![0; length as usize];
+        if !self.fill(&mut body)? {
+            return Ok(None);
+        }
+        postcard::from_bytes(&body).map(Some).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    }
+
+    /// The descriptors that have arrived since the last call.
+    pub fn take_descriptors(&mut self) -> Vec<OwnedFd> {
+        std::mem::take(&mut self.received)
+    }
+
+    /// Writes bytes outside of any frame: the two single-byte signals of the set-up.
+    pub(crate) fn write_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes)
+    }
+
+    /// Fills the buffer, collecting descriptors; false at the end of the stream.
+    fn fill(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+            let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+            let got = rustix::io::retry_on_intr(|| {
+                recvmsg(
+                    &self.stream,
+                    &mut [IoSliceMut::new(&mut buffer[filled..])],
+                    &mut ancillary,
+                    RecvFlags::CMSG_CLOEXEC,
+                )
+            });
+            let got = match got {
+                Ok(got) => got.bytes,
+                // The other side died with bytes of ours unread: gone is gone.
+                Err(rustix::io::Errno::CONNRESET) => 0,
+                Err(error) => return Err(error.into()),
+            };
+            for message in ancillary.drain() {
+                if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+                    self.received.extend(descriptors);
+                }
+            }
+            if got == 0 {
+                return Ok(false);
+            }
+            filled += got;
+        }
+        Ok(true)
+    }
+}
+
+impl From<OwnedFd> for Control {
+    fn from(socket: OwnedFd) -> Self {
+        Self { stream: socket.into(), received: Vec::new() }
+    }
+}
+
+impl AsFd for Control {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+impl Read for Control {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.read(buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_carry_bodies_and_descriptors() {
+        let (mut ours, mut theirs) = Control::pair().unwrap();
+        let file = std::fs::File::open("/dev/null").unwrap();
+        ours.send(&Event::Terminal, &[file.as_fd()]).unwrap();
+        ours.send(&Event::Ended(Ending::Exited(7)), &[]).unwrap();
+        assert!(matches!(theirs.receive::<Event>().unwrap(), Some(Event::Terminal)));
+        assert_eq!(theirs.take_descriptors().len(), 1);
+        assert!(matches!(theirs.receive::<Event>().unwrap(), Some(Event::Ended(Ending::Exited(7)))));
+        assert_eq!(theirs.take_descriptors().len(), 0);
+        drop(ours);
+        assert!(theirs.receive::<Event>().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_frame_larger_than_the_socket_buffer_arrives_whole() {
+        let (mut ours, mut theirs) = Control::pair().unwrap();
+        let command = "x".repeat(3 << 20);
+        let sent = command.clone();
+        let sender = std::thread::spawn(move || {
+            ours.send(&Event::Unexecutable { command, errno: 2 }, &[]).unwrap();
+        });
+        match theirs.receive().unwrap() {
+            Some(Event::Unexecutable { command, errno: 2 }) => assert_eq!(command, sent),
+            other => panic!("{other:?}"),
+        }
+        sender.join().unwrap();
+    }
+
+    #[test]
+    fn refuses_a_frame_that_claims_to_be_huge() {
+        let (mut ours, mut theirs) = Control::pair().unwrap();
+        ours.write_raw(&u32::MAX.to_le_bytes()).unwrap();
+        assert_eq!(theirs.receive::<Event>().unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+}

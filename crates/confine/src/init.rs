@@ -1,0 +1,208 @@
+//! PID 1 of a sandbox.
+//!
+//! It is executed with nothing but its control socket, confines itself exactly as the agent will be confined,
+//! proves from inside that every layer holds, starts the agent, and from then on reaps, forwards signals and
+//! watches its lifeline. When the agent has ended, or the client is gone, everything inside ends.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::control::{Control, Ending, Event, Failure, Request};
+use crate::start::Start;
+use crate::{capabilities, cgroup, command, lockdown, probe, reap, sys, terminal};
+
+/// How PID 1 is told which descriptor is its control socket.
+pub const CONTROL_ARGUMENT: &str = "--control-fd=";
+
+/// The whole life of PID 1. The returned code is its exit status.
+///
+/// `control` is the number after [`CONTROL_ARGUMENT`].
+pub fn run(control: i32) -> io::Result<u8> {
+    // 1. Nobody may look into this process: not the agent, which has the same user, and not before anything
+    //    secret has arrived.
+    capabilities::not_dumpable().map_err(io::Error::other)?;
+
+    // 2. What is to be done. The end of the stream means that the client is gone.
+    let mut control = Control::from(sys::inherited(control)?);
+    let Some(Request::Start(start)) = control.receive()? else { return Ok(125) };
+    let cgroups = control.take_descriptors();
+
+    match start_agent(&mut control, &start, &cgroups) {
+        Ok(agent) => {
+            // What the agent was told is its own from now on.
+            drop(start);
+            supervise(&mut control, &agent)
+        }
+        Err(Refusal::Unexecutable { command, errno }) => {
+            control.send(&Event::Unexecutable { command, errno }, &[])?;
+            Ok(if errno == libc::ENOENT { 127 } else { 126 })
+        }
+        Err(Refusal::Failed(failure)) => {
+            control.send(&Event::Failed(failure), &[])?;
+            Ok(125)
+        }
+    }
+}
+
+/// Why no agent runs.
+enum Refusal {
+    Failed(Failure),
+    Unexecutable { command: String, errno: i32 },
+}
+
+/// Turns an error of a named step into what the client is told.
+fn step<E: Into<io::Error>>(name: &'static str) -> impl FnOnce(E) -> Refusal {
+    move |error| {
+        let error = error.into();
+        Refusal::Failed(Failure::Step {
+            step: name.into(),
+            errno: error.raw_os_error(),
+            message: error.to_string(),
+        })
+    }
+}
+
+/// An agent that runs.
+struct Agent {
+    pid: i32,
+    /// Its terminal ends when we say so, and not whenever nobody happens to have it open.
+    _terminal: Option<OwnedFd>,
+}
+
+fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Result<Agent, Refusal> {
+    // 3. A terminal of our own, while opening devices is still nobody's question; the client gets the master.
+    let slave = match start.terminal {
+        Some(wanted) => {
+            let pair = terminal::open(wanted.size).map_err(step("opening a terminal"))?;
+            control.send(&Event::Terminal, &[pair.master.as_fd()]).map_err(step("handing the terminal over"))?;
+            match control.receive().map_err(step("handing the terminal over"))? {
+                Some(Request::TerminalReady) => Some(pair.slave),
+                _ => return Err(step("handing the terminal over")(Errno::PIPE)),
+            }
+        }
+        None => None,
+    };
+
+    // 4. The same confinement for this process as for the agent: PID 1 has no right that the agent lacks.
+    let locked = lockdown::lock_down(start).map_err(Refusal::Failed)?;
+
+    // 5. Look from inside, and refuse to go on without a required layer.
+    let report = probe::report(start, &locked);
+    if let Some(missing) = probe::missing(&report, &start.required) {
+        return Err(Refusal::Failed(Failure::Layer(missing)));
+    }
+    control.send(&Event::Started(report), &[]).map_err(step("reporting"))?;
+
+    // 6. Signals of ours are read from a descriptor; the agent gets an empty mask back before it is executed.
+    let all = SigSet::all();
+    all.thread_block().map_err(step("blocking signals"))?;
+
+    // 7. The agent. Its side of the pipe closes when it has executed its command.
+    let (failed, fails) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(step("making a pipe"))?;
+    let Some(agent) = sys::fork_single_threaded().map_err(step("forking"))? else {
+        drop(failed);
+        let errno = become_agent(start, slave.as_ref(), cgroups);
+        let _ = rustix::io::write(&fails, &errno.raw_os_error().to_le_bytes());
+        sys::exit_now(125);
+    };
+    drop(fails);
+    let mut errno = [0; 4];
+    let executed = rustix::io::retry_on_intr(|| rustix::io::read(&failed, &mut errno));
+
+    // 13. Our copies of the agent's streams go: whoever reads its output must see its end when the agent closes
+    //     it, and not when we do.
+    let_streams_go().map_err(step("closing the standard streams"))?;
+    match executed {
+        Ok(4) => {
+            let command = String::from_utf8_lossy(&start.argv[0]).into_owned();
+            Err(Refusal::Unexecutable { command, errno: i32::from_le_bytes(errno) })
+        }
+        _ => Ok(Agent { pid: agent, _terminal: slave }),
+    }
+}
+
+/// The last steps of the agent before its command. Returns only what failed.
+fn become_agent(start: &Start, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) -> Errno {
+    let ready = (|| {
+        // 8. A session of its own, so that no terminal but its own can signal it or be pushed input.
+        rustix::process::setsid()?;
+        if let (Some(slave), Some(terminal)) = (slave, start.terminal) {
+            rustix::process::ioctl_tiocsctty(slave)?;
+            for (target, wanted) in (0..).zip(terminal.streams) {
+                if wanted {
+                    sys::duplicate_onto(slave.as_fd(), target)?;
+                }
+            }
+        }
+        // 9. Into the cgroups, by the one way that costs microseconds: `0` means whoever writes.
+        cgroup::enter(cgroups)?;
+        // 10. Nothing but the three streams crosses over.
+        sys::close_from_on_exec(3)?;
+        // 11. Where the agent starts.
+        rustix::process::chdir(start.workdir.as_path())?;
+        // 12. Signals as a program expects to find them: Rust ignores SIGPIPE, and ours were blocked.
+        for signal in 1..=64 {
+            sys::set_signal(signal, false);
+        }
+        SigSet::all().thread_unblock().map_err(|errno| Errno::from_raw_os_error(errno as i32))
+    })();
+    match ready {
+        Ok(()) => command::execute(&start.argv, &start.env),
+        Err(errno) => errno,
+    }
+}
+
+fn let_streams_go() -> Result<(), Errno> {
+    let null = rustix::fs::open(c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    (0..3).try_for_each(|stream| sys::duplicate_onto(null.as_fd(), stream))
+}
+
+/// Reaps, forwards and watches the lifeline until the agent has ended and everything else with it.
+fn supervise(control: &mut Control, agent: &Agent) -> io::Result<u8> {
+    let mut mask = SigSet::empty();
+    mask.add(Signal::SIGCHLD);
+    let children = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+    loop {
+        let mut ready =
+            [PollFd::new(&children, PollFlags::IN), PollFd::from_borrowed_fd(control.as_fd(), PollFlags::IN)];
+        match poll(&mut ready, None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let told = !ready[1].revents().is_empty();
+        if !ready[0].revents().is_empty() {
+            // One record may stand for many children: the reaper asks until there is none.
+            while let Ok(Some(_)) = children.read_signal() {}
+            if let Some(ending) = reap::ended(agent.pid) {
+                return end(control, ending);
+            }
+        }
+        if told {
+            match control.receive() {
+                Ok(Some(Request::Signal(signal))) => reap::signal_group(agent.pid, signal),
+                Ok(Some(Request::TerminalReady)) => {}
+                Ok(Some(Request::Kill | Request::Start(_)) | None) | Err(_) => {
+                    return end(control, Ending::Signaled(libc::SIGKILL));
+                }
+            }
+        }
+    }
+}
+
+/// Ends whatever else is inside, and only then says that it is over.
+fn end(control: &mut Control, ending: Ending) -> io::Result<u8> {
+    reap::kill_all();
+    // A client that is gone needs no answer.
+    let _ = control.send(&Event::Ended(ending), &[]);
+    Ok(match ending {
+        Ending::Exited(status) => u8::try_from(status).unwrap_or(u8::MAX),
+        Ending::Signaled(signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+    })
+}

@@ -1,0 +1,331 @@
+//! Landlock: which files may be touched, whatever the mounts say (landlock(7)).
+//!
+//! The mounts decide what there is to see; landlock is a second fence of another make, which also holds where
+//! there are no mounts of our own. Rules are tied to files that are opened before the rights to open them are
+//! gone: a path that is looked up later could lead somewhere else, or nowhere at all.
+//!
+//! TCP ports are not restricted here. A sandbox has a network namespace of its own, in which there is nothing
+//! to reach but itself, and servers inside must be able to bind and connect there as they like.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use policy::plan::Layer;
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::report::{Finding, Status};
+use crate::sys;
+
+/// What may be done with a file, or beneath a directory.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Access {
+    /// Read files, list directories, execute.
+    ReadExecute,
+    /// Everything but device nodes, `ioctl` on devices, and sockets that others listen on.
+    ReadWrite,
+    /// Read, write and `ioctl`: for `/dev/pts`, `/dev/ptmx` and `/dev/tty`, on which nothing works without
+    /// it.
+    Terminal,
+}
+
+/// Rules that are being collected.
+pub struct Ruleset {
+    fd: OwnedFd,
+    abi: u32,
+    handled: u64,
+}
+
+/// What [`Ruleset::restrict_self`] has put on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Restricted {
+    /// The ABI that was used.
+    pub abi: u32,
+}
+
+/// Why landlock is not on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel has no landlock.
+    #[error(
+        "this kernel has no landlock ({0}); Linux 5.13 or newer has it, if built with CONFIG_SECURITY_LANDLOCK and if \
+         `landlock` stands in the `lsm=` boot parameter (see /sys/kernel/security/lsm)"
+    )]
+    Missing(#[source] Errno),
+    /// The kernel refused a set of rights that its ABI should know.
+    #[error("landlock takes no ruleset of ABI {abi}: {source}")]
+    Create {
+        /// The ABI.
+        abi: u32,
+        /// What the kernel said.
+        source: Errno,
+    },
+    /// A path of a rule could not be opened.
+    #[error("cannot open {} for a landlock rule: {source}", path.display())]
+    Open {
+        /// The path.
+        path: PathBuf,
+        /// What the kernel said.
+        source: Errno,
+    },
+    /// A rule was refused.
+    #[error("landlock takes no rule for {what}: {source}")]
+    Rule {
+        /// What the rule is about.
+        what: String,
+        /// What the kernel said.
+        source: Errno,
+    },
+    /// The rules could not be put on.
+    #[error("landlock cannot be put on: {0}; no_new_privs must be set before")]
+    Restrict(#[source] Errno),
+}
+
+/// The newest ABI that both this kernel and this code know; `None` without landlock.
+pub fn abi() -> Option<u32> {
+    sys::landlock_abi().ok().map(known)
+}
+
+impl Ruleset {
+    /// An empty ruleset that handles every right of the newest ABI: what no rule grants is refused.
+    pub fn new() -> Result<Self, Error> {
+        Self::of_abi(known(sys::landlock_abi().map_err(Error::Missing)?))
+    }
+
+    fn of_abi(abi: u32) -> Result<Self, Error> {
+        let handled = handled(abi);
+        let attributes = sys::LandlockAttributes {
+            handled_access_fs: handled,
+            handled_access_net: 0,
+            scoped: scoped(abi),
+        };
+        let fd = sys::landlock_create_ruleset(&attributes).map_err(|source| Error::Create { abi, source })?;
+        Ok(Self { fd, abi, handled })
+    }
+
+    /// Grants `access` to what `beneath` is, and if that is a directory, to everything below it.
+    ///
+    /// The descriptor may be opened with `O_PATH`; a tree that is not attached anywhere yet will do.
+    pub fn allow(&mut self, beneath: BorrowedFd<'_>, access: Access) -> Result<(), Error> {
+        let refused = |source| Error::Rule { what: format!("descriptor {beneath:?}"), source };
+        self.add(beneath, access).map_err(refused)
+    }
+
+    /// Grants `access` to what lies at `path` now. A link is followed.
+    pub fn allow_path(&mut self, path: &Path, access: Access) -> Result<(), Error> {
+        let file = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|source| Error::Open { path: path.to_owned(), source })?;
+        let refused = |source| Error::Rule { what: path.display().to_string(), source };
+        self.add(file.as_fd(), access).map_err(refused)
+    }
+
+    /// Puts the rules on this thread and everything it gives birth to, for good.
+    ///
+    /// From then on mounts cannot be changed, and processes outside cannot be signalled or traced.
+    pub fn restrict_self(self) -> Result<Restricted, Error> {
+        // What an agent restricts further is its own affair: refusals there must not fill the host's audit
+        // log.
+        let flags = if self.abi >= 7 { LOG_SUBDOMAINS_OFF } else { 0 };
+        sys::landlock_restrict_self(self.fd.as_fd(), flags).map_err(Error::Restrict)?;
+        Ok(Restricted { abi: self.abi })
+    }
+
+    fn add(&mut self, beneath: BorrowedFd<'_>, access: Access) -> Result<(), Errno> {
+        let mode = rustix::fs::fstat(beneath)?.st_mode;
+        // The kernel refuses a rule that grants a file what only a directory can have.
+        let possible =
+            if FileType::from_raw_mode(mode) == FileType::Directory { u64::MAX } else { FILE_RIGHTS };
+        sys::landlock_allow_beneath(self.fd.as_fd(), beneath, rights(access) & self.handled & possible)
+    }
+}
+
+impl Restricted {
+    /// What this kernel's landlock cannot do, newest first.
+    pub fn missing(self) -> impl Iterator<Item = &'static str> {
+        ADDED.iter().rev().filter(move |(since, _)| *since > self.abi).map(|(_, what)| *what)
+    }
+
+    /// Looks from inside whether the rules hold.
+    ///
+    /// `/dev/zero` must be granted as [`Access::ReadWrite`]: an `ioctl` on it is refused by landlock from ABI
+    /// 5 on, and by the device itself (in other words) without.
+    pub fn probe(self) -> Finding {
+        let (status, seen) = self.look();
+        let mut reason = format!("ABI {}: {seen}", self.abi);
+        let missing: Vec<_> = self.missing().collect();
+        if !missing.is_empty() {
+            reason.push_str("; this kernel's landlock does not cover ");
+            reason.push_str(&missing.join(", "));
+        }
+        Finding { layer: Layer::Landlock, status, reason }
+    }
+
+    fn look(self) -> (Status, String) {
+        if self.abi < 5 {
+            return (
+                Status::Partly,
+                "the rules were accepted; this ABI offers nothing to probe them by".to_owned(),
+            );
+        }
+        let device =
+            match rustix::fs::openat(CWD, "/dev/zero", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
+                Ok(device) => device,
+                Err(error) => {
+                    return (Status::Partly, format!("not probed, /dev/zero does not open: {error}"));
+                }
+            };
+        match rustix::termios::tcgetattr(device) {
+            Err(Errno::ACCESS) => (Status::Enforced, "an ioctl on a device was refused".to_owned()),
+            other => (Status::Not, format!("an ioctl on a device was answered by the device: {other:?}")),
+        }
+    }
+}
+
+/// The newest ABI this code was written for.
+const NEWEST: u32 = 9;
+
+// Rights, from linux/landlock.h.
+const EXECUTE: u64 = 1 << 0;
+const WRITE_FILE: u64 = 1 << 1;
+const READ_FILE: u64 = 1 << 2;
+const READ_DIR: u64 = 1 << 3;
+const REMOVE_DIR: u64 = 1 << 4;
+const REMOVE_FILE: u64 = 1 << 5;
+const MAKE_CHAR: u64 = 1 << 6;
+const MAKE_DIR: u64 = 1 << 7;
+const MAKE_REG: u64 = 1 << 8;
+const MAKE_SOCK: u64 = 1 << 9;
+const MAKE_FIFO: u64 = 1 << 10;
+const MAKE_BLOCK: u64 = 1 << 11;
+const MAKE_SYM: u64 = 1 << 12;
+/// ABI 2, Linux 5.19. Before, renaming into another directory is always refused.
+const REFER: u64 = 1 << 13;
+/// ABI 3, Linux 6.2.
+const TRUNCATE: u64 = 1 << 14;
+/// ABI 5, Linux 6.10.
+const IOCTL_DEV: u64 = 1 << 15;
+/// ABI 9, Linux 7.1. Sockets that were bound inside the same domain stay reachable without it.
+const RESOLVE_UNIX: u64 = 1 << 16;
+
+/// Everything that ABI 1 handles. Device nodes are handled so that they are refused: no rule grants them.
+const ABI_1: u64 = EXECUTE
+    | WRITE_FILE
+    | READ_FILE
+    | READ_DIR
+    | REMOVE_DIR
+    | REMOVE_FILE
+    | MAKE_CHAR
+    | MAKE_DIR
+    | MAKE_REG
+    | MAKE_SOCK
+    | MAKE_FIFO
+    | MAKE_BLOCK
+    | MAKE_SYM;
+const FILE_RIGHTS: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV | RESOLVE_UNIX;
+
+/// Both scopes of ABI 6, Linux 6.12: abstract Unix sockets and signals stay inside the domain.
+const SCOPES: u64 = 0b11;
+
+/// `LANDLOCK_RESTRICT_SELF_LOG_SUBDOMAINS_OFF`, ABI 7, Linux 6.15.
+const LOG_SUBDOMAINS_OFF: u32 = 1 << 2;
+
+/// What each ABI added that a sandbox would miss. ABI 4 added TCP ports, which are not used here, and 7 and 8
+/// how to log and how to reach every thread.
+const ADDED: &[(u32, &str)] = &[
+    (3, "truncation (ABI 3)"),
+    (5, "ioctl on devices (ABI 5)"),
+    (6, "abstract sockets and signals (ABI 6)"),
+    (9, "sockets in directories (ABI 9)"),
+];
+
+fn known(abi: u32) -> u32 {
+    abi.min(NEWEST)
+}
+
+fn handled(abi: u32) -> u64 {
+    let mut rights = ABI_1;
+    for (since, right) in [(2, REFER), (3, TRUNCATE), (5, IOCTL_DEV), (9, RESOLVE_UNIX)] {
+        if abi >= since {
+            rights |= right;
+        }
+    }
+    rights
+}
+
+fn scoped(abi: u32) -> u64 {
+    if abi >= 6 { SCOPES } else { 0 }
+}
+
+fn rights(access: Access) -> u64 {
+    match access {
+        Access::ReadExecute => EXECUTE | READ_FILE | READ_DIR,
+        Access::ReadWrite => {
+            rights(Access::ReadExecute)
+                | WRITE_FILE
+                | TRUNCATE
+                | REFER
+                | REMOVE_DIR
+                | REMOVE_FILE
+                | MAKE_DIR
+                | MAKE_REG
+                | MAKE_SOCK
+                | MAKE_FIFO
+                | MAKE_SYM
+        }
+        Access::Terminal => READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL_DEV,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    #[test]
+    fn each_abi_handles_what_it_added() {
+        assert_eq!(handled(1), 0x1fff);
+        assert_eq!(handled(2), 0x3fff);
+        assert_eq!(handled(3), 0x7fff);
+        assert_eq!(handled(4), 0x7fff);
+        assert_eq!(handled(5), 0xffff);
+        assert_eq!(handled(8), 0xffff);
+        assert_eq!(handled(9), 0x1_ffff);
+        assert_eq!(handled(known(40)), 0x1_ffff);
+        assert_eq!((scoped(5), scoped(6)), (0, 3));
+    }
+
+    #[test]
+    fn no_access_grants_devices_or_foreign_sockets() {
+        for access in [Access::ReadExecute, Access::ReadWrite, Access::Terminal] {
+            assert_eq!(rights(access) & (MAKE_CHAR | MAKE_BLOCK | RESOLVE_UNIX), 0, "{access:?}");
+        }
+        assert_eq!(rights(Access::ReadWrite) & IOCTL_DEV, 0);
+    }
+
+    #[test]
+    fn the_kernel_takes_every_abi_it_has() {
+        let newest = abi().expect("this kernel has landlock");
+        for abi in 1..=newest {
+            let mut ruleset = Ruleset::of_abi(abi).unwrap();
+            for access in [Access::ReadExecute, Access::ReadWrite, Access::Terminal] {
+                ruleset.allow(File::open("/usr").unwrap().as_fd(), access).unwrap();
+                ruleset.allow_path(Path::new("/dev/null"), access).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_missing_path_is_named() {
+        let error = Ruleset::new().unwrap().allow_path(Path::new("/nowhere"), Access::ReadWrite).unwrap_err();
+        assert!(error.to_string().starts_with("cannot open /nowhere for a landlock rule: "), "{error}");
+    }
+
+    #[test]
+    fn what_an_old_kernel_lacks_is_told() {
+        let missing: Vec<_> = Restricted { abi: 5 }.missing().collect();
+        assert_eq!(missing, ["sockets in directories (ABI 9)", "abstract sockets and signals (ABI 6)"]);
+        assert_eq!(Restricted { abi: 9 }.missing().count(), 0);
+    }
+}

@@ -1,0 +1,19 @@
+//! Linux mechanisms of isolation, each in its own module, and the order in which they are put on.
+
+pub mod capabilities;
+pub mod cgroup;
+pub mod command;
+pub mod control;
+pub mod enter;
+pub mod init;
+pub mod landlock;
+mod lockdown;
+mod probe;
+mod reap;
+pub mod report;
+pub mod rlimit;
+pub mod seccomp;
+pub mod start;
+mod sys;
+mod terminal;
+pub mod view;

@@ -1,0 +1,267 @@
+//! The system call filter: an allow-list, compiled to BPF and put on for good.
+//!
+//! It is the last layer to be put on, because it refuses what the others are made with: first `no_new_privs`
+//! (without it, or `CAP_SYS_ADMIN`, the kernel takes no filter), then landlock, then this. What is born
+//! afterwards inherits it, and nothing can take it off: see seccomp(2).
+
+mod bpf;
+mod syscalls;
+
+use std::fs;
+
+use policy::plan::Layer;
+use rustix::io::Errno;
+
+use crate::report::{Finding, Status};
+use crate::sys;
+
+/// A compiled filter.
+pub struct Program(Vec<libc::sock_filter>);
+
+/// Why the filter is not on.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the kernel takes no system call filter: {0}; it needs CONFIG_SECCOMP_FILTER and no_new_privs, which comes first"
+)]
+pub struct Error(#[source] Errno);
+
+/// Compiles the filter for the architecture this runs on.
+///
+/// Calls of another architecture (32-bit code on a 64-bit kernel) kill the process: their numbers mean other
+/// calls, so no list fits them, and a 32-bit program could not even exit by itself. "Bad system call" says
+/// what happened. Numbers of the x32 convention are unknown numbers like any other.
+pub fn program() -> Program {
+    Program(bpf::compile(syscalls::ARCHITECTURE, syscalls::GROUPS, syscalls::UNKNOWN))
+}
+
+/// Puts the filter on, for this thread and everything it gives birth to.
+pub fn install(program: &Program) -> Result<(), Error> {
+    sys::seccomp_filter(&program.0).map_err(Error)
+}
+
+/// Looks from inside whether the filter is on: a harmless call that only a filter refuses in this way.
+pub fn probe() -> Finding {
+    // Without a filter the kernel looks at the null pointer first and says EFAULT (or ENOSYS, if built
+    // without). With `kernel.io_uring_disabled` it would say EPERM too, so the mode is read as well.
+    let refused = sys::io_uring_setup_without_parameters();
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:")).map(str::trim);
+    let (status, reason) = match (refused, mode) {
+        (Errno::PERM, Some("2")) => {
+            (Status::Enforced, "an allow-list filters system calls; io_uring_setup was refused".to_owned())
+        }
+        (Errno::PERM, None) => {
+            (Status::Partly, "io_uring_setup was refused, but /proc does not tell by whom".to_owned())
+        }
+        (other, mode) => (
+            Status::Not,
+            format!("io_uring_setup answered {other}, and the filter mode is {}", mode.unwrap_or("unknown")),
+        ),
+    };
+    Finding { layer: Layer::Seccomp, status, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::time::Instant;
+
+    use libc::{SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_KILL_PROCESS, c_int, c_long};
+
+    use super::bpf::interpreter::{Call, run};
+    use super::syscalls::{ARCHITECTURE, Action, GROUPS, Group, Test, UNKNOWN};
+    use super::*;
+
+    /// The data, read as a person reads it.
+    fn expected(call: &Call) -> u32 {
+        if call.arch != ARCHITECTURE {
+            return SECCOMP_RET_KILL_PROCESS;
+        }
+        let action = GROUPS.iter().find(|group| group.calls.contains(&c_long::from(call.number))).map_or(
+            UNKNOWN,
+            |group| {
+                let holds = |test: &Test| match *test {
+                    Test::OneOf { arg, mask, values } => values.contains(&(low(call, arg) & mask)),
+                    Test::AnyBit { arg, mask } => low(call, arg) & mask != 0,
+                };
+                group
+                    .cases
+                    .iter()
+                    .find(|case| case.when.iter().all(holds))
+                    .map_or(group.otherwise, |case| case.then)
+            },
+        );
+        match action {
+            Action::Allow => SECCOMP_RET_ALLOW,
+            Action::Refuse(error) => SECCOMP_RET_ERRNO | error.unsigned_abs(),
+        }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the low half is what is asked for")]
+    fn low(call: &Call, arg: u8) -> u32 {
+        call.args[usize::from(arg)] as u32
+    }
+
+    fn refusal(error: c_int) -> u32 {
+        SECCOMP_RET_ERRNO | error.unsigned_abs()
+    }
+
+    fn answer(number: c_long, args: &[u64]) -> u32 {
+        let mut call = Call { number: number.try_into().unwrap(), arch: ARCHITECTURE, args: [0; 6] };
+        call.args[..args.len()].copy_from_slice(args);
+        run(&program().0, &call).0
+    }
+
+    /// Values that lie on, beside and above everything a group compares with.
+    fn interesting_values(group: &Group) -> Vec<u64> {
+        let mut values = BTreeSet::from([0, 1, u32::MAX]);
+        for test in group.cases.iter().flat_map(|case| case.when) {
+            match *test {
+                Test::OneOf { values: these, .. } => {
+                    values.extend(these.iter().flat_map(|&value| [value, value ^ 1]));
+                }
+                Test::AnyBit { mask, .. } => {
+                    values.extend((0..32).map(|bit| 1 << bit).filter(|bit| mask & bit != 0));
+                    values.insert(!mask);
+                }
+            }
+        }
+        values.into_iter().map(u64::from).flat_map(|value| [value, value | 1 << 32]).collect()
+    }
+
+    #[test]
+    fn the_program_says_what_the_data_says_for_every_number() {
+        let program = program().0;
+        let x32 = 0x4000_0000;
+        let numbers = (0..600).chain(x32..x32 + 600).chain([u32::MAX, u32::MAX - 1, x32 - 1, 1 << 31]);
+        for number in numbers {
+            for arch in [ARCHITECTURE, 0x4000_0003, 0x4000_0028, 0] {
+                let call = Call { number, arch, args: [0; 6] };
+                assert_eq!(run(&program, &call).0, expected(&call), "{call:x?}");
+            }
+            let group = GROUPS.iter().find(|group| group.calls.contains(&c_long::from(number)));
+            let Some(group) = group.filter(|group| !group.cases.is_empty()) else { continue };
+            let values = interesting_values(group);
+            let looked_at: BTreeSet<usize> = group
+                .cases
+                .iter()
+                .flat_map(|case| case.when)
+                .map(|test| match *test {
+                    Test::OneOf { arg, .. } | Test::AnyBit { arg, .. } => usize::from(arg),
+                })
+                .collect();
+            let mut calls = vec![Call { number, arch: ARCHITECTURE, args: [0; 6] }];
+            for arg in looked_at {
+                calls = calls
+                    .into_iter()
+                    .flat_map(|call| {
+                        values.iter().map(move |&value| {
+                            let mut call = call;
+                            call.args[arg] = value;
+                            call
+                        })
+                    })
+                    .collect();
+            }
+            for call in calls {
+                assert_eq!(run(&program, &call).0, expected(&call), "{call:x?}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_number_stands_in_two_groups() {
+        let mut seen = BTreeSet::new();
+        for call in GROUPS.iter().flat_map(|group| group.calls) {
+            assert!(seen.insert(call), "{call} twice");
+        }
+    }
+
+    #[test]
+    fn a_mode_counts_only_where_a_file_is_made() {
+        let made = u64::from(libc::O_CREAT.unsigned_abs() | libc::O_WRONLY.unsigned_abs());
+        let unnamed = u64::from(libc::O_TMPFILE.unsigned_abs() | libc::O_RDWR.unsigned_abs());
+        assert_eq!(answer(libc::SYS_openat, &[0, 0, 0, 0o4755]), SECCOMP_RET_ALLOW);
+        assert_eq!(answer(libc::SYS_openat, &[0, 0, made, 0o755]), SECCOMP_RET_ALLOW);
+        assert_eq!(answer(libc::SYS_openat, &[0, 0, made, 0o4755]), refusal(libc::EPERM));
+        assert_eq!(answer(libc::SYS_openat, &[0, 0, unnamed, 0o2755]), refusal(libc::EPERM));
+        let directory = u64::from(libc::O_DIRECTORY.unsigned_abs());
+        assert_eq!(answer(libc::SYS_openat, &[0, 0, directory, 0o6000]), SECCOMP_RET_ALLOW);
+    }
+
+    #[test]
+    fn upper_halves_of_arguments_change_nothing() {
+        let high = 1 << 32;
+        let vsock = u64::from(libc::AF_VSOCK.unsigned_abs());
+        assert_eq!(answer(libc::SYS_socket, &[vsock, 1, 0]), refusal(libc::EAFNOSUPPORT));
+        assert_eq!(answer(libc::SYS_socket, &[vsock | high, 1, 0]), refusal(libc::EAFNOSUPPORT));
+        assert_eq!(answer(libc::SYS_socket, &[2 | high, 3 | high, 0]), refusal(libc::EPERM));
+        assert_eq!(answer(libc::SYS_ioctl, &[0, 0x5412 | high, 0]), refusal(libc::EPERM));
+    }
+
+    #[test]
+    fn route_netlink_is_open_and_other_netlink_is_not() {
+        let netlink = u64::from(libc::AF_NETLINK.unsigned_abs());
+        let raw = u64::from(libc::SOCK_RAW.unsigned_abs() | libc::SOCK_CLOEXEC.unsigned_abs());
+        assert_eq!(answer(libc::SYS_socket, &[netlink, raw, 0]), SECCOMP_RET_ALLOW);
+        let audit = u64::from(libc::NETLINK_AUDIT.unsigned_abs());
+        assert_eq!(answer(libc::SYS_socket, &[netlink, 2, audit]), refusal(libc::EAFNOSUPPORT));
+    }
+
+    #[test]
+    fn threads_are_born_and_namespaces_are_not() {
+        let thread = 0x003d_0f00;
+        assert_eq!(answer(libc::SYS_clone, &[thread]), SECCOMP_RET_ALLOW);
+        assert_eq!(answer(libc::SYS_clone, &[0x1000_0011]), refusal(libc::EPERM));
+        assert_eq!(answer(libc::SYS_clone3, &[]), refusal(libc::ENOSYS));
+        assert_eq!(answer(libc::SYS_unshare, &[]), refusal(libc::EPERM));
+    }
+
+    #[test]
+    fn what_pid_1_lives_by_is_allowed() {
+        for call in [
+            libc::SYS_wait4,
+            libc::SYS_waitid,
+            libc::SYS_kill,
+            libc::SYS_signalfd4,
+            libc::SYS_rt_sigtimedwait,
+            libc::SYS_ppoll,
+            libc::SYS_recvmsg,
+            libc::SYS_sendmsg,
+            libc::SYS_execve,
+            libc::SYS_execveat,
+            libc::SYS_setsid,
+            libc::SYS_openat,
+            libc::SYS_write,
+        ] {
+            assert_eq!(answer(call, &[]), SECCOMP_RET_ALLOW, "{call}");
+        }
+        let tiocsctty = 0x540e;
+        assert_eq!(answer(libc::SYS_ioctl, &[0, tiocsctty]), SECCOMP_RET_ALLOW);
+    }
+
+    #[test]
+    fn a_call_is_found_in_few_steps() {
+        let program = program().0;
+        assert!(program.len() < 1024, "{} instructions", program.len());
+        for number in 0..600 {
+            let steps = run(&program, &Call { number, arch: ARCHITECTURE, args: [0; 6] }).1;
+            assert!(steps <= 32, "number {number} takes {steps}");
+        }
+    }
+
+    /// A figure for the reader of the output, and a bound that a debug build on a busy machine keeps.
+    #[test]
+    fn compiling_is_quick() {
+        let best = (0..50)
+            .map(|_| {
+                let start = Instant::now();
+                std::hint::black_box(program());
+                start.elapsed()
+            })
+            .min()
+            .unwrap();
+        println!("{} instructions compiled in {best:?}", program().0.len());
+        assert!(best.as_micros() < 2000, "{best:?}");
+    }
+}

@@ -1,0 +1,78 @@
+//! The start: what a client asks PID 1 to run, and how it is to be confined.
+
+use std::path::PathBuf;
+
+use policy::plan::{FileId, Layer};
+use serde::{Deserialize, Serialize};
+
+use crate::landlock::Access;
+use crate::rlimit::Substitutes;
+
+/// The first message to PID 1. Every string is bytes: neither arguments nor values need be UTF-8.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Start {
+    /// The command with its arguments; never empty.
+    pub argv: Vec<Vec<u8>>,
+    /// The environment of the agent, secrets included, each as `NAME=value`.
+    pub env: Vec<Vec<u8>>,
+    /// Where the agent starts.
+    pub workdir: PathBuf,
+    /// The terminal the agent gets, if the client has one.
+    pub terminal: Option<Terminal>,
+    /// What landlock allows; all else is refused.
+    pub grants: Vec<Grant>,
+    /// Limits that no cgroup enforces.
+    pub substitutes: Substitutes,
+    /// How the world outside looks, so that it can be seen from inside that this is another one.
+    pub outside: Outside,
+    /// Layers without which nothing is executed.
+    pub required: Vec<Layer>,
+}
+
+/// A terminal of the sandbox's own.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub struct Terminal {
+    /// Which of standard input, output and error it is.
+    pub streams: [bool; 3],
+    /// Rows and columns.
+    pub size: (u16, u16),
+}
+
+/// One hierarchy that landlock lets the agent use.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Grant {
+    /// The path, as the sandbox sees it.
+    pub path: PathBuf,
+    /// What may be done beneath it.
+    pub access: Access,
+}
+
+/// The world outside, as the client sees it.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub struct Outside {
+    /// The inode number of each namespace of the client, by its name in `/proc/self/ns`.
+    pub namespaces: Vec<(String, u64)>,
+    /// The user of the agent on the host.
+    pub uid: u32,
+    /// What must be mounted where.
+    pub mounts: Vec<(PathBuf, FileId)>,
+}
+
+impl Outside {
+    /// The names in `/proc/self/ns` that a sandbox must not share, with their layers.
+    pub const NAMESPACES: [(&'static str, Layer); 7] = [
+        ("user", Layer::User),
+        ("mnt", Layer::Mount),
+        ("pid", Layer::Pid),
+        ("net", Layer::Net),
+        ("ipc", Layer::Ipc),
+        ("uts", Layer::Uts),
+        ("cgroup", Layer::Cgroup),
+    ];
+
+    /// The inode number of one namespace of this process.
+    pub fn namespace(name: &str) -> std::io::Result<u64> {
+        use std::os::unix::fs::MetadataExt;
+        Ok(std::fs::metadata(format!("/proc/self/ns/{name}"))?.ino())
+    }
+}

@@ -1,0 +1,313 @@
+//! Every unsafe block of this project: thin wrappers over system calls that have no safe form elsewhere.
+//!
+//! Each wrapper is as small as the call it wraps, and safe to call with any argument its types admit.
+#![expect(unsafe_code, reason = "this is the one place where system calls without a safe form are made")]
+
+use std::ffi::CStr;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::{io, mem, ptr};
+
+use rustix::io::Errno;
+
+// --- namespaces, mounts, processes -------------------------------------------------------------------------
+
+/// What `clone3` gave birth to.
+pub(crate) enum Born {
+    /// In the parent: the child, and a descriptor that stays true to it.
+    Parent { pid: i32, pidfd: OwnedFd },
+    /// In the child.
+    Child,
+}
+
+/// `clone3(2)` without a shared address space: both sides go on from here.
+///
+/// In the child of a process with threads, other threads may have held any lock at this moment: until it has
+/// executed another program, the child must neither allocate nor lock. Signal handlers are reset in the child
+/// (`CLONE_CLEAR_SIGHAND`), so that no handler of the host runs there.
+pub(crate) fn clone3(namespaces: u64, cgroup: Option<BorrowedFd<'_>>) -> io::Result<Born> {
+    const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
+    const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+    const CLONE_PIDFD: u64 = 0x1000;
+    #[repr(C)]
+    struct Arguments {
+        flags: u64,
+        pidfd: u64,
+        child_tid: u64,
+        parent_tid: u64,
+        exit_signal: u64,
+        stack: u64,
+        stack_size: u64,
+        tls: u64,
+        set_tid: u64,
+        set_tid_size: u64,
+        cgroup: u64,
+    }
+    let mut pidfd: RawFd = -1;
+    let mut flags = namespaces | CLONE_PIDFD | CLONE_CLEAR_SIGHAND;
+    if cgroup.is_some() {
+        flags |= CLONE_INTO_CGROUP;
+    }
+    let arguments = Arguments {
+        flags,
+        pidfd: (&raw mut pidfd).expose_provenance() as u64,
+        child_tid: 0,
+        parent_tid: 0,
+        exit_signal: libc::SIGCHLD as u64,
+        stack: 0,
+        stack_size: 0,
+        tls: 0,
+        set_tid: 0,
+        set_tid_size: 0,
+        cgroup: cgroup.map_or(0, |fd| fd.as_raw_fd() as u64),
+    };
+    // SAFETY: `arguments` is a live clone_args of the size given; no stack is named and no memory is shared,
+    // so the child goes on with its own copy of this one.
+    // JUSTIFICATION: no crate here wraps clone3, and fork cannot make a PID namespace for its child.
+    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<Arguments>()) };
+    match pid {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Born::Child),
+        pid => {
+            // SAFETY: the kernel has just written this descriptor for us and nobody else knows it.
+            // JUSTIFICATION: a descriptor that a raw call returns has to be given an owner somewhere.
+            let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+            Ok(Born::Parent { pid: pid as i32, pidfd })
+        }
+    }
+}
+
+/// `fork(2)` in a process with one thread; `None` in the child.
+///
+/// Fails where the process has other threads: its child could find any lock taken.
+pub(crate) fn fork_single_threaded() -> io::Result<Option<i32>> {
+    if std::fs::read_dir("/proc/self/task")?.count() != 1 {
+        return Err(io::Error::other("fork in a process with threads"));
+    }
+    // SAFETY: no other thread exists, so the child may do whatever the parent may.
+    // JUSTIFICATION: every safe spawn executes a program at once; here the child sets its own terminal,
+    // cgroup and signals first.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(None),
+        pid => Ok(Some(pid)),
+    }
+}
+
+/// `execveat(2)` of the file itself, with an empty environment and ready-made arguments. Returns only on failure.
+pub(crate) fn execute_file(file: BorrowedFd<'_>, arguments: &[&CStr; 2]) -> Errno {
+    let argv = [arguments[0].as_ptr(), arguments[1].as_ptr(), ptr::null()];
+    let envp: [*const libc::c_char; 1] = [ptr::null()];
+    // SAFETY: all three lists are live and end in a null pointer; on success nothing of this program is left.
+    // JUSTIFICATION: safe wrappers collect their arguments into a vector, and here nothing may be allocated.
+    unsafe {
+        libc::syscall(
+            libc::SYS_execveat,
+            file.as_raw_fd(),
+            c"".as_ptr(),
+            argv.as_ptr(),
+            envp.as_ptr(),
+            libc::AT_EMPTY_PATH,
+        )
+    };
+    last_errno()
+}
+
+/// `mount_setattr(2)` on the mount that `tree` is, and with `recursive` on all below it.
+///
+/// `id_map` is a user namespace: owners on disk are shown as that namespace maps them.
+pub(crate) fn mount_setattr(
+    tree: BorrowedFd<'_>,
+    recursive: bool,
+    set: u64,
+    id_map: Option<BorrowedFd<'_>>,
+) -> Result<(), Errno> {
+    #[repr(C)]
+    struct Attributes {
+        set: u64,
+        clear: u64,
+        propagation: u64,
+        user_namespace: u64,
+    }
+    const MOUNT_ATTR_IDMAP: u64 = 0x0010_0000;
+    let attributes = Attributes {
+        set: set | if id_map.is_some() { MOUNT_ATTR_IDMAP } else { 0 },
+        clear: 0,
+        propagation: 0,
+        user_namespace: id_map.map_or(0, |fd| fd.as_raw_fd() as u64),
+    };
+    let flags = libc::AT_EMPTY_PATH | if recursive { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: `attributes` is a live mount_attr of the size given; the path is an empty C string.
+    // JUSTIFICATION: neither rustix nor nix wraps mount_setattr.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            tree.as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            &raw const attributes,
+            size_of::<Attributes>(),
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
+/// Sets close-on-exec on every descriptor from `first` up. Needs Linux 5.11 (`close_range(2)`).
+pub(crate) fn close_from_on_exec(first: u32) -> Result<(), Errno> {
+    // SAFETY: marking descriptors closes none of them, so no owner loses what it owns.
+    // JUSTIFICATION: no crate here wraps close_range.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    if done == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
+/// Brings the loopback interface of this network namespace up (`SIOCSIFFLAGS`, see netdevice(7)).
+pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> Result<(), Errno> {
+    // SAFETY: ifreq is plain old data for which all zeroes is a value.
+    // JUSTIFICATION: ifreq has no constructor.
+    let mut request: libc::ifreq = unsafe { mem::zeroed() };
+    request.ifr_name[0] = b'l' as libc::c_char;
+    request.ifr_name[1] = b'o' as libc::c_char;
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: the request is a live ifreq with a terminated name, which the call only reads.
+    // JUSTIFICATION: no crate here wraps this ioctl without a dependency of its own.
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) };
+    if done == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
+/// Takes ownership of a descriptor that this process was started with.
+///
+/// Fails if it is not open. Must be called once at most for each number, before anything else is opened.
+pub(crate) fn inherited(fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: F_GETFD reads a flag and touches no memory.
+    // JUSTIFICATION: the safe form wants a descriptor that is known to be open, which is the question here.
+    if unsafe { libc::fcntl(fd, libc::F_GETFD) } == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is open, and at the start of a program nobody has claimed it yet.
+    // JUSTIFICATION: ownership of what a parent handed over cannot be seen by the type system.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Makes a descriptor of another process's own: duplicates `fd` onto the number `target`.
+///
+/// `target` must not be owned by anything in this process: only standard streams and fresh numbers are.
+pub(crate) fn duplicate_onto(fd: BorrowedFd<'_>, target: RawFd) -> Result<(), Errno> {
+    // SAFETY: the caller names standard streams, or a number that nothing in this process owns.
+    // JUSTIFICATION: safe forms of dup2 want an owner for the target, and a child before exec has none.
+    if unsafe { libc::dup2(fd.as_raw_fd(), target) } == -1 { Err(last_errno()) } else { Ok(()) }
+}
+
+/// `_exit(2)`: ends this process and runs nothing on the way out.
+pub(crate) fn exit_now(code: i32) -> ! {
+    // SAFETY: does not return, and touches no memory.
+    // JUSTIFICATION: `std::process::exit` runs the exit handlers of a caller that this process is a copy of.
+    unsafe { libc::_exit(code) }
+}
+
+/// Closes a descriptor that a copy of this process goes on owning.
+pub(crate) fn close_now(fd: BorrowedFd<'_>) {
+    // SAFETY: called in a process that executes another program or ends without running a destructor.
+    // JUSTIFICATION: the owner lives in the parent; its copy here must close without being dropped.
+    unsafe { libc::close(fd.as_raw_fd()) };
+}
+
+/// Sets a signal to its default action; with `ignore`, ignores it.
+pub(crate) fn set_signal(signal: i32, ignore: bool) {
+    let action = if ignore { libc::SIG_IGN } else { libc::SIG_DFL };
+    // SAFETY: no handler of ours is involved; numbers that cannot be set are refused by the kernel.
+    // JUSTIFICATION: safe wrappers know only named signals and leave real-time ones inherited.
+    unsafe { libc::signal(signal, action) };
+}
+
+/// The error of the last system call, without touching the heap.
+fn last_errno() -> Errno {
+    Errno::from_raw_os_error(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
+}
+
+// --- landlock, seccomp, capabilities, limits ---------------------------------------------------------------
+
+/// `prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER)`: puts a filter on this thread for good.
+pub(crate) fn seccomp_filter(program: &[libc::sock_filter]) -> Result<(), Errno> {
+    let Ok(len) = u16::try_from(program.len()) else { return Err(Errno::INVAL) };
+    // The kernel only reads the instructions; the pointer is mutable for reasons of history.
+    let filter = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
+    // SAFETY: `filter` describes a live slice; the kernel checks every jump before it takes the program.
+    // JUSTIFICATION: neither rustix nor nix wraps seccomp.
+    let done = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) };
+    if done == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
+/// `io_uring_setup(0, NULL)`, which cannot succeed: the error tells who refused it.
+pub(crate) fn io_uring_setup_without_parameters() -> Errno {
+    // SAFETY: without a place for parameters nothing can be set up or written.
+    // JUSTIFICATION: a call that is meant to fail has no wrapper.
+    unsafe { libc::syscall(libc::SYS_io_uring_setup, 0, ptr::null::<u8>()) };
+    last_errno()
+}
+
+/// `landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION)`: the newest ABI of this kernel.
+pub(crate) fn landlock_abi() -> Result<u32, Errno> {
+    const VERSION: u32 = 1;
+    // SAFETY: with this flag the kernel reads no attributes.
+    // JUSTIFICATION: neither rustix nor nix wraps landlock.
+    let abi =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, ptr::null::<u8>(), 0_usize, VERSION) };
+    u32::try_from(abi).map_err(|_| last_errno())
+}
+
+/// `struct landlock_ruleset_attr` (linux/landlock.h) as of ABI 6; zeroes at its end are fine for older kernels.
+#[repr(C)]
+pub(crate) struct LandlockAttributes {
+    pub(crate) handled_access_fs: u64,
+    pub(crate) handled_access_net: u64,
+    pub(crate) scoped: u64,
+}
+
+/// `landlock_create_ruleset(2)`; the descriptor is close-on-exec.
+pub(crate) fn landlock_create_ruleset(attributes: &LandlockAttributes) -> Result<OwnedFd, Errno> {
+    // SAFETY: `attributes` is live, of the size given, and only read.
+    // JUSTIFICATION: neither rustix nor nix wraps landlock.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            ptr::from_ref(attributes),
+            size_of::<LandlockAttributes>(),
+            0_u32,
+        )
+    };
+    let Ok(fd) = RawFd::try_from(fd) else { return Err(Errno::OVERFLOW) };
+    if fd < 0 {
+        return Err(last_errno());
+    }
+    // SAFETY: the kernel has just made this descriptor for us and nobody else knows it.
+    // JUSTIFICATION: a descriptor that a raw call returns has to be given an owner somewhere.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// `landlock_add_rule(2)` for `beneath` and everything below it.
+pub(crate) fn landlock_allow_beneath(
+    ruleset: BorrowedFd<'_>,
+    beneath: BorrowedFd<'_>,
+    allowed_access: u64,
+) -> Result<(), Errno> {
+    #[repr(C, packed)]
+    struct PathBeneath {
+        allowed_access: u64,
+        parent_fd: i32,
+    }
+    const PATH_BENEATH: u32 = 1;
+    let rule = PathBeneath { allowed_access, parent_fd: beneath.as_raw_fd() };
+    // SAFETY: `rule` is a live landlock_path_beneath_attr, packed as linux/landlock.h has it, and only read.
+    // JUSTIFICATION: neither rustix nor nix wraps landlock.
+    let done = unsafe {
+        libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), PATH_BENEATH, &raw const rule, 0_u32)
+    };
+    if done == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
+/// `landlock_restrict_self(2)`: puts the rules on this thread for good.
+pub(crate) fn landlock_restrict_self(ruleset: BorrowedFd<'_>, flags: u32) -> Result<(), Errno> {
+    // SAFETY: the call takes a descriptor and a number, and touches no memory.
+    // JUSTIFICATION: neither rustix nor nix wraps landlock.
+    let done = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), flags) };
+    if done == 0 { Ok(()) } else { Err(last_errno()) }
+}

@@ -1,0 +1,141 @@
+//! Landlock as the kernel enforces it: what no rule grants is refused, and was possible before.
+//!
+//! Rules hold for one thread and what it gives birth to, so each test confines a thread of its own. These tests need a
+//! kernel with landlock; without it they fail, saying so.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+
+use confine::capabilities;
+use confine::landlock::{Access, Restricted, Ruleset, abi};
+use confine::report::Status;
+
+/// Runs `check` where the system may be read and executed, `rules` hold, and nothing else.
+fn restricted<T: Send + 'static>(
+    rules: &[(&Path, Access)],
+    check: impl FnOnce(Restricted) -> T + Send + 'static,
+) -> T {
+    let mut ruleset = Ruleset::new().expect("this kernel has landlock");
+    // Where a library or program does not lie, there is nothing to grant.
+    for path in ["/usr", "/bin", "/lib", "/lib64", "/etc", "/proc"]
+        .map(Path::new)
+        .into_iter()
+        .filter(|path| path.exists())
+    {
+        ruleset.allow_path(path, Access::ReadExecute).unwrap();
+    }
+    for (path, access) in rules {
+        ruleset.allow_path(path, *access).unwrap();
+    }
+    let confined = move || {
+        capabilities::no_new_privs().unwrap();
+        check(ruleset.restrict_self().unwrap())
+    };
+    thread::spawn(confined).join().unwrap()
+}
+
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("file"), "text").unwrap();
+    let path = place.path().to_owned();
+    (place, path)
+}
+
+#[test]
+fn what_no_rule_grants_is_refused() {
+    let (_keep, path) = place();
+    let read = |path: PathBuf| fs::read_to_string(path.join("file")).map_err(|error| error.kind());
+    assert_eq!(read(path.clone()), Ok("text".to_owned()));
+    assert_eq!(restricted(&[], move |_| read(path)), Err(ErrorKind::PermissionDenied));
+}
+
+#[test]
+fn a_readable_directory_cannot_be_written() {
+    let (_keep, path) = place();
+    let (read, written, made) = restricted(&[(&path.clone(), Access::ReadExecute)], move |_| {
+        let file = path.join("file");
+        let made = File::create(path.join("new")).map(drop).map_err(|error| error.kind());
+        (fs::read_to_string(&file).unwrap(), fs::write(&file, "x").map_err(|error| error.kind()), made)
+    });
+    assert_eq!(read, "text");
+    assert_eq!(written, Err(ErrorKind::PermissionDenied));
+    assert_eq!(made, Err(ErrorKind::PermissionDenied));
+}
+
+#[test]
+fn a_writable_directory_is_worked_in_as_ever() {
+    let (_keep, path) = place();
+    restricted(&[(&path.clone(), Access::ReadWrite)], move |_| {
+        fs::create_dir(path.join("sub")).unwrap();
+        fs::rename(path.join("file"), path.join("sub/file")).unwrap();
+        File::options().write(true).truncate(true).open(path.join("sub/file")).unwrap();
+        std::os::unix::fs::symlink("file", path.join("sub/link")).unwrap();
+        UnixListener::bind(path.join("socket")).unwrap();
+        let script = path.join("script");
+        fs::write(&script, "#!/bin/sh\nexit 7\n").unwrap();
+        let made = Command::new("sh").arg(&script).status().unwrap();
+        assert_eq!(made.code(), Some(7));
+        fs::remove_dir_all(path.join("sub")).unwrap();
+    });
+}
+
+#[test]
+fn a_rule_for_a_file_covers_that_file_only() {
+    let (_keep, path) = place();
+    fs::write(path.join("other"), "text").unwrap();
+    let (file, other) = restricted(&[(&path.join("file"), Access::ReadWrite)], move |_| {
+        (fs::write(path.join("file"), "x").is_ok(), fs::write(path.join("other"), "x").is_ok())
+    });
+    assert_eq!((file, other), (true, false));
+}
+
+#[test]
+fn a_domain_within_a_domain_works() {
+    let (_keep, path) = place();
+    let readable = restricted(&[(&path.clone(), Access::ReadWrite)], move |_| {
+        let mut inner = Ruleset::new().unwrap();
+        inner.allow_path(&path, Access::ReadExecute).unwrap();
+        inner.restrict_self().unwrap();
+        (fs::read(path.join("file")).is_ok(), fs::write(path.join("file"), "x").is_ok())
+    });
+    assert_eq!(readable, (true, false));
+}
+
+#[test]
+fn sockets_of_others_are_out_of_reach_from_abi_9_on() {
+    let (_keep, path) = place();
+    let _listener = UnixListener::bind(path.join("socket")).unwrap();
+    let reached = restricted(&[(&path.clone(), Access::ReadWrite)], move |_| {
+        UnixStream::connect(path.join("socket")).is_ok()
+    });
+    assert_eq!(reached, abi().unwrap() < 9);
+}
+
+#[test]
+fn the_probe_sees_whether_the_rules_hold() {
+    let probed = restricted(&[(Path::new("/dev/zero"), Access::ReadWrite)], Restricted::probe);
+    let expected = if abi().unwrap() >= 5 { Status::Enforced } else { Status::Partly };
+    assert_eq!(probed.status, expected, "{}", probed.reason);
+    println!("{}", probed.reason);
+    // Control: the same look where nothing was put on.
+    let unrestricted = Restricted { abi: 9 }.probe();
+    assert_eq!(unrestricted.status, Status::Not, "{}", unrestricted.reason);
+}
+
+#[test]
+fn terminals_keep_their_ioctls() {
+    // Control: with ReadWrite the multiplexer opens, but does not answer.
+    for (access, works) in [(Access::Terminal, true), (Access::ReadWrite, abi().unwrap() < 5)] {
+        let rules = [(Path::new("/dev/ptmx"), access), (Path::new("/dev/pts"), access)];
+        let answered = restricted(&rules, |_| {
+            let flags = rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY;
+            let controller = rustix::pty::openpt(flags).unwrap();
+            rustix::pty::unlockpt(&controller).is_ok()
+        });
+        assert_eq!(answered, works, "{access:?}");
+    }
+}
