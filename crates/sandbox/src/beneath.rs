@@ -1,0 +1,145 @@
+//! Paths beneath a directory descriptor: opened component by component, and no link is ever followed.
+//!
+//! The agent may be renaming and linking at the same time. A descriptor stays what it was, so whatever is
+//! opened from it lies beneath it, wherever that is by now.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path};
+
+use policy::plan::FileId;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+/// How directories are opened that are only passed through.
+const PASSAGE: OFlags =
+    OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Opens the directory at a relative path for passing through; `ENOTDIR` where a link lies on the way.
+pub(crate) fn directory(root: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
+    let mut at = rustix::fs::openat(root, c".", PASSAGE, Mode::empty())?;
+    for component in path.components() {
+        at = rustix::fs::openat(&at, plain(component)?, PASSAGE, Mode::empty())?;
+    }
+    Ok(at)
+}
+
+/// Opens the same directory for reading what is in it.
+pub(crate) fn listing(root: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
+    rustix::fs::openat(
+        directory(root, path)?,
+        c".",
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+}
+
+/// Opens a regular file for reading; anything else is `EINVAL`, a link `ELOOP`.
+pub(crate) fn file(root: impl AsFd, path: &Path) -> Result<(OwnedFd, Stat), Errno> {
+    let (parent, name) = parent(root, path)?;
+    // O_NONBLOCK: a pipe in its place must not hang us.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile { Ok((file, stat)) } else { Err(Errno::INVAL) }
+}
+
+/// What is at a path: the link itself, where it is one.
+pub(crate) fn stat(root: impl AsFd, path: &Path) -> Result<Stat, Errno> {
+    let (parent, name) = parent(root, path)?;
+    rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+/// The directory that a path's last component lies in, and that component.
+pub(crate) fn parent<'a>(root: impl AsFd, path: &'a Path) -> Result<(OwnedFd, &'a OsStr), Errno> {
+    let name = path.file_name().ok_or(Errno::INVAL)?;
+    Ok((directory(root, path.parent().unwrap_or(Path::new("")))?, name))
+}
+
+/// The names in a directory with their types, but not `.` and `..`. No order.
+pub(crate) fn entries(directory: BorrowedFd<'_>) -> Result<Vec<(std::ffi::OsString, FileType)>, Errno> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut entries = Vec::new();
+    for entry in rustix::fs::Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name == c"." || name == c".." {
+            continue;
+        }
+        let kind = kind_of(directory, name, entry.file_type())?;
+        entries.push((OsStr::from_bytes(name.to_bytes()).to_owned(), kind));
+    }
+    Ok(entries)
+}
+
+/// The type of a directory entry; asked for where the file system does not say.
+pub(crate) fn kind_of(
+    directory: BorrowedFd<'_>,
+    name: &std::ffi::CStr,
+    listed: FileType,
+) -> Result<FileType, Errno> {
+    if listed != FileType::Unknown {
+        return Ok(listed);
+    }
+    match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(FileType::from_raw_mode(stat.st_mode)),
+        // Gone in the meantime: nothing to look at.
+        Err(Errno::NOENT) => Ok(FileType::Unknown),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Which file it is.
+pub(crate) fn file_id(stat: &Stat) -> FileId {
+    FileId { device: stat.st_dev, inode: stat.st_ino }
+}
+
+/// One component that leads down, not up and not elsewhere.
+fn plain(component: Component<'_>) -> Result<&OsStr, Errno> {
+    match component {
+        Component::Normal(name) => Ok(name),
+        _ => Err(Errno::INVAL),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn follows_no_link_on_the_way_nor_at_the_end() {
+        let top = tempfile::tempdir().unwrap();
+        fs::create_dir_all(top.path().join("a/b")).unwrap();
+        fs::write(top.path().join("a/b/f"), "x").unwrap();
+        symlink("a", top.path().join("link")).unwrap();
+        symlink("f", top.path().join("a/b/to-f")).unwrap();
+        let root = File::open(top.path()).unwrap();
+        assert!(directory(&root, Path::new("a/b")).is_ok());
+        assert!(file(&root, Path::new("a/b/f")).is_ok());
+        assert_eq!(directory(&root, Path::new("link/b")).unwrap_err(), Errno::NOTDIR);
+        assert_eq!(file(&root, Path::new("link/b/f")).unwrap_err(), Errno::NOTDIR);
+        assert_eq!(file(&root, Path::new("a/b/to-f")).unwrap_err(), Errno::LOOP);
+        let link = stat(&root, Path::new("a/b/to-f")).unwrap();
+        assert_eq!(FileType::from_raw_mode(link.st_mode), FileType::Symlink);
+    }
+
+    #[test]
+    fn leads_nowhere_but_down() {
+        let root = File::open("/usr").unwrap();
+        for path in ["..", "bin/..", "/usr/bin", "bin/../.."] {
+            assert_eq!(directory(&root, Path::new(path)).unwrap_err(), Errno::INVAL, "{path}");
+        }
+        assert_eq!(file(&root, Path::new("..")).unwrap_err(), Errno::INVAL);
+    }
+
+    #[test]
+    fn a_pipe_is_no_file_and_does_not_hang() {
+        let top = tempfile::tempdir().unwrap();
+        let root = File::open(top.path()).unwrap();
+        rustix::fs::mknodat(&root, "pipe", FileType::Fifo, Mode::RUSR, 0).unwrap();
+        assert_eq!(file(&root, Path::new("pipe")).unwrap_err(), Errno::INVAL);
+    }
+}

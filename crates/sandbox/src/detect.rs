@@ -1,0 +1,339 @@
+//! Detection: what the agent created anew and a program outside the sandbox would obey.
+//!
+//! What exists at the start is read-only. What does not exist cannot be kept from being made without leaving
+//! ghost files on the host, so it is compared with a baseline, judged by its content, and moved aside beneath
+//! the boundary. What existed before the first start is the user's own and is never moved.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use policy::judge::{Found, MAX_CONTENT, Reason, concerns, judge};
+use policy::plan::FileId;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::beneath;
+use crate::protect::{Mounts, ReadOnly};
+
+/// Where things are moved to, in the root of their boundary.
+pub const QUARANTINE: &str = ".sandboxctl-quarantine";
+
+/// How many directories deep a protected directory that appeared is judged.
+const LEVELS: u32 = 8;
+
+/// What of a boundary was there at the start. It can be stored, and compared by a later process.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Baseline {
+    /// The boundary's root: another directory at the same path has another baseline.
+    root: FileId,
+    entries: BTreeMap<PathBuf, Entry>,
+}
+
+/// A protected path as it was.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+struct Entry {
+    stamp: Stamp,
+    /// What the judgement would have been: the user's own, and no news.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    known: Vec<Verdict>,
+}
+
+/// Which file it was, and when it was last touched: the time of change cannot be set by anybody.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+struct Stamp {
+    file_id: FileId,
+    size: i64,
+    changed: (i64, i64),
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+struct Verdict {
+    path: PathBuf,
+    reason: Reason,
+}
+
+/// Something that a program outside would obey.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Finding {
+    /// Where it lies, relative to the boundary.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub reason: Reason,
+    /// Whether it is new.
+    pub origin: Origin,
+    /// Where it was moved to, relative to the boundary, if it was.
+    pub aside: Option<PathBuf>,
+}
+
+/// Whether something is new.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// It was not there at the start: it can be moved aside.
+    Created,
+    /// Something was there at the start, and somebody on the host has replaced it since, which took its
+    /// protection away. It may be the user's own work, so it is only reported.
+    Replaced,
+}
+
+/// Why something could not be compared or moved.
+#[derive(Debug, thiserror::Error)]
+pub enum DetectError {
+    /// The directory at this path is another one now.
+    #[error("the boundary is another directory than at the start; it was not compared")]
+    AnotherRoot,
+    /// It was there before the sandbox was.
+    #[error("{0} was there at the start; look at it and decide yourself")]
+    NotCreated(PathBuf),
+    /// A call failed.
+    #[error("{action} {path}: {source}")]
+    File {
+        /// What was being done.
+        action: &'static str,
+        /// With what, relative to the boundary.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+impl Baseline {
+    /// Remembers what of the protected paths is there.
+    ///
+    /// `root` is the boundary, and `mounts` what [`crate::protect::mounts`] found in it.
+    pub fn take(root: impl AsFd, mounts: &Mounts) -> Result<Self, DetectError> {
+        let root = root.as_fd();
+        let mut entries = BTreeMap::new();
+        for one in watched(mounts) {
+            let Ok(stat) = beneath::stat(root, one.path) else { continue };
+            let mut known = Vec::new();
+            judge_at(root, one.path, one.seen_as, LEVELS, &mut known);
+            entries.insert(one.path.to_path_buf(), Entry { stamp: Stamp::of(&stat), known });
+        }
+        Ok(Self { root: id_of(root)?, entries })
+    }
+
+    /// Judges what was not there, or is another file now. `mounts` is what is found in the boundary now.
+    pub fn compare(&self, root: impl AsFd, mounts: &Mounts) -> Result<Vec<Finding>, DetectError> {
+        let root = root.as_fd();
+        if id_of(root)? != self.root {
+            return Err(DetectError::AnotherRoot);
+        }
+        let mut findings = Vec::new();
+        for one in watched(mounts) {
+            let Ok(stat) = beneath::stat(root, one.path) else { continue };
+            let before = self.entries.get(one.path);
+            if before.is_some_and(|entry| entry.stamp == Stamp::of(&stat)) {
+                continue;
+            }
+            let mut verdicts = Vec::new();
+            judge_at(root, one.path, one.seen_as, LEVELS, &mut verdicts);
+            let known = before.map_or(&[][..], |entry| &entry.known);
+            let origin = if before.is_some() { Origin::Replaced } else { Origin::Created };
+            findings.extend(verdicts.into_iter().filter(|verdict| !known.contains(verdict)).map(
+                |Verdict { path, reason }| Finding { path, reason, origin, aside: None },
+            ));
+        }
+        Ok(findings)
+    }
+}
+
+/// Moves something that was created aside, and says in the finding where it is.
+///
+/// It goes to `.sandboxctl-quarantine/<seconds>-<n>/` under its own path, where a leading dot of each name
+/// becomes `dot-`: nothing obeys it there. Every directory on the way is opened without following links, so
+/// that an agent which is still running cannot lead this anywhere else; whatever it puts at the path in the
+/// meantime is moved instead. False if nothing is there any more.
+pub fn set_aside(root: impl AsFd, finding: &mut Finding, now: SystemTime) -> Result<bool, DetectError> {
+    if finding.origin != Origin::Created {
+        return Err(DetectError::NotCreated(finding.path.clone()));
+    }
+    let root = root.as_fd();
+    let failed = |action, path: &Path| {
+        let path = path.to_path_buf();
+        move |errno: Errno| DetectError::File { action, path, source: errno.into() }
+    };
+    let (from, name) = match beneath::parent(root, &finding.path) {
+        Ok(parent) => parent,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(false),
+        Err(errno) => return Err(failed("open the directory of", &finding.path)(errno)),
+    };
+    let (mut place, mut to) = new_place(root, now).map_err(failed("make a place in", Path::new(QUARANTINE)))?;
+    let inert: Vec<OsString> = finding.path.iter().map(inert).collect();
+    let (last, directories) = inert.split_last().ok_or(Errno::INVAL).map_err(failed("name", &finding.path))?;
+    for directory in directories {
+        place.push(directory);
+        to = make_directory(&to, directory).map_err(failed("make", &place))?;
+    }
+    place.push(last);
+    match rustix::fs::renameat_with(&from, name, &to, last, RenameFlags::NOREPLACE) {
+        Ok(()) => {
+            finding.aside = Some(place);
+            Ok(true)
+        }
+        Err(Errno::NOENT) => Ok(false),
+        Err(errno) => Err(failed("move aside", &finding.path)(errno)),
+    }
+}
+
+impl Stamp {
+    fn of(stat: &Stat) -> Self {
+        // A directory's time changes with what is in it. While it is the same directory, it is read-only.
+        let directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        Self {
+            file_id: beneath::file_id(stat),
+            size: if directory { 0 } else { stat.st_size },
+            changed: if directory { (0, 0) } else { (stat.st_ctime, nanoseconds(stat)) },
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.reason)?;
+        match (&self.origin, &self.aside) {
+            (_, Some(aside)) => write!(f, "; moved to {}", aside.display()),
+            (Origin::Created, None) => Ok(()),
+            (Origin::Replaced, None) => f.write_str("; it was replaced while the sandbox ran, look at it"),
+        }
+    }
+}
+
+/// A path to be compared, and how it is judged.
+struct Watched<'a> {
+    path: &'a Path,
+    seen_as: &'a Path,
+}
+
+fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
+    let files = mounts.read_only.iter().map(|ReadOnly { path, seen_as, .. }| Watched { path, seen_as });
+    files.chain(mounts.links.iter().map(|link| Watched { path: &link.path, seen_as: &link.seen_as }))
+}
+
+/// Judges what is at a path, and in it.
+fn judge_at(root: BorrowedFd<'_>, path: &Path, seen_as: &Path, levels: u32, verdicts: &mut Vec<Verdict>) {
+    let Ok((parent, name)) = beneath::parent(root, path) else { return };
+    judge_in(&parent, name, path, seen_as, levels, verdicts);
+}
+
+fn judge_in(
+    parent: &OwnedFd,
+    name: &OsStr,
+    path: &Path,
+    seen_as: &Path,
+    levels: u32,
+    verdicts: &mut Vec<Verdict>,
+) {
+    // What is gone by now harms nobody.
+    let Ok(stat) = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
+    let mut content = Vec::new();
+    let found = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => Found::Directory,
+        FileType::Symlink => Found::Link,
+        FileType::RegularFile => {
+            if concerns(seen_as) && !read(parent, name, &mut content) {
+                verdicts.push(Verdict { path: path.into(), reason: Reason::NotAFile });
+                return;
+            }
+            Found::File { mode: stat.st_mode }
+        }
+        _ => Found::Special,
+    };
+    verdicts.extend(
+        judge(seen_as, found, &content).map(|reason| Verdict { path: path.to_path_buf(), reason }),
+    );
+    if found == Found::Directory && levels > 0 {
+        let Ok(directory) = beneath::listing(parent, Path::new(name)) else { return };
+        let mut entries = beneath::entries(directory.as_fd()).unwrap_or_default();
+        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+        for (name, _) in entries {
+            judge_in(&directory, &name, &path.join(&name), &seen_as.join(&name), levels - 1, verdicts);
+        }
+    }
+}
+
+/// Reads as much of a file as is judged. False if it is none any more, or cannot be read: an agent that hides
+/// what it wrote is not given the benefit of the doubt.
+fn read(parent: &OwnedFd, name: &OsStr, content: &mut Vec<u8>) -> bool {
+    beneath::file(parent, Path::new(name)).is_ok_and(|(file, _)| {
+        std::fs::File::from(file).take(MAX_CONTENT as u64 + 1).read_to_end(content).is_ok()
+    })
+}
+
+fn id_of(root: BorrowedFd<'_>) -> Result<FileId, DetectError> {
+    rustix::fs::fstat(root).map(|stat| beneath::file_id(&stat)).map_err(|errno| DetectError::File {
+        action: "look at",
+        path: PathBuf::new(),
+        source: errno.into(),
+    })
+}
+
+/// Makes a directory of its own for one thing.
+fn new_place(root: BorrowedFd<'_>, now: SystemTime) -> Result<(PathBuf, OwnedFd), Errno> {
+    let quarantine = match make_directory(root, OsStr::new(QUARANTINE)) {
+        // Something else stands there, or a link: the agent's work. Out of the way with it, as it is.
+        Err(Errno::NOTDIR | Errno::LOOP) => {
+            let elsewhere = format!("{QUARANTINE}-{}", seconds(now));
+            rustix::fs::renameat_with(root, QUARANTINE, root, &*elsewhere, RenameFlags::NOREPLACE)?;
+            make_directory(root, OsStr::new(QUARANTINE))?
+        }
+        made => made?,
+    };
+    for number in 0..u32::MAX {
+        let name = format!("{}-{number}", seconds(now));
+        match rustix::fs::mkdirat(&quarantine, &*name, Mode::RWXU) {
+            Ok(()) => {
+                let place = make_directory(&quarantine, OsStr::new(&name))?;
+                return Ok((Path::new(QUARANTINE).join(name), place));
+            }
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Err(Errno::EXIST)
+}
+
+/// Opens a directory, making it where it is missing. It belongs to whoever owns the one it lies in.
+fn make_directory(parent: impl AsFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let parent = parent.as_fd();
+    let made = match rustix::fs::mkdirat(parent, name, Mode::RWXU) {
+        Ok(()) => true,
+        Err(Errno::EXIST) => false,
+        Err(errno) => return Err(errno),
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+    let (own, above) = (rustix::fs::fstat(&directory)?, rustix::fs::fstat(parent)?);
+    if made && own.st_uid != above.st_uid {
+        // Root does this for somebody else, who must be able to look into it.
+        let (uid, gid) = (rustix::fs::Uid::from_raw(above.st_uid), rustix::fs::Gid::from_raw(above.st_gid));
+        rustix::fs::fchown(&directory, Some(uid), Some(gid))?;
+    }
+    Ok(directory)
+}
+
+fn inert(name: &OsStr) -> OsString {
+    use std::os::unix::ffi::OsStrExt;
+    match name.as_bytes().strip_prefix(b".") {
+        Some(rest) => {
+            let mut inert = OsString::from("dot-");
+            inert.push(OsStr::from_bytes(rest));
+            inert
+        }
+        None => name.to_owned(),
+    }
+}
+
+fn seconds(now: SystemTime) -> u64 {
+    now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+fn nanoseconds(stat: &Stat) -> i64 {
+    i64::try_from(stat.st_ctime_nsec).unwrap_or_default()
+}

@@ -1,0 +1,286 @@
+//! The doctor: what of a sandbox this machine can carry out, and what would mend the rest.
+//!
+//! Nothing is guessed where it can be tried: a real sandbox is started, thrown away, and its report is what
+//! counts. What the host's settings say only explains why a layer is missing.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use confine::report::{Report, Status};
+use policy::limits::{Bytes, Limits, MilliCpus};
+use policy::network;
+use policy::plan::{Agent, Boundary, FileId, Init, Layer, Mode, Need, Plan, Protect, Provider};
+use policy::schema::LAYERS;
+use serde::Serialize;
+
+use crate::host_uid::Identity;
+use crate::provider::{self, End, Launch, Notice, StartError, Streams};
+
+/// What the doctor needs to know of its caller.
+#[derive(Clone, Copy, Debug)]
+pub struct Patient<'a> {
+    /// Who the doctor's process is.
+    pub process: Identity,
+    /// Who asks: under sudo not root, but the user behind it.
+    pub caller: Identity,
+    /// The caller's state directory.
+    pub state: &'a Path,
+    /// The directory where running sandboxes of root lock their host user ids.
+    pub locks: &'a Path,
+    /// An empty directory that the throw-away sandbox shares, and what it led to.
+    pub directory: (&'a Path, FileId),
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+pub struct Diagnosis {
+    /// Whether a sandbox with the default layers starts here.
+    pub healthy: bool,
+    /// Every layer as the throw-away sandbox saw it; empty when it did not start.
+    pub layers: Vec<LayerCheck>,
+    /// Settings of the host that decide whether a sandbox starts.
+    pub host: Vec<HostCheck>,
+    /// Why the throw-away sandbox did not start or did not end well.
+    pub failure: Option<Failure>,
+}
+
+/// One layer.
+#[derive(Debug, Serialize)]
+pub struct LayerCheck {
+    /// The layer.
+    pub layer: Layer,
+    /// Whether a start fails without it when no file says otherwise.
+    pub need: Need,
+    /// How far it holds.
+    pub status: Status,
+    /// What was seen, or what is missing and why.
+    pub reason: String,
+    /// The command that mends it, where one is known.
+    pub fix: Option<String>,
+}
+
+/// One setting of the host.
+#[derive(Debug, Eq, PartialEq, Serialize)]
+pub struct HostCheck {
+    /// The setting.
+    pub name: &'static str,
+    /// Whether it lets a sandbox start.
+    pub good: bool,
+    /// What was found.
+    pub found: String,
+    /// The command that mends it.
+    pub fix: Option<String>,
+}
+
+/// Why there is no report.
+#[derive(Debug, Serialize)]
+pub struct Failure {
+    /// What failed.
+    pub message: String,
+    /// What to do about it, where that is known.
+    pub fix: Option<String>,
+}
+
+/// Starts a throw-away sandbox and looks at the host's settings.
+pub fn examine(patient: Patient<'_>) -> Diagnosis {
+    let host = host_checks(Path::new("/"), patient.process.uid);
+    match throw_away_sandbox(patient) {
+        Ok(report) => {
+            let layers = layer_checks(&report, patient.process.uid);
+            let healthy = layers.iter().all(|check| {
+                check.need == Need::Preferred || check.status == Status::Enforced
+            });
+            Diagnosis { healthy, layers, host, failure: None }
+        }
+        Err(failure) => Diagnosis { healthy: false, layers: Vec::new(), host, failure: Some(failure) },
+    }
+}
+
+fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, Failure> {
+    let outcome = provider::run(Launch {
+        plan: &throw_away_plan(patient.directory),
+        secrets: Vec::new(),
+        streams: Streams::Capture,
+        caller: patient.caller,
+        state: patient.state,
+        locks: patient.locks,
+        notice: &mut |_: Notice| {},
+    });
+    match outcome {
+        Ok(outcome) if outcome.end == End::Exited(0) => Ok(outcome.report),
+        Ok(outcome) => Err(Failure { message: format!("`true` in a sandbox ended with {:?}", outcome.end), fix: None }),
+        Err(error) => {
+            let fix = match &error {
+                StartError::Layer { remedy, .. } | StartError::Refused { remedy, .. } => Some(remedy.clone()),
+                StartError::Step { remedy, .. } => remedy.clone(),
+                StartError::NotSupported(_) => None,
+            };
+            Err(Failure { message: error.to_string(), fix })
+        }
+    }
+}
+
+/// A plan that touches every layer and requires none, so that one start tells of all of them.
+fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
+    Plan {
+        name: "doctor".to_owned(),
+        provider: Provider::Native,
+        provider_reason: None,
+        agent: Agent { argv: vec!["true".into()], workdir: PathBuf::from("/workspace"), init: Init::Supervise },
+        env: Vec::new(),
+        secrets: Vec::new(),
+        boundaries: vec![Boundary {
+            name: "workspace".to_owned(),
+            host: directory.to_owned(),
+            guest: PathBuf::from("/workspace"),
+            mode: Mode::ReadWrite,
+            file_id,
+        }],
+        expose: Vec::new(),
+        network: network::Mode::None,
+        limits: Limits {
+            memory: Some(Bytes(64 << 20)),
+            cpus: Some(MilliCpus(1000)),
+            pids: Some(16),
+            timeout: Some(Duration::from_secs(30)),
+            ..Limits::default()
+        },
+        protect: Protect { paths: Vec::new(), depth: 1 },
+        layers: LAYERS.iter().map(|(layer, _)| (*layer, Need::Preferred)).collect(),
+    }
+}
+
+fn layer_checks(report: &Report, uid: u32) -> Vec<LayerCheck> {
+    let check = |finding: &confine::report::Finding| LayerCheck {
+        layer: finding.layer,
+        need: LAYERS.iter().find(|(layer, _)| *layer == finding.layer).map_or(Need::Preferred, |(_, need)| *need),
+        status: finding.status,
+        reason: finding.reason.clone(),
+        fix: (finding.status != Status::Enforced).then(|| layer_fix(finding.layer, uid)).flatten(),
+    };
+    report.0.iter().map(check).collect()
+}
+
+/// What mends a layer that is missing although a sandbox starts.
+fn layer_fix(layer: Layer, uid: u32) -> Option<String> {
+    match layer {
+        Layer::Landlock => Some("add `landlock` to the list after `lsm=` on the kernel's command line".to_owned()),
+        Layer::Memory | Layer::Cpu | Layer::Pids if uid != 0 => Some(DELEGATE.to_owned()),
+        _ => None,
+    }
+}
+
+/// How systemd hands the controllers to a user's own processes, see systemd.resource-control(5).
+const DELEGATE: &str = "sudo mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\\nDelegate=cpu memory pids\\n' | \
+     sudo tee /etc/systemd/system/user@.service.d/delegate.conf && sudo systemctl daemon-reload, then log in again";
+
+/// The settings that decide whether namespaces can be made, below `root`, which is `/` outside of tests.
+fn host_checks(root: &Path, uid: u32) -> Vec<HostCheck> {
+    let mut checks = vec![namespace_limit(root)];
+    // Root may make namespaces whatever these two say.
+    if uid != 0 {
+        checks.extend(unprivileged_clone(root));
+        checks.extend(apparmor(root));
+    }
+    checks
+}
+
+/// user.max_user_namespaces, see namespaces(7): without the file the kernel has no user namespaces at all.
+fn namespace_limit(root: &Path) -> HostCheck {
+    let name = "user.max_user_namespaces";
+    match setting(root, name) {
+        Ok(value) if value == "0" => HostCheck {
+            name,
+            good: false,
+            found: "0: no user namespace may be made".to_owned(),
+            fix: Some(format!("sudo sysctl -w {name}=15000")),
+        },
+        Ok(value) => HostCheck { name, good: true, found: value, fix: None },
+        Err(error) => HostCheck {
+            name,
+            good: false,
+            found: format!("cannot be read ({error}): this kernel has no user namespaces, or /proc is restricted"),
+            fix: None,
+        },
+    }
+}
+
+/// kernel.unprivileged_userns_clone exists on Debian's kernels and those made from them.
+fn unprivileged_clone(root: &Path) -> Option<HostCheck> {
+    let name = "kernel.unprivileged_userns_clone";
+    let value = setting(root, name).ok()?;
+    let good = value != "0";
+    Some(HostCheck { name, good, found: value, fix: (!good).then(|| format!("sudo sysctl -w {name}=1")) })
+}
+
+/// kernel.apparmor_restrict_unprivileged_userns exists on Ubuntu from 23.10: a user namespace then has no rights
+/// unless a profile grants it.
+fn apparmor(root: &Path) -> Option<HostCheck> {
+    let name = "kernel.apparmor_restrict_unprivileged_userns";
+    let value = setting(root, name).ok()?;
+    let good = value == "0";
+    Some(HostCheck { name, good, found: value, fix: (!good).then(|| format!("sudo sysctl -w {name}=0")) })
+}
+
+fn setting(root: &Path, name: &str) -> io::Result<String> {
+    let path = root.join("proc/sys").join(name.replace('.', "/"));
+    fs::read_to_string(path).map(|value| value.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(settings: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (name, value) in settings {
+            let path = root.path().join("proc/sys").join(name.replace('.', "/"));
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, format!("{value}\n")).unwrap();
+        }
+        root
+    }
+
+    fn bad(settings: &[(&str, &str)], uid: u32) -> Vec<String> {
+        let root = host(settings);
+        let checks = host_checks(root.path(), uid);
+        checks.into_iter().filter(|check| !check.good).map(|check| check.fix.unwrap_or_default()).collect()
+    }
+
+    #[test]
+    fn an_open_host_has_nothing_to_mend() {
+        assert!(bad(&[("user.max_user_namespaces", "15000")], 1001).is_empty());
+    }
+
+    #[test]
+    fn names_the_command_for_each_closed_setting() {
+        let settings = [
+            ("user.max_user_namespaces", "0"),
+            ("kernel.unprivileged_userns_clone", "0"),
+            ("kernel.apparmor_restrict_unprivileged_userns", "1"),
+        ];
+        assert_eq!(
+            bad(&settings, 1001),
+            [
+                "sudo sysctl -w user.max_user_namespaces=15000",
+                "sudo sysctl -w kernel.unprivileged_userns_clone=1",
+                "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+            ]
+        );
+    }
+
+    #[test]
+    fn settings_that_bind_only_users_do_not_bind_root() {
+        let settings = [("user.max_user_namespaces", "15000"), ("kernel.unprivileged_userns_clone", "0")];
+        assert!(bad(&settings, 0).is_empty());
+    }
+
+    #[test]
+    fn a_kernel_without_user_namespaces_is_told_apart() {
+        let root = host(&[]);
+        let checks = host_checks(root.path(), 1001);
+        assert!(checks[0].found.contains("no user namespaces"), "{checks:?}");
+    }
+}

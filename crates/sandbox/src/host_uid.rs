@@ -1,0 +1,359 @@
+//! Which host user a sandbox runs as when root starts it: one that nobody else is.
+//!
+//! Root's sandboxes never map to root, nor to a user of the host. Each takes one id from a window that no
+//! file of the host names, and holds it while it lives.
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::libc;
+use rustix::fs::{CWD, Mode, OFlags};
+
+/// The ids to choose from.
+///
+/// Above what systemd gives to containers (524288 to 1879048191) and below what it gives to files of foreign
+/// images (from 2147352576), see <https://systemd.io/UIDS-GIDS/>. Also below 2^31, beyond which programs that
+/// keep ids in signed integers fail.
+pub const WINDOW: Range<u32> = 0x7000_0000..0x7ffe_0000;
+
+/// How many ids are tried. So many can only be held if something is wrong.
+const TRIES: u32 = 4096;
+
+/// Why there is no id to be had.
+#[derive(Debug, thiserror::Error)]
+pub enum HostUidError {
+    /// The directory of locks cannot be used.
+    #[error("{action} {path}: {source}")]
+    Locks {
+        /// What was being done.
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Somebody else could take the locks away.
+    #[error(
+        "{path} belongs to uid {owner} and has mode {mode:04o}; locks of host user ids must belong to root alone; \
+         remove it and try again"
+    )]
+    Unsafe {
+        /// The directory.
+        path: PathBuf,
+        /// Who owns it.
+        owner: u32,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// Everything that was tried is held or named by a file of the host.
+    #[error(
+        "no free host user id between {} and {}; /etc/subuid, /etc/subgid, /etc/passwd and /etc/group name them \
+         all, or other sandboxes hold them",
+        WINDOW.start, WINDOW.end - 1
+    )]
+    Exhausted,
+    /// `SUDO_UID` or `SUDO_GID` is not the id of a user of this host.
+    #[error("{variable} is `{value}`, which is no {what} of this host; unset it to act as root")]
+    Sudo {
+        /// The variable.
+        variable: &'static str,
+        /// What it says.
+        value: String,
+        /// `user` or `group`.
+        what: &'static str,
+    },
+}
+
+/// A user and their group.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Identity {
+    /// The user id.
+    pub uid: u32,
+    /// The group id.
+    pub gid: u32,
+}
+
+/// Who asks: for root, the user who called sudo, if anybody did.
+///
+/// `sudo_uid` and `sudo_gid` are the values of `SUDO_UID` and `SUDO_GID`, `passwd` the text of `/etc/passwd`.
+/// Anybody but root could have made the variables up, so they count for root only.
+pub fn caller(
+    process: Identity,
+    sudo_uid: Option<&str>,
+    sudo_gid: Option<&str>,
+    passwd: &str,
+) -> Result<Identity, HostUidError> {
+    let (0, Some(sudo_uid)) = (process.uid, sudo_uid) else { return Ok(process) };
+    let user = sudo_uid
+        .parse()
+        .ok()
+        .and_then(|uid: u32| users(passwd).find(|user| user.uid == uid))
+        .ok_or_else(|| HostUidError::Sudo { variable: "SUDO_UID", value: sudo_uid.into(), what: "user" })?;
+    let gid = match sudo_gid {
+        None => user.gid,
+        Some(value) => value.parse().map_err(|_| HostUidError::Sudo {
+            variable: "SUDO_GID",
+            value: value.into(),
+            what: "group",
+        })?,
+    };
+    Ok(Identity { uid: user.uid, gid })
+}
+
+/// The ids of the window that no file of the host names.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Free(Vec<Range<u32>>);
+
+impl Free {
+    /// Reads the texts of `/etc/passwd`, `/etc/group`, `/etc/subuid` and `/etc/subgid`. Lines that are not of
+    /// their form name nothing, as for the tools that own these files.
+    pub fn parse(passwd: &str, group: &str, subuid: &str, subgid: &str) -> Self {
+        let groups = group.lines().filter_map(|line| line.split(':').nth(2)?.parse().ok());
+        let single = users(passwd).flat_map(|user| [user.uid, user.gid]).chain(groups);
+        let ranges = subuid.lines().chain(subgid.lines()).filter_map(|line| {
+            let mut fields = line.split(':').skip(1);
+            let start: u32 = fields.next()?.trim().parse().ok()?;
+            let count: u32 = fields.next()?.trim().parse().ok()?;
+            Some(start..start.saturating_add(count))
+        });
+        let mut taken: Vec<_> = single.map(|id: u32| id..id.saturating_add(1)).chain(ranges).collect();
+        taken.sort_by_key(|range| range.start);
+        let mut free = Vec::new();
+        let mut next = WINDOW.start;
+        for range in taken.into_iter().filter(|range| range.end > WINDOW.start && range.start < WINDOW.end) {
+            if next < range.start {
+                free.push(next..range.start);
+            }
+            next = next.max(range.end);
+        }
+        if next < WINDOW.end {
+            free.push(next..WINDOW.end);
+        }
+        Self(free)
+    }
+
+    /// The same from the files of this host; one that is missing names nothing.
+    pub fn on_this_host() -> Result<Self, HostUidError> {
+        let read = |path: &str| match std::fs::read(path) {
+            Ok(text) => Ok(String::from_utf8_lossy(&text).into_owned()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            Err(source) => Err(HostUidError::Locks { action: "read", path: path.into(), source }),
+        };
+        Ok(Self::parse(
+            &read("/etc/passwd")?,
+            &read("/etc/group")?,
+            &read("/etc/subuid")?,
+            &read("/etc/subgid")?,
+        ))
+    }
+
+    fn count(&self) -> u32 {
+        self.0.iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// The id at a position below [`Free::count`].
+    fn at(&self, mut position: u32) -> Option<u32> {
+        for range in &self.0 {
+            let length = range.end - range.start;
+            if position < length {
+                return Some(range.start + position);
+            }
+            position -= length;
+        }
+        None
+    }
+}
+
+/// A host user id, used as group id too, that nobody else uses until this is dropped or its process is gone.
+#[derive(Debug)]
+pub struct HostUid {
+    uid: u32,
+    _lock: OwnedFd,
+}
+
+impl HostUid {
+    /// Takes a free id.
+    ///
+    /// `locks` is a directory of root's, made where it is missing, such as `/run/sandboxctl`. All ids share one
+    /// file in it: each is one byte, locked through the open file (`F_OFD_SETLK`, see fcntl(2)), so nothing
+    /// piles up, nothing has to be removed, and a process that dies lets go. Forked children that keep the
+    /// descriptor keep the id.
+    pub fn claim(locks: &Path, free: &Free) -> Result<Self, HostUidError> {
+        let file = open_locks(locks)?;
+        // Anywhere in the window: what an earlier sandbox may have left belongs to another id, and parallel
+        // starts do not queue up.
+        let mut random = [0; 4];
+        rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()).map_err(|errno| {
+            HostUidError::Locks { action: "ask for randomness near", path: locks.into(), source: errno.into() }
+        })?;
+        let first = u32::from_ne_bytes(random);
+        let count = free.count();
+        for step in 0..TRIES.min(count) {
+            let Some(uid) = free.at((first % count + step) % count) else { break };
+            match fcntl(&file, FcntlArg::F_OFD_SETLK(&byte(uid))) {
+                Ok(_) => return Ok(Self { uid, _lock: file }),
+                Err(nix::Error::EAGAIN | nix::Error::EACCES) => {}
+                Err(errno) => {
+                    return Err(HostUidError::Locks {
+                        action: "lock a byte of",
+                        path: locks.join(LOCK_FILE),
+                        source: errno.into(),
+                    });
+                }
+            }
+        }
+        Err(HostUidError::Exhausted)
+    }
+
+    /// The id.
+    pub fn uid(&self) -> u32 {
+        self.uid
+    }
+}
+
+const LOCK_FILE: &str = "host-uids.lock";
+
+fn open_locks(locks: &Path) -> Result<OwnedFd, HostUidError> {
+    let failed =
+        |action| move |errno: rustix::io::Errno| HostUidError::Locks { action, path: locks.into(), source: errno.into() };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = match rustix::fs::openat(CWD, locks, flags, Mode::empty()) {
+        Err(rustix::io::Errno::NOENT) => {
+            match rustix::fs::mkdirat(CWD, locks, Mode::RWXU) {
+                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                Err(errno) => return Err(failed("make")(errno)),
+            }
+            rustix::fs::openat(CWD, locks, flags, Mode::empty())
+        }
+        opened => opened,
+    }
+    .map_err(failed("open"))?;
+    let stat = rustix::fs::fstat(&directory).map_err(failed("look at"))?;
+    if stat.st_uid != rustix::process::geteuid().as_raw() || stat.st_mode & 0o022 != 0 {
+        return Err(HostUidError::Unsafe {
+            path: locks.into(),
+            owner: stat.st_uid,
+            mode: stat.st_mode & 0o7777,
+        });
+    }
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(&directory, LOCK_FILE, flags, Mode::RUSR | Mode::WUSR).map_err(failed("open a file in"))
+}
+
+/// The byte of the lock file that stands for an id.
+fn byte(uid: u32) -> libc::flock {
+    libc::flock {
+        l_type: F_WRLCK,
+        l_whence: SEEK_SET,
+        l_start: libc::off_t::from(uid - WINDOW.start),
+        l_len: 1,
+        l_pid: 0,
+    }
+}
+
+// The C library declares these as `int` and the fields they belong into as `short`.
+#[expect(clippy::cast_possible_truncation, reason = "both constants are below 4")]
+const F_WRLCK: libc::c_short = libc::F_WRLCK as libc::c_short;
+#[expect(clippy::cast_possible_truncation, reason = "both constants are below 4")]
+const SEEK_SET: libc::c_short = libc::SEEK_SET as libc::c_short;
+
+fn users(passwd: &str) -> impl Iterator<Item = Identity> {
+    passwd.lines().filter_map(|line| {
+        let mut fields = line.split(':').skip(2);
+        Some(Identity { uid: fields.next()?.parse().ok()?, gid: fields.next()?.parse().ok()? })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    const ROOT: Identity = Identity { uid: 0, gid: 0 };
+    const PASSWD: &str = "root:x:0:0:root:/root:/bin/bash\nsam:x:1001:1002::/home/sam:/bin/sh\n";
+
+    fn everything() -> Free {
+        Free(vec![WINDOW])
+    }
+
+    #[test]
+    fn sudo_names_the_caller_of_root_and_of_nobody_else() {
+        assert_eq!(caller(ROOT, Some("1001"), None, PASSWD).unwrap(), Identity { uid: 1001, gid: 1002 });
+        assert_eq!(caller(ROOT, Some("1001"), Some("7"), PASSWD).unwrap(), Identity { uid: 1001, gid: 7 });
+        assert_eq!(caller(ROOT, None, None, PASSWD).unwrap(), ROOT);
+        let sam = Identity { uid: 1001, gid: 1002 };
+        assert_eq!(caller(sam, Some("0"), Some("0"), PASSWD).unwrap(), sam);
+    }
+
+    #[test]
+    fn refuses_a_sudo_uid_that_is_no_user() {
+        for value in ["4242", "", "-1", "1001x", "4294967296"] {
+            let error = caller(ROOT, Some(value), None, PASSWD).unwrap_err();
+            assert!(error.to_string().starts_with("SUDO_UID is"), "{error}");
+        }
+        let error = caller(ROOT, Some("1001"), Some("x"), PASSWD).unwrap_err();
+        assert!(error.to_string().starts_with("SUDO_GID is"), "{error}");
+    }
+
+    #[test]
+    fn what_a_file_of_the_host_names_is_not_free() {
+        let a = WINDOW.start;
+        let free = Free::parse(
+            &format!("x:x:{}:{}::/:\nbroken\n", a + 1, a + 2),
+            &format!("g:x:{}:\n", a + 3),
+            &format!("sam:{}:10\n# comment\nsam:what:10\n", a + 10),
+            &format!("sam:100000:65536\nsam:{}:6\nsam:{}:{}\n", a - 5, WINDOW.end - 1, u32::MAX),
+        );
+        assert_eq!(free.0, [a + 4..a + 10, a + 20..WINDOW.end - 1]);
+        assert_eq!(free.at(5), Some(a + 9));
+        assert_eq!(free.at(6), Some(a + 20));
+        assert_eq!(free.at(free.count()), None);
+    }
+
+    #[test]
+    fn ordinary_files_leave_the_whole_window() {
+        let free = Free::parse(PASSWD, "root:x:0:\n", "sam:100000:65536\n", "sam:524288:65536\n");
+        assert_eq!(free.0, [WINDOW]);
+    }
+
+    #[test]
+    fn twenty_at_once_are_twenty_users() {
+        let locks = tempfile::tempdir().unwrap();
+        let claims: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..20)
+                .map(|_| scope.spawn(|| HostUid::claim(&locks.path().join("l"), &everything()).unwrap()))
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(claims.iter().map(HostUid::uid).collect::<HashSet<_>>().len(), 20);
+        assert!(claims.iter().all(|claim| WINDOW.contains(&claim.uid())));
+    }
+
+    #[test]
+    fn an_id_is_held_until_it_is_dropped_also_against_the_same_process() {
+        let locks = tempfile::tempdir().unwrap();
+        let two = Free(vec![WINDOW.start..WINDOW.start + 1, WINDOW.end - 1..WINDOW.end]);
+        let claim = || HostUid::claim(locks.path(), &two);
+        let first = claim().unwrap();
+        let second = claim().unwrap();
+        assert_ne!(first.uid(), second.uid());
+        assert!(matches!(claim(), Err(HostUidError::Exhausted)));
+        let uid = first.uid();
+        drop(first);
+        assert_eq!(claim().unwrap().uid(), uid);
+    }
+
+    #[test]
+    fn refuses_locks_that_others_could_replace() {
+        let locks = tempfile::tempdir().unwrap();
+        fs::set_permissions(locks.path(), Permissions::from_mode(0o777)).unwrap();
+        let error = HostUid::claim(locks.path(), &everything()).unwrap_err();
+        assert!(matches!(error, HostUidError::Unsafe { mode: 0o777, .. }), "{error}");
+    }
+}

@@ -1,0 +1,22 @@
+//! Providers of sandboxes, and what they need on the host.
+//!
+//! A provider gets a [`policy::plan::Plan`], never configuration. This crate returns data: it does not print,
+//! and it reads neither the home directory nor the environment of its caller.
+#![forbid(unsafe_code)]
+
+mod beneath;
+pub mod boundary;
+pub mod capture;
+pub mod detect;
+pub mod doctor;
+pub mod host_uid;
+mod init_program;
+pub mod protect;
+pub mod provider;
+pub mod record;
+pub mod secrets;
+pub mod state;
+pub mod terminal;
+pub mod toolchain;
+pub mod trust;
+pub mod walk;

@@ -1,0 +1,503 @@
+//! Protected paths as mounts: which files of a writable boundary become read-only, and what must be pinned.
+//!
+//! Everything here is data for whoever mounts. A link is never mounted, nor mounted through: what it leads to
+//! is protected where it lies, if that is inside the boundary. The link itself can then still be replaced,
+//! which is noticed afterwards, see [`crate::detect`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+use policy::plan::FileId;
+use rustix::fs::{AtFlags, FileType, Stat};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::beneath;
+use crate::walk::{Git, Walk};
+
+/// How many links are followed inside a boundary before they are taken for a circle, as the kernel does.
+const MOST_LINKS: usize = 40;
+
+/// How many directories deep submodules are looked for within one `modules` directory: their names are paths.
+const MODULE_LEVELS: u32 = 8;
+
+/// The longest `.git` or `commondir` file. It holds one path.
+const LONGEST_POINTER: u64 = 8192;
+
+/// What is to be mounted over a writable boundary. All paths are relative to it; parents come first.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Mounts {
+    /// Directories between the boundary and what is protected, each to be mounted over itself: a mount point
+    /// cannot be renamed, so nothing else can be put in its place.
+    pub pins: Vec<PathBuf>,
+    /// What becomes read-only.
+    pub read_only: Vec<ReadOnly>,
+    /// Sockets that are covered by something that does not listen. They come after the rest: reading only
+    /// does not keep anybody from connecting.
+    pub masked_sockets: Vec<MaskedSocket>,
+    /// Protected paths that are links, or lead through one. They can be replaced.
+    pub links: Vec<Link>,
+    /// What could not be protected, or only in part.
+    pub notices: Vec<Notice>,
+}
+
+/// A file or directory that becomes read-only.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ReadOnly {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Which file it is; what is mounted must be this one.
+    pub file_id: FileId,
+    /// What it is.
+    pub kind: FileKind,
+    /// Its path as seen from its repository, with `.git` for wherever git keeps its data: how to judge it.
+    pub seen_as: PathBuf,
+}
+
+/// A link at a protected path.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Link {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Its path as seen from its repository.
+    pub seen_as: PathBuf,
+}
+
+/// A socket that is covered.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct MaskedSocket {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Which file it is; what is covered must be this one.
+    pub file_id: FileId,
+}
+
+/// What a path leads to.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A socket, pipe or device.
+    Special,
+}
+
+/// Something that is not protected, or only in part.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Notice {
+    /// A protected path is a link to something inside the boundary. That is read-only; the link is not.
+    LinkInside {
+        /// The link.
+        link: PathBuf,
+        /// What it leads to.
+        target: PathBuf,
+    },
+    /// A protected path is a link out of the boundary, which is neither followed nor protected.
+    LinkOutside {
+        /// The link.
+        link: PathBuf,
+    },
+    /// A `.git` or `commondir` file names a directory outside the boundary. The sandbox cannot reach it.
+    GitOutside {
+        /// The file.
+        file: PathBuf,
+    },
+    /// A protected file has other names, through which it can be written.
+    HardLinked {
+        /// The file.
+        path: PathBuf,
+        /// How many names it has in all.
+        names: u64,
+    },
+    /// Something could not be looked at.
+    Unreadable {
+        /// Where.
+        path: PathBuf,
+        /// The error number.
+        errno: i32,
+    },
+    /// Submodules lie too deep in a directory of them to be looked for.
+    TooDeep {
+        /// The directory.
+        path: PathBuf,
+    },
+}
+
+/// Works out what is to be mounted over a writable boundary.
+///
+/// `root` is the boundary, `host` its path with every link resolved: what a link or a `.git` file names with an
+/// absolute path lies inside if it begins with that. `protected` are the plan's paths. What begins with `.git/`
+/// is protected in every directory where git keeps the data of a repository found by the walk: of its
+/// submodules and worktrees too, and wherever inside the boundary a `.git` file says.
+pub fn mounts(root: impl AsFd, host: &Path, walk: &Walk, protected: &[String]) -> io::Result<Mounts> {
+    let (in_git, in_tree): (Vec<&Path>, Vec<&Path>) =
+        protected.iter().map(|path| Path::new(path.as_str())).partition(|path| {
+            path.starts_with(".git") && path.components().count() > 1
+        });
+    let in_git = in_git.iter().filter_map(|path| path.strip_prefix(".git").ok()).collect();
+    let mut search = Search {
+        root: root.as_fd(),
+        host,
+        in_git,
+        in_tree,
+        seen_git: BTreeSet::new(),
+        read_only: BTreeMap::new(),
+        links: BTreeSet::new(),
+        notices: Vec::new(),
+    };
+    if walk.repositories.first().is_none_or(|first| first.path != Path::new("")) {
+        search.tree(Path::new(""));
+    }
+    for repository in &walk.repositories {
+        search.tree(&repository.path);
+        let dot_git = repository.path.join(".git");
+        match repository.git {
+            Git::Directory => search.git(&dot_git),
+            Git::Bare => search.git(&repository.path),
+            Git::Link => search.linked_git(&dot_git),
+            Git::File => {
+                search.follow(&dot_git, Path::new(".git"));
+                search.pointer(&dot_git, &repository.path, b"gitdir:");
+            }
+        }
+    }
+    let mut mounts = search.finish();
+    mounts.masked_sockets = walk
+        .sockets
+        .iter()
+        .map(|socket| MaskedSocket { path: socket.path.clone(), file_id: socket.file_id })
+        .collect();
+    mounts.masked_sockets.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(mounts)
+}
+
+impl From<FileType> for FileKind {
+    fn from(kind: FileType) -> Self {
+        match kind {
+            FileType::RegularFile => Self::File,
+            FileType::Directory => Self::Directory,
+            FileType::Symlink => Self::Link,
+            _ => Self::Special,
+        }
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LinkInside { link, target } => write!(
+                f,
+                "{} is a link: {} is read-only in its place, and replacing the link is noticed afterwards",
+                link.display(),
+                target.display()
+            ),
+            Self::LinkOutside { link } => {
+                write!(f, "{} is a link out of the boundary, or to nothing: it is not protected", link.display())
+            }
+            Self::GitOutside { file } => {
+                write!(f, "{} names a git directory outside the boundary, or none", file.display())
+            }
+            Self::HardLinked { path, names } => {
+                write!(f, "{} has {names} names, and can be written through the others", path.display())
+            }
+            Self::Unreadable { path, errno } => write!(
+                f,
+                "{} cannot be looked at: {}",
+                path.display(),
+                io::Error::from_raw_os_error(*errno)
+            ),
+            Self::TooDeep { path } => {
+                write!(f, "submodules deeper than {MODULE_LEVELS} directories in {} are not protected", path.display())
+            }
+        }
+    }
+}
+
+/// Where a path leads, without leaving the boundary.
+enum Leads {
+    /// To this path, which has no links, past these links.
+    To { path: PathBuf, stat: Box<Stat>, links: Vec<PathBuf> },
+    /// To nothing, without a link on the way.
+    Nowhere,
+    /// Out of the boundary, or to nothing, past these links.
+    Astray { links: Vec<PathBuf> },
+}
+
+struct Search<'a> {
+    root: BorrowedFd<'a>,
+    host: &'a Path,
+    /// Protected paths in a directory where git keeps its data.
+    in_git: Vec<&'a Path>,
+    /// Protected paths in a work tree.
+    in_tree: Vec<&'a Path>,
+    seen_git: BTreeSet<PathBuf>,
+    read_only: BTreeMap<PathBuf, ReadOnly>,
+    links: BTreeSet<Link>,
+    notices: Vec<Notice>,
+}
+
+impl Search<'_> {
+    /// Protects what a work tree has of the list.
+    fn tree(&mut self, tree: &Path) {
+        self.all(tree, Path::new(""), &self.in_tree.clone());
+    }
+
+    /// Protects what a directory of git's own data has of the list, and everything that it leads to.
+    fn git(&mut self, git: &Path) {
+        if !self.seen_git.insert(git.into()) {
+            return;
+        }
+        self.all(git, seen_from_repository(git), &self.in_git.clone());
+        self.pointer(&git.join("commondir"), git, b"");
+        self.modules(&git.join("modules"), MODULE_LEVELS);
+        for worktree in self.directories(&git.join("worktrees")) {
+            self.git(&worktree);
+        }
+    }
+
+    /// `.git` is a link: what it leads to counts, if it is inside.
+    fn linked_git(&mut self, dot_git: &Path) {
+        if let Some((target, FileKind::Directory)) = self.follow(dot_git, Path::new(".git")) {
+            self.git(&target);
+        }
+    }
+
+    /// Finds the repositories of submodules: directories with a `HEAD`, whose names may be several deep.
+    fn modules(&mut self, modules: &Path, levels: u32) {
+        for directory in self.directories(modules) {
+            if beneath::stat(self.root, &directory.join("HEAD")).is_ok() {
+                self.git(&directory);
+            } else if levels == 0 {
+                self.notices.push(Notice::TooDeep { path: modules.into() });
+                return;
+            } else {
+                self.modules(&directory, levels - 1);
+            }
+        }
+    }
+
+    /// Follows a file that names a directory of git's data: `.git` after `gitdir:`, and `commondir`.
+    fn pointer(&mut self, file: &Path, relative_to: &Path, prefix: &[u8]) {
+        let content = match beneath::file(self.root, file) {
+            Ok((descriptor, _)) => read_pointer(descriptor),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => return,
+            Err(errno) => return self.unreadable(file, errno),
+        };
+        // What has not the form of a pointer, git refuses too.
+        let Some(named) = content.as_deref().and_then(|content| content.strip_prefix(prefix)) else { return };
+        let named = Path::new(OsStr::from_bytes(named.trim_ascii()));
+        match self.resolve(relative_to, named) {
+            Ok(Leads::To { path, stat, .. }) => {
+                if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+                    self.git(&path);
+                }
+            }
+            Ok(Leads::Nowhere | Leads::Astray { .. }) => {
+                self.notices.push(Notice::GitOutside { file: file.into() });
+            }
+            Err(errno) => self.unreadable(file, errno),
+        }
+    }
+
+    /// Protects those of the paths in a directory that exist.
+    fn all(&mut self, base: &Path, seen_as: &Path, paths: &[&Path]) {
+        let directory = match beneath::directory(self.root, base) {
+            Ok(directory) => directory,
+            Err(Errno::NOENT | Errno::NOTDIR) => return,
+            Err(errno) => return self.unreadable(base, errno),
+        };
+        for path in paths {
+            let Some(Component::Normal(first)) = path.components().next() else { continue };
+            // Most of the list is not there: one call for each.
+            match rustix::fs::statat(&directory, first, AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT | Errno::NOTDIR) => {}
+                Err(errno) => self.unreadable(&base.join(first), errno),
+                Ok(stat) => {
+                    let kind = FileType::from_raw_mode(stat.st_mode);
+                    if path.as_os_str() == first && kind != FileType::Symlink {
+                        self.protect(base.join(path), &stat, seen_as.join(path));
+                    } else {
+                        self.follow(&base.join(path), &seen_as.join(path));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Protects one path, wherever links inside the boundary lead it, and says where that is.
+    fn follow(&mut self, path: &Path, seen_as: &Path) -> Option<(PathBuf, FileKind)> {
+        match self.resolve(Path::new(""), path) {
+            Ok(Leads::Nowhere) => None,
+            Ok(Leads::Astray { links }) => {
+                self.link(path, seen_as, links, |link| Notice::LinkOutside { link });
+                None
+            }
+            Ok(Leads::To { path: target, stat, links }) => {
+                self.link(path, seen_as, links, |link| Notice::LinkInside { link, target: target.clone() });
+                let kind = FileType::from_raw_mode(stat.st_mode).into();
+                // A whole `.git` that a link leads to must stay writable but for what is on the list.
+                if path.file_name() != Some(OsStr::new(".git")) || kind != FileKind::Directory {
+                    self.protect(target.clone(), &stat, seen_as.into());
+                }
+                Some((target, kind))
+            }
+            Err(errno) => {
+                self.unreadable(path, errno);
+                None
+            }
+        }
+    }
+
+    /// Remembers the first link on the way to a protected path: the one that lies in that path itself.
+    fn link(&mut self, path: &Path, seen_as: &Path, links: Vec<PathBuf>, notice: impl Fn(PathBuf) -> Notice) {
+        let Some(link) = links.into_iter().next() else { return };
+        // As many components from the end as the link lies above the path.
+        let above = path.components().count().saturating_sub(link.components().count());
+        let seen_as = seen_as.ancestors().nth(above).unwrap_or(seen_as);
+        self.links.insert(Link { path: link.clone(), seen_as: seen_as.into() });
+        self.notices.push(notice(link));
+    }
+
+    fn protect(&mut self, path: PathBuf, stat: &Stat, seen_as: PathBuf) {
+        if path == Path::new("") {
+            return;
+        }
+        let kind = FileKind::from(FileType::from_raw_mode(stat.st_mode));
+        if kind == FileKind::File && stat.st_nlink > 1 {
+            self.notices.push(Notice::HardLinked { path: path.clone(), names: u64::from(stat.st_nlink) });
+        }
+        let file_id = beneath::file_id(stat);
+        self.read_only.insert(path.clone(), ReadOnly { path, file_id, kind, seen_as });
+    }
+
+    /// The directories right in a directory, in order; none where there is no such directory.
+    fn directories(&mut self, path: &Path) -> Vec<PathBuf> {
+        let entries = beneath::listing(self.root, path)
+            .and_then(|directory| beneath::entries(directory.as_fd()));
+        match entries {
+            Ok(entries) => {
+                let mut directories: Vec<PathBuf> = entries
+                    .into_iter()
+                    .filter(|(_, kind)| *kind == FileType::Directory)
+                    .map(|(name, _)| path.join(name))
+                    .collect();
+                directories.sort();
+                directories
+            }
+            Err(Errno::NOENT | Errno::NOTDIR) => Vec::new(),
+            Err(errno) => {
+                self.unreadable(path, errno);
+                Vec::new()
+            }
+        }
+    }
+
+    fn unreadable(&mut self, path: &Path, errno: Errno) {
+        self.notices.push(Notice::Unreadable { path: path.into(), errno: errno.raw_os_error() });
+    }
+
+    /// Where `path`, seen from `base`, leads. Links are followed here, by hand, and only inside.
+    fn resolve(&self, base: &Path, path: &Path) -> Result<Leads, Errno> {
+        let mut at = base.to_path_buf();
+        let mut links = Vec::new();
+        let Some(mut ahead) = self.ahead(&mut at, path) else { return Ok(Leads::Astray { links }) };
+        let mut found = None;
+        while let Some(component) = ahead.pop() {
+            if component == ".." {
+                if !at.pop() {
+                    return Ok(Leads::Astray { links });
+                }
+                found = None;
+                continue;
+            }
+            at.push(&component);
+            let stat = match beneath::stat(self.root, &at) {
+                Ok(stat) => stat,
+                Err(Errno::NOENT | Errno::NOTDIR) if links.is_empty() => return Ok(Leads::Nowhere),
+                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Leads::Astray { links }),
+                Err(errno) => return Err(errno),
+            };
+            if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
+                found = Some(stat);
+                continue;
+            }
+            links.push(at.clone());
+            if links.len() > MOST_LINKS {
+                return Ok(Leads::Astray { links });
+            }
+            let target = self.read_link(&at)?;
+            at.pop();
+            let Some(more) = self.ahead(&mut at, Path::new(&target)) else { return Ok(Leads::Astray { links }) };
+            ahead.extend(more);
+            found = None;
+        }
+        let stat = match found {
+            Some(stat) => stat,
+            None if at == Path::new("") => rustix::fs::fstat(self.root)?,
+            None => beneath::stat(self.root, &at)?,
+        };
+        Ok(Leads::To { path: at, stat: Box::new(stat), links })
+    }
+
+    /// The components of a path, the last one first, after `at` was set to where it begins; `None` if that is
+    /// outside the boundary.
+    fn ahead(&self, at: &mut PathBuf, path: &Path) -> Option<Vec<OsString>> {
+        let relative = if path.is_absolute() {
+            at.clear();
+            path.strip_prefix(self.host).ok()?
+        } else {
+            path
+        };
+        let parts = relative.components().filter(|part| *part != Component::CurDir);
+        Some(parts.rev().map(|part| part.as_os_str().to_owned()).collect())
+    }
+
+    fn read_link(&self, path: &Path) -> Result<OsString, Errno> {
+        let (parent, name) = beneath::parent(self.root, path)?;
+        Ok(OsString::from_vec(rustix::fs::readlinkat(parent, name, Vec::new())?.into_bytes()))
+    }
+
+    fn finish(self) -> Mounts {
+        let mut read_only: Vec<ReadOnly> = Vec::new();
+        let mut pins = BTreeSet::new();
+        // Paths sort by component, so what lies in a read-only directory follows it at once.
+        for one in self.read_only.into_values() {
+            if read_only.last().is_some_and(|last| one.path.starts_with(&last.path)) {
+                continue;
+            }
+            pins.extend(one.path.ancestors().skip(1).filter(|pin| *pin != Path::new("")).map(Path::to_path_buf));
+            read_only.push(one);
+        }
+        let mut notices = self.notices;
+        notices.dedup();
+        Mounts {
+            pins: pins.into_iter().collect(),
+            read_only,
+            masked_sockets: Vec::new(),
+            links: self.links.into_iter().collect(),
+            notices,
+        }
+    }
+}
+
+/// A directory of git's data as its repository sees it: from the last `.git` on, or as `.git` itself.
+fn seen_from_repository(git: &Path) -> &Path {
+    let inner = git.ancestors().find(|ancestor| ancestor.file_name() == Some(OsStr::new(".git")));
+    inner.and_then(Path::parent).and_then(|tree| git.strip_prefix(tree).ok()).unwrap_or(Path::new(".git"))
+}
+
+/// The content of a file that names a directory; `None` if it is too long to be one, or cannot be read.
+fn read_pointer(file: OwnedFd) -> Option<Vec<u8>> {
+    let mut content = Vec::new();
+    std::fs::File::from(file).take(LONGEST_POINTER + 1).read_to_end(&mut content).ok()?;
+    (content.len() as u64 <= LONGEST_POINTER).then_some(content)
+}

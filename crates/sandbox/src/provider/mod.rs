@@ -1,0 +1,137 @@
+//! Providers: who carries a plan out.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use confine::report::Report;
+use policy::plan::{Layer, Plan, Provider};
+
+use crate::capture::Captured;
+use crate::host_uid::Identity;
+use crate::{detect, secrets};
+
+mod local;
+mod native;
+
+/// One run of a plan, as the caller asks for it.
+pub struct Launch<'a> {
+    /// What to do.
+    pub plan: &'a Plan,
+    /// The values of the plan's secrets, by the variable each becomes.
+    pub secrets: Vec<(String, secrets::Value)>,
+    /// Where the standard streams lead.
+    pub streams: Streams,
+    /// Who asks: under sudo not root, but the user behind it.
+    pub caller: Identity,
+    /// The caller's state directory: records of runs.
+    pub state: &'a Path,
+    /// The directory where running sandboxes of root lock their host user ids.
+    pub locks: &'a Path,
+    /// Told what happens while the sandbox runs.
+    pub notice: &'a mut dyn FnMut(Notice),
+}
+
+/// Where the standard streams of the agent lead.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Streams {
+    /// The caller's own: a terminal is relayed through a pty, everything else is handed over byte-exact.
+    Inherit,
+    /// Output is captured, bounded by the plan's `output_bytes`; input is empty.
+    Capture,
+}
+
+/// What happens while a sandbox runs.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Notice {
+    /// Everything is in place and the agent is about to start.
+    Started(Report),
+    /// Something a person should know.
+    Warning(String),
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What became of the agent.
+    pub end: End,
+    /// What was enforced.
+    pub report: Report,
+    /// The agent's output, where it was captured.
+    pub output: Option<Output>,
+    /// Things the agent made that would run on the host later, with what was done about them.
+    pub detected: Vec<detect::Finding>,
+    /// From the start of the agent to its end.
+    pub duration: Duration,
+}
+
+/// What the agent wrote.
+#[derive(Debug)]
+pub struct Output {
+    /// To its standard output.
+    pub stdout: Captured,
+    /// To its standard error.
+    pub stderr: Captured,
+}
+
+/// What became of the agent.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum End {
+    /// It ended by itself with this status.
+    Exited(u8),
+    /// A signal ended it.
+    Signaled(i32),
+    /// It ran out of time and everything inside was killed.
+    TimedOut(Duration),
+    /// There is no such command inside.
+    NotFound(String),
+    /// The command is there but cannot be executed; with the reason.
+    NotExecutable(String, String),
+}
+
+/// Why nothing was started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The provider of the plan is not built yet.
+    #[error("provider {0} is not supported yet; native is")]
+    NotSupported(Provider),
+    /// A required layer cannot be enforced here.
+    #[error("layer {layer} is required and cannot be enforced: {reason}")]
+    Layer {
+        /// The layer.
+        layer: Layer,
+        /// Why it cannot.
+        reason: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// A step of the set-up failed.
+    #[error("{step}: {source}")]
+    Step {
+        /// What was being done.
+        step: String,
+        /// What the system said.
+        source: io::Error,
+        /// What to do about it, where that is known.
+        remedy: Option<String>,
+    },
+    /// The plan asks for what this provider cannot do.
+    #[error("{asked}: {reason}")]
+    Refused {
+        /// What was asked.
+        asked: String,
+        /// Which rule refuses it.
+        reason: String,
+        /// What would be allowed.
+        remedy: String,
+    },
+}
+
+/// Runs a plan to its end.
+pub fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
+    match launch.plan.provider {
+        Provider::Native => native::run(launch),
+        Provider::Local => local::run(launch),
+        provider @ (Provider::Docker | Provider::Podman) => Err(StartError::NotSupported(provider)),
+    }
+}

@@ -1,0 +1,239 @@
+//! The native provider: namespaces of this Linux host, without a daemon and without an image.
+//!
+//! `docs/native.md` lists the same steps in the same order.
+
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use confine::control::Request;
+use confine::enter::{Entry, enter};
+use confine::landlock::Access;
+use confine::report::Report;
+use confine::start::{Grant, Outside, Start, Terminal};
+use policy::network;
+use policy::plan::{Init, Layer, Mode, Need, Plan};
+
+use self::agent::Agent;
+use self::boundaries::Boundaries;
+use self::limits::Limits;
+use self::streams::Streams;
+use self::supervise::{Watch, supervise};
+use super::{Launch, Outcome, StartError};
+use crate::init_program;
+use crate::record::Runs;
+use crate::secrets::Value;
+use crate::state::StateDir;
+use crate::terminal::Signals;
+
+mod agent;
+mod boundaries;
+mod limits;
+mod owner;
+mod remedy;
+mod streams;
+mod supervise;
+mod view;
+
+/// Runs a plan to its end.
+pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
+    let Launch { plan, secrets, streams, caller, state, locks, notice } = launch;
+
+    // 1. What this provider cannot do is refused before anything is touched.
+    refuse_unsupported(plan)?;
+
+    // 2. Who the agent is on the host: the caller, or for root somebody who is nobody.
+    let agent = agent::choose(caller, locks)?;
+
+    // 3. Where its streams lead.
+    let mut streams = Streams::open(streams, plan.limits.output_bytes)?;
+
+    // 4. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
+    //    record tells the next command what to clear up, should this one be killed, as this one does for others.
+    let recorded = |error| StartError::Step {
+        step: "using the state directory".into(),
+        source: io::Error::other(error),
+        remedy: None,
+    };
+    let runs = StateDir::open(state, caller.uid).map_err(Into::into).and_then(|state| Runs::open(&state));
+    let runs = runs.map_err(recorded)?;
+    boundaries::sweep(&runs, plan, notice).map_err(recorded)?;
+    let boundaries = Boundaries::open(plan, caller.uid, &runs)?;
+
+    // 5. Whom the files belong to: mapped, where the agent does not own them.
+    let trees = owner::map_boundaries(plan, &agent)?;
+
+    // 6. What there is to see.
+    let view = view::lay_out(plan, trees, boundaries.mounts()).map_err(step("laying out the view"))?;
+
+    // 7. What may be used.
+    let limits = Limits::apply(plan)?;
+
+    // 8. From here on Ctrl-C is for the sandbox, and this process lives until everything inside has ended.
+    let signals = Signals::block().map_err(step("blocking signals"))?;
+
+    // 9. One clone3, and PID 1 is on its way. Its program is written while it builds its view.
+    let program = init_program::empty().map_err(step("making the program of PID 1"))?;
+    let entry = Entry {
+        identity: agent.identity,
+        view: &view,
+        hostname: view::HOSTNAME,
+        streams: streams.inside(),
+        cgroup: limits.birthplace(),
+    };
+    let mut entered = enter(&entry, &program, || init_program::write(&program)).map_err(remedy::entering)?;
+
+    // 10. What it is to run, secrets included: over its socket, and so on no argument list.
+    let start = start(plan, &secrets, &streams, &limits, &agent)?;
+    match entered.control.send(&Request::Start(Box::new(start)), &limits.tasks()) {
+        // It failed before it could read; why, it has said itself.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        sent => sent.map_err(step("telling PID 1 what to run"))?,
+    }
+    drop(secrets);
+    streams.close_inside();
+
+    // 11. The sandbox lives until the agent ends, its time is over, or we are told to end it.
+    let began = Instant::now();
+    let mut complete = |report: &mut Report| {
+        limits.complete(report);
+        boundaries.complete(report);
+        groups(plan, report);
+    };
+    let ended = supervise(
+        Watch {
+            control: entered.control,
+            pidfd: entered.pidfd,
+            view: &view,
+            streams,
+            timeout: plan.limits.timeout,
+            complete: &mut complete,
+            notice,
+        },
+        &signals,
+    )?;
+    let duration = began.elapsed();
+
+    // 12. What the agent made that would run on the host later is moved aside, and nothing of ours stays.
+    let detected = boundaries.close(notice);
+    Ok(Outcome { end: ended.end, report: ended.report, output: ended.output, detected, duration })
+}
+
+fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {
+    match plan.network {
+        network::Mode::None => {}
+        network::Mode::Open => {
+            return Err(StartError::Refused {
+                asked: "network = \"open\"".into(),
+                reason: "the native provider has no network to open but the host's own, loopback included".into(),
+                remedy: "network = \"none\"".into(),
+            });
+        }
+        network::Mode::Allowlist => {
+            return Err(StartError::Refused {
+                asked: "network = \"allowlist\"".into(),
+                reason: "not supported yet".into(),
+                remedy: "network = \"none\"".into(),
+            });
+        }
+    }
+    match plan.agent.init {
+        Init::Supervise => Ok(()),
+        Init::Exec => Err(StartError::Refused {
+            asked: "agent.init = false".into(),
+            reason: "the native provider needs its own PID 1, which ends everything when the client is gone".into(),
+            remedy: "agent.init = true".into(),
+        }),
+    }
+}
+
+/// Everything PID 1 has to be told.
+fn start(
+    plan: &Plan,
+    secrets: &[(String, Value)],
+    streams: &Streams,
+    limits: &Limits,
+    agent: &Agent,
+) -> Result<Start, StartError> {
+    let entry = |name: &str, value: &[u8]| [name.as_bytes(), b"=", value].concat();
+    let plain = plan.env.iter().map(|variable| entry(&variable.name, variable.value.as_bytes()));
+    let secret = secrets.iter().map(|(name, value)| entry(name, value.as_bytes()));
+    let namespaces = Outside::NAMESPACES.map(|(name, _)| Ok((name.to_owned(), Outside::namespace(name)?)));
+    let namespaces: io::Result<Vec<_>> = namespaces.into_iter().collect();
+    Ok(Start {
+        argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
+        env: plain.chain(secret).collect(),
+        workdir: plan.agent.workdir.clone(),
+        terminal: streams.size().map(|size| Terminal { streams: streams.terminal, size }),
+        grants: grants(plan),
+        substitutes: limits.substitutes,
+        outside: Outside {
+            namespaces: namespaces.map_err(step("reading the namespaces of this process"))?,
+            uid: agent.uid,
+            mounts: plan.boundaries.iter().map(|boundary| (boundary.guest.clone(), boundary.file_id)).collect(),
+        },
+        required: plan
+            .layers
+            .iter()
+            .filter(|(_, need)| **need == Need::Required)
+            .map(|(layer, _)| *layer)
+            .collect(),
+    })
+}
+
+/// What landlock lets the agent do: read what there is to see, write where the plan says so.
+fn grants(plan: &Plan) -> Vec<Grant> {
+    let grant = |path: &Path, access| Grant { path: path.to_owned(), access };
+    let writable = plan.boundaries.iter().filter(|boundary| boundary.mode == Mode::ReadWrite);
+    let devices = ["null", "zero", "full", "random", "urandom"].map(|name| Path::new("/dev").join(name));
+    let temporary = view::TEMPORARY.map(|(path, _)| PathBuf::from(path));
+    [(Path::new("/"), Access::ReadExecute), (Path::new("/dev/pts"), Access::Terminal), (Path::new("/dev/tty"), Access::Terminal)]
+        .into_iter()
+        // Programs tell the kernel about themselves in /proc: their name, their place in the order of the
+        // OOM killer. What is not theirs is not writable for them.
+        .chain([(Path::new("/proc"), Access::ReadWrite)])
+        .chain(devices.iter().chain(&temporary).map(|path| (path.as_path(), Access::ReadWrite)))
+        .chain(writable.map(|boundary| (boundary.guest.as_path(), Access::ReadWrite)))
+        .map(|(path, access)| grant(path, access))
+        .collect()
+}
+
+/// Supplementary groups of a normal caller cannot be dropped in a namespace that maps only one; of root they can.
+fn groups(plan: &Plan, report: &mut Report) {
+    use confine::report::{Finding, Status};
+    let layer = Layer::Groups;
+    let finding = if rustix::process::geteuid().as_raw() == 0 {
+        Finding { layer, status: Status::Enforced, reason: "no supplementary group".into() }
+    } else {
+        let own = rustix::process::getegid().as_raw();
+        let extra: Vec<u32> = rustix::process::getgroups()
+            .unwrap_or_default()
+            .into_iter()
+            .map(rustix::process::Gid::as_raw)
+            .filter(|gid| *gid != own)
+            .collect();
+        let owning: Vec<String> = plan
+            .boundaries
+            .iter()
+            .filter_map(|boundary| {
+                use std::os::unix::fs::MetadataExt;
+                let gid = std::fs::metadata(&boundary.host).ok()?.gid();
+                extra.contains(&gid).then(|| format!("{gid} owns {}", boundary.guest.display()))
+            })
+            .collect();
+        if extra.is_empty() {
+            Finding { layer, status: Status::Enforced, reason: "the caller has no supplementary group".into() }
+        } else {
+            let named: Vec<_> = extra.iter().map(u32::to_string).collect();
+            let visible = if owning.is_empty() { String::new() } else { format!("; {}", owning.join(", ")) };
+            let reason = format!("the caller's groups {} cannot be dropped by a normal user{visible}", named.join(", "));
+            Finding { layer, status: Status::Partly, reason }
+        }
+    };
+    report.add(finding);
+}
+
+fn step(name: &'static str) -> impl FnOnce(io::Error) -> StartError {
+    move |source| StartError::Step { step: name.into(), source, remedy: None }
+}

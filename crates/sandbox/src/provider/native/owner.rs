@@ -1,0 +1,64 @@
+//! Owners of shared files: what the sandbox writes belongs, on disk, to whoever owns the directory.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+
+use confine::enter::id_map;
+use confine::view::{Access, detached_tree};
+use policy::plan::{Boundary, Mode, Plan};
+
+use super::agent::Agent;
+use super::view::{Tree, c_path};
+use crate::provider::StartError;
+
+/// Makes the tree of each boundary, in order.
+///
+/// Where the agent is the caller, files are the caller's already. Where root chose somebody who is nobody, each
+/// boundary is mounted with its owner mapped to the agent (`MOUNT_ATTR_IDMAP`, mount_setattr(2)).
+pub(super) fn map_boundaries(plan: &Plan, agent: &Agent) -> Result<Vec<Tree>, StartError> {
+    if rustix::process::geteuid().as_raw() != 0 {
+        return Ok(plan.boundaries.iter().map(|_| Tree::Path).collect());
+    }
+    let mut maps = HashMap::new();
+    plan.boundaries.iter().map(|boundary| detach(boundary, agent, &mut maps).map(Tree::Detached)).collect()
+}
+
+/// Root opens the tree itself: the agent may not be able to walk to it.
+fn detach(
+    boundary: &Boundary,
+    agent: &Agent,
+    maps: &mut HashMap<(u32, u32), OwnedFd>,
+) -> Result<OwnedFd, StartError> {
+    let failed = |source: io::Error, remedy: Option<String>| StartError::Step {
+        step: format!("mapping the owner of shared directory \"{}\" ({})", boundary.name, boundary.host.display()),
+        source,
+        remedy,
+    };
+    let access = match boundary.mode {
+        Mode::ReadOnly => Access::ReadOnly,
+        Mode::ReadWrite => Access::ReadWrite,
+    };
+    let path = c_path(&boundary.host).map_err(|error| failed(error, None))?;
+    let map = if agent.is_nobody {
+        let metadata = fs::metadata(&boundary.host).map_err(|error| failed(error, None))?;
+        let owner = (metadata.uid(), metadata.gid());
+        if !maps.contains_key(&owner) {
+            let map = id_map(owner, (agent.uid, agent.gid)).map_err(|error| failed(error, None))?;
+            maps.insert(owner, map);
+        }
+        maps.get(&owner).map(AsFd::as_fd)
+    } else {
+        None
+    };
+    detached_tree(&path, access, map).map_err(|errno| {
+        let remedy = map.is_some().then(|| {
+            "its file system cannot map owners (overlayfs cannot, ext4, xfs, btrfs and tmpfs can): share a \
+             directory of another file system, or run sandboxctl as the user who owns it"
+                .to_owned()
+        });
+        failed(errno.into(), remedy)
+    })
+}

@@ -1,0 +1,107 @@
+//! What to do when this host does not let a layer be: each failure with its reason and its remedy.
+
+use std::fs;
+use std::io;
+
+use confine::enter::Step;
+use confine::view::View;
+use policy::plan::Layer;
+use rustix::io::Errno;
+
+use crate::provider::StartError;
+
+/// `clone3` itself was refused, or the map of users.
+pub(super) fn entering(source: io::Error) -> StartError {
+    let errno = Errno::from_io_error(&source);
+    match errno {
+        Some(Errno::PERM | Errno::ACCESS) => refused_by_host(source),
+        Some(Errno::NOSPC | Errno::USERS) => StartError::Layer {
+            layer: Layer::User,
+            reason: format!("the limit of namespaces is reached ({source})"),
+            remedy: "raise it: sudo sysctl user.max_user_namespaces=65536".into(),
+        },
+        Some(Errno::INVAL | Errno::NOSYS) => StartError::Layer {
+            layer: Layer::User,
+            reason: format!("this kernel lacks clone3 or one of the namespaces ({source})"),
+            remedy: "Linux 5.13 or newer, built with user, pid, net, ipc, uts and cgroup namespaces, is needed".into(),
+        },
+        _ => StartError::Step { step: "creating the namespaces".into(), source, remedy: None },
+    }
+}
+
+/// A step of the first process failed.
+pub(super) fn set_up(step: Option<Step>, view: &View, source: io::Error) -> StartError {
+    let described = step.map_or_else(|| "setting up".into(), |step| step.describe(view));
+    let errno = Errno::from_io_error(&source);
+    match (step, errno) {
+        // AppArmor lets the namespace be made and takes its capabilities away, so the first use of one fails.
+        (
+            Some(Step::Map | Step::Propagation | Step::Hostname | Step::Loopback | Step::Root),
+            Some(Errno::PERM | Errno::ACCESS),
+        ) => refused_by_host(io::Error::new(source.kind(), format!("{described}: {source}"))),
+        (Some(Step::View(_)), Some(Errno::STALE)) => StartError::Refused {
+            asked: described,
+            reason: "it is not the directory that was checked a moment ago: somebody swapped it".into(),
+            remedy: "find out who writes to its parent directories, then run again".into(),
+        },
+        (Some(Step::View(_)), Some(Errno::PERM)) if described.contains("proc") => StartError::Layer {
+            layer: Layer::Pid,
+            reason: format!("{described}: {source}; parts of the host's /proc are covered, as in a container"),
+            remedy: "inside Docker: run the outer container with --security-opt systempaths=unconfined".into(),
+        },
+        (Some(Step::View(_)), Some(Errno::NOENT)) => StartError::Step {
+            step: described,
+            source,
+            remedy: Some("a mount point inside a shared directory must exist on the host: create it first".into()),
+        },
+        (Some(Step::View(_)), Some(Errno::LOOP)) => StartError::Refused {
+            asked: described,
+            reason: "a symbolic link lies on the way to this mount point".into(),
+            remedy: "remove the link, or choose another guest path".into(),
+        },
+        _ => StartError::Step { step: described, source, remedy: None },
+    }
+}
+
+/// A layer that is required does not hold.
+pub(super) fn layer(layer: Layer, reason: String) -> StartError {
+    let remedy = match layer {
+        Layer::Landlock => "Linux 5.13 or newer with landlock in its list of security modules (lsm=landlock,…)",
+        Layer::Seccomp => "a kernel built with CONFIG_SECCOMP_FILTER",
+        Layer::Memory | Layer::Cpu | Layer::Pids => {
+            "run under systemd with delegation (systemd-run --user --scope -p Delegate=yes …), or as root"
+        }
+        _ => "run `sandboxctl doctor` for what this host allows",
+    };
+    let remedy = format!("{remedy}; or take \"{layer}\" off native.require, which lets it run without");
+    StartError::Layer { layer, reason, remedy }
+}
+
+/// Which of the host's switches forbids user namespaces.
+fn refused_by_host(source: io::Error) -> StartError {
+    let value = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
+    let (reason, remedy) = if value("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" {
+        (
+            "AppArmor restricts user namespaces of normal users (kernel.apparmor_restrict_unprivileged_userns=1)",
+            "allow sandboxctl by an AppArmor profile with `userns,`, or for everybody: sudo sysctl \
+             kernel.apparmor_restrict_unprivileged_userns=0",
+        )
+    } else if value("/proc/sys/kernel/unprivileged_userns_clone") == "0" {
+        (
+            "user namespaces of normal users are switched off (kernel.unprivileged_userns_clone=0)",
+            "sudo sysctl kernel.unprivileged_userns_clone=1",
+        )
+    } else if value("/proc/sys/user/max_user_namespaces") == "0" {
+        (
+            "user namespaces are switched off (user.max_user_namespaces=0)",
+            "sudo sysctl user.max_user_namespaces=65536",
+        )
+    } else {
+        (
+            "something around this process forbids user namespaces, as the default profile of Docker does",
+            "inside a container: run the outer one with --security-opt seccomp=unconfined --security-opt \
+             systempaths=unconfined",
+        )
+    };
+    StartError::Layer { layer: Layer::User, reason: format!("{reason}: {source}"), remedy: remedy.into() }
+}

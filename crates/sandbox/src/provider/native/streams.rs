@@ -1,0 +1,96 @@
+//! The standard streams of the agent.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use policy::limits::Bytes;
+use rustix::fs::{Mode, OFlags};
+
+use crate::capture::Capture;
+use crate::provider::{self, StartError};
+use crate::terminal::{Ends, StreamKind, check_stream};
+
+/// Where the agent's three streams lead, on our side and on its.
+pub(super) struct Streams {
+    inside: Vec<Inside>,
+    /// Which of the three are the agent's own terminal.
+    pub(super) terminal: [bool; 3],
+    /// Standard output and error, where they are captured.
+    pub(super) captures: Option<[Capture; 2]>,
+}
+
+enum Inside {
+    Ours(u8),
+    Made(OwnedFd),
+}
+
+impl Streams {
+    /// Opens them. A stream that would hand over more than a stream is refused.
+    pub(super) fn open(wanted: provider::Streams, limit: Bytes) -> Result<Self, StartError> {
+        let failed = |source| StartError::Step { step: "opening the standard streams".into(), source, remedy: None };
+        match wanted {
+            provider::Streams::Capture => {
+                let (stdout, out) = Capture::open(limit).map_err(failed)?;
+                let (stderr, err) = Capture::open(limit).map_err(failed)?;
+                let inside = vec![Inside::Made(null().map_err(failed)?), Inside::Made(out), Inside::Made(err)];
+                Ok(Self { inside, terminal: [false; 3], captures: Some([stdout, stderr]) })
+            }
+            provider::Streams::Inherit => {
+                let mut terminal = [false; 3];
+                let mut inside = Vec::new();
+                for (at, name) in ["input", "output", "error"].into_iter().enumerate() {
+                    let kind = check_stream(standard(at as u8)).map_err(|error| StartError::Refused {
+                        asked: format!("standard {name}"),
+                        reason: error.to_string(),
+                        remedy: "a pipe, a socket, a file, a terminal or /dev/null would be allowed".into(),
+                    })?;
+                    terminal[at] = kind == StreamKind::Terminal;
+                    // The caller's terminal is never handed over: PID 1 puts a pty of its own in this place.
+                    inside.push(if terminal[at] {
+                        Inside::Made(null().map_err(failed)?)
+                    } else {
+                        Inside::Ours(at as u8)
+                    });
+                }
+                Ok(Self { inside, terminal, captures: None })
+            }
+        }
+    }
+
+    /// What PID 1 is born with.
+    pub(super) fn inside(&self) -> [BorrowedFd<'_>; 3] {
+        [0, 1, 2].map(|at| match &self.inside[at] {
+            Inside::Ours(number) => standard(*number),
+            Inside::Made(fd) => fd.as_fd(),
+        })
+    }
+
+    /// The caller's terminals among them, if there are any.
+    pub(super) fn ends(&self) -> Option<Ends<'static>> {
+        let output = [1, 2, 0].into_iter().find(|at| self.terminal[usize::from(*at)]).map(standard)?;
+        Some(Ends { input: self.terminal[0].then(|| standard(0)), output })
+    }
+
+    /// Rows and columns of the caller's terminal.
+    pub(super) fn size(&self) -> Option<(u16, u16)> {
+        let size = rustix::termios::tcgetwinsize(self.ends()?.output).ok()?;
+        Some((size.ws_row, size.ws_col))
+    }
+
+    /// Closes our copies of the agent's ends, so that the end of its output is seen.
+    pub(super) fn close_inside(&mut self) {
+        self.inside.clear();
+    }
+}
+
+fn standard(number: u8) -> BorrowedFd<'static> {
+    match number {
+        0 => rustix::stdio::stdin(),
+        1 => rustix::stdio::stdout(),
+        _ => rustix::stdio::stderr(),
+    }
+}
+
+fn null() -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?)
+}

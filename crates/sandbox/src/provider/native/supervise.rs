@@ -1,0 +1,283 @@
+//! The client's side of a running sandbox: one loop that waits for whatever happens next.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use confine::control::{Control, Ending, Event, Failure, Request};
+use confine::enter::Step;
+use confine::report::Report;
+use confine::view::View;
+use nix::sys::signal::Signal;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::remedy;
+use super::streams::Streams;
+use crate::capture::{Capture, Progress};
+use crate::provider::{End, Notice, Output, StartError};
+use crate::terminal::{Relay, Signals, Source};
+
+/// How long a sandbox may take to end once it was told to, before its PID 1 is killed from outside.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long after SIGTERM or SIGHUP an agent may go on.
+const TERMINATION: Duration = Duration::from_secs(10);
+
+/// How many times Ctrl-C asks before it insists.
+const INTERRUPTS: u32 = 3;
+
+/// How long a terminal may take to show what is left, once everything inside has ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Signals that are passed on.
+const FORWARDED: [Signal; 6] =
+    [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGUSR1, Signal::SIGUSR2];
+
+/// What a sandbox left behind.
+pub(super) struct Ended {
+    pub(super) end: End,
+    pub(super) report: Report,
+    pub(super) output: Option<Output>,
+}
+
+/// A sandbox that is being watched.
+pub(super) struct Watch<'a> {
+    pub(super) control: Control,
+    pub(super) pidfd: OwnedFd,
+    pub(super) view: &'a View,
+    pub(super) streams: Streams,
+    pub(super) timeout: Option<Duration>,
+    /// Completes the report with what only the outside knows, before anybody is told.
+    pub(super) complete: &'a mut dyn FnMut(&mut Report),
+    pub(super) notice: &'a mut dyn FnMut(Notice),
+}
+
+/// What the loop knows.
+struct State {
+    report: Report,
+    end: Option<End>,
+    started: bool,
+    /// When everything inside is told to end.
+    deadline: Option<(Instant, Option<Duration>)>,
+    /// When PID 1 is killed from outside.
+    insist: Option<Instant>,
+    timed_out: Option<Duration>,
+    interrupts: u32,
+}
+
+/// Waits until the sandbox has ended.
+pub(super) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended, StartError> {
+    let lost = |source| StartError::Step { step: "watching the sandbox".into(), source, remedy: None };
+    let mut state = State {
+        report: Report::default(),
+        end: None,
+        started: false,
+        deadline: watch.timeout.map(|timeout| (Instant::now() + timeout, Some(timeout))),
+        insist: None,
+        timed_out: None,
+        interrupts: 0,
+    };
+    let mut relay: Option<Relay> = None;
+    let mut captures = watch.streams.captures.take();
+    let mut open = [captures.is_some(); 2];
+
+    while state.end.is_none() {
+        let ready = wait(&watch, signals, relay.as_ref(), captures.as_ref(), open, &state).map_err(lost)?;
+        if let (Some(captures), true) = (&mut captures, ready.captures) {
+            drain(captures, &mut open).map_err(lost)?;
+        }
+        if let Some(relay) = relay.as_mut() {
+            for (source, events) in ready.relay {
+                relay.on_ready(source, events).map_err(lost)?;
+            }
+            relay.on_tick().map_err(lost)?;
+        }
+        if ready.signals {
+            while let Some(signal) = signals.read().map_err(lost)? {
+                if let Some(relay) = relay.as_mut() {
+                    relay.on_signal(signal).map_err(lost)?;
+                }
+                on_signal(signal, &mut watch.control, &mut state).map_err(lost)?;
+            }
+        }
+        on_time(&mut watch, &mut state).map_err(lost)?;
+        if ready.control {
+            on_event(&mut watch, &mut state, &mut relay)?;
+        }
+    }
+
+    // Everything inside is gone; what it wrote may still be on its way.
+    while let Some(captures) = captures.as_mut().filter(|_| open.contains(&true)) {
+        let mut fds: Vec<_> = captures.iter().map(|capture| PollFd::new(capture, PollFlags::IN)).collect();
+        rustix::io::retry_on_intr(|| poll(&mut fds, None)).map_err(|errno| lost(errno.into()))?;
+        drop(fds);
+        drain(captures, &mut open).map_err(lost)?;
+    }
+    if let Some(relay) = relay {
+        relay.finish(LAST_WORDS).map_err(lost)?;
+    }
+    let output = captures.map(|[stdout, stderr]| Output { stdout: stdout.finish(), stderr: stderr.finish() });
+    let end = match (state.timed_out, state.end) {
+        (Some(timeout), _) => End::TimedOut(timeout),
+        (None, Some(end)) => end,
+        (None, None) => End::Signaled(Signal::SIGKILL as i32),
+    };
+    Ok(Ended { end, report: state.report, output })
+}
+
+/// What is ready.
+#[derive(Default)]
+struct Ready {
+    control: bool,
+    signals: bool,
+    captures: bool,
+    relay: Vec<(Source, PollFlags)>,
+}
+
+fn wait(
+    watch: &Watch<'_>,
+    signals: &Signals,
+    relay: Option<&Relay>,
+    captures: Option<&[Capture; 2]>,
+    open: [bool; 2],
+    state: &State,
+) -> io::Result<Ready> {
+    let mut fds = vec![
+        PollFd::from_borrowed_fd(watch.control.as_fd(), PollFlags::IN),
+        PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
+    ];
+    let captured = captures.into_iter().flatten().zip(open).filter(|(_, open)| *open);
+    fds.extend(captured.map(|(capture, _)| PollFd::new(capture, PollFlags::IN)));
+    let relayed = fds.len();
+    let waiting = relay.map(Relay::fds).unwrap_or_default();
+    fds.extend(waiting.iter().map(|(_, fd, events)| PollFd::from_borrowed_fd(*fd, *events)));
+    let now = Instant::now();
+    let next = [state.deadline.map(|(at, _)| at), state.insist].into_iter().flatten().min();
+    let left = next.map(|at| at.saturating_duration_since(now));
+    let timeout = left.into_iter().chain(relay.and_then(Relay::tick)).min().map(|left| {
+        Timespec { tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX), tv_nsec: i64::from(left.subsec_nanos()) }
+    });
+    match poll(&mut fds, timeout.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let ready = |fds: &[PollFd<'_>]| fds.iter().any(|fd| !fd.revents().is_empty());
+    Ok(Ready {
+        control: ready(&fds[..1]),
+        signals: ready(&fds[1..2]),
+        captures: ready(&fds[2..relayed]),
+        relay: waiting
+            .iter()
+            .zip(&fds[relayed..])
+            .map(|((source, ..), fd)| (*source, fd.revents()))
+            .filter(|(_, events)| !events.is_empty())
+            .collect(),
+    })
+}
+
+fn drain(captures: &mut [Capture; 2], open: &mut [bool; 2]) -> io::Result<()> {
+    for (capture, open) in captures.iter_mut().zip(open) {
+        if *open && capture.on_ready()? == Progress::Ended {
+            *open = false;
+        }
+    }
+    Ok(())
+}
+
+/// Passes a signal on; remembers when asking turns into insisting.
+fn on_signal(signal: Signal, control: &mut Control, state: &mut State) -> io::Result<()> {
+    if !FORWARDED.contains(&signal) {
+        return Ok(());
+    }
+    tell(control, &Request::Signal(signal as i32))?;
+    match signal {
+        Signal::SIGINT => {
+            state.interrupts += 1;
+            if state.interrupts >= INTERRUPTS {
+                state.deadline = Some((Instant::now(), None));
+            }
+        }
+        Signal::SIGTERM | Signal::SIGHUP => {
+            let at = Instant::now() + TERMINATION;
+            state.deadline = Some(state.deadline.filter(|(earlier, _)| *earlier < at).unwrap_or((at, None)));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Tells PID 1 something. One that is gone needs no telling: its end is on its way to us.
+fn tell(control: &mut Control, request: &Request) -> io::Result<()> {
+    match control.send(request, &[]) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        told => told,
+    }
+}
+
+/// Ends what is out of time: first by PID 1, then without it.
+fn on_time(watch: &mut Watch<'_>, state: &mut State) -> io::Result<()> {
+    let now = Instant::now();
+    if let Some((_, timeout)) = state.deadline.filter(|(at, _)| *at <= now) {
+        state.timed_out = timeout;
+        state.deadline = None;
+        state.insist = Some(now + GRACE);
+        tell(&mut watch.control, &Request::Kill)?;
+    }
+    if state.insist.is_some_and(|at| at <= now) {
+        state.insist = None;
+        // The namespace ends with its PID 1; our own child cannot be anybody else's process.
+        let _ = rustix::process::pidfd_send_signal(&watch.pidfd, rustix::process::Signal::KILL);
+    }
+    Ok(())
+}
+
+fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>) -> Result<(), StartError> {
+    let lost = |source| StartError::Step { step: "reading what PID 1 says".into(), source, remedy: None };
+    match watch.control.receive::<Event>().map_err(lost)? {
+        Some(Event::SetUp { step, errno }) => {
+            let step = Step::from_code(step);
+            Err(remedy::set_up(step, watch.view, io::Error::from_raw_os_error(errno)))
+        }
+        Some(Event::Failed(Failure::Layer(missing))) => Err(remedy::layer(missing.layer, missing.reason)),
+        Some(Event::Failed(Failure::Step { step, errno, message })) => {
+            let source = errno.map_or_else(|| io::Error::other(message), io::Error::from_raw_os_error);
+            Err(StartError::Step { step, source, remedy: None })
+        }
+        Some(Event::Terminal) => {
+            let master = watch.control.take_descriptors().pop();
+            let master = master.ok_or_else(|| lost(io::Error::other("a terminal without a descriptor")))?;
+            let ends = watch.streams.ends().ok_or_else(|| lost(io::Error::other("a terminal nobody asked for")))?;
+            *relay = Some(Relay::new(master, ends).map_err(lost)?);
+            tell(&mut watch.control, &Request::TerminalReady).map_err(lost)
+        }
+        Some(Event::Started(report)) => {
+            state.started = true;
+            state.report = report;
+            (watch.complete)(&mut state.report);
+            (watch.notice)(Notice::Started(state.report.clone()));
+            Ok(())
+        }
+        Some(Event::Unexecutable { command, errno }) => {
+            state.end = Some(match Errno::from_raw_os_error(errno) {
+                Errno::NOENT => End::NotFound(command),
+                Errno::NOEXEC => End::NotExecutable(command, "not a program, or its interpreter is missing".into()),
+                errno => End::NotExecutable(command, io::Error::from(errno).to_string()),
+            });
+            Ok(())
+        }
+        Some(Event::Ended(ending)) => {
+            state.end = Some(match ending {
+                Ending::Exited(status) => End::Exited(status as u8),
+                Ending::Signaled(signal) => End::Signaled(signal),
+            });
+            Ok(())
+        }
+        None if state.started => {
+            (watch.notice)(Notice::Warning("PID 1 of the sandbox was killed, and everything inside with it".into()));
+            state.end = Some(End::Signaled(Signal::SIGKILL as i32));
+            Ok(())
+        }
+        None => Err(lost(io::Error::other("PID 1 ended before it started anything"))),
+    }
+}

@@ -1,0 +1,238 @@
+//! What a native sandbox sees, in the order in which it is laid out.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+use std::{fs, io};
+
+use confine::view::{Access, Source, View};
+use policy::plan::{FileId, Mode, Plan};
+
+use crate::protect::Mounts;
+
+/// Directories of the host's system that every program expects, read-only.
+const SYSTEM: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+
+/// What of the host's `/etc` is needed to run its programs, and holds no secret: the loader's cache, links to
+/// alternatives, certificates, the time zone.
+const ETC: [&str; 10] = [
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/pki/ca-trust/extracted",
+    "/etc/pki/tls/certs",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+];
+
+/// Devices that give nothing away.
+const DEVICES: [&str; 6] = ["full", "null", "random", "tty", "urandom", "zero"];
+
+/// The agent's home directory.
+pub(crate) const HOME: &str = "/home/agent";
+
+/// Where anything may be written until the sandbox ends.
+pub(super) const TEMPORARY: [(&str, &str); 4] = [("/dev/shm", "1777"), (HOME, "0755"), ("/run", "0755"), ("/tmp", "1777")];
+
+/// How a boundary is shown.
+pub(crate) enum Tree {
+    /// By its path, which is opened anew inside and must still be the same directory.
+    Path,
+    /// As a detached tree whose owners are mapped already.
+    Detached(OwnedFd),
+}
+
+/// Lays out what the plan shows. `trees` and `protected` belong to its boundaries, one each.
+pub(crate) fn lay_out(plan: &Plan, trees: Vec<Tree>, protected: &[Mounts]) -> io::Result<View> {
+    let mut view = Layout::default();
+
+    // 1. The system. On merged systems /bin is a link into /usr; it stays one.
+    for path in SYSTEM {
+        view.host(Path::new(path))?;
+    }
+    // 2. An /etc of its own, with what programs need of the host's.
+    for path in ETC {
+        view.host(Path::new(path))?;
+    }
+    for (name, content) in etc() {
+        view.file(&Path::new("/etc").join(name), &content);
+    }
+    // 3. Devices and processes.
+    for name in DEVICES {
+        view.device(name);
+    }
+    for (name, target) in
+        [("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1"), ("stderr", "/proc/self/fd/2"), ("ptmx", "pts/ptmx")]
+    {
+        view.symlink(&Path::new("/dev").join(name), Path::new(target));
+    }
+    view.directory(Path::new("/dev/pts"));
+    view.mounts.devpts("dev/pts");
+    view.directory(Path::new("/proc"));
+    view.mounts.proc("proc");
+    // 4. Room to write that ends with the sandbox.
+    for (path, mode) in TEMPORARY {
+        view.directory(Path::new(path));
+        view.mounts.tmpfs(path, plan.limits.tmp_size.0, mode);
+    }
+    // 5. Toolchains, at the path where they were installed.
+    for exposed in &plan.expose {
+        view.bind(Source::Host(c_path(&exposed.host)?), &exposed.guest, Access::ReadOnly, None, &exposed.host)?;
+    }
+    // 6. The boundaries, outer before inner, and right after each what is protected in it.
+    let mut boundaries: Vec<_> = plan.boundaries.iter().zip(trees).zip(protected).collect();
+    boundaries.sort_by_key(|((boundary, _), _)| boundary.guest.components().count());
+    for ((boundary, tree), protected) in boundaries {
+        let access = match boundary.mode {
+            Mode::ReadOnly => Access::ReadOnly,
+            Mode::ReadWrite => Access::ReadWrite,
+        };
+        let source = match tree {
+            Tree::Path => Source::Host(c_path(&boundary.host)?),
+            Tree::Detached(tree) => Source::Tree(tree),
+        };
+        view.bind(source, &boundary.guest, access, Some(boundary.file_id), &boundary.host)?;
+        view.protect(&boundary.guest, protected);
+    }
+    Ok(view.finish())
+}
+
+/// A view whose parent directories come by themselves.
+#[derive(Default)]
+struct Layout {
+    entries: View,
+    mounts: View,
+    made: Vec<PathBuf>,
+    mounted: Vec<PathBuf>,
+}
+
+impl Layout {
+    /// Shows a path of the host as it is there, if it is there: a link stays a link, all else is read-only.
+    fn host(&mut self, path: &Path) -> io::Result<()> {
+        let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(()) };
+        if metadata.is_symlink() {
+            self.symlink(path, &fs::read_link(path)?);
+            return Ok(());
+        }
+        self.bind(Source::Host(c_path(path)?), path, Access::ReadOnly, None, path)
+    }
+
+    /// Binds onto a mount point of the kind that `like` is on the host.
+    fn bind(
+        &mut self,
+        source: Source,
+        guest: &Path,
+        access: Access,
+        expected: Option<FileId>,
+        like: &Path,
+    ) -> io::Result<()> {
+        if fs::metadata(like)?.is_dir() {
+            self.directory(guest);
+        } else {
+            self.file(guest, "");
+        }
+        self.mounts.bind(source, bytes(guest), access, expected);
+        self.mounted.push(guest.to_path_buf());
+        Ok(())
+    }
+
+    fn device(&mut self, name: &str) {
+        let path = Path::new("/dev").join(name);
+        self.file(&path, "");
+        self.mounts.bind(Source::Host(c_path(&path).unwrap_or_default()), bytes(&path), Access::Device, None);
+    }
+
+    /// Pins every directory on the way to a protected path, then makes the path itself read-only.
+    fn protect(&mut self, guest: &Path, protected: &Mounts) {
+        for pin in &protected.pins {
+            self.mounts.bind(Source::Itself, bytes(&guest.join(pin)), Access::ReadWrite, None);
+        }
+        for file in &protected.read_only {
+            let path = guest.join(&file.path);
+            self.mounts.bind(Source::Itself, bytes(&path), Access::ReadOnly, Some(file.file_id));
+        }
+        for socket in &protected.masked_sockets {
+            let null = Source::Host(c"/dev/null".into());
+            self.mounts.bind(null, bytes(&guest.join(&socket.path)), Access::ReadOnly, None);
+        }
+    }
+
+    fn directory(&mut self, path: &Path) {
+        self.parents(path);
+        if self.make(path) {
+            self.entries.directory(bytes(path), 0o755);
+        }
+    }
+
+    fn file(&mut self, path: &Path, content: &str) {
+        self.parents(path);
+        if self.make(path) {
+            self.entries.file(bytes(path), content, 0o644);
+        }
+    }
+
+    fn symlink(&mut self, path: &Path, target: &Path) {
+        self.parents(path);
+        if self.make(path) {
+            self.entries.symlink(bytes(path), bytes(target));
+        }
+    }
+
+    fn parents(&mut self, path: &Path) {
+        let mut parent = PathBuf::new();
+        let components: Vec<_> = path.components().collect();
+        for component in &components[..components.len().saturating_sub(1)] {
+            parent.push(component);
+            if matches!(component, Component::Normal(_)) && self.make(&parent) {
+                self.entries.directory(bytes(&parent), 0o755);
+            }
+        }
+    }
+
+    /// Whether `path` has to be made: it is not there yet, and what lies in a mount is that mount's business.
+    fn make(&mut self, path: &Path) -> bool {
+        let within = self.mounted.iter().any(|mounted| path.starts_with(mounted) && path != mounted);
+        if within || self.made.iter().any(|made| made == path) {
+            return false;
+        }
+        self.made.push(path.to_path_buf());
+        true
+    }
+
+    fn finish(mut self) -> View {
+        self.entries.append(self.mounts);
+        self.entries
+    }
+}
+
+/// The files of `/etc` that are made here.
+fn etc() -> [(&'static str, String); 7] {
+    let hostname = HOSTNAME.to_string_lossy();
+    [
+        ("group", "agent:x:1000:\nnogroup:x:65534:\n".into()),
+        ("hostname", format!("{hostname}\n")),
+        ("hosts", format!("127.0.0.1 localhost {hostname}\n::1 localhost\n")),
+        ("nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n".into()),
+        (
+            "passwd",
+            format!("agent:x:1000:1000::{HOME}:/bin/bash\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n"),
+        ),
+        ("resolv.conf", "# There is no network here.\n".into()),
+        ("shells", "/bin/sh\n/bin/bash\n".into()),
+    ]
+}
+
+/// The name of the host inside.
+pub(super) const HOSTNAME: &CStr = c"sandbox";
+
+fn bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes()
+}
+
+pub(crate) fn c_path(path: &Path) -> io::Result<CString> {
+    CString::new(bytes(path)).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
+}

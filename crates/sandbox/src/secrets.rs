@@ -1,0 +1,514 @@
+//! Secret values: read at the start, held as short as can be, and shown to nobody.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::hint::black_box;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use policy::plan::{Secret, SecretSource};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+/// The longest value. A variable with its name must fit into the 128 KiB that execve(2) takes.
+const LARGEST: usize = 64 << 10;
+
+/// How much of a command's messages is passed on.
+const LARGEST_LOG: usize = 16 << 10;
+
+/// How long a command may take. It may ask a person to unlock something.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The value of a secret.
+///
+/// It cannot be printed, compared or copied by accident. Its bytes are overwritten when it is dropped. What that
+/// cannot reach: the caller's own environment where the value came from there, pages the kernel has swapped out
+/// or copied for a fork, and whatever a reader of [`Value::as_bytes`] makes of it.
+pub struct Value(Vec<u8>);
+
+/// What a secret may be read from, gathered by the caller.
+pub struct Surroundings<'a> {
+    /// The caller's environment.
+    pub env: &'a BTreeMap<OsString, OsString>,
+    /// The host directories that the sandbox may write to. No secret is read from there.
+    pub writable: &'a [&'a Path],
+    /// The user who asks.
+    pub caller: u32,
+    /// Gets what a command says on its standard error, with every occurrence of the value taken out.
+    pub log: &'a mut dyn FnMut(&str),
+}
+
+/// Why a secret cannot be handed over. Never holds a value.
+#[derive(Debug, thiserror::Error)]
+#[error("secret `{name}` from {origin}: {reason}")]
+pub struct SecretError {
+    /// The secret's name in the configuration.
+    pub name: String,
+    /// Its source, as it is configured.
+    pub origin: String,
+    /// What is wrong.
+    #[source]
+    pub reason: Reason,
+}
+
+/// What is wrong with a source or with what it gave.
+#[derive(Debug, thiserror::Error)]
+pub enum Reason {
+    /// The variable is not set.
+    #[error("the variable is not set; set it, or name another source")]
+    NotSet,
+    /// There is nothing.
+    #[error("the value is empty")]
+    Empty,
+    /// A NUL ends a variable, so the value would be cut.
+    #[error("the value has a NUL byte, which no variable can hold")]
+    Nul,
+    /// The value does not fit into a variable.
+    #[error("the value is longer than {} bytes", LARGEST)]
+    TooLong,
+    /// The file cannot be read.
+    #[error("{0}")]
+    Read(#[source] io::Error),
+    /// Not a regular file.
+    #[error("not a regular file")]
+    NotAFile,
+    /// The file belongs to somebody else.
+    #[error("the file belongs to uid {0}; it must belong to you or to root")]
+    Owner(u32),
+    /// Others can read or change the file.
+    #[error("others may read or change the file (mode {0:04o}); run `chmod 600` on it")]
+    Permissions(u32),
+    /// The agent could write the file.
+    #[error("the file lies in {0}, which the sandbox may write to; keep it somewhere else")]
+    Writable(PathBuf),
+    /// The command could not be started.
+    #[error("the command could not be started: {0}")]
+    Start(#[source] io::Error),
+    /// The command said no.
+    #[error("the command failed: {0}")]
+    Failed(std::process::ExitStatus),
+    /// The command took too long and was killed.
+    #[error("the command took longer than {} s and was killed", .0.as_secs())]
+    TimedOut(Duration),
+}
+
+/// Reads the value of a secret. Neither arguments nor errors nor logs ever hold it.
+pub fn read(secret: &Secret, surroundings: &mut Surroundings<'_>) -> Result<Value, SecretError> {
+    let (origin, value) = match &secret.source {
+        SecretSource::Env(variable) => (format!("env:{variable}"), from_env(variable, surroundings)),
+        SecretSource::File(path) => (format!("file:{}", path.display()), from_file(path, surroundings)),
+        SecretSource::Command(line) => (format!("command:{line}"), from_command(line, DEADLINE, surroundings)),
+    };
+    value.and_then(Value::checked).map_err(|reason| SecretError { name: secret.name.clone(), origin, reason })
+}
+
+impl Value {
+    /// The bytes, for the one place that hands them over.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Takes bytes that came from elsewhere than [`read`], under the same rules.
+    pub fn new(bytes: Vec<u8>) -> Result<Self, Reason> {
+        Self(bytes).checked()
+    }
+
+    /// Room for the longest value, so that it never moves and leaves a copy.
+    fn with_room() -> Self {
+        Self(Vec::with_capacity(LARGEST + 2))
+    }
+
+    /// Reads what is there, up to one byte more than is allowed with a newline.
+    fn fill_from(&mut self, source: impl AsFd) -> Result<Fill, Errno> {
+        loop {
+            let filled = self.0.len();
+            if filled == LARGEST + 2 {
+                return Ok(Fill::Full);
+            }
+            self.0.resize(LARGEST + 2, 0);
+            let result = rustix::io::read(&source, &mut self.0[filled..]);
+            self.0.truncate(filled + *result.as_ref().unwrap_or(&0));
+            match result {
+                Ok(0) => return Ok(Fill::End),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(Fill::Later),
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+
+    fn without_newline(mut self) -> Self {
+        if self.0.last() == Some(&b'\n') {
+            self.0.pop();
+        }
+        self
+    }
+
+    fn checked(self) -> Result<Self, Reason> {
+        if self.0.is_empty() {
+            Err(Reason::Empty)
+        } else if self.0.len() > LARGEST {
+            Err(Reason::TooLong)
+        } else if self.0.contains(&0) {
+            Err(Reason::Nul)
+        } else {
+            Ok(self)
+        }
+    }
+}
+
+impl Drop for Value {
+    fn drop(&mut self) {
+        // All of the allocation: a newline that was cut off may be followed by what was read before it.
+        self.0.resize(self.0.capacity(), 0);
+        self.0.fill(0);
+        // Without this the compiler may leave out writes to memory that is freed next.
+        black_box(&self.0);
+    }
+}
+
+/// How far a stream was read.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Fill {
+    /// To its end.
+    End,
+    /// To where it has nothing more at the moment.
+    Later,
+    /// To where there is no more room for it.
+    Full,
+}
+
+fn from_env(variable: &str, surroundings: &Surroundings<'_>) -> Result<Value, Reason> {
+    let value = surroundings.env.get(OsStr::new(variable)).ok_or(Reason::NotSet)?;
+    Ok(Value(value.as_bytes().to_vec()))
+}
+
+fn from_file(path: &Path, surroundings: &Surroundings<'_>) -> Result<Value, Reason> {
+    let path = path.canonicalize().map_err(Reason::Read)?;
+    if let Some(boundary) = surroundings.writable.iter().find(|boundary| path.starts_with(boundary)) {
+        return Err(Reason::Writable((*boundary).into()));
+    }
+    let file = File::options()
+        .read(true)
+        .custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOFOLLOW)
+        .open(&path)
+        .map_err(Reason::Read)?;
+    let metadata = file.metadata().map_err(Reason::Read)?;
+    if !metadata.is_file() {
+        return Err(Reason::NotAFile);
+    }
+    let owner = metadata.uid();
+    if owner != surroundings.caller && owner != 0 {
+        return Err(Reason::Owner(owner));
+    }
+    // A file of root's that the caller may read is one that root shares on purpose, as engines mount secrets
+    // with mode 0444. One of the caller's own has no reason to be open.
+    let forbidden = if owner == surroundings.caller { 0o077 } else { 0o022 };
+    if metadata.mode() & forbidden != 0 {
+        return Err(Reason::Permissions(metadata.mode() & 0o7777));
+    }
+    let mut value = Value::with_room();
+    value.fill_from(&file).map_err(|errno| Reason::Read(errno.into()))?;
+    Ok(value.without_newline())
+}
+
+fn from_command(line: &str, deadline: Duration, surroundings: &mut Surroundings<'_>) -> Result<Value, Reason> {
+    let end = Instant::now() + deadline;
+    // A group of its own: whatever it starts ends with it when it takes too long.
+    let mut child = Command::new("/bin/sh")
+        .args(["-c", line])
+        .env_clear()
+        .envs(surroundings.env)
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(Reason::Start)?;
+    let mut value = Value::with_room();
+    let mut log = Value::with_room();
+    let outcome = collect(&mut child, &mut value, &mut log, end);
+    if !matches!(outcome, Ok(Collected::Ended)) {
+        kill_group(&child);
+    }
+    let status = child.wait().map_err(Reason::Start)?;
+    let value = value.without_newline();
+    if !log.0.is_empty() {
+        (surroundings.log)(&redacted(&log.0, &value.0));
+    }
+    match outcome {
+        Err(error) => Err(Reason::Read(error)),
+        Ok(Collected::TooLong) => Err(Reason::TooLong),
+        Ok(Collected::TimedOut) => Err(Reason::TimedOut(deadline)),
+        Ok(Collected::Ended) if !status.success() => Err(Reason::Failed(status)),
+        Ok(Collected::Ended) => Ok(value),
+    }
+}
+
+/// Why reading from a command came to its end.
+enum Collected {
+    Ended,
+    TimedOut,
+    TooLong,
+}
+
+/// Reads both streams until the command has ended.
+///
+/// It is the command's end that counts, not the streams': what it leaves running in the background, as a key
+/// agent does, may hold them open.
+fn collect(child: &mut Child, value: &mut Value, log: &mut Value, end: Instant) -> io::Result<Collected> {
+    let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+        return Ok(Collected::Ended);
+    };
+    let (stdout, stderr) = (OwnedFd::from(stdout), OwnedFd::from(stderr));
+    rustix::io::ioctl_fionbio(&stdout, true)?;
+    rustix::io::ioctl_fionbio(&stderr, true)?;
+    let process = rustix::process::pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    let (mut stdout_open, mut stderr_open) = (true, true);
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        let Ok(timeout) = Timespec::try_from(left) else { return Ok(Collected::TimedOut) };
+        let mut fds = vec![PollFd::new(&process, PollFlags::IN)];
+        fds.extend(stdout_open.then(|| PollFd::new(&stdout, PollFlags::IN)));
+        fds.extend(stderr_open.then(|| PollFd::new(&stderr, PollFlags::IN)));
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(0) => return Ok(Collected::TimedOut),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let ended = !fds[0].revents().is_empty();
+        drop(fds);
+        if stdout_open {
+            match value.fill_from(&stdout)? {
+                Fill::End => stdout_open = false,
+                Fill::Later => {}
+                Fill::Full => return Ok(Collected::TooLong),
+            }
+        }
+        while stderr_open {
+            match log.fill_from(&stderr)? {
+                Fill::End => stderr_open = false,
+                Fill::Later => break,
+                // Only the beginning is passed on; the rest makes room, or the command would wait for it.
+                Fill::Full => log.0.truncate(LARGEST_LOG),
+            }
+        }
+        if ended {
+            return Ok(Collected::Ended);
+        }
+    }
+}
+
+fn kill_group(child: &Child) {
+    // It has not been waited for, so the number is still its own. That it is gone is what is wanted.
+    let _ = rustix::process::kill_process_group(Pid::from_child(child), Signal::KILL);
+}
+
+/// What a command said, as text, without the value.
+fn redacted(log: &[u8], value: &[u8]) -> String {
+    let log = &log[..log.len().min(LARGEST_LOG)];
+    if value.is_empty() {
+        return String::from_utf8_lossy(log).into_owned();
+    }
+    let mut clean = Vec::with_capacity(log.len());
+    let mut rest = log;
+    while !rest.is_empty() {
+        if let Some(after) = rest.strip_prefix(value) {
+            clean.extend_from_slice(b"[secret]");
+            rest = after;
+        } else {
+            clean.push(rest[0]);
+            rest = &rest[1..];
+        }
+    }
+    String::from_utf8_lossy(&clean).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, chown};
+
+    use super::*;
+
+    struct World {
+        env: BTreeMap<OsString, OsString>,
+        writable: Vec<PathBuf>,
+        caller: u32,
+        log: String,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let env = [("PATH", "/usr/bin:/bin"), ("TOKEN", "from-env"), ("EMPTY", "")];
+            Self {
+                env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+                writable: vec![],
+                caller: rustix::process::getuid().as_raw(),
+                log: String::new(),
+            }
+        }
+
+        fn ask<T>(&mut self, ask: impl FnOnce(&mut Surroundings<'_>) -> T) -> T {
+            let writable: Vec<&Path> = self.writable.iter().map(PathBuf::as_path).collect();
+            ask(&mut Surroundings {
+                env: &self.env,
+                writable: &writable,
+                caller: self.caller,
+                log: &mut |text| self.log.push_str(text),
+            })
+        }
+
+        fn read(&mut self, source: SecretSource) -> Result<String, String> {
+            let secret = Secret { name: "github".into(), env_var: "T".into(), source };
+            self.ask(|surroundings| read(&secret, surroundings))
+                .map(|value| String::from_utf8(value.as_bytes().to_vec()).unwrap())
+                .map_err(|error| error.to_string())
+        }
+    }
+
+    fn file(content: &[u8], mode: u32) -> tempfile::TempPath {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), content).unwrap();
+        fs::set_permissions(file.path(), Permissions::from_mode(mode)).unwrap();
+        file.into_temp_path()
+    }
+
+    fn command(line: &str) -> SecretSource {
+        SecretSource::Command(line.into())
+    }
+
+    #[test]
+    fn reads_a_variable_and_refuses_one_that_is_missing_or_empty() {
+        let mut world = World::new();
+        assert_eq!(world.read(SecretSource::Env("TOKEN".into())).unwrap(), "from-env");
+        let error = world.read(SecretSource::Env("NOPE".into())).unwrap_err();
+        assert_eq!(
+            error,
+            "secret `github` from env:NOPE: the variable is not set; set it, or name another source"
+        );
+        let error = world.read(SecretSource::Env("EMPTY".into())).unwrap_err();
+        assert_eq!(error, "secret `github` from env:EMPTY: the value is empty");
+    }
+
+    #[test]
+    fn one_trailing_newline_is_not_part_of_a_file() {
+        let mut world = World::new();
+        let path = file(b"v\n\n", 0o600);
+        assert_eq!(world.read(SecretSource::File(path.to_path_buf())).unwrap(), "v\n");
+        let path = file(b"v", 0o400);
+        assert_eq!(world.read(SecretSource::File(path.to_path_buf())).unwrap(), "v");
+    }
+
+    #[test]
+    fn refuses_nul_emptiness_and_what_does_not_fit() {
+        let mut world = World::new();
+        for (content, part) in [
+            (b"a\0b".to_vec(), "NUL"),
+            (b"\n".to_vec(), "empty"),
+            (vec![b'x'; LARGEST + 1], "longer"),
+            (vec![b'x'; LARGEST * 3], "longer"),
+        ] {
+            let path = file(&content, 0o600);
+            let error = world.read(SecretSource::File(path.to_path_buf())).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+        let path = file(&[vec![b'x'; LARGEST], b"\n".to_vec()].concat(), 0o600);
+        assert_eq!(world.read(SecretSource::File(path.to_path_buf())).unwrap().len(), LARGEST);
+    }
+
+    #[test]
+    fn refuses_a_file_that_others_can_read_or_change() {
+        let mut world = World::new();
+        for mode in [0o644, 0o640, 0o602, 0o620] {
+            let path = file(b"v", mode);
+            let error = world.read(SecretSource::File(path.to_path_buf())).unwrap_err();
+            assert!(error.contains(&format!("(mode {mode:04o}); run `chmod 600` on it")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_root_shares_is_fine_and_one_of_somebody_else_is_not() {
+        assert_eq!(rustix::process::getuid().as_raw(), 0, "this test gives files away and needs root");
+        let mut world = World { caller: 1001, ..World::new() };
+        let path = file(b"v", 0o444);
+        assert_eq!(world.read(SecretSource::File(path.to_path_buf())).unwrap(), "v");
+        chown(&path, Some(1002), None).unwrap();
+        let error = world.read(SecretSource::File(path.to_path_buf())).unwrap_err();
+        assert!(error.contains("belongs to uid 1002"), "{error}");
+    }
+
+    #[test]
+    fn refuses_a_file_that_the_agent_could_write_also_through_a_link() {
+        let top = tempfile::tempdir().unwrap();
+        let boundary = top.path().canonicalize().unwrap().join("workspace");
+        fs::create_dir(&boundary).unwrap();
+        fs::write(boundary.join("key"), "v").unwrap();
+        std::os::unix::fs::symlink(boundary.join("key"), top.path().join("link")).unwrap();
+        let mut world = World { writable: vec![boundary], ..World::new() };
+        let error = world.read(SecretSource::File(top.path().join("link"))).unwrap_err();
+        assert!(error.contains("which the sandbox may write to"), "{error}");
+    }
+
+    #[test]
+    fn reads_what_a_command_prints_with_the_callers_environment() {
+        let mut world = World::new();
+        assert_eq!(world.read(command("printf '%s\\n' \"$TOKEN\"")).unwrap(), "from-env");
+    }
+
+    #[test]
+    fn passes_on_what_a_command_says_but_never_the_value() {
+        let mut world = World::new();
+        let line = "printf hunter2; echo unlocking >&2; echo got hunter2! >&2";
+        assert_eq!(world.read(command(line)).unwrap(), "hunter2");
+        assert_eq!(world.log, "unlocking\ngot [secret]!\n");
+    }
+
+    #[test]
+    fn a_command_that_fails_gives_no_value_and_its_output_stays_out_of_the_error() {
+        let mut world = World::new();
+        let error = world.read(command("printf hunter2; exit 3")).unwrap_err();
+        assert!(error.ends_with("the command failed: exit status: 3"), "{error}");
+        assert!(!error.replace("printf hunter2", "").contains("hunter2"), "{error}");
+    }
+
+    #[test]
+    fn what_a_command_leaves_in_the_background_does_not_hold_us_up() {
+        let mut world = World::new();
+        let start = Instant::now();
+        let pid: i32 = world.read(command("sleep 1000 & echo $!")).unwrap().parse().unwrap();
+        assert!(start.elapsed() < Duration::from_secs(10));
+        rustix::process::kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    }
+
+    #[test]
+    fn a_command_that_takes_too_long_is_killed_with_all_it_started() {
+        let mut world = World::new();
+        let pids = tempfile::NamedTempFile::new().unwrap();
+        let line = format!("sleep 1000 & echo $! > {}; wait", pids.path().display());
+        let result = world.ask(|surroundings| from_command(&line, Duration::from_millis(300), surroundings));
+        assert!(matches!(result, Err(Reason::TimedOut(_))));
+        let pid: i32 = fs::read_to_string(pids.path()).unwrap().trim().parse().unwrap();
+        // Its parent is gone; as an orphan it may still wait to be reaped, but it does not run.
+        let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let state = state.rsplit(") ").next().unwrap_or_default().chars().next();
+        assert!(matches!(state, None | Some('Z' | 'X')), "{state:?}");
+    }
+
+    #[test]
+    fn a_command_that_floods_both_streams_ends() {
+        let mut world = World::new();
+        let line = "head -c 1000000 /dev/zero >&2; echo value";
+        assert_eq!(world.read(command(line)).unwrap(), "value");
+        assert!(world.read(command("cat /dev/zero")).unwrap_err().contains("longer than"));
+        assert!(world.log.len() <= LARGEST_LOG);
+    }
+}

@@ -1,0 +1,14 @@
+//! The caller's terminal: never handed over, but relayed to a pty of the sandbox's own.
+//!
+//! Whoever holds a terminal can put keystrokes into it that the caller's shell obeys afterwards. So an agent
+//! gets a terminal that ends at this relay. Streams that are no terminals stay what they are.
+
+pub use relay::{Ends, Relay, Source};
+pub use screen::RestorePoint;
+pub use signals::Signals;
+pub use stream::{StreamError, StreamKind, check_stream};
+
+mod relay;
+mod screen;
+mod signals;
+mod stream;

@@ -1,0 +1,299 @@
+//! The relay between the caller's terminal and the master side of the agent's.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::termios::{OptionalActions, OutputModes};
+
+use super::screen::{RestorePoint, Screen, stop_here};
+
+/// How much waits in one direction before no more is read.
+const ROOM: usize = 64 << 10;
+
+/// How much is written at once: on a shared description a larger write could block.
+const PIECE: usize = 4 << 10;
+
+/// How often a relay in the background looks whether it was brought to the front. A shell says nothing when it
+/// does that to a job which was not stopped.
+const GLANCE: Duration = Duration::from_millis(250);
+
+/// The caller's terminals among the standard streams.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends<'a> {
+    /// Standard input, if that is a terminal. It is made raw, and what is typed goes to the agent.
+    pub input: Option<BorrowedFd<'a>>,
+    /// Where the agent's terminal is shown: standard output if that is a terminal, else standard error, else
+    /// standard input.
+    pub output: BorrowedFd<'a>,
+}
+
+/// What a relay waits for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Source {
+    /// The caller's keyboard.
+    Input,
+    /// The caller's screen.
+    Output,
+    /// The agent's terminal.
+    Master,
+}
+
+/// A relay that is driven by somebody else's poll loop.
+///
+/// Wait for [`Relay::fds`] with [`Relay::tick`] as the longest time, then call [`Relay::on_ready`] for each
+/// that is ready, [`Relay::on_signal`] for every signal, and [`Relay::on_tick`] when nothing happened. Once the
+/// agent has ended call [`Relay::finish`]. Dropping it restores the terminal; where a process ends without
+/// dropping anything, call [`Relay::restore`] first.
+#[derive(Debug)]
+pub struct Relay {
+    master: OwnedFd,
+    input: Option<Screen>,
+    output: Screen,
+    to_agent: Vec<u8>,
+    to_screen: Vec<u8>,
+    /// Nobody types any more: the caller's terminal has hung up.
+    input_ended: bool,
+    /// The agent's terminal was closed by everybody inside.
+    master_ended: bool,
+    in_foreground: bool,
+}
+
+impl Relay {
+    /// Takes the caller's terminal and gives the agent's its modes and size.
+    ///
+    /// In the background the terminal is left alone until this process is brought to the front: output is
+    /// shown, as a shell allows it, and nothing is read.
+    ///
+    /// Somebody inside must keep the agent's terminal open as long as anybody might use it: once nobody has it,
+    /// it counts as ended.
+    pub fn new(master: OwnedFd, ends: Ends<'_>) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&master, true)?;
+        let input = ends.input.map(Screen::open).transpose()?;
+        let output = Screen::open(ends.output)?;
+        let mut modes = input.as_ref().unwrap_or(&output).before().clone();
+        if input.is_none() {
+            // The caller's terminal stays as it is, and translates newlines itself.
+            modes.output_modes.remove(OutputModes::OPOST);
+        }
+        rustix::termios::tcsetattr(&master, OptionalActions::Now, &modes)?;
+        let mut relay = Self {
+            master,
+            input,
+            output,
+            to_agent: Vec::new(),
+            to_screen: Vec::new(),
+            input_ended: false,
+            master_ended: false,
+            in_foreground: false,
+        };
+        relay.resize()?;
+        relay.look_where_we_are()?;
+        Ok(relay)
+    }
+
+    /// What to wait for, and for which events.
+    pub fn fds(&self) -> Vec<(Source, BorrowedFd<'_>, PollFlags)> {
+        let mut fds = Vec::with_capacity(3);
+        if let Some(input) = &self.input {
+            if self.in_foreground && !self.input_ended && self.to_agent.len() < ROOM {
+                fds.push((Source::Input, input.as_fd(), PollFlags::IN));
+            }
+        }
+        if !self.to_screen.is_empty() {
+            fds.push((Source::Output, self.output.as_fd(), PollFlags::OUT));
+        }
+        let mut events = PollFlags::empty();
+        events.set(PollFlags::IN, self.to_screen.len() < ROOM);
+        events.set(PollFlags::OUT, !self.to_agent.is_empty());
+        if !self.master_ended && !events.is_empty() {
+            fds.push((Source::Master, self.master.as_fd(), events));
+        }
+        fds
+    }
+
+    /// Moves bytes. Never waits.
+    pub fn on_ready(&mut self, source: Source, events: PollFlags) -> io::Result<()> {
+        match source {
+            Source::Input => {
+                self.read_input()?;
+                self.write_master()
+            }
+            Source::Output => self.write_screen(),
+            Source::Master => {
+                if events.contains(PollFlags::OUT) {
+                    self.write_master()?;
+                }
+                if events.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
+                    self.read_master()?;
+                    self.write_screen()?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Acts on what concerns the terminal: `SIGWINCH`, `SIGTSTP`, which stops this process until it is
+    /// continued, and `SIGCONT`. Others are the caller's to act on.
+    pub fn on_signal(&mut self, signal: Signal) -> io::Result<()> {
+        match signal {
+            Signal::SIGWINCH => self.resize(),
+            Signal::SIGTSTP => {
+                self.restore()?;
+                stop_here()?;
+                self.come_back()
+            }
+            Signal::SIGCONT => self.come_back(),
+            _ => Ok(()),
+        }
+    }
+
+    /// How long to wait at most; `None` is for ever.
+    pub fn tick(&self) -> Option<Duration> {
+        (self.input.is_some() && !self.input_ended && !self.in_foreground).then_some(GLANCE)
+    }
+
+    /// Looks whether this process was brought to the front.
+    pub fn on_tick(&mut self) -> io::Result<()> {
+        if self.tick().is_some() {
+            self.come_back()?;
+        }
+        Ok(())
+    }
+
+    /// Whether the agent's terminal was closed by everybody inside.
+    pub fn has_ended(&self) -> bool {
+        self.master_ended
+    }
+
+    /// Shows what the agent has still written, and restores the terminal.
+    ///
+    /// `patience` bounds how long somebody may have stopped the terminal's output, or a survivor may keep the
+    /// agent's open. What is left after that is lost.
+    pub fn finish(mut self, patience: Duration) -> io::Result<()> {
+        let end = Instant::now() + patience;
+        self.input_ended = true;
+        self.to_agent.clear();
+        while !(self.master_ended && self.to_screen.is_empty()) {
+            let left = end.saturating_duration_since(Instant::now());
+            let Some(timeout) = Timespec::try_from(left).ok().filter(|_| !left.is_zero()) else { break };
+            let waiting = self.fds();
+            let mut fds: Vec<_> =
+                waiting.iter().map(|(_, fd, events)| PollFd::from_borrowed_fd(*fd, *events)).collect();
+            match poll(&mut fds, Some(&timeout)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            let ready: Vec<_> = waiting
+                .iter()
+                .zip(&fds)
+                .map(|((source, ..), fd)| (*source, fd.revents()))
+                .filter(|(_, events)| !events.is_empty())
+                .collect();
+            for (source, events) in ready {
+                self.on_ready(source, events)?;
+            }
+        }
+        self.restore()
+    }
+
+    /// Makes the caller's terminal what it was before.
+    pub fn restore(&mut self) -> io::Result<()> {
+        self.input.as_mut().map_or(Ok(()), Screen::restore)
+    }
+
+    /// Something that restores the terminal without this relay; `None` if it is never made raw.
+    pub fn restore_point(&self) -> Option<RestorePoint> {
+        self.input.as_ref().map(Screen::restore_point)
+    }
+
+    fn come_back(&mut self) -> io::Result<()> {
+        self.look_where_we_are()?;
+        self.resize()
+    }
+
+    /// Makes the terminal raw if this process is in the foreground.
+    fn look_where_we_are(&mut self) -> io::Result<()> {
+        let Some(input) = &mut self.input else { return Ok(()) };
+        self.in_foreground = input.in_foreground();
+        if self.in_foreground { input.make_raw() } else { Ok(()) }
+    }
+
+    fn resize(&mut self) -> io::Result<()> {
+        let size = self.input.as_ref().unwrap_or(&self.output).size()?;
+        Ok(rustix::termios::tcsetwinsize(&self.master, size)?)
+    }
+
+    fn read_input(&mut self) -> io::Result<()> {
+        let Some(input) = &self.input else { return Ok(()) };
+        let mut buffer = [0; PIECE];
+        match rustix::io::read(input, &mut buffer) {
+            // A terminal ends when it hangs up; what Ctrl-D means is up to the agent's own.
+            Ok(0) => self.input_ended = true,
+            Ok(length) => self.to_agent.extend_from_slice(&buffer[..length]),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            // Either it has hung up, or this process was put into the background in the meantime.
+            Err(Errno::IO) if input.in_foreground() => self.input_ended = true,
+            Err(Errno::IO) => self.in_foreground = false,
+            Err(errno) => return Err(errno.into()),
+        }
+        Ok(())
+    }
+
+    fn read_master(&mut self) -> io::Result<()> {
+        let mut buffer = [0; PIECE];
+        while self.to_screen.len() < ROOM {
+            match rustix::io::read(&self.master, &mut buffer) {
+                // EIO: everybody inside has closed it, and everything they wrote has been read.
+                Ok(0) | Err(Errno::IO) => {
+                    self.master_ended = true;
+                    break;
+                }
+                Ok(length) => self.to_screen.extend_from_slice(&buffer[..length]),
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn write_master(&mut self) -> io::Result<()> {
+        match write_some(&self.master, &mut self.to_agent) {
+            Err(Errno::IO) => self.to_agent.clear(),
+            other => other?,
+        }
+        Ok(())
+    }
+
+    fn write_screen(&mut self) -> io::Result<()> {
+        match write_some(&self.output, &mut self.to_screen) {
+            // The caller's terminal has hung up: there is nobody to show it to. SIGHUP says so, too.
+            Err(Errno::IO) => self.to_screen.clear(),
+            other => other?,
+        }
+        Ok(())
+    }
+}
+
+/// Writes as much as is taken now, and keeps the rest.
+fn write_some(to: impl AsFd, bytes: &mut Vec<u8>) -> Result<(), Errno> {
+    let mut written = 0;
+    let result = loop {
+        let rest = &bytes[written..];
+        if rest.is_empty() {
+            break Ok(());
+        }
+        match rustix::io::write(&to, &rest[..rest.len().min(PIECE)]) {
+            Ok(length) => written += length,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => break Ok(()),
+            Err(errno) => break Err(errno),
+        }
+    };
+    bytes.drain(..written);
+    result
+}

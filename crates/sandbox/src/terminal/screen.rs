@@ -1,0 +1,128 @@
+//! The caller's terminal as a screen: raw while the relay has it, and as it was before whenever it has not.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::termios::{OptionalActions, Termios, Winsize};
+
+/// A terminal of the caller's, opened anew.
+///
+/// Opened anew because a descriptor that is shared with the caller's shell cannot be made non-blocking without
+/// surprising it. Where that is not possible it is shared, and may block while somebody has stopped its output.
+#[derive(Debug)]
+pub(super) struct Screen {
+    descriptor: Arc<OwnedFd>,
+    /// Its modes before anybody touched them.
+    before: Termios,
+    state: State,
+}
+
+/// Puts a terminal back in order, from wherever: a panic hook, for instance.
+#[derive(Clone, Debug)]
+pub struct RestorePoint {
+    descriptor: Arc<OwnedFd>,
+    before: Termios,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum State {
+    AsBefore,
+    Raw,
+}
+
+impl Screen {
+    pub(super) fn open(terminal: BorrowedFd<'_>) -> io::Result<Self> {
+        let before = rustix::termios::tcgetattr(terminal)?;
+        Ok(Self { descriptor: Arc::new(reopen(terminal)?), before, state: State::AsBefore })
+    }
+
+    /// The modes it had.
+    pub(super) fn before(&self) -> &Termios {
+        &self.before
+    }
+
+    pub(super) fn size(&self) -> io::Result<Winsize> {
+        Ok(rustix::termios::tcgetwinsize(&self.descriptor)?)
+    }
+
+    /// Whether this process may read from it. One that is not the caller's controlling terminal knows no
+    /// foreground.
+    pub(super) fn in_foreground(&self) -> bool {
+        let Ok(foreground) = rustix::termios::tcgetpgrp(&self.descriptor) else { return true };
+        foreground == rustix::process::getpgrp()
+    }
+
+    /// Makes it raw: every key goes to the agent, Ctrl-C and Ctrl-Z too. Also when it is raw already, because
+    /// a shell may have changed it while this process was stopped.
+    pub(super) fn make_raw(&mut self) -> io::Result<()> {
+        let mut raw = self.before.clone();
+        raw.make_raw();
+        // Now, and not when everything is written: somebody may have stopped the output.
+        rustix::termios::tcsetattr(&self.descriptor, OptionalActions::Now, &raw)?;
+        self.state = State::Raw;
+        Ok(())
+    }
+
+    /// Makes it what it was before, if it was made raw.
+    pub(super) fn restore(&mut self) -> io::Result<()> {
+        if self.state == State::Raw {
+            rustix::termios::tcsetattr(&self.descriptor, OptionalActions::Now, &self.before)?;
+            self.state = State::AsBefore;
+        }
+        Ok(())
+    }
+
+    pub(super) fn restore_point(&self) -> RestorePoint {
+        RestorePoint { descriptor: Arc::clone(&self.descriptor), before: self.before.clone() }
+    }
+}
+
+impl RestorePoint {
+    /// Makes the terminal what it was before.
+    pub fn restore(&self) -> io::Result<()> {
+        Ok(rustix::termios::tcsetattr(&self.descriptor, OptionalActions::Now, &self.before)?)
+    }
+}
+
+impl AsFd for Screen {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // There is nobody left to tell.
+        let _ = self.restore();
+    }
+}
+
+/// Stops this process as the kernel would have, had the signal not been blocked; returns once it goes on.
+///
+/// By `SIGTSTP` itself: the kernel does not stop a process with it that nobody could continue.
+pub(super) fn stop_here() -> io::Result<()> {
+    let set: SigSet = [Signal::SIGTSTP].into_iter().collect();
+    nix::sys::signal::raise(Signal::SIGTSTP)?;
+    let before = set.thread_swap_mask(SigmaskHow::SIG_UNBLOCK)?;
+    before.thread_set_mask()?;
+    Ok(())
+}
+
+/// The same terminal through a description of our own, which does not block.
+fn reopen(terminal: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    use std::os::fd::AsRawFd;
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let path = format!("/proc/self/fd/{}", terminal.as_raw_fd());
+    match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
+        Ok(own) => Ok(own),
+        // Somebody else's terminal, as after `su`, or no /proc.
+        Err(Errno::ACCESS | Errno::PERM | Errno::NOENT | Errno::NXIO | Errno::IO) => {
+            Ok(rustix::io::fcntl_dupfd_cloexec(terminal, 3)?)
+        }
+        Err(errno) => Err(errno.into()),
+    }
+}

@@ -1,0 +1,115 @@
+//! What a standard stream is, and whether it may be handed to an agent.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::fs::{FileType, major, minor};
+use rustix::io::Errno;
+
+/// What a standard stream is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StreamKind {
+    /// A terminal: it is relayed.
+    Terminal,
+    /// A pipe, with or without a name.
+    Pipe,
+    /// A socket.
+    Socket,
+    /// A regular file.
+    File,
+    /// `/dev/null`.
+    Null,
+    /// `/dev/zero`.
+    Zero,
+    /// `/dev/full`.
+    Full,
+}
+
+/// Why a stream is not handed over.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamError {
+    /// A directory leads to everything in it, and above.
+    #[error("it is a directory, from which everything on the host can be reached; redirect it to /dev/null")]
+    Directory,
+    /// A device other than null, zero and full.
+    #[error(
+        "it is the device {major}:{minor}; terminals, pipes, sockets, files, /dev/null, /dev/zero and /dev/full \
+         are handed over; pass others through a pipe, such as `cat DEVICE | …`"
+    )]
+    Device {
+        /// The driver.
+        major: u32,
+        /// The device.
+        minor: u32,
+    },
+    /// Something without a type, such as an event descriptor.
+    #[error("it is neither a terminal nor a pipe, socket or file; redirect it to /dev/null")]
+    Nameless,
+    /// It cannot be looked at.
+    #[error("it cannot be looked at: {0}")]
+    Stat(#[source] io::Error),
+}
+
+/// Says what a standard stream is. Device numbers are Linux's, see null(4) and full(4).
+pub fn check_stream(stream: impl AsFd) -> Result<StreamKind, StreamError> {
+    let failed = |errno: Errno| StreamError::Stat(errno.into());
+    let stat = rustix::fs::fstat(&stream).map_err(failed)?;
+    let device = (major(stat.st_rdev), minor(stat.st_rdev));
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Fifo => Ok(StreamKind::Pipe),
+        FileType::Socket => Ok(StreamKind::Socket),
+        FileType::RegularFile => Ok(StreamKind::File),
+        FileType::Directory => Err(StreamError::Directory),
+        FileType::CharacterDevice if rustix::termios::isatty(&stream) => Ok(StreamKind::Terminal),
+        FileType::CharacterDevice if device == (1, 3) => Ok(StreamKind::Null),
+        FileType::CharacterDevice if device == (1, 5) => Ok(StreamKind::Zero),
+        FileType::CharacterDevice if device == (1, 7) => Ok(StreamKind::Full),
+        FileType::CharacterDevice | FileType::BlockDevice => {
+            Err(StreamError::Device { major: device.0, minor: device.1 })
+        }
+        FileType::Symlink | FileType::Unknown => Err(StreamError::Nameless),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
+
+    use super::*;
+
+    fn kind(path: &str) -> Result<StreamKind, StreamError> {
+        check_stream(File::open(path).unwrap())
+    }
+
+    #[test]
+    fn tells_what_is_handed_over() {
+        let (reader, _writer) = rustix::pipe::pipe().unwrap();
+        let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        unlockpt(&master).unwrap();
+        let terminal = ioctl_tiocgptpeer(&master, OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        assert_eq!(check_stream(reader).unwrap(), StreamKind::Pipe);
+        assert_eq!(check_stream(socket).unwrap(), StreamKind::Socket);
+        assert_eq!(check_stream(terminal).unwrap(), StreamKind::Terminal);
+        assert_eq!(kind("/etc/passwd").unwrap(), StreamKind::File);
+        assert_eq!(kind("/dev/null").unwrap(), StreamKind::Null);
+        assert_eq!(kind("/dev/zero").unwrap(), StreamKind::Zero);
+        assert_eq!(kind("/dev/full").unwrap(), StreamKind::Full);
+    }
+
+    #[test]
+    fn refuses_directories_other_devices_and_what_has_no_type() {
+        assert!(matches!(kind("/"), Err(StreamError::Directory)));
+        assert!(matches!(kind("/dev/urandom"), Err(StreamError::Device { major: 1, minor: 9 })));
+        let event = rustix::event::eventfd(0, rustix::event::EventfdFlags::empty()).unwrap();
+        assert!(matches!(check_stream(event), Err(StreamError::Nameless)));
+    }
+
+    #[test]
+    fn a_directory_opened_only_as_a_path_is_one_too() {
+        let path = rustix::fs::open("/", rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
+        assert!(matches!(check_stream(path), Err(StreamError::Directory)));
+    }
+}

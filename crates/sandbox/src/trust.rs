@@ -1,0 +1,357 @@
+//! Trust: which configuration files their owner has said yes to, by content.
+//!
+//! A file is trusted as it was shown: by its resolved path and the SHA-256 of its content. One byte more and
+//! the question is asked again.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::state::{StateDir, StateError};
+
+/// The name under which a project's file is looked for.
+pub const FILE_NAME: &str = "sandbox.toml";
+
+/// The largest file that is read. Configuration is written by hand.
+const LARGEST: u64 = 1 << 20;
+
+/// Why a file cannot be used, or trust not be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    /// The file belongs to somebody who is neither the caller nor root.
+    #[error(
+        "{path} belongs to uid {owner}; only files of your own (uid {caller}) or of root are used; \
+         copy it, read it, and use the copy"
+    )]
+    Owner {
+        /// The file.
+        path: PathBuf,
+        /// Who owns it.
+        owner: u32,
+        /// Who asked.
+        caller: u32,
+    },
+    /// It is not a regular file, or too large.
+    #[error("{path} is {what}; a configuration is a regular file of at most {} bytes", LARGEST)]
+    NotConfiguration {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
+        what: &'static str,
+    },
+    /// It cannot be read.
+    #[error("read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The store of trusted files is damaged.
+    #[error("the store of trusted files cannot be read: {source}; remove {name} in the state directory and trust again")]
+    Damaged {
+        /// The file's name.
+        name: &'static str,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// The state directory cannot be used.
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+/// A configuration file as it was read, once: what is shown is what is trusted is what is applied.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Candidate {
+    /// Where it lies, with every link resolved.
+    pub path: PathBuf,
+    /// What it holds.
+    pub content: Vec<u8>,
+}
+
+/// The SHA-256 of a file's content, as hexadecimal digits.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Digest(String);
+
+/// What the store says about a file.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Trust {
+    /// Its owner said yes to just this content.
+    Trusted,
+    /// Its owner said yes to other content at this path.
+    Changed,
+    /// Nobody was asked yet.
+    Unknown,
+}
+
+/// The store of trusted files.
+#[derive(Debug)]
+pub struct Store(StateDir);
+
+/// Looks for a project's file, from `start` upward.
+///
+/// The search ends after the directory that holds `.git`, and before the home directory: a project's file
+/// never governs more than its project. `start` has its links resolved, and so has `home`.
+pub fn find(start: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    for directory in start.ancestors() {
+        if Some(directory) == home {
+            return None;
+        }
+        let file = directory.join(FILE_NAME);
+        // Also a link that leads nowhere: whoever reads it says so, and nobody wonders why it is ignored.
+        if file.symlink_metadata().is_ok() {
+            return Some(file);
+        }
+        if directory.join(".git").symlink_metadata().is_ok() {
+            return None;
+        }
+    }
+    None
+}
+
+/// Reads a configuration file for `caller`, who or root must own it.
+pub fn read(path: &Path, caller: u32) -> Result<Candidate, TrustError> {
+    let failed = |source| TrustError::Read { path: path.into(), source };
+    let resolved = path.canonicalize().map_err(failed)?;
+    // O_NONBLOCK: a pipe in its place must not hang us. O_NOFOLLOW: every link has been resolved.
+    let mut file = File::options()
+        .read(true)
+        .custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOFOLLOW)
+        .open(&resolved)
+        .map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(TrustError::NotConfiguration { path: resolved, what: "no regular file" });
+    }
+    if metadata.uid() != caller && metadata.uid() != 0 {
+        return Err(TrustError::Owner { path: resolved, owner: metadata.uid(), caller });
+    }
+    let mut content = Vec::new();
+    Read::by_ref(&mut file).take(LARGEST + 1).read_to_end(&mut content).map_err(failed)?;
+    if content.len() as u64 > LARGEST {
+        return Err(TrustError::NotConfiguration { path: resolved, what: "too large" });
+    }
+    Ok(Candidate { path: resolved, content })
+}
+
+impl Candidate {
+    /// The hash by which its content is trusted.
+    pub fn digest(&self) -> Digest {
+        Digest(Sha256::digest(&self.content).iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+impl Digest {
+    /// As text, to be shown, and compared with what a pipeline expects.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Store {
+    const NAME: &'static str = "trusted.json";
+    const LOCK: &'static str = "trusted.lock";
+
+    /// The store within a state directory.
+    pub fn new(state: StateDir) -> Self {
+        Self(state)
+    }
+
+    /// What was said about this file.
+    pub fn check(&self, candidate: &Candidate) -> Result<Trust, TrustError> {
+        Ok(match self.load()?.get(&key(&candidate.path)) {
+            None => Trust::Unknown,
+            Some(digest) if *digest == candidate.digest() => Trust::Trusted,
+            Some(_) => Trust::Changed,
+        })
+    }
+
+    /// Trusts this file with just this content.
+    pub fn trust(&self, candidate: &Candidate) -> Result<(), TrustError> {
+        self.edit(|trusted| trusted.insert(key(&candidate.path), candidate.digest()))?;
+        Ok(())
+    }
+
+    /// Takes trust back. Says whether there was any. The file need not exist any more.
+    pub fn untrust(&self, path: &Path) -> Result<bool, TrustError> {
+        let path = path.canonicalize().unwrap_or_else(|_| path.into());
+        Ok(self.edit(|trusted| trusted.remove(&key(&path)))?.is_some())
+    }
+
+    fn load(&self) -> Result<BTreeMap<String, Digest>, TrustError> {
+        match self.0.read(Self::NAME)? {
+            None => Ok(BTreeMap::new()),
+            Some(text) => serde_json::from_slice(&text)
+                .map_err(|source| TrustError::Damaged { name: Self::NAME, source }),
+        }
+    }
+
+    fn edit<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Digest>) -> T) -> Result<T, TrustError> {
+        let _lock = self.0.lock(Self::LOCK)?;
+        let mut trusted = self.load()?;
+        let result = change(&mut trusted);
+        let text = serde_json::to_vec_pretty(&trusted)
+            .map_err(|source| TrustError::Damaged { name: Self::NAME, source })?;
+        self.0.write(Self::NAME, &text)?;
+        Ok(result)
+    }
+}
+
+/// A path as the name of a JSON member. Paths need not be UTF-8; escaping keeps different ones different.
+fn key(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    match path.to_str() {
+        Some(text) => text.to_owned(),
+        None => path.as_os_str().as_bytes().escape_ascii().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    use super::*;
+
+    fn own_uid() -> u32 {
+        rustix::process::getuid().as_raw()
+    }
+
+    fn store(top: &Path) -> Store {
+        Store::new(StateDir::open(&top.join("state"), own_uid()).unwrap())
+    }
+
+    fn write(path: &Path, text: &str) -> Candidate {
+        fs::write(path, text).unwrap();
+        read(path, own_uid()).unwrap()
+    }
+
+    #[test]
+    fn one_byte_more_asks_again() {
+        let top = tempfile::tempdir().unwrap();
+        let store = store(top.path());
+        let path = top.path().join(FILE_NAME);
+        let first = write(&path, "version = 1\n");
+        assert_eq!(store.check(&first).unwrap(), Trust::Unknown);
+        store.trust(&first).unwrap();
+        assert_eq!(store.check(&first).unwrap(), Trust::Trusted);
+        assert_eq!(store.check(&write(&path, "version = 1\n\n")).unwrap(), Trust::Changed);
+        assert!(store.untrust(&path).unwrap());
+        assert!(!store.untrust(&path).unwrap());
+        assert_eq!(store.check(&first).unwrap(), Trust::Unknown);
+    }
+
+    #[test]
+    fn the_same_content_elsewhere_is_not_trusted() {
+        let top = tempfile::tempdir().unwrap();
+        let store = store(top.path());
+        store.trust(&write(&top.path().join("a"), "x")).unwrap();
+        assert_eq!(store.check(&write(&top.path().join("b"), "x")).unwrap(), Trust::Unknown);
+    }
+
+    #[test]
+    fn a_link_is_trusted_as_what_it_leads_to() {
+        let top = tempfile::tempdir().unwrap();
+        let store = store(top.path());
+        let file = write(&top.path().join("file"), "x");
+        symlink("file", top.path().join("link")).unwrap();
+        store.trust(&read(&top.path().join("link"), own_uid()).unwrap()).unwrap();
+        assert_eq!(store.check(&file).unwrap(), Trust::Trusted);
+        fs::remove_file(top.path().join("link")).unwrap();
+        symlink(write(&top.path().join("other"), "x").path, top.path().join("link")).unwrap();
+        assert_eq!(
+            store.check(&read(&top.path().join("link"), own_uid()).unwrap()).unwrap(),
+            Trust::Unknown
+        );
+    }
+
+    #[test]
+    fn trust_of_a_file_that_is_gone_can_be_taken_back() {
+        let top = tempfile::tempdir().unwrap();
+        let store = store(top.path());
+        let file = write(&top.path().join("file"), "x");
+        store.trust(&file).unwrap();
+        fs::remove_file(&file.path).unwrap();
+        assert!(store.untrust(&file.path).unwrap());
+    }
+
+    #[test]
+    fn refuses_a_file_of_somebody_else_but_not_of_root() {
+        assert_eq!(own_uid(), 0, "this test gives files away and needs root");
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("f");
+        fs::write(&path, "x").unwrap();
+        assert!(read(&path, 1001).is_ok());
+        chown(&path, Some(1002), None).unwrap();
+        assert!(matches!(read(&path, 1001), Err(TrustError::Owner { owner: 1002, caller: 1001, .. })));
+        assert!(matches!(read(&path, 0), Err(TrustError::Owner { .. })));
+        assert!(read(&path, 1002).is_ok());
+    }
+
+    #[test]
+    fn refuses_pipes_directories_and_floods_without_hanging() {
+        let top = tempfile::tempdir().unwrap();
+        let pipe = top.path().join("pipe");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        assert!(matches!(read(&pipe, own_uid()), Err(TrustError::NotConfiguration { .. })));
+        assert!(matches!(read(top.path(), own_uid()), Err(TrustError::NotConfiguration { .. })));
+        let flood = top.path().join("flood");
+        File::create(&flood).unwrap().set_len(LARGEST + 1).unwrap();
+        assert!(matches!(read(&flood, own_uid()), Err(TrustError::NotConfiguration { what: "too large", .. })));
+    }
+
+    #[test]
+    fn parallel_writers_lose_nothing() {
+        let top = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let path = top.path();
+                scope.spawn(move || store(path).trust(&write(&path.join(format!("f{number}")), "x")).unwrap());
+            }
+        });
+        let store = store(top.path());
+        assert_eq!(store.load().unwrap().len(), 8);
+        let mode = fs::metadata(top.path().join("state/trusted.json")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn the_digest_is_the_sha_256_of_the_content() {
+        let candidate = Candidate { path: "/x".into(), content: b"abc".into() };
+        assert_eq!(
+            candidate.digest().as_str(),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+    }
+
+    #[test]
+    fn the_search_ends_at_the_edge_of_the_repository_and_of_the_home_directory() {
+        let top = tempfile::tempdir().unwrap();
+        let home = top.path().join("home");
+        let deep = home.join("project/src/deep");
+        fs::create_dir_all(&deep).unwrap();
+        fs::write(home.join(FILE_NAME), "").unwrap();
+        assert_eq!(find(&deep, Some(&home)), None);
+        assert_eq!(find(&home, Some(&home)), None);
+        assert_eq!(find(&deep, None), Some(home.join(FILE_NAME)));
+        fs::write(home.join("project/.git"), "gitdir: x").unwrap();
+        assert_eq!(find(&deep, None), None);
+        fs::write(home.join("project").join(FILE_NAME), "").unwrap();
+        assert_eq!(find(&deep, None), Some(home.join("project").join(FILE_NAME)));
+        fs::write(deep.join(FILE_NAME), "").unwrap();
+        assert_eq!(find(&deep, None), Some(deep.join(FILE_NAME)));
+    }
+}

@@ -1,0 +1,368 @@
+//! The walk through a writable boundary: repositories and sockets, down to a bound, without following links.
+//!
+//! It runs before every start, so it reads directories and nothing else: the kernel says in the listing what
+//! each entry is, and only directories are opened.
+
+use std::ffi::{CStr, CString, OsStr};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use policy::plan::FileId;
+use policy::protect::SKIPPED;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
+use rustix::io::Errno;
+
+use crate::beneath::{file_id, kind_of, listing};
+
+/// How much of a directory is read at once. Larger ones make the kernel's work no cheaper.
+const LISTING: usize = 64 << 10;
+
+/// After how many entries a second thread joins in. It costs about 50 µs to start, and this many take 2 ms.
+const WORTH_A_THREAD: usize = 10_000;
+
+/// How many paths of a kind that may be frequent are kept as examples.
+const EXAMPLES: usize = 5;
+
+/// What a walk found. Paths are relative to the boundary; the boundary itself is the empty path.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Walk {
+    /// The boundary's root.
+    pub root: FileId,
+    /// Directories that git takes for repositories, the outer ones first.
+    pub repositories: Vec<Repository>,
+    /// Unix sockets.
+    pub sockets: Vec<Socket>,
+    /// Directories that could not be read. What is in them is not protected.
+    pub unread: Vec<Unread>,
+    /// Directories deeper than the bound, which were not entered. What is in them is not protected.
+    pub deeper: Unseen,
+    /// Directories that were not entered because of their name, see [`SKIPPED`]. What is in them is not
+    /// protected.
+    pub skipped: Unseen,
+    /// Directories of other file systems, which were not entered. What is in them is not protected.
+    pub other_file_systems: Vec<PathBuf>,
+}
+
+/// A directory that git takes for a repository.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Repository {
+    /// The directory.
+    pub path: PathBuf,
+    /// Where git keeps its data.
+    pub git: Git,
+}
+
+/// Where git keeps the data of a repository.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Git {
+    /// In `.git`.
+    Directory,
+    /// Where the file `.git` says.
+    File,
+    /// Where the link `.git` leads.
+    Link,
+    /// In the directory itself: a bare repository.
+    Bare,
+}
+
+/// A Unix socket.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Socket {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Which file it is.
+    pub file_id: FileId,
+}
+
+/// A directory that could not be read.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Unread {
+    /// The directory.
+    pub path: PathBuf,
+    /// The error number.
+    pub errno: i32,
+}
+
+/// Directories that were not entered: how many, and some of them.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Unseen {
+    /// How many there are.
+    pub count: usize,
+    /// The first ones that were met.
+    pub examples: Vec<PathBuf>,
+}
+
+/// Walks through a boundary, entering directories that lie at most `depth` levels below its root.
+///
+/// Only the root itself has to be readable: everything else that cannot be looked at is part of the result.
+/// A large tree is shared between two threads: nearly all the time goes into the kernel's listing.
+pub fn walk(root: impl AsFd, depth: u32) -> io::Result<Walk> {
+    let root = Arc::new(listing(root, Path::new(""))?);
+    let id = file_id(&rustix::fs::fstat(&root)?);
+    let queue = Queue::default();
+    let mut walker = Walker::new(id, &queue);
+    walker.enter(&root, Path::new(""), depth)?;
+    drop(root);
+    std::thread::scope(|scope| {
+        let mut helper = None;
+        while let Some(job) = queue.take() {
+            walker.visit(&job);
+            queue.done();
+            if helper.is_none() && walker.entries > WORTH_A_THREAD {
+                // Where no thread can be made, this one does all the work.
+                let help = || Walker::new(id, &queue).work();
+                helper = Some(std::thread::Builder::new().spawn_scoped(scope, help).ok());
+            }
+        }
+        if let Some(helper) = helper.flatten() {
+            let theirs = helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            walker.found.join(theirs);
+        }
+    });
+    Ok(walker.found.in_order())
+}
+
+impl Walk {
+    fn join(&mut self, other: Self) {
+        self.repositories.extend(other.repositories);
+        self.sockets.extend(other.sockets);
+        self.unread.extend(other.unread);
+        self.other_file_systems.extend(other.other_file_systems);
+        self.deeper.join(other.deeper);
+        self.skipped.join(other.skipped);
+    }
+
+    fn in_order(mut self) -> Self {
+        // Paths sort by component, so what lies in a directory follows it.
+        self.repositories.sort_by(|a, b| a.path.cmp(&b.path));
+        self.sockets.sort_by(|a, b| a.path.cmp(&b.path));
+        self.unread.sort_by(|a, b| a.path.cmp(&b.path));
+        self.other_file_systems.sort();
+        self
+    }
+}
+
+impl Unseen {
+    fn add(&mut self, path: PathBuf) {
+        self.count += 1;
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(path);
+        }
+    }
+
+    fn join(&mut self, other: Self) {
+        self.count += other.count;
+        self.examples.extend(other.examples);
+        self.examples.truncate(EXAMPLES);
+    }
+}
+
+/// A directory that is still to be looked at.
+struct Job {
+    parent: Arc<OwnedFd>,
+    name: CString,
+    path: PathBuf,
+    /// How many levels below it are still within the bound.
+    levels: u32,
+}
+
+/// What is still to be done. The last directory that was found comes first, so few stay open.
+#[derive(Default)]
+struct Queue {
+    jobs: Mutex<Jobs>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Jobs {
+    waiting: Vec<Job>,
+    running: usize,
+}
+
+impl Queue {
+    fn add(&self, jobs: impl Iterator<Item = Job>) {
+        self.lock().waiting.extend(jobs);
+        self.changed.notify_one();
+    }
+
+    /// Waits for something to do; `None` once everything is done.
+    fn take(&self) -> Option<Job> {
+        let mut jobs = self.lock();
+        loop {
+            if let Some(job) = jobs.waiting.pop() {
+                jobs.running += 1;
+                return Some(job);
+            }
+            if jobs.running == 0 {
+                return None;
+            }
+            jobs = self.changed.wait(jobs).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn done(&self) {
+        let mut jobs = self.lock();
+        jobs.running -= 1;
+        if jobs.running == 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Jobs> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Walker<'a> {
+    found: Walk,
+    queue: &'a Queue,
+    /// How many entries were read.
+    entries: usize,
+    /// One buffer for all directories: each is read to its end before the next is opened.
+    buffer: Vec<u8>,
+}
+
+/// What of a directory makes it a repository.
+#[derive(Default)]
+struct Signs {
+    git: Option<Git>,
+    head: bool,
+    objects: bool,
+    refs: bool,
+}
+
+impl<'a> Walker<'a> {
+    fn new(root: FileId, queue: &'a Queue) -> Self {
+        let found = Walk {
+            root,
+            repositories: Vec::new(),
+            sockets: Vec::new(),
+            unread: Vec::new(),
+            deeper: Unseen::default(),
+            skipped: Unseen::default(),
+            other_file_systems: Vec::new(),
+        };
+        Self { found, queue, entries: 0, buffer: Vec::with_capacity(LISTING) }
+    }
+
+    fn work(mut self) -> Walk {
+        while let Some(job) = self.queue.take() {
+            self.visit(&job);
+            self.queue.done();
+        }
+        self.found
+    }
+
+    fn visit(&mut self, job: &Job) {
+        match self.open(job) {
+            // One that is gone by now, or became something else, is nothing to report.
+            Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
+            Err(errno) => {
+                self.found.unread.push(Unread { path: job.path.clone(), errno: errno.raw_os_error() });
+            }
+        }
+    }
+
+    fn open(&mut self, job: &Job) -> Result<(), Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = Arc::new(rustix::fs::openat(&job.parent, &job.name, flags, Mode::empty())?);
+        if rustix::fs::fstat(&directory)?.st_dev != self.found.root.device {
+            self.found.other_file_systems.push(job.path.clone());
+            return Ok(());
+        }
+        if is_git(&job.name) {
+            // What is in it is no work tree, but sockets that git itself listens on lie right in it.
+            return self.read(&directory, &job.path, |_, _| {});
+        }
+        self.enter(&directory, &job.path, job.levels)
+    }
+
+    fn enter(&mut self, directory: &Arc<OwnedFd>, path: &Path, levels: u32) -> Result<(), Errno> {
+        let mut below = Vec::new();
+        let mut signs = Signs::default();
+        self.read(directory, path, |name, kind| {
+            signs.note(name, kind);
+            if kind == FileType::Directory {
+                below.push(name.to_owned());
+            }
+        })?;
+        if let Some(git) = signs.git() {
+            self.found.repositories.push(Repository { path: path.into(), git });
+        }
+        let mut jobs = Vec::with_capacity(below.len());
+        for name in below {
+            let path = path.join(OsStr::from_bytes(name.to_bytes()));
+            if SKIPPED.iter().any(|skipped| skipped.as_bytes() == name.to_bytes()) {
+                self.found.skipped.add(path);
+            } else if levels == 0 && !is_git(&name) {
+                self.found.deeper.add(path);
+            } else {
+                let parent = Arc::clone(directory);
+                jobs.push(Job { parent, name, path, levels: levels.saturating_sub(1) });
+            }
+        }
+        self.queue.add(jobs.into_iter());
+        Ok(())
+    }
+
+    /// Reads a directory: keeps the sockets and hands on what else may matter.
+    fn read(
+        &mut self,
+        directory: &OwnedFd,
+        path: &Path,
+        mut each: impl FnMut(&CStr, FileType),
+    ) -> Result<(), Errno> {
+        let mut listing = RawDir::new(directory, self.buffer.spare_capacity_mut());
+        while let Some(entry) = listing.next() {
+            let entry = entry?;
+            self.entries += 1;
+            let name = entry.file_name();
+            match entry.file_type() {
+                FileType::RegularFile if !matches!(name.to_bytes(), b".git" | b"HEAD") => continue,
+                _ if name == c"." || name == c".." => continue,
+                listed => match kind_of(directory.as_fd(), name, listed)? {
+                    FileType::Socket => {
+                        // One that is gone by now needs no mask.
+                        if let Ok(stat) = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+                            let path = path.join(OsStr::from_bytes(name.to_bytes()));
+                            self.found.sockets.push(Socket { path, file_id: file_id(&stat) });
+                        }
+                    }
+                    kind => each(name, kind),
+                },
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_git(name: &CStr) -> bool {
+    name == c".git"
+}
+
+impl Signs {
+    fn note(&mut self, name: &CStr, kind: FileType) {
+        match name.to_bytes() {
+            b".git" => {
+                self.git = match kind {
+                    FileType::Directory => Some(Git::Directory),
+                    FileType::RegularFile => Some(Git::File),
+                    FileType::Symlink => Some(Git::Link),
+                    _ => None,
+                }
+            }
+            b"HEAD" => self.head = matches!(kind, FileType::RegularFile | FileType::Symlink),
+            b"objects" => self.objects = matches!(kind, FileType::Directory | FileType::Symlink),
+            b"refs" => self.refs = matches!(kind, FileType::Directory | FileType::Symlink),
+            _ => {}
+        }
+    }
+
+    fn git(&self) -> Option<Git> {
+        // Git looks for these three before it takes a directory for a bare repository. It prefers `.git`.
+        self.git.or((self.head && self.objects && self.refs).then_some(Git::Bare))
+    }
+}

@@ -1,0 +1,247 @@
+//! The presets of `native.expose`, on homes that are laid out as the version managers lay them out.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use policy::workspace::Caller;
+use sandbox::toolchain::{Host, ToolchainError, Toolchains, resolve};
+
+struct Machine {
+    top: tempfile::TempDir,
+    env: BTreeMap<OsString, OsString>,
+    workdir: PathBuf,
+}
+
+impl Machine {
+    fn new(path: &[&str]) -> Self {
+        let top = tempfile::tempdir().unwrap();
+        let home = top.path().canonicalize().unwrap().join("home");
+        fs::create_dir(&home).unwrap();
+        let path = std::env::join_paths(path.iter().map(|entry| home.join(entry))).unwrap();
+        Self { top, env: [("PATH".into(), path)].into(), workdir: home }
+    }
+
+    fn home(&self) -> PathBuf {
+        self.top.path().canonicalize().unwrap().join("home")
+    }
+
+    fn program(&self, path: &str, content: &str) -> &Self {
+        let path = self.home().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        self
+    }
+
+    fn directory(&self, path: &str) -> &Self {
+        fs::create_dir_all(self.home().join(path)).unwrap();
+        self
+    }
+
+    fn link(&self, target: impl AsRef<Path>, path: &str) -> &Self {
+        let path = self.home().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        symlink(target, path).unwrap();
+        self
+    }
+
+    fn resolve(&self, names: &[&str]) -> Result<Toolchains, Vec<ToolchainError>> {
+        let home = self.home();
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        resolve(
+            &names,
+            &Host {
+                env: &self.env,
+                caller: Caller { uid: rustix::process::getuid().as_raw(), homes: &[&home], allowed_root: None },
+                home: &home,
+                workdir: &self.workdir,
+                guest_home: Path::new("/home/agent"),
+            },
+        )
+    }
+
+    /// What is exposed, as `host -> guest`, relative to the home.
+    fn exposed(&self, names: &[&str]) -> Vec<String> {
+        let short = |path: &Path| path.strip_prefix(self.home()).unwrap_or(path).display().to_string();
+        let found = self.resolve(names).unwrap();
+        found
+            .exposed
+            .iter()
+            .map(|one| if one.host == one.guest {
+                short(&one.host)
+            } else {
+                format!("{} -> {}", short(&one.host), short(&one.guest))
+            })
+            .collect()
+    }
+
+    fn error(&self, name: &str) -> String {
+        let errors = self.resolve(&[name]).unwrap_err();
+        assert_eq!(errors.len(), 1);
+        errors[0].to_string()
+    }
+}
+
+const BINARY: &str = "\x7fELF";
+const SCRIPT: &str = "#!/bin/sh\n";
+
+#[test]
+fn rustup_is_shown_without_configuration_and_credentials() {
+    let machine = Machine::new(&[".cargo/bin"]);
+    machine.program(".cargo/bin/rustup", BINARY).link("rustup", ".cargo/bin/cargo");
+    machine.program(".cargo/credentials.toml", "token").program(".cargo/config.toml", "");
+    machine.program(".rustup/toolchains/stable-x/bin/rustc", BINARY).program(".rustup/settings.toml", "");
+    machine.directory(".cargo/registry/src/index.crates.io-1").directory(".cargo/registry/src/private.example-2");
+    assert_eq!(
+        machine.exposed(&["rust"]),
+        [
+            ".cargo/registry/src/index.crates.io-1 -> /home/agent/.cargo/registry/src/index.crates.io-1",
+            ".cargo/bin",
+            ".rustup/settings.toml",
+            ".rustup/toolchains",
+        ]
+    );
+    let found = machine.resolve(&["rust"]).unwrap();
+    assert_eq!(found.path, [machine.home().join(".cargo/bin")]);
+    let env: Vec<_> = found.env.iter().map(|one| (one.name.as_str(), one.value.to_str().unwrap())).collect();
+    let rustup_home = machine.home().join(".rustup").display().to_string();
+    assert_eq!(env, [("RUSTUP_HOME", rustup_home.as_str()), ("RUSTUP_AUTO_INSTALL", "0")]);
+}
+
+#[test]
+fn proxies_that_are_hard_links_and_linked_toolchains_are_understood() {
+    let machine = Machine::new(&[".cargo/bin"]);
+    machine.program(".cargo/bin/rustup", BINARY);
+    fs::hard_link(machine.home().join(".cargo/bin/rustup"), machine.home().join(".cargo/bin/cargo")).unwrap();
+    machine.program("src/rust/stage1/bin/rustc", BINARY);
+    machine.link(machine.home().join("src/rust/stage1"), ".rustup/toolchains/dev");
+    assert_eq!(machine.exposed(&["rust"]), [".cargo/bin", ".rustup/toolchains", "src/rust/stage1"]);
+}
+
+#[test]
+fn a_toolchain_that_was_unpacked_is_shown_as_a_whole() {
+    let machine = Machine::new(&["rust-1.95/bin"]);
+    machine.program("rust-1.95/bin/cargo", BINARY);
+    assert_eq!(machine.exposed(&["rust"]), ["rust-1.95"]);
+}
+
+#[test]
+fn what_is_in_the_view_already_needs_nothing() {
+    let mut machine = Machine::new(&[]);
+    machine.env.insert("PATH".into(), "/usr/bin".into());
+    // Debian's git stands in for a tool in /usr: every machine that runs this test has it.
+    machine.link("/usr/bin/git", "bin/node").link("/usr/bin/git", "bin/python3");
+    machine.env.insert("PATH".into(), machine.home().join("bin").into());
+    assert_eq!(machine.resolve(&["node", "python"]).unwrap(), Toolchains::default());
+}
+
+#[test]
+fn node_is_found_behind_links_and_behind_volta() {
+    let machine = Machine::new(&["multishell/bin"]);
+    machine.program(".fnm/v22/installation/bin/node", BINARY);
+    machine.link(machine.home().join(".fnm/v22/installation"), "multishell");
+    assert_eq!(machine.exposed(&["node"]), [".fnm/v22/installation"]);
+
+    let machine = Machine::new(&[".volta/bin"]);
+    machine.program(".volta/bin/volta-shim", BINARY).link("volta-shim", ".volta/bin/node");
+    machine.program(".volta/tools/image/node/20.1.0/bin/node", BINARY);
+    machine.program(".volta/tools/user/platform.json", r#"{"node":{"runtime":"20.1.0","npm":null}}"#);
+    assert_eq!(machine.exposed(&["node"]), [".volta/tools/image/node/20.1.0"]);
+    machine.program(".volta/tools/user/platform.json", r#"{"node":{"runtime":"../../../.."}}"#);
+    assert!(machine.error("node").contains("is not the tool itself"));
+}
+
+#[test]
+fn a_shim_that_is_not_known_is_refused_with_what_to_do() {
+    let machine = Machine::new(&["shims"]);
+    machine.program("bin/mise", BINARY).link(machine.home().join("bin/mise"), "shims/node");
+    let error = machine.error("node");
+    assert!(error.contains("name the directory it is installed in"), "{error}");
+}
+
+#[test]
+fn pyenv_chooses_by_variable_by_directory_and_for_everywhere() {
+    let mut machine = Machine::new(&[".pyenv/shims"]);
+    machine.program(".pyenv/shims/python3", SCRIPT).program(".pyenv/version", "3.11.7\n");
+    for version in ["3.11.7", "3.12.9", "3.12.10"] {
+        machine.program(&format!(".pyenv/versions/{version}/bin/python3.x"), BINARY);
+        machine.link("python3.x", &format!(".pyenv/versions/{version}/bin/python"));
+    }
+    assert_eq!(machine.exposed(&["python"]), [".pyenv/versions/3.11.7"]);
+    machine.program("project/.python-version", "3.12\n").directory("project/src");
+    machine.workdir = machine.home().join("project/src");
+    assert_eq!(machine.exposed(&["python"]), [".pyenv/versions/3.12.10"], "the newest, by number");
+    machine.env.insert("PYENV_VERSION".into(), "3.12.9:3.11.7".into());
+    assert_eq!(machine.exposed(&["python"]), [".pyenv/versions/3.12.9"]);
+    machine.env.insert("PYENV_VERSION".into(), "4.0".into());
+    assert!(machine.error("python").contains("version 4.0 in"));
+    machine.env.insert("PYENV_VERSION".into(), "../../elsewhere".into());
+    assert!(machine.resolve(&["python"]).is_err() || machine.exposed(&["python"]).is_empty());
+}
+
+#[test]
+fn the_system_s_python_comes_after_pyenv_s_shims() {
+    let mut machine = Machine::new(&[".pyenv/shims", "other/bin"]);
+    machine.program(".pyenv/shims/python3", SCRIPT).program(".pyenv/versions/3/bin/python", BINARY);
+    machine.program("other/bin/python3", BINARY);
+    machine.env.insert("PYENV_VERSION".into(), "system".into());
+    assert_eq!(machine.exposed(&["python"]), ["other"]);
+}
+
+#[test]
+fn uv_s_python_is_found_behind_its_link() {
+    let machine = Machine::new(&[".local/bin"]);
+    machine.program(".local/share/uv/python/cpython-3.13/bin/python3.13", BINARY);
+    machine.link("../share/uv/python/cpython-3.13/bin/python3.13", ".local/bin/python3");
+    assert_eq!(machine.exposed(&["python"]), [".local/share/uv/python/cpython-3.13"]);
+}
+
+#[test]
+fn a_prefix_that_holds_more_than_the_tool_is_refused() {
+    // Installed straight into ~/.local: its share holds keyrings.
+    let machine = Machine::new(&[".local/bin"]);
+    machine.program(".local/bin/node", BINARY);
+    assert!(machine.error("node").contains("holds credentials"), "{}", machine.error("node"));
+    // Installed straight into the home.
+    let machine = Machine::new(&["bin"]);
+    machine.program("bin/python3", BINARY);
+    assert!(machine.error("python").contains("it is your home"), "{}", machine.error("python"));
+}
+
+#[test]
+fn a_path_is_shown_if_the_rules_allow_it() {
+    let machine = Machine::new(&[]);
+    machine.directory("go/1.25/bin").link("1.25", "go/current").directory(".ssh").directory(".cargo");
+    let path = |name: &str| machine.home().join(name).display().to_string();
+    assert_eq!(machine.exposed(&[&path("go/current")]), ["go/1.25 -> go/current"]);
+    assert_eq!(machine.resolve(&[&path("go/current")]).unwrap().path, [machine.home().join("go/current/bin")]);
+    for name in [".ssh", ".cargo", ""] {
+        let errors = machine.resolve(&[path(name).trim_end_matches('/')]).unwrap_err();
+        assert!(matches!(errors[0], ToolchainError::Refused { .. }), "{name}: {}", errors[0]);
+    }
+}
+
+#[test]
+fn every_mistake_is_returned_at_once() {
+    let machine = Machine::new(&[]);
+    let errors = machine.resolve(&["ruby", "node", "/no/such"]).unwrap_err();
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    assert_eq!(texts.len(), 3, "{texts:?}");
+    assert_eq!(texts[0], "`ruby` is neither rust, node or python nor an absolute path");
+    assert_eq!(
+        texts[1],
+        "preset `node`: `node` in the PATH was not found; install it, or take `node` off `native.expose`"
+    );
+}
+
+#[test]
+fn what_lies_in_something_shown_is_not_shown_again() {
+    let machine = Machine::new(&["go/bin"]);
+    machine.program("go/bin/node", BINARY);
+    let go = machine.home().join("go").display().to_string();
+    let bin = machine.home().join("go/bin").display().to_string();
+    assert_eq!(machine.exposed(&[&bin, &go, "node"]), ["go"]);
+}
