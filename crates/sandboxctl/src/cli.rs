@@ -1,0 +1,374 @@
+//! The command line, as data: what can be typed, and the help that explains it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::error;
+
+/// Give an agent a folder, a few credentials and a little network, and nothing else
+#[derive(Debug, Parser)]
+#[command(
+    name = "sandboxctl",
+    version,
+    after_long_help = error::LIST,
+    propagate_version = true,
+    subcommand_required = true
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Args, Debug)]
+pub(crate) struct Global {
+    /// The form of what is printed on stdout, errors included
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) format: Format,
+    /// Say nothing on stderr but errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+/// The form of what is printed on stdout.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Format {
+    /// Text for people
+    #[default]
+    Text,
+    /// One JSON object
+    Json,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Write a commented sandbox.toml; an existing one is never overwritten
+    Init(InitArgs),
+    /// Run a command in a fresh sandbox and remove the sandbox afterwards
+    ///
+    /// Without a sandbox.toml the working directory becomes /workspace, read-write, and the network is off.
+    /// stdin, stdout and stderr pass through byte-exact; a terminal is detected, never asked for.
+    Run(RunArgs),
+    /// Open an interactive shell in a fresh sandbox
+    Shell(ShellArgs),
+    /// Show what `run` would do, fully resolved, without doing it
+    Plan(PlanArgs),
+    /// Show what a sandbox.toml widens, and allow exactly this content
+    Trust(TrustArgs),
+    /// Take back the trust in a sandbox.toml
+    Untrust(UntrustArgs),
+    /// Check, show or describe the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Ask what the policy says of a path, a host or a variable
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+    /// Probe every layer of isolation on this machine, by really doing it
+    Doctor,
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page
+    Man(ManArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct InitArgs {
+    /// The file to write
+    #[arg(default_value = "sandbox.toml", value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) request: Request,
+    #[command(flatten)]
+    pub(crate) show: ShowArgs,
+    /// Leave the sandbox running and return at once
+    #[arg(short, long)]
+    pub(crate) detach: bool,
+    /// The command and its arguments; without it, `[agent] command` runs
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) argv: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ShellArgs {
+    #[command(flatten)]
+    pub(crate) request: Request,
+    #[command(flatten)]
+    pub(crate) show: ShowArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) request: Request,
+    /// The command and its arguments; without it, `[agent] command` is planned
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) argv: Vec<OsString>,
+}
+
+/// What a run shows besides the output of the command.
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    /// Print the plan and run nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print what was enforced on stderr, layer by layer, when the command has ended
+    #[arg(long)]
+    pub(crate) report: bool,
+}
+
+/// What a plan is made from: where the configuration is, and the flags that go before it.
+#[derive(Args, Debug, Default)]
+pub(crate) struct Request {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Name the sandbox
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Set a variable inside, or let the caller's pass
+    #[arg(short, long, value_name = "KEY[=VALUE]")]
+    pub(crate) env: Vec<OsString>,
+    /// Set variables from a file of KEY=VALUE lines
+    #[arg(long, value_name = "FILE")]
+    pub(crate) env_file: Vec<PathBuf>,
+    /// Share a directory, read-write unless `:ro` is said
+    #[arg(short, long, value_name = "HOST:GUEST[:ro]")]
+    pub(crate) volume: Vec<String>,
+    /// Start in this directory inside
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) workdir: Option<String>,
+    /// Be this user inside
+    #[arg(short, long, value_name = "USER")]
+    pub(crate) user: Option<String>,
+    /// How much of the network is there: none, allowlist or open
+    #[arg(long, value_name = "MODE")]
+    pub(crate) network: Option<String>,
+    /// Let this host be reached
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub(crate) allow_host: Vec<String>,
+    /// Memory of everything inside together, such as 512m or 1g
+    #[arg(short, long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// Processors of everything inside together, such as 0.5
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) cpus: Option<String>,
+    /// Processes and threads alive at once
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) pids_limit: Option<String>,
+    /// How long the command may run, such as 90s or 5m
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<String>,
+    /// Who runs the sandbox: auto, native or local (no isolation at all)
+    #[arg(long, value_name = "PROVIDER")]
+    pub(crate) provider: Option<String>,
+    /// The platform of the image
+    #[arg(long, value_name = "OS/ARCH")]
+    pub(crate) platform: Option<String>,
+    /// Create shared directories that do not exist
+    #[arg(long)]
+    pub(crate) create_dirs: bool,
+}
+
+/// Where the configuration comes from, and whether it is trusted.
+#[derive(Args, Debug, Default)]
+pub(crate) struct Source {
+    /// Use this file and do not search for sandbox.toml
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Trust the file for this call; with a hash, only if the content still is what was seen
+    #[arg(
+        long,
+        value_name = "sha256:HASH",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ANY,
+        value_parser = trusted
+    )]
+    pub(crate) trust: Option<Trusted>,
+    #[command(flatten)]
+    pub(crate) answers: Answers,
+}
+
+/// Which content of the file is trusted for one call.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Trusted {
+    /// Whatever it is.
+    Any,
+    /// The one with this hash, in the form `sha256:` and hexadecimal digits.
+    Hash(String),
+}
+
+/// What `--trust` without a hash stands for.
+const ANY: &str = "any";
+
+/// An empty hash is an error, not trust: a pipeline whose variable is not set must not trust everything.
+fn trusted(text: &str) -> Result<Trusted, String> {
+    let digits = text.strip_prefix("sha256:").unwrap_or_default();
+    if digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        Ok(Trusted::Hash(text.to_ascii_lowercase()))
+    } else if text == ANY {
+        Ok(Trusted::Any)
+    } else {
+        Err("expected `sha256:` and 64 hexadecimal digits; `sandboxctl trust --show` prints the hash"
+            .to_owned())
+    }
+}
+
+/// Who answers when there is something to ask.
+#[derive(Args, Debug, Default)]
+pub(crate) struct Answers {
+    /// Answer every question with yes
+    #[arg(short, long, conflicts_with = "no_input")]
+    pub(crate) yes: bool,
+    /// Never ask; what would need an answer is refused
+    #[arg(long)]
+    pub(crate) no_input: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TrustArgs {
+    /// The file; without it, the one that `run` would use
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Show what the file widens and record nothing
+    #[arg(long)]
+    pub(crate) show: bool,
+    #[command(flatten)]
+    pub(crate) answers: Answers,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct UntrustArgs {
+    /// The file; without it, the one that `run` would use
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// Check, show or describe the configuration.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Report every problem of a file at once
+    Validate {
+        /// The file; without it, the one that `run` would use
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+    /// Show the configuration in force
+    Show {
+        /// Say of every value where it comes from
+        #[arg(long)]
+        origin: bool,
+        #[command(flatten)]
+        source: Source,
+    },
+    /// Print the JSON Schema of sandbox.toml
+    Schema,
+}
+
+/// Ask what the policy says.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Give the verdict: exit code 0 for allowed, 77 for denied
+    Check(PolicyArgs),
+    /// Give the verdict with its reason in words; the exit code is 0 either way
+    Explain(PolicyArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PolicyArgs {
+    #[command(subcommand)]
+    pub(crate) subject: Subject,
+    #[command(flatten)]
+    pub(crate) source: Source,
+}
+
+/// What a question to the policy is about.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Subject {
+    /// May this path be used?
+    Path {
+        /// A path as the sandbox sees it
+        path: PathBuf,
+        /// What is to be done with it
+        #[arg(long, value_enum, default_value_t, value_name = "ACCESS")]
+        access: Access,
+        /// Take the path as one of this machine
+        #[arg(long)]
+        host: bool,
+    },
+    /// May this host be reached?
+    Host {
+        /// A host name or address, with a port or without
+        #[arg(value_name = "HOST[:PORT]")]
+        host: String,
+    },
+    /// Does this variable of the caller's environment pass?
+    Env {
+        /// The name of a variable
+        name: String,
+    },
+}
+
+/// What is to be done with a path.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Access {
+    /// Read a file or list a directory
+    #[default]
+    Read,
+    /// Write, create, rename or remove
+    Write,
+    /// Execute a program
+    Execute,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ManArgs {
+    /// Write one page for every command into this directory instead
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output_dir: Option<PathBuf>,
+}
+
+/// The format that a command line asks for, even where the rest of it is wrong.
+pub(crate) fn format_asked(args: &[OsString]) -> Format {
+    let before_command = args.iter().take_while(|arg| *arg != "--").collect::<Vec<_>>();
+    let separate = before_command.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json");
+    if separate || before_command.iter().any(|arg| *arg == "--format=json") {
+        Format::Json
+    } else {
+        Format::Text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn is_a_sound_definition() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn finds_the_format_of_a_line_that_cannot_be_parsed() {
+        let line = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(format_asked(&line("sandboxctl --format json runn")), Format::Json);
+        assert_eq!(format_asked(&line("sandboxctl runn --format=json")), Format::Json);
+        assert_eq!(format_asked(&line("sandboxctl run -- --format json")), Format::Text);
+    }
+}

@@ -1,0 +1,120 @@
+//! `init`: writes a commented sandbox.toml, made from the one table of every key.
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use anyhow::Context as _;
+use policy::schema::{KEYS, Key, Kind, Status, Trust, split};
+use serde_json::json;
+
+use crate::cli::InitArgs;
+use crate::context::Context;
+use crate::error::{Code, CommandError};
+use crate::exit_code::ExitCode;
+use crate::ui::Ui;
+
+pub(crate) fn init(ui: &Ui, context: &Context, args: &InitArgs) -> Result<ExitCode, CommandError> {
+    let path = context.cwd.join(&args.file);
+    let name = args.file.display();
+    // `create_new` is O_EXCL: neither a file nor a dangling link is ever written through.
+    let mut file = match File::create_new(&path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(CommandError::message(
+                Code::ConfigExists,
+                format_args!("{name} exists, and `init` never overwrites"),
+            )
+            .hint(format!("`sandboxctl config validate {name}` checks the file that is there"))
+            .hint("to start anew, name another file or move this one away"));
+        }
+        opened => opened.with_context(|| format!("cannot create {name}"))?,
+    };
+    file.write_all(template().as_bytes()).with_context(|| format!("cannot write {name}"))?;
+    ui.note(format_args!("wrote {name}; next: `sandboxctl run -- COMMAND`"));
+    ui.data(&json!({ "file": path }), |_| String::new())?;
+    Ok(ExitCode::Success)
+}
+
+const HEAD: &str = "\
+# What a sandbox of this project may do: `sandboxctl run -- COMMAND` reads this file, `sandboxctl plan` shows what
+# comes of it. A key that is commented out has its default value, unless it is marked as an example.
+";
+
+/// What is set rather than shown: just enough that the project is shared from wherever `run` is called.
+const ACTIVE: &[(&str, &str)] = &[
+    ("version", "version = 1\n"),
+    ("shared_dirs", "workspace = { host = \".\", guest = \"/workspace\" }\n"),
+];
+
+/// The whole file.
+fn template() -> String {
+    KEYS.iter().fold(HEAD.to_owned(), |text, key| text + &entry(key))
+}
+
+/// One key: what it is for, and the key itself, commented out unless it is one of [`ACTIVE`].
+fn entry(key: &Key) -> String {
+    let (table, name) = split(key.path);
+    let active = ACTIVE.iter().find(|(path, _)| *path == key.path).map_or("", |(_, line)| line);
+    let about = format!("\n{}", comment(&explanation(key)));
+    match key.kind {
+        // Tables that mean something by being there stay commented out, with all that is in them.
+        Kind::Table if key.path.contains('*') || key.path == "image" => {
+            format!("{about}#[{}]\n", key.path.replace('*', "example"))
+        }
+        Kind::Table => format!("{about}[{}]\n{active}", key.path),
+        Kind::Named(_) if !active.is_empty() => format!("{about}[{}]\n{active}", key.path),
+        // The entry for one of its names follows.
+        Kind::Named(_) => about,
+        _ if !active.is_empty() => about + active,
+        _ if name == "*" => format!("#{} = {{ NAME = {} }}  # an example\n", split(table).1, key.example),
+        _ if key.default.is_empty() => format!("{about}#{name} = {}  # an example\n", key.example),
+        _ => format!("{about}#{name} = {}\n", key.default),
+    }
+}
+
+fn explanation(key: &Key) -> String {
+    let not_yet = match key.status {
+        Status::NotYet(what) => format!(" Not supported yet: {what}."),
+        _ => String::new(),
+    };
+    let trust = match key.trust {
+        Trust::Needed(when) => format!(" Needs `sandboxctl trust` when {when}."),
+        Trust::Free => String::new(),
+    };
+    key.doc.to_owned() + &not_yet + &trust
+}
+
+/// Text as comment lines of at most 110 columns.
+fn comment(text: &str) -> String {
+    let mut lines = vec!["#".to_owned()];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + word.chars().count() < 110 => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(format!("# {word}")),
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use policy::schema::KEYS;
+
+    use super::*;
+
+    #[test]
+    fn shows_every_key() {
+        let text = template();
+        for key in KEYS {
+            let (_, name) = split(key.path);
+            assert!(name == "*" || text.contains(name), "{} is missing", key.path);
+        }
+    }
+
+    #[test]
+    fn breaks_lines_that_are_too_long() {
+        assert!(template().lines().all(|line| line.chars().count() <= 120));
+    }
+}

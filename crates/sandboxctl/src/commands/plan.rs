@@ -1,0 +1,87 @@
+//! `plan`: what a provider would be told to do.
+
+use std::fmt::Display;
+
+use policy::network;
+use policy::plan::{Boundary, Mode, Need, Plan, SecretSource};
+
+use crate::cli::PlanArgs;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit_code::ExitCode;
+use crate::load;
+use crate::ui::Ui;
+
+pub(crate) fn plan(ui: &Ui, context: &Context, args: PlanArgs) -> Result<ExitCode, CommandError> {
+    let loaded = load::plan(ui, context, &args.request, args.argv)?;
+    show(ui, &loaded.plan)
+}
+
+/// Prints a plan.
+pub(super) fn show(ui: &Ui, plan: &Plan) -> Result<ExitCode, CommandError> {
+    ui.data(plan, text)?;
+    Ok(ExitCode::Success)
+}
+
+/// A plan as a list of aligned lines.
+fn text(plan: &Plan) -> String {
+    let mut lines = Vec::new();
+    let mut line = |label: &str, value: &dyn Display| lines.push(format!("{label:<10}  {value}\n"));
+    line("name", &plan.name);
+    match &plan.provider_reason {
+        Some(reason) => line("provider", &format_args!("{} ({reason})", plan.provider)),
+        None => line("provider", &plan.provider),
+    }
+    let argv: Vec<_> = plan.agent.argv.iter().map(|arg| format!("{arg:?}")).collect();
+    line("command", &argv.join(" "));
+    line("workdir", &plan.agent.workdir.display());
+    for Boundary { host, guest, mode, .. } in &plan.boundaries {
+        let mode = match mode {
+            Mode::ReadWrite => "read-write",
+            Mode::ReadOnly => "read-only",
+        };
+        line("directory", &format_args!("{} is {}, {mode}", guest.display(), host.display()));
+    }
+    for exposed in &plan.expose {
+        line("toolchain", &format_args!("{} ({})", exposed.guest.display(), exposed.name));
+    }
+    for variable in &plan.env {
+        line("variable", &format_args!("{}={}", variable.name, variable.value.to_string_lossy()));
+    }
+    for secret in &plan.secrets {
+        let source = match &secret.source {
+            SecretSource::Env(name) => format!("variable {name}"),
+            SecretSource::File(path) => format!("file {}", path.display()),
+            SecretSource::Command(command) => format!("command {command:?}"),
+        };
+        line("secret", &format_args!("{} from {source}", secret.env_var));
+    }
+    line("network", &network(plan.network));
+    line("memory", &limit(plan.limits.memory));
+    line("cpus", &limit(plan.limits.cpus));
+    line("processes", &limit(plan.limits.pids));
+    line("timeout", &plan.limits.timeout.map_or_else(|| "none".to_owned(), |time| format!("{time:?}")));
+    line("tmpfs", &plan.limits.tmp_size);
+    line("protected", &plan.protect.paths.join(" "));
+    line("required", &layers(plan, Need::Required));
+    line("preferred", &layers(plan, Need::Preferred));
+    lines.concat()
+}
+
+fn network(mode: network::Mode) -> &'static str {
+    match mode {
+        network::Mode::None => "none",
+        network::Mode::Allowlist => "allowlist",
+        network::Mode::Open => "open",
+    }
+}
+
+fn limit(value: Option<impl Display>) -> String {
+    value.map_or_else(|| "unlimited".to_owned(), |value| value.to_string())
+}
+
+fn layers(plan: &Plan, need: Need) -> String {
+    let names: Vec<_> =
+        plan.layers.iter().filter(|(_, is)| **is == need).map(|(layer, _)| layer.to_string()).collect();
+    names.join(" ")
+}

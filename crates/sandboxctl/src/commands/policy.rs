@@ -1,0 +1,86 @@
+//! `policy`: what the rules say of a path, a host or a variable.
+
+use policy::network::HostPattern;
+use policy::overrides::Overrides;
+use policy::path::Access;
+use policy::policy::Policy;
+use policy::verdict::{Decision, Verdict};
+
+use crate::cli::{self, PolicyArgs, PolicyCommand, Subject};
+use crate::context::Context;
+use crate::error::{Code, CommandError};
+use crate::exit_code::ExitCode;
+use crate::files;
+use crate::load;
+use crate::ui::Ui;
+
+/// The port of a host that is asked about without one.
+const HTTPS: u16 = 443;
+
+pub(crate) fn policy(ui: &Ui, context: &Context, command: &PolicyCommand) -> Result<ExitCode, CommandError> {
+    let (PolicyCommand::Check(args) | PolicyCommand::Explain(args)) = command;
+    let verdict = decide(&rules(context, args)?, &args.subject)?;
+    match command {
+        PolicyCommand::Check(_) => {
+            ui.data(&verdict, |Verdict { decision, rule, origin }| {
+                format!("{decision}: {rule} ({origin})\n")
+            })?;
+            Ok(match verdict.decision {
+                Decision::Allow => ExitCode::Success,
+                Decision::Ask | Decision::Deny => ExitCode::Denied,
+            })
+        }
+        PolicyCommand::Explain(_) => {
+            ui.data(&verdict, |verdict| explanation(&args.subject, verdict))?;
+            Ok(ExitCode::Success)
+        }
+    }
+}
+
+// Asking is free: the rules of a file that nobody trusts are answered about, and not applied.
+fn rules(context: &Context, args: &PolicyArgs) -> Result<Policy, CommandError> {
+    let file = files::project(context, args.source.config.as_deref())?;
+    let settings = load::settings(context, file.as_ref(), &Overrides::default())?;
+    load::policy(context, &settings)
+}
+
+fn decide(rules: &Policy, subject: &Subject) -> Result<Verdict, CommandError> {
+    Ok(match subject {
+        Subject::Path { path, access, host: false } => rules.guest_path(path, as_asked(*access)),
+        Subject::Path { path, access, host: true } => rules.host_path(path, as_asked(*access)),
+        Subject::Env { name } => rules.variable(name),
+        Subject::Host { host } => {
+            let pattern: HostPattern = host
+                .parse()
+                .map_err(|error| CommandError::new(Code::UsageInvalid, anyhow::Error::new(error)))?;
+            let name = match pattern.port() {
+                Some(_) => host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name),
+                None => host,
+            };
+            rules.host(name, pattern.port().unwrap_or(HTTPS))
+        }
+    })
+}
+
+fn as_asked(access: cli::Access) -> Access {
+    match access {
+        cli::Access::Read => Access::Read,
+        cli::Access::Write => Access::Write,
+        cli::Access::Execute => Access::Execute,
+    }
+}
+
+/// The verdict in words.
+fn explanation(subject: &Subject, Verdict { decision, rule, origin }: &Verdict) -> String {
+    let what = match subject {
+        Subject::Path { path, access, .. } => format!("{} {}", as_asked(*access), path.display()),
+        Subject::Host { host } => format!("reach {host}"),
+        Subject::Env { name } => format!("see the caller's variable {name}"),
+    };
+    let (answer, next) = match decision {
+        Decision::Allow => ("may", ""),
+        Decision::Ask => ("may, if a person agrees,", ""),
+        Decision::Deny => ("may not", "this is a rule, not a fault: trying again changes nothing\n"),
+    };
+    format!("the agent {answer} {what}\nrule: {rule}\nfrom: {origin}\n{next}")
+}

@@ -1,0 +1,142 @@
+//! `run`: one fresh sandbox, removed afterwards.
+
+use std::path::Path;
+
+use confine::report::Report;
+use policy::plan::{Mode, Plan, Provider, Secret};
+use sandbox::provider::{self, End, Launch, Notice, Streams};
+use sandbox::secrets::{self, Surroundings, Value};
+
+use crate::cli::{Format, RunArgs, ShowArgs};
+use crate::context::Context;
+use crate::error::{Code, CommandError};
+use crate::exit_code::ExitCode;
+use crate::load::{self, Loaded};
+use crate::output;
+use crate::report;
+use crate::ui::{self, Ui};
+
+pub(crate) fn run(ui: &Ui, context: &Context, args: RunArgs) -> Result<ExitCode, CommandError> {
+    if args.detach {
+        return Err(
+            CommandError::unsupported("--detach").hint("without it, `run` waits until the command has ended")
+        );
+    }
+    let loaded = load::plan(ui, context, &args.request, args.argv)?;
+    carry_out(ui, context, &loaded, &args.show)
+}
+
+/// Runs a plan, or shows it when that is all the caller wants.
+pub(super) fn carry_out(
+    ui: &Ui,
+    context: &Context,
+    loaded: &Loaded,
+    show: &ShowArgs,
+) -> Result<ExitCode, CommandError> {
+    if show.dry_run {
+        return super::plan::show(ui, &loaded.plan);
+    }
+    let plan = &loaded.plan;
+    let mut warnings = Vec::new();
+    if plan.provider == Provider::Local {
+        let warning = "provider local: no isolation at all, the command can do whatever you can";
+        ui.insist(warning);
+        warnings.push(warning.to_owned());
+    }
+    let started = provider::run(Launch {
+        plan,
+        secrets: secrets(ui, context, plan)?,
+        streams: match ui.format() {
+            Format::Text => Streams::Inherit,
+            Format::Json => Streams::Capture,
+        },
+        caller: context.caller,
+        state: &context.state(),
+        locks: Context::locks(),
+        notice: &mut |notice| match notice {
+            Notice::Started(report) => warn_of_weak_layers(ui, plan, &report),
+            Notice::Warning(warning) => {
+                ui.warning(&warning);
+                warnings.push(warning);
+            }
+        },
+    });
+    let outcome = started?;
+    let (code, failure) = judge(&outcome.end);
+    match ui.format() {
+        Format::Json => ui.json(&output::run(loaded, &outcome, code, failure.as_ref(), &warnings))?,
+        Format::Text => {
+            if show.report {
+                ui::tell(report::table(&outcome.report).trim_end());
+            }
+            if let Some(failure) = &failure {
+                ui.failure(failure);
+            }
+        }
+    }
+    Ok(code)
+}
+
+/// Reads the values of the plan's secrets, which go to nobody but the agent.
+fn secrets(ui: &Ui, context: &Context, plan: &Plan) -> Result<Vec<(String, Value)>, CommandError> {
+    let writable: Vec<&Path> = plan
+        .boundaries
+        .iter()
+        .filter(|boundary| boundary.mode == Mode::ReadWrite)
+        .map(|boundary| boundary.host.as_path())
+        .collect();
+    let mut surroundings = Surroundings {
+        env: &context.env,
+        writable: &writable,
+        caller: context.caller.uid,
+        log: &mut |line| ui.note(line.trim_end()),
+    };
+    let mut read = |secret: &Secret| Ok((secret.env_var.clone(), secrets::read(secret, &mut surroundings)?));
+    plan.secrets.iter().map(&mut read).collect()
+}
+
+fn warn_of_weak_layers(ui: &Ui, plan: &Plan, report: &Report) {
+    // Without isolation every layer is missing, which has been said in one sentence.
+    if plan.provider != Provider::Local {
+        for finding in report::weak(plan, report) {
+            let status = report::status(finding.status);
+            ui.warning(format_args!("layer {} is {status} enforced: {}", finding.layer, finding.reason));
+        }
+    }
+}
+
+/// What the process ends with, and what to say of it when that is not the command's own doing.
+fn judge(end: &End) -> (ExitCode, Option<CommandError>) {
+    match end {
+        End::Exited(status) => (ExitCode::Command(*status), None),
+        End::Signaled(signal) => (ExitCode::Signal(*signal), None),
+        End::TimedOut(limit) => {
+            let error = CommandError::message(
+                Code::CommandTimedOut,
+                format_args!("the command ran longer than {limit:?} and was ended"),
+            );
+            (ExitCode::TimedOut, Some(error.hint("`--timeout` or `[limits] timeout` allows more time")))
+        }
+        End::NotFound(command) => {
+            let error = CommandError::message(
+                Code::CommandNotFound,
+                format_args!("{command}: no such command in the sandbox"),
+            );
+            (
+                ExitCode::NotFound,
+                Some(
+                    error.hint(
+                        "only what lies in /usr, in shared directories and in `[native] expose` is there",
+                    ),
+                ),
+            )
+        }
+        End::NotExecutable(command, reason) => {
+            let error = CommandError::message(
+                Code::CommandNotExecutable,
+                format_args!("{command}: cannot be executed: {reason}"),
+            );
+            (ExitCode::NotExecutable, Some(error))
+        }
+    }
+}

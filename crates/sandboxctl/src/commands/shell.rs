@@ -1,0 +1,23 @@
+//! `shell`: an interactive shell in a fresh sandbox.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::cli::ShellArgs;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit_code::ExitCode;
+use crate::load;
+use crate::ui::Ui;
+
+pub(crate) fn shell(ui: &Ui, context: &Context, args: &ShellArgs) -> Result<ExitCode, CommandError> {
+    let loaded = load::plan(ui, context, &args.request, login_shell())?;
+    super::run::carry_out(ui, context, &loaded, &args.show)
+}
+
+// Native and local sandboxes see the host's programs, so the host is where to look.
+fn login_shell() -> Vec<OsString> {
+    let bash = ["/bin/bash", "/usr/bin/bash"].iter().any(|path| Path::new(path).exists());
+    let argv: &[&str] = if bash { &["bash", "-l"] } else { &["sh", "-l"] };
+    argv.iter().map(OsString::from).collect()
+}

@@ -1,0 +1,94 @@
+//! The caller: everything that libraries must not read for themselves.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use sandbox::host_uid::{self, Identity};
+use users::os::unix::UserExt;
+
+/// Who calls, from where, with what.
+pub(crate) struct Context {
+    /// The working directory, with every link resolved.
+    pub(crate) cwd: PathBuf,
+    /// The whole environment; values need not be UTF-8.
+    pub(crate) env: BTreeMap<OsString, OsString>,
+    /// The effective user and group of this process.
+    pub(crate) process: Identity,
+    /// Whose files and whose consent these are: under sudo not root, but the user behind it.
+    pub(crate) caller: Identity,
+    /// The home directory of the caller.
+    pub(crate) home: PathBuf,
+    /// The same with every link resolved, where it exists.
+    resolved_home: Option<PathBuf>,
+}
+
+impl Context {
+    /// Looks around once.
+    pub(crate) fn gather() -> anyhow::Result<Self> {
+        // getcwd(2) resolves links.
+        let cwd = env::current_dir().context("cannot tell the working directory; does it still exist?")?;
+        let env: BTreeMap<_, _> = env::vars_os().collect();
+        let process = Identity { uid: users::get_effective_uid(), gid: users::get_effective_gid() };
+        let caller = caller(process, &env)?;
+        let home = match absolute(variable(&env, "HOME")) {
+            Some(home) if caller == process => home.to_owned(),
+            // Under sudo HOME is root's. Service managers and CI start processes without HOME.
+            _ => users::get_user_by_uid(caller.uid).map(|user| user.home_dir().to_owned()).ok_or_else(
+                || anyhow!("HOME is not set, and user id {} has no home in the user database", caller.uid),
+            )?,
+        };
+        let resolved_home = home.canonicalize().ok();
+        Ok(Self { cwd, env, process, caller, home, resolved_home })
+    }
+
+    /// The value of one variable of the caller's environment.
+    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
+        variable(&self.env, name)
+    }
+
+    /// Every spelling of the home directory.
+    pub(crate) fn homes(&self) -> Vec<&Path> {
+        [Some(self.home.as_path()), self.resolved_home.as_deref()].into_iter().flatten().collect()
+    }
+
+    /// Where records and trust are kept: `$XDG_STATE_HOME/sandboxctl`.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.base_directory("XDG_STATE_HOME", ".local/state")
+    }
+
+    /// Where the user's own configuration is, if there is one: `$XDG_CONFIG_HOME/sandboxctl`.
+    pub(crate) fn settings(&self) -> PathBuf {
+        self.base_directory("XDG_CONFIG_HOME", ".config")
+    }
+
+    /// Where running sandboxes of root lock their host user ids.
+    pub(crate) fn locks() -> &'static Path {
+        Path::new("/run/sandboxctl")
+    }
+
+    // The XDG base directory specification says that a relative path in these variables is to be ignored.
+    fn base_directory(&self, variable: &str, below_home: &str) -> PathBuf {
+        let base =
+            absolute(self.variable(variable)).map_or_else(|| self.home.join(below_home), Path::to_owned);
+        base.join("sandboxctl")
+    }
+}
+
+fn caller(process: Identity, env: &BTreeMap<OsString, OsString>) -> anyhow::Result<Identity> {
+    let text = |name| variable(env, name).map(OsStr::to_string_lossy);
+    let (0, Some(sudo_uid)) = (process.uid, text("SUDO_UID")) else { return Ok(process) };
+    let passwd = fs::read_to_string("/etc/passwd").context("cannot read /etc/passwd")?;
+    Ok(host_uid::caller(process, Some(&sudo_uid), text("SUDO_GID").as_deref(), &passwd)?)
+}
+
+fn variable<'a>(env: &'a BTreeMap<OsString, OsString>, name: &str) -> Option<&'a OsStr> {
+    env.get(OsStr::new(name)).map(OsString::as_os_str)
+}
+
+fn absolute(value: Option<&OsStr>) -> Option<&Path> {
+    value.map(Path::new).filter(|path| path.is_absolute())
+}

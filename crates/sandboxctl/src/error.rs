@@ -1,0 +1,331 @@
+//! Errors as people and programs meet them: a stable code, a cause, and what to do next.
+//!
+//! Every library error becomes a [`CommandError`] here or in the command that calls the library; `main` prints it once.
+
+use std::fmt;
+use std::io;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use policy::problem::{self, Place, Problem};
+use sandbox::provider::StartError;
+use sandbox::secrets::SecretError;
+use sandbox::trust::TrustError;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::exit_code::ExitCode;
+
+/// What went wrong, in a word that scripts may rely on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Code {
+    /// The command line cannot be read.
+    UsageInvalid,
+    /// The option exists, but what it asks for is not built yet.
+    UsageUnsupported,
+    /// There is no such configuration file.
+    ConfigNotFound,
+    /// The file is there already, and is never overwritten.
+    ConfigExists,
+    /// The configuration is wrong; `details.problems` lists everything that is.
+    ConfigInvalid,
+    /// The file widens what a sandbox may do, and its owner has not trusted it.
+    ConfigUntrusted,
+    /// A rule refuses what was asked; asking again changes nothing.
+    PolicyDenied,
+    /// The provider cannot work on this machine.
+    ProviderUnavailable,
+    /// A layer is required and cannot be enforced on this machine.
+    LayerUnenforceable,
+    /// The value of a secret cannot be read.
+    SecretUnavailable,
+    /// The sandbox could not be started.
+    StartFailed,
+    /// There is no such command inside.
+    CommandNotFound,
+    /// The command is there but cannot be executed.
+    CommandNotExecutable,
+    /// The command ran out of time.
+    CommandTimedOut,
+    /// Something failed that has no name of its own.
+    ToolFailed,
+}
+
+impl Code {
+    /// The string in `error.code`. It never changes its meaning.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::UsageInvalid => "usage.invalid",
+            Self::UsageUnsupported => "usage.unsupported",
+            Self::ConfigNotFound => "config.not_found",
+            Self::ConfigExists => "config.exists",
+            Self::ConfigInvalid => "config.invalid",
+            Self::ConfigUntrusted => "config.untrusted",
+            Self::PolicyDenied => "policy.denied",
+            Self::ProviderUnavailable => "provider.unavailable",
+            Self::LayerUnenforceable => "layer.unenforceable",
+            Self::SecretUnavailable => "secret.unavailable",
+            Self::StartFailed => "start.failed",
+            Self::CommandNotFound => "command.not_found",
+            Self::CommandNotExecutable => "command.not_executable",
+            Self::CommandTimedOut => "command.timed_out",
+            Self::ToolFailed => "tool.failed",
+        }
+    }
+
+    /// The status the process ends with.
+    pub(crate) fn exit_code(self) -> ExitCode {
+        match self {
+            Self::UsageInvalid
+            | Self::UsageUnsupported
+            | Self::ConfigNotFound
+            | Self::ConfigExists
+            | Self::ConfigInvalid
+            | Self::ConfigUntrusted => ExitCode::Usage,
+            Self::PolicyDenied => ExitCode::Denied,
+            Self::ProviderUnavailable | Self::LayerUnenforceable => ExitCode::Unavailable,
+            Self::SecretUnavailable | Self::StartFailed | Self::ToolFailed => ExitCode::Failed,
+            Self::CommandNotFound => ExitCode::NotFound,
+            Self::CommandTimedOut => ExitCode::TimedOut,
+            Self::CommandNotExecutable => ExitCode::NotExecutable,
+        }
+    }
+
+    /// Whether the same call may go through later with nothing changed by the caller.
+    fn retryable(self) -> bool {
+        matches!(self, Self::SecretUnavailable)
+    }
+}
+
+/// Every code with the status the process ends with, for the manual.
+pub(crate) const LIST: &str = "\
+Error codes, in `error.code` with --format json:
+  usage.invalid           2    the command line cannot be read
+  usage.unsupported       2    what is asked for is not built yet
+  config.not_found        2    there is no such configuration file
+  config.exists           2    the file is there already, and is never overwritten
+  config.invalid          2    the configuration is wrong; details.problems lists everything that is
+  config.untrusted        2    the file widens what a sandbox may do, and is not trusted
+  provider.unavailable    69   the provider cannot work on this machine, or is not built yet
+  layer.unenforceable     69   a required layer cannot be enforced on this machine
+  policy.denied           77   a rule refuses it; asking again changes nothing
+  command.timed_out       124  the command ran out of time
+  secret.unavailable      125  the value of a secret cannot be read
+  start.failed            125  the sandbox could not be started
+  tool.failed             125  something failed that has no code of its own
+  command.not_executable  126  the command is there but cannot be executed
+  command.not_found       127  there is no such command inside
+
+A command that ran gives its own exit code, and 128+n when signal n ended it; `result.ended_by` says which it was.";
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) struct CommandError {
+    /// What kind of failure it is.
+    pub(crate) code: Code,
+    /// What was asked and what stood in the way.
+    pub(crate) cause: anyhow::Error,
+    /// What to do next, one step a line.
+    pub(crate) hints: Vec<String>,
+    /// More for programs, shaped by the code; null where there is no more.
+    pub(crate) details: Value,
+}
+
+impl CommandError {
+    /// An error without hints.
+    pub(crate) fn new(code: Code, cause: impl Into<anyhow::Error>) -> Self {
+        Self { code, cause: cause.into(), hints: Vec::new(), details: Value::Null }
+    }
+
+    /// An error that is only a sentence.
+    pub(crate) fn message(code: Code, message: impl fmt::Display) -> Self {
+        Self::new(code, anyhow::Error::msg(message.to_string()))
+    }
+
+    /// What is asked for exists in the design of the command line, but not yet in the program.
+    pub(crate) fn unsupported(asked: &str) -> Self {
+        Self::message(Code::UsageUnsupported, format_args!("{asked} is not supported yet"))
+    }
+
+    /// Everything that is wrong with a configuration, at once. There is at least one problem.
+    pub(crate) fn problems(mut problems: Vec<Problem>) -> Self {
+        problem::sort(&mut problems);
+        let all = |is: fn(&Problem) -> bool| problems.iter().all(is);
+        let code = if all(|problem| problem.code == problem::Code::ProviderNotSupportedYet) {
+            Code::ProviderUnavailable
+        } else if all(|problem| matches!(problem.place, Place::Flag(_) | Place::Environment(_))) {
+            if all(|problem| problem.code == problem::Code::NotSupportedYet) {
+                Code::UsageUnsupported
+            } else {
+                Code::UsageInvalid
+            }
+        } else {
+            Code::ConfigInvalid
+        };
+        let failure = match problems.as_mut_slice() {
+            [problem] => {
+                let hint = problem.hint.take();
+                let failure = Self::message(code, &problem);
+                problem.hint.clone_from(&hint);
+                hint.into_iter().fold(failure, Self::hint)
+            }
+            problems => {
+                let lines: Vec<_> = problems.iter().map(|problem| format!("\n  {problem}")).collect();
+                Self::message(code, format_args!("{} problems:{}", problems.len(), lines.concat()))
+            }
+        };
+        failure.details(json!({ "problems": problems }))
+    }
+
+    /// Adds what to do next.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Adds more for programs.
+    pub(crate) fn details(mut self, details: impl Serialize) -> Self {
+        self.details = serde_json::to_value(details).unwrap_or_default();
+        self
+    }
+
+    /// The error as the one JSON object a program gets in place of data.
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "error": {
+                "code": self.code.as_str(),
+                "message": format!("{:#}", self.cause),
+                "hint": (!self.hints.is_empty()).then(|| self.hints.join("\n")),
+                "details": self.details,
+                "retryable": self.code.retryable(),
+            }
+        })
+    }
+}
+
+impl From<anyhow::Error> for CommandError {
+    fn from(cause: anyhow::Error) -> Self {
+        Self::new(Code::ToolFailed, cause)
+    }
+}
+
+/// A sandbox that could not be started.
+impl From<StartError> for CommandError {
+    fn from(error: StartError) -> Self {
+        let (code, hint, details) = match &error {
+            StartError::NotSupported(provider) => {
+                (Code::ProviderUnavailable, None, json!({ "provider": provider }))
+            }
+            StartError::Layer { layer, reason, remedy } => {
+                (Code::LayerUnenforceable, Some(remedy.clone()), json!({ "layer": layer, "reason": reason }))
+            }
+            StartError::Step { step, remedy, .. } => {
+                (Code::StartFailed, remedy.clone(), json!({ "step": step }))
+            }
+            StartError::Refused { asked, reason, remedy } => {
+                (Code::PolicyDenied, Some(remedy.clone()), json!({ "asked": asked, "reason": reason }))
+            }
+        };
+        // `Step` carries its source in its own message: the chain below it would say it twice.
+        let failure = hint.into_iter().fold(Self::message(code, &error).details(details), Self::hint);
+        match code {
+            Code::PolicyDenied => failure.hint("this is a rule, not a fault: trying again changes nothing"),
+            _ => failure,
+        }
+    }
+}
+
+/// A configuration file that cannot be used, or trust that cannot be kept.
+impl From<TrustError> for CommandError {
+    fn from(error: TrustError) -> Self {
+        let code = match &error {
+            TrustError::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                Code::ConfigNotFound
+            }
+            TrustError::Owner { .. } | TrustError::NotConfiguration { .. } | TrustError::Read { .. } => {
+                Code::ConfigInvalid
+            }
+            TrustError::Damaged { .. } | TrustError::State(_) => Code::ToolFailed,
+        };
+        Self::message(code, error)
+    }
+}
+
+/// A secret whose value cannot be had. The message never holds a value.
+impl From<SecretError> for CommandError {
+    fn from(error: SecretError) -> Self {
+        let details = json!({ "secret": error.name, "source": error.origin });
+        Self::message(Code::SecretUnavailable, error).details(details)
+    }
+}
+
+/// A command line that clap refuses: its first paragraph is the message, its tips are hints.
+impl From<clap::Error> for CommandError {
+    fn from(error: clap::Error) -> Self {
+        let help = "`sandboxctl --help` lists the commands, `sandboxctl COMMAND --help` what one takes";
+        if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+            return Self::message(Code::UsageInvalid, "a command is missing").hint(help);
+        }
+        let rendered = error.render().to_string();
+        let text = rendered.strip_prefix("error: ").unwrap_or(&rendered);
+        let message = text.split("\n\n").next().unwrap_or(text).trim_end();
+        let mut failure = Self::message(Code::UsageInvalid, message);
+        failure
+            .hints
+            .extend(text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).map(str::to_owned));
+        let stray = matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(arg)) if !arg.starts_with('-'));
+        if error.kind() == ErrorKind::UnknownArgument && stray {
+            failure
+                .hints
+                .push("a command to run inside stands after `--`: `sandboxctl run -- ls -l`".to_owned());
+        }
+        failure.hint(help)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: &[Code] = &[
+        Code::UsageInvalid,
+        Code::UsageUnsupported,
+        Code::ConfigNotFound,
+        Code::ConfigExists,
+        Code::ConfigInvalid,
+        Code::ConfigUntrusted,
+        Code::PolicyDenied,
+        Code::ProviderUnavailable,
+        Code::LayerUnenforceable,
+        Code::SecretUnavailable,
+        Code::StartFailed,
+        Code::CommandNotFound,
+        Code::CommandNotExecutable,
+        Code::CommandTimedOut,
+        Code::ToolFailed,
+    ];
+
+    #[test]
+    fn every_code_is_listed_with_its_exit_code() {
+        let listed: Vec<(&str, &str)> = LIST
+            .lines()
+            .filter_map(|line| line.strip_prefix("  "))
+            .filter_map(|line| line.split_whitespace().next().zip(line.split_whitespace().nth(1)))
+            .collect();
+        assert_eq!(listed.len(), ALL.len());
+        for code in ALL {
+            let number = code.exit_code().number().to_string();
+            assert!(listed.contains(&(code.as_str(), number.as_str())), "{}", code.as_str());
+        }
+    }
+
+    #[test]
+    fn json_has_every_key_whether_or_not_there_is_more_to_say() {
+        let error = CommandError::message(Code::ToolFailed, "it broke").to_json();
+        assert_eq!(
+            error,
+            json!({ "error": {
+                "code": "tool.failed", "message": "it broke", "hint": null, "details": null, "retryable": false
+            } })
+        );
+    }
+}

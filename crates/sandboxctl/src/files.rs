@@ -1,0 +1,80 @@
+//! Configuration files: which one is meant, what is in it, and how the person knows it.
+
+use std::path::Path;
+
+use policy::config::{Base, File};
+use policy::problem::Owner;
+use sandbox::trust::{self, Candidate};
+
+use crate::context::Context;
+use crate::error::{Code, CommandError};
+
+/// A configuration file that was read, once: what is shown is what is trusted is what is applied.
+pub(crate) struct Found {
+    /// Its resolved path and its content.
+    pub(crate) candidate: Candidate,
+    /// How the person knows it.
+    pub(crate) label: String,
+}
+
+/// The project's file: the one that was named, or the nearest from the working directory upward.
+pub(crate) fn project(context: &Context, named: Option<&Path>) -> Result<Option<Found>, CommandError> {
+    let named = named.or(context.variable("SANDBOXCTL_CONFIG").map(Path::new));
+    match named {
+        Some(path) => found(context, path).map(Some),
+        None => match trust::find(&context.cwd, context.homes().last().copied()) {
+            Some(path) => found(context, &path).map(Some),
+            None => Ok(None),
+        },
+    }
+}
+
+/// The project's file, for commands that make no sense without one.
+pub(crate) fn required(context: &Context, named: Option<&Path>) -> Result<Found, CommandError> {
+    project(context, named)?.ok_or_else(|| {
+        CommandError::message(Code::ConfigNotFound, "no sandbox.toml from the working directory upward")
+            .hint("`sandboxctl init` writes one; `--config FILE` or an argument names another")
+    })
+}
+
+/// The user's own file, if there is one.
+pub(crate) fn user(context: &Context) -> Result<Option<Found>, CommandError> {
+    let path = context.settings().join(trust::FILE_NAME);
+    // A link that leads nowhere is there, and reading it says so.
+    if path.symlink_metadata().is_ok() { found(context, &path).map(Some) } else { Ok(None) }
+}
+
+impl Found {
+    /// The text. TOML is UTF-8.
+    pub(crate) fn text(&self) -> Result<&str, CommandError> {
+        std::str::from_utf8(&self.candidate.content).map_err(|error| {
+            let line = self.candidate.content[..error.valid_up_to()].split(|byte| *byte == b'\n').count();
+            CommandError::message(
+                Code::ConfigInvalid,
+                format_args!("{}:{line}: not UTF-8, as TOML must be", self.label),
+            )
+        })
+    }
+
+    /// What the policy needs to know of the file besides its text.
+    pub(crate) fn file(&self, context: &Context, owner: Owner) -> File {
+        File { owner, label: self.label.as_str().into(), base: base(context, self.directory()) }
+    }
+
+    /// The directory that its relative paths start at.
+    pub(crate) fn directory(&self) -> &Path {
+        self.candidate.path.parent().unwrap_or(Path::new("/"))
+    }
+}
+
+/// What relative paths in a directory mean.
+pub(crate) fn base(context: &Context, directory: &Path) -> Base {
+    Base { directory: directory.to_owned(), home: Some(context.home.clone()) }
+}
+
+fn found(context: &Context, path: &Path) -> Result<Found, CommandError> {
+    let absolute = context.cwd.join(path);
+    let candidate = trust::read(&absolute, context.caller.uid)?;
+    let label = absolute.strip_prefix(&context.cwd).unwrap_or(&absolute).display().to_string();
+    Ok(Found { candidate, label })
+}

@@ -1,0 +1,120 @@
+//! From what the caller typed to a plan: the one way a plan comes to be.
+//!
+//! Files are read once. What was checked for trust is what is merged, and what is merged is what runs.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use policy::config::Config;
+use policy::layer::Effective;
+use policy::overrides::Overrides;
+use policy::plan::Plan;
+use policy::policy::Policy;
+use policy::problem::{Owner, Problem};
+use policy::trust::{Context as Comparison, Widening, widenings};
+use policy::variables;
+use sandbox::record::RunId;
+
+use crate::cli::Request;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::files::{self, Found};
+use crate::ui::Ui;
+use crate::{consent, directories, facts, own_files, request};
+
+/// A plan, and where it comes from.
+pub(crate) struct Loaded {
+    /// What to do.
+    pub(crate) plan: Plan,
+    /// The project's file that was applied.
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// The layers of configuration, merged.
+pub(crate) struct Settings {
+    /// What holds, with the place of each value.
+    pub(crate) effective: Effective,
+    /// What the project's file widens; nothing means that it needs no trust.
+    pub(crate) widenings: Vec<Widening>,
+}
+
+/// Makes the plan for what was typed.
+pub(crate) fn plan(
+    ui: &Ui,
+    context: &Context,
+    request: &Request,
+    argv: Vec<OsString>,
+) -> Result<Loaded, CommandError> {
+    let flags = request::overrides(context, request, argv)?;
+    let file = files::project(context, request.source.config.as_deref())?;
+    let settings = settings(context, file.as_ref(), &flags)?;
+    if let Some(file) = &file {
+        consent::require(context, &request.source, file, &settings.widenings)?;
+    }
+    let policy = policy(context, &settings)?;
+    directories::create_missing(ui, context, request, &policy)?;
+    let name = RunId::generate().context("cannot make a name for the sandbox")?;
+    let facts = facts::gather(context, &policy, name.as_str().to_owned());
+    let mut plan = policy.plan(&facts).map_err(CommandError::problems)?;
+    let config = file.map(|file| file.candidate.path);
+    own_files::keep_apart(context, &policy, &plan)?;
+    if let Some(config) = &config {
+        own_files::protect(config, &mut plan)?;
+    }
+    Ok(Loaded { plan, config })
+}
+
+/// Reads every layer and merges them.
+///
+/// A file that nobody trusts is read like any other. Whether it may be applied is for [`crate::consent`] to say.
+pub(crate) fn settings(
+    context: &Context,
+    project: Option<&Found>,
+    flags: &Overrides,
+) -> Result<Settings, CommandError> {
+    let mut problems = Vec::new();
+    let mut layer = |(config, more): (Config, Vec<Problem>)| {
+        problems.extend(more);
+        config
+    };
+    let user = match files::user(context)? {
+        Some(found) => layer(Config::read(found.text()?, &found.file(context, Owner::User))),
+        None => Config::default(),
+    };
+    let without = Effective::merge([user.clone()]);
+    let (project, widenings) = match project {
+        Some(found) => {
+            let config = layer(Config::read(found.text()?, &found.file(context, Owner::Project)));
+            let widenings = compare(&config, &without, found);
+            (config, widenings)
+        }
+        None => (Config::default(), Vec::new()),
+    };
+    let environment = layer(variables::read(context.env.clone()));
+    let flags = layer(flags.read(&files::base(context, &context.cwd)));
+    let effective = Effective::merge([user, project, environment, flags]);
+    if problems.is_empty() {
+        return Ok(Settings { effective, widenings });
+    }
+    // A person wants to see everything at once, also what is wrong with the rest.
+    problems.extend(Policy::new(&effective, &context.cwd).err().unwrap_or_default());
+    Err(CommandError::problems(problems))
+}
+
+/// The rules that the settings make.
+pub(crate) fn policy(context: &Context, settings: &Settings) -> Result<Policy, CommandError> {
+    Policy::new(&settings.effective, &context.cwd).map_err(CommandError::problems)
+}
+
+/// What a project's file widens.
+fn compare(config: &Config, without: &Effective, found: &Found) -> Vec<Widening> {
+    let hosts =
+        config.shared_dirs.iter().filter_map(|(name, dir)| Some((name, &dir.value.host.as_ref()?.value)));
+    let resolved: BTreeMap<String, PathBuf> =
+        hosts.filter_map(|(name, host)| Some((name.clone(), directories::resolve(host)?))).collect();
+    // The path of the file has its links resolved, and so has that of its directory.
+    let directory = found.directory();
+    widenings(config, &Comparison { without, directory, resolved_directory: directory, resolved: &resolved })
+}

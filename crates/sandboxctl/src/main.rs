@@ -1,0 +1,68 @@
+//! `sandboxctl`: gives people and programs one way to run commands in a sandbox.
+
+use std::env;
+use std::ffi::OsString;
+use std::process;
+
+use clap::Parser as _;
+use clap::error::ErrorKind;
+
+use crate::cli::{Cli, Global};
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit_code::ExitCode;
+use crate::ui::Ui;
+
+mod cli;
+mod commands;
+mod consent;
+mod context;
+mod directories;
+mod error;
+mod exit_code;
+mod facts;
+mod files;
+mod load;
+mod output;
+mod own_files;
+mod report;
+mod request;
+mod ui;
+
+#[cfg(test)]
+mod reference;
+
+fn main() -> process::ExitCode {
+    let args: Vec<OsString> = env::args_os().collect();
+    let no_colour = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let (ui, result) = match Cli::try_parse_from(&args) {
+        Ok(cli) => {
+            let ui = Ui::new(&cli.global, no_colour);
+            let result = Context::gather()
+                .map_err(Into::into)
+                .and_then(|context| commands::run(&ui, &context, cli.command));
+            (ui, result)
+        }
+        Err(error) => {
+            let ui = Ui::new(&Global { format: cli::format_asked(&args), quiet: false }, no_colour);
+            let result = answer_without_command(&ui, error);
+            (ui, result)
+        }
+    };
+    let code = result.unwrap_or_else(|error| {
+        ui.failure(&error);
+        error.code.exit_code()
+    });
+    code.into()
+}
+
+/// `--help` and `--version` are data; everything else that ends the parser is an error.
+fn answer_without_command(ui: &Ui, error: clap::Error) -> Result<ExitCode, CommandError> {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            ui.raw(error.render().to_string().as_bytes())?;
+            Ok(ExitCode::Success)
+        }
+        _ => Err(error.into()),
+    }
+}

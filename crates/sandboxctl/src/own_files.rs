@@ -1,0 +1,57 @@
+//! Our own files: the agent must not change what decides over it.
+
+use std::path::Path;
+
+use policy::plan::{Boundary, Mode, Plan};
+use policy::policy::Policy;
+use policy::problem::{Code as Kind, Place, Problem};
+
+use crate::context::Context;
+use crate::directories;
+use crate::error::{Code, CommandError};
+
+/// Refuses a writable boundary that holds the caller's records or settings, or lies within them.
+pub(crate) fn keep_apart(context: &Context, policy: &Policy, plan: &Plan) -> Result<(), CommandError> {
+    let own = [(context.state(), "records"), (context.settings(), "settings")];
+    let own: Vec<_> =
+        own.iter().filter_map(|(path, what)| Some((directories::resolve(path)?, what))).collect();
+    let mut problems = Vec::new();
+    for Boundary { name, host, .. } in writable(plan) {
+        let touched = own.iter().filter(|(path, _)| path.starts_with(host) || host.starts_with(path));
+        for (path, what) in touched {
+            let wanted = policy.boundaries().iter().find(|wanted| wanted.name == *name);
+            let place = wanted.map_or(Place::Default, |wanted| wanted.place.clone());
+            let (host, path) = (host.display(), path.display());
+            let message = format!("`{host}` gives the agent the {what} of sandboxctl in `{path}` to change");
+            problems.push(
+                Problem::new(&place, format!("shared_dirs.{name}"), Kind::Refused, message)
+                    .hinting("share a directory that does not hold them, or share this one read-only"),
+            );
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(CommandError::problems(problems)) }
+}
+
+/// Protects the file that the plan was made from, wherever in a writable boundary it lies.
+pub(crate) fn protect(config: &Path, plan: &mut Plan) -> Result<(), CommandError> {
+    let inside: Vec<_> =
+        writable(plan).filter_map(|boundary| config.strip_prefix(&boundary.host).ok()).collect();
+    let names = inside.into_iter().map(|path| path.to_str().map(str::to_owned)).collect::<Option<Vec<_>>>();
+    let names = names.ok_or_else(|| {
+        CommandError::message(
+            Code::ConfigInvalid,
+            format_args!("{}: a name that is not UTF-8 cannot be protected from the agent", config.display()),
+        )
+        .hint("rename the file, or keep it outside of what is shared")
+    })?;
+    for name in names {
+        if !plan.protect.paths.contains(&name) {
+            plan.protect.paths.push(name);
+        }
+    }
+    Ok(())
+}
+
+fn writable(plan: &Plan) -> impl Iterator<Item = &Boundary> {
+    plan.boundaries.iter().filter(|boundary| boundary.mode == Mode::ReadWrite)
+}

@@ -1,0 +1,41 @@
+//! The report as people read it, and which of its lines are worth saying without being asked.
+
+use confine::report::{Finding, Report, Status};
+use policy::plan::{Layer, Plan};
+
+/// The report as an aligned table: layer, status, reason.
+pub(crate) fn table(report: &Report) -> String {
+    let line = |Finding { layer, status, reason }: &Finding| {
+        format!("{:<12}  {:<8}  {reason}\n", layer.to_string(), self::status(*status))
+    };
+    report.0.iter().map(line).collect::<Vec<_>>().concat()
+}
+
+/// The lines that a person should see even without asking for the report: isolation that is weaker than it is
+/// by default, and limits that were asked for and do not hold at all.
+pub(crate) fn weak<'a>(plan: &'a Plan, report: &'a Report) -> impl Iterator<Item = &'a Finding> {
+    report.0.iter().filter(|finding| match finding.layer {
+        Layer::User
+        | Layer::Mount
+        | Layer::Pid
+        | Layer::Net
+        | Layer::Ipc
+        | Layer::Landlock
+        | Layer::Seccomp
+        | Layer::Capabilities
+        | Layer::Protect => finding.status != Status::Enforced,
+        Layer::Memory => plan.limits.memory.is_some() && finding.status == Status::Not,
+        Layer::Cpu => plan.limits.cpus.is_some() && finding.status == Status::Not,
+        Layer::Pids => plan.limits.pids.is_some() && finding.status == Status::Not,
+        Layer::Uts | Layer::Cgroup | Layer::Groups | Layer::Sockets | Layer::Disk => false,
+    })
+}
+
+/// How a status reads in a sentence.
+pub(crate) fn status(status: Status) -> &'static str {
+    match status {
+        Status::Enforced => "enforced",
+        Status::Partly => "partly",
+        Status::Not => "not",
+    }
+}

@@ -1,0 +1,47 @@
+//! What was typed, as the strongest layer of settings.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context as _;
+use policy::overrides::{EnvFile, Overrides};
+
+use crate::cli::Request;
+use crate::context::Context;
+use crate::error::CommandError;
+
+/// The flags and the command, unchecked. Reads the files of variables that they name.
+pub(crate) fn overrides(
+    context: &Context,
+    request: &Request,
+    argv: Vec<OsString>,
+) -> Result<Overrides, CommandError> {
+    if request.platform.is_some() {
+        return Err(
+            CommandError::unsupported("--platform").hint("it concerns images, which only containers have")
+        );
+    }
+    let env_file = request.env_file.iter().map(|path| env_file(context, path)).collect::<Result<_, _>>()?;
+    Ok(Overrides {
+        name: request.name.clone(),
+        provider: request.provider.clone(),
+        network: request.network.clone(),
+        allow_host: request.allow_host.clone(),
+        memory: request.memory.clone(),
+        cpus: request.cpus.clone(),
+        pids_limit: request.pids_limit.clone(),
+        timeout: request.timeout.clone(),
+        user: request.user.clone(),
+        workdir: request.workdir.clone(),
+        volume: request.volume.clone(),
+        env: request.env.clone(),
+        env_file,
+        command: argv,
+    })
+}
+
+fn env_file(context: &Context, path: &Path) -> Result<EnvFile, CommandError> {
+    let text = fs::read(context.cwd.join(path)).with_context(|| format!("--env-file {}", path.display()))?;
+    Ok(EnvFile { label: path.display().to_string(), text })
+}

@@ -1,0 +1,121 @@
+//! What the user sees: data on stdout, everything else on stderr.
+
+use std::fmt::Display;
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use crate::cli::{Format, Global};
+use crate::error::CommandError;
+
+/// How to talk to whoever called.
+pub(crate) struct Ui {
+    format: Format,
+    quiet: bool,
+    colour: bool,
+}
+
+impl Ui {
+    /// Speaks as the global flags ask; `no_colour` is the caller's `NO_COLOR`.
+    pub(crate) fn new(global: &Global, no_colour: bool) -> Self {
+        Self { format: global.format, quiet: global.quiet, colour: !no_colour && io::stderr().is_terminal() }
+    }
+
+    /// Which form data takes.
+    pub(crate) fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Gives the result of a command: as one JSON object, or as text made from it.
+    pub(crate) fn data<T: Serialize>(
+        &self,
+        value: &T,
+        text: impl FnOnce(&T) -> String,
+    ) -> Result<(), CommandError> {
+        match self.format {
+            Format::Text => self.raw(text(value).as_bytes()),
+            Format::Json => self.json(value),
+        }
+    }
+
+    /// Gives one JSON object.
+    pub(crate) fn json<T: Serialize>(&self, value: &T) -> Result<(), CommandError> {
+        let text = serde_json::to_string_pretty(value).context("cannot write the result as JSON")?;
+        self.raw(format!("{text}\n").as_bytes())
+    }
+
+    /// Writes bytes to stdout as they are. A reader that went away is not an error: it has what it wanted.
+    #[expect(clippy::unused_self, reason = "everything that reaches stdout goes through here")]
+    pub(crate) fn raw(&self, bytes: &[u8]) -> Result<(), CommandError> {
+        let mut stdout = io::stdout().lock();
+        match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(anyhow::Error::new(error).context("cannot write to stdout").into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Says what happened, unless the caller wants quiet.
+    pub(crate) fn note(&self, message: impl Display) {
+        if !self.quiet {
+            tell(message);
+        }
+    }
+
+    /// Warns, unless the caller wants quiet.
+    pub(crate) fn warning(&self, message: impl Display) {
+        if !self.quiet {
+            self.insist(message);
+        }
+    }
+
+    /// Warns even a caller who wants quiet.
+    pub(crate) fn insist(&self, message: impl Display) {
+        to_stderr(&format!("{} {message}\n", self.label("warning:", "33")));
+    }
+
+    /// Reports why the command failed: to programs as the one object on stdout, to people on stderr.
+    pub(crate) fn failure(&self, error: &CommandError) {
+        match self.format {
+            Format::Json => {
+                // There is nobody left to tell when stdout is gone too; the exit code still says it.
+                let _ = self.json(&error.to_json());
+            }
+            Format::Text => {
+                let hint = |hint| format!("{} {hint}\n", self.label("hint:", "36"));
+                let hints = error.hints.iter().map(hint).collect::<Vec<_>>().concat();
+                let text = format!("{} {:#}\n{hints}", self.label("error:", "31"), error.cause);
+                to_stderr(&text);
+            }
+        }
+    }
+
+    fn label(&self, text: &str, colour: &str) -> String {
+        if self.colour { format!("\x1b[1;{colour}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// Says what was asked for.
+pub(crate) fn tell(message: impl Display) {
+    to_stderr(&format!("{message}\n"));
+}
+
+/// Whether a question could be asked and its answer read.
+pub(crate) fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks a yes-or-no question on the terminal; no is the default.
+pub(crate) fn confirm(question: &str) -> Result<bool, CommandError> {
+    to_stderr(&format!("{question} [y/N] "));
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).context("cannot read the answer from the terminal")?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+fn to_stderr(text: &str) {
+    // A message that nobody can read is no reason to fail.
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}

@@ -1,0 +1,183 @@
+//! `trust`, `untrust`, and what a file may not do without.
+
+use insta::assert_snapshot;
+
+use crate::env::TestEnv;
+
+const WIDE: &str = "[limits]\npids = 5000\n[env]\npass = [\"AWS_PROFILE\"]\n";
+
+#[test]
+fn a_file_that_widens_is_refused_with_the_list_and_the_command_that_trusts_it() {
+    assert_snapshot!(TestEnv::with_config(WIDE).call(&["run", "--", "true"]), @r"
+    code: 2
+    --- stderr
+    error: sandbox.toml widens what a sandbox may do, and is not trusted:
+      sandbox.toml:2:8: limits.pids raises the limit to 5000; without the file it is 1024
+      sandbox.toml:4:9: env.pass shows the agent your variable AWS_PROFILE
+    hint: `sandboxctl trust sandbox.toml` shows this list and asks; read the file first
+    hint: where nobody can be asked: `--trust=sha256:dbd932bc7ea14f0f08ad81130a337941c649c4f6ca9422cb846a874c927b46f7` trusts just this content
+    ");
+}
+
+#[test]
+fn programs_get_the_list_and_the_hash() {
+    let answer = TestEnv::with_config(WIDE).call(&["plan", "--format", "json"]);
+    assert_eq!(answer.code, 2);
+    let error = &answer.json()["error"];
+    assert_eq!(error["code"], "config.untrusted");
+    assert_eq!(error["details"]["widens"][0]["key"], "limits.pids");
+    assert!(error["details"]["hash"].as_str().unwrap().starts_with("sha256:"));
+}
+
+#[test]
+fn showing_records_nothing() {
+    let env = TestEnv::with_config(WIDE);
+    assert_snapshot!(env.call(&["trust", "--show"]), @r"
+    code: 0
+    --- stdout
+    sandbox.toml widens what a sandbox may do:
+      sandbox.toml:2:8: limits.pids raises the limit to 5000; without the file it is 1024
+      sandbox.toml:4:9: env.pass shows the agent your variable AWS_PROFILE
+    sha256:dbd932bc7ea14f0f08ad81130a337941c649c4f6ca9422cb846a874c927b46f7 is not trusted
+    ");
+    assert_eq!(env.call(&["plan"]).code, 2);
+}
+
+#[test]
+fn without_a_terminal_an_answer_must_be_given_beforehand() {
+    let env = TestEnv::with_config(WIDE);
+    // What is piped in is not an answer of a person.
+    assert_snapshot!(env.call_with_input(&["trust"], b"y\n"), @r"
+    code: 2
+    --- stderr
+    sandbox.toml widens what a sandbox may do:
+      sandbox.toml:2:8: limits.pids raises the limit to 5000; without the file it is 1024
+      sandbox.toml:4:9: env.pass shows the agent your variable AWS_PROFILE
+    error: sandbox.toml stays untrusted: nobody can be asked
+    hint: read the file, then say `--yes`
+    ");
+    assert_eq!(env.call(&["plan"]).code, 2);
+}
+
+#[test]
+fn trust_holds_until_the_content_changes() {
+    let env = TestEnv::with_config(WIDE);
+    assert_eq!(env.call(&["trust", "--yes"]).code, 0);
+    assert_eq!(env.call(&["plan"]).code, 0);
+    env.write("sandbox.toml", &format!("{WIDE}# more\n"));
+    let answer = env.call(&["plan"]);
+    assert_eq!(answer.code, 2);
+    assert!(answer.stderr.contains("has changed since it was trusted"), "{answer}");
+}
+
+#[test]
+fn trust_can_be_taken_back() {
+    let env = TestEnv::with_config(WIDE);
+    assert_eq!(env.call(&["trust", "--yes"]).code, 0);
+    assert_snapshot!(env.call(&["untrust"]), @r"
+    code: 0
+    --- stdout
+    [TEMP]/project/sandbox.toml is no longer trusted
+    ");
+    assert_eq!(env.call(&["plan"]).code, 2);
+    assert_snapshot!(env.call(&["untrust"]), @r"
+    code: 0
+    --- stdout
+    [TEMP]/project/sandbox.toml was not trusted
+    ");
+}
+
+#[test]
+fn what_only_narrows_needs_no_trust() {
+    let env = TestEnv::with_config("[limits]\npids = 10\nmemory = \"64m\"\n");
+    assert_snapshot!(env.call(&["trust", "--yes"]), @r"
+    code: 0
+    --- stdout
+    sandbox.toml widens nothing and needs no trust
+    ");
+    assert_eq!(env.call(&["plan"]).code, 0);
+}
+
+#[test]
+fn one_call_can_trust_by_flag_or_by_hash() {
+    let env = TestEnv::with_config(WIDE);
+    assert_eq!(env.call(&["plan", "--trust"]).code, 0);
+    let shown = env.call(&["trust", "--show", "--format", "json"]);
+    let hash = shown.json()["hash"].as_str().unwrap().to_owned();
+    assert_eq!(env.call(&["plan", &format!("--trust={hash}")]).code, 0);
+    // Nothing of it stays.
+    assert_eq!(env.call(&["plan"]).code, 2);
+}
+
+#[test]
+fn a_hash_that_does_not_fit_is_refused_even_where_no_trust_is_needed() {
+    let env = TestEnv::with_config("[limits]\npids = 10\n");
+    let answer = env.call(&["plan", &format!("--trust=sha256:{}", "0".repeat(64))]);
+    assert_eq!(answer.code, 2);
+    assert!(answer.stderr.contains("is not what was trusted"), "{answer}");
+}
+
+#[test]
+fn an_empty_hash_is_not_trust() {
+    let env = TestEnv::with_config(WIDE);
+    for flag in ["--trust=", "--trust=md5:0", "--trust=sha256:"] {
+        let answer = env.call(&["plan", "--format", "json", flag]);
+        assert_eq!(answer.json()["error"]["code"], "usage.invalid", "{flag}: {answer}");
+    }
+}
+
+#[test]
+fn yes_does_not_trust() {
+    assert_eq!(TestEnv::with_config(WIDE).call(&["plan", "--yes"]).code, 2);
+}
+
+#[test]
+fn each_widening_key_by_itself_is_refused() {
+    let cases = [
+        "provider = \"local\"",
+        "require_os_sandbox = false",
+        "agent.user = \"root\"",
+        "image.dockerfile = \"Dockerfile\"",
+        "image.ca_certificates = \"ca.pem\"",
+        "container.runtime = \"runsc\"",
+        "container.host_path_prefix = \"/x\"",
+        "shared_dirs.x = { host = \"..\", guest = \"/x\" }",
+        "shared_dirs.x = { host = \"/var/tmp\", guest = \"/x\" }",
+        "shared_dirs.x = { host = \"~/x\", guest = \"/x\" }",
+        "env.pass = [\"AWS_SECRET_ACCESS_KEY\"]",
+        "secrets.x = { mode = \"inject\", env_var = \"X\", source = \"env:X\" }",
+        "network.mode = \"open\"",
+        "network.mode = \"allowlist\"",
+        "network.allow = [\"example.org\"]",
+        "limits.pids = 100000",
+        "limits.output_bytes = \"10g\"",
+        "limits.tmp_size = \"100g\"",
+        "protect.allow = [\".git/config\"]",
+        "protect.depth = 0",
+        "native.require = [\"mount\"]",
+        "native.expose = [\"/opt\"]",
+    ];
+    for case in cases {
+        let answer =
+            TestEnv::with_config(&format!("{case}\n")).call(&["run", "--format", "json", "--", "true"]);
+        assert_eq!(answer.code, 2, "{case}: {answer}");
+        assert_eq!(answer.json()["error"]["code"], "config.untrusted", "{case}: {answer}");
+    }
+}
+
+#[test]
+fn a_link_out_of_the_project_widens_too() {
+    let env = TestEnv::with_config("[shared_dirs]\nx = { host = \"link\", guest = \"/x\" }\n");
+    std::fs::create_dir(env.root().join("outside")).unwrap();
+    std::os::unix::fs::symlink(env.root().join("outside"), env.project().join("link")).unwrap();
+    let answer = env.call(&["plan", "--format", "json"]);
+    assert_eq!(answer.json()["error"]["code"], "config.untrusted", "{answer}");
+}
+
+#[test]
+fn the_search_ends_at_the_edge_of_the_repository() {
+    let env = TestEnv::with_config(WIDE);
+    env.write("inner/.git/HEAD", "ref: refs/heads/main\n");
+    assert_eq!(env.call_in(&env.project().join("inner"), &["plan"]).code, 0);
+    assert_eq!(env.call_in(&env.project(), &["plan"]).code, 2);
+}

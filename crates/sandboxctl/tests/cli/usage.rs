@@ -1,0 +1,93 @@
+//! What is wrong with a command line, and how that is said.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+use insta::assert_snapshot;
+
+use crate::env::TestEnv;
+
+#[test]
+fn an_unknown_command_gets_a_suggestion() {
+    assert_snapshot!(TestEnv::new().call(&["rum"]), @r"
+    code: 2
+    --- stderr
+    error: unrecognized subcommand 'rum'
+    hint: a similar subcommand exists: 'run'
+    hint: `sandboxctl --help` lists the commands, `sandboxctl COMMAND --help` what one takes
+    ");
+}
+
+#[test]
+fn a_command_that_is_missing_is_a_usage_error() {
+    assert_snapshot!(TestEnv::new().call(&[]), @r"
+    code: 2
+    --- stderr
+    error: a command is missing
+    hint: `sandboxctl --help` lists the commands, `sandboxctl COMMAND --help` what one takes
+    ");
+}
+
+#[test]
+fn errors_are_json_when_json_was_asked_for_even_on_a_line_that_cannot_be_read() {
+    let answer = TestEnv::new().call(&["run", "--format=json", "--nonsense"]);
+    assert_snapshot!(answer, @r#"
+    code: 2
+    --- stdout
+    {
+      "error": {
+        "code": "usage.invalid",
+        "details": null,
+        "hint": "to pass '--nonsense' as a value, use '-- --nonsense'\n`sandboxctl --help` lists the commands, `sandboxctl COMMAND --help` what one takes",
+        "message": "unexpected argument '--nonsense' found",
+        "retryable": false
+      }
+    }
+    "#);
+}
+
+#[test]
+fn a_command_without_dashes_in_front_is_refused_and_the_dashes_are_named() {
+    assert_snapshot!(TestEnv::new().call(&["run", "ls", "-l"]), @r"
+    code: 2
+    --- stderr
+    error: unexpected argument 'ls' found
+    hint: a command to run inside stands after `--`: `sandboxctl run -- ls -l`
+    hint: `sandboxctl --help` lists the commands, `sandboxctl COMMAND --help` what one takes
+    ");
+}
+
+#[test]
+fn help_and_version_are_data() {
+    let env = TestEnv::new();
+    for flag in ["--help", "--version"] {
+        let answer = env.call(&[flag]);
+        assert_eq!((answer.code, answer.stderr.as_str()), (0, ""));
+        assert!(answer.stdout.contains("sandboxctl"));
+    }
+}
+
+#[test]
+fn what_is_not_built_yet_says_so() {
+    let env = TestEnv::new();
+    let calls: [&[&str]; 4] = [
+        &["run", "--detach"],
+        &["run", "--platform", "linux/arm64"],
+        &["run", "--allow-host", "example.org"],
+        &["run", "--user", "root"],
+    ];
+    for args in calls {
+        let answer = env.call(args);
+        assert_eq!(answer.code, 2, "{answer}");
+        assert!(answer.stderr.contains("not supported yet"), "{answer}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let env = TestEnv::new();
+    let (writer, reader) = UnixStream::pair().unwrap();
+    drop(reader);
+    let output = env.command(&env.project(), &["man"]).stdout(OwnedFd::from(writer)).output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+}
