@@ -38,9 +38,13 @@ fn build(workspace: &Path, out: &Path) -> PathBuf {
     // What was set for this build is not meant for that one.
     for (name, _) in env::vars_os() {
         let inherited = name.to_str().is_some_and(|name| {
-            name.starts_with("CARGO_") && name != "CARGO_HOME" && !name.starts_with("CARGO_NET_")
-                && !name.starts_with("CARGO_HTTP_") && !name.starts_with("CARGO_REGISTR")
-                || name.starts_with("RUSTC") || name == "RUSTFLAGS"
+            name.starts_with("CARGO_")
+                && name != "CARGO_HOME"
+                && !name.starts_with("CARGO_NET_")
+                && !name.starts_with("CARGO_HTTP_")
+                && !name.starts_with("CARGO_REGISTR")
+                || name.starts_with("RUSTC")
+                || name == "RUSTFLAGS"
         });
         if inherited {
             cargo.env_remove(&name);
@@ -63,6 +67,7 @@ fn build(workspace: &Path, out: &Path) -> PathBuf {
 fn is_installed(target: &str) -> bool {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     Command::new(rustc).args(["--print", "target-libdir", "--target", target]).output().is_ok_and(|output| {
-        String::from_utf8(output.stdout).is_ok_and(|path| Path::new(path.trim()).join("self-contained").is_dir())
+        String::from_utf8(output.stdout)
+            .is_ok_and(|path| Path::new(path.trim()).join("self-contained").is_dir())
     })
 }

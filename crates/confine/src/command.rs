@@ -2,10 +2,28 @@
 
 use std::ffi::{CStr, CString};
 
+use nix::sys::signal::SigSet;
 use rustix::io::Errno;
+
+use crate::sys;
 
 /// Where a command is looked for when the environment names no `PATH`.
 const DEFAULT_PATH: &[u8] = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Replaces this process by a command that finds things as programs expect them: nothing open but the three streams,
+/// every signal at its default and none blocked (Rust ignores SIGPIPE). Returns only the reason why it could not.
+pub fn hand_over(argv: &[Vec<u8>], env: &[Vec<u8>]) -> Errno {
+    if let Err(errno) = sys::close_from_on_exec(3) {
+        return errno;
+    }
+    for signal in 1..=64 {
+        sys::default_signal(signal);
+    }
+    match SigSet::all().thread_unblock() {
+        Ok(()) => execute(argv, env),
+        Err(errno) => Errno::from_raw_os_error(errno as i32),
+    }
+}
 
 /// Replaces this process by a command; returns only the reason why it could not.
 ///

@@ -9,8 +9,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -88,6 +88,17 @@ pub enum Ending {
     Signaled(i32),
 }
 
+impl Ending {
+    /// What whoever waits for the agent is told: its own status, or 128+n for signal n.
+    pub fn exit_code(self) -> u8 {
+        let code = match self {
+            Self::Exited(status) => status,
+            Self::Signaled(signal) => 128 + signal,
+        };
+        u8::try_from(code).unwrap_or(u8::MAX)
+    }
+}
+
 /// One side of the socket.
 #[derive(Debug)]
 pub struct Control {
@@ -115,9 +126,8 @@ impl Control {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "too many descriptors for one frame"));
         }
         let parts = [IoSlice::new(&header), IoSlice::new(&body)];
-        let sent = rustix::io::retry_on_intr(|| {
-            sendmsg(&self.stream, &parts, &mut ancillary, SendFlags::NOSIGNAL)
-        })?;
+        let sent =
+            rustix::io::retry_on_intr(|| sendmsg(&self.stream, &parts, &mut ancillary, SendFlags::NOSIGNAL))?;
         // The descriptors went with the first byte; what did not fit follows as plain bytes.
         if sent < header.len() {
             self.stream.write_all(&header[sent..])?;
@@ -139,7 +149,9 @@ impl Control {
         if !self.fill(&mut body)? {
             return Ok(None);
         }
-        postcard::from_bytes(&body).map(Some).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+        postcard::from_bytes(&body)
+            .map(Some)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
     /// The descriptors that have arrived since the last call.

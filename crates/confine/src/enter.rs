@@ -176,7 +176,11 @@ const GO: u8 = b'g';
 /// # Errors
 ///
 /// The error of `clone3`, or of the maps. Failures of later steps arrive as [`Event::SetUp`].
-pub fn enter(entry: &Entry<'_>, program: &OwnedFd, write: impl FnOnce() -> io::Result<()>) -> io::Result<Entered> {
+pub fn enter(
+    entry: &Entry<'_>,
+    program: &OwnedFd,
+    write: impl FnOnce() -> io::Result<()>,
+) -> io::Result<Entered> {
     let (mut ours, theirs) = Control::pair()?;
     let theirs = theirs.as_fd();
     let argument = CString::new(format!("{}{}", crate::init::CONTROL_ARGUMENT, theirs.as_raw_fd()))
@@ -275,7 +279,10 @@ fn walk_in(
 
     // 8. Everything there is to see.
     rustix::process::umask(Mode::empty());
-    entry.view.build(root.as_fd()).map_err(|(at, errno)| (Step::View(u16::try_from(at).unwrap_or(u16::MAX)), errno))?;
+    entry
+        .view
+        .build(root.as_fd())
+        .map_err(|(at, errno)| (Step::View(u16::try_from(at).unwrap_or(u16::MAX)), errno))?;
     rustix::process::umask(Mode::from_raw_mode(0o022));
 
     // 9. Make it the root, and let the host's file systems go: pivot_root(2) with both paths the same puts the
@@ -286,7 +293,9 @@ fn walk_in(
     rustix::process::chdir(c"/").map_err(failed(Step::Detach))?;
 
     // 10. The root itself changes no more.
-    let sealed = MountAttrFlags::MOUNT_ATTR_RDONLY | MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    let sealed = MountAttrFlags::MOUNT_ATTR_RDONLY
+        | MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV;
     sys::mount_setattr(root.as_fd(), false, u64::from(sealed.bits()), None).map_err(failed(Step::Seal))?;
 
     // 11. The bounding set, while there is a capability that allows it: executing PID 1 as a user who is not 0
@@ -333,7 +342,10 @@ impl Maps {
     /// From outside, by root.
     fn write_for(&self, pid: i32) -> io::Result<()> {
         for (name, map) in [("uid_map", &self.uid), ("gid_map", &self.gid)] {
-            fs::OpenOptions::new().write(true).open(format!("/proc/{pid}/{name}"))?.write_all(map.as_bytes())?;
+            fs::OpenOptions::new()
+                .write(true)
+                .open(format!("/proc/{pid}/{name}"))?
+                .write_all(map.as_bytes())?;
         }
         Ok(())
     }
@@ -341,26 +353,13 @@ impl Maps {
 
 /// A user namespace in which the user and group `inner` are `outer`, for the idmapping of mounts. Only root can make one.
 pub fn id_map(inner: (u32, u32), outer: (u32, u32)) -> io::Result<OwnedFd> {
-    // A process has to be born for the namespace; it waits for its end on a pipe and is never anything else.
-    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    let (pid, pidfd) = match sys::clone3(libc::CLONE_NEWUSER as u64, None)? {
-        Born::Child => {
-            sys::close_now(write.as_fd());
-            let _ = rustix::io::read(&read, &mut [0; 1]);
-            sys::exit_now(0);
-        }
-        Born::Parent { pid, pidfd } => (pid, pidfd),
-    };
-    let mapped = (|| {
-        for (name, inner, outer) in [("uid_map", inner.0, outer.0), ("gid_map", inner.1, outer.1)] {
-            let mut file = fs::OpenOptions::new().write(true).open(format!("/proc/{pid}/{name}"))?;
-            file.write_all(format!("{inner} {outer} 1\n").as_bytes())?;
-        }
-        Ok(OwnedFd::from(fs::File::open(format!("/proc/{pid}/ns/user"))?))
-    })();
-    drop(write);
-    rustix::process::waitid(rustix::process::WaitId::PidFd(pidfd.as_fd()), rustix::process::WaitIdOptions::EXITED)?;
-    mapped
+    let namespace = sys::UserNamespace::new()?;
+    let pid = namespace.pid();
+    for (name, inner, outer) in [("uid_map", inner.0, outer.0), ("gid_map", inner.1, outer.1)] {
+        let mut file = fs::OpenOptions::new().write(true).open(format!("/proc/{pid}/{name}"))?;
+        file.write_all(format!("{inner} {outer} 1\n").as_bytes())?;
+    }
+    Ok(fs::File::open(format!("/proc/{pid}/ns/user"))?.into())
 }
 
 fn write_file(path: &CStr, content: &[u8]) -> Result<(), Errno> {

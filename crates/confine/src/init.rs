@@ -14,6 +14,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::control::{Control, Ending, Event, Failure, Request};
+use crate::lockdown::Lockdown;
 use crate::start::Start;
 use crate::{capabilities, cgroup, command, lockdown, probe, reap, sys, terminal};
 
@@ -80,7 +81,9 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
     let slave = match start.terminal {
         Some(wanted) => {
             let pair = terminal::open(wanted.size).map_err(step("opening a terminal"))?;
-            control.send(&Event::Terminal, &[pair.master.as_fd()]).map_err(step("handing the terminal over"))?;
+            control
+                .send(&Event::Terminal, &[pair.master.as_fd()])
+                .map_err(step("handing the terminal over"))?;
             match control.receive().map_err(step("handing the terminal over"))? {
                 Some(Request::TerminalReady) => Some(pair.slave),
                 _ => return Err(step("handing the terminal over")(Errno::PIPE)),
@@ -90,7 +93,15 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
     };
 
     // 4. The same confinement for this process as for the agent: PID 1 has no right that the agent lacks.
-    let locked = lockdown::lock_down(start).map_err(Refusal::Failed)?;
+    let locked = lockdown::lock_down(&Lockdown {
+        substitutes: &start.substitutes,
+        account: None,
+        grants: Some(&start.grants),
+    })
+    .map_err(|error| {
+        let step = error.step().into();
+        Refusal::Failed(Failure::Step { step, errno: None, message: error.to_string() })
+    })?;
 
     // 5. Look from inside, and refuse to go on without a required layer.
     let report = probe::report(start, &locked);
@@ -103,63 +114,64 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
     let all = SigSet::all();
     all.thread_block().map_err(step("blocking signals"))?;
 
-    // 7. The agent. Its side of the pipe closes when it has executed its command.
-    let (failed, fails) =
-        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(step("making a pipe"))?;
-    let Some(agent) = sys::fork_single_threaded().map_err(step("forking"))? else {
-        drop(failed);
-        let errno = become_agent(start, slave.as_ref(), cgroups);
-        let _ = rustix::io::write(&fails, &errno.raw_os_error().to_le_bytes());
-        sys::exit_now(125);
-    };
-    drop(fails);
-    let mut errno = [0; 4];
-    let executed = rustix::io::retry_on_intr(|| rustix::io::read(&failed, &mut errno));
+    // 7. The agent. We stand still until it has executed its command, or has failed to.
+    let mut failed = None;
+    let pid = sys::spawn_suspended(&mut || {
+        failed = Some(become_agent(start, slave.as_ref(), cgroups));
+        125
+    });
+    let pid = pid.map_err(step("starting the agent"))?;
 
-    // 13. Our copies of the agent's streams go: whoever reads its output must see its end when the agent closes
+    // 12. Our copies of the agent's streams go: whoever reads its output must see its end when the agent closes
     //     it, and not when we do.
     let_streams_go().map_err(step("closing the standard streams"))?;
-    match executed {
-        Ok(4) => {
+    match failed {
+        None => Ok(Agent { pid, _terminal: slave }),
+        Some(Unable::Prepare(name, errno)) => Err(step(name)(errno)),
+        Some(Unable::Execute(errno)) => {
             let command = String::from_utf8_lossy(&start.argv[0]).into_owned();
-            Err(Refusal::Unexecutable { command, errno: i32::from_le_bytes(errno) })
+            Err(Refusal::Unexecutable { command, errno: errno.raw_os_error() })
         }
-        _ => Ok(Agent { pid: agent, _terminal: slave }),
     }
+}
+
+/// Why the agent's process did not become the agent.
+enum Unable {
+    Prepare(&'static str, Errno),
+    Execute(Errno),
 }
 
 /// The last steps of the agent before its command. Returns only what failed.
-fn become_agent(start: &Start, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) -> Errno {
-    let ready = (|| {
-        // 8. A session of its own, so that no terminal but its own can signal it or be pushed input.
-        rustix::process::setsid()?;
-        if let (Some(slave), Some(terminal)) = (slave, start.terminal) {
-            rustix::process::ioctl_tiocsctty(slave)?;
-            for (target, wanted) in (0..).zip(terminal.streams) {
-                if wanted {
-                    sys::duplicate_onto(slave.as_fd(), target)?;
-                }
-            }
-        }
-        // 9. Into the cgroups, by the one way that costs microseconds: `0` means whoever writes.
-        cgroup::enter(cgroups)?;
-        // 10. Nothing but the three streams crosses over.
-        sys::close_from_on_exec(3)?;
-        // 11. Where the agent starts.
-        rustix::process::chdir(start.workdir.as_path())?;
-        // 12. Signals as a program expects to find them: Rust ignores SIGPIPE, and ours were blocked.
-        for signal in 1..=64 {
-            sys::set_signal(signal, false);
-        }
-        SigSet::all().thread_unblock().map_err(|errno| Errno::from_raw_os_error(errno as i32))
-    })();
-    match ready {
-        Ok(()) => command::execute(&start.argv, &start.env),
-        Err(errno) => errno,
+fn become_agent(start: &Start, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) -> Unable {
+    match prepare_agent(start, slave, cgroups) {
+        // 11. The command, with nothing of ours but the three streams, and signals as a program expects them.
+        Ok(()) => Unable::Execute(command::hand_over(&start.argv, &start.env)),
+        Err(unable) => unable,
     }
 }
 
-fn let_streams_go() -> Result<(), Errno> {
+fn prepare_agent(start: &Start, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) -> Result<(), Unable> {
+    let failed = |name| move |errno| Unable::Prepare(name, errno);
+
+    // 8. A session of its own, so that no terminal but its own can signal it or be pushed input.
+    rustix::process::setsid().map_err(failed("starting a session"))?;
+    if let (Some(slave), Some(terminal)) = (slave, start.terminal) {
+        rustix::process::ioctl_tiocsctty(slave).map_err(failed("taking the terminal"))?;
+        for (target, wanted) in (0..).zip(terminal.streams) {
+            if wanted {
+                sys::duplicate_onto(slave.as_fd(), target).map_err(failed("taking the terminal"))?;
+            }
+        }
+    }
+
+    // 9. Into the cgroups, by the one way that costs microseconds: `0` means whoever writes.
+    cgroup::enter(cgroups).map_err(failed("entering the control groups"))?;
+
+    // 10. Where the agent starts.
+    rustix::process::chdir(start.workdir.as_path()).map_err(failed("changing to the working directory"))
+}
+
+pub(crate) fn let_streams_go() -> Result<(), Errno> {
     let null = rustix::fs::open(c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     (0..3).try_for_each(|stream| sys::duplicate_onto(null.as_fd(), stream))
 }
@@ -181,7 +193,7 @@ fn supervise(control: &mut Control, agent: &Agent) -> io::Result<u8> {
             // One record may stand for many children: the reaper asks until there is none.
             while let Ok(Some(_)) = children.read_signal() {}
             if let Some(ending) = reap::ended(agent.pid) {
-                return end(control, ending);
+                return Ok(end(control, ending));
             }
         }
         if told {
@@ -189,7 +201,7 @@ fn supervise(control: &mut Control, agent: &Agent) -> io::Result<u8> {
                 Ok(Some(Request::Signal(signal))) => reap::signal_group(agent.pid, signal),
                 Ok(Some(Request::TerminalReady)) => {}
                 Ok(Some(Request::Kill | Request::Start(_)) | None) | Err(_) => {
-                    return end(control, Ending::Signaled(libc::SIGKILL));
+                    return Ok(end(control, Ending::Signaled(libc::SIGKILL)));
                 }
             }
         }
@@ -197,12 +209,9 @@ fn supervise(control: &mut Control, agent: &Agent) -> io::Result<u8> {
 }
 
 /// Ends whatever else is inside, and only then says that it is over.
-fn end(control: &mut Control, ending: Ending) -> io::Result<u8> {
+fn end(control: &mut Control, ending: Ending) -> u8 {
     reap::kill_all();
     // A client that is gone needs no answer.
     let _ = control.send(&Event::Ended(ending), &[]);
-    Ok(match ending {
-        Ending::Exited(status) => u8::try_from(status).unwrap_or(u8::MAX),
-        Ending::Signaled(signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
-    })
+    ending.exit_code()
 }

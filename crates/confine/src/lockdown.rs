@@ -3,57 +3,105 @@
 //! One implementation for every provider. It is called by PID 1 of a sandbox once everything it may see is
 //! there, and by the entrypoint of a container; whatever is born afterwards is confined the same way.
 
-use std::fmt::Display;
-
 use policy::plan::Layer;
 use rustix::io::Errno;
 
-use crate::control::Failure;
 use crate::landlock::{self, Restricted, Ruleset};
 use crate::report::{Finding, Status};
-use crate::start::{Grant, Start};
+use crate::rlimit::Substitutes;
+use crate::start::Grant;
+use crate::switch::{self, Groups};
+use crate::user::Account;
 use crate::{capabilities, rlimit, seccomp};
 
-/// What has been put on and cannot be seen again later.
-pub(crate) struct Locked {
-    /// Landlock, or why there is none.
-    pub(crate) landlock: Result<Restricted, String>,
-    /// The filter, or why there is none.
-    pub(crate) seccomp: Result<(), String>,
-    /// What limits of processes stand in for.
-    pub(crate) limits: Vec<Finding>,
+/// What is to be given up.
+#[derive(Clone, Copy, Debug)]
+pub struct Lockdown<'a> {
+    /// Limits that no cgroup enforces.
+    pub substitutes: &'a Substitutes,
+    /// Whom to become; `None` where that was done before.
+    pub account: Option<&'a Account>,
+    /// What landlock allows; `None` where it is not asked for.
+    pub grants: Option<&'a [Grant]>,
 }
 
-/// Locks this process down.
-pub(crate) fn lock_down(start: &Start) -> Result<Locked, Failure> {
+/// What has been put on and cannot be seen again later.
+pub struct Locked {
+    /// Landlock, or why there is none.
+    landlock: Result<Restricted, String>,
+    /// The filter, or why there is none.
+    seccomp: Result<(), String>,
+    /// What limits of processes stand in for.
+    pub(crate) limits: Vec<Finding>,
+    /// What became of the supplementary groups; `None` where nobody else was to be become.
+    pub groups: Option<Groups>,
+}
+
+/// The step that failed. Layers that could not be put on are no failure here: [`Locked`] tells them.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Setting limits.
+    #[error(transparent)]
+    Limits(#[from] rlimit::Error),
+    /// Giving capabilities up, or setting `no_new_privs`.
+    #[error(transparent)]
+    Capabilities(#[from] capabilities::Error),
+    /// Becoming the agent's user.
+    #[error(transparent)]
+    User(#[from] switch::Error),
+}
+
+impl Error {
+    /// What was being done.
+    pub(crate) fn step(&self) -> &'static str {
+        match self {
+            Self::Limits(_) => "setting limits",
+            Self::Capabilities(_) => "giving up capabilities",
+            Self::User(_) => "becoming the agent's user",
+        }
+    }
+}
+
+/// Locks this process down. It must have one thread only: users, capabilities and filters belong to threads.
+pub fn lock_down(lockdown: &Lockdown<'_>) -> Result<Locked, Error> {
     // 1. Limits: the last moment at which a hard limit may be whatever it is.
-    let limits = rlimit::apply(&start.substitutes).map_err(failed("setting limits"))?;
+    let limits = rlimit::apply(lockdown.substitutes)?;
 
-    // 2. The bounding set, where that is still to be done and there is a capability that allows it.
-    capabilities::drop_bounding().map_err(failed("emptying the bounding set"))?;
+    // 2. The bounding set, where that is still to be done and there is a capability that allows it: another user
+    //    has none.
+    capabilities::drop_bounding()?;
 
-    // 3. No program gains rights by being executed. Landlock and seccomp insist on it.
-    capabilities::no_new_privs().map_err(failed("setting no_new_privs"))?;
-
-    // 4. Landlock's rules name open files, and some are only open to whoever still has capabilities: its paths
+    // 3. Landlock's rules name open files, and some are only open to whoever still has capabilities: its paths
     //    are opened before the next step.
-    let rules = rules(&start.grants);
+    let rules = lockdown.grants.map(rules);
 
-    // 5. Every capability there is.
-    capabilities::clear().map_err(failed("giving up capabilities"))?;
+    // 4. The user, where this process is still another one.
+    let groups = lockdown.account.map(switch::become_account).transpose()?;
 
-    // 6. Landlock.
-    let landlock = rules.and_then(Ruleset::restrict_self).map_err(|error| error.to_string());
+    // 5. No program gains rights by being executed. Landlock and seccomp insist on it.
+    capabilities::no_new_privs()?;
 
-    // 7. The filter of system calls, last: it refuses what the steps before it need.
+    // 6. Every capability there is: inherited ones survive a change of user, and without a change so do ambient ones.
+    capabilities::clear()?;
+
+    // 7. There is no way back. Not asked before, because a capability is a way back.
+    lockdown.account.map(switch::root_is_gone).transpose()?;
+
+    // 8. Landlock.
+    let landlock = match rules {
+        Some(rules) => rules.and_then(Ruleset::restrict_self).map_err(|error| error.to_string()),
+        None => Err("it was not asked for".to_owned()),
+    };
+
+    // 9. The filter of system calls, last: it refuses what the steps before it need.
     let seccomp = seccomp::install(&seccomp::program()).map_err(|error| error.to_string());
 
-    Ok(Locked { landlock, seccomp, limits })
+    Ok(Locked { landlock, seccomp, limits, groups })
 }
 
 impl Locked {
     /// What can be said of landlock, looked at from inside.
-    pub(crate) fn landlock(&self) -> Finding {
+    pub fn landlock(&self) -> Finding {
         match &self.landlock {
             Ok(restricted) => restricted.probe(),
             Err(reason) => Finding { layer: Layer::Landlock, status: Status::Not, reason: reason.clone() },
@@ -61,7 +109,7 @@ impl Locked {
     }
 
     /// What can be said of the filter, looked at from inside.
-    pub(crate) fn seccomp(&self) -> Finding {
+    pub fn seccomp(&self) -> Finding {
         match &self.seccomp {
             Ok(()) => seccomp::probe(),
             Err(reason) => Finding { layer: Layer::Seccomp, status: Status::Not, reason: reason.clone() },
@@ -79,8 +127,4 @@ fn rules(grants: &[Grant]) -> Result<Ruleset, landlock::Error> {
         }
     }
     Ok(rules)
-}
-
-fn failed<E: Display>(step: &'static str) -> impl FnOnce(E) -> Failure {
-    move |error| Failure::Step { step: step.into(), errno: None, message: error.to_string() }
 }

@@ -51,7 +51,8 @@ fn finding(layer: Layer, seen: Result<String, String>) -> Finding {
 
 /// Whether a namespace is another one than the client's, and what it shows.
 fn namespace(start: &Start, name: &str, layer: Layer) -> Result<String, String> {
-    let ours = Outside::namespace(name).map_err(|error| format!("/proc/self/ns/{name} cannot be read: {error}"))?;
+    let ours =
+        Outside::namespace(name).map_err(|error| format!("/proc/self/ns/{name} cannot be read: {error}"))?;
     let theirs = start.outside.namespaces.iter().find(|(theirs, _)| theirs == name);
     match theirs {
         None => return Err("the client did not say which namespace is its own".into()),
@@ -101,7 +102,8 @@ fn of_path(path: &Path) -> Result<FileId, rustix::io::Errno> {
 
 /// Nothing but loopback.
 fn interfaces() -> Result<String, String> {
-    let text = fs::read_to_string("/proc/self/net/dev").map_err(|error| format!("/proc/self/net/dev: {error}"))?;
+    let text =
+        fs::read_to_string("/proc/self/net/dev").map_err(|error| format!("/proc/self/net/dev: {error}"))?;
     let others: Vec<_> = text
         .lines()
         .skip(2)
@@ -109,7 +111,11 @@ fn interfaces() -> Result<String, String> {
         .map(str::trim)
         .filter(|name| *name != "lo")
         .collect();
-    if others.is_empty() { Ok("loopback only".into()) } else { Err(format!("interfaces {}", others.join(", "))) }
+    if others.is_empty() {
+        Ok("loopback only".into())
+    } else {
+        Err(format!("interfaces {}", others.join(", ")))
+    }
 }
 
 fn count(number: usize, one: &str, many: &str) -> String {

@@ -1,6 +1,6 @@
 //! Reaping: what PID 1 owes to every process that lost its parent, and how everything inside is ended.
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process_group};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group};
 
 use crate::control::Ending;
 
@@ -20,11 +20,14 @@ pub(crate) fn ended(agent: i32) -> Option<Ending> {
     ending
 }
 
-/// Passes a signal on to the agent's process group, as a terminal would.
+/// Passes a signal on to the agent's process group, as a terminal would; to the agent alone while it has no group
+/// yet, where the signal waits until it is ready. Real-time signals have no names and do not pass.
 pub(crate) fn signal_group(agent: i32, signal: i32) {
     if let (Some(agent), Some(signal)) = (Pid::from_raw(agent), Signal::from_named_raw(signal)) {
-        // The group may be gone already.
-        let _ = kill_process_group(agent, signal);
+        // Both may be gone already.
+        if kill_process_group(agent, signal).is_err() {
+            let _ = kill_process(agent, signal);
+        }
     }
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn clone3(namespaces: u64, cgroup: Option<BorrowedFd<'_>>) -> io::Res
         tls: 0,
         set_tid: 0,
         set_tid_size: 0,
-        cgroup: cgroup.map_or(0, |fd| fd.as_raw_fd() as u64),
+        cgroup: cgroup.map_or(0, |fd| u64::from(fd.as_raw_fd().unsigned_abs())),
     };
     // SAFETY: `arguments` is a live clone_args of the size given; no stack is named and no memory is shared,
     // so the child goes on with its own copy of this one.
@@ -71,8 +71,35 @@ pub(crate) fn clone3(namespaces: u64, cgroup: Option<BorrowedFd<'_>>) -> io::Res
             // SAFETY: the kernel has just written this descriptor for us and nobody else knows it.
             // JUSTIFICATION: a descriptor that a raw call returns has to be given an owner somewhere.
             let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-            Ok(Born::Parent { pid: pid as i32, pidfd })
+            Ok(Born::Parent { pid: i32::try_from(pid).map_err(io::Error::other)?, pidfd })
         }
+    }
+}
+
+/// Starts a child that borrows this process's memory and suspends it until the child has executed a program or
+/// ended (`CLONE_VM | CLONE_VFORK`, clone(2)): no page is copied for a process that gives all of them up at once.
+///
+/// What `child` returns is its exit status; what it wrote to its captures is there when this returns. Other
+/// threads go on meanwhile, so in a process that has some, `child` must not wait for them.
+pub(crate) fn spawn_suspended(child: &mut dyn FnMut() -> i32) -> io::Result<i32> {
+    extern "C" fn run(argument: *mut libc::c_void) -> libc::c_int {
+        let child = argument.cast::<&mut dyn FnMut() -> i32>();
+        // SAFETY: the parent is suspended inside `spawn_suspended`, where the closure lives, until we are gone.
+        // JUSTIFICATION: clone(2) passes one untyped pointer.
+        let child = unsafe { &mut *child };
+        child()
+    }
+    let mut child = child;
+    let mut stack = vec![0_u128; 8 << 10];
+    let top = stack.as_mut_ptr_range().end;
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: the stack is ours, aligned, and outlives the child's use of it, because this thread does not go on
+    // before the child has executed or ended; so does the closure.
+    // JUSTIFICATION: fork copies the memory of a process that needs none of it, and a safe spawn cannot set up
+    // terminal, session and cgroup in between.
+    match unsafe { libc::clone(run, top.cast(), flags, (&raw mut child).cast()) } {
+        -1 => Err(io::Error::last_os_error()),
+        pid => Ok(pid),
     }
 }
 
@@ -84,12 +111,69 @@ pub(crate) fn fork_single_threaded() -> io::Result<Option<i32>> {
         return Err(io::Error::other("fork in a process with threads"));
     }
     // SAFETY: no other thread exists, so the child may do whatever the parent may.
-    // JUSTIFICATION: every safe spawn executes a program at once; here the child sets its own terminal,
-    // cgroup and signals first.
+    // JUSTIFICATION: every safe spawn executes a program at once; here the child sets its own terminal and
+    // user first.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(None),
         pid => Ok(Some(pid)),
+    }
+}
+
+/// A process that exists for its user namespace alone, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct UserNamespace {
+    pid: i32,
+    /// What the child waits on: it closes its copy of the first and reads the end of the second.
+    _ends: Box<[RawFd; 2]>,
+    lifeline: Option<OwnedFd>,
+    _stack: Vec<u128>,
+}
+
+impl UserNamespace {
+    /// Makes one. The child borrows this process's memory, of which it uses nothing but its stack.
+    pub(crate) fn new() -> io::Result<Self> {
+        extern "C" fn wait(ends: *mut libc::c_void) -> libc::c_int {
+            // SAFETY: the two numbers live as long as this process does, and nobody writes to them.
+            // JUSTIFICATION: clone(2) passes one untyped pointer.
+            let [write, read] = unsafe { *ends.cast::<[RawFd; 2]>() };
+            // SAFETY: closes a descriptor in this process's own table.
+            // JUSTIFICATION: its owner is in the parent.
+            unsafe { libc::syscall(libc::SYS_close, write) };
+            let mut byte = 0_u8;
+            // SAFETY: writes at most one byte, into this process's own stack.
+            // JUSTIFICATION: as above; and no wrapper may touch memory that two processes share.
+            unsafe { libc::syscall(libc::SYS_read, read, &raw mut byte, 1_usize) };
+            0
+        }
+        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let mut ends = Box::new([write.as_raw_fd(), read.as_raw_fd()]);
+        let mut stack = vec![0_u128; 1 << 10];
+        let top = stack.as_mut_ptr_range().end;
+        let flags = libc::CLONE_VM | libc::CLONE_NEWUSER | libc::SIGCHLD;
+        // SAFETY: stack and numbers are the child's alone; they are freed after the drop below has seen it end,
+        // or never.
+        // JUSTIFICATION: a namespace is born with a process, and copying our memory for it costs ten times more.
+        match unsafe { libc::clone(wait, top.cast(), flags, (&raw mut *ends).cast()) } {
+            -1 => Err(io::Error::last_os_error()),
+            pid => Ok(Self { pid, _ends: ends, lifeline: Some(write), _stack: stack }),
+        }
+    }
+
+    /// The number of the process.
+    pub(crate) fn pid(&self) -> i32 {
+        self.pid
+    }
+}
+
+impl Drop for UserNamespace {
+    fn drop(&mut self) {
+        self.lifeline = None;
+        // It ends by itself; if somebody else collects our children, there is nothing to wait for.
+        let pid = rustix::process::Pid::from_raw(self.pid);
+        let _ = rustix::io::retry_on_intr(|| {
+            rustix::process::waitpid(pid, rustix::process::WaitOptions::empty())
+        });
     }
 }
 
@@ -133,7 +217,7 @@ pub(crate) fn mount_setattr(
         set: set | if id_map.is_some() { MOUNT_ATTR_IDMAP } else { 0 },
         clear: 0,
         propagation: 0,
-        user_namespace: id_map.map_or(0, |fd| fd.as_raw_fd() as u64),
+        user_namespace: id_map.map_or(0, |fd| u64::from(fd.as_raw_fd().unsigned_abs())),
     };
     let flags = libc::AT_EMPTY_PATH | if recursive { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: `attributes` is a live mount_attr of the size given; the path is an empty C string.
@@ -164,9 +248,10 @@ pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> Result<(), Errno> {
     // SAFETY: ifreq is plain old data for which all zeroes is a value.
     // JUSTIFICATION: ifreq has no constructor.
     let mut request: libc::ifreq = unsafe { mem::zeroed() };
-    request.ifr_name[0] = b'l' as libc::c_char;
-    request.ifr_name[1] = b'o' as libc::c_char;
-    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    for (to, from) in request.ifr_name.iter_mut().zip(*b"lo") {
+        *to = libc::c_char::from_ne_bytes([from]);
+    }
+    request.ifr_ifru.ifru_flags = libc::c_short::try_from(libc::IFF_UP | libc::IFF_RUNNING).unwrap_or(0);
     // SAFETY: the request is a live ifreq with a terminated name, which the call only reads.
     // JUSTIFICATION: no crate here wraps this ioctl without a dependency of its own.
     let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw const request) };
@@ -210,12 +295,30 @@ pub(crate) fn close_now(fd: BorrowedFd<'_>) {
     unsafe { libc::close(fd.as_raw_fd()) };
 }
 
-/// Sets a signal to its default action; with `ignore`, ignores it.
-pub(crate) fn set_signal(signal: i32, ignore: bool) {
-    let action = if ignore { libc::SIG_IGN } else { libc::SIG_DFL };
-    // SAFETY: no handler of ours is involved; numbers that cannot be set are refused by the kernel.
-    // JUSTIFICATION: safe wrappers know only named signals and leave real-time ones inherited.
-    unsafe { libc::signal(signal, action) };
+/// `rt_sigaction(2)`: gives a signal its default action.
+///
+/// Numbers that cannot be set are refused by the kernel. A C library keeps two for itself and will not touch them, and
+/// glibc's `posix_spawn` leaves them ignored in every program that it starts: hence the call itself.
+pub(crate) fn default_signal(signal: i32) {
+    #[repr(C)]
+    struct Action {
+        handler: usize,
+        flags: libc::c_ulong,
+        restorer: usize,
+        mask: u64,
+    }
+    let action = Action { handler: libc::SIG_DFL, flags: 0, restorer: 0, mask: 0 };
+    // SAFETY: `action` is a live sigaction as the kernel of a 64-bit machine has it, and only read; no handler is named.
+    // JUSTIFICATION: safe wrappers know only named signals, and those of a C library keep two back.
+    unsafe {
+        libc::syscall(
+            libc::SYS_rt_sigaction,
+            signal,
+            &raw const action,
+            ptr::null_mut::<Action>(),
+            size_of::<u64>(),
+        )
+    };
 }
 
 /// The error of the last system call, without touching the heap.

@@ -10,20 +10,23 @@ use policy::plan::FileId;
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create, fsconfig_set_string,
-    fsmount, fsopen, move_mount, open_tree,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create,
+    fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
 };
 
 use crate::sys;
 
-/// A root file system: first what lies in it, then what is mounted on it.
+/// A root file system: what lies in it and what is mounted on it, in the order in which it is made.
 ///
-/// The first list is made on an empty tmpfs that nobody else can reach, so its paths may be followed plainly.
-/// The second may lead through directories that an agent has written to: nothing there follows a link.
+/// Entries are made on file systems of the view's own, which nobody else can reach, so their paths may be followed
+/// plainly. A mount point may lie in a directory that an agent has written to: no link on the way there is followed.
 #[derive(Debug, Default)]
-pub struct View {
-    entries: Vec<Entry>,
-    mounts: Vec<Mount>,
+pub struct View(Vec<Operation>);
+
+#[derive(Debug)]
+enum Operation {
+    Entry(Entry),
+    Mount(Mount),
 }
 
 #[derive(Debug)]
@@ -37,6 +40,16 @@ enum Entry {
 struct Mount {
     what: What,
     path: CString,
+    way: Way,
+}
+
+/// What lies on the way to a mount point.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Way {
+    /// Entries of this view only, which nobody else has touched.
+    Own,
+    /// Perhaps a directory that an agent has written to.
+    Shared,
 }
 
 #[derive(Debug)]
@@ -70,29 +83,25 @@ pub enum Access {
 impl View {
     /// Adds a directory; its parent must have been added before.
     pub fn directory(&mut self, path: impl Into<Vec<u8>>, mode: u32) -> &mut Self {
-        self.entries.push(Entry::Directory { path: relative(path), mode: Mode::from_raw_mode(mode) });
-        self
+        self.entry(Entry::Directory { path: relative(path), mode: Mode::from_raw_mode(mode) })
     }
 
     /// Adds a symbolic link.
     pub fn symlink(&mut self, path: impl Into<Vec<u8>>, target: impl Into<Vec<u8>>) -> &mut Self {
-        self.entries.push(Entry::Symlink { path: relative(path), target: c_string(target) });
-        self
+        self.entry(Entry::Symlink { path: relative(path), target: c_string(target) })
     }
 
     /// Adds a file.
     pub fn file(&mut self, path: impl Into<Vec<u8>>, content: impl Into<Vec<u8>>, mode: u32) -> &mut Self {
         let (content, mode) = (content.into(), Mode::from_raw_mode(mode));
-        self.entries.push(Entry::File { path: relative(path), content, mode });
-        self
+        self.entry(Entry::File { path: relative(path), content, mode })
     }
 
     /// Mounts a fresh tmpfs of at most `size` bytes.
     pub fn tmpfs(&mut self, path: impl Into<Vec<u8>>, size: u64, mode: &'static str) -> &mut Self {
         let options = vec![(c"size", c_string(size.to_string())), (c"mode", c_string(mode))];
         let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
-        self.mounts.push(Mount { what: What::Fresh { kind: c"tmpfs", options, attributes }, path: relative(path) });
-        self
+        self.mount(What::Fresh { kind: c"tmpfs", options, attributes }, path)
     }
 
     /// Mounts the processes of this PID namespace.
@@ -100,18 +109,14 @@ impl View {
         let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
             | MountAttrFlags::MOUNT_ATTR_NODEV
             | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-        self.mounts
-            .push(Mount { what: What::Fresh { kind: c"proc", options: Vec::new(), attributes }, path: relative(path) });
-        self
+        self.mount(What::Fresh { kind: c"proc", options: Vec::new(), attributes }, path)
     }
 
     /// Mounts a fresh instance of devpts: the sandbox's own terminals and nobody else's.
     pub fn devpts(&mut self, path: impl Into<Vec<u8>>) -> &mut Self {
         let options = vec![(c"ptmxmode", c_string("0666")), (c"mode", c_string("0620"))];
         let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-        self.mounts
-            .push(Mount { what: What::Fresh { kind: c"devpts", options, attributes }, path: relative(path) });
-        self
+        self.mount(What::Fresh { kind: c"devpts", options, attributes }, path)
     }
 
     /// Binds a file or directory. With `expected`, only if it is that very one.
@@ -122,31 +127,28 @@ impl View {
         access: Access,
         expected: Option<FileId>,
     ) -> &mut Self {
-        self.mounts.push(Mount { what: What::Bind { source, access, expected }, path: relative(path) });
+        self.mount(What::Bind { source, access, expected }, path)
+    }
+
+    fn entry(&mut self, entry: Entry) -> &mut Self {
+        self.0.push(Operation::Entry(entry));
         self
     }
 
-    /// Adds everything another view holds, after what is there.
-    pub fn append(&mut self, mut other: Self) {
-        self.entries.append(&mut other.entries);
-        self.mounts.append(&mut other.mounts);
+    fn mount(&mut self, what: What, path: impl Into<Vec<u8>>) -> &mut Self {
+        let path = relative(path);
+        let shared = self.0.iter().any(|operation| operation.shares(&path));
+        let way = if shared { Way::Shared } else { Way::Own };
+        self.0.push(Operation::Mount(Mount { what, path, way }));
+        self
     }
 
     /// What operation `at` does, for an error message.
     pub(crate) fn describe(&self, at: usize) -> String {
-        if let Some(entry) = self.entries.get(at) {
-            let (Entry::Directory { path, .. } | Entry::Symlink { path, .. } | Entry::File { path, .. }) = entry;
-            return format!("creating /{}", path.to_string_lossy());
-        }
-        let Some(mount) = self.mounts.get(at - self.entries.len()) else { return "building the view".into() };
-        let path = mount.path.to_string_lossy();
-        match &mount.what {
-            What::Fresh { kind, .. } => format!("mounting a fresh {} on /{path}", kind.to_string_lossy()),
-            What::Bind { source: Source::Host(host), .. } => {
-                format!("mounting {} on /{path}", host.to_string_lossy())
-            }
-            What::Bind { source: Source::Tree(_), .. } => format!("mounting a shared directory on /{path}"),
-            What::Bind { source: Source::Itself, .. } => format!("pinning /{path}"),
+        match self.0.get(at) {
+            Some(Operation::Entry(entry)) => entry.describe(),
+            Some(Operation::Mount(mount)) => mount.describe(),
+            None => "building the view".into(),
         }
     }
 
@@ -154,17 +156,34 @@ impl View {
     ///
     /// Fails with the number of the operation that failed.
     pub(crate) fn build(&self, root: BorrowedFd<'_>) -> Result<(), (usize, Errno)> {
-        for (at, entry) in self.entries.iter().enumerate() {
-            entry.make(root).map_err(|errno| (at, errno))?;
+        self.0.iter().enumerate().try_for_each(|(at, operation)| {
+            match operation {
+                Operation::Entry(entry) => entry.make(root),
+                Operation::Mount(mount) => mount.make(root),
+            }
+            .map_err(|errno| (at, errno))
+        })
+    }
+}
+
+impl Operation {
+    /// Whether an agent may have written to what lies at `path`, once this is done.
+    fn shares(&self, path: &CStr) -> bool {
+        match self {
+            Self::Mount(Mount {
+                what: What::Bind { access: Access::ReadWrite, .. }, path: shared, ..
+            }) => is_beneath(path, shared),
+            _ => false,
         }
-        for (at, mount) in self.mounts.iter().enumerate() {
-            mount.make(root).map_err(|errno| (self.entries.len() + at, errno))?;
-        }
-        Ok(())
     }
 }
 
 impl Entry {
+    fn describe(&self) -> String {
+        let (Self::Directory { path, .. } | Self::Symlink { path, .. } | Self::File { path, .. }) = self;
+        format!("creating /{}", path.to_string_lossy())
+    }
+
     fn make(&self, root: BorrowedFd<'_>) -> Result<(), Errno> {
         match self {
             Self::Directory { path, mode } => rustix::fs::mkdirat(root, path.as_c_str(), *mode),
@@ -183,17 +202,45 @@ impl Entry {
 }
 
 impl Mount {
+    fn describe(&self) -> String {
+        let path = self.path.to_string_lossy();
+        match &self.what {
+            What::Fresh { kind, .. } => format!("mounting a fresh {} on /{path}", kind.to_string_lossy()),
+            What::Bind { source: Source::Host(host), .. } => {
+                format!("mounting {} on /{path}", host.to_string_lossy())
+            }
+            What::Bind { source: Source::Tree(_), .. } => format!("mounting a tree of the host on /{path}"),
+            What::Bind { source: Source::Itself, .. } => format!("pinning /{path}"),
+        }
+    }
+
     fn make(&self, root: BorrowedFd<'_>) -> Result<(), Errno> {
-        // No component may be a link: an agent may have put one where we are about to mount.
-        let target = rustix::fs::openat2(
-            root,
-            self.path.as_c_str(),
-            OFlags::PATH | OFlags::CLOEXEC,
-            Mode::empty(),
-            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
-        )?;
-        let onto_target = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-        let attach = |tree: BorrowedFd<'_>| move_mount(tree, c"", &target, c"", onto_target);
+        match self.way {
+            Way::Own => {
+                let onto = |tree: BorrowedFd<'_>| {
+                    move_mount(tree, c"", root, self.path.as_c_str(), MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+                };
+                self.attach(root, self.path.as_c_str(), onto)
+            }
+            Way::Shared => {
+                // No component may be a link: an agent may have put one where we are about to mount.
+                let flags = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+                let open = OFlags::PATH | OFlags::CLOEXEC;
+                let target = rustix::fs::openat2(root, self.path.as_c_str(), open, Mode::empty(), flags)?;
+                let empty = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+                let onto = |tree: BorrowedFd<'_>| move_mount(tree, c"", &target, c"", empty);
+                self.attach(target.as_fd(), c"", onto)
+            }
+        }
+    }
+
+    /// Makes the tree and attaches it. The target is `path` beneath `directory`.
+    fn attach(
+        &self,
+        directory: BorrowedFd<'_>,
+        path: &CStr,
+        onto: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
         match &self.what {
             What::Fresh { kind, options, attributes } => {
                 let context = fsopen(*kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
@@ -202,7 +249,7 @@ impl Mount {
                 }
                 fsconfig_create(context.as_fd())?;
                 let tree = fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, *attributes)?;
-                attach(tree.as_fd())
+                onto(tree.as_fd())
             }
             What::Bind { source, access, expected } => {
                 let clone = OpenTreeFlags::OPEN_TREE_CLONE
@@ -217,7 +264,7 @@ impl Mount {
                         made.as_fd()
                     }
                     Source::Itself => {
-                        made = open_tree(&target, c"", clone | OpenTreeFlags::AT_EMPTY_PATH)?;
+                        made = open_tree(directory, path, clone | OpenTreeFlags::AT_EMPTY_PATH)?;
                         made.as_fd()
                     }
                 };
@@ -228,11 +275,12 @@ impl Mount {
                         return Err(Errno::STALE);
                     }
                 }
-                // A tree made by the caller is in its final state, and may not be ours to change.
-                if !matches!(source, Source::Tree(_)) {
+                // A tree made by the caller is in its final state, and may not be ours to change. A device can
+                // do no more through this mount than it could through the host's.
+                if !matches!(source, Source::Tree(_)) && *access != Access::Device {
                     sys::mount_setattr(tree, true, access.attributes(), None)?;
                 }
-                attach(tree)
+                onto(tree)
             }
         }
     }
@@ -245,7 +293,7 @@ impl Access {
         let attributes = match self {
             Self::ReadOnly => no_device | MountAttrFlags::MOUNT_ATTR_RDONLY,
             Self::ReadWrite => no_device,
-            Self::Device => MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC,
+            Self::Device => MountAttrFlags::empty(),
         };
         u64::from(attributes.bits())
     }
@@ -268,6 +316,11 @@ pub fn detached_tree(path: &CStr, access: Access, id_map: Option<BorrowedFd<'_>>
 pub fn file_id(fd: impl AsFd) -> Result<FileId, Errno> {
     let found = rustix::fs::statat(fd, c"", AtFlags::EMPTY_PATH)?;
     Ok(FileId { device: found.st_dev, inode: found.st_ino })
+}
+
+/// Whether `path` lies beneath `directory`.
+fn is_beneath(path: &CStr, directory: &CStr) -> bool {
+    path.to_bytes().strip_prefix(directory.to_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
 }
 
 /// A path of the view, relative to its root.

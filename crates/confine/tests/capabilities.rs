@@ -1,5 +1,7 @@
 //! Capabilities as the kernel holds them. All sets belong to a thread, so each test uses one of its own.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use std::thread;
 
 use confine::capabilities::{clear, drop_bounding, no_new_privs, probe};

@@ -3,6 +3,9 @@
 //! `SANDBOX_TEST_REQUIRES`, a list with commas, names what the machine must have: where it holds `cgroup` and no group
 //! can be made, these tests fail; else they say that they did not run.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+#![expect(clippy::print_stdout, reason = "what was not run is told")]
+
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};

@@ -3,6 +3,8 @@
 //! Rules hold for one thread and what it gives birth to, so each test confines a thread of its own. These tests need a
 //! kernel with landlock; without it they fail, saying so.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::net::{UnixListener, UnixStream};

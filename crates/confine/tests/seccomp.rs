@@ -2,6 +2,8 @@
 //!
 //! A filter holds for one thread and what it gives birth to, so each test confines a thread of its own.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 mod raw;
 
 use std::collections::BTreeMap;
@@ -104,7 +106,7 @@ const DANGEROUS: &[(&str, libc::c_long, &[u64], i32, Control)] = &[
     ("AF_VSOCK", libc::SYS_socket, &[40, 1, 0], libc::EAFNOSUPPORT, Nobody),
     ("AF_ALG", libc::SYS_socket, &[38, 5, 0], libc::EAFNOSUPPORT, Nobody),
     ("AF_PACKET", libc::SYS_socket, &[17, 2, 0], libc::EAFNOSUPPORT, Anyone),
-    ("AF_PACKET, upper half", libc::SYS_socket, &[17 | HIGH, 2, 0], libc::EAFNOSUPPORT, Anyone),
+    ("AF_PACKET, upper half", libc::SYS_socket, &[0x11 | HIGH, 2, 0], libc::EAFNOSUPPORT, Anyone),
     ("raw socket", libc::SYS_socket, &[2, 3, 1], libc::EPERM, Root),
     ("raw socket, upper half", libc::SYS_socket, &[2 | HIGH, 3 | HIGH, 1], libc::EPERM, Root),
     ("SCTP", libc::SYS_socket, &[2, 1, 132], libc::EAFNOSUPPORT, Anyone),

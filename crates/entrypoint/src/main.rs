@@ -1,16 +1,31 @@
 //! PID 1 of every sandbox.
+//!
+//! Started by the native provider it takes its orders from a control socket; started by a container engine or by hand
+//! it takes them from its environment and its arguments, and either becomes the agent or stays beside it.
 
+mod container;
+mod settings;
+
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use confine::init;
+use confine::{init, supervise};
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args_os().skip(1);
-    let first = arguments.next().unwrap_or_default();
-    let control = first.to_str().and_then(|first| first.strip_prefix(init::CONTROL_ARGUMENT)?.parse().ok());
-    match control.map(init::run) {
-        Some(Ok(code)) => ExitCode::from(code),
-        // The control socket is gone, and with it whoever could be told.
-        Some(Err(_)) | None => ExitCode::from(125),
-    }
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let first = arguments.first().and_then(|first| first.to_str()).unwrap_or_default();
+    ExitCode::from(if let Some(control) = first.strip_prefix(init::CONTROL_ARGUMENT) {
+        // When the control socket is gone, so is whoever could be told.
+        control.parse().ok().and_then(|control| init::run(control).ok()).unwrap_or(container::FAILED)
+    } else if let Some(charge) = first.strip_prefix(supervise::ARGUMENT) {
+        charge
+            .parse()
+            .map_err(anyhow::Error::from)
+            .and_then(|charge| Ok(supervise::run(charge)?))
+            .unwrap_or_else(|error| {
+                container::say(container::FAILED, &format!("cannot supervise the agent: {error:#}"))
+            })
+    } else {
+        container::run(&arguments, std::env::vars_os().collect())
+    })
 }

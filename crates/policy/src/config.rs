@@ -22,6 +22,10 @@ mod read;
 pub(crate) mod show;
 pub(crate) mod value;
 
+/// The longest text that is read, in bytes. No file that a person writes is longer, and reporting every mistake of
+/// one that is made to be slow must end soon.
+pub const MAX_LENGTH: usize = 64 << 10;
+
 /// A file that settings come from, and what its relative paths mean. The text itself is read elsewhere.
 #[derive(Clone, Debug)]
 pub struct File {

@@ -259,20 +259,20 @@ impl Reader<'_, '_> {
         found: &str,
         parsed: Result<T, Fault>,
     ) -> Option<T> {
-        let path = section.key(name);
-        match parsed {
+        let fault = match parsed {
             Ok(parsed) => return Some(parsed),
-            Err(Fault::Type) => {
+            Err(fault) => fault,
+        };
+        let path = section.key(name);
+        match fault {
+            Fault::Type => {
                 if let Some(key) = schema::find(section.pattern, name) {
                     self.note(wrong_type(place, &path, key, found));
                 }
             }
-            Err(Fault::Value { message, expected, hint }) => {
-                self.note(Problem {
-                    expected,
-                    hint,
-                    ..Problem::new(place, path, Code::InvalidValue, message)
-                });
+            Fault::Value { message, expected, hint } => {
+                let problem = Problem::new(place, path, Code::InvalidValue, message);
+                self.note(Problem { expected, hint, ..problem });
             }
         }
         None
@@ -312,12 +312,13 @@ impl Source<'_> {
     /// Notes every key that does not exist, and every table that is not one.
     fn check_keys(&self, pattern: &str, path: &str, table: &DeTable<'_>, problems: &mut Vec<Problem>) {
         for (name, value) in table {
-            let path = join(path, name.get_ref());
             let Some(key) = schema::find(pattern, name.get_ref()) else {
+                let path = join(path, name.get_ref());
                 problems.push(unknown(&self.place(name.span().start), pattern, &path, name.get_ref()));
                 continue;
             };
             if let Kind::Table | Kind::Named(_) = key.kind {
+                let path = join(path, name.get_ref());
                 match value.get_ref() {
                     DeValue::Table(table) => self.check_keys(key.path, &path, table, problems),
                     other => {

@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::show::{self, Row, Rows, Show};
+pub use crate::config::show::Row;
+use crate::config::show::{self, Rows, Show};
 use crate::config::{
     Agent, Config, Container, Env, General, Image, Lifecycle, Limits, Native, Network, Protect,
 };
@@ -155,6 +156,7 @@ mod tests {
         assert_eq!(row(&effective, "shared_dirs.a.host"), "\"/c\" from sandbox.toml:2");
         assert_eq!(row(&effective, "shared_dirs.a.mode"), "absent");
         assert_eq!(row(&effective, "shared_dirs.b.host"), "\"/b\" from user.toml:3");
+        assert_eq!(row(&effective, "env.set"), "absent");
         assert_eq!(row(&effective, "env.set.A"), "\"1\" from user.toml:5");
         assert_eq!(row(&effective, "env.set.B"), "\"2\" from sandbox.toml:4");
     }

@@ -19,7 +19,7 @@ use crate::config::show::Show;
 use crate::config::{Config, Exposed, ProviderChoice, User};
 use crate::env;
 use crate::layer::Effective;
-use crate::network;
+use crate::network::{self, HostPattern};
 use crate::path::normalise;
 use crate::plan::{Layer, Need, Provider};
 use crate::policy::{self, DEPTH};
@@ -35,8 +35,11 @@ pub struct Context<'a> {
     pub directory: &'a Path,
     /// The same directory with every link resolved.
     pub resolved_directory: &'a Path,
-    /// What each boundary leads to with every link resolved, by name. One that is not here does not exist.
+    /// What each boundary leads to with every link resolved, by name; for one that does not exist, what its
+    /// nearest directory leads to, and the rest of the path. One that is not here counts as leading out.
     pub resolved: &'a BTreeMap<String, PathBuf>,
+    /// Who would run the sandbox, all layers taken together.
+    pub provider: Provider,
 }
 
 /// One thing that a file would widen.
@@ -54,11 +57,11 @@ pub struct Widening {
 pub fn widenings(config: &Config, context: &Context<'_>) -> Vec<Widening> {
     let mut found = Found(Vec::new());
     provider(config, &mut found);
-    agent(config, &mut found);
+    agent(config, context.provider, &mut found);
     containers(config, &mut found);
     boundaries(config, context, &mut found);
     credentials(config, &mut found);
-    hosts(config, &mut found);
+    hosts(config, context.without.settings(), &mut found);
     limits(config, context.without.settings(), &mut found);
     protection(config, context.without.settings(), &mut found);
     native(config, context.without.settings(), &mut found);
@@ -83,7 +86,7 @@ fn provider(config: &Config, found: &mut Found) {
     }
 }
 
-fn agent(config: &Config, found: &mut Found) {
+fn agent(config: &Config, provider: Provider, found: &mut Found) {
     if let Some(Located { value: user, place }) = &config.agent.user {
         let root = match user {
             User::Name(name) => name == "root",
@@ -91,6 +94,16 @@ fn agent(config: &Config, found: &mut Found) {
         };
         if root {
             found.add("agent.user", place, "runs the agent as root");
+        }
+    }
+    // Elsewhere these act within walls. Here there are none, and the file would run what it likes.
+    if provider == Provider::Local {
+        if let Some(Located { value, place }) = &config.agent.command {
+            found.add("agent.command", place, format!("runs {} on this machine", value.show()));
+        }
+        for (name, Located { value, place }) in &config.env.set {
+            let what = format!("sets {name} to {} for what runs on this machine", value.show());
+            found.add(format!("env.set.{name}"), place, what);
         }
     }
 }
@@ -148,7 +161,7 @@ fn credentials(config: &Config, found: &mut Found) {
     }
 }
 
-fn hosts(config: &Config, found: &mut Found) {
+fn hosts(config: &Config, without: &Config, found: &mut Found) {
     match &config.network.mode {
         Some(Located { value: network::Mode::Open, place }) => {
             found.add("network.mode", place, "lets the agent reach everything that this machine reaches");
@@ -160,6 +173,14 @@ fn hosts(config: &Config, found: &mut Found) {
     }
     for pattern in config.network.allow.iter().flat_map(|list| &list.value) {
         found.add("network.allow", &pattern.place, format!("lets the agent reach {}", pattern.value));
+    }
+    if let Some(list) = &config.network.deny {
+        // A list replaces the one beneath.
+        let kept = |denied: &HostPattern| list.value.iter().any(|pattern| pattern.value == *denied);
+        let denied = without.network.deny.iter().flat_map(|list| &list.value);
+        for pattern in denied.filter(|pattern| !kept(&pattern.value)) {
+            found.add("network.deny", &list.place, format!("no longer denies {}", pattern.value));
+        }
     }
 }
 

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use policy::config::{Base, Config, File};
 use policy::layer::Effective;
 use policy::policy::Policy;
-use policy::problem::{Owner, Problem};
+use policy::problem::{Code, Owner, Problem};
+use policy::schema::{self, Kind};
 
 const DIRECTORY: &str = "/home/me/project";
 
@@ -66,6 +67,24 @@ fn every_problem_of_an_invalid_file_is_reported_as_it_says() {
         }
     }
     assert!(wrong.is_empty(), "these files have other problems than they say:\n\n{}", wrong.join("\n\n"));
+}
+
+/// A key of the table that nothing reads would be ignored in silence.
+#[test]
+fn every_key_of_the_table_is_read() {
+    for key in schema::KEYS.iter().filter(|key| !matches!(key.kind, Kind::Table | Kind::Named(_))) {
+        let path = key.path.replace('*', "x");
+        let text = format!("{path} = 1979-05-27");
+        let (_, problems) = Config::read(&text, &file());
+        let wrong = problems.iter().any(|problem| problem.key == path && problem.code == Code::WrongType);
+        assert!(wrong, "{text}: {:?}", shown(&problems));
+    }
+}
+
+#[test]
+fn a_file_that_is_too_long_is_refused_unread() {
+    let text = "x = 1\n".repeat(policy::config::MAX_LENGTH);
+    assert_eq!(shown(&problems(&text)), ["1:1: the file has 393216 bytes; at most 65536 are read"]);
 }
 
 /// Cuts, doubles, swaps and garbles the samples in a fixed pseudo-random way. Whatever comes out, reading it ends,

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use policy::config::{Base, Config, File};
+use policy::config::{Base, Config, File, ProviderChoice};
 use policy::layer::Effective;
+use policy::plan::Provider;
 use policy::problem::Owner;
 use policy::schema::{self, Kind, Trust};
 use policy::trust::{Context, widenings};
@@ -34,6 +35,7 @@ const WIDENING: &[(&str, &str)] = &[
     ("network.mode", "network.mode = \"allowlist\""),
     ("network.mode", "network.mode = \"open\""),
     ("network.allow", "network.allow = [\"example.org\"]"),
+    ("network.deny", "network.deny = [\"other.example\"]"),
     ("limits.memory", "limits.memory = \"5g\""),
     ("limits.memory", "limits.memory = \"unlimited\""),
     ("limits.cpus", "limits.cpus = 9"),
@@ -52,6 +54,10 @@ const WIDENING: &[(&str, &str)] = &[
     ("container.runtime", "container.runtime = \"runsc\""),
     ("container.host_path_prefix", "container.host_path_prefix = \"/x\""),
 ];
+
+/// The same for what only widens where the user has chosen `local`.
+const WIDENING_LOCAL: &[(&str, &str)] =
+    &[("agent.command", "agent.command = [\"make\"]"), ("env.set.x", "env.set.x = \"1\"")];
 
 fn config(owner: Owner, text: &str) -> Config {
     let base = Base { directory: PROJECT.into(), home: Some("/home/me".into()) };
@@ -73,8 +79,12 @@ fn widened(user: &str, project: &str) -> Vec<String> {
             }
         })
         .collect();
+    let user = config(Owner::User, user);
+    let local = ProviderChoice::Named(Provider::Local);
+    let chosen = user.general.provider.as_ref().is_some_and(|provider| provider.value == local);
     let context = Context {
-        without: &Effective::merge([config(Owner::User, user)]),
+        provider: if chosen { Provider::Local } else { Provider::Native },
+        without: &Effective::merge([user]),
         directory: Path::new(PROJECT),
         resolved_directory: Path::new(PROJECT),
         resolved: &resolved,
@@ -84,9 +94,13 @@ fn widened(user: &str, project: &str) -> Vec<String> {
 
 #[test]
 fn every_widening_value_is_found_alone() {
-    let user = "[limits]\nmemory = \"4g\"\ncpus = 8\ntimeout = \"1h\"";
+    let user = "network.deny = [\"example.org\"]\n[limits]\nmemory = \"4g\"\ncpus = 8\ntimeout = \"1h\"";
     for (key, text) in WIDENING {
         assert_eq!(widened(user, text), [*key], "{text}");
+    }
+    for (key, text) in WIDENING_LOCAL {
+        assert_eq!(widened("provider = \"local\"", text), [*key], "{text}");
+        assert_eq!(widened("", text), Vec::<String>::new(), "{text}");
     }
 }
 
@@ -94,7 +108,10 @@ fn every_widening_value_is_found_alone() {
 #[test]
 fn every_key_of_the_table_does_what_the_table_says() {
     for key in schema::KEYS {
-        let listed = WIDENING.iter().any(|(widening, _)| *widening == key.path.replace('*', "x"));
+        let listed = WIDENING
+            .iter()
+            .chain(WIDENING_LOCAL)
+            .any(|(widening, _)| *widening == key.path.replace('*', "x"));
         match key.trust {
             Trust::Needed(_) => assert!(listed, "{} has no widening value above", key.path),
             Trust::Free => assert!(!listed, "{} is said to be free", key.path),

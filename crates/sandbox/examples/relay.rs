@@ -32,30 +32,30 @@ fn main() -> io::Result<ExitCode> {
     let master = openpt(flags)?;
     unlockpt(&master)?;
     let slave = ioctl_tiocgptpeer(&master, flags)?;
+    let input = terminals[0].then(|| stdin.as_fd());
+    let mut relay = Relay::new(master, Ends { input, output })?;
     // The command starts before signals are blocked, so that it does not inherit the mask.
     let stream = |terminal: bool| -> io::Result<Stdio> {
         Ok(if terminal { slave.try_clone()?.into() } else { Stdio::inherit() })
     };
+    // Where standard input is a pipe, setsid cannot make the terminal the controlling one.
+    let controlling: &[&str] = if terminals[0] { &["--ctty"] } else { &[] };
     let mut child = Command::new("setsid")
-        .args(["--ctty", "--wait"])
+        .args(controlling)
+        .arg("--wait")
         .args(std::env::args_os().skip(1))
         .stdin(stream(terminals[0])?)
         .stdout(stream(terminals[1])?)
         .stderr(stream(terminals[2])?)
         .spawn()?;
     let process = rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
-
     let signals = Signals::block()?;
-    let input = terminals[0].then(|| stdin.as_fd());
-    let mut relay = Relay::new(master, Ends { input, output })?;
     loop {
         let waiting = relay.fds();
-        let mut fds = vec![
-            PollFd::new(&process, PollFlags::IN),
-            PollFd::new(&signals, PollFlags::IN),
-        ];
+        let mut fds = vec![PollFd::new(&process, PollFlags::IN), PollFd::new(&signals, PollFlags::IN)];
         fds.extend(waiting.iter().map(|(_, fd, events)| PollFd::from_borrowed_fd(*fd, *events)));
-        let timeout = relay.tick().map(|tick| Timespec::try_from(tick).map_err(io::Error::other)).transpose()?;
+        let timeout =
+            relay.tick().map(|tick| Timespec::try_from(tick).map_err(io::Error::other)).transpose()?;
         if poll(&mut fds, timeout.as_ref())? == 0 {
             relay.on_tick()?;
             continue;

@@ -3,17 +3,17 @@
 //! The agent may be renaming and linking at the same time. A descriptor stays what it was, so whatever is
 //! opened from it lies beneath it, wherever that is by now.
 
-use std::ffi::OsStr;
+use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Component, Path};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
 
 use policy::plan::FileId;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 /// How directories are opened that are only passed through.
-const PASSAGE: OFlags =
-    OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const PASSAGE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Opens the directory at a relative path for passing through; `ENOTDIR` where a link lies on the way.
 pub(crate) fn directory(root: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
@@ -41,7 +41,11 @@ pub(crate) fn file(root: impl AsFd, path: &Path) -> Result<(OwnedFd, Stat), Errn
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(parent, name, flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&file)?;
-    if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile { Ok((file, stat)) } else { Err(Errno::INVAL) }
+    if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
+        Ok((file, stat))
+    } else {
+        Err(Errno::INVAL)
+    }
 }
 
 /// What is at a path: the link itself, where it is one.
@@ -50,15 +54,21 @@ pub(crate) fn stat(root: impl AsFd, path: &Path) -> Result<Stat, Errno> {
     rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
 }
 
+/// Where the link at a path leads; `EINVAL` if it is none.
+pub(crate) fn read_link(root: impl AsFd, path: &Path) -> Result<PathBuf, Errno> {
+    let (parent, name) = parent(root, path)?;
+    let target = rustix::fs::readlinkat(parent, name, Vec::new())?;
+    Ok(OsString::from_vec(target.into_bytes()).into())
+}
+
 /// The directory that a path's last component lies in, and that component.
-pub(crate) fn parent<'a>(root: impl AsFd, path: &'a Path) -> Result<(OwnedFd, &'a OsStr), Errno> {
+pub(crate) fn parent(root: impl AsFd, path: &Path) -> Result<(OwnedFd, &OsStr), Errno> {
     let name = path.file_name().ok_or(Errno::INVAL)?;
     Ok((directory(root, path.parent().unwrap_or(Path::new("")))?, name))
 }
 
 /// The names in a directory with their types, but not `.` and `..`. No order.
-pub(crate) fn entries(directory: BorrowedFd<'_>) -> Result<Vec<(std::ffi::OsString, FileType)>, Errno> {
-    use std::os::unix::ffi::OsStrExt;
+pub(crate) fn entries(directory: BorrowedFd<'_>) -> Result<Vec<(OsString, FileType)>, Errno> {
     let mut entries = Vec::new();
     for entry in rustix::fs::Dir::read_from(directory)? {
         let entry = entry?;
@@ -73,11 +83,7 @@ pub(crate) fn entries(directory: BorrowedFd<'_>) -> Result<Vec<(std::ffi::OsStri
 }
 
 /// The type of a directory entry; asked for where the file system does not say.
-pub(crate) fn kind_of(
-    directory: BorrowedFd<'_>,
-    name: &std::ffi::CStr,
-    listed: FileType,
-) -> Result<FileType, Errno> {
+pub(crate) fn kind_of(directory: BorrowedFd<'_>, name: &CStr, listed: FileType) -> Result<FileType, Errno> {
     if listed != FileType::Unknown {
         return Ok(listed);
     }

@@ -7,8 +7,8 @@ use policy::limits::Bytes;
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 
-/// How much is read at once: what a pipe of Linux holds unless it was resized, see pipe(7).
-const PIPE_CAPACITY: usize = 64 << 10;
+/// How much is read at once: a quarter of what a pipe of Linux holds, see pipe(7).
+const PIECE: usize = 16 << 10;
 
 /// One stream that is being captured.
 ///
@@ -54,7 +54,7 @@ impl Capture {
 
     /// Reads what is there. Never waits.
     pub fn on_ready(&mut self) -> io::Result<Progress> {
-        let mut buffer = [0; PIPE_CAPACITY];
+        let mut buffer = [0; PIECE];
         loop {
             match rustix::io::read(&self.reader, &mut buffer) {
                 Ok(0) => return Ok(Progress::Ended),
@@ -137,9 +137,8 @@ mod tests {
     #[test]
     fn the_writers_end_blocks_as_programs_expect() {
         let (capture, writer) = Capture::open(Bytes(0)).unwrap();
-        let nonblocking = |fd: BorrowedFd<'_>| {
-            rustix::fs::fcntl_getfl(fd).unwrap().contains(rustix::fs::OFlags::NONBLOCK)
-        };
+        let nonblocking =
+            |fd: BorrowedFd<'_>| rustix::fs::fcntl_getfl(fd).unwrap().contains(rustix::fs::OFlags::NONBLOCK);
         assert!(nonblocking(capture.as_fd()));
         assert!(!nonblocking(writer.as_fd()));
     }

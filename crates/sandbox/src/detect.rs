@@ -4,7 +4,6 @@
 //! ghost files on the host, so it is compared with a baseline, judged by its content, and moved aside beneath
 //! the boundary. What existed before the first start is the user's own and is never moved.
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::Read;
@@ -32,13 +31,19 @@ const LEVELS: u32 = 8;
 pub struct Baseline {
     /// The boundary's root: another directory at the same path has another baseline.
     root: FileId,
-    entries: BTreeMap<PathBuf, Entry>,
+    /// In the order of their paths.
+    entries: Vec<Entry>,
 }
 
 /// A protected path as it was.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 struct Entry {
+    #[serde(with = "any_path")]
+    path: PathBuf,
     stamp: Stamp,
+    /// Where it led, if it was a link. Links are not protected, so another one is news.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "any_path_or_none")]
+    target: Option<PathBuf>,
     /// What the judgement would have been: the user's own, and no news.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     known: Vec<Verdict>,
@@ -54,6 +59,7 @@ struct Stamp {
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 struct Verdict {
+    #[serde(with = "any_path")]
     path: PathBuf,
     reason: Reason,
 }
@@ -62,12 +68,14 @@ struct Verdict {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Finding {
     /// Where it lies, relative to the boundary.
+    #[serde(with = "any_path")]
     pub path: PathBuf,
     /// What is wrong with it.
     pub reason: Reason,
     /// Whether it is new.
     pub origin: Origin,
     /// Where it was moved to, relative to the boundary, if it was.
+    #[serde(with = "any_path_or_none")]
     pub aside: Option<PathBuf>,
 }
 
@@ -109,13 +117,15 @@ impl Baseline {
     /// `root` is the boundary, and `mounts` what [`crate::protect::mounts`] found in it.
     pub fn take(root: impl AsFd, mounts: &Mounts) -> Result<Self, DetectError> {
         let root = root.as_fd();
-        let mut entries = BTreeMap::new();
+        let mut entries = Vec::new();
         for one in watched(mounts) {
             let Ok(stat) = beneath::stat(root, one.path) else { continue };
             let mut known = Vec::new();
             judge_at(root, one.path, one.seen_as, LEVELS, &mut known);
-            entries.insert(one.path.to_path_buf(), Entry { stamp: Stamp::of(&stat), known });
+            let target = beneath::read_link(root, one.path).ok();
+            entries.push(Entry { path: one.path.into(), stamp: Stamp::of(&stat), target, known });
         }
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(Self { root: id_of(root)?, entries })
     }
 
@@ -128,19 +138,28 @@ impl Baseline {
         let mut findings = Vec::new();
         for one in watched(mounts) {
             let Ok(stat) = beneath::stat(root, one.path) else { continue };
-            let before = self.entries.get(one.path);
+            let before = self.entry(one.path);
             if before.is_some_and(|entry| entry.stamp == Stamp::of(&stat)) {
                 continue;
             }
             let mut verdicts = Vec::new();
             judge_at(root, one.path, one.seen_as, LEVELS, &mut verdicts);
-            let known = before.map_or(&[][..], |entry| &entry.known);
+            let same_target = |entry: &&Entry| entry.target == beneath::read_link(root, one.path).ok();
+            let known = before.filter(same_target).map_or(&[][..], |entry| &entry.known);
             let origin = if before.is_some() { Origin::Replaced } else { Origin::Created };
-            findings.extend(verdicts.into_iter().filter(|verdict| !known.contains(verdict)).map(
-                |Verdict { path, reason }| Finding { path, reason, origin, aside: None },
-            ));
+            findings.extend(
+                verdicts
+                    .into_iter()
+                    .filter(|verdict| !known.contains(verdict))
+                    .map(|Verdict { path, reason }| Finding { path, reason, origin, aside: None }),
+            );
         }
         Ok(findings)
+    }
+
+    fn entry(&self, path: &Path) -> Option<&Entry> {
+        let at = self.entries.binary_search_by(|entry| entry.path.as_path().cmp(path)).ok()?;
+        self.entries.get(at)
     }
 }
 
@@ -164,9 +183,14 @@ pub fn set_aside(root: impl AsFd, finding: &mut Finding, now: SystemTime) -> Res
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(false),
         Err(errno) => return Err(failed("open the directory of", &finding.path)(errno)),
     };
-    let (mut place, mut to) = new_place(root, now).map_err(failed("make a place in", Path::new(QUARANTINE)))?;
+    if let Err(Errno::NOENT) = rustix::fs::statat(&from, name, AtFlags::SYMLINK_NOFOLLOW) {
+        return Ok(false);
+    }
+    let (mut place, mut to) =
+        new_place(root, now).map_err(failed("make a place in", Path::new(QUARANTINE)))?;
     let inert: Vec<OsString> = finding.path.iter().map(inert).collect();
-    let (last, directories) = inert.split_last().ok_or(Errno::INVAL).map_err(failed("name", &finding.path))?;
+    let (last, directories) =
+        inert.split_last().ok_or(Errno::INVAL).map_err(failed("name", &finding.path))?;
     for directory in directories {
         place.push(directory);
         to = make_directory(&to, directory).map_err(failed("make", &place))?;
@@ -245,9 +269,8 @@ fn judge_in(
         }
         _ => Found::Special,
     };
-    verdicts.extend(
-        judge(seen_as, found, &content).map(|reason| Verdict { path: path.to_path_buf(), reason }),
-    );
+    verdicts
+        .extend(judge(seen_as, found, &content).map(|reason| Verdict { path: path.to_path_buf(), reason }));
     if found == Found::Directory && levels > 0 {
         let Ok(directory) = beneath::listing(parent, Path::new(name)) else { return };
         let mut entries = beneath::entries(directory.as_fd()).unwrap_or_default();
@@ -336,4 +359,55 @@ fn seconds(now: SystemTime) -> u64 {
 
 fn nanoseconds(stat: &Stat) -> i64 {
     i64::try_from(stat.st_ctime_nsec).unwrap_or_default()
+}
+
+/// A path in JSON: text where it is UTF-8, else its bytes. An agent may call a directory anything.
+mod any_path {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Owned {
+        Text(PathBuf),
+        Bytes(Vec<u8>),
+    }
+
+    pub(super) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        match path.to_str() {
+            Some(text) => text.serialize(serializer),
+            None => path.as_os_str().as_bytes().serialize(serializer),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+        Ok(match Owned::deserialize(deserializer)? {
+            Owned::Text(path) => path,
+            Owned::Bytes(bytes) => OsString::from_vec(bytes).into(),
+        })
+    }
+}
+
+/// The same, or nothing.
+mod any_path_or_none {
+    use std::path::PathBuf;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize, Serialize)]
+    struct AnyPath(#[serde(with = "super::any_path")] PathBuf);
+
+    #[expect(clippy::ref_option, reason = "serde passes the field")]
+    pub(super) fn serialize<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+        path.clone().map(AnyPath).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<PathBuf>, D::Error> {
+        Ok(Option::<AnyPath>::deserialize(deserializer)?.map(|path| path.0))
+    }
 }

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -40,7 +41,7 @@ pub struct Diagnosis {
     pub healthy: bool,
     /// Every layer as the throw-away sandbox saw it; empty when it did not start.
     pub layers: Vec<LayerCheck>,
-    /// Settings of the host that decide whether a sandbox starts.
+    /// What of the host decides whether and how a sandbox starts.
     pub host: Vec<HostCheck>,
     /// Why the throw-away sandbox did not start or did not end well.
     pub failure: Option<Failure>,
@@ -61,12 +62,12 @@ pub struct LayerCheck {
     pub fix: Option<String>,
 }
 
-/// One setting of the host.
+/// One thing of the host that decides what a sandbox can be.
 #[derive(Debug, Eq, PartialEq, Serialize)]
 pub struct HostCheck {
-    /// The setting.
+    /// What was looked at.
     pub name: &'static str,
-    /// Whether it lets a sandbox start.
+    /// Whether it stands in the way of nothing.
     pub good: bool,
     /// What was found.
     pub found: String,
@@ -88,10 +89,9 @@ pub fn examine(patient: Patient<'_>) -> Diagnosis {
     let host = host_checks(Path::new("/"), patient.process.uid);
     match throw_away_sandbox(patient) {
         Ok(report) => {
-            let layers = layer_checks(&report, patient.process.uid);
-            let healthy = layers.iter().all(|check| {
-                check.need == Need::Preferred || check.status == Status::Enforced
-            });
+            let layers = layer_checks(&report);
+            let healthy =
+                layers.iter().all(|check| check.need == Need::Preferred || check.status == Status::Enforced);
             Diagnosis { healthy, layers, host, failure: None }
         }
         Err(failure) => Diagnosis { healthy: false, layers: Vec::new(), host, failure: Some(failure) },
@@ -110,7 +110,9 @@ fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, Failure> {
     });
     match outcome {
         Ok(outcome) if outcome.end == End::Exited(0) => Ok(outcome.report),
-        Ok(outcome) => Err(Failure { message: format!("`true` in a sandbox ended with {:?}", outcome.end), fix: None }),
+        Ok(outcome) => {
+            Err(Failure { message: format!("`true` in a sandbox ended with {:?}", outcome.end), fix: None })
+        }
         Err(error) => {
             let fix = match &error {
                 StartError::Layer { remedy, .. } | StartError::Refused { remedy, .. } => Some(remedy.clone()),
@@ -128,7 +130,11 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
         name: "doctor".to_owned(),
         provider: Provider::Native,
         provider_reason: None,
-        agent: Agent { argv: vec!["true".into()], workdir: PathBuf::from("/workspace"), init: Init::Supervise },
+        agent: Agent {
+            argv: vec!["true".into()],
+            workdir: PathBuf::from("/workspace"),
+            init: Init::Supervise,
+        },
         env: Vec::new(),
         secrets: Vec::new(),
         boundaries: vec![Boundary {
@@ -152,42 +158,43 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
     }
 }
 
-fn layer_checks(report: &Report, uid: u32) -> Vec<LayerCheck> {
+fn layer_checks(report: &Report) -> Vec<LayerCheck> {
     let check = |finding: &confine::report::Finding| LayerCheck {
         layer: finding.layer,
-        need: LAYERS.iter().find(|(layer, _)| *layer == finding.layer).map_or(Need::Preferred, |(_, need)| *need),
+        need: LAYERS
+            .iter()
+            .find(|(layer, _)| *layer == finding.layer)
+            .map_or(Need::Preferred, |(_, need)| *need),
         status: finding.status,
         reason: finding.reason.clone(),
-        fix: (finding.status != Status::Enforced).then(|| layer_fix(finding.layer, uid)).flatten(),
+        fix: (finding.status != Status::Enforced).then(|| layer_fix(finding.layer)).flatten(),
     };
     report.0.iter().map(check).collect()
 }
 
 /// What mends a layer that is missing although a sandbox starts.
-fn layer_fix(layer: Layer, uid: u32) -> Option<String> {
+fn layer_fix(layer: Layer) -> Option<String> {
     match layer {
-        Layer::Landlock => Some("add `landlock` to the list after `lsm=` on the kernel's command line".to_owned()),
-        Layer::Memory | Layer::Cpu | Layer::Pids if uid != 0 => Some(DELEGATE.to_owned()),
+        Layer::Landlock => {
+            Some("add `landlock` to the list after `lsm=` on the kernel's command line".to_owned())
+        }
         _ => None,
     }
 }
 
-/// How systemd hands the controllers to a user's own processes, see systemd.resource-control(5).
-const DELEGATE: &str = "sudo mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\\nDelegate=cpu memory pids\\n' | \
-     sudo tee /etc/systemd/system/user@.service.d/delegate.conf && sudo systemctl daemon-reload, then log in again";
-
-/// The settings that decide whether namespaces can be made, below `root`, which is `/` outside of tests.
+/// The settings that decide which namespaces and limits there can be, below `root`, which is `/` outside of tests.
 fn host_checks(root: &Path, uid: u32) -> Vec<HostCheck> {
     let mut checks = vec![namespace_limit(root)];
-    // Root may make namespaces whatever these two say.
+    // Root may do all this whatever these say.
     if uid != 0 {
         checks.extend(unprivileged_clone(root));
         checks.extend(apparmor(root));
+        checks.push(cgroups(root, uid));
     }
     checks
 }
 
-/// user.max_user_namespaces, see namespaces(7): without the file the kernel has no user namespaces at all.
+/// `user.max_user_namespaces`, see namespaces(7): without the file the kernel has no user namespaces at all.
 fn namespace_limit(root: &Path) -> HostCheck {
     let name = "user.max_user_namespaces";
     match setting(root, name) {
@@ -201,13 +208,15 @@ fn namespace_limit(root: &Path) -> HostCheck {
         Err(error) => HostCheck {
             name,
             good: false,
-            found: format!("cannot be read ({error}): this kernel has no user namespaces, or /proc is restricted"),
+            found: format!(
+                "cannot be read ({error}): this kernel has no user namespaces, or /proc is restricted"
+            ),
             fix: None,
         },
     }
 }
 
-/// kernel.unprivileged_userns_clone exists on Debian's kernels and those made from them.
+/// `kernel.unprivileged_userns_clone` exists on Debian's kernels and those made from them.
 fn unprivileged_clone(root: &Path) -> Option<HostCheck> {
     let name = "kernel.unprivileged_userns_clone";
     let value = setting(root, name).ok()?;
@@ -215,7 +224,7 @@ fn unprivileged_clone(root: &Path) -> Option<HostCheck> {
     Some(HostCheck { name, good, found: value, fix: (!good).then(|| format!("sudo sysctl -w {name}=1")) })
 }
 
-/// kernel.apparmor_restrict_unprivileged_userns exists on Ubuntu from 23.10: a user namespace then has no rights
+/// `kernel.apparmor_restrict_unprivileged_userns` exists on Ubuntu from 23.10: a user namespace then has no rights
 /// unless a profile grants it.
 fn apparmor(root: &Path) -> Option<HostCheck> {
     let name = "kernel.apparmor_restrict_unprivileged_userns";
@@ -223,6 +232,44 @@ fn apparmor(root: &Path) -> Option<HostCheck> {
     let good = value == "0";
     Some(HostCheck { name, good, found: value, fix: (!good).then(|| format!("sudo sysctl -w {name}=0")) })
 }
+
+/// The controllers that a user's limits need, see cgroups(7).
+const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
+
+/// Whether the user may limit memory, processors and processes of everything inside together.
+fn cgroups(root: &Path, uid: u32) -> HostCheck {
+    let check = |good, found: String, fix: Option<&str>| HostCheck {
+        name: "cgroups",
+        good,
+        found,
+        fix: fix.map(str::to_owned),
+    };
+    let tree = root.join("sys/fs/cgroup");
+    if !tree.join("cgroup.controllers").exists() {
+        let fix = "add `systemd.unified_cgroup_hierarchy=1` to the kernel's command line and boot again";
+        return check(false, "version 1, which only root may use for limits".to_owned(), Some(fix));
+    }
+    // In version 2 there is one line, `0::` and the path, see cgroups(7).
+    let own = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+    let own = own.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+    let directory = tree.join(own);
+    if directory.metadata().map_or(u32::MAX, |metadata| metadata.uid()) != uid {
+        let fix = "systemd-run --user --scope -p Delegate=yes -- sandboxctl run ...";
+        return check(false, format!("/{own} was not handed to you"), Some(fix));
+    }
+    let there = fs::read_to_string(directory.join("cgroup.controllers")).unwrap_or_default();
+    let is_missing = |name: &&str| !there.split_whitespace().any(|controller| controller == *name);
+    let missing: Vec<&str> = CONTROLLERS.into_iter().filter(is_missing).collect();
+    if missing.is_empty() {
+        check(true, format!("/{own} is yours, with cpu, memory and pids"), None)
+    } else {
+        check(false, format!("/{own} is yours, without {}", missing.join(", ")), Some(DELEGATE))
+    }
+}
+
+/// How systemd hands the controllers to a user's own processes, see systemd.resource-control(5).
+const DELEGATE: &str = "sudo mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\\nDelegate=cpu memory pids\\n' \
+     | sudo tee /etc/systemd/system/user@.service.d/delegate.conf && sudo systemctl daemon-reload, then log in again";
 
 fn setting(root: &Path, name: &str) -> io::Result<String> {
     let path = root.join("proc/sys").join(name.replace('.', "/"));
@@ -233,20 +280,51 @@ fn setting(root: &Path, name: &str) -> io::Result<String> {
 mod tests {
     use super::*;
 
+    /// A host with these settings, where cgroups stand in the way of nothing.
     fn host(settings: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
+        write(root.path(), "proc/self/cgroup", "0::/mine\n");
+        write(root.path(), "sys/fs/cgroup/cgroup.controllers", "cpu memory pids\n");
+        write(root.path(), "sys/fs/cgroup/mine/cgroup.controllers", "cpuset cpu io memory pids\n");
         for (name, value) in settings {
-            let path = root.path().join("proc/sys").join(name.replace('.', "/"));
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, format!("{value}\n")).unwrap();
+            write(root.path(), &format!("proc/sys/{}", name.replace('.', "/")), &format!("{value}\n"));
         }
         root
+    }
+
+    fn write(root: &Path, name: &str, text: &str) {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Who owns what the tests make.
+    fn own_uid() -> u32 {
+        tempfile::tempdir().unwrap().path().metadata().unwrap().uid()
     }
 
     fn bad(settings: &[(&str, &str)], uid: u32) -> Vec<String> {
         let root = host(settings);
         let checks = host_checks(root.path(), uid);
-        checks.into_iter().filter(|check| !check.good).map(|check| check.fix.unwrap_or_default()).collect()
+        // The files belong to whoever runs the tests, not to `uid`.
+        let settings = checks.into_iter().filter(|check| check.name != "cgroups");
+        settings.filter(|check| !check.good).map(|check| check.fix.unwrap_or_default()).collect()
+    }
+
+    #[test]
+    fn the_fix_for_cgroups_fits_what_is_missing() {
+        let root = host(&[]);
+        let uid = own_uid();
+        assert!(cgroups(root.path(), uid).good);
+        assert!(cgroups(root.path(), uid + 1).fix.unwrap().starts_with("systemd-run --user"));
+        write(root.path(), "sys/fs/cgroup/mine/cgroup.controllers", "memory pids\n");
+        let check = cgroups(root.path(), uid);
+        assert_eq!(
+            (check.found.as_str(), check.fix.as_deref()),
+            ("/mine is yours, without cpu", Some(DELEGATE))
+        );
+        fs::remove_file(root.path().join("sys/fs/cgroup/cgroup.controllers")).unwrap();
+        assert!(cgroups(root.path(), uid).fix.unwrap().contains("unified_cgroup_hierarchy"));
     }
 
     #[test]

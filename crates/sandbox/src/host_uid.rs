@@ -78,21 +78,21 @@ pub struct Identity {
 
 /// Who asks: for root, the user who called sudo, if anybody did.
 ///
-/// `sudo_uid` and `sudo_gid` are the values of `SUDO_UID` and `SUDO_GID`, `passwd` the text of `/etc/passwd`.
+/// `sudo_user` and `sudo_group` are the values of `SUDO_UID` and `SUDO_GID`, `passwd` the text of `/etc/passwd`.
 /// Anybody but root could have made the variables up, so they count for root only.
 pub fn caller(
     process: Identity,
-    sudo_uid: Option<&str>,
-    sudo_gid: Option<&str>,
+    sudo_user: Option<&str>,
+    sudo_group: Option<&str>,
     passwd: &str,
 ) -> Result<Identity, HostUidError> {
-    let (0, Some(sudo_uid)) = (process.uid, sudo_uid) else { return Ok(process) };
-    let user = sudo_uid
+    let (0, Some(named)) = (process.uid, sudo_user) else { return Ok(process) };
+    let user = named
         .parse()
         .ok()
         .and_then(|uid: u32| users(passwd).find(|user| user.uid == uid))
-        .ok_or_else(|| HostUidError::Sudo { variable: "SUDO_UID", value: sudo_uid.into(), what: "user" })?;
-    let gid = match sudo_gid {
+        .ok_or_else(|| HostUidError::Sudo { variable: "SUDO_UID", value: named.into(), what: "user" })?;
+    let gid = match sudo_group {
         None => user.gid,
         Some(value) => value.parse().map_err(|_| HostUidError::Sudo {
             variable: "SUDO_GID",
@@ -108,12 +108,12 @@ pub fn caller(
 pub struct Free(Vec<Range<u32>>);
 
 impl Free {
-    /// Reads the texts of `/etc/passwd`, `/etc/group`, `/etc/subuid` and `/etc/subgid`. Lines that are not of
+    /// Reads the texts of `/etc/passwd`, `/etc/group`, `/etc/subuid` and `/etc/subgid`. Lines that have not
     /// their form name nothing, as for the tools that own these files.
-    pub fn parse(passwd: &str, group: &str, subuid: &str, subgid: &str) -> Self {
+    pub fn parse(passwd: &str, group: &str, user_ranges: &str, group_ranges: &str) -> Self {
         let groups = group.lines().filter_map(|line| line.split(':').nth(2)?.parse().ok());
         let single = users(passwd).flat_map(|user| [user.uid, user.gid]).chain(groups);
-        let ranges = subuid.lines().chain(subgid.lines()).filter_map(|line| {
+        let ranges = user_ranges.lines().chain(group_ranges.lines()).filter_map(|line| {
             let mut fields = line.split(':').skip(1);
             let start: u32 = fields.next()?.trim().parse().ok()?;
             let count: u32 = fields.next()?.trim().parse().ok()?;
@@ -187,7 +187,11 @@ impl HostUid {
         // starts do not queue up.
         let mut random = [0; 4];
         rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()).map_err(|errno| {
-            HostUidError::Locks { action: "ask for randomness near", path: locks.into(), source: errno.into() }
+            HostUidError::Locks {
+                action: "ask for randomness near",
+                path: locks.into(),
+                source: errno.into(),
+            }
         })?;
         let first = u32::from_ne_bytes(random);
         let count = free.count();
@@ -217,8 +221,13 @@ impl HostUid {
 const LOCK_FILE: &str = "host-uids.lock";
 
 fn open_locks(locks: &Path) -> Result<OwnedFd, HostUidError> {
-    let failed =
-        |action| move |errno: rustix::io::Errno| HostUidError::Locks { action, path: locks.into(), source: errno.into() };
+    let failed = |action| {
+        move |errno: rustix::io::Errno| HostUidError::Locks {
+            action,
+            path: locks.into(),
+            source: errno.into(),
+        }
+    };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = match rustix::fs::openat(CWD, locks, flags, Mode::empty()) {
         Err(rustix::io::Errno::NOENT) => {
@@ -240,7 +249,8 @@ fn open_locks(locks: &Path) -> Result<OwnedFd, HostUidError> {
         });
     }
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::openat(&directory, LOCK_FILE, flags, Mode::RUSR | Mode::WUSR).map_err(failed("open a file in"))
+    rustix::fs::openat(&directory, LOCK_FILE, flags, Mode::RUSR | Mode::WUSR)
+        .map_err(failed("open a file in"))
 }
 
 /// The byte of the lock file that stands for an id.

@@ -14,6 +14,8 @@ mod init_program;
 pub mod protect;
 pub mod provider;
 pub mod record;
+#[cfg(test)]
+mod root_only;
 pub mod secrets;
 pub mod state;
 pub mod terminal;

@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use policy::plan::FileId;
@@ -115,8 +115,6 @@ pub enum Notice {
     HardLinked {
         /// The file.
         path: PathBuf,
-        /// How many names it has in all.
-        names: u64,
     },
     /// Something could not be looked at.
     Unreadable {
@@ -139,10 +137,10 @@ pub enum Notice {
 /// is protected in every directory where git keeps the data of a repository found by the walk: of its
 /// submodules and worktrees too, and wherever inside the boundary a `.git` file says.
 pub fn mounts(root: impl AsFd, host: &Path, walk: &Walk, protected: &[String]) -> io::Result<Mounts> {
-    let (in_git, in_tree): (Vec<&Path>, Vec<&Path>) =
-        protected.iter().map(|path| Path::new(path.as_str())).partition(|path| {
-            path.starts_with(".git") && path.components().count() > 1
-        });
+    let (in_git, in_tree): (Vec<&Path>, Vec<&Path>) = protected
+        .iter()
+        .map(|path| Path::new(path.as_str()))
+        .partition(|path| path.starts_with(".git") && path.components().count() > 1);
     let in_git = in_git.iter().filter_map(|path| path.strip_prefix(".git").ok()).collect();
     let mut search = Search {
         root: root.as_fd(),
@@ -201,22 +199,27 @@ impl fmt::Display for Notice {
                 target.display()
             ),
             Self::LinkOutside { link } => {
-                write!(f, "{} is a link out of the boundary, or to nothing: it is not protected", link.display())
+                write!(
+                    f,
+                    "{} is a link out of the boundary, or to nothing: it is not protected",
+                    link.display()
+                )
             }
             Self::GitOutside { file } => {
                 write!(f, "{} names a git directory outside the boundary, or none", file.display())
             }
-            Self::HardLinked { path, names } => {
-                write!(f, "{} has {names} names, and can be written through the others", path.display())
+            Self::HardLinked { path } => {
+                write!(f, "{} has other names, through which it can be written", path.display())
             }
-            Self::Unreadable { path, errno } => write!(
-                f,
-                "{} cannot be looked at: {}",
-                path.display(),
-                io::Error::from_raw_os_error(*errno)
-            ),
+            Self::Unreadable { path, errno } => {
+                write!(f, "{} cannot be looked at: {}", path.display(), io::Error::from_raw_os_error(*errno))
+            }
             Self::TooDeep { path } => {
-                write!(f, "submodules deeper than {MODULE_LEVELS} directories in {} are not protected", path.display())
+                write!(
+                    f,
+                    "submodules deeper than {MODULE_LEVELS} directories in {} are not protected",
+                    path.display()
+                )
             }
         }
     }
@@ -373,7 +376,7 @@ impl Search<'_> {
         }
         let kind = FileKind::from(FileType::from_raw_mode(stat.st_mode));
         if kind == FileKind::File && stat.st_nlink > 1 {
-            self.notices.push(Notice::HardLinked { path: path.clone(), names: u64::from(stat.st_nlink) });
+            self.notices.push(Notice::HardLinked { path: path.clone() });
         }
         let file_id = beneath::file_id(stat);
         self.read_only.insert(path.clone(), ReadOnly { path, file_id, kind, seen_as });
@@ -381,8 +384,8 @@ impl Search<'_> {
 
     /// The directories right in a directory, in order; none where there is no such directory.
     fn directories(&mut self, path: &Path) -> Vec<PathBuf> {
-        let entries = beneath::listing(self.root, path)
-            .and_then(|directory| beneath::entries(directory.as_fd()));
+        let entries =
+            beneath::listing(self.root, path).and_then(|directory| beneath::entries(directory.as_fd()));
         match entries {
             Ok(entries) => {
                 let mut directories: Vec<PathBuf> = entries
@@ -434,9 +437,11 @@ impl Search<'_> {
             if links.len() > MOST_LINKS {
                 return Ok(Leads::Astray { links });
             }
-            let target = self.read_link(&at)?;
+            let target = beneath::read_link(self.root, &at)?;
             at.pop();
-            let Some(more) = self.ahead(&mut at, Path::new(&target)) else { return Ok(Leads::Astray { links }) };
+            let Some(more) = self.ahead(&mut at, &target) else {
+                return Ok(Leads::Astray { links });
+            };
             ahead.extend(more);
             found = None;
         }
@@ -461,11 +466,6 @@ impl Search<'_> {
         Some(parts.rev().map(|part| part.as_os_str().to_owned()).collect())
     }
 
-    fn read_link(&self, path: &Path) -> Result<OsString, Errno> {
-        let (parent, name) = beneath::parent(self.root, path)?;
-        Ok(OsString::from_vec(rustix::fs::readlinkat(parent, name, Vec::new())?.into_bytes()))
-    }
-
     fn finish(self) -> Mounts {
         let mut read_only: Vec<ReadOnly> = Vec::new();
         let mut pins = BTreeSet::new();
@@ -474,7 +474,9 @@ impl Search<'_> {
             if read_only.last().is_some_and(|last| one.path.starts_with(&last.path)) {
                 continue;
             }
-            pins.extend(one.path.ancestors().skip(1).filter(|pin| *pin != Path::new("")).map(Path::to_path_buf));
+            pins.extend(
+                one.path.ancestors().skip(1).filter(|pin| *pin != Path::new("")).map(Path::to_path_buf),
+            );
             read_only.push(one);
         }
         let mut notices = self.notices;

@@ -205,7 +205,9 @@ fn start_time(pid: u32) -> io::Result<Option<u64>> {
         .nth(19)
         .and_then(|field| field.parse().ok())
         .map(Some)
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/stat has no field 22")))
+        .ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/stat has no field 22"))
+        })
 }
 
 fn is_gone(error: &io::Error) -> bool {
@@ -241,7 +243,8 @@ mod tests {
 
     fn dead_client() -> Client {
         let mut child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
-        let client = Client { pid: child.id(), start_time: start_time(child.id()).unwrap().unwrap(), ..this() };
+        let client =
+            Client { pid: child.id(), start_time: start_time(child.id()).unwrap().unwrap(), ..this() };
         child.kill().unwrap();
         child.wait().unwrap();
         client
@@ -268,7 +271,7 @@ mod tests {
         let runs = runs(&top);
         let record = record(dead_client());
         std::mem::forget(runs.keep(&record).unwrap());
-        assert_eq!(runs.sweep().unwrap(), [record.clone()]);
+        assert_eq!(runs.sweep().unwrap(), std::slice::from_ref(&record));
         runs.forget(&record.id).unwrap();
         assert_eq!(runs.sweep().unwrap(), []);
     }

@@ -52,7 +52,9 @@ pub enum ToolchainError {
     #[error("`{0}` is neither rust, node or python nor an absolute path")]
     UnknownPreset(String),
     /// The tool is not installed.
-    #[error("preset `{preset}`: {looked_for} was not found; install it, or take `{preset}` off `native.expose`")]
+    #[error(
+        "preset `{preset}`: {looked_for} was not found; install it, or take `{preset}` off `native.expose`"
+    )]
     NotFound {
         /// The preset.
         preset: &'static str,
@@ -142,8 +144,13 @@ impl Toolchains {
         }
         let kind = if resolved.is_dir() { Kind::Directory } else { Kind::File };
         // Reading is all that is given, so it does not matter whose it is.
-        let candidate =
-            Candidate { given: path, resolved: &resolved, kind, owner: host.caller.uid, mode: Mode::ReadOnly };
+        let candidate = Candidate {
+            given: path,
+            resolved: &resolved,
+            kind,
+            owner: host.caller.uid,
+            mode: Mode::ReadOnly,
+        };
         let rules = Caller { allowed_root: None, ..host.caller };
         validate(&candidate, &rules).map_err(|refusal| ToolchainError::Refused {
             name: name.to_owned(),
@@ -187,7 +194,11 @@ impl Toolchains {
 }
 
 fn canonical(name: &str, path: &Path) -> Result<PathBuf, ToolchainError> {
-    path.canonicalize().map_err(|source| ToolchainError::File { name: name.to_owned(), path: path.into(), source })
+    path.canonicalize().map_err(|source| ToolchainError::File {
+        name: name.to_owned(),
+        path: path.into(),
+        source,
+    })
 }
 
 fn in_view(path: &Path) -> bool {

@@ -98,7 +98,8 @@ pub struct Unseen {
 /// Walks through a boundary, entering directories that lie at most `depth` levels below its root.
 ///
 /// Only the root itself has to be readable: everything else that cannot be looked at is part of the result.
-/// A large tree is shared between two threads: nearly all the time goes into the kernel's listing.
+/// A large tree is shared between two threads where a processor is idle: nearly all the time goes into the
+/// kernel's listing.
 pub fn walk(root: impl AsFd, depth: u32) -> io::Result<Walk> {
     let root = Arc::new(listing(root, Path::new(""))?);
     let id = file_id(&rustix::fs::fstat(&root)?);
@@ -112,9 +113,10 @@ pub fn walk(root: impl AsFd, depth: u32) -> io::Result<Walk> {
             walker.visit(&job);
             queue.done();
             if helper.is_none() && walker.entries > WORTH_A_THREAD {
-                // Where no thread can be made, this one does all the work.
                 let help = || Walker::new(id, &queue).work();
-                helper = Some(std::thread::Builder::new().spawn_scoped(scope, help).ok());
+                // Where no thread can be made, this one does all the work.
+                let start = || std::thread::Builder::new().spawn_scoped(scope, help).ok();
+                helper = Some(has_idle_cpu().then(start).flatten());
             }
         }
         if let Some(helper) = helper.flatten() {
@@ -123,6 +125,15 @@ pub fn walk(root: impl AsFd, depth: u32) -> io::Result<Walk> {
         }
     });
     Ok(walker.found.in_order())
+}
+
+/// Whether a second thread would have a processor to itself. Where it has not, waiting for it costs more than it
+/// brings. The fourth field of `/proc/loadavg` counts what could run at this moment, see proc(5).
+fn has_idle_cpu() -> bool {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let running = load.split(' ').nth(3).and_then(|field| field.split('/').next()?.parse::<usize>().ok());
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    running.is_some_and(|running| running < cpus)
 }
 
 impl Walk {
@@ -320,19 +331,20 @@ impl<'a> Walker<'a> {
             let entry = entry?;
             self.entries += 1;
             let name = entry.file_name();
-            match entry.file_type() {
-                FileType::RegularFile if !matches!(name.to_bytes(), b".git" | b"HEAD") => continue,
-                _ if name == c"." || name == c".." => continue,
-                listed => match kind_of(directory.as_fd(), name, listed)? {
-                    FileType::Socket => {
-                        // One that is gone by now needs no mask.
-                        if let Ok(stat) = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-                            let path = path.join(OsStr::from_bytes(name.to_bytes()));
-                            self.found.sockets.push(Socket { path, file_id: file_id(&stat) });
-                        }
+            let ordinary =
+                entry.file_type() == FileType::RegularFile && !matches!(name.to_bytes(), b".git" | b"HEAD");
+            if ordinary || name == c"." || name == c".." {
+                continue;
+            }
+            match kind_of(directory.as_fd(), name, entry.file_type())? {
+                FileType::Socket => {
+                    // One that is gone by now needs no mask.
+                    if let Ok(stat) = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+                        let path = path.join(OsStr::from_bytes(name.to_bytes()));
+                        self.found.sockets.push(Socket { path, file_id: file_id(&stat) });
                     }
-                    kind => each(name, kind),
-                },
+                }
+                kind => each(name, kind),
             }
         }
         Ok(())

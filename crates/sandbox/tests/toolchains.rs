@@ -1,4 +1,5 @@
 //! The presets of `native.expose`, on homes that are laid out as the version managers lay them out.
+#![expect(clippy::unwrap_used, reason = "what a helper cannot do fails the test that asked for it")]
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -55,7 +56,11 @@ impl Machine {
             &names,
             &Host {
                 env: &self.env,
-                caller: Caller { uid: rustix::process::getuid().as_raw(), homes: &[&home], allowed_root: None },
+                caller: Caller {
+                    uid: rustix::process::getuid().as_raw(),
+                    homes: &[&home],
+                    allowed_root: None,
+                },
                 home: &home,
                 workdir: &self.workdir,
                 guest_home: Path::new("/home/agent"),
@@ -70,10 +75,12 @@ impl Machine {
         found
             .exposed
             .iter()
-            .map(|one| if one.host == one.guest {
-                short(&one.host)
-            } else {
-                format!("{} -> {}", short(&one.host), short(&one.guest))
+            .map(|one| {
+                if one.host == one.guest {
+                    short(&one.host)
+                } else {
+                    format!("{} -> {}", short(&one.host), short(&one.guest))
+                }
             })
             .collect()
     }
@@ -94,7 +101,9 @@ fn rustup_is_shown_without_configuration_and_credentials() {
     machine.program(".cargo/bin/rustup", BINARY).link("rustup", ".cargo/bin/cargo");
     machine.program(".cargo/credentials.toml", "token").program(".cargo/config.toml", "");
     machine.program(".rustup/toolchains/stable-x/bin/rustc", BINARY).program(".rustup/settings.toml", "");
-    machine.directory(".cargo/registry/src/index.crates.io-1").directory(".cargo/registry/src/private.example-2");
+    machine
+        .directory(".cargo/registry/src/index.crates.io-1")
+        .directory(".cargo/registry/src/private.example-2");
     assert_eq!(
         machine.exposed(&["rust"]),
         [
@@ -183,7 +192,7 @@ fn pyenv_chooses_by_variable_by_directory_and_for_everywhere() {
 }
 
 #[test]
-fn the_system_s_python_comes_after_pyenv_s_shims() {
+fn the_python_of_the_system_comes_after_the_shims_of_pyenv() {
     let mut machine = Machine::new(&[".pyenv/shims", "other/bin"]);
     machine.program(".pyenv/shims/python3", SCRIPT).program(".pyenv/versions/3/bin/python", BINARY);
     machine.program("other/bin/python3", BINARY);
@@ -192,7 +201,7 @@ fn the_system_s_python_comes_after_pyenv_s_shims() {
 }
 
 #[test]
-fn uv_s_python_is_found_behind_its_link() {
+fn the_python_of_uv_is_found_behind_its_link() {
     let machine = Machine::new(&[".local/bin"]);
     machine.program(".local/share/uv/python/cpython-3.13/bin/python3.13", BINARY);
     machine.link("../share/uv/python/cpython-3.13/bin/python3.13", ".local/bin/python3");
@@ -217,7 +226,10 @@ fn a_path_is_shown_if_the_rules_allow_it() {
     machine.directory("go/1.25/bin").link("1.25", "go/current").directory(".ssh").directory(".cargo");
     let path = |name: &str| machine.home().join(name).display().to_string();
     assert_eq!(machine.exposed(&[&path("go/current")]), ["go/1.25 -> go/current"]);
-    assert_eq!(machine.resolve(&[&path("go/current")]).unwrap().path, [machine.home().join("go/current/bin")]);
+    assert_eq!(
+        machine.resolve(&[&path("go/current")]).unwrap().path,
+        [machine.home().join("go/current/bin")]
+    );
     for name in [".ssh", ".cargo", ""] {
         let errors = machine.resolve(&[path(name).trim_end_matches('/')]).unwrap_err();
         assert!(matches!(errors[0], ToolchainError::Refused { .. }), "{name}: {}", errors[0]);

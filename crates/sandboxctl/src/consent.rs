@@ -12,6 +12,7 @@ use crate::cli::{Source, Trusted};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
 use crate::files::Found;
+use crate::ui;
 
 /// Refuses a file that widens and that nobody trusts.
 pub(crate) fn require(
@@ -54,11 +55,8 @@ pub(crate) fn hash(candidate: &Candidate) -> String {
 
 /// What a file widens, one line each.
 pub(crate) fn list(widenings: &[Widening]) -> String {
-    let lines: Vec<_> = widenings
-        .iter()
-        .map(|widening| format!("  {}: {} {}", widening.place, widening.key, widening.what))
-        .collect();
-    lines.join("\n")
+    let line = |Widening { key, place, what }: &Widening| ui::one_line(&format!("  {place}: {key} {what}"));
+    widenings.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn matches_hash(Found { candidate, label }: &Found, expected: &str) -> Result<(), CommandError> {

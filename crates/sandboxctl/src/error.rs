@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::exit_code::ExitCode;
+use crate::ui;
 
 /// What went wrong, in a word that scripts may rely on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -164,12 +165,15 @@ impl CommandError {
         let failure = match problems.as_mut_slice() {
             [problem] => {
                 let hint = problem.hint.take();
-                let failure = Self::message(code, &problem);
+                let failure = Self::message(code, ui::one_line(&problem.to_string()));
                 problem.hint.clone_from(&hint);
                 hint.into_iter().fold(failure, Self::hint)
             }
             problems => {
-                let lines: Vec<_> = problems.iter().map(|problem| format!("\n  {problem}")).collect();
+                let lines: Vec<_> = problems
+                    .iter()
+                    .map(|problem| format!("\n  {}", ui::one_line(&problem.to_string())))
+                    .collect();
                 Self::message(code, format_args!("{} problems:{}", problems.len(), lines.concat()))
             }
         };

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use policy::policy::{Facts, Policy};
+use policy::config::Exposed;
+use policy::policy::{Facts, HOME, Missing, Parts, Policy};
+use policy::workspace::Caller;
+use sandbox::toolchain::{self, Host, Toolchains};
 
 use crate::context::Context;
 use crate::directories;
@@ -17,9 +20,41 @@ pub(crate) fn gather(context: &Context, policy: &Policy, name: String) -> Facts 
         directories: directories
             .map(|wanted| (wanted.name.clone(), directories::look(context, wanted)))
             .collect(),
-        toolchains: BTreeMap::new(),
+        toolchains: toolchains(context, policy.expose().cloned().collect()),
         uid: context.caller.uid,
         homes: context.homes().into_iter().map(Path::to_owned).collect(),
         allowed_root: None,
     }
+}
+
+/// What several toolchains have in common is shown once, so they are looked up together and the first stands for
+/// all. Where one is missing, each is looked up by itself, to say which.
+fn toolchains(context: &Context, wanted: Vec<Exposed>) -> BTreeMap<Exposed, Result<Parts, Missing>> {
+    let homes = context.homes();
+    let host = Host {
+        env: &context.env,
+        caller: Caller { uid: context.caller.uid, homes: &homes, allowed_root: None },
+        home: &context.home,
+        workdir: &context.cwd,
+        guest_home: Path::new(HOME),
+    };
+    let names: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+    let alone = |name: String| match toolchain::resolve(&[name], &host) {
+        Ok(found) => Ok(parts(found)),
+        Err(errors) => Err(Missing {
+            reason: errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+            hint: None,
+        }),
+    };
+    match toolchain::resolve(&names, &host) {
+        Ok(found) => {
+            let parts = std::iter::once(parts(found)).chain(std::iter::repeat_with(Parts::default));
+            wanted.into_iter().zip(parts.map(Ok)).collect()
+        }
+        Err(_) => wanted.into_iter().zip(names.into_iter().map(alone)).collect(),
+    }
+}
+
+fn parts(Toolchains { exposed, path, env }: Toolchains) -> Parts {
+    Parts { exposed, bin: path, variables: env }
 }

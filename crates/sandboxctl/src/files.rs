@@ -8,6 +8,7 @@ use sandbox::trust::{self, Candidate};
 
 use crate::context::Context;
 use crate::error::{Code, CommandError};
+use crate::ui;
 
 /// A configuration file that was read, once: what is shown is what is trusted is what is applied.
 pub(crate) struct Found {
@@ -75,6 +76,6 @@ pub(crate) fn base(context: &Context, directory: &Path) -> Base {
 fn found(context: &Context, path: &Path) -> Result<Found, CommandError> {
     let absolute = context.cwd.join(path);
     let candidate = trust::read(&absolute, context.caller.uid)?;
-    let label = absolute.strip_prefix(&context.cwd).unwrap_or(&absolute).display().to_string();
+    let label = ui::one_line(&absolute.strip_prefix(&context.cwd).unwrap_or(&absolute).to_string_lossy());
     Ok(Found { candidate, label })
 }

@@ -7,10 +7,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use policy::config::Config;
+use policy::config::{Config, ProviderChoice};
 use policy::layer::Effective;
 use policy::overrides::Overrides;
-use policy::plan::Plan;
+use policy::plan::{Plan, Provider};
 use policy::policy::Policy;
 use policy::problem::{Owner, Problem};
 use policy::trust::{Context as Comparison, Widening, widenings};
@@ -83,18 +83,17 @@ pub(crate) fn settings(
         Some(found) => layer(Config::read(found.text()?, &found.file(context, Owner::User))),
         None => Config::default(),
     };
-    let without = Effective::merge([user.clone()]);
-    let (project, widenings) = match project {
-        Some(found) => {
-            let config = layer(Config::read(found.text()?, &found.file(context, Owner::Project)));
-            let widenings = compare(&config, &without, found);
-            (config, widenings)
-        }
-        None => (Config::default(), Vec::new()),
+    let config = match project {
+        Some(found) => layer(Config::read(found.text()?, &found.file(context, Owner::Project))),
+        None => Config::default(),
     };
     let environment = layer(variables::read(context.env.clone()));
     let flags = layer(flags.read(&files::base(context, &context.cwd)));
-    let effective = Effective::merge([user, project, environment, flags]);
+    let effective = Effective::merge([user.clone(), config.clone(), environment, flags]);
+    let widenings = project.map_or_else(Vec::new, |found| {
+        let without = Effective::merge([user]);
+        compare(&config, &without, found, &effective)
+    });
     if problems.is_empty() {
         return Ok(Settings { effective, widenings });
     }
@@ -109,12 +108,18 @@ pub(crate) fn policy(context: &Context, settings: &Settings) -> Result<Policy, C
 }
 
 /// What a project's file widens.
-fn compare(config: &Config, without: &Effective, found: &Found) -> Vec<Widening> {
+fn compare(config: &Config, without: &Effective, found: &Found, effective: &Effective) -> Vec<Widening> {
     let hosts =
         config.shared_dirs.iter().filter_map(|(name, dir)| Some((name, &dir.value.host.as_ref()?.value)));
     let resolved: BTreeMap<String, PathBuf> =
         hosts.filter_map(|(name, host)| Some((name.clone(), directories::resolve(host)?))).collect();
     // The path of the file has its links resolved, and so has that of its directory.
     let directory = found.directory();
-    widenings(config, &Comparison { without, directory, resolved_directory: directory, resolved: &resolved })
+    let provider = match effective.settings().general.provider.as_ref().map(|provider| provider.value) {
+        Some(ProviderChoice::Named(provider)) => provider,
+        Some(ProviderChoice::Auto) | None => Provider::Native,
+    };
+    let context =
+        Comparison { without, directory, resolved_directory: directory, resolved: &resolved, provider };
+    widenings(config, &context)
 }

@@ -8,7 +8,6 @@ use clap::Parser as _;
 use clap::error::ErrorKind;
 
 use crate::cli::{Cli, Global};
-use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::ui::Ui;
@@ -38,9 +37,7 @@ fn main() -> process::ExitCode {
     let (ui, result) = match Cli::try_parse_from(&args) {
         Ok(cli) => {
             let ui = Ui::new(&cli.global, no_colour);
-            let result = Context::gather()
-                .map_err(Into::into)
-                .and_then(|context| commands::run(&ui, &context, cli.command));
+            let result = commands::run(&ui, cli.command);
             (ui, result)
         }
         Err(error) => {

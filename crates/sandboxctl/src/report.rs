@@ -3,10 +3,12 @@
 use confine::report::{Finding, Report, Status};
 use policy::plan::{Layer, Plan};
 
+use crate::ui;
+
 /// The report as an aligned table: layer, status, reason.
 pub(crate) fn table(report: &Report) -> String {
     let line = |Finding { layer, status, reason }: &Finding| {
-        format!("{:<12}  {:<8}  {reason}\n", layer.to_string(), self::status(*status))
+        format!("{:<12}  {:<8}  {}\n", layer.to_string(), self::status(*status), ui::one_line(reason))
     };
     report.0.iter().map(line).collect::<Vec<_>>().concat()
 }
@@ -22,8 +24,9 @@ pub(crate) fn weak<'a>(plan: &'a Plan, report: &'a Report) -> impl Iterator<Item
         | Layer::Ipc
         | Layer::Landlock
         | Layer::Seccomp
-        | Layer::Capabilities
-        | Layer::Protect => finding.status != Status::Enforced,
+        | Layer::Capabilities => finding.status != Status::Enforced,
+        // Any deep tree makes this `partly`: saying so each time would only teach people not to read.
+        Layer::Protect => finding.status == Status::Not,
         Layer::Memory => plan.limits.memory.is_some() && finding.status == Status::Not,
         Layer::Cpu => plan.limits.cpus.is_some() && finding.status == Status::Not,
         Layer::Pids => plan.limits.pids.is_some() && finding.status == Status::Not,

@@ -34,7 +34,7 @@ impl Ui {
         text: impl FnOnce(&T) -> String,
     ) -> Result<(), CommandError> {
         match self.format {
-            Format::Text => self.raw(text(value).as_bytes()),
+            Format::Text => self.raw(shown(&text(value)).as_bytes()),
             Format::Json => self.json(value),
         }
     }
@@ -73,7 +73,7 @@ impl Ui {
 
     /// Warns even a caller who wants quiet.
     pub(crate) fn insist(&self, message: impl Display) {
-        to_stderr(&format!("{} {message}\n", self.label("warning:", "33")));
+        to_stderr(&self.label("warning:", "33"), &format!(" {message}\n"));
     }
 
     /// Reports why the command failed: to programs as the one object on stdout, to people on stderr.
@@ -84,10 +84,10 @@ impl Ui {
                 let _ = self.json(&error.to_json());
             }
             Format::Text => {
-                let hint = |hint| format!("{} {hint}\n", self.label("hint:", "36"));
-                let hints = error.hints.iter().map(hint).collect::<Vec<_>>().concat();
-                let text = format!("{} {:#}\n{hints}", self.label("error:", "31"), error.cause);
-                to_stderr(&text);
+                to_stderr(&self.label("error:", "31"), &format!(" {:#}\n", error.cause));
+                for hint in &error.hints {
+                    to_stderr(&self.label("hint:", "36"), &format!(" {hint}\n"));
+                }
             }
         }
     }
@@ -99,7 +99,7 @@ impl Ui {
 
 /// Says what was asked for.
 pub(crate) fn tell(message: impl Display) {
-    to_stderr(&format!("{message}\n"));
+    to_stderr("", &format!("{message}\n"));
 }
 
 /// Whether a question could be asked and its answer read.
@@ -109,13 +109,59 @@ pub(crate) fn can_ask() -> bool {
 
 /// Asks a yes-or-no question on the terminal; no is the default.
 pub(crate) fn confirm(question: &str) -> Result<bool, CommandError> {
-    to_stderr(&format!("{question} [y/N] "));
+    to_stderr("", &format!("{question} [y/N] "));
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).context("cannot read the answer from the terminal")?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-fn to_stderr(text: &str) {
+/// Text as it may be shown on one line, whoever wrote it.
+///
+/// File names and configuration come from strangers. What would move the cursor, change colours or turn the
+/// direction of writing could make a person see something else than what is there.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() || BIDIRECTIONAL.contains(&character) {
+            shown.extend(character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+/// The characters that change the direction of writing, see Unicode Standard Annex 9.
+const BIDIRECTIONAL: [char; 12] = [
+    '\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}',
+    '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
+];
+
+/// The same for text of several lines.
+fn shown(text: &str) -> String {
+    text.split('\n').map(one_line).collect::<Vec<_>>().join("\n")
+}
+
+/// Writes a label of ours and a text of anybody's.
+fn to_stderr(label: &str, text: &str) {
+    let mut stderr = io::stderr().lock();
+    let mut text = shown(text);
+    if stderr.is_terminal() {
+        // While a terminal is relayed to an agent, a newline alone does not go back to the first column.
+        text = text.replace('\n', "\r\n");
+    }
     // A message that nobody can read is no reason to fail.
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+    let _ = stderr.write_all(format!("{label}{text}").as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_cannot_draw_on_the_terminal() {
+        assert_eq!(one_line("a\u{1b}[2K\nb\u{9b}\u{202e}c"), "a\\u{1b}[2K\\u{a}b\\u{9b}\\u{202e}c");
+        assert_eq!(shown("a\nb\r\n"), "a\nb\\u{d}\n");
+        assert_eq!(one_line("résumé 日本"), "résumé 日本");
+    }
 }

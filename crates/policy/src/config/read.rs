@@ -1,10 +1,11 @@
 //! From a document to a layer of settings: which key is read as what.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{
-    Agent, Base, Config, Container, Env, File, General, Image, Lifecycle, Limits, Native, Network, Protect,
-    Secret, SharedDir, value,
+    Agent, Base, Config, Container, Env, File, General, Image, Lifecycle, Limits, MAX_LENGTH, Native,
+    Network, Protect, Secret, SharedDir, value,
 };
 use crate::document::{Broken, Document, Reader, Section};
 use crate::env::Name;
@@ -12,6 +13,11 @@ use crate::problem::{self, Code, Located, Place, Problem};
 use crate::schema;
 
 pub(super) fn config(text: &str, file: &File) -> (Config, Vec<Problem>) {
+    if text.len() > MAX_LENGTH {
+        let place = Place::File { owner: file.owner, file: Arc::clone(&file.label), line: 1, column: 1 };
+        let message = format!("the file has {} bytes; at most {MAX_LENGTH} are read", text.len());
+        return (Config::default(), vec![Problem::new(&place, "", Code::Refused, message)]);
+    }
     let (config, mut problems) = match Document::parse(text, file.owner, &file.label) {
         Ok(document) => read(document, &file.base),
         Err(Broken { mut problems, rest }) => {

@@ -57,7 +57,11 @@ impl Rows {
                         value: key.default.to_owned(),
                         origin: Origin::Default,
                     };
-                    rows.extend(self.0.remove(key.path).or_else(|| (!key.default.is_empty()).then(default)));
+                    // An empty table of names holds only where no name was chosen.
+                    let within =
+                        |name: &String| name.strip_prefix(key.path).is_some_and(|rest| rest.starts_with('.'));
+                    let holds = !key.default.is_empty() && !self.0.keys().any(within);
+                    rows.extend(self.0.remove(key.path).or_else(|| holds.then(default)));
                 }
                 // All keys of one name stay together: they follow where the first of them belongs.
                 Some((table, _)) => {

@@ -35,7 +35,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let captures = match streams {
         Streams::Inherit => None,
         Streams::Capture => {
-            let open = || Capture::open(plan.limits.output_bytes).map_err(step("opening the standard streams"));
+            let open =
+                || Capture::open(plan.limits.output_bytes).map_err(step("opening the standard streams"));
             let ((stdout, out), (stderr, err)) = (open()?, open()?);
             command.stdin(Stdio::null()).stdout(out).stderr(err);
             Some([stdout, stderr])
@@ -49,7 +50,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     }
 
     let began = Instant::now();
-    let outcome = |end, output| Outcome { end, report, output, detected: Vec::new(), duration: began.elapsed() };
+    let outcome =
+        |end, output| Outcome { end, report, output, detected: Vec::new(), duration: began.elapsed() };
     let command_name = name.to_string_lossy().into_owned();
     let mut child = match command.spawn() {
         Ok(child) => child,
@@ -97,7 +99,11 @@ fn watch(
         if timed_out.is_none() && deadline.is_some_and(|deadline| deadline <= Instant::now()) {
             timed_out = timeout;
             // It may have ended by itself this very moment.
-            let _ = if own_group { kill_process_group(pid, Signal::KILL) } else { kill_process(pid, Signal::KILL) };
+            let _ = if own_group {
+                kill_process_group(pid, Signal::KILL)
+            } else {
+                kill_process(pid, Signal::KILL)
+            };
         }
     }
 }
@@ -108,7 +114,10 @@ fn wait(pidfd: &OwnedFd, captures: Option<&[Capture; 2]>, deadline: Option<Insta
     fds.extend(captures.into_iter().flatten().map(|capture| PollFd::new(capture, PollFlags::IN)));
     let timeout = deadline.map(|deadline| {
         let left = deadline.saturating_duration_since(Instant::now());
-        Timespec { tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX), tv_nsec: i64::from(left.subsec_nanos()) }
+        Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(left.subsec_nanos()),
+        }
     });
     match poll(&mut fds, timeout.as_ref()) {
         Ok(_) | Err(Errno::INTR) => Ok(!fds[0].revents().is_empty()),

@@ -63,7 +63,8 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Takes the caller's terminal and gives the agent's its modes and size.
+    /// Takes the caller's terminal and gives the agent's its modes and size. Make it before the agent starts:
+    /// a shell may have set modes of its own by then, which this would undo.
     ///
     /// In the background the terminal is left alone until this process is brought to the front: output is
     /// shown, as a shell allows it, and nothing is read.
@@ -74,7 +75,10 @@ impl Relay {
         rustix::io::ioctl_fionbio(&master, true)?;
         let input = ends.input.map(Screen::open).transpose()?;
         let output = Screen::open(ends.output)?;
-        let mut modes = input.as_ref().unwrap_or(&output).before().clone();
+        let caller = input.as_ref().unwrap_or(&output);
+        // In the background the modes are those of whatever is in front: a shell that edits a line.
+        let mut modes =
+            if caller.in_foreground() { caller.modes()? } else { rustix::termios::tcgetattr(&master)? };
         if input.is_none() {
             // The caller's terminal stays as it is, and translates newlines itself.
             modes.output_modes.remove(OutputModes::OPOST);
@@ -205,9 +209,9 @@ impl Relay {
         self.input.as_mut().map_or(Ok(()), Screen::restore)
     }
 
-    /// Something that restores the terminal without this relay; `None` if it is never made raw.
+    /// Something that restores the terminal without this relay; `None` while it is not raw.
     pub fn restore_point(&self) -> Option<RestorePoint> {
-        self.input.as_ref().map(Screen::restore_point)
+        self.input.as_ref().and_then(Screen::restore_point)
     }
 
     fn come_back(&mut self) -> io::Result<()> {

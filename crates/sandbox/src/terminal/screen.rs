@@ -16,8 +16,6 @@ use rustix::termios::{OptionalActions, Termios, Winsize};
 #[derive(Debug)]
 pub(super) struct Screen {
     descriptor: Arc<OwnedFd>,
-    /// Its modes before anybody touched them.
-    before: Termios,
     state: State,
 }
 
@@ -28,21 +26,23 @@ pub struct RestorePoint {
     before: Termios,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Debug)]
 enum State {
     AsBefore,
-    Raw,
+    Raw {
+        /// What it was when this process had it first: in the background it had somebody else's modes.
+        before: Termios,
+    },
 }
 
 impl Screen {
     pub(super) fn open(terminal: BorrowedFd<'_>) -> io::Result<Self> {
-        let before = rustix::termios::tcgetattr(terminal)?;
-        Ok(Self { descriptor: Arc::new(reopen(terminal)?), before, state: State::AsBefore })
+        Ok(Self { descriptor: Arc::new(reopen(terminal)?), state: State::AsBefore })
     }
 
-    /// The modes it had.
-    pub(super) fn before(&self) -> &Termios {
-        &self.before
+    /// The modes it has.
+    pub(super) fn modes(&self) -> io::Result<Termios> {
+        Ok(rustix::termios::tcgetattr(&self.descriptor)?)
     }
 
     pub(super) fn size(&self) -> io::Result<Winsize> {
@@ -59,25 +59,35 @@ impl Screen {
     /// Makes it raw: every key goes to the agent, Ctrl-C and Ctrl-Z too. Also when it is raw already, because
     /// a shell may have changed it while this process was stopped.
     pub(super) fn make_raw(&mut self) -> io::Result<()> {
-        let mut raw = self.before.clone();
+        let before = match &self.state {
+            State::AsBefore => self.modes()?,
+            State::Raw { before } => before.clone(),
+        };
+        let mut raw = before.clone();
         raw.make_raw();
         // Now, and not when everything is written: somebody may have stopped the output.
         rustix::termios::tcsetattr(&self.descriptor, OptionalActions::Now, &raw)?;
-        self.state = State::Raw;
+        self.state = State::Raw { before };
         Ok(())
     }
 
     /// Makes it what it was before, if it was made raw.
     pub(super) fn restore(&mut self) -> io::Result<()> {
-        if self.state == State::Raw {
-            rustix::termios::tcsetattr(&self.descriptor, OptionalActions::Now, &self.before)?;
+        if let Some(point) = self.restore_point() {
+            point.restore()?;
             self.state = State::AsBefore;
         }
         Ok(())
     }
 
-    pub(super) fn restore_point(&self) -> RestorePoint {
-        RestorePoint { descriptor: Arc::clone(&self.descriptor), before: self.before.clone() }
+    /// How to make it what it was before; `None` while it is that.
+    pub(super) fn restore_point(&self) -> Option<RestorePoint> {
+        match &self.state {
+            State::AsBefore => None,
+            State::Raw { before } => {
+                Some(RestorePoint { descriptor: Arc::clone(&self.descriptor), before: before.clone() })
+            }
+        }
     }
 }
 

@@ -17,9 +17,7 @@ pub(super) fn find(host: &Host<'_>, found: &mut Toolchains) -> Result<(), Toolch
     }
     let program = match real.file_name().and_then(|name| name.to_str()) {
         Some("node" | "nodejs") => real,
-        Some("volta-shim") => {
-            volta(host).ok_or(ToolchainError::Shim { preset: NAME, found: node })?
-        }
+        Some("volta-shim") => volta(host).ok_or(ToolchainError::Shim { preset: NAME, found: node })?,
         // A shim of a manager that is started under the tool's name, such as mise or asdf.
         _ => return Err(ToolchainError::Shim { preset: NAME, found: node }),
     };

@@ -19,7 +19,9 @@ pub(super) fn find(host: &Host<'_>, found: &mut Toolchains) -> Result<(), Toolch
         if in_view(&real) {
             return Ok(());
         }
-        if !real.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python")) || is_script(&real) {
+        if !real.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python"))
+            || is_script(&real)
+        {
             return Err(ToolchainError::Shim { preset: NAME, found: program });
         }
         return found.show_prefix(NAME, &real, host);
@@ -74,7 +76,8 @@ fn installed(versions: &Path, version: &str) -> Option<PathBuf> {
         return Some(exact);
     }
     let prefix = format!("{version}.");
-    let numbers = |name: &str| -> Vec<u32> { name.split('.').map(|part| part.parse().unwrap_or(0)).collect() };
+    let numbers =
+        |name: &str| -> Vec<u32> { name.split('.').map(|part| part.parse().unwrap_or(0)).collect() };
     let entries = std::fs::read_dir(versions).ok()?;
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let newest = names.filter(|name| name.starts_with(&prefix)).max_by_key(|name| numbers(name))?;

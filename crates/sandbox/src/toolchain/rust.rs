@@ -20,8 +20,7 @@ const CRATES_IO: &[&str] = &["github.com-", "index.crates.io-"];
 
 pub(super) fn find(host: &Host<'_>, found: &mut Toolchains) -> Result<(), ToolchainError> {
     let not_found = |looked_for: String| ToolchainError::NotFound { preset: NAME, looked_for };
-    let cargo =
-        host.programs("cargo").next().ok_or_else(|| not_found("`cargo` in the PATH".to_owned()))?;
+    let cargo = host.programs("cargo").next().ok_or_else(|| not_found("`cargo` in the PATH".to_owned()))?;
     let real = canonical(NAME, &cargo)?;
     if is_rustup(&real) {
         let rustup_home = host.directory("RUSTUP_HOME", ".rustup");

@@ -51,7 +51,7 @@ fn text(diagnosis: &Diagnosis) -> String {
     }
     for check in &diagnosis.host {
         let state = if check.good { "good" } else { "bad" };
-        line("host", state, &format!("{} = {}", check.name, check.found), check.fix.as_ref());
+        line("host", state, &format!("{}: {}", check.name, check.found), check.fix.as_ref());
     }
     let starts = if diagnosis.healthy { "starts" } else { "does not start" };
     lines.push(format!("\na sandbox with every required layer {starts} on this machine\n"));

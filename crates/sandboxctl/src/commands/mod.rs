@@ -18,18 +18,19 @@ mod shell;
 mod trust;
 
 /// Does what the command line says.
-pub(crate) fn run(ui: &Ui, context: &Context, command: Command) -> Result<ExitCode, CommandError> {
+pub(crate) fn run(ui: &Ui, command: Command) -> Result<ExitCode, CommandError> {
     match command {
-        Command::Init(args) => init::init(ui, context, &args),
-        Command::Run(args) => run::run(ui, context, args),
-        Command::Shell(args) => shell::shell(ui, context, &args),
-        Command::Plan(args) => plan::plan(ui, context, args),
-        Command::Trust(args) => trust::trust(ui, context, &args),
-        Command::Untrust(args) => trust::untrust(ui, context, &args),
-        Command::Config(command) => config::config(ui, context, &command),
-        Command::Policy(command) => policy::policy(ui, context, &command),
-        Command::Doctor => doctor::doctor(ui, context),
+        // These two say the same to every caller, and must work where a caller has not even a home.
         Command::Completions(args) => completions::completions(ui, &args),
         Command::Man(args) => man::man(ui, &args),
+        Command::Init(args) => init::init(ui, &Context::gather()?, &args),
+        Command::Run(args) => run::run(ui, &Context::gather()?, args),
+        Command::Shell(args) => shell::shell(ui, &Context::gather()?, &args),
+        Command::Plan(args) => plan::plan(ui, &Context::gather()?, args),
+        Command::Trust(args) => trust::trust(ui, &Context::gather()?, &args),
+        Command::Untrust(args) => trust::untrust(ui, &Context::gather()?, &args),
+        Command::Config(command) => config::config(ui, &Context::gather()?, &command),
+        Command::Policy(command) => policy::policy(ui, &Context::gather()?, &command),
+        Command::Doctor => doctor::doctor(ui, &Context::gather()?),
     }
 }

@@ -38,11 +38,6 @@ pub(super) fn carry_out(
     }
     let plan = &loaded.plan;
     let mut warnings = Vec::new();
-    if plan.provider == Provider::Local {
-        let warning = "provider local: no isolation at all, the command can do whatever you can";
-        ui.insist(warning);
-        warnings.push(warning.to_owned());
-    }
     let started = provider::run(Launch {
         plan,
         secrets: secrets(ui, context, plan)?,
@@ -56,7 +51,11 @@ pub(super) fn carry_out(
         notice: &mut |notice| match notice {
             Notice::Started(report) => warn_of_weak_layers(ui, plan, &report),
             Notice::Warning(warning) => {
-                ui.warning(&warning);
+                match plan.provider {
+                    // That there is no isolation is said whether or not somebody wants to hear it.
+                    Provider::Local => ui.insist(&warning),
+                    Provider::Docker | Provider::Podman | Provider::Native => ui.warning(&warning),
+                }
                 warnings.push(warning);
             }
         },
@@ -66,6 +65,11 @@ pub(super) fn carry_out(
     match ui.format() {
         Format::Json => ui.json(&output::run(loaded, &outcome, code, failure.as_ref(), &warnings))?,
         Format::Text => {
+            // What was noticed while it ran has been said.
+            let said = |path: &str| warnings.iter().any(|warning| warning.contains(path));
+            for finding in outcome.detected.iter().filter(|finding| !said(&finding.path.to_string_lossy())) {
+                ui.warning(format_args!("the agent has made {finding}"));
+            }
             if show.report {
                 ui::tell(report::table(&outcome.report).trim_end());
             }

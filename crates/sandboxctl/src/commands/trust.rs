@@ -21,19 +21,23 @@ pub(crate) fn trust(ui: &Ui, context: &Context, args: &TrustArgs) -> Result<Exit
             json!({ "file": file.candidate.path, "hash": hash, "widens": widenings, "trusted": trusted });
         ui.data(&object, |_| text.to_owned())
     };
-    if widenings.is_empty() {
-        answer(false, &format!("{label} widens nothing and needs no trust\n"))?;
-        return Ok(ExitCode::Success);
-    }
-    let shown = format!("{label} widens what a sandbox may do:\n{}", consent::list(widenings));
+    // What widens nothing by itself may still need trust together with a flag such as `--provider local`.
+    let shown = if widenings.is_empty() {
+        format!("{label} widens nothing by itself, and needs no trust for that")
+    } else {
+        format!("{label} widens what a sandbox may do:\n{}", consent::list(widenings))
+    };
     if args.show {
         let trusted = consent::store(context)?.check(&file.candidate)? == sandbox::trust::Trust::Trusted;
         let state = if trusted { "trusted" } else { "not trusted" };
         answer(trusted, &format!("{shown}\n{hash} is {state}\n"))?;
         return Ok(ExitCode::Success);
     }
-    ui.note(&shown);
-    if !args.answers.yes {
+    if args.answers.yes {
+        ui.note(&shown);
+    } else {
+        // Nobody is asked about what they were not shown, however quiet it should be.
+        ui::tell(&shown);
         if args.answers.no_input || !ui::can_ask() {
             return Err(CommandError::message(
                 Code::ConfigUntrusted,

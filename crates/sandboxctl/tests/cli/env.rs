@@ -92,6 +92,23 @@ impl TestEnv {
         self.answer(&child.wait_with_output().unwrap())
     }
 
+    /// Calls `sandboxctl` on a terminal of its own, where somebody types `input`. Gives what is on the screen.
+    pub(crate) fn call_on_terminal(&self, line: &str, input: &str) -> String {
+        let command = format!("{} {line}", env!("CARGO_BIN_EXE_sandboxctl"));
+        let mut child = Command::new("script")
+            .args(["--quiet", "--return", "--command", &command, "/dev/null"])
+            .current_dir(self.project())
+            .env_clear()
+            .env("HOME", self.home())
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+    }
+
     /// A call with nothing of this process in its environment.
     pub(crate) fn command(&self, directory: &Path, args: &[impl AsRef<OsStr>]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sandboxctl"));

@@ -104,7 +104,7 @@ fn mistakes_in_flags_are_usage_errors_all_at_once() {
     code: 2
     --- stderr
     error: 4 problems:
-      --memory: limits.memory: "1x" is not a size; expected digits and a unit of k, m, g or t, such as `512m`, `1g` or `10_000_000`
+      --memory: limits.memory: `1x` is not a size; expected digits and a unit of k, m, g or t, such as `512m`, `1g` or `10_000_000`
       --network: network.mode: "on" is not known; expected "none", "allowlist" or "open"
       --timeout: limits.timeout: this cannot be its value; expected a duration such as "90s", "30m" or "1h30m", or "unlimited"
       --volume: shared_dirs: "nonsense" is not a volume; expected HOST:GUEST, HOST:GUEST:ro or HOST:GUEST:rw

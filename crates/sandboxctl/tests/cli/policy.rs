@@ -7,31 +7,31 @@ use crate::env::TestEnv;
 #[test]
 fn check_answers_with_its_exit_code() {
     let env = TestEnv::new();
-    assert_snapshot!(env.call(&["policy", "check", "path", "/workspace/a"]), @r#"
+    assert_snapshot!(env.call(&["policy", "check", "path", "/workspace/a"]), @r"
     code: 0
     --- stdout
-    allow: "/workspace/a" lies in `workspace` (default)
-    "#);
-    assert_snapshot!(env.call(&["policy", "check", "path", "/etc/shadow"]), @r#"
+    allow: `/workspace/a` lies in `workspace` (default)
+    ");
+    assert_snapshot!(env.call(&["policy", "check", "path", "/etc/shadow"]), @r"
     code: 77
     --- stdout
-    deny: cannot read "/etc/shadow": it lies in no boundary; allowed: `/workspace` (default)
-    "#);
-    assert_snapshot!(env.call(&["policy", "check", "path", "--access", "write", "/workspace/.git/hooks/post-commit"]), @r#"
+    deny: cannot read `/etc/shadow`: it lies in no boundary; allowed: `/workspace` (default)
+    ");
+    assert_snapshot!(env.call(&["policy", "check", "path", "--access", "write", "/workspace/.git/hooks/post-commit"]), @r"
     code: 77
     --- stdout
-    deny: cannot write "/workspace/.git/hooks/post-commit": `.git/hooks` is protected in `workspace`; `[protect] allow` gives it up by name (default)
-    "#);
+    deny: cannot write `/workspace/.git/hooks/post-commit`: `.git/hooks` is protected in `workspace`; `[protect] allow` gives it up by name (default)
+    ");
     assert_snapshot!(env.call(&["policy", "check", "host", "example.org"]), @r#"
     code: 77
     --- stdout
     deny: the network is off: `[network] mode = "none"` (default)
     "#);
-    assert_snapshot!(env.call(&["policy", "check", "env", "AWS_SECRET_ACCESS_KEY"]), @r#"
+    assert_snapshot!(env.call(&["policy", "check", "env", "AWS_SECRET_ACCESS_KEY"]), @r"
     code: 77
     --- stdout
-    deny: "AWS_SECRET_ACCESS_KEY" is not named; add it to `[env] pass` to let the caller's value in (default)
-    "#);
+    deny: `AWS_SECRET_ACCESS_KEY` is not named; add it to `[env] pass` to let the caller's value in (default)
+    ");
 }
 
 #[test]
@@ -45,13 +45,13 @@ fn explain_says_it_in_words_and_succeeds() {
     from: default
     this is a rule, not a fault: trying again changes nothing
     "#);
-    assert_snapshot!(env.call(&["policy", "explain", "env", "LANG"]), @r#"
+    assert_snapshot!(env.call(&["policy", "explain", "env", "LANG"]), @r"
     code: 0
     --- stdout
     the agent may see the caller's variable LANG
-    rule: "LANG" is harmless and passes
+    rule: `LANG` is harmless and passes
     from: default
-    "#);
+    ");
 }
 
 #[test]

@@ -60,6 +60,29 @@ fn without_a_terminal_an_answer_must_be_given_beforehand() {
 }
 
 #[test]
+fn on_a_terminal_the_list_is_shown_and_no_is_the_default() {
+    for (answer, trusted) in [("\n", false), ("n\n", false), ("y\n", true)] {
+        let env = TestEnv::with_config(WIDE);
+        let screen = env.call_on_terminal("--quiet trust", answer);
+        assert!(screen.contains("limits.pids raises the limit to 5000"), "{screen}");
+        assert!(screen.contains("[y/N]"), "{screen}");
+        assert_eq!(env.call(&["plan"]).code, if trusted { 0 } else { 2 }, "{answer:?}: {screen}");
+    }
+}
+
+#[test]
+fn a_file_cannot_draw_over_the_list_of_what_it_widens() {
+    let env = TestEnv::with_config(
+        "shared_dirs.x = { host = \"/srv/\\u001b[1A\\u001b[2K\\nz\", guest = \"/x\" }\n",
+    );
+    for args in [&["trust", "--show"][..], &["plan"]] {
+        let answer = env.call(args);
+        assert!(!answer.to_string().contains('\u{1b}'), "{answer}");
+        assert!(answer.to_string().contains("\\u{1b}[1A\\u{1b}[2K\\u{a}z"), "{answer}");
+    }
+}
+
+#[test]
 fn trust_holds_until_the_content_changes() {
     let env = TestEnv::with_config(WIDE);
     assert_eq!(env.call(&["trust", "--yes"]).code, 0);
@@ -90,12 +113,23 @@ fn trust_can_be_taken_back() {
 #[test]
 fn what_only_narrows_needs_no_trust() {
     let env = TestEnv::with_config("[limits]\npids = 10\nmemory = \"64m\"\n");
-    assert_snapshot!(env.call(&["trust", "--yes"]), @r"
+    assert_eq!(env.call(&["plan"]).code, 0);
+    assert_snapshot!(env.call(&["trust", "--show"]), @r"
     code: 0
     --- stdout
-    sandbox.toml widens nothing and needs no trust
+    sandbox.toml widens nothing by itself, and needs no trust for that
+    sha256:d9539b6b8915adfa02219022522e52bee7c12f210b9a59caf6a6a16946c2cb12 is not trusted
     ");
+}
+
+#[test]
+fn without_isolation_the_files_own_command_needs_trust_which_can_be_given() {
+    let env = TestEnv::with_config("[agent]\ncommand = [\"true\"]\n");
     assert_eq!(env.call(&["plan"]).code, 0);
+    let refused = env.call(&["plan", "--provider", "local", "--format", "json"]);
+    assert_eq!(refused.json()["error"]["details"]["widens"][0]["key"], "agent.command", "{refused}");
+    assert_eq!(env.call(&["trust", "--yes"]).code, 0);
+    assert_eq!(env.call(&["plan", "--provider", "local"]).code, 0);
 }
 
 #[test]

@@ -27,19 +27,31 @@ pub(super) fn choose(caller: host_uid::Identity, locks: &Path) -> Result<Agent, 
     let process = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     if process.0 != 0 {
         let (uid, gid) = process;
-        return Ok(Agent { identity: Identity::Caller { uid, gid }, uid, gid, is_nobody: false, _lock: None });
+        return Ok(Agent {
+            identity: Identity::Caller { uid, gid },
+            uid,
+            gid,
+            is_nobody: false,
+            _lock: None,
+        });
     }
     if caller.uid != 0 && caller.gid != 0 {
         let (uid, gid) = (caller.uid, caller.gid);
         return Ok(Agent { identity: Identity::Other { uid, gid }, uid, gid, is_nobody: false, _lock: None });
     }
     let claimed = Free::on_this_host().and_then(|free| HostUid::claim(locks, &free)).map_err(|error| {
-        StartError::Refused {
-            asked: "a user of the host for this sandbox alone".into(),
-            reason: error.to_string(),
-            remedy: "call sandboxctl as a normal user, or free ids of the range".into(),
+        StartError::Step {
+            step: "claiming a user of the host for this sandbox alone".into(),
+            source: std::io::Error::other(error),
+            remedy: Some("call sandboxctl as a normal user, whose sandboxes need no other user".into()),
         }
     })?;
     let uid = claimed.uid();
-    Ok(Agent { identity: Identity::Other { uid, gid: uid }, uid, gid: uid, is_nobody: true, _lock: Some(claimed) })
+    Ok(Agent {
+        identity: Identity::Other { uid, gid: uid },
+        uid,
+        gid: uid,
+        is_nobody: true,
+        _lock: Some(claimed),
+    })
 }

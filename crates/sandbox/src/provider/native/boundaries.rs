@@ -36,7 +36,11 @@ impl<'a> Boundaries<'a> {
                 continue;
             }
             let failed = |source| StartError::Step {
-                step: format!("looking through shared directory \"{}\" ({})", boundary.name, boundary.host.display()),
+                step: format!(
+                    "looking through shared directory \"{}\" ({})",
+                    boundary.name,
+                    boundary.host.display()
+                ),
                 source,
                 remedy: None,
             };
@@ -48,7 +52,11 @@ impl<'a> Boundaries<'a> {
         }
         let boundaries = baselines.iter().map(|(_, remembered)| remembered.clone()).collect();
         let record = record(owner, boundaries).and_then(|record| runs.keep(&record)).map_err(|error| {
-            StartError::Step { step: "keeping a record of this run".into(), source: io::Error::other(error), remedy: None }
+            StartError::Step {
+                step: "keeping a record of this run".into(),
+                source: io::Error::other(error),
+                remedy: None,
+            }
         })?;
         Ok(Self { plan, mounts: all, baselines, report: seen.report(), _record: record })
     }

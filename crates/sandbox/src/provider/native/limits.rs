@@ -23,14 +23,16 @@ pub(super) struct Limits {
 impl Limits {
     /// Makes the groups, after those of dead runs have been swept.
     pub(super) fn apply(plan: &Plan) -> Result<Self, StartError> {
-        let failed = |source| StartError::Step { step: "looking for control groups".into(), source, remedy: None };
+        let failed =
+            |source| StartError::Step { step: "looking for control groups".into(), source, remedy: None };
         let hierarchy = Hierarchy::detect().map_err(failed)?;
         sweep(&hierarchy);
         let (group, findings) = Group::create(&hierarchy, &plan.limits);
         let substitutes = Substitutes::for_missing(&plan.limits, &findings);
         let mut limits = Self { group, attach: None, findings, substitutes };
         for finding in &limits.findings {
-            if plan.layers.get(&finding.layer) == Some(&Need::Required) && finding.status != Status::Enforced {
+            if plan.layers.get(&finding.layer) == Some(&Need::Required) && finding.status != Status::Enforced
+            {
                 return Err(remedy::layer(finding.layer, finding.reason.clone()));
             }
         }

@@ -63,9 +63,11 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 5. Whom the files belong to: mapped, where the agent does not own them.
     let trees = owner::map_boundaries(plan, &agent)?;
+    let toolchains = owner::open_toolchains(plan)?;
 
     // 6. What there is to see.
-    let view = view::lay_out(plan, trees, boundaries.mounts()).map_err(step("laying out the view"))?;
+    let view =
+        view::lay_out(plan, trees, boundaries.mounts(), toolchains).map_err(step("laying out the view"))?;
 
     // 7. What may be used.
     let limits = Limits::apply(plan)?;
@@ -109,6 +111,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
             streams,
             timeout: plan.limits.timeout,
             complete: &mut complete,
+            detect: &|| boundaries.detect(),
             notice,
         },
         &signals,
@@ -126,7 +129,8 @@ fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {
         network::Mode::Open => {
             return Err(StartError::Refused {
                 asked: "network = \"open\"".into(),
-                reason: "the native provider has no network to open but the host's own, loopback included".into(),
+                reason: "the native provider has no network to open but the host's own, loopback included"
+                    .into(),
                 remedy: "network = \"none\"".into(),
             });
         }
@@ -142,7 +146,8 @@ fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {
         Init::Supervise => Ok(()),
         Init::Exec => Err(StartError::Refused {
             asked: "agent.init = false".into(),
-            reason: "the native provider needs its own PID 1, which ends everything when the client is gone".into(),
+            reason: "the native provider needs its own PID 1, which ends everything when the client is gone"
+                .into(),
             remedy: "agent.init = true".into(),
         }),
     }
@@ -171,7 +176,11 @@ fn start(
         outside: Outside {
             namespaces: namespaces.map_err(step("reading the namespaces of this process"))?,
             uid: agent.uid,
-            mounts: plan.boundaries.iter().map(|boundary| (boundary.guest.clone(), boundary.file_id)).collect(),
+            mounts: plan
+                .boundaries
+                .iter()
+                .map(|boundary| (boundary.guest.clone(), boundary.file_id))
+                .collect(),
         },
         required: plan
             .layers
@@ -188,15 +197,19 @@ fn grants(plan: &Plan) -> Vec<Grant> {
     let writable = plan.boundaries.iter().filter(|boundary| boundary.mode == Mode::ReadWrite);
     let devices = ["null", "zero", "full", "random", "urandom"].map(|name| Path::new("/dev").join(name));
     let temporary = view::TEMPORARY.map(|(path, _)| PathBuf::from(path));
-    [(Path::new("/"), Access::ReadExecute), (Path::new("/dev/pts"), Access::Terminal), (Path::new("/dev/tty"), Access::Terminal)]
-        .into_iter()
-        // Programs tell the kernel about themselves in /proc: their name, their place in the order of the
-        // OOM killer. What is not theirs is not writable for them.
-        .chain([(Path::new("/proc"), Access::ReadWrite)])
-        .chain(devices.iter().chain(&temporary).map(|path| (path.as_path(), Access::ReadWrite)))
-        .chain(writable.map(|boundary| (boundary.guest.as_path(), Access::ReadWrite)))
-        .map(|(path, access)| grant(path, access))
-        .collect()
+    [
+        (Path::new("/"), Access::ReadExecute),
+        (Path::new("/dev/pts"), Access::Terminal),
+        (Path::new("/dev/tty"), Access::Terminal),
+    ]
+    .into_iter()
+    // Programs tell the kernel about themselves in /proc: their name, their place in the order of the
+    // OOM killer. What is not theirs is not writable for them.
+    .chain([(Path::new("/proc"), Access::ReadWrite)])
+    .chain(devices.iter().chain(&temporary).map(|path| (path.as_path(), Access::ReadWrite)))
+    .chain(writable.map(|boundary| (boundary.guest.as_path(), Access::ReadWrite)))
+    .map(|(path, access)| grant(path, access))
+    .collect()
 }
 
 /// Supplementary groups of a normal caller cannot be dropped in a namespace that maps only one; of root they can.
@@ -223,11 +236,18 @@ fn groups(plan: &Plan, report: &mut Report) {
             })
             .collect();
         if extra.is_empty() {
-            Finding { layer, status: Status::Enforced, reason: "the caller has no supplementary group".into() }
+            Finding {
+                layer,
+                status: Status::Enforced,
+                reason: "the caller has no supplementary group".into(),
+            }
         } else {
             let named: Vec<_> = extra.iter().map(u32::to_string).collect();
             let visible = if owning.is_empty() { String::new() } else { format!("; {}", owning.join(", ")) };
-            let reason = format!("the caller's groups {} cannot be dropped by a normal user{visible}", named.join(", "));
+            let reason = format!(
+                "the caller's groups {} cannot be dropped by a normal user{visible}",
+                named.join(", ")
+            );
             Finding { layer, status: Status::Partly, reason }
         }
     };

@@ -1,6 +1,7 @@
 //! Owners of shared files: what the sandbox writes belongs, on disk, to whoever owns the directory.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,13 +18,33 @@ use crate::provider::StartError;
 /// Makes the tree of each boundary, in order.
 ///
 /// Where the agent is the caller, files are the caller's already. Where root chose somebody who is nobody, each
-/// boundary is mounted with its owner mapped to the agent (`MOUNT_ATTR_IDMAP`, mount_setattr(2)).
+/// boundary is mounted with its owner mapped to the agent (`MOUNT_ATTR_IDMAP`, see `mount_setattr(2)`).
 pub(super) fn map_boundaries(plan: &Plan, agent: &Agent) -> Result<Vec<Tree>, StartError> {
     if rustix::process::geteuid().as_raw() != 0 {
         return Ok(plan.boundaries.iter().map(|_| Tree::Path).collect());
     }
     let mut maps = HashMap::new();
     plan.boundaries.iter().map(|boundary| detach(boundary, agent, &mut maps).map(Tree::Detached)).collect()
+}
+
+/// Makes the tree of each exposed toolchain, in order. Root opens them itself: they may lie where the agent cannot
+/// walk to, as in `/root`.
+pub(super) fn open_toolchains(plan: &Plan) -> Result<Vec<Tree>, StartError> {
+    if rustix::process::geteuid().as_raw() != 0 {
+        return Ok(plan.expose.iter().map(|_| Tree::Path).collect());
+    }
+    plan.expose
+        .iter()
+        .map(|exposed| {
+            let tree =
+                c_path(&exposed.host).and_then(|path| Ok(detached_tree(&path, Access::ReadOnly, None)?));
+            tree.map(Tree::Detached).map_err(|source| StartError::Step {
+                step: format!("exposing {} for \"{}\"", exposed.host.display(), exposed.name),
+                source,
+                remedy: None,
+            })
+        })
+        .collect()
 }
 
 /// Root opens the tree itself: the agent may not be able to walk to it.
@@ -33,7 +54,11 @@ fn detach(
     maps: &mut HashMap<(u32, u32), OwnedFd>,
 ) -> Result<OwnedFd, StartError> {
     let failed = |source: io::Error, remedy: Option<String>| StartError::Step {
-        step: format!("mapping the owner of shared directory \"{}\" ({})", boundary.name, boundary.host.display()),
+        step: format!(
+            "mapping the owner of shared directory \"{}\" ({})",
+            boundary.name,
+            boundary.host.display()
+        ),
         source,
         remedy,
     };
@@ -45,15 +70,17 @@ fn detach(
     let map = if agent.is_nobody {
         let metadata = fs::metadata(&boundary.host).map_err(|error| failed(error, None))?;
         let owner = (metadata.uid(), metadata.gid());
-        if !maps.contains_key(&owner) {
-            let map = id_map(owner, (agent.uid, agent.gid)).map_err(|error| failed(error, None))?;
-            maps.insert(owner, map);
-        }
-        maps.get(&owner).map(AsFd::as_fd)
+        Some(match maps.entry(owner) {
+            Entry::Occupied(made) => made.into_mut(),
+            Entry::Vacant(none) => {
+                let map = id_map(owner, (agent.uid, agent.gid)).map_err(|error| failed(error, None))?;
+                none.insert(map)
+            }
+        })
     } else {
         None
     };
-    detached_tree(&path, access, map).map_err(|errno| {
+    detached_tree(&path, access, map.as_ref().map(|map| map.as_fd())).map_err(|errno| {
         let remedy = map.is_some().then(|| {
             "its file system cannot map owners (overlayfs cannot, ext4, xfs, btrfs and tmpfs can): share a \
              directory of another file system, or run sandboxctl as the user who owns it"

@@ -14,7 +14,7 @@ use crate::provider::StartError;
 pub(super) fn entering(source: io::Error) -> StartError {
     let errno = Errno::from_io_error(&source);
     match errno {
-        Some(Errno::PERM | Errno::ACCESS) => refused_by_host(source),
+        Some(Errno::PERM | Errno::ACCESS) => refused_by_host(&source),
         Some(Errno::NOSPC | Errno::USERS) => StartError::Layer {
             layer: Layer::User,
             reason: format!("the limit of namespaces is reached ({source})"),
@@ -23,7 +23,9 @@ pub(super) fn entering(source: io::Error) -> StartError {
         Some(Errno::INVAL | Errno::NOSYS) => StartError::Layer {
             layer: Layer::User,
             reason: format!("this kernel lacks clone3 or one of the namespaces ({source})"),
-            remedy: "Linux 5.13 or newer, built with user, pid, net, ipc, uts and cgroup namespaces, is needed".into(),
+            remedy:
+                "Linux 5.13 or newer, built with user, pid, net, ipc, uts and cgroup namespaces, is needed"
+                    .into(),
         },
         _ => StartError::Step { step: "creating the namespaces".into(), source, remedy: None },
     }
@@ -38,7 +40,7 @@ pub(super) fn set_up(step: Option<Step>, view: &View, source: io::Error) -> Star
         (
             Some(Step::Map | Step::Propagation | Step::Hostname | Step::Loopback | Step::Root),
             Some(Errno::PERM | Errno::ACCESS),
-        ) => refused_by_host(io::Error::new(source.kind(), format!("{described}: {source}"))),
+        ) => refused_by_host(&io::Error::new(source.kind(), format!("{described}: {source}"))),
         (Some(Step::View(_)), Some(Errno::STALE)) => StartError::Refused {
             asked: described,
             reason: "it is not the directory that was checked a moment ago: somebody swapped it".into(),
@@ -46,13 +48,18 @@ pub(super) fn set_up(step: Option<Step>, view: &View, source: io::Error) -> Star
         },
         (Some(Step::View(_)), Some(Errno::PERM)) if described.contains("proc") => StartError::Layer {
             layer: Layer::Pid,
-            reason: format!("{described}: {source}; parts of the host's /proc are covered, as in a container"),
-            remedy: "inside Docker: run the outer container with --security-opt systempaths=unconfined".into(),
+            reason: format!(
+                "{described}: {source}; parts of the host's /proc are covered, as in a container"
+            ),
+            remedy: "inside Docker: run the outer container with --security-opt systempaths=unconfined"
+                .into(),
         },
         (Some(Step::View(_)), Some(Errno::NOENT)) => StartError::Step {
             step: described,
             source,
-            remedy: Some("a mount point inside a shared directory must exist on the host: create it first".into()),
+            remedy: Some(
+                "a mount point inside a shared directory must exist on the host: create it first".into(),
+            ),
         },
         (Some(Step::View(_)), Some(Errno::LOOP)) => StartError::Refused {
             asked: described,
@@ -66,7 +73,9 @@ pub(super) fn set_up(step: Option<Step>, view: &View, source: io::Error) -> Star
 /// A layer that is required does not hold.
 pub(super) fn layer(layer: Layer, reason: String) -> StartError {
     let remedy = match layer {
-        Layer::Landlock => "Linux 5.13 or newer with landlock in its list of security modules (lsm=landlock,…)",
+        Layer::Landlock => {
+            "Linux 5.13 or newer with landlock in its list of security modules (lsm=landlock,…)"
+        }
         Layer::Seccomp => "a kernel built with CONFIG_SECCOMP_FILTER",
         Layer::Memory | Layer::Cpu | Layer::Pids => {
             "run under systemd with delegation (systemd-run --user --scope -p Delegate=yes …), or as root"
@@ -78,7 +87,7 @@ pub(super) fn layer(layer: Layer, reason: String) -> StartError {
 }
 
 /// Which of the host's switches forbids user namespaces.
-fn refused_by_host(source: io::Error) -> StartError {
+fn refused_by_host(source: &io::Error) -> StartError {
     let value = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
     let (reason, remedy) = if value("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" {
         (

@@ -27,29 +27,32 @@ enum Inside {
 impl Streams {
     /// Opens them. A stream that would hand over more than a stream is refused.
     pub(super) fn open(wanted: provider::Streams, limit: Bytes) -> Result<Self, StartError> {
-        let failed = |source| StartError::Step { step: "opening the standard streams".into(), source, remedy: None };
+        let failed =
+            |source| StartError::Step { step: "opening the standard streams".into(), source, remedy: None };
         match wanted {
             provider::Streams::Capture => {
                 let (stdout, out) = Capture::open(limit).map_err(failed)?;
                 let (stderr, err) = Capture::open(limit).map_err(failed)?;
-                let inside = vec![Inside::Made(null().map_err(failed)?), Inside::Made(out), Inside::Made(err)];
+                let inside =
+                    vec![Inside::Made(null().map_err(failed)?), Inside::Made(out), Inside::Made(err)];
                 Ok(Self { inside, terminal: [false; 3], captures: Some([stdout, stderr]) })
             }
             provider::Streams::Inherit => {
                 let mut terminal = [false; 3];
                 let mut inside = Vec::new();
-                for (at, name) in ["input", "output", "error"].into_iter().enumerate() {
-                    let kind = check_stream(standard(at as u8)).map_err(|error| StartError::Refused {
+                for (at, name) in (0..).zip(["input", "output", "error"]) {
+                    let kind = check_stream(standard(at)).map_err(|error| StartError::Refused {
                         asked: format!("standard {name}"),
                         reason: error.to_string(),
                         remedy: "a pipe, a socket, a file, a terminal or /dev/null would be allowed".into(),
                     })?;
-                    terminal[at] = kind == StreamKind::Terminal;
+                    let is_terminal = kind == StreamKind::Terminal;
+                    terminal[usize::from(at)] = is_terminal;
                     // The caller's terminal is never handed over: PID 1 puts a pty of its own in this place.
-                    inside.push(if terminal[at] {
+                    inside.push(if is_terminal {
                         Inside::Made(null().map_err(failed)?)
                     } else {
-                        Inside::Ours(at as u8)
+                        Inside::Ours(at)
                     });
                 }
                 Ok(Self { inside, terminal, captures: None })

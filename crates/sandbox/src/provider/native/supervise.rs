@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use super::remedy;
 use super::streams::Streams;
 use crate::capture::{Capture, Progress};
+use crate::detect::Finding;
 use crate::provider::{End, Notice, Output, StartError};
 use crate::terminal::{Relay, Signals, Source};
 
@@ -26,6 +27,13 @@ const TERMINATION: Duration = Duration::from_secs(10);
 
 /// How many times Ctrl-C asks before it insists.
 const INTERRUPTS: u32 = 3;
+
+/// How long to wait before what the agent makes is looked at for the first time; then twice as long each time,
+/// so that a long run is not spent on looking.
+const FIRST_LOOK: Duration = Duration::from_secs(2);
+
+/// The longest time between two looks.
+const LONGEST_LOOK: Duration = Duration::from_secs(64);
 
 /// How long a terminal may take to show what is left, once everything inside has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -50,6 +58,8 @@ pub(super) struct Watch<'a> {
     pub(super) timeout: Option<Duration>,
     /// Completes the report with what only the outside knows, before anybody is told.
     pub(super) complete: &'a mut dyn FnMut(&mut Report),
+    /// Looks at what the agent has made so far.
+    pub(super) detect: &'a dyn Fn() -> Vec<Finding>,
     pub(super) notice: &'a mut dyn FnMut(Notice),
 }
 
@@ -64,6 +74,10 @@ struct State {
     insist: Option<Instant>,
     timed_out: Option<Duration>,
     interrupts: u32,
+    /// When to look again at what the agent makes, and how long after that.
+    look: (Instant, Duration),
+    /// What was found and said already.
+    noticed: Vec<Finding>,
 }
 
 /// Waits until the sandbox has ended.
@@ -77,6 +91,8 @@ pub(super) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         insist: None,
         timed_out: None,
         interrupts: 0,
+        look: (Instant::now() + FIRST_LOOK, FIRST_LOOK),
+        noticed: Vec::new(),
     };
     let mut relay: Option<Relay> = None;
     let mut captures = watch.streams.captures.take();
@@ -153,10 +169,12 @@ fn wait(
     let waiting = relay.map(Relay::fds).unwrap_or_default();
     fds.extend(waiting.iter().map(|(_, fd, events)| PollFd::from_borrowed_fd(*fd, *events)));
     let now = Instant::now();
-    let next = [state.deadline.map(|(at, _)| at), state.insist].into_iter().flatten().min();
+    let next =
+        [state.deadline.map(|(at, _)| at), state.insist, Some(state.look.0)].into_iter().flatten().min();
     let left = next.map(|at| at.saturating_duration_since(now));
-    let timeout = left.into_iter().chain(relay.and_then(Relay::tick)).min().map(|left| {
-        Timespec { tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX), tv_nsec: i64::from(left.subsec_nanos()) }
+    let timeout = left.into_iter().chain(relay.and_then(Relay::tick)).min().map(|left| Timespec {
+        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(left.subsec_nanos()),
     });
     match poll(&mut fds, timeout.as_ref()) {
         Ok(_) | Err(Errno::INTR) => {}
@@ -229,6 +247,16 @@ fn on_time(watch: &mut Watch<'_>, state: &mut State) -> io::Result<()> {
         // The namespace ends with its PID 1; our own child cannot be anybody else's process.
         let _ = rustix::process::pidfd_send_signal(&watch.pidfd, rustix::process::Signal::KILL);
     }
+    if state.look.0 <= now {
+        let between = (state.look.1 * 2).min(LONGEST_LOOK);
+        for finding in (watch.detect)() {
+            if !state.noticed.contains(&finding) {
+                (watch.notice)(Notice::Warning(format!("the agent has made {finding}")));
+                state.noticed.push(finding);
+            }
+        }
+        state.look = (Instant::now() + between, between);
+    }
     Ok(())
 }
 
@@ -247,7 +275,8 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
         Some(Event::Terminal) => {
             let master = watch.control.take_descriptors().pop();
             let master = master.ok_or_else(|| lost(io::Error::other("a terminal without a descriptor")))?;
-            let ends = watch.streams.ends().ok_or_else(|| lost(io::Error::other("a terminal nobody asked for")))?;
+            let ends =
+                watch.streams.ends().ok_or_else(|| lost(io::Error::other("a terminal nobody asked for")))?;
             *relay = Some(Relay::new(master, ends).map_err(lost)?);
             tell(&mut watch.control, &Request::TerminalReady).map_err(lost)
         }
@@ -261,20 +290,24 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
         Some(Event::Unexecutable { command, errno }) => {
             state.end = Some(match Errno::from_raw_os_error(errno) {
                 Errno::NOENT => End::NotFound(command),
-                Errno::NOEXEC => End::NotExecutable(command, "not a program, or its interpreter is missing".into()),
+                Errno::NOEXEC => {
+                    End::NotExecutable(command, "not a program, or its interpreter is missing".into())
+                }
                 errno => End::NotExecutable(command, io::Error::from(errno).to_string()),
             });
             Ok(())
         }
         Some(Event::Ended(ending)) => {
             state.end = Some(match ending {
-                Ending::Exited(status) => End::Exited(status as u8),
+                Ending::Exited(status) => End::Exited(u8::try_from(status).unwrap_or(u8::MAX)),
                 Ending::Signaled(signal) => End::Signaled(signal),
             });
             Ok(())
         }
         None if state.started => {
-            (watch.notice)(Notice::Warning("PID 1 of the sandbox was killed, and everything inside with it".into()));
+            (watch.notice)(Notice::Warning(
+                "PID 1 of the sandbox was killed, and everything inside with it".into(),
+            ));
             state.end = Some(End::Signaled(Signal::SIGKILL as i32));
             Ok(())
         }

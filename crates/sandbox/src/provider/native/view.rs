@@ -18,7 +18,7 @@ const SYSTEM: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", 
 /// alternatives, certificates, the time zone.
 const ETC: [&str; 10] = [
     "/etc/alternatives",
-    "/etc/ca-certificates",
+    "/etc/ca-certificates/extracted",
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
     "/etc/ld.so.conf.d",
@@ -36,9 +36,10 @@ const DEVICES: [&str; 6] = ["full", "null", "random", "tty", "urandom", "zero"];
 pub(crate) const HOME: &str = "/home/agent";
 
 /// Where anything may be written until the sandbox ends.
-pub(super) const TEMPORARY: [(&str, &str); 4] = [("/dev/shm", "1777"), (HOME, "0755"), ("/run", "0755"), ("/tmp", "1777")];
+pub(super) const TEMPORARY: [(&str, &str); 4] =
+    [("/dev/shm", "1777"), (HOME, "0755"), ("/run", "0755"), ("/tmp", "1777")];
 
-/// How a boundary is shown.
+/// How something of the host is shown.
 pub(crate) enum Tree {
     /// By its path, which is opened anew inside and must still be the same directory.
     Path,
@@ -46,8 +47,13 @@ pub(crate) enum Tree {
     Detached(OwnedFd),
 }
 
-/// Lays out what the plan shows. `trees` and `protected` belong to its boundaries, one each.
-pub(crate) fn lay_out(plan: &Plan, trees: Vec<Tree>, protected: &[Mounts]) -> io::Result<View> {
+/// Lays out what the plan shows: `trees` and `protected` belong to its boundaries, `toolchains` to what it exposes.
+pub(crate) fn lay_out(
+    plan: &Plan,
+    trees: Vec<Tree>,
+    protected: &[Mounts],
+    toolchains: Vec<Tree>,
+) -> io::Result<View> {
     let mut view = Layout::default();
 
     // 1. The system. On merged systems /bin is a link into /usr; it stays one.
@@ -65,23 +71,28 @@ pub(crate) fn lay_out(plan: &Plan, trees: Vec<Tree>, protected: &[Mounts]) -> io
     for name in DEVICES {
         view.device(name);
     }
-    for (name, target) in
-        [("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1"), ("stderr", "/proc/self/fd/2"), ("ptmx", "pts/ptmx")]
-    {
+    for (name, target) in [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+        ("ptmx", "pts/ptmx"),
+    ] {
         view.symlink(&Path::new("/dev").join(name), Path::new(target));
     }
     view.directory(Path::new("/dev/pts"));
-    view.mounts.devpts("dev/pts");
+    view.view.devpts("dev/pts");
     view.directory(Path::new("/proc"));
-    view.mounts.proc("proc");
+    view.view.proc("proc");
     // 4. Room to write that ends with the sandbox.
     for (path, mode) in TEMPORARY {
         view.directory(Path::new(path));
-        view.mounts.tmpfs(path, plan.limits.tmp_size.0, mode);
+        view.view.tmpfs(path, plan.limits.tmp_size.0, mode);
     }
     // 5. Toolchains, at the path where they were installed.
-    for exposed in &plan.expose {
-        view.bind(Source::Host(c_path(&exposed.host)?), &exposed.guest, Access::ReadOnly, None, &exposed.host)?;
+    for (exposed, tree) in plan.expose.iter().zip(toolchains) {
+        let source = tree.source(&exposed.host)?;
+        view.bind(source, &exposed.guest, Access::ReadOnly, None, &exposed.host)?;
     }
     // 6. The boundaries, outer before inner, and right after each what is protected in it.
     let mut boundaries: Vec<_> = plan.boundaries.iter().zip(trees).zip(protected).collect();
@@ -91,23 +102,34 @@ pub(crate) fn lay_out(plan: &Plan, trees: Vec<Tree>, protected: &[Mounts]) -> io
             Mode::ReadOnly => Access::ReadOnly,
             Mode::ReadWrite => Access::ReadWrite,
         };
-        let source = match tree {
-            Tree::Path => Source::Host(c_path(&boundary.host)?),
-            Tree::Detached(tree) => Source::Tree(tree),
-        };
-        view.bind(source, &boundary.guest, access, Some(boundary.file_id), &boundary.host)?;
+        view.bind(
+            tree.source(&boundary.host)?,
+            &boundary.guest,
+            access,
+            Some(boundary.file_id),
+            &boundary.host,
+        )?;
         view.protect(&boundary.guest, protected);
     }
-    Ok(view.finish())
+    Ok(view.view)
+}
+
+impl Tree {
+    fn source(self, host: &Path) -> io::Result<Source> {
+        Ok(match self {
+            Self::Path => Source::Host(c_path(host)?),
+            Self::Detached(tree) => Source::Tree(tree),
+        })
+    }
 }
 
 /// A view whose parent directories come by themselves.
 #[derive(Default)]
 struct Layout {
-    entries: View,
-    mounts: View,
+    view: View,
     made: Vec<PathBuf>,
-    mounted: Vec<PathBuf>,
+    /// What shows the host: there nothing can be made.
+    bound: Vec<PathBuf>,
 }
 
 impl Layout {
@@ -135,50 +157,50 @@ impl Layout {
         } else {
             self.file(guest, "");
         }
-        self.mounts.bind(source, bytes(guest), access, expected);
-        self.mounted.push(guest.to_path_buf());
+        self.view.bind(source, bytes(guest), access, expected);
+        self.bound.push(guest.to_path_buf());
         Ok(())
     }
 
     fn device(&mut self, name: &str) {
         let path = Path::new("/dev").join(name);
         self.file(&path, "");
-        self.mounts.bind(Source::Host(c_path(&path).unwrap_or_default()), bytes(&path), Access::Device, None);
+        self.view.bind(Source::Host(c_path(&path).unwrap_or_default()), bytes(&path), Access::Device, None);
     }
 
     /// Pins every directory on the way to a protected path, then makes the path itself read-only.
     fn protect(&mut self, guest: &Path, protected: &Mounts) {
         for pin in &protected.pins {
-            self.mounts.bind(Source::Itself, bytes(&guest.join(pin)), Access::ReadWrite, None);
+            self.view.bind(Source::Itself, bytes(&guest.join(pin)), Access::ReadWrite, None);
         }
         for file in &protected.read_only {
             let path = guest.join(&file.path);
-            self.mounts.bind(Source::Itself, bytes(&path), Access::ReadOnly, Some(file.file_id));
+            self.view.bind(Source::Itself, bytes(&path), Access::ReadOnly, Some(file.file_id));
         }
         for socket in &protected.masked_sockets {
             let null = Source::Host(c"/dev/null".into());
-            self.mounts.bind(null, bytes(&guest.join(&socket.path)), Access::ReadOnly, None);
+            self.view.bind(null, bytes(&guest.join(&socket.path)), Access::ReadOnly, None);
         }
     }
 
     fn directory(&mut self, path: &Path) {
         self.parents(path);
         if self.make(path) {
-            self.entries.directory(bytes(path), 0o755);
+            self.view.directory(bytes(path), 0o755);
         }
     }
 
     fn file(&mut self, path: &Path, content: &str) {
         self.parents(path);
         if self.make(path) {
-            self.entries.file(bytes(path), content, 0o644);
+            self.view.file(bytes(path), content, 0o644);
         }
     }
 
     fn symlink(&mut self, path: &Path, target: &Path) {
         self.parents(path);
         if self.make(path) {
-            self.entries.symlink(bytes(path), bytes(target));
+            self.view.symlink(bytes(path), bytes(target));
         }
     }
 
@@ -188,24 +210,19 @@ impl Layout {
         for component in &components[..components.len().saturating_sub(1)] {
             parent.push(component);
             if matches!(component, Component::Normal(_)) && self.make(&parent) {
-                self.entries.directory(bytes(&parent), 0o755);
+                self.view.directory(bytes(&parent), 0o755);
             }
         }
     }
 
-    /// Whether `path` has to be made: it is not there yet, and what lies in a mount is that mount's business.
+    /// Whether `path` has to be made: it is not there yet, and does not lie in something of the host's.
     fn make(&mut self, path: &Path) -> bool {
-        let within = self.mounted.iter().any(|mounted| path.starts_with(mounted) && path != mounted);
+        let within = self.bound.iter().any(|bound| path.starts_with(bound) && path != bound);
         if within || self.made.iter().any(|made| made == path) {
             return false;
         }
         self.made.push(path.to_path_buf());
         true
-    }
-
-    fn finish(mut self) -> View {
-        self.entries.append(self.mounts);
-        self.entries
     }
 }
 
@@ -219,7 +236,9 @@ fn etc() -> [(&'static str, String); 7] {
         ("nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n".into()),
         (
             "passwd",
-            format!("agent:x:1000:1000::{HOME}:/bin/bash\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n"),
+            format!(
+                "agent:x:1000:1000::{HOME}:/bin/bash\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n"
+            ),
         ),
         ("resolv.conf", "# There is no network here.\n".into()),
         ("shells", "/bin/sh\n/bin/bash\n".into()),

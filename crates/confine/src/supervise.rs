@@ -1,0 +1,162 @@
+//! PID 1 of a container that stays: it reaps orphans and forwards signals while the agent runs.
+//!
+//! What it was told must not be readable from it: `/proc/1/environ` shows what the kernel was given when the program
+//! was executed, whatever the program does to its variables later. So it executes itself anew, with an empty
+//! environment. It does so *after* it has forked the agent's process: that one has taken everything with it that
+//! was to be said, and all there is to hand over is a number and a descriptor.
+
+use std::convert::Infallible;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::str::FromStr;
+
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::{getpgrp, getpid, setpgid, setsid, tcgetpgrp, tcsetpgrp};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, WaitId, WaitIdOptions, set_child_subreaper, waitid};
+
+use crate::{capabilities, init, reap, sys};
+
+/// How the program is told to supervise, by itself: the agent's process, and the pipe that lets it go on.
+pub const ARGUMENT: &str = "--supervise=";
+
+/// Exit code of whoever could not do its own work.
+const FAILED: u8 = 125;
+
+/// What stands after [`ARGUMENT`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Charge {
+    agent: i32,
+    go: i32,
+}
+
+impl FromStr for Charge {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (agent, go) = text.split_once(':').unwrap_or((text, ""));
+        Ok(Self { agent: agent.parse()?, go: go.parse()? })
+    }
+}
+
+/// Forks. The new process calls `agent`, which executes the command or returns the exit code that says why not; this
+/// one becomes [`run`] of a fresh image. Returns only what failed before there was an agent.
+pub fn stay(agent: impl FnOnce() -> u8) -> io::Result<Infallible> {
+    // 1. This program, whatever becomes of its path.
+    let itself = rustix::fs::open(c"/proc/self/exe", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+
+    // 2. Signals wait from now on. The mask and what is pending survive the execution, so that none is lost.
+    SigSet::all().thread_block()?;
+
+    // 3. The agent's process. It waits until this one has nothing left that it should not see.
+    let (wait, go) = pipe_with(PipeFlags::CLOEXEC)?;
+    let Some(child) = sys::fork_single_threaded()? else {
+        drop(go);
+        sys::exit_now(i32::from(set_off(&wait, agent)));
+    };
+    drop(wait);
+
+    // 4. A fresh image of this program. Only the pipe goes along: whatever else is open closes.
+    sys::close_from_on_exec(3)?;
+    fcntl_setfd(&go, FdFlags::empty())?;
+    let argument = CString::new(format!("{ARGUMENT}{child}:{}", go.as_raw_fd()))?;
+    Err(sys::execute_file(itself.as_fd(), &[c"entrypoint", &argument]).into())
+}
+
+/// The whole life of a supervisor from its fresh image on. The returned code is its exit status.
+pub fn run(charge: Charge) -> io::Result<u8> {
+    // 1. Nobody may look into this process or change it: the agent has the same user, and waits for us.
+    capabilities::not_dumpable().map_err(io::Error::other)?;
+    rustix::thread::set_name(c"entrypoint")?;
+    let go = sys::inherited(charge.go)?;
+
+    // 2. Orphans come to PID 1 by themselves, and to another process only if it asks.
+    let first = getpid().as_raw() == 1;
+    if !first {
+        set_child_subreaper(Some(rustix::process::getpid()))?;
+    }
+
+    // 3. No directory stays busy because of us.
+    rustix::process::chdir(c"/")?;
+
+    // 4. Signals are read one after the other, without a delay (tini looks once a second).
+    let all = SigSet::all();
+    all.thread_block()?;
+    let signals = SignalFd::with_flags(&all, SfdFlags::SFD_CLOEXEC)?;
+
+    // 5. Whoever reads the agent's output sees its end when the agent closes it, and not when we do.
+    init::let_streams_go()?;
+
+    // 6. The agent goes on.
+    rustix::io::write(&go, b"!")?;
+    drop(go);
+
+    loop {
+        let Some(signal) = signals.read_signal()? else { continue };
+        match i32::try_from(signal.ssi_signo) {
+            Ok(libc::SIGCHLD) => {
+                // One signal may stand for many children: the reaper asks until there is none.
+                if let Some(ending) = reap::ended(charge.agent) {
+                    return Ok(ending.exit_code());
+                }
+                if first {
+                    go_on(charge.agent);
+                }
+            }
+            Ok(signal) => reap::signal_group(charge.agent, signal),
+            Err(_) => {}
+        }
+    }
+}
+
+/// The agent's process, until its command: its own group, and its turn. Returns the exit code of what failed.
+fn set_off(wait: &OwnedFd, agent: impl FnOnce() -> u8) -> u8 {
+    if own_group().is_err() {
+        return FAILED;
+    }
+    match rustix::io::retry_on_intr(|| rustix::io::read(wait, &mut [0])) {
+        Ok(1) => agent(),
+        // The supervisor never came to be, and has said so.
+        _ => FAILED,
+    }
+}
+
+/// A process group of the agent's own, so that a signal reaches everything it started; in the foreground of the
+/// terminal, if we hold that. Without a terminal, a session of its own.
+fn own_group() -> nix::Result<()> {
+    let terminal = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()]
+        .into_iter()
+        .find_map(|stream| tcgetpgrp(stream).ok().map(|foreground| (stream, foreground)));
+    let Some((terminal, foreground)) = terminal else { return setsid().map(drop) };
+    let ours = foreground == getpgrp();
+    setpgid(nix::unistd::Pid::from_raw(0), nix::unistd::Pid::from_raw(0))?;
+    // Whoever is not in the foreground is stopped for this (SIGTTOU), unless the signal is blocked, as it is here.
+    if ours { tcsetpgrp(terminal, getpid()) } else { Ok(()) }
+}
+
+/// Wakes an agent that was stopped, as by Ctrl-Z: there is no shell above PID 1 that would ever do so.
+fn go_on(agent: i32) {
+    let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+    if let Some(agent) = Pid::from_raw(agent) {
+        if let Ok(Some(_)) = waitid(WaitId::Pid(agent), options) {
+            reap::signal_group(agent.as_raw_nonzero().get(), Signal::SIGCONT as i32);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_charge_is_two_numbers() {
+        assert_eq!("7:3".parse(), Ok(Charge { agent: 7, go: 3 }));
+        for bad in ["", "7", "7:", ":3", "7:3:1", "a:b"] {
+            assert!(bad.parse::<Charge>().is_err(), "{bad:?}");
+        }
+    }
+}

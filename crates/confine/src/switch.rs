@@ -1,0 +1,176 @@
+//! The change of user: to become somebody for good, and to see that it is so.
+
+use std::fs;
+
+use nix::unistd::{getresgid, getresuid};
+use rustix::io::Errno;
+use rustix::process::getgroups;
+use rustix::thread::{Gid, Uid};
+use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+
+use crate::user::Account;
+
+/// Why this process is not who it should be.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel refused a change.
+    #[error("cannot {step}: {source}; {remedy}")]
+    Refused {
+        /// What was tried.
+        step: String,
+        /// What the kernel said.
+        source: Errno,
+        /// What helps.
+        remedy: String,
+    },
+    /// Something cannot be read back.
+    #[error("cannot read {what} back: {source}")]
+    Unreadable {
+        /// What.
+        what: &'static str,
+        /// What the kernel said.
+        source: Errno,
+    },
+    /// The change was answered with success and did not happen.
+    #[error("{what} are {seen} after the change to {wanted}; the kernel did not do what it confirmed")]
+    NotDone {
+        /// Ids of what kind.
+        what: &'static str,
+        /// What was read back.
+        seen: String,
+        /// What was asked for.
+        wanted: String,
+    },
+    /// Root is still there for the taking.
+    #[error(
+        "becoming root again was possible; something outside keeps capabilities alive (secure bits, see capabilities(7))"
+    )]
+    RootRegained,
+}
+
+/// What became of the supplementary groups.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Groups {
+    /// They are the account's.
+    Set,
+    /// They could not be changed, and these beyond the account's are still there.
+    Kept {
+        /// The groups that the account does not have.
+        extra: Vec<u32>,
+        /// Why.
+        reason: KeptBecause,
+    },
+}
+
+/// Why supplementary groups could not be changed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum KeptBecause {
+    /// This user namespace refuses `setgroups` (`/proc/self/setgroups`).
+    Namespace,
+    /// This process started as the account already, without the right to change groups.
+    Unprivileged,
+}
+
+/// Becomes somebody: supplementary groups, group, user, and then looks whether it is so.
+///
+/// Who is there already has succeeded, whatever rights are missing. Ids belong to a thread; this is for
+/// processes with one.
+pub fn become_account(account: &Account) -> Result<Groups, Error> {
+    let there = ids()? == wanted_ids(account);
+
+    // 1. Supplementary groups, first: without the user's rights nobody changes them.
+    let groups = set_groups(account, there)?;
+
+    if !there {
+        // 2. The group, before the user, for the same reason. Real, effective and saved, so that none leads back.
+        let gid = Gid::from_raw(account.gid);
+        set_thread_res_gid(gid, gid, gid).map_err(refused(account, format!("become gid {}", account.gid)))?;
+
+        // 3. The user.
+        let uid = Uid::from_raw(account.uid);
+        set_thread_res_uid(uid, uid, uid).map_err(refused(account, format!("become uid {}", account.uid)))?;
+    }
+
+    // 4. What the kernel says now, and not what it answered.
+    let (seen, wanted) = (ids()?, wanted_ids(account));
+    if seen != wanted {
+        let [seen, wanted] = [seen, wanted].map(|ids| format!("{ids:?}"));
+        return Err(Error::NotDone { what: "user and group ids", seen, wanted });
+    }
+    if groups == Groups::Set && current_groups()? != sorted(&account.groups) {
+        let [seen, wanted] = [current_groups()?, sorted(&account.groups)].map(|ids| format!("{ids:?}"));
+        return Err(Error::NotDone { what: "supplementary groups", seen, wanted });
+    }
+    Ok(groups)
+}
+
+/// Tries to become root again, which must fail; to be called when no capability is left. Root need not try.
+pub fn root_is_gone(account: &Account) -> Result<(), Error> {
+    if account.uid != 0 && set_thread_res_uid(Uid::ROOT, Uid::ROOT, Uid::ROOT).is_ok() {
+        return Err(Error::RootRegained);
+    }
+    if account.uid != 0 && account.gid != 0 && set_thread_gid(Gid::ROOT).is_ok() {
+        return Err(Error::RootRegained);
+    }
+    Ok(())
+}
+
+fn set_groups(account: &Account, there: bool) -> Result<Groups, Error> {
+    let (current, wanted) = (current_groups()?, sorted(&account.groups));
+    if current == wanted {
+        return Ok(Groups::Set);
+    }
+    let extra = current.into_iter().filter(|group| !wanted.contains(group)).collect();
+    if fs::read("/proc/self/setgroups").is_ok_and(|text| text.starts_with(b"deny")) {
+        return Ok(Groups::Kept { extra, reason: KeptBecause::Namespace });
+    }
+    let groups: Vec<_> = account.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
+    match set_thread_groups(&groups) {
+        Ok(()) => Ok(Groups::Set),
+        Err(Errno::PERM) if there => Ok(Groups::Kept { extra, reason: KeptBecause::Unprivileged }),
+        Err(source) => Err(refused(account, "set the supplementary groups".to_owned())(source)),
+    }
+}
+
+fn refused(account: &Account, step: String) -> impl FnOnce(Errno) -> Error {
+    let (uid, gid) = (account.uid, account.gid);
+    move |source| {
+        let remedy = match source {
+            Errno::INVAL => format!(
+                "uid {uid} or gid {gid} is not mapped in this user namespace; map it, or choose another user"
+            ),
+            _ => format!(
+                "start as that user already (`--user {uid}:{gid}`), or as root with the capabilities SETUID and SETGID \
+                 (`--cap-add SETUID --cap-add SETGID`)"
+            ),
+        };
+        Error::Refused { step, source, remedy }
+    }
+}
+
+/// Real, effective and saved ids, of the user and of the group.
+fn ids() -> Result<[[u32; 3]; 2], Error> {
+    let unreadable =
+        |what| move |errno| Error::Unreadable { what, source: Errno::from_raw_os_error(errno as i32) };
+    let user = getresuid().map_err(unreadable("user ids"))?;
+    let group = getresgid().map_err(unreadable("group ids"))?;
+    let user = [user.real, user.effective, user.saved].map(nix::unistd::Uid::as_raw);
+    let group = [group.real, group.effective, group.saved].map(nix::unistd::Gid::as_raw);
+    Ok([user, group])
+}
+
+fn wanted_ids(account: &Account) -> [[u32; 3]; 2] {
+    [[account.uid; 3], [account.gid; 3]]
+}
+
+fn current_groups() -> Result<Vec<u32>, Error> {
+    let groups = getgroups().map_err(|source| Error::Unreadable { what: "supplementary groups", source })?;
+    Ok(sorted(&groups.into_iter().map(Gid::as_raw).collect::<Vec<_>>()))
+}
+
+fn sorted(groups: &[u32]) -> Vec<u32> {
+    let mut groups = groups.to_vec();
+    groups.sort_unstable();
+    groups.dedup();
+    groups
+}

@@ -1,0 +1,392 @@
+//! The user of the agent: how one is named, and who that is in this file system.
+//!
+//! Names are looked up in the text of `/etc/passwd` and `/etc/group` and nowhere else: in a container there is no
+//! other directory of users, and a C library's lookup may load modules or ask a socket on the way, as root.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::str::FromStr;
+
+use rustix::process::{Gid, getgid, getgroups, getuid};
+
+/// The largest id: signed programs read more as negative, and -1 means "leave it as it is" to the kernel.
+const LARGEST_ID: u32 = i32::MAX.unsigned_abs();
+
+const PASSWD: &str = "/etc/passwd";
+const GROUP: &str = "/etc/group";
+
+/// Who is meant: `user`, or `user:group`.
+///
+/// Each is a name, `^[a-z_][a-z0-9_-]*$`, or a number of digits alone, from 0 to 2^31-1. Nothing else is taken for
+/// a user: `-1`, `+0`, ` 0`, `0day` and `4294967296` have all been somebody's root (CVE-2019-14287, CVE-2020-13776).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Spec {
+    user: Who,
+    group: Option<Who>,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Who {
+    Name(String),
+    Id(u32),
+}
+
+/// Text that names nobody.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error(
+    "{given:?} is not a {kind}; expected a name (lower-case letters, digits, `_` and `-`) or a number from 0 to 2147483647, \
+     such as `agent`, `1000` or `1000:1000`"
+)]
+pub struct SpecError {
+    given: String,
+    kind: &'static str,
+}
+
+/// Whether the agent may be root.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Root {
+    /// It may not, whoever is named.
+    Refused,
+    /// It may, if it is asked for by the name `root`.
+    ByName,
+}
+
+/// Somebody whom this process can become.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Account {
+    /// The name, if the user has one here.
+    pub name: Option<String>,
+    /// The user.
+    pub uid: u32,
+    /// The primary group.
+    pub gid: u32,
+    /// The supplementary groups, the primary one among them: left out, a file that denies its group something
+    /// would not deny it here (CVE-2022-36109).
+    pub groups: Vec<u32>,
+    /// The home directory; `/` for who has none.
+    pub home: OsString,
+    /// The shell; `/bin/sh` for who has none.
+    pub shell: OsString,
+}
+
+/// Why nobody was found.
+#[derive(Debug, thiserror::Error)]
+pub enum LookupError {
+    /// No entry has this name.
+    #[error("there is no {kind} `{name}` in {file}; add it there, or name a number such as 1000:1000")]
+    Unknown {
+        /// `user` or `group`.
+        kind: &'static str,
+        /// What was looked for.
+        name: String,
+        /// Where.
+        file: &'static str,
+    },
+    /// The entry cannot be understood.
+    #[error(
+        "line {line} of {file}, which is about `{name}`, has no valid ids; expected numbers from 0 to 2147483647"
+    )]
+    Broken {
+        /// The file.
+        file: &'static str,
+        /// Counted from 1.
+        line: usize,
+        /// What was looked for.
+        name: String,
+    },
+    /// It is root.
+    #[error(
+        "{given} is root, which is given only where it is asked for by the name `root` and allowed explicitly"
+    )]
+    Root {
+        /// What was written.
+        given: Spec,
+    },
+    /// A file is there and cannot be read.
+    #[error("cannot read {file}: {source}")]
+    Read {
+        /// The file.
+        file: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl FromStr for Spec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let (user, group) = match text.split_once(':') {
+            Some((user, group)) => (user, Some(group)),
+            None => (text, None),
+        };
+        Ok(Self { user: who(user, "user")?, group: group.map(|group| who(group, "group")).transpose()? })
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.user)?;
+        self.group.as_ref().map_or(Ok(()), |group| write!(f, ":{group}"))
+    }
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Id(id) => write!(f, "{id}"),
+        }
+    }
+}
+
+impl Account {
+    /// Looks somebody up in this file system.
+    ///
+    /// A file that is not there is an empty one: images without any still know numbers.
+    pub fn find(spec: &Spec, root: Root) -> Result<Self, LookupError> {
+        resolve(spec, root, &read(PASSWD)?, &read(GROUP)?)
+    }
+
+    /// Whoever this process is already: ids and groups as they are, name and home as this file system knows them.
+    pub fn current() -> Result<Self, LookupError> {
+        let uid = getuid().as_raw();
+        let gid = getgid().as_raw();
+        let groups = getgroups().unwrap_or_default().into_iter().map(Gid::as_raw).collect();
+        let user = user_of(&Who::Id(uid), &read(PASSWD)?)?.unwrap_or_else(|| User::nameless(uid));
+        Ok(Self { uid, gid, groups, name: user.name, home: user.home, shell: user.shell })
+    }
+}
+
+/// Finds somebody in the text of passwd(5) and group(5).
+///
+/// - A number without an entry has a group of the same number: never group 0, which owns what root owns.
+/// - Groups are the primary one and all that list the user by name. Where a group is asked for, it is the only one.
+pub fn resolve(spec: &Spec, root: Root, passwd: &[u8], group: &[u8]) -> Result<Account, LookupError> {
+    let user = match (&spec.user, user_of(&spec.user, passwd)?) {
+        (_, Some(user)) => user,
+        (Who::Id(uid), None) => User::nameless(*uid),
+        (Who::Name(name), None) => {
+            return Err(LookupError::Unknown { kind: "user", name: name.clone(), file: PASSWD });
+        }
+    };
+    if user.uid == 0 && (root == Root::Refused || spec.user != Who::Name("root".to_owned())) {
+        return Err(LookupError::Root { given: spec.clone() });
+    }
+    let (gid, groups) = match &spec.group {
+        Some(wanted) => {
+            let gid = group_of(wanted, group)?;
+            (gid, vec![gid])
+        }
+        None => (user.gid, groups_of(&user, group)),
+    };
+    Ok(Account { uid: user.uid, gid, groups, name: user.name, home: user.home, shell: user.shell })
+}
+
+fn who(text: &str, kind: &'static str) -> Result<Who, SpecError> {
+    let first = |byte: &u8| byte.is_ascii_lowercase() || *byte == b'_';
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-');
+    if text.as_bytes().first().is_some_and(first) && text.bytes().all(inner) {
+        return Ok(Who::Name(text.to_owned()));
+    }
+    id(text.as_bytes()).map(Who::Id).ok_or_else(|| SpecError { given: text.to_owned(), kind })
+}
+
+/// Digits and nothing else; `str::parse` alone would take a sign.
+fn id(text: &[u8]) -> Option<u32> {
+    if !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(text).ok()?.parse().ok().filter(|id| *id <= LARGEST_ID)
+}
+
+/// What passwd(5) says of somebody.
+struct User {
+    name: Option<String>,
+    uid: u32,
+    gid: u32,
+    home: OsString,
+    shell: OsString,
+}
+
+impl User {
+    fn nameless(uid: u32) -> Self {
+        Self { name: None, uid, gid: uid, home: "/".into(), shell: "/bin/sh".into() }
+    }
+}
+
+/// The first entry that matches, as every C library takes it.
+fn user_of(who: &Who, passwd: &[u8]) -> Result<Option<User>, LookupError> {
+    for (line, fields) in entries(passwd) {
+        let [name, _, uid, gid, _, home, shell] = fields[..] else { continue };
+        let matches = match who {
+            Who::Name(wanted) => wanted.as_bytes() == name,
+            Who::Id(wanted) => id(uid) == Some(*wanted),
+        };
+        if !matches {
+            continue;
+        }
+        let (Some(uid), Some(gid)) = (id(uid), id(gid)) else {
+            return Err(LookupError::Broken { file: PASSWD, line, name: who.to_string() });
+        };
+        let or = |text: &[u8], otherwise: &str| {
+            OsString::from_vec(if text.is_empty() { otherwise.into() } else { text.to_vec() })
+        };
+        return Ok(Some(User {
+            name: String::from_utf8(name.to_vec()).ok(),
+            uid,
+            gid,
+            home: or(home, "/"),
+            shell: or(shell, "/bin/sh"),
+        }));
+    }
+    Ok(None)
+}
+
+fn group_of(who: &Who, group: &[u8]) -> Result<u32, LookupError> {
+    let wanted = match who {
+        Who::Id(gid) => return Ok(*gid),
+        Who::Name(name) => name,
+    };
+    for (line, fields) in entries(group) {
+        if let [name, _, gid, _] = fields[..] {
+            if name == wanted.as_bytes() {
+                return id(gid).ok_or_else(|| LookupError::Broken {
+                    file: GROUP,
+                    line,
+                    name: wanted.clone(),
+                });
+            }
+        }
+    }
+    Err(LookupError::Unknown { kind: "group", name: wanted.clone(), file: GROUP })
+}
+
+/// The primary group, and every group that lists the user.
+fn groups_of(user: &User, group: &[u8]) -> Vec<u32> {
+    let mut groups = vec![user.gid];
+    let Some(user) = &user.name else { return groups };
+    for (_, fields) in entries(group) {
+        let [_, _, gid, members] = fields[..] else { continue };
+        if members.split(|byte| *byte == b',').any(|member| member == user.as_bytes()) {
+            groups.extend(id(gid).filter(|gid| !groups.contains(gid)));
+        }
+    }
+    groups
+}
+
+/// Lines with their numbers, split into fields.
+fn entries(text: &[u8]) -> impl Iterator<Item = (usize, Vec<&[u8]>)> {
+    let fields = |line| <[u8]>::split(line, |byte| *byte == b':').collect();
+    (1..).zip(text.split(|byte| *byte == b'\n').map(fields))
+}
+
+fn read(file: &'static str) -> Result<Vec<u8>, LookupError> {
+    match fs::read(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        other => other.map_err(|source| LookupError::Read { file, source }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PASSWD: &[u8] = b"root:x:0:0:root:/root:/bin/bash\n\
+        # a comment\n\
+        \n\
+        +::::::\n\
+        agent:x:1000:1000:Agent:/home/agent:/bin/bash\n\
+        toor:x:0:0::/root:/bin/sh\n\
+        bare:x:1001:1001:::\n\
+        0day:x:0:0::/:/bin/sh\n\
+        broken:x:-1:1000::/:/bin/sh\n\
+        huge:x:4294967296:1000::/:/bin/sh\n\
+        second:x:1000:7::/elsewhere:/bin/sh\n";
+    const GROUP: &[u8] =
+        b"root:x:0:\nagent:x:1000:\nvideo:x:44:bare,agent\nagents:x:45:agents\nbad:x:-1:agent\n\
+        wheel:x:10:agent\nvideo2:x:44:agent\n";
+
+    fn find(spec: &str) -> Result<Account, LookupError> {
+        resolve(&spec.parse().unwrap(), Root::Refused, PASSWD, GROUP)
+    }
+
+    #[test]
+    fn nobody_is_named_by_anything_but_a_name_or_digits() {
+        let numbers =
+            "-1|+0| 0|0 |0x0|0day|-0|1.0|\u{663}|4294967295|4294967296|2147483648|99999999999999999999";
+        let names = "|Agent|-agent|a b|a\n|root\0|\u{e4}gent|/etc|$(id)";
+        let pairs = ":|:0|0:|agent:|a:b:c|0:0day|1000:-1|1000:4294967296";
+        for bad in [numbers, names, pairs].iter().flat_map(|list| list.split('|')) {
+            assert!(bad.parse::<Spec>().is_err(), "{bad:?}");
+        }
+        for good in "agent|_apt|www-data|a1|0|2147483647|1000:1000|agent:video|1000:video".split('|') {
+            assert_eq!(good.parse::<Spec>().unwrap().to_string(), good);
+        }
+    }
+
+    #[test]
+    fn a_user_has_the_groups_that_list_it() {
+        let agent = find("agent").unwrap();
+        assert_eq!((agent.uid, agent.gid, agent.groups.as_slice()), (1000, 1000, &[1000, 44, 10][..]));
+        assert_eq!((agent.home.to_str(), agent.shell.to_str()), (Some("/home/agent"), Some("/bin/bash")));
+        // By number it is the same user; of two entries the first counts.
+        assert_eq!(find("1000").unwrap(), agent);
+    }
+
+    #[test]
+    fn a_group_that_is_asked_for_is_the_only_one() {
+        let agent = find("agent:video").unwrap();
+        assert_eq!((agent.gid, agent.groups.as_slice()), (44, &[44][..]));
+        assert_eq!(find("agent:12345").unwrap().groups, [12345]);
+        assert!(matches!(find("agent:nogroup"), Err(LookupError::Unknown { kind: "group", .. })));
+    }
+
+    #[test]
+    fn a_number_without_an_entry_is_never_in_group_0() {
+        for text in [PASSWD, b""] {
+            let found = resolve(&"54321".parse().unwrap(), Root::ByName, text, b"").unwrap();
+            assert_eq!((found.uid, found.gid, found.groups.as_slice()), (54321, 54321, &[54321][..]));
+            assert_eq!((found.name, found.home.to_str()), (None, Some("/")));
+        }
+    }
+
+    #[test]
+    fn missing_fields_have_harmless_values() {
+        let bare = find("bare").unwrap();
+        assert_eq!((bare.home.to_str(), bare.shell.to_str()), (Some("/"), Some("/bin/sh")));
+    }
+
+    #[test]
+    fn root_takes_its_name_and_a_permission() {
+        for spec in ["root", "0", "toor", "0:1000", "root:agent"] {
+            assert!(matches!(find(spec), Err(LookupError::Root { .. })), "{spec}");
+        }
+        let allowed = |spec: &str| resolve(&spec.parse().unwrap(), Root::ByName, PASSWD, GROUP);
+        assert_eq!(allowed("root").unwrap().uid, 0);
+        for spec in ["0", "toor", "0:0"] {
+            assert!(matches!(allowed(spec), Err(LookupError::Root { .. })), "{spec}");
+        }
+        assert!(matches!(
+            resolve(&"0".parse().unwrap(), Root::ByName, b"", b""),
+            Err(LookupError::Root { .. })
+        ));
+    }
+
+    #[test]
+    fn whoever_is_not_there_is_an_error() {
+        assert!(matches!(find("bogus"), Err(LookupError::Unknown { kind: "user", .. })));
+        assert!(matches!(find("broken"), Err(LookupError::Broken { line: 9, .. })));
+        assert!(matches!(find("huge"), Err(LookupError::Broken { line: 10, .. })));
+    }
+
+    #[test]
+    fn forty_groups_are_forty_groups() {
+        let text = (1..=40).fold(String::new(), |text, n| format!("{text}g{n}:x:{}:x,agent\n", 2000 + n));
+        let agent = resolve(&"agent".parse().unwrap(), Root::Refused, PASSWD, text.as_bytes()).unwrap();
+        assert_eq!(agent.groups.len(), 41);
+    }
+}

@@ -1,0 +1,263 @@
+//! The start of an agent in a container, in one numbered list. `docs/entrypoint.md` lists the same steps.
+
+use std::convert::Infallible;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use confine::landlock::Access;
+use confine::lockdown::{Lockdown, Locked, lock_down};
+use confine::report::Status;
+use confine::rlimit::Substitutes;
+use confine::start::Grant;
+use confine::switch::{Groups, KeptBecause};
+use confine::user::{Account, LookupError, Root};
+use confine::{capabilities, command, supervise};
+use policy::env::{EnvRules, Name, Rule, Unnamed};
+use policy::verdict::Origin;
+use rustix::io::Errno;
+
+use crate::settings::{self, Mode, SANDBOX_WRITABLE, Settings};
+
+/// Exit code for failures of its own, as `docker run` and env(1) have it.
+pub(crate) const FAILED: u8 = 125;
+/// Exit code for a command that is there and cannot be executed.
+const NOT_EXECUTABLE: u8 = 126;
+/// Exit code for a command that is not there.
+const NOT_FOUND: u8 = 127;
+
+/// The user where none is named.
+const DEFAULT_USER: &str = "agent";
+
+/// Starts the agent. Returns only the exit code that says why there is none.
+pub(crate) fn run(arguments: &[OsString], environment: Vec<(OsString, OsString)>) -> u8 {
+    match settings::read(arguments, &environment) {
+        Ok(settings) => match start(&settings, environment) {
+            Ok(code) => code,
+            Err(error) => say(FAILED, &format!("{error:#}")),
+        },
+        Err(problems) => problems.iter().fold(FAILED, |code, problem| say(code, problem)),
+    }
+}
+
+fn start(settings: &Settings, environment: Vec<(OsString, OsString)>) -> anyhow::Result<u8> {
+    // 1. Nobody looks into this process while it still knows what the agent must not. A set-uid copy of this
+    //    program would do as root what any user asks for.
+    capabilities::not_dumpable()?;
+    ensure!(
+        rustix::process::getuid() == rustix::process::geteuid()
+            && rustix::process::getgid() == rustix::process::getegid(),
+        "this program is set-uid or set-gid and must not be; take the bits off with `chmod ug-s`"
+    );
+
+    // 2. Who the agent is. An unknown user ends the start here, and never continues as root.
+    let account = account(settings)?;
+
+    // 3. The environment without everything that is not the agent's, all occurrences of it, and with what
+    //    belongs to the new user: an engine has set HOME for the user it started.
+    let environment = agent_environment(environment, &account)?;
+
+    // 4. Standard streams become the agent's, while root is still here to give them away: otherwise
+    //    `echo > /dev/stderr` fails for it.
+    give_streams(&account)?;
+
+    // 5. Limits, capabilities, groups, group, user, no_new_privs, landlock, seccomp: the order and its reasons stand in
+    //    `confine::lockdown`. Root cannot be regained, and that was tried.
+    let grants = settings.writable.as_deref().map(grants);
+    let locked = lock_down(&Lockdown {
+        substitutes: &Substitutes::default(),
+        account: Some(&account),
+        grants: grants.as_deref(),
+    })?;
+
+    // 6. Look from inside, and refuse to go on without a layer.
+    require(settings, &account, &locked)?;
+
+    // 7. The working directory, as the agent: root may enter what the agent may not, and would leave it there.
+    enter(settings.workdir.as_deref())?;
+
+    // 8. The agent takes this place, or this process stays and the agent becomes its child. Either way nothing crosses
+    //    over but the three streams, no signal is ignored or blocked, and the command is looked up as the agent.
+    let agent = || {
+        let errno = command::hand_over(&settings.argv, &environment);
+        not_executed(settings, &account, &environment, errno)
+    };
+    match settings.mode {
+        Mode::Exec => Ok(agent()),
+        Mode::Init => {
+            let never: Infallible =
+                supervise::stay(agent).context("cannot become the supervisor of the agent")?;
+            match never {}
+        }
+    }
+}
+
+/// Says something to whoever reads the container's output, and passes the code on.
+pub(crate) fn say(code: u8, message: &str) -> u8 {
+    // One write for one line. If nobody can be told, the code has to do.
+    let _ = io::stderr().write_all(format!("entrypoint: {message}\n").as_bytes());
+    code
+}
+
+/// Whom the settings name; otherwise whoever this process is already, and `agent` where that is root.
+fn account(settings: &Settings) -> anyhow::Result<Account> {
+    let found = match &settings.user {
+        Some(spec) => Account::find(spec, settings.root),
+        None if rustix::process::getuid().is_root() => {
+            let default = DEFAULT_USER.parse().context("the default user")?;
+            return Account::find(&default, Root::Refused)
+                .context("AGENT_USER is not set, and no agent runs as root");
+        }
+        None => Account::current(),
+    };
+    match found {
+        Err(error @ LookupError::Root { .. }) => {
+            bail!("AGENT_USER: {error}: AGENT_USER=root and AGENT_ALLOW_ROOT=1")
+        }
+        found => found.context("AGENT_USER"),
+    }
+}
+
+/// What the agent sees, each as `NAME=value`.
+fn agent_environment(given: Vec<(OsString, OsString)>, account: &Account) -> anyhow::Result<Vec<Vec<u8>>> {
+    let name = OsString::from(account.name.clone().unwrap_or_else(|| account.uid.to_string()));
+    let mut rules = EnvRules::new(Unnamed::Keep);
+    for (variable, value) in
+        [("HOME", &account.home), ("USER", &name), ("LOGNAME", &name), ("SHELL", &account.shell)]
+    {
+        rules.insert(variable.parse::<Name>()?, Rule::Set(value.clone()), Origin::Default);
+    }
+    let kept = policy::env::apply(given, &rules).kept;
+    Ok(kept.iter().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()).collect())
+}
+
+/// Makes the agent the owner of its terminal and its pipes.
+///
+/// Of nothing else: `/dev/null` is everybody's, and a file, a named pipe too, has an owner that is its own affair.
+fn give_streams(account: &Account) -> anyhow::Result<()> {
+    // linux/magic.h: pipes without a name live in a file system of their own.
+    const PIPEFS_MAGIC: i64 = 0x5049_5045;
+    let owner = rustix::fs::Uid::from_raw(account.uid);
+    for stream in [io::stdin().as_fd(), io::stdout().as_fd(), io::stderr().as_fd()] {
+        let pipe = || rustix::fs::fstatfs(stream).is_ok_and(|found| found.f_type == PIPEFS_MAGIC);
+        if !rustix::termios::isatty(stream) && !pipe() {
+            continue;
+        }
+        match rustix::fs::fchown(stream, Some(owner), None) {
+            // Without CAP_CHOWN, or on a read-only devpts, the open descriptors still work. A user who does not exist
+            // in this user namespace (EINVAL) is refused in a moment, with a better explanation.
+            Ok(()) | Err(Errno::PERM | Errno::ROFS | Errno::INVAL) => {}
+            Err(errno) => {
+                return Err(errno).context("cannot make the agent the owner of its standard streams");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What landlock lets the agent do: read and execute what there is to see, write where it was said.
+fn grants(writable: &[PathBuf]) -> Vec<Grant> {
+    let grant = |path: &Path, access| Grant { path: path.to_owned(), access };
+    let devices = ["null", "zero", "full", "random", "urandom"].map(|name| Path::new("/dev").join(name));
+    [
+        ("/", Access::ReadExecute),
+        // What is not the agent's own is not writable for it there.
+        ("/proc", Access::ReadWrite),
+        ("/dev/pts", Access::Terminal),
+        ("/dev/ptmx", Access::Terminal),
+        ("/dev/tty", Access::Terminal),
+        ("/dev/console", Access::Terminal),
+    ]
+    .into_iter()
+    .map(|(path, access)| grant(Path::new(path), access))
+    .chain(devices.iter().chain(writable).map(|path| grant(path, Access::ReadWrite)))
+    .collect()
+}
+
+/// Refuses to go on without a layer, and says what holds in part only.
+fn require(settings: &Settings, account: &Account, locked: &Locked) -> anyhow::Result<()> {
+    let seccomp = locked.seccomp();
+    ensure!(seccomp.status != Status::Not, "no system call is filtered: {}", seccomp.reason);
+    if settings.writable.is_some() {
+        let landlock = locked.landlock();
+        ensure!(landlock.status != Status::Not, "{SANDBOX_WRITABLE} cannot be enforced: {}", landlock.reason);
+    }
+    let capabilities = capabilities::probe();
+    ensure!(capabilities.status != Status::Not, "capabilities are left: {}", capabilities.reason);
+    if capabilities.status == Status::Partly && account.uid != 0 {
+        say(0, &format!("note: {}", capabilities.reason));
+    }
+    if let Some(Groups::Kept { extra, reason }) = &locked.groups {
+        let because = match reason {
+            KeptBecause::Namespace => "this user namespace refuses setgroups",
+            KeptBecause::Unprivileged => "changing them takes CAP_SETGID",
+        };
+        if !extra.is_empty() {
+            say(0, &format!("note: the agent keeps the supplementary groups {extra:?}: {because}"));
+        } else if *reason == KeptBecause::Namespace {
+            say(0, &format!("note: supplementary groups are left as they are: {because}"));
+        }
+    }
+    Ok(())
+}
+
+/// Enters the directory the agent starts in: the one it was given, or the one this process is in.
+fn enter(workdir: Option<&Path>) -> anyhow::Result<()> {
+    let here =
+        || rustix::process::getcwd(Vec::new()).map(|path| PathBuf::from(OsStr::from_bytes(path.as_bytes())));
+    let wanted =
+        workdir.map_or_else(here, |path| Ok(path.to_owned())).context("cannot tell the working directory")?;
+    rustix::process::chdir(&wanted).with_context(|| {
+        format!(
+            "cannot enter {} as the agent; AGENT_WORKDIR names a directory that the agent may enter",
+            wanted.display()
+        )
+    })?;
+    // The kernel's word for a directory outside of this root (CVE-2024-21626).
+    let entered = here().context("cannot tell the working directory")?;
+    ensure!(
+        entered.is_absolute(),
+        "{} leads out of this file system; AGENT_WORKDIR names a directory inside",
+        wanted.display()
+    );
+    Ok(())
+}
+
+/// Says why the command was not executed, and by which exit code.
+fn not_executed(settings: &Settings, account: &Account, environment: &[Vec<u8>], errno: Errno) -> u8 {
+    let program = String::from_utf8_lossy(&settings.argv[0]).into_owned();
+    match errno {
+        Errno::NOENT if program.contains('/') => {
+            say(NOT_FOUND, &format!("there is no `{program}` in this file system"))
+        }
+        Errno::NOENT => {
+            let path = environment.iter().find_map(|entry| entry.strip_prefix(b"PATH="));
+            let path = path.map_or("no PATH, so in the usual directories".into(), String::from_utf8_lossy);
+            let words = if program.contains(' ') {
+                "; the command is one program, and its arguments stand in AGENT_ARGS, a JSON array"
+            } else {
+                ""
+            };
+            say(NOT_FOUND, &format!("the command `{program}` was not found; looked in {path}{words}"))
+        }
+        Errno::ACCESS => say(
+            NOT_EXECUTABLE,
+            &format!(
+                "`{program}` cannot be executed by uid {}: {errno}; it must be an executable file (chmod a+x) in directories \
+                 that the agent may search, on a file system without `noexec`",
+                account.uid
+            ),
+        ),
+        Errno::NOEXEC => say(
+            NOT_EXECUTABLE,
+            &format!(
+                "`{program}` cannot be executed: it is no program for this machine, a script without `#!`, or the \
+                 interpreter or loader that it names is not in this file system"
+            ),
+        ),
+        errno => say(NOT_EXECUTABLE, &format!("`{program}` cannot be executed: {errno}")),
+    }
+}

@@ -1,0 +1,14 @@
+//! `io_uring`: a second door to the kernel that no system call filter sees through.
+
+use crate::attack::Attack;
+
+#[test]
+fn there_is_no_ring() {
+    Attack::new(
+        r#"
+parameters = ctypes.create_string_buffer(120)
+attempt("io_uring_setup", lambda: call("io_uring_setup", 4, parameters))
+"#,
+    )
+    .gets(&[("io_uring_setup", "ok", "EPERM")]);
+}

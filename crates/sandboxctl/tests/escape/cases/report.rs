@@ -1,0 +1,46 @@
+//! What is claimed: every layer that a sandbox needs is enforced, and no more is said than holds.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::machine::{Caller, Feature, callers, is_there};
+use crate::place::Place;
+
+#[test]
+fn the_report_claims_what_holds_and_no_more() {
+    let landlock = is_there(Feature::Landlock, "the report of landlock");
+    let cgroup = is_there(Feature::Cgroup, "the report of control groups");
+    for caller in callers("the report") {
+        let place = Place::new(caller);
+        let flags = ["--format=json", "--memory=256m", "--pids-limit=100", "--cpus=1"];
+        let output = place.inside(&flags, &["cat", "/proc/self/status"]).output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let lines = answer["report"].as_array().unwrap();
+        let text = |line: &Value, key: &str| line[key].as_str().unwrap().to_owned();
+        let report: BTreeMap<_, _> =
+            lines.iter().map(|line| (text(line, "layer"), text(line, "status"))).collect();
+
+        for layer in ["user", "mount", "pid", "net", "ipc", "uts", "seccomp", "capabilities", "protect"] {
+            assert_eq!(report[layer], "enforced", "{layer} by {caller:?}: {answer:#}");
+        }
+        if landlock {
+            assert_eq!(report["landlock"], "enforced", "by {caller:?}: {answer:#}");
+        }
+        if cgroup && caller == Caller::Root {
+            for layer in ["memory", "pids", "cpu"] {
+                assert_eq!(report[layer], "enforced", "{layer} by {caller:?}: {answer:#}");
+            }
+        }
+        // Space in shared directories cannot be bounded.
+        assert_eq!(report["disk"], "partly", "by {caller:?}: {answer:#}");
+
+        // What the kernel says of the agent itself.
+        let status = answer["stdout"]["text"].as_str().unwrap();
+        for line in
+            ["NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000"]
+        {
+            assert!(status.contains(line), "{line} by {caller:?}: {status}");
+        }
+    }
+}

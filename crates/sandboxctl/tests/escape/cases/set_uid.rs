@@ -1,0 +1,118 @@
+//! Set-uid files: made in a shared directory they would run as the caller on the host, or as root.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
+
+use crate::attack::Attack;
+use crate::machine::{Feature, is_there};
+
+#[test]
+fn none_is_made() {
+    Attack::new(
+        r#"
+import subprocess
+HERE, CREATE = -100, os.O_CREAT | os.O_WRONLY
+
+def with_bit(name, action):
+    """The call must do what it says, not only say so."""
+    def checked_action():
+        action()
+        if not os.stat(name).st_mode & 0o6000:
+            raise Held("no such bit")
+    attempt(name, checked_action)
+
+for name in ["chmod", "fchmod", "fchmodat", "fchmodat2", "chmod-group", "raw-fchmodat", "high-half"]:
+    write(name)
+with_bit("chmod", lambda: os.chmod("chmod", 0o4755))
+with_bit("chmod-group", lambda: os.chmod("chmod-group", 0o2755))
+with_bit("fchmod", lambda: os.fchmod(os.open("fchmod", os.O_RDONLY), 0o6755))
+with_bit("fchmodat", lambda: os.chmod("fchmodat", 0o4755, dir_fd=os.open(".", os.O_RDONLY)))
+with_bit("raw-fchmodat", lambda: call("fchmodat", HERE, ctypes.c_char_p(b"raw-fchmodat"), 0o4755))
+with_bit("high-half", lambda: call("fchmodat", HERE, ctypes.c_char_p(b"high-half"), 0o4755 | 1 << 40))
+with_bit("fchmodat2", lambda: call("fchmodat2", HERE, ctypes.c_char_p(b"fchmodat2"), 0o4755, 0))
+with_bit("open", lambda: os.open("open", CREATE, 0o4755))
+with_bit("openat", lambda: call("openat", HERE, ctypes.c_char_p(b"openat"), CREATE, 0o4755))
+with_bit("openat2", lambda: call("openat2", HERE, ctypes.c_char_p(b"openat2"), ctypes.byref((ctypes.c_uint64 * 3)(CREATE, 0o4755, 0)), 24))
+with_bit("creat", lambda: checked(libc.creat(ctypes.c_char_p(b"creat"), 0o4755)))
+with_bit("mknod", lambda: os.mknod("mknod", 0o104755))
+with_bit("mkfifo", lambda: os.mkfifo("mkfifo", 0o4755))
+
+def unnamed():
+    file = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o4755)
+    os.link(f"/proc/self/fd/{file}", "unnamed", src_dir_fd=0, follow_symlinks=True)
+
+with_bit("unnamed", unnamed)
+
+def install():
+    if subprocess.run(["install", "-m", "4755", "/usr/bin/id", "install"], stderr=subprocess.DEVNULL).returncode:
+        raise Held("refused")
+
+with_bit("install", install)
+
+def unpack():
+    import io, tarfile
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        member = tarfile.TarInfo("unpack")
+        member.mode = 0o4755
+        tar.addfile(member)
+    if subprocess.run(["tar", "xp"], input=archive.getvalue(), stderr=subprocess.DEVNULL).returncode:
+        raise Held("refused")
+
+with_bit("unpack", unpack)
+
+def copy():
+    """A directory that hands its group on is no set-uid file, but the bit is the same."""
+    os.mkdir("mkdir")
+    os.chmod("mkdir", 0o2755)
+
+with_bit("mkdir", copy)
+"#,
+    )
+    .gets(&[
+        ("chmod", "ok", "EPERM"),
+        ("chmod-group", "ok", "EPERM"),
+        ("fchmod", "ok", "EPERM"),
+        ("fchmodat", "ok", "EPERM"),
+        ("raw-fchmodat", "ok", "EPERM"),
+        ("high-half", "ok", "EPERM"),
+        ("fchmodat2", "ok", "EPERM"),
+        ("open", "ok", "EPERM"),
+        ("openat", "ok", "EPERM"),
+        ("openat2", "ok", "ENOSYS"),
+        ("creat", "ok", "EPERM"),
+        ("mknod", "ok", "EPERM"),
+        ("mkfifo", "ok", "EPERM"),
+        ("unnamed", "ok", "EPERM"),
+        ("install", "ok", "refused"),
+        ("unpack", "ok", "refused"),
+        ("mkdir", "ok", "EPERM"),
+    ]);
+}
+
+/// The host's own set-uid programs, and one that lies in a boundary.
+#[test]
+fn none_has_an_effect() {
+    if !is_there(Feature::Root, "a set-uid file of somebody else") {
+        return;
+    }
+    Attack::new(
+        r#"
+import subprocess
+def effective():
+    real, effective = (subprocess.check_output(["./id", flag]) for flag in ["-ru", "-u"])
+    if real == effective:
+        raise Held("no effect")
+
+attempt("a set-uid file in a boundary", effective)
+"#,
+    )
+    .prepare(|place| {
+        let program = place.workspace().join("id");
+        fs::copy("/usr/bin/id", &program).unwrap();
+        chown(&program, Some(65534), Some(65534)).unwrap();
+        fs::set_permissions(&program, Permissions::from_mode(0o6755)).unwrap();
+        Vec::new()
+    })
+    .gets(&[("a set-uid file in a boundary", "ok", "no effect")]);
+}

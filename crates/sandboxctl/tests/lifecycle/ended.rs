@@ -1,0 +1,98 @@
+//! How a run ends, as its caller sees it.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::machine::callers;
+use crate::place::Place;
+use crate::traces;
+
+const NO_FLAGS: [&str; 0] = [];
+
+#[test]
+fn the_exit_code_says_how_the_command_ended() {
+    for caller in callers("exit codes") {
+        let place = Place::new(caller);
+        place.write("workspace/text", "no program\n");
+        let cases: [(&[&str], i32); 9] = [
+            (&["true"], 0),
+            (&["sh", "-c", "exit 7"], 7),
+            (&["sh", "-c", "exit 255"], 255),
+            (&["no-such-command"], 127),
+            (&["/no/such/command"], 127),
+            (&["./text"], 126),
+            (&["/usr"], 126),
+            (&["sh", "-c", "kill -TERM $$"], 128 + 15),
+            (&["sh", "-c", "kill -KILL $$"], 128 + 9),
+        ];
+        for (argv, code) in cases {
+            let output = place.inside(&NO_FLAGS, argv).output().unwrap();
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(code), "{argv:?} by {caller:?}: {stderr}");
+        }
+    }
+}
+
+#[test]
+fn a_timeout_ends_the_whole_tree() {
+    for caller in callers("timeouts") {
+        let place = Place::new(caller);
+        let script = "trap '' TERM INT HUP; setsid sh -c \"trap '' TERM; sleep 1000\" & sleep 1000";
+        let began = Instant::now();
+        let output = place.inside(&["--timeout", "1s"], &["sh", "-c", script]).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(124), "by {caller:?}: {stderr}");
+        assert!(began.elapsed() >= Duration::from_secs(1), "by {caller:?}: after {:?}", began.elapsed());
+        assert!(stderr.contains("longer than 1s"), "by {caller:?}: {stderr}");
+        assert_eq!(traces::of(&place, &[]), Vec::<String>::new(), "by {caller:?}");
+    }
+}
+
+#[test]
+fn a_signal_is_passed_on() {
+    for caller in callers("signals") {
+        let place = Place::new(caller);
+        for (signal, name) in
+            [(Signal::TERM, "TERM"), (Signal::HUP, "HUP"), (Signal::USR1, "USR1"), (Signal::INT, "INT")]
+        {
+            let script = format!("trap 'exit 42' {name}; echo ready; while :; do read -r line; done");
+            let run =
+                place.inside(&["--timeout", "20s"], &["sh", "-c", &script]).stdout(Stdio::piped()).spawn();
+            let mut client = run.unwrap();
+            let mut line = String::new();
+            BufReader::new(client.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+            traces::kill(client.id(), signal);
+            assert_eq!(client.wait().unwrap().code(), Some(42), "{name} by {caller:?}");
+        }
+    }
+}
+
+#[test]
+fn a_child_in_the_background_does_not_outlive_the_command() {
+    for caller in callers("children in the background") {
+        let place = Place::new(caller);
+        let output = place.inside(&NO_FLAGS, &["sh", "-c", "echo said; sleep 1000 &"]).output().unwrap();
+        assert!(output.status.success(), "by {caller:?}");
+        assert_eq!(output.stdout, b"said\n", "by {caller:?}");
+        assert_eq!(traces::of(&place, &[]), Vec::<String>::new(), "by {caller:?}");
+    }
+}
+
+#[test]
+fn files_belong_to_the_caller() {
+    use std::os::unix::fs::MetadataExt;
+
+    for caller in callers("owners of files") {
+        let place = Place::new(caller);
+        let script = "echo text > file; mkdir -p a/b; ln -s file link; cp /usr/bin/true program";
+        assert!(place.inside(&NO_FLAGS, &["sh", "-c", script]).status().unwrap().success());
+        let owner = place.workspace().metadata().unwrap();
+        for name in ["file", "a", "a/b", "link", "program"] {
+            let made = place.workspace().join(name).symlink_metadata().unwrap();
+            assert_eq!((made.uid(), made.gid()), (owner.uid(), owner.gid()), "{name} by {caller:?}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The client ended at random moments, by whatever ends processes.
+//!
+//! The moments are pseudo-random with a seed, so that a failure names the one that failed. Waiting for them is
+//! the attack itself.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::machine::callers;
+use crate::place::Place;
+use crate::traces;
+
+const NO_FLAGS: [&str; 0] = [];
+
+/// Leaves its session and its parent; only the end of the sandbox ends it.
+const TREE: [&str; 3] = ["sh", "-c", "setsid sh -c 'sleep 1000 & sleep 1000' & echo ready; wait"];
+
+/// How long after everything should have ended is too long.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[test]
+fn a_client_killed_at_any_moment_leaves_nothing_behind() {
+    at_random_moments(Signal::KILL, 100);
+}
+
+#[test]
+fn a_client_terminated_at_any_moment_leaves_nothing_behind() {
+    at_random_moments(Signal::TERM, 30);
+}
+
+#[test]
+fn a_client_interrupted_at_any_moment_leaves_nothing_behind() {
+    at_random_moments(Signal::INT, 30);
+}
+
+fn at_random_moments(signal: Signal, times: u32) {
+    let callers = callers("random moments");
+    for caller in &callers {
+        let place = Place::new(*caller);
+        // The longest start so far says which moments there are: before, during and after the set-up.
+        let began = Instant::now();
+        started_and_ended(&place, Signal::KILL);
+        let whole = began.elapsed() * 2;
+        let mut random = Random(0x5eed);
+        let mut clients = Vec::new();
+        for time in 0..times / u32::try_from(callers.len()).expect("two at most") {
+            let moment = whole.mul_f64(random.next());
+            let mut client =
+                place.inside(&NO_FLAGS, &TREE).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            clients.push(client.id());
+            thread::sleep(moment);
+            traces::kill(client.id(), signal);
+            if signal == Signal::INT {
+                // What runs in the background of a shell ignores Ctrl-C; the third time is an order.
+                for _ in 0..2 {
+                    traces::kill(client.id(), signal);
+                }
+            }
+            let asked = Instant::now();
+            while client.try_wait().unwrap().is_none() {
+                assert!(
+                    asked.elapsed() < PATIENCE,
+                    "{signal:?} number {time} by {caller:?} after {moment:?} is ignored"
+                );
+                thread::yield_now();
+            }
+        }
+        // The next command sweeps what a kill has left. Processes end by themselves, however long the kernel takes.
+        let asked = Instant::now();
+        loop {
+            let status = place.inside(&NO_FLAGS, &["true"]).status().unwrap();
+            assert!(status.success(), "the next command, by {caller:?}: {status}");
+            let traces = traces::of(&place, &clients);
+            if traces.is_empty() {
+                break;
+            }
+            assert!(asked.elapsed() < PATIENCE, "{signal:?} by {caller:?} left {traces:#?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_killed_client_started_ends_by_itself() {
+    for caller in callers("killed clients") {
+        let place = Place::new(caller);
+        let clients = [started_and_ended(&place, Signal::KILL)];
+        // No further command: what is left then are a record and an empty group, and no process.
+        let asked = Instant::now();
+        while traces::of(&place, &clients).iter().any(|trace| trace.starts_with("/proc/")) {
+            assert!(asked.elapsed() < PATIENCE, "by {caller:?}: {:#?}", traces::of(&place, &clients));
+        }
+    }
+}
+
+/// The control: what is looked for is there while a sandbox runs.
+#[test]
+fn a_sandbox_that_runs_is_seen() {
+    for caller in callers("a running sandbox") {
+        let place = Place::new(caller);
+        let mut client = place.inside(&NO_FLAGS, &TREE).stdout(Stdio::piped()).spawn().unwrap();
+        await_line(&mut client);
+        let traces = traces::of(&place, &[client.id()]);
+        assert!(traces.iter().filter(|trace| trace.starts_with("/proc/")).count() > 3, "{traces:#?}");
+        assert!(traces.iter().any(|trace| trace.contains("/runs/")), "{traces:#?}");
+        traces::kill(client.id(), Signal::KILL);
+        client.wait().unwrap();
+    }
+}
+
+/// Returns the process id that the client had.
+fn started_and_ended(place: &Place, signal: Signal) -> u32 {
+    let mut client = place.inside(&NO_FLAGS, &TREE).stdout(Stdio::piped()).spawn().unwrap();
+    await_line(&mut client);
+    traces::kill(client.id(), signal);
+    client.wait().unwrap();
+    client.id()
+}
+
+fn await_line(client: &mut std::process::Child) {
+    let mut line = String::new();
+    BufReader::new(client.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+}
+
+/// Numbers between 0 and 1 (xorshift64, Marsaglia 2003).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        f64::from(u32::try_from(self.0 >> 32).expect("half of it")) / f64::from(u32::MAX)
+    }
+}

@@ -1,0 +1,13 @@
+//! The life of a sandbox from outside: how it ends, what it answers, and that nothing of it stays.
+#![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
+
+mod ended;
+mod killed;
+mod many;
+mod streams;
+mod traces;
+
+#[path = "../support/machine.rs"]
+mod machine;
+#[path = "../support/place.rs"]
+mod place;
