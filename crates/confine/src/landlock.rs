@@ -236,8 +236,11 @@ const ADDED: &[(u32, &str)] = &[
     (3, "truncation (ABI 3)"),
     (5, "ioctl on devices (ABI 5)"),
     (6, "abstract sockets and signals (ABI 6)"),
-    (9, "sockets in directories (ABI 9)"),
+    (SOCKETS_SINCE, "sockets in directories (ABI 9)"),
 ];
+
+/// The first ABI that covers connecting to sockets in directories.
+pub const SOCKETS_SINCE: u32 = 9;
 
 fn known(abi: u32) -> u32 {
     abi.min(NEWEST)
@@ -245,7 +248,7 @@ fn known(abi: u32) -> u32 {
 
 fn handled(abi: u32) -> u64 {
     let mut rights = ABI_1;
-    for (since, right) in [(2, REFER), (3, TRUNCATE), (5, IOCTL_DEV), (9, RESOLVE_UNIX)] {
+    for (since, right) in [(2, REFER), (3, TRUNCATE), (5, IOCTL_DEV), (SOCKETS_SINCE, RESOLVE_UNIX)] {
         if abi >= since {
             rights |= right;
         }

@@ -1,6 +1,6 @@
 //! Control groups as the kernel enforces them.
 //!
-//! `SANDBOX_TEST_REQUIRES`, a list with commas, names what the machine must have: where it holds `cgroup` and no group
+//! `SANDBOX_TEST_FEATURES`, a list with commas, names what the machine must have: where it holds `cgroup` and no group
 //! can be made, these tests fail; else they say that they did not run.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
@@ -27,7 +27,7 @@ fn group(limits: &Limits) -> Option<(Group, Vec<Finding>)> {
     let (group, findings) = Group::create(&Hierarchy::detect().unwrap(), limits);
     let Some(group) = group else {
         let reason = &findings[0].reason;
-        let required = std::env::var("SANDBOX_TEST_REQUIRES").unwrap_or_default();
+        let required = std::env::var("SANDBOX_TEST_FEATURES").unwrap_or_default();
         assert!(!required.split(',').any(|one| one == "cgroup"), "cgroup is required here, but {reason}");
         println!("not run: {reason}");
         return None;

@@ -341,7 +341,7 @@ pub(crate) fn source(text: &str, base: &Base) -> Result<SecretSource, Fault> {
     }
 }
 
-/// `^[a-z_][a-z0-9_-]*$`, or uid[:gid] of digits from 0 to 2^31-1.
+/// `^[a-z_][a-z0-9_-]*$`, or `uid[:gid]` of digits from 0 to 2^31-1.
 pub(crate) fn user(text: &str) -> Result<User, Fault> {
     let refused = || {
         Fault::value(format!(

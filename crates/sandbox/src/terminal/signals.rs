@@ -10,7 +10,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 ///
 /// `SIGTTIN` and `SIGTTOU` are among them so that they are blocked: then the terminal can be asked and put in
 /// order from the background, which would stop the process otherwise.
-const SIGNALS: [Signal; 9] = [
+const SIGNALS: [Signal; 11] = [
     Signal::SIGHUP,
     Signal::SIGINT,
     Signal::SIGQUIT,
@@ -20,6 +20,8 @@ const SIGNALS: [Signal; 9] = [
     Signal::SIGTTOU,
     Signal::SIGCONT,
     Signal::SIGWINCH,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
 ];
 
 /// Signals of this thread that wait to be read, until this is dropped.

@@ -96,6 +96,23 @@ fn what_a_killed_client_started_ends_by_itself() {
     }
 }
 
+#[test]
+fn what_a_killed_run_made_is_moved_aside_by_the_next_command() {
+    for caller in callers("what a killed run made") {
+        let place = Place::new(caller);
+        let argv = ["sh", "-c", "echo 'echo owned' > .bashrc; echo ready; exec sleep 1000"];
+        let mut client = place.inside(&NO_FLAGS, &argv).stdout(Stdio::piped()).spawn().unwrap();
+        await_line(&mut client);
+        traces::kill(client.id(), Signal::KILL);
+        client.wait().unwrap();
+        assert!(place.workspace().join(".bashrc").exists(), "by {caller:?}: who moved it aside?");
+        let output = place.inside(&NO_FLAGS, &["true"]).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains(".bashrc"), "by {caller:?}: {stderr}");
+        assert!(!place.workspace().join(".bashrc").exists(), "by {caller:?}: {stderr}");
+    }
+}
+
 /// The control: what is looked for is there while a sandbox runs.
 #[test]
 fn a_sandbox_that_runs_is_seen() {

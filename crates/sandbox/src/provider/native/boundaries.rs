@@ -5,10 +5,12 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::SystemTime;
 
+use confine::landlock;
 use confine::report::{Finding as Line, Report, Status};
 use policy::plan::{Boundary, Layer, Mode, Plan};
 use rustix::fs::{CWD, OFlags};
 
+use crate::boundary;
 use crate::detect::{self, Baseline, Finding, Origin};
 use crate::protect::{self, Mounts};
 use crate::provider::{Notice, StartError};
@@ -31,10 +33,6 @@ impl<'a> Boundaries<'a> {
         let mut baselines = Vec::new();
         let mut seen = Seen::default();
         for (at, boundary) in plan.boundaries.iter().enumerate() {
-            if boundary.mode == Mode::ReadOnly {
-                all.push(Mounts::default());
-                continue;
-            }
             let failed = |source| StartError::Step {
                 step: format!(
                     "looking through shared directory \"{}\" ({})",
@@ -44,7 +42,14 @@ impl<'a> Boundaries<'a> {
                 source,
                 remedy: None,
             };
-            let (root, walk, mounts) = look(&boundary.host, plan).map_err(failed)?;
+            let root = boundary::open(boundary).map_err(|error| failed(io::Error::other(error)))?;
+            let (walk, mounts) = look(&root, &boundary.host, plan).map_err(failed)?;
+            if boundary.mode == Mode::ReadOnly {
+                // Nothing in it can be written, but connecting to a socket is no writing (connect(2)).
+                seen.add_sockets(boundary, &walk, &mounts);
+                all.push(Mounts { masked_sockets: mounts.masked_sockets, ..Mounts::default() });
+                continue;
+            }
             let baseline = Baseline::take(&root, &mounts).map_err(|error| failed(io::Error::other(error)))?;
             seen.add(boundary, &walk, &mounts);
             baselines.push((at, Remembered { host: boundary.host.clone(), baseline }));
@@ -115,16 +120,16 @@ fn record(owner: u32, boundaries: Vec<Remembered>) -> Result<Record, RecordError
     Ok(Record { id: RunId::generate()?, owner, client: Client::this()?, boundaries, cgroups: Vec::new() })
 }
 
-fn look(host: &Path, plan: &Plan) -> io::Result<(OwnedFd, Walk, Mounts)> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let root = rustix::fs::openat(CWD, host, flags, rustix::fs::Mode::empty())?;
-    let walk = walk(&root, plan.protect.depth)?;
-    let mounts = protect::mounts(&root, host, &walk, &plan.protect.paths)?;
-    Ok((root, walk, mounts))
+fn look(root: &OwnedFd, host: &Path, plan: &Plan) -> io::Result<(Walk, Mounts)> {
+    let walk = walk(root, plan.protect.depth)?;
+    let mounts = protect::mounts(root, host, &walk, &plan.protect.paths)?;
+    Ok((walk, mounts))
 }
 
 fn compare(remembered: &Remembered, plan: &Plan) -> io::Result<(OwnedFd, Vec<Finding>)> {
-    let (root, _, mounts) = look(&remembered.host, plan)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let root = rustix::fs::openat(CWD, &remembered.host, flags, rustix::fs::Mode::empty())?;
+    let (_, mounts) = look(&root, &remembered.host, plan)?;
     let found = remembered.baseline.compare(&root, &mounts).map_err(io::Error::other)?;
     Ok((root, found))
 }
@@ -165,12 +170,15 @@ struct Seen {
 impl Seen {
     fn add(&mut self, boundary: &Boundary, walk: &Walk, mounts: &Mounts) {
         self.read_only += mounts.read_only.len();
+        let before = self.open.len();
+        self.add_sockets(boundary, walk, mounts);
+        self.gaps.extend_from_slice(&self.open[before..]);
+        self.gaps.extend(mounts.notices.iter().map(|notice| format!("{}: {notice}", boundary.name)));
+    }
+
+    fn add_sockets(&mut self, boundary: &Boundary, walk: &Walk, mounts: &Mounts) {
         self.masked += mounts.masked_sockets.len();
-        let name = &boundary.name;
-        let mut gap = |what: String| {
-            self.gaps.push(format!("{name}: {what}"));
-            self.open.push(format!("{name}: {what}"));
-        };
+        let mut gap = |what: String| self.open.push(format!("{}: {what}", boundary.name));
         let unseen = |unseen: &Unseen, why: &str| {
             let examples: Vec<_> = unseen.examples.iter().map(|path| path.display().to_string()).collect();
             let more = if unseen.count > examples.len() { ", …" } else { "" };
@@ -189,25 +197,36 @@ impl Seen {
             let error = io::Error::from_raw_os_error(unread.errno);
             gap(format!("{} cannot be read: {error}", unread.path.display()));
         }
-        self.gaps.extend(mounts.notices.iter().map(|notice| format!("{name}: {notice}")));
     }
 
-    fn report(self) -> Vec<Line> {
+    fn report(mut self) -> Vec<Line> {
+        if landlock::abi().is_none_or(|abi| abi < landlock::SOCKETS_SINCE) {
+            self.open
+                .insert(0, "sockets that are made while it runs, for which landlock ABI 9 is needed".into());
+        }
         let line = |layer, held: String, gaps: &[String]| {
             let (status, reason) = if gaps.is_empty() {
                 (Status::Enforced, held)
             } else {
-                (Status::Partly, format!("{held}; not looked through: {}", gaps.join("; ")))
+                (Status::Partly, format!("{held}; not covered: {}", gaps.join("; ")))
             };
             Line { layer, status, reason }
         };
         vec![
             line(
                 Layer::Protect,
-                format!("{} protected paths read-only; new ones are detected", self.read_only),
+                format!("{} read-only; new ones are detected", count(self.read_only, "protected path")),
                 &self.gaps,
             ),
-            line(Layer::Sockets, format!("{} sockets in boundaries masked", self.masked), &self.open),
+            line(
+                Layer::Sockets,
+                format!("{} in boundaries masked", count(self.masked, "socket")),
+                &self.open,
+            ),
         ]
     }
+}
+
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

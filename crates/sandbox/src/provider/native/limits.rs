@@ -12,6 +12,7 @@ use crate::provider::StartError;
 
 /// The limits of one sandbox, in force until they are removed.
 pub(super) struct Limits {
+    hierarchy: Hierarchy,
     group: Option<Group>,
     /// How the agent gets into the group.
     pub(super) attach: Option<Attach>,
@@ -21,15 +22,14 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Makes the groups, after those of dead runs have been swept.
+    /// Makes the groups.
     pub(super) fn apply(plan: &Plan) -> Result<Self, StartError> {
         let failed =
             |source| StartError::Step { step: "looking for control groups".into(), source, remedy: None };
         let hierarchy = Hierarchy::detect().map_err(failed)?;
-        sweep(&hierarchy);
         let (group, findings) = Group::create(&hierarchy, &plan.limits);
         let substitutes = Substitutes::for_missing(&plan.limits, &findings);
-        let mut limits = Self { group, attach: None, findings, substitutes };
+        let mut limits = Self { hierarchy, group, attach: None, findings, substitutes };
         for finding in &limits.findings {
             if plan.layers.get(&finding.layer) == Some(&Need::Required) && finding.status != Status::Enforced
             {
@@ -45,12 +45,18 @@ impl Limits {
         Ok(limits)
     }
 
+    /// Removes the empty groups of runs whose clients were killed. Nobody waits for it: it is done while PID 1
+    /// confines itself.
+    pub(super) fn sweep_others(&self) {
+        sweep(&self.hierarchy);
+    }
+
     /// Completes what PID 1 has seen. A limit that neither holds is `not`; one that rlimits stand in for keeps
     /// their line, with the reason why it is not more.
     pub(super) fn complete(&self, report: &mut Report) {
         for finding in &self.findings {
             match report.0.iter_mut().find(|line| line.layer == finding.layer) {
-                Some(line) => line.reason = format!("{}; no cgroup: {}", line.reason, finding.reason),
+                Some(line) => line.reason = format!("{} ({})", line.reason, finding.reason),
                 None => report.add(finding.clone()),
             }
         }

@@ -47,7 +47,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let agent = agent::choose(caller, locks)?;
 
     // 3. Where its streams lead.
-    let mut streams = Streams::open(streams, plan.limits.output_bytes)?;
+    let mut streams = Streams::open(streams, plan.limits.output_bytes, &agent)?;
 
     // 4. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
@@ -95,6 +95,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     }
     drop(secrets);
     streams.close_inside();
+    limits.sweep_others();
 
     // 11. The sandbox lives until the agent ends, its time is over, or we are told to end it.
     let began = Instant::now();

@@ -4,8 +4,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use policy::limits::Bytes;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Gid, Mode, OFlags, Uid};
 
+use super::agent::Agent;
 use crate::capture::Capture;
 use crate::provider::{self, StartError};
 use crate::terminal::{Ends, StreamKind, check_stream};
@@ -26,7 +27,7 @@ enum Inside {
 
 impl Streams {
     /// Opens them. A stream that would hand over more than a stream is refused.
-    pub(super) fn open(wanted: provider::Streams, limit: Bytes) -> Result<Self, StartError> {
+    pub(super) fn open(wanted: provider::Streams, limit: Bytes, agent: &Agent) -> Result<Self, StartError> {
         let failed =
             |source| StartError::Step { step: "opening the standard streams".into(), source, remedy: None };
         match wanted {
@@ -48,6 +49,13 @@ impl Streams {
                     })?;
                     let is_terminal = kind == StreamKind::Terminal;
                     terminal[usize::from(at)] = is_terminal;
+                    if kind == StreamKind::Pipe && agent.uid != rustix::process::geteuid().as_raw() {
+                        // Programs open /dev/stdout anew, and that asks who owns the pipe. A file is never given
+                        // away: landlock keeps the agent from opening it with more rights than the stream has.
+                        let (uid, gid) = (Uid::from_raw(agent.uid), Gid::from_raw(agent.gid));
+                        rustix::fs::fchown(standard(at), Some(uid), Some(gid))
+                            .map_err(|e| failed(e.into()))?;
+                    }
                     // The caller's terminal is never handed over: PID 1 puts a pty of its own in this place.
                     inside.push(if is_terminal {
                         Inside::Made(null().map_err(failed)?)

@@ -1,5 +1,6 @@
 //! What a native sandbox sees, in the order in which it is laid out.
 
+use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -127,7 +128,7 @@ impl Tree {
 #[derive(Default)]
 struct Layout {
     view: View,
-    made: Vec<PathBuf>,
+    made: HashSet<PathBuf>,
     /// What shows the host: there nothing can be made.
     bound: Vec<PathBuf>,
 }
@@ -218,11 +219,7 @@ impl Layout {
     /// Whether `path` has to be made: it is not there yet, and does not lie in something of the host's.
     fn make(&mut self, path: &Path) -> bool {
         let within = self.bound.iter().any(|bound| path.starts_with(bound) && path != bound);
-        if within || self.made.iter().any(|made| made == path) {
-            return false;
-        }
-        self.made.push(path.to_path_buf());
-        true
+        !within && self.made.insert(path.to_path_buf())
     }
 }
 

@@ -11,15 +11,17 @@ git init --quiet . && git init --quiet nested
 printf '#!/bin/sh\necho owned\n' > .git/hooks/post-checkout && chmod +x .git/hooks/post-checkout
 printf '#!/bin/sh\necho owned\n' > nested/.git/hooks/pre-commit && chmod +x nested/.git/hooks/pre-commit
 git -C nested config core.fsmonitor 'touch /tmp/owned'
+git init --quiet --bare bare && git -C bare config core.fsmonitor 'touch /tmp/owned'
 echo 'echo owned' > .bashrc
 echo '{"mcpServers":{"x":{"command":"sh","args":["-c","echo owned"]}}}' > .mcp.json
 mkdir .vscode && echo '{"tasks":[{"label":"x","type":"shell","command":"sh","runOptions":{"runOn":"folderOpen"}}]}' > .vscode/tasks.json
 "#;
 
-const DANGEROUS: [&str; 6] = [
+const DANGEROUS: [&str; 7] = [
     ".git/hooks/post-checkout",
     "nested/.git/hooks/pre-commit",
     "nested/.git/config",
+    "bare/config",
     ".bashrc",
     ".mcp.json",
     ".vscode/tasks.json",

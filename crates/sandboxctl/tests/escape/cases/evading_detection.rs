@@ -26,6 +26,7 @@ fn what_cannot_be_listed_is_not_passed_over_in_silence() {
             let (place, said) = after(caller, script);
             let hooks = [".git/hooks/pre-commit", "nested/.git/hooks/pre-commit"];
             let left = hooks.iter().any(|hook| place.workspace().join(hook).exists());
+            open_again(&place);
             assert!(
                 !left || !said.is_empty(),
                 "by {caller:?}: nothing is said of the hook that `{script}` leaves"
@@ -45,6 +46,7 @@ fn nothing_stands_in_the_way_of_moving_aside() {
     for caller in callers("the way aside") {
         for script in cases {
             let (place, said) = after(caller, &format!("{script}; echo 'echo owned' > .bashrc"));
+            open_again(&place);
             assert!(said.contains(".bashrc"), "by {caller:?}, `{script}`: {said}");
             assert!(!place.workspace().join(".bashrc").exists(), "by {caller:?}, `{script}`: {said}");
             let home: Vec<_> =
@@ -88,4 +90,9 @@ fn after(caller: crate::machine::Caller, script: &str) -> (Place, String) {
     let said = String::from_utf8_lossy(&stderr).into_owned();
     assert!(status.success(), "by {caller:?}, `{script}`: {said}");
     (place, said)
+}
+
+/// What its owner may not list, its owner cannot remove either, and the place has to go.
+fn open_again(place: &Place) {
+    assert!(place.outside(&["chmod", "-R", "u+rwX", "."]).status().unwrap().success());
 }

@@ -48,10 +48,9 @@ fn a_socket_that_appears_later_is_refused_or_admitted() {
         let (answer, said) = run(place.inside(&["--report"], &argv));
         let line = said.lines().find(|line| line.starts_with("sockets ")).unwrap_or_else(|| panic!("{said}"));
         let claimed = line.contains(" enforced ");
-        assert_eq!(
-            (answer.as_str(), claimed),
-            if claimed { ("refused\n", true) } else { ("connected\n", false) },
-            "{line}"
+        assert!(
+            answer == "refused\n" || !claimed,
+            "by {caller:?}: it was reached, and the report says: {line}"
         );
     }
 }

@@ -1,0 +1,73 @@
+# What people and CI do here. `make run` and `make test` need nothing but Rust, and say what else is missing.
+
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+SANDBOXCTL := $(TARGET_DIR)/release/sandboxctl
+
+.PHONY: help run test check bench dist image generate docs deny advisories clean
+.DEFAULT_GOAL := help
+
+help: ## Show these lines
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+run: ## Build, and run a Python program in a sandbox
+	@tests/setup cargo cc python3
+	cargo build --locked --release -p sandboxctl
+	$(SANDBOXCTL) run --config examples/demo/sandbox.toml --create-dirs --report
+	@echo
+	@echo 'What it left on this machine, in examples/demo/output:'
+	@ls -l examples/demo/output
+	@tail -n 3 examples/demo/output/primes.txt
+
+test: ## Install what the tests need, and run all of them
+	@tests/setup cargo cc gcc git node python3 venv script setpriv unshare
+	@tests/run
+
+check: ## Formatting, lints, licences, generated pages, rules of style, commands of the documentation
+	@tests/setup cargo cc git python3
+	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps --document-private-items --quiet
+	@$(MAKE) --no-print-directory deny
+	cargo test --locked --quiet -p policy --test config_files generated_files_are_fresh
+	cargo test --locked --quiet -p sandboxctl --bin sandboxctl the_command_reference_is_fresh
+	tests/style
+	@$(MAKE) --no-print-directory docs
+
+docs: ## Run the commands of README.md and docs/, and compare what they print
+	cargo build --locked --quiet -p sandboxctl
+	tests/docs $(TARGET_DIR)/debug/sandboxctl
+	@$(TARGET_DIR)/debug/sandboxctl config validate sandbox.toml | grep 'needs no trust'
+	@$(TARGET_DIR)/debug/sandboxctl config validate examples/demo/sandbox.toml | grep 'needs no trust'
+
+deny: ## Licences, sources and known flaws of the dependencies
+	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny || { \
+		echo 'cargo-deny cannot be installed here; do it by hand: cargo install --locked cargo-deny' >&2; exit 1; }
+	cargo deny --locked check licenses bans sources
+	@if [ -d "$${CARGO_HOME:-$$HOME/.cargo}/advisory-dbs" ]; then cargo deny --locked check --disable-fetch advisories; \
+		else echo 'not checked: advisories, because their database is not here; `make advisories` fetches it'; fi
+
+advisories: ## Fetch the database of known flaws, and check the dependencies
+	cargo deny --locked check advisories
+
+generate: ## Make the reference pages, the JSON Schema and the code map anew
+	cargo run --locked --quiet -p policy --example generate -- docs
+	tests/code-map --write
+	GENERATE=1 cargo test --locked --quiet -p sandboxctl --bin sandboxctl the_command_reference_is_fresh
+
+bench: ## Measure against the peers that are installed; SAVE=1 keeps the table in bench/results
+	@tests/setup cargo cc python3 bwrap readelf
+	@tests/dist >/dev/null
+	cargo build --locked --release -p sandboxctl
+	@python3 bench/bench.py --static dist/sandboxctl --plain $(SANDBOXCTL) --entrypoint dist/entrypoint $(if $(SAVE),--save)
+
+dist: ## Build the static programs, completions and manual pages into dist/
+	@tests/setup cargo cc readelf
+	tests/dist
+
+image: ## Not supported yet
+	@echo 'image: not supported yet; the native provider needs none' >&2; exit 2
+
+clean: ## Remove what was built
+	cargo clean
+	rm -rf dist examples/demo/output

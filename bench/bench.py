@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+"""Measures sandboxes beside each other, in one run on one machine.
+
+    bench/bench.py --static dist/sandboxctl --plain target/release/sandboxctl --entrypoint dist/entrypoint [--save]
+
+`make bench` calls it. A start is measured from before posix_spawn to after wait, without a shell in between, in rounds in
+which everybody has one turn: what the machine does meanwhile, it does to all. Only ratios within one run can be compared
+between machines.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ROUNDS = 150
+# Whoever takes longer than this has fewer turns, so that a run takes a minute and not an hour.
+SLOW_NS, SLOW_ROUNDS = 100_000_000, 20
+USER = 1001
+PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+
+BWRAP = (
+    "bwrap --ro-bind /usr /usr --symlink usr/bin /bin --symlink usr/lib /lib --symlink usr/lib64 /lib64 --proc /proc"
+    " --dev /dev --tmpfs /tmp --unshare-all --unshare-user --uid 1000 --die-with-parent --new-session --cap-drop ALL"
+    " -- /bin/true"
+).split()
+
+# Other programs that start something in isolation, where they are installed.
+PEERS = {
+    "firejail": "firejail --quiet --noprofile --net=none --private -- /bin/true".split(),
+    "codex sandbox": "codex sandbox -- /bin/true".split(),
+    "srt": "srt /bin/true".split(),
+    "unshare, all namespaces": "unshare --user --map-root-user --mount --pid --fork --net --ipc --uts --cgroup /bin/true".split(),
+}
+
+# Every layer and limit is on.
+POLICY = """version = 1
+provider = "native"
+
+[shared_dirs]
+workspace = { host = ".", guest = "/workspace" }
+
+[limits]
+memory = "512m"
+cpus = 1.0
+pids = 256
+timeout = "1m"
+"""
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for program in ("static", "plain", "entrypoint"):
+        arguments.add_argument(f"--{program}", type=Path, required=True)
+    arguments.add_argument("--rounds", type=int, default=ROUNDS)
+    arguments.add_argument("--save", action="store_true", help="keep the table in bench/results")
+    arguments = arguments.parse_args()
+
+    os.umask(0o022)
+    page = Page()
+    page.say(f"# {datetime.date.today()}, {machine()}\n")
+    page.say(load())
+    with tempfile.TemporaryDirectory(prefix="bench-") as top:
+        os.chmod(top, 0o755)
+        programs = copies(arguments, Path(top))
+        users = [0, USER] if os.getuid() == 0 else [os.getuid()]
+        for user in users:
+            starts(page, programs, Path(top), user, arguments.rounds)
+        entrypoints(page, programs["entrypoint"], Path(top), arguments.rounds)
+        memory(page, programs["static"], Path(top))
+    rust(page, "Verdicts", "policy", "verdicts")
+    rust(page, "Protected paths", "sandbox", "walk")
+    page.say(load())
+    if arguments.save:
+        page.save()
+
+
+def starts(page, programs, top, user, rounds):
+    """Whole processes: from nothing to `true` in a sandbox and back."""
+    contenders = {
+        "sandboxctl, static": [programs["static"], "run", "--quiet", "--", "true"],
+        "sandboxctl, cargo build --release": [programs["plain"], "run", "--quiet", "--", "true"],
+        "bwrap, same namespaces": BWRAP,
+        "/bin/true, no isolation": ["/bin/true"],
+    }
+    contenders |= PEERS
+    times, missing = as_user(user, top, lambda: interleaved(contenders, rounds))
+    caller = "root" if user == 0 else f"uid {user}"
+    page.table(f"Start of a sandbox, called by {caller}", times, missing, beside="bwrap, same namespaces")
+
+
+def entrypoints(page, entrypoint, top, rounds):
+    """From a root process to `true` as another user."""
+    page.say(f"## Entrypoint\n\nSize: {entrypoint.stat().st_size:,} bytes.\n")
+    if os.getuid() != 0:
+        page.say("Start not measured: changing the user needs root.")
+        return
+    contenders = {
+        "entrypoint, exec mode": [entrypoint, "/bin/true"],
+        "setpriv": ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "/bin/true"],
+        "gosu": ["gosu", f"{USER}:{USER}", "/bin/true"],
+        "su-exec": ["su-exec", f"{USER}:{USER}", "/bin/true"],
+        "/bin/true alone": ["/bin/true"],
+    }
+    # The variable is for the entrypoint; nobody else looks at it.
+    measure = lambda: interleaved(contenders, rounds)
+    times, missing = as_user(0, top, measure, {"AGENT_USER": f"{USER}:{USER}"})
+    page.table("Start as another user", times, missing, beside="gosu" if "gosu" in times else "setpriv")
+
+
+def memory(page, program, top):
+    """What an idle sandbox holds: its PID 1, while the agent sleeps."""
+    project = top / "idle"
+    prepare(project, os.getuid())
+    client = subprocess.Popen(
+        [program, "run", "--quiet", "--", "sleep", "60"], cwd=project, env=environment(project), stdin=subprocess.DEVNULL
+    )
+    try:
+        # The client has short-lived children too; PID 1 is the one that has a child of its own.
+        first = wait_for(lambda: next((child for child in children(client.pid) if children(child)), None))
+        rows = [("PID 1", first), ("sandboxctl, which waits outside", client.pid)]
+        page.say("## Memory of an idle sandbox\n\n| process | resident KiB | of it its own, not files |\n| --- | --: | --: |")
+        for name, pid in rows:
+            status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+            page.say(f"| {name} | {kib(status['VmRSS']):,} | {kib(status['RssAnon']):,} |")
+        page.say("")
+    finally:
+        client.send_signal(signal.SIGTERM)
+        client.wait()
+
+
+def rust(page, title, package, bench):
+    """A bench program of a crate, which prints its own table."""
+    command = ["cargo", "bench", "--locked", "--quiet", "--package", package, "--bench", bench]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    verdict = "" if done.returncode == 0 else f"\n`{bench}` ended with status {done.returncode}: over its budget.\n"
+    page.say(f"## {title}\n\n```text\n{done.stdout.rstrip()}\n```\n{verdict}")
+
+
+def interleaved(contenders, rounds):
+    """Nanoseconds of each contender, everybody once in each round; and who could not take part."""
+    programs = {name: found(str(argv[0])) for name, argv in contenders.items()}
+    missing = [f"{name} (not installed)" for name, program in programs.items() if not program]
+    present = {name: [programs[name], *map(str, argv[1:])] for name, argv in contenders.items() if programs[name]}
+    for name, argv in list(present.items()):
+        trial = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if trial.returncode != 0:
+            print(f"bench: {name} fails: {trial.stderr.strip()}", file=sys.stderr)
+            present.pop(name)
+            missing.append(f"{name} (fails here)")
+    times = {name: [] for name in present}
+    for turn in range(rounds + 3):
+        for name, argv in present.items():
+            slow = times[name] and statistics.median(times[name]) > SLOW_NS
+            if slow and turn % max(1, rounds // SLOW_ROUNDS) != 0:
+                continue
+            taken = once(argv)
+            # The first rounds fill caches.
+            if turn >= 3:
+                times[name].append(taken)
+    return times, missing
+
+
+def once(argv):
+    """Nanoseconds of one start."""
+    quiet = [(os.POSIX_SPAWN_OPEN, stream, "/dev/null", os.O_RDWR, 0) for stream in (0, 1, 2)]
+    began = time.perf_counter_ns()
+    pid = os.posix_spawn(argv[0], argv, os.environ, file_actions=quiet)
+    _, status = os.waitpid(pid, 0)
+    taken = time.perf_counter_ns() - began
+    if status != 0:
+        sys.exit(f"bench: {argv[0]} failed after it had worked")
+    return taken
+
+
+def as_user(user, top, measure, extra=()):
+    """Measures in a process of that user, in a project directory of its own."""
+    project = top / f"project-{user}"
+    prepare(project, user)
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(read)
+            if os.getuid() != user:
+                os.setgroups([])
+                os.setgid(user)
+                os.setuid(user)
+            os.chdir(project)
+            os.environ.clear()
+            os.environ.update(environment(project), **dict(extra))
+            with os.fdopen(write, "w") as pipe:
+                json.dump(measure(), pipe)
+        except BaseException as error:
+            print(f"bench: {error}", file=sys.stderr)
+            os._exit(1)
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        text = pipe.read()
+    _, status = os.waitpid(pid, 0)
+    if status != 0:
+        sys.exit("bench: measuring failed")
+    return json.loads(text)
+
+
+def prepare(project, user):
+    project.mkdir(exist_ok=True)
+    home(project).mkdir(exist_ok=True)
+    (project / "sandbox.toml").write_text(POLICY)
+    for path in (project, home(project), project / "sandbox.toml"):
+        os.chown(path, user, user)
+
+
+def home(project):
+    return project.with_name(f"{project.name}-home")
+
+
+def environment(project):
+    return {"HOME": str(home(project)), "PATH": PATH, "LANG": "C.UTF-8"}
+
+
+def copies(arguments, top):
+    """The programs where every user can reach them."""
+    programs = {}
+    for name in ("static", "plain", "entrypoint"):
+        programs[name] = top / name
+        shutil.copy(getattr(arguments, name), programs[name])
+    return programs
+
+
+def found(program):
+    return shutil.which(program, path=f"{PATH}:{os.environ['PATH']}")
+
+
+def children(pid):
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []  # it has ended
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 10
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            sys.exit("bench: the sandbox did not start")
+        time.sleep(0.01)
+    return value
+
+
+def kib(field):
+    return int(field.split()[0])
+
+
+def machine():
+    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "")
+    return f"{platform.machine()}, {os.cpu_count()} × {model or 'processor'}, Linux {platform.release()}"
+
+
+def load():
+    now = os.getloadavg()[0]
+    note = "" if now < os.cpu_count() / 2 else " (busy: medians are high and ratios uncertain)"
+    return f"Load: {now:.2f}{note}\n"
+
+
+class Page:
+    """What is printed, and kept when asked for."""
+
+    def __init__(self):
+        self.lines = []
+
+    def say(self, text):
+        print(text, flush=True)
+        self.lines.append(text)
+
+    def table(self, title, times, missing, beside):
+        self.say(f"## {title}\n")
+        self.say(f"| what | runs | median ms | 95 % ms | beside {beside.split(',')[0]} |\n| --- | --: | --: | --: | --: |")
+        peer = statistics.median(times[beside]) if times.get(beside) else None
+        for name, taken in times.items():
+            middle = statistics.median(taken)
+            late = sorted(taken)[int(len(taken) * 0.95)]
+            ratio = f"{middle / peer:.2f}" if peer else ""
+            self.say(f"| {name} | {len(taken)} | {middle / 1e6:.2f} | {late / 1e6:.2f} | {ratio} |")
+        self.say(f"\nNot measured: {', '.join(missing)}.\n" if missing else "")
+
+    def save(self):
+        name = f"{datetime.date.today()}-{platform.machine()}-{os.cpu_count()}cpu-linux-{platform.release()}.md"
+        path = ROOT / "bench" / "results" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(self.lines) + "\n")
+        print(f"kept in {path.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
