@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 mod git;
 mod settings;
 
+pub use git::{Reference, references};
+
 /// The most that is read of one file. Nothing that belongs in one of these places is larger.
 pub const MAX_CONTENT: usize = 1 << 20;
 
@@ -44,6 +46,8 @@ pub enum Reason {
     SetId,
     /// A link, pipe, socket or device where a program outside expects a file.
     NotAFile,
+    /// A directory that cannot be looked into. Git and shells find a name in it all the same.
+    Hidden,
     /// Larger than [`MAX_CONTENT`].
     TooLarge {
         /// Its size in bytes.
@@ -74,6 +78,7 @@ impl fmt::Display for Reason {
         match self {
             Self::SetId => f.write_str("it is a set-id file, which runs as its owner"),
             Self::NotAFile => f.write_str("a link or special file stands where a program expects a file"),
+            Self::Hidden => f.write_str("it cannot be looked into, so it hides what it holds"),
             Self::TooLarge { bytes } => {
                 write!(f, "its {bytes} bytes are too many to judge; at most {MAX_CONTENT} are read")
             }

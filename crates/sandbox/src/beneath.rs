@@ -4,7 +4,7 @@
 //! opened from it lies beneath it, wherever that is by now.
 
 use std::ffi::{CStr, OsStr, OsString};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
@@ -59,6 +59,19 @@ pub(crate) fn read_link(root: impl AsFd, path: &Path) -> Result<PathBuf, Errno> 
     let (parent, name) = parent(root, path)?;
     let target = rustix::fs::readlinkat(parent, name, Vec::new())?;
     Ok(OsString::from_vec(target.into_bytes()).into())
+}
+
+/// Makes a directory readable, writable and passable for its owner; `ENOTDIR` if it is a link or no directory.
+///
+/// Only the owner and root can. The change is made through `/proc`, which leads to what was opened: chmod(2)
+/// would follow a link, and a descriptor that only passes through is refused by fchmod(2).
+pub(crate) fn open_up(parent: impl AsFd, name: &OsStr) -> Result<(), Errno> {
+    let directory = rustix::fs::openat(parent, name, PASSAGE, Mode::empty())?;
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(&directory)?.st_mode);
+    if mode.contains(Mode::RWXU) {
+        return Ok(());
+    }
+    rustix::fs::chmod(format!("/proc/self/fd/{}", directory.as_raw_fd()), mode | Mode::RWXU)
 }
 
 /// The directory that a path's last component lies in, and that component.
@@ -139,6 +152,23 @@ mod tests {
             assert_eq!(directory(&root, Path::new(path)).unwrap_err(), Errno::INVAL, "{path}");
         }
         assert_eq!(file(&root, Path::new("..")).unwrap_err(), Errno::INVAL);
+    }
+
+    #[test]
+    fn a_directory_is_opened_up_and_what_a_link_leads_to_is_not() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let top = tempfile::tempdir().unwrap();
+        let mode = |name| fs::metadata(top.path().join(name)).unwrap().permissions().mode() & 0o7777;
+        for name in ["closed", "elsewhere"] {
+            fs::create_dir(top.path().join(name)).unwrap();
+            fs::set_permissions(top.path().join(name), fs::Permissions::from_mode(0o011)).unwrap();
+        }
+        symlink("elsewhere", top.path().join("link")).unwrap();
+        let root = File::open(top.path()).unwrap();
+        open_up(&root, OsStr::new("closed")).unwrap();
+        assert_eq!(open_up(&root, OsStr::new("link")).unwrap_err(), Errno::NOTDIR);
+        assert_eq!((mode("closed"), mode("elsewhere")), (0o711, 0o011));
     }
 
     #[test]

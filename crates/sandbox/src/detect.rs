@@ -4,21 +4,24 @@
 //! ghost files on the host, so it is compared with a baseline, judged by its content, and moved aside beneath
 //! the boundary. What existed before the first start is the user's own and is never moved.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use policy::judge::{Found, MAX_CONTENT, Reason, concerns, judge};
 use policy::plan::FileId;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat, StatxFlags};
 use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::beneath;
-use crate::protect::{Mounts, ReadOnly};
+use crate::protect::{Cause, Mounts, ReadOnly};
 
 /// Where things are moved to, in the root of their boundary.
 pub const QUARANTINE: &str = ".sandboxctl-quarantine";
@@ -31,8 +34,12 @@ const LEVELS: u32 = 8;
 pub struct Baseline {
     /// The boundary's root: another directory at the same path has another baseline.
     root: FileId,
+    /// When it was taken, in seconds and nanoseconds of the clock that file systems use.
+    taken: (i64, i64),
     /// In the order of their paths.
     entries: Vec<Entry>,
+    /// What could not be looked into.
+    hidden: Vec<Verdict>,
 }
 
 /// A protected path as it was.
@@ -117,6 +124,7 @@ impl Baseline {
     /// `root` is the boundary, and `mounts` what [`crate::protect::mounts`] found in it.
     pub fn take(root: impl AsFd, mounts: &Mounts) -> Result<Self, DetectError> {
         let root = root.as_fd();
+        let clock = clock_gettime(ClockId::RealtimeCoarse);
         let mut entries = Vec::new();
         for one in watched(mounts) {
             let Ok(stat) = beneath::stat(root, one.path) else { continue };
@@ -126,7 +134,9 @@ impl Baseline {
             entries.push(Entry { path: one.path.into(), stamp: Stamp::of(&stat), target, known });
         }
         entries.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(Self { root: id_of(root)?, entries })
+        let hidden =
+            hidden(root, mounts).into_iter().map(|path| Verdict { path, reason: Reason::Hidden }).collect();
+        Ok(Self { root: id_of(root)?, taken: (clock.tv_sec, clock.tv_nsec), entries, hidden })
     }
 
     /// Judges what was not there, or is another file now. `mounts` is what is found in the boundary now.
@@ -146,15 +156,38 @@ impl Baseline {
             judge_at(root, one.path, one.seen_as, LEVELS, &mut verdicts);
             let same_target = |entry: &&Entry| entry.target == beneath::read_link(root, one.path).ok();
             let known = before.filter(same_target).map_or(&[][..], |entry| &entry.known);
-            let origin = if before.is_some() { Origin::Replaced } else { Origin::Created };
-            findings.extend(
-                verdicts
-                    .into_iter()
-                    .filter(|verdict| !known.contains(verdict))
-                    .map(|Verdict { path, reason }| Finding { path, reason, origin, aside: None }),
-            );
+            // A configuration that the agent made may name what was there all along.
+            let origin = |path: &Path| match (before, one.cause) {
+                (None, Cause::Listed) => Origin::Created,
+                (None, Cause::Named) if self.is_older_than(root, path) => Origin::Created,
+                _ => Origin::Replaced,
+            };
+            findings.extend(verdicts.into_iter().filter(|verdict| !known.contains(verdict)).map(
+                |Verdict { path, reason }| {
+                    let origin = origin(&path);
+                    Finding { path, reason, origin, aside: None }
+                },
+            ));
+        }
+        for path in hidden(root, mounts) {
+            let known = self.hidden.iter().any(|verdict| verdict.path == path);
+            if known || findings.iter().any(|finding| finding.path == path) {
+                continue;
+            }
+            let origin = if self.is_older_than(root, &path) { Origin::Created } else { Origin::Replaced };
+            findings.push(Finding { path, reason: Reason::Hidden, origin, aside: None });
         }
         Ok(findings)
+    }
+
+    /// Whether something was made after this. Where the file system does not say, it was not: what may be the
+    /// user's own is not moved. Nobody can set the time of birth, see statx(2).
+    fn is_older_than(&self, root: BorrowedFd<'_>, path: &Path) -> bool {
+        let Ok((parent, name)) = beneath::parent(root, path) else { return false };
+        rustix::fs::statx(parent, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).is_ok_and(|stat| {
+            let born = (stat.stx_btime.tv_sec, i64::from(stat.stx_btime.tv_nsec));
+            stat.stx_mask & StatxFlags::BTIME.bits() != 0 && born >= self.taken
+        })
     }
 
     fn entry(&self, path: &Path) -> Option<&Entry> {
@@ -196,7 +229,14 @@ pub fn set_aside(root: impl AsFd, finding: &mut Finding, now: SystemTime) -> Res
         to = make_directory(&to, directory).map_err(failed("make", &place))?;
     }
     place.push(last);
-    match rustix::fs::renameat_with(&from, name, &to, last, RenameFlags::NOREPLACE) {
+    let moved = rustix::fs::renameat_with(&from, name, &to, last, RenameFlags::NOREPLACE);
+    let moved = match moved {
+        // Where something lies, and a directory that goes elsewhere, must be writable.
+        Err(Errno::ACCESS) => open_for_moving(root, &finding.path, &from, name)
+            .and_then(|()| rustix::fs::renameat_with(&from, name, &to, last, RenameFlags::NOREPLACE)),
+        moved => moved,
+    };
+    match moved {
         Ok(()) => {
             finding.aside = Some(place);
             Ok(true)
@@ -204,6 +244,13 @@ pub fn set_aside(root: impl AsFd, finding: &mut Finding, now: SystemTime) -> Res
         Err(Errno::NOENT) => Ok(false),
         Err(errno) => Err(failed("move aside", &finding.path)(errno)),
     }
+}
+
+/// Whether a path in a boundary is one where things were moved to, or one that was put out of their way.
+pub(crate) fn is_quarantine(path: &Path) -> bool {
+    let Some(rest) = path.as_os_str().as_bytes().strip_prefix(QUARANTINE.as_bytes()) else { return false };
+    let numbered = || rest.starts_with(b"-") && rest.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'-'));
+    rest.is_empty() || numbered()
 }
 
 impl Stamp {
@@ -224,20 +271,41 @@ impl fmt::Display for Finding {
         match (&self.origin, &self.aside) {
             (_, Some(aside)) => write!(f, "; moved to {}", aside.display()),
             (Origin::Created, None) => Ok(()),
-            (Origin::Replaced, None) => f.write_str("; it was replaced while the sandbox ran, look at it"),
+            (Origin::Replaced, None) => {
+                f.write_str("; it was there at the start and was changed while the sandbox ran, look at it")
+            }
         }
     }
+}
+
+/// What cannot be looked into, in the order of paths: where even the place of something cannot be looked at,
+/// the directory that hides it.
+fn hidden(root: BorrowedFd<'_>, mounts: &Mounts) -> BTreeSet<PathBuf> {
+    let hiding = |path: &Path| {
+        let closed = |path: &&Path| beneath::stat(root, path).err() != Some(Errno::ACCESS);
+        path.ancestors().find(closed).unwrap_or(path).to_path_buf()
+    };
+    mounts.unreadable.iter().map(|path| hiding(path)).collect()
 }
 
 /// A path to be compared, and how it is judged.
 struct Watched<'a> {
     path: &'a Path,
     seen_as: &'a Path,
+    cause: Cause,
 }
 
 fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
-    let files = mounts.read_only.iter().map(|ReadOnly { path, seen_as, .. }| Watched { path, seen_as });
-    files.chain(mounts.links.iter().map(|link| Watched { path: &link.path, seen_as: &link.seen_as }))
+    let files = mounts.read_only.iter().map(|ReadOnly { path, seen_as, cause, .. }| Watched {
+        path,
+        seen_as,
+        cause: *cause,
+    });
+    files.chain(mounts.links.iter().map(|link| Watched {
+        path: &link.path,
+        seen_as: &link.seen_as,
+        cause: link.cause,
+    }))
 }
 
 /// Judges what is at a path, and in it.
@@ -272,8 +340,13 @@ fn judge_in(
     verdicts
         .extend(judge(seen_as, found, &content).map(|reason| Verdict { path: path.to_path_buf(), reason }));
     if found == Found::Directory && levels > 0 {
-        let Ok(directory) = beneath::listing(parent, Path::new(name)) else { return };
-        let mut entries = beneath::entries(directory.as_fd()).unwrap_or_default();
+        let listed = beneath::listing(parent, Path::new(name))
+            .and_then(|directory| Ok((beneath::entries(directory.as_fd())?, directory)));
+        let (mut entries, directory) = match listed {
+            Ok(listed) => listed,
+            Err(Errno::NOENT | Errno::NOTDIR) => return,
+            Err(_) => return verdicts.push(Verdict { path: path.into(), reason: Reason::Hidden }),
+        };
         entries.sort_by(|(a, _), (b, _)| a.cmp(b));
         for (name, _) in entries {
             judge_in(&directory, &name, &path.join(&name), &seen_as.join(&name), levels - 1, verdicts);
@@ -299,14 +372,13 @@ fn id_of(root: BorrowedFd<'_>) -> Result<FileId, DetectError> {
 
 /// Makes a directory of its own for one thing.
 fn new_place(root: BorrowedFd<'_>, now: SystemTime) -> Result<(PathBuf, OwnedFd), Errno> {
-    let quarantine = match make_directory(root, OsStr::new(QUARANTINE)) {
-        // Something else stands there, or a link: the agent's work. Out of the way with it, as it is.
-        Err(Errno::NOTDIR | Errno::LOOP) => {
-            let elsewhere = format!("{QUARANTINE}-{}", seconds(now));
-            rustix::fs::renameat_with(root, QUARANTINE, root, &*elsewhere, RenameFlags::NOREPLACE)?;
-            make_directory(root, OsStr::new(QUARANTINE))?
+    let quarantine = match quarantine(root, now) {
+        // The agent may have closed the boundary itself.
+        Err(Errno::ACCESS) => {
+            beneath::open_up(root, OsStr::new("."))?;
+            quarantine(root, now)?
         }
-        made => made?,
+        opened => opened?,
     };
     for number in 0..u32::MAX {
         let name = format!("{}-{number}", seconds(now));
@@ -320,6 +392,39 @@ fn new_place(root: BorrowedFd<'_>, now: SystemTime) -> Result<(PathBuf, OwnedFd)
         }
     }
     Err(Errno::EXIST)
+}
+
+/// Opens the quarantine, making it where it is missing.
+fn quarantine(root: BorrowedFd<'_>, now: SystemTime) -> Result<OwnedFd, Errno> {
+    match beneath::open_up(root, OsStr::new(QUARANTINE)) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        // Something else stands there, or a link: the agent's work. Out of the way with it, as it is.
+        Err(_) => put_out_of_the_way(root, now)?,
+    }
+    make_directory(root, OsStr::new(QUARANTINE))
+}
+
+/// Gives whatever is called like the quarantine another name.
+fn put_out_of_the_way(root: BorrowedFd<'_>, now: SystemTime) -> Result<(), Errno> {
+    for number in 0..u32::MAX {
+        let elsewhere = format!("{QUARANTINE}-{}-{number}", seconds(now));
+        match rustix::fs::renameat_with(root, QUARANTINE, root, &*elsewhere, RenameFlags::NOREPLACE) {
+            Err(Errno::EXIST) => {}
+            renamed => return renamed,
+        }
+    }
+    Err(Errno::EXIST)
+}
+
+/// Makes what is to be moved and the directory that it lies in writable for their owner.
+fn open_for_moving(root: BorrowedFd<'_>, path: &Path, from: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
+    if let Some((above, directory)) = path.parent().and_then(|parent| beneath::parent(root, parent).ok()) {
+        beneath::open_up(above, directory)?;
+    }
+    match beneath::open_up(from, name) {
+        Err(Errno::NOTDIR | Errno::LOOP) => Ok(()),
+        opened => opened,
+    }
 }
 
 /// Opens a directory, making it where it is missing. It belongs to whoever owns the one it lies in.
@@ -342,7 +447,6 @@ fn make_directory(parent: impl AsFd, name: &OsStr) -> Result<OwnedFd, Errno> {
 }
 
 fn inert(name: &OsStr) -> OsString {
-    use std::os::unix::ffi::OsStrExt;
     match name.as_bytes().strip_prefix(b".") {
         Some(rest) => {
             let mut inert = OsString::from("dot-");

@@ -4,7 +4,7 @@
 //! is protected where it lies, if that is inside the boundary. The link itself can then still be replaced,
 //! which is noticed afterwards, see [`crate::detect`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::{self, Read};
@@ -19,6 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::beneath;
 use crate::walk::{Git, Walk};
+
+mod configured;
 
 /// How many links are followed inside a boundary before they are taken for a circle, as the kernel does.
 const MOST_LINKS: usize = 40;
@@ -42,6 +44,8 @@ pub struct Mounts {
     pub masked_sockets: Vec<MaskedSocket>,
     /// Protected paths that are links, or lead through one. They can be replaced.
     pub links: Vec<Link>,
+    /// What could not be looked at. It may hide something.
+    pub unreadable: BTreeSet<PathBuf>,
     /// What could not be protected, or only in part.
     pub notices: Vec<Notice>,
 }
@@ -57,6 +61,17 @@ pub struct ReadOnly {
     pub kind: FileKind,
     /// Its path as seen from its repository, with `.git` for wherever git keeps its data: how to judge it.
     pub seen_as: PathBuf,
+    /// Why it is protected.
+    pub cause: Cause,
+}
+
+/// Why a path is protected.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Cause {
+    /// It is on the list.
+    Listed,
+    /// A configuration of git names it. It may be the user's own though the configuration is not.
+    Named,
 }
 
 /// A link at a protected path.
@@ -66,6 +81,8 @@ pub struct Link {
     pub path: PathBuf,
     /// Its path as seen from its repository.
     pub seen_as: PathBuf,
+    /// Why it is watched.
+    pub cause: Cause,
 }
 
 /// A socket that is covered.
@@ -92,7 +109,7 @@ pub enum FileKind {
 }
 
 /// Something that is not protected, or only in part.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Notice {
     /// A protected path is a link to something inside the boundary. That is read-only; the link is not.
     LinkInside {
@@ -123,6 +140,16 @@ pub enum Notice {
         /// The error number.
         errno: i32,
     },
+    /// A configuration of git is too large, or includes too many others, to find all that it names.
+    TooManySettings {
+        /// The configuration.
+        config: PathBuf,
+    },
+    /// A configuration of git names a directory of hooks that the repository lies in, which has to stay writable.
+    HooksAround {
+        /// The configuration.
+        config: PathBuf,
+    },
     /// Submodules lie too deep in a directory of them to be looked for.
     TooDeep {
         /// The directory.
@@ -135,7 +162,8 @@ pub enum Notice {
 /// `root` is the boundary, `host` its path with every link resolved: what a link or a `.git` file names with an
 /// absolute path lies inside if it begins with that. `protected` are the plan's paths. What begins with `.git/`
 /// is protected in every directory where git keeps the data of a repository found by the walk: of its
-/// submodules and worktrees too, and wherever inside the boundary a `.git` file says.
+/// submodules and worktrees too, and wherever inside the boundary a `.git` file says. Where `.git/config` is on
+/// the list, so are the hooks, configurations and programs that it names inside the boundary.
 pub fn mounts(root: impl AsFd, host: &Path, walk: &Walk, protected: &[String]) -> io::Result<Mounts> {
     let (in_git, in_tree): (Vec<&Path>, Vec<&Path>) = protected
         .iter()
@@ -148,8 +176,10 @@ pub fn mounts(root: impl AsFd, host: &Path, walk: &Walk, protected: &[String]) -
         in_git,
         in_tree,
         seen_git: BTreeSet::new(),
+        seen_trees: BTreeSet::new(),
         read_only: BTreeMap::new(),
         links: BTreeSet::new(),
+        unreadable: walk.unread.iter().map(|unread| unread.path.clone()).collect(),
         notices: Vec::new(),
     };
     if walk.repositories.first().is_none_or(|first| first.path != Path::new("")) {
@@ -158,13 +188,14 @@ pub fn mounts(root: impl AsFd, host: &Path, walk: &Walk, protected: &[String]) -
     for repository in &walk.repositories {
         search.tree(&repository.path);
         let dot_git = repository.path.join(".git");
+        let tree = Some(repository.path.as_path());
         match repository.git {
-            Git::Directory => search.git(&dot_git),
-            Git::Bare => search.git(&repository.path),
-            Git::Link => search.linked_git(&dot_git),
+            Git::Directory => search.git(&dot_git, tree),
+            Git::Bare => search.git(&repository.path, tree),
+            Git::Link => search.linked_git(&dot_git, tree),
             Git::File => {
                 search.follow(&dot_git, Path::new(".git"));
-                search.pointer(&dot_git, &repository.path, b"gitdir:");
+                search.pointer(&dot_git, &repository.path, b"gitdir:", tree);
             }
         }
     }
@@ -214,6 +245,16 @@ impl fmt::Display for Notice {
             Self::Unreadable { path, errno } => {
                 write!(f, "{} cannot be looked at: {}", path.display(), io::Error::from_raw_os_error(*errno))
             }
+            Self::TooManySettings { config } => write!(
+                f,
+                "{} is too large or includes too much: not all that it names is protected",
+                config.display()
+            ),
+            Self::HooksAround { config } => write!(
+                f,
+                "{} names a directory of hooks that the repository itself lies in: it is not protected",
+                config.display()
+            ),
             Self::TooDeep { path } => {
                 write!(
                     f,
@@ -243,8 +284,11 @@ struct Search<'a> {
     /// Protected paths in a work tree.
     in_tree: Vec<&'a Path>,
     seen_git: BTreeSet<PathBuf>,
+    /// Directories of git's data with the work trees they were looked at for: several may share one.
+    seen_trees: BTreeSet<(PathBuf, Option<PathBuf>)>,
     read_only: BTreeMap<PathBuf, ReadOnly>,
     links: BTreeSet<Link>,
+    unreadable: BTreeSet<PathBuf>,
     notices: Vec<Notice>,
 }
 
@@ -254,23 +298,26 @@ impl Search<'_> {
         self.all(tree, Path::new(""), &self.in_tree.clone());
     }
 
-    /// Protects what a directory of git's own data has of the list, and everything that it leads to.
-    fn git(&mut self, git: &Path) {
-        if !self.seen_git.insert(git.into()) {
-            return;
+    /// Protects what a directory of git's own data has of the list, and everything that it leads to. Its
+    /// configuration is read for this work tree, where it is known.
+    fn git(&mut self, git: &Path, tree: Option<&Path>) {
+        if self.seen_git.insert(git.into()) {
+            self.all(git, seen_from_repository(git), &self.in_git.clone());
+            self.modules(&git.join("modules"), MODULE_LEVELS);
+            for worktree in self.directories(&git.join("worktrees")) {
+                self.git(&worktree, None);
+            }
         }
-        self.all(git, seen_from_repository(git), &self.in_git.clone());
-        self.pointer(&git.join("commondir"), git, b"");
-        self.modules(&git.join("modules"), MODULE_LEVELS);
-        for worktree in self.directories(&git.join("worktrees")) {
-            self.git(&worktree);
+        if self.seen_trees.insert((git.into(), tree.map(Path::to_path_buf))) {
+            self.configurations(git, tree);
+            self.pointer(&git.join("commondir"), git, b"", tree);
         }
     }
 
     /// `.git` is a link: what it leads to counts, if it is inside.
-    fn linked_git(&mut self, dot_git: &Path) {
+    fn linked_git(&mut self, dot_git: &Path, tree: Option<&Path>) {
         if let Some((target, FileKind::Directory)) = self.follow(dot_git, Path::new(".git")) {
-            self.git(&target);
+            self.git(&target, tree);
         }
     }
 
@@ -278,7 +325,7 @@ impl Search<'_> {
     fn modules(&mut self, modules: &Path, levels: u32) {
         for directory in self.directories(modules) {
             if beneath::stat(self.root, &directory.join("HEAD")).is_ok() {
-                self.git(&directory);
+                self.git(&directory, None);
             } else if levels == 0 {
                 self.notices.push(Notice::TooDeep { path: modules.into() });
                 return;
@@ -289,9 +336,9 @@ impl Search<'_> {
     }
 
     /// Follows a file that names a directory of git's data: `.git` after `gitdir:`, and `commondir`.
-    fn pointer(&mut self, file: &Path, relative_to: &Path, prefix: &[u8]) {
+    fn pointer(&mut self, file: &Path, relative_to: &Path, prefix: &[u8], tree: Option<&Path>) {
         let content = match beneath::file(self.root, file) {
-            Ok((descriptor, _)) => read_pointer(descriptor),
+            Ok((descriptor, _)) => read_up_to(descriptor, LONGEST_POINTER),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => return,
             Err(errno) => return self.unreadable(file, errno),
         };
@@ -300,8 +347,8 @@ impl Search<'_> {
         let named = Path::new(OsStr::from_bytes(named.trim_ascii()));
         match self.resolve(relative_to, named) {
             Ok(Leads::To { path, stat, .. }) => {
-                if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-                    self.git(&path);
+                if is(FileType::Directory, &stat) {
+                    self.git(&path, tree);
                 }
             }
             Ok(Leads::Nowhere | Leads::Astray { .. }) => {
@@ -327,7 +374,7 @@ impl Search<'_> {
                 Ok(stat) => {
                     let kind = FileType::from_raw_mode(stat.st_mode);
                     if path.as_os_str() == first && kind != FileType::Symlink {
-                        self.protect(base.join(path), &stat, seen_as.join(path));
+                        self.protect(base.join(path), &stat, seen_as.join(path), Cause::Listed);
                     } else {
                         self.follow(&base.join(path), &seen_as.join(path));
                     }
@@ -349,7 +396,7 @@ impl Search<'_> {
                 let kind = FileType::from_raw_mode(stat.st_mode).into();
                 // A whole `.git` that a link leads to must stay writable but for what is on the list.
                 if path.file_name() != Some(OsStr::new(".git")) || kind != FileKind::Directory {
-                    self.protect(target.clone(), &stat, seen_as.into());
+                    self.protect(target.clone(), &stat, seen_as.into(), Cause::Listed);
                 }
                 Some((target, kind))
             }
@@ -366,11 +413,11 @@ impl Search<'_> {
         // As many components from the end as the link lies above the path.
         let above = path.components().count().saturating_sub(link.components().count());
         let seen_as = seen_as.ancestors().nth(above).unwrap_or(seen_as);
-        self.links.insert(Link { path: link.clone(), seen_as: seen_as.into() });
+        self.links.insert(Link { path: link.clone(), seen_as: seen_as.into(), cause: Cause::Listed });
         self.notices.push(notice(link));
     }
 
-    fn protect(&mut self, path: PathBuf, stat: &Stat, seen_as: PathBuf) {
+    fn protect(&mut self, path: PathBuf, stat: &Stat, seen_as: PathBuf, cause: Cause) {
         if path == Path::new("") {
             return;
         }
@@ -379,7 +426,10 @@ impl Search<'_> {
             self.notices.push(Notice::HardLinked { path: path.clone() });
         }
         let file_id = beneath::file_id(stat);
-        self.read_only.insert(path.clone(), ReadOnly { path, file_id, kind, seen_as });
+        let one = ReadOnly { path: path.clone(), file_id, kind, seen_as, cause };
+        if cause == Cause::Listed || !self.read_only.contains_key(&path) {
+            self.read_only.insert(path, one);
+        }
     }
 
     /// The directories right in a directory, in order; none where there is no such directory.
@@ -405,6 +455,7 @@ impl Search<'_> {
     }
 
     fn unreadable(&mut self, path: &Path, errno: Errno) {
+        self.unreadable.insert(path.into());
         self.notices.push(Notice::Unreadable { path: path.into(), errno: errno.raw_os_error() });
     }
 
@@ -480,12 +531,14 @@ impl Search<'_> {
             read_only.push(one);
         }
         let mut notices = self.notices;
-        notices.dedup();
+        let mut seen = HashSet::new();
+        notices.retain(|notice| seen.insert(notice.clone()));
         Mounts {
             pins: pins.into_iter().collect(),
             read_only,
             masked_sockets: Vec::new(),
             links: self.links.into_iter().collect(),
+            unreadable: self.unreadable,
             notices,
         }
     }
@@ -497,9 +550,13 @@ fn seen_from_repository(git: &Path) -> &Path {
     inner.and_then(Path::parent).and_then(|tree| git.strip_prefix(tree).ok()).unwrap_or(Path::new(".git"))
 }
 
-/// The content of a file that names a directory; `None` if it is too long to be one, or cannot be read.
-fn read_pointer(file: OwnedFd) -> Option<Vec<u8>> {
+fn is(kind: FileType, stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == kind
+}
+
+/// The content of a file; `None` if it is longer, or cannot be read.
+fn read_up_to(file: OwnedFd, longest: u64) -> Option<Vec<u8>> {
     let mut content = Vec::new();
-    std::fs::File::from(file).take(LONGEST_POINTER + 1).read_to_end(&mut content).ok()?;
-    (content.len() as u64 <= LONGEST_POINTER).then_some(content)
+    std::fs::File::from(file).take(longest + 1).read_to_end(&mut content).ok()?;
+    (content.len() as u64 <= longest).then_some(content)
 }

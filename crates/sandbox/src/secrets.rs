@@ -505,10 +505,16 @@ mod tests {
         let result = world.ask(|surroundings| from_command(&line, Duration::from_millis(300), surroundings));
         assert!(matches!(result, Err(Reason::TimedOut(_))));
         let pid: i32 = fs::read_to_string(pids.path()).unwrap().trim().parse().unwrap();
-        // Its parent is gone; as an orphan it may still wait to be reaped, but it does not run.
-        let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let state = state.rsplit(") ").next().unwrap_or_default().chars().next();
-        assert!(matches!(state, None | Some('Z' | 'X')), "{state:?}");
+        // Its parent is gone; as an orphan it may still wait to be reaped, but soon it does not run.
+        let state = || {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            stat.rsplit(") ").next().unwrap_or_default().chars().next()
+        };
+        let start = Instant::now();
+        while !matches!(state(), None | Some('Z' | 'X')) {
+            assert!(start.elapsed() < Duration::from_secs(10), "{:?}", state());
+            std::thread::yield_now();
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
 use crate::beneath::{file_id, kind_of, listing};
+use crate::detect::is_quarantine;
 
 /// How much of a directory is read at once. Larger ones make the kernel's work no cheaper.
 const LISTING: usize = 64 << 10;
@@ -96,6 +97,8 @@ pub struct Unseen {
 }
 
 /// Walks through a boundary, entering directories that lie at most `depth` levels below its root.
+///
+/// What detection has moved aside is not looked at again: nothing obeys it there.
 ///
 /// Only the root itself has to be readable: everything else that cannot be looked at is part of the result.
 /// A large tree is shared between two threads where a processor is idle: nearly all the time goes into the
@@ -306,6 +309,9 @@ impl<'a> Walker<'a> {
         let mut jobs = Vec::with_capacity(below.len());
         for name in below {
             let path = path.join(OsStr::from_bytes(name.to_bytes()));
+            if is_quarantine(&path) {
+                continue;
+            }
             if SKIPPED.iter().any(|skipped| skipped.as_bytes() == name.to_bytes()) {
                 self.found.skipped.add(path);
             } else if levels == 0 && !is_git(&name) {

@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use policy::judge::Reason;
 use policy::protect::BUILT_IN;
+use rustix::time::{ClockId, clock_gettime};
 use sandbox::detect::{Baseline, Finding, Origin, QUARANTINE, set_aside};
 use sandbox::protect::{FileKind, Mounts, Notice, mounts};
 use sandbox::walk::{Git, Walk, walk};
@@ -59,6 +60,18 @@ impl Boundary {
             .write(&format!("{path}/hooks/pre-commit.sample"), "#!/bin/sh\n")
             .directory(&format!("{path}/objects"))
             .directory(&format!("{path}/refs"))
+    }
+
+    fn mode(&self, path: &str, mode: u32) -> &Self {
+        fs::set_permissions(self.host.join(path), fs::Permissions::from_mode(mode)).unwrap();
+        self
+    }
+
+    /// File systems take the time from a clock that ticks every few milliseconds.
+    fn until_the_clock_is_past(&self, path: &str) {
+        let born = fs::symlink_metadata(self.host.join(path)).unwrap().created().unwrap();
+        let now = || Duration::try_from(clock_gettime(ClockId::RealtimeCoarse)).unwrap();
+        while UNIX_EPOCH + now() <= born {}
     }
 
     fn root(&self) -> File {
@@ -133,6 +146,19 @@ fn enters_no_more_levels_than_the_bound_and_says_what_it_left_out() {
     let found = boundary.walk(0);
     assert_eq!(found.repositories, []);
     assert_eq!((found.deeper.count, found.skipped.count), (1, 1));
+}
+
+#[test]
+fn what_was_moved_aside_is_not_looked_at_again_and_is_no_gap() {
+    let boundary = Boundary::new();
+    for name in [QUARANTINE.to_owned(), format!("{QUARANTINE}-1700000000-0")] {
+        boundary.repository(&format!("{name}/a")).directory(&format!("{name}/1/2/3/4/5"));
+        boundary.directory(&format!("{name}/node_modules"));
+    }
+    let found = boundary.walk(3);
+    assert_eq!((found.repositories.len(), found.deeper.count, found.skipped.count), (0, 0, 0));
+    boundary.repository(&format!("{QUARANTINE}-of-mine")).repository(&format!("sub/{QUARANTINE}"));
+    assert_eq!(boundary.walk(3).repositories.len(), 2, "other names and other places are no quarantine");
 }
 
 #[test]
@@ -268,6 +294,69 @@ fn a_link_is_never_mounted_and_its_target_is_protected_in_its_place() {
 }
 
 #[test]
+fn what_a_configuration_of_git_names_is_read_only_too() {
+    let boundary = Boundary::new();
+    boundary.repository("").write(".husky/_/pre-commit", "x").write(".husky/pre-commit", "x");
+    boundary.write(
+        ".git/config",
+        "[core]\nhooksPath = .husky/_\nfsmonitor = tools/watch\n[include]\npath = ../one\n",
+    );
+    boundary.write("tools/watch", "x").write("tools/other", "x");
+    boundary
+        .write("one", "[includeIf \"onbranch:x\"]\npath = deep/two\n")
+        .write("deep/two", "[include]\npath = ../one\n");
+    // A submodule's path is relative to its work tree, a linked work tree's to that, an absolute one to nothing.
+    boundary.bare(".git/modules/sub").write("sub/.git", "gitdir: ../.git/modules/sub\n");
+    boundary.write(".git/modules/sub/config", "[core]\nhooksPath = hooks\n").write("sub/hooks/pre-push", "x");
+    boundary
+        .write(".git/worktrees/tree/commondir", "../..\n")
+        .write("tree/.git", "gitdir: ../.git/worktrees/tree\n");
+    boundary.write("tree/.husky/pre-commit", "x");
+    let hooks = boundary.host.join("shared/hooks");
+    boundary.bare("mirror.git").directory("shared/hooks");
+    boundary.write("mirror.git/config", &format!("[core]\nhooksPath = {}\n", hooks.display()));
+    let read_only = boundary.read_only();
+    for path in [".husky", "tools/watch", "one", "deep/two", "sub/hooks", "tree/.husky", "shared/hooks"] {
+        assert!(read_only.contains(&path.to_owned()), "{path}: {read_only:?}");
+    }
+    assert!(!read_only.contains(&"tools/other".to_owned()));
+    let notices = boundary.mounts().notices;
+    assert_eq!(notices, []);
+}
+
+#[test]
+fn what_a_configuration_of_git_names_outside_or_around_the_repository_is_not_mounted() {
+    let boundary = Boundary::new();
+    fs::create_dir(boundary.host.parent().unwrap().join("hooks")).unwrap();
+    boundary.repository("sub").link("../../hooks", "sub/out");
+    let plain = boundary.read_only();
+    for (named, notices) in [("../../hooks", 0), ("~/hooks", 0), ("..", 1), (".", 1), (".git", 1), ("out", 1)]
+    {
+        boundary.write("sub/.git/config", &format!("[core]\nhooksPath = {named}\n"));
+        assert_eq!(boundary.read_only(), plain, "{named}");
+        assert_eq!(boundary.mounts().notices.len(), notices, "{named}");
+    }
+}
+
+#[test]
+fn configurations_that_include_without_end_come_to_an_end() {
+    let boundary = Boundary::new();
+    boundary.repository("").write(".git/config", "[include]\npath = ../0\n");
+    for number in 0..20 {
+        boundary.write(&number.to_string(), &format!("[include]\npath = {}\n", number + 1));
+    }
+    let mounts = boundary.mounts();
+    assert!(mounts.notices.contains(&Notice::TooManySettings { config: "9".into() }), "{:?}", mounts.notices);
+    let included: Vec<String> = (0..300).map(|number| format!("many/{number}")).collect();
+    for path in &included {
+        boundary.write(path, "");
+    }
+    boundary.write(".git/config", &format!("[include]\npath = ../{}\n", included.join("\npath = ../")));
+    let mounts = boundary.mounts();
+    assert_eq!(mounts.notices, [Notice::TooManySettings { config: ".git/config".into() }]);
+}
+
+#[test]
 fn links_in_a_circle_come_to_an_end() {
     let boundary = Boundary::new();
     boundary.link(".zshrc", ".bashrc").link(".bashrc", ".zshrc");
@@ -397,6 +486,36 @@ fn what_was_replaced_on_the_host_is_reported_and_never_moved() {
 }
 
 #[test]
+fn what_a_configuration_names_and_was_not_there_is_found_when_it_appears() {
+    let boundary = Boundary::new();
+    boundary
+        .repository("")
+        .write(".git/config", "[core]\nhooksPath = hooks\nfsmonitor = ./watch\n[include]\npath = ../more\n");
+    let baseline = boundary.baseline();
+    boundary.write("hooks/pre-commit", "evil").write("watch", "evil").write("more", "[core]\npager = evil\n");
+    assert_eq!(boundary.paths(&baseline), ["hooks/pre-commit", "more", "watch"]);
+}
+
+#[test]
+fn what_was_there_all_along_is_not_moved_because_a_new_configuration_names_it() {
+    let boundary = Boundary::new();
+    boundary.write("src/main.rs", "mine").link("src", "way").until_the_clock_is_past("way");
+    let baseline = boundary.baseline();
+    boundary.repository("").write(".git/config", "[core]\nhooksPath = way\n").write("src/pre-push", "evil");
+    let findings = boundary.compare(&baseline);
+    let found: Vec<_> = findings.iter().map(|one| (one.path.to_str().unwrap(), one.origin)).collect();
+    assert_eq!(
+        found,
+        [
+            (".git/config", Origin::Created),
+            ("src/main.rs", Origin::Replaced),
+            ("src/pre-push", Origin::Created),
+            ("way", Origin::Replaced),
+        ]
+    );
+}
+
+#[test]
 fn what_cannot_be_read_or_is_no_file_is_not_given_the_benefit_of_the_doubt() {
     let boundary = Boundary::new();
     let baseline = boundary.baseline();
@@ -425,9 +544,10 @@ fn names_that_are_no_text_are_stored_too() {
     let name = OsStr::from_bytes(b"b\xffd");
     fs::create_dir(boundary.host.join(name)).unwrap();
     boundary.link(name, "way").write("way/.git/config", "[core]\n\tpager = evil\n");
-    let text = serde_json::to_string(&boundary.baseline()).unwrap();
+    let taken = boundary.baseline();
+    let text = serde_json::to_string(&taken).unwrap();
     let baseline: Baseline = serde_json::from_str(&text).unwrap();
-    assert_eq!(baseline, boundary.baseline());
+    assert_eq!(baseline, taken);
     assert_eq!(boundary.compare(&baseline), []);
     boundary.write("way/.git/commondir", "x");
     let finding = serde_json::to_string(&boundary.compare(&baseline)[0]).unwrap();
@@ -442,6 +562,42 @@ fn another_directory_at_the_same_path_is_not_compared() {
     fs::rename(&boundary.host, boundary.host.with_extension("old")).unwrap();
     fs::create_dir(&boundary.host).unwrap();
     assert!(baseline.compare(boundary.root(), &boundary.mounts()).is_err());
+}
+
+#[test]
+fn what_cannot_be_looked_into_is_found() {
+    // Root looks into everything, so somebody else has to do it.
+    if rustix::process::getuid().is_root() {
+        return as_somebody_else("what_cannot_be_looked_into_is_found");
+    }
+    let boundary = Boundary::new();
+    boundary.directory("mine").directory("closed").directory(".vscode");
+    boundary.mode("closed", 0o000).until_the_clock_is_past("mine");
+    let baseline = boundary.baseline();
+    boundary.repository("").repository("a").repository("b").repository("c").directory("mine/.git/hooks");
+    boundary.write(".git/hooks/pre-push", "evil").mode(".git/hooks", 0o111);
+    boundary.write("a/.git/hooks/pre-push", "evil").mode("a/.git", 0o111);
+    boundary.mode("b", 0o111).mode("c", 0o000).mode("mine", 0o111);
+    let mut findings = boundary.compare(&baseline);
+    let found: Vec<_> =
+        findings.iter().map(|one| (one.path.to_str().unwrap(), &one.reason, one.origin)).collect();
+    assert_eq!(
+        found,
+        [
+            (".git/hooks", &Reason::Hidden, Origin::Created),
+            ("a/.git/hooks/pre-push", &Reason::Hook, Origin::Created),
+            ("a/.git", &Reason::Hidden, Origin::Created),
+            ("b", &Reason::Hidden, Origin::Created),
+            ("c", &Reason::Hidden, Origin::Created),
+            ("mine", &Reason::Hidden, Origin::Replaced),
+        ]
+    );
+    for finding in findings.iter_mut().filter(|finding| finding.origin == Origin::Created) {
+        assert!(set_aside(boundary.root(), finding, now()).unwrap(), "{finding}");
+        assert!(!boundary.host.join(&finding.path).exists(), "{finding}");
+    }
+    boundary.mode("mine", 0o700).mode("closed", 0o700);
+    assert_eq!(boundary.compare(&baseline), []);
 }
 
 // --- setting aside -----------------------------------------------------------------------------------------
@@ -509,6 +665,38 @@ fn a_quarantine_that_is_a_link_is_not_written_through() {
     assert!(set_aside(boundary.root(), &mut finding, now()).unwrap());
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
     assert!(fs::symlink_metadata(boundary.host.join(QUARANTINE)).unwrap().is_dir());
+}
+
+#[test]
+fn closed_directories_do_not_stand_in_the_way() {
+    // Root passes every door, so somebody else has to do it.
+    if rustix::process::getuid().is_root() {
+        return as_somebody_else("closed_directories_do_not_stand_in_the_way");
+    }
+    for (closed, mode) in [
+        (QUARANTINE, 0o000),
+        (QUARANTINE, 0o500),
+        (QUARANTINE, 0o111),
+        ("sub/.git/hooks", 0o555),
+        ("", 0o555),
+    ] {
+        let boundary = Boundary::new();
+        let baseline = boundary.baseline();
+        boundary.directory(QUARANTINE).write("sub/.git/hooks/pre-commit", "evil").mode(closed, mode);
+        let mut finding = boundary.compare(&baseline).remove(0);
+        assert!(set_aside(boundary.root(), &mut finding, now()).unwrap(), "{closed} {mode:o}");
+        assert!(!boundary.host.join("sub/.git/hooks/pre-commit").exists(), "{closed} {mode:o}");
+    }
+}
+
+#[test]
+fn a_quarantine_that_is_a_file_is_put_out_of_the_way_though_names_are_taken() {
+    let boundary = Boundary::new();
+    let baseline = boundary.baseline();
+    boundary.write(QUARANTINE, "").write(&format!("{QUARANTINE}-1700000000-0"), "").write(".bashrc", "evil");
+    let mut finding = boundary.compare(&baseline).remove(0);
+    assert!(set_aside(boundary.root(), &mut finding, now()).unwrap());
+    assert!(boundary.host.join(format!("{QUARANTINE}-1700000000-1")).is_file());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! The reader follows git-config(1) and accepts what git accepts. What it cannot read is suspicious.
 
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use super::{Format, Reason};
 
@@ -64,6 +64,19 @@ pub(super) enum Worktree {
     Elsewhere,
 }
 
+/// A path that a configuration names and git obeys, as it stands there: relative or absolute.
+///
+/// A path that begins with `~` or `%(prefix)` is none: git looks for it outside the repository.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Reference {
+    /// A directory of hooks. Relative to the root of the work tree, or to a bare repository.
+    Hooks(PathBuf),
+    /// Another configuration. Relative to the directory of the one that names it.
+    Configuration(PathBuf),
+    /// What may be a program, or a script for one. Relative to the root of the work tree.
+    Program(PathBuf),
+}
+
 /// One setting: section and key in lower case, as git compares them.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Entry {
@@ -77,6 +90,13 @@ struct Entry {
 /// What cannot be read as a configuration of git.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Malformed;
+
+/// The paths that a configuration names and git obeys, see git-config(1). Conditions are taken for true.
+///
+/// What cannot be read as a configuration names nothing: git refuses it as a whole.
+pub fn references(content: &[u8]) -> Vec<Reference> {
+    read(content).unwrap_or_default().iter().flat_map(named_by).collect()
+}
 
 /// Judges a configuration of git.
 pub(super) fn judge_config(content: &[u8], worktree: Worktree) -> Option<Reason> {
@@ -115,6 +135,34 @@ fn judge_entries(content: &[u8], suspicious: impl Fn(&Entry) -> bool) -> Option<
             .find(|entry| suspicious(entry))
             .map(|entry| Reason::Setting { key: name(&entry) }),
     }
+}
+
+fn named_by(entry: &Entry) -> Vec<Reference> {
+    let value = entry.value.as_deref().unwrap_or_default();
+    let is_in_reach = |path: &str| !path.is_empty() && !path.starts_with(['~', '%']);
+    if is(entry, ("core", "hookspath")) {
+        let path = Path::new(value);
+        // Husky names `.husky/_`, and what is in there runs the hooks beside it.
+        let beside = path.parent().filter(|_| path.file_name().is_some_and(|name| name == "_"));
+        let all = [Some(path), beside].into_iter().flatten();
+        return all
+            .filter(|path| path.to_str().is_some_and(is_in_reach))
+            .map(|path| Reference::Hooks(path.into()))
+            .collect();
+    }
+    if is(entry, ("include", "path")) || is(entry, ("includeif", "path")) {
+        return is_in_reach(value).then(|| Reference::Configuration(value.into())).into_iter().collect();
+    }
+    // An alias runs only for whoever types it, and may well name what the agent is to work on.
+    if entry.section == "alias" || !executes(entry) {
+        return Vec::new();
+    }
+    // The shell finds a word without `/` on its own search path.
+    value
+        .split(|letter: char| letter.is_whitespace() || "!\"'`;&|()<>=$".contains(letter))
+        .filter(|word| word.contains('/') && is_in_reach(word))
+        .map(|word| Reference::Program(word.into()))
+        .collect()
 }
 
 fn executes(entry: &Entry) -> bool {

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use policy::judge::{Format, Found, MAX_CONTENT, Reason, concerns, judge};
+use policy::judge::{Format, Found, MAX_CONTENT, Reason, Reference, concerns, judge, references};
 
 const FILE: Found = Found::File { mode: 0o100_644 };
 
@@ -403,5 +403,42 @@ fn only_what_concerns_somebody_need_be_read() {
     }
     for path in ["src/main.rs", ".git/index", ".git/objects/ab/cd", "", "README.md"] {
         assert!(!concerns(Path::new(path)), "{path}");
+    }
+}
+
+#[test]
+fn what_a_configuration_of_git_names_is_known() {
+    let hooks = |path: &str| Reference::Hooks(path.into());
+    let configuration = |path: &str| Reference::Configuration(path.into());
+    let program = |path: &str| Reference::Program(path.into());
+    for (config, named) in [
+        ("[core]\n\thooksPath = .githooks\n", vec![hooks(".githooks")]),
+        ("[core]\n\thooksPath = .husky/_\n", vec![hooks(".husky/_"), hooks(".husky")]),
+        ("[core]\n\thooksPath = _\n", vec![hooks("_")]),
+        ("[CORE]\nHooksPath = \"/srv/a b\" # all\n", vec![hooks("/srv/a b")]),
+        ("[include]\npath = ../a\npath = b\n", vec![configuration("../a"), configuration("b")]),
+        ("[includeIf \"gitdir:/x/\"]\npath = ../a\n", vec![configuration("../a")]),
+        ("[core]\nfsmonitor = tools/watch\n", vec![program("tools/watch")]),
+        ("[core]\nsshCommand = ssh -F ./ssh.conf\n", vec![program("./ssh.conf")]),
+        ("[filter \"x\"]\nclean = node scripts/clean.js %f\n", vec![program("scripts/clean.js")]),
+        ("[credential]\nhelper = !./helper\n", vec![program("./helper")]),
+    ] {
+        assert_eq!(references(config.as_bytes()), named, "{config}");
+    }
+}
+
+#[test]
+fn what_lies_elsewhere_or_runs_nothing_is_no_reference() {
+    for config in [
+        "[core]\n\thooksPath = ~/hooks\n",
+        "[core]\n\thooksPath =\n\thooksPath\n",
+        "[include]\n\tpath = ~/.gitconfig\n\tpath = %(prefix)/etc/gitconfig\n",
+        "[core]\n\tpager = less\n\tfsmonitor = true\n",
+        "[alias]\n\tdeploy = !./deploy\n",
+        "[remote \"origin\"]\n\turl = ../origin.git\n",
+        "[core]\n\thooksPath = .husky\n[broken\n",
+        CLONED,
+    ] {
+        assert_eq!(references(config.as_bytes()), [], "{config}");
     }
 }

@@ -1,0 +1,134 @@
+//! What a configuration of git names: hooks, other configurations and programs that git obeys too.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use policy::judge::{MAX_CONTENT, Reference, references};
+use rustix::fs::{FileType, Stat};
+use rustix::io::Errno;
+
+use super::{Cause, Leads, Link, Notice, Search, is, read_up_to};
+use crate::beneath;
+
+/// How deep configurations may include each other, as in git.
+const INCLUDE_LEVELS: u32 = 10;
+
+/// How many paths are looked for that the configurations of one directory of git's data name.
+const MOST_REFERENCES: usize = 256;
+
+impl Search<'_> {
+    /// Protects what the configurations in a directory of git's data name, and what those name that they include.
+    pub(super) fn configurations(&mut self, git: &Path, tree: Option<&Path>) {
+        let mut ahead = Vec::new();
+        for name in ["config", "config.worktree"] {
+            if !self.in_git.contains(&Path::new(name)) {
+                continue;
+            }
+            // What cannot be looked at is said where the list is gone through.
+            if let Ok(Leads::To { path, .. }) = self.resolve(git, Path::new(name)) {
+                ahead.push((path, INCLUDE_LEVELS));
+            }
+        }
+        let mut seen = BTreeSet::new();
+        let mut left = MOST_REFERENCES;
+        while let Some((config, levels)) = ahead.pop() {
+            if !seen.insert(config.clone()) {
+                continue;
+            }
+            for reference in self.references(&config) {
+                if left == 0 {
+                    return self.notices.push(Notice::TooManySettings { config });
+                }
+                left -= 1;
+                if let Some(included) = self.refer(reference, &config, git, tree) {
+                    match levels.checked_sub(1) {
+                        Some(levels) => ahead.push((included, levels)),
+                        None => self.notices.push(Notice::TooManySettings { config: config.clone() }),
+                    }
+                }
+            }
+        }
+    }
+
+    /// What a configuration names.
+    fn references(&mut self, config: &Path) -> Vec<Reference> {
+        let file = match beneath::file(self.root, config) {
+            Ok((file, _)) => file,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => return Vec::new(),
+            Err(errno) => {
+                self.unreadable(config, errno);
+                return Vec::new();
+            }
+        };
+        let Some(content) = read_up_to(file, MAX_CONTENT as u64) else {
+            self.notices.push(Notice::TooManySettings { config: config.into() });
+            return Vec::new();
+        };
+        references(&content)
+    }
+
+    /// Protects what a reference leads to, if it is what git expects there. Says where it is, if that is a
+    /// configuration too.
+    fn refer(
+        &mut self,
+        reference: Reference,
+        config: &Path,
+        git: &Path,
+        tree: Option<&Path>,
+    ) -> Option<PathBuf> {
+        match reference {
+            Reference::Configuration(path) => {
+                let (target, stat) = self.named(config.parent()?, &path, Path::new(".git/config"))?;
+                is(FileType::RegularFile, &stat).then(|| {
+                    self.protect(target.clone(), &stat, ".git/config".into(), Cause::Named);
+                    target
+                })
+            }
+            Reference::Hooks(path) => {
+                let (target, stat) = self.named(base_of(&path, tree)?, &path, Path::new(".git/hooks"))?;
+                if git.starts_with(&target) || tree.is_some_and(|tree| tree.starts_with(&target)) {
+                    self.notices.push(Notice::HooksAround { config: config.into() });
+                } else if is(FileType::Directory, &stat) {
+                    self.protect(target, &stat, ".git/hooks".into(), Cause::Named);
+                }
+                None
+            }
+            Reference::Program(path) => {
+                // Git runs it as it runs a hook.
+                let seen_as = Path::new(".git/hooks").join(path.file_name()?);
+                let (target, stat) = self.named(base_of(&path, tree)?, &path, &seen_as)?;
+                if is(FileType::RegularFile, &stat) {
+                    self.protect(target, &stat, seen_as, Cause::Named);
+                }
+                None
+            }
+        }
+    }
+
+    /// Where a path that a configuration names leads inside the boundary, past links that are remembered. What
+    /// is not there yet is judged when it appears.
+    fn named(&mut self, base: &Path, path: &Path, seen_as: &Path) -> Option<(PathBuf, Box<Stat>)> {
+        let (links, found) = match self.resolve(base, path) {
+            Ok(Leads::Nowhere) => return None,
+            Ok(Leads::Astray { links }) => (links, None),
+            Ok(Leads::To { path, stat, links }) => (links, Some((path, stat))),
+            Err(errno) => {
+                self.unreadable(&base.join(path), errno);
+                return None;
+            }
+        };
+        for link in links {
+            self.links.insert(Link { path: link.clone(), seen_as: seen_as.into(), cause: Cause::Named });
+            self.notices.push(match &found {
+                Some((target, _)) => Notice::LinkInside { link, target: target.clone() },
+                None => Notice::LinkOutside { link },
+            });
+        }
+        found
+    }
+}
+
+/// What a path is relative to: nothing, where it is absolute; else the work tree, where that is known.
+fn base_of<'a>(path: &Path, tree: Option<&'a Path>) -> Option<&'a Path> {
+    if path.is_absolute() { Some(Path::new("")) } else { tree }
+}
