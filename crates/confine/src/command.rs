@@ -113,8 +113,11 @@ mod tests {
         assert_eq!(path("/etc"), Errno::ACCESS);
         assert_eq!(path(""), Errno::NOENT);
         let script = std::env::temp_dir().join(format!("no-interpreter-{}", std::process::id()));
-        std::fs::write(&script, "#!/nonexistent/interpreter\n").unwrap();
-        std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        // By another process: what this one has open for writing, a child of another test may hold open, and then
+        // it cannot be executed (ETXTBSY).
+        let make = r#"echo '#!/nonexistent/interpreter' >"$0"; chmod 755 "$0""#;
+        let made = std::process::Command::new("sh").arg("-c").arg(make).arg(&script).status().unwrap();
+        assert!(made.success());
         assert_eq!(path(script.to_str().unwrap()), Errno::NOEXEC);
         std::fs::remove_file(script).unwrap();
     }

@@ -353,7 +353,11 @@ impl Maps {
 
 /// A user namespace in which the user and group `inner` are `outer`, for the idmapping of mounts. Only root can make one.
 pub fn id_map(inner: (u32, u32), outer: (u32, u32)) -> io::Result<OwnedFd> {
-    let namespace = sys::UserNamespace::new()?;
+    // With every signal blocked, so that no handler of the caller's runs in a process that borrows its memory.
+    let before = nix::sys::signal::SigSet::all().thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK)?;
+    let namespace = sys::UserNamespace::new();
+    before.thread_set_mask()?;
+    let namespace = namespace?;
     let pid = namespace.pid();
     for (name, inner, outer) in [("uid_map", inner.0, outer.0), ("gid_map", inner.1, outer.1)] {
         let mut file = fs::OpenOptions::new().write(true).open(format!("/proc/{pid}/{name}"))?;

@@ -9,12 +9,13 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::control::{Control, Ending, Event, Failure, Request};
 use crate::lockdown::Lockdown;
+use crate::reap::Reaped;
 use crate::start::Start;
 use crate::{capabilities, cgroup, command, lockdown, probe, reap, sys, terminal};
 
@@ -28,6 +29,9 @@ pub fn run(control: i32) -> io::Result<u8> {
     // 1. Nobody may look into this process: not the agent, which has the same user, and not before anything
     //    secret has arrived.
     capabilities::not_dumpable().map_err(io::Error::other)?;
+
+    // A caller may have ignored SIGCHLD, which survives an execution; then no child's end would be heard of.
+    sys::default_signal(libc::SIGCHLD);
 
     // 2. What is to be done. The end of the stream means that the client is gone.
     let mut control = Control::from(sys::inherited(control)?);
@@ -181,19 +185,23 @@ fn supervise(control: &mut Control, agent: &Agent) -> io::Result<u8> {
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGCHLD);
     let children = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut waiting = false;
     loop {
         let mut ready =
             [PollFd::new(&children, PollFlags::IN), PollFd::from_borrowed_fd(control.as_fd(), PollFlags::IN)];
-        match poll(&mut ready, None) {
+        match poll(&mut ready, waiting.then_some(&now)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
         let told = !ready[1].revents().is_empty();
-        if !ready[0].revents().is_empty() {
-            // One record may stand for many children: the reaper asks until there is none.
-            while let Ok(Some(_)) = children.read_signal() {}
-            if let Some(ending) = reap::ended(agent.pid) {
-                return Ok(end(control, ending));
+        if waiting || !ready[0].revents().is_empty() {
+            // One record and a bounded number of children each time round: an agent may send us SIGCHLD, or orphans,
+            // faster than we can take them, and must not keep us from our lifeline.
+            let _ = children.read_signal();
+            match reap::reap(agent.pid) {
+                Reaped::Agent(ending) => return Ok(end(control, ending)),
+                reaped => waiting = reaped == Reaped::Some,
             }
         }
         if told {

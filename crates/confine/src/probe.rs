@@ -35,7 +35,10 @@ pub(crate) fn report(start: &Start, locked: &Locked) -> Report {
 /// before, and the reason names what this one leaves out.
 pub(crate) fn missing(report: &Report, required: &[Layer]) -> Option<Finding> {
     required.iter().find_map(|layer| {
-        let line = report.layer(*layer)?;
+        let Some(line) = report.layer(*layer) else {
+            let reason = "nothing was seen of it from inside".to_owned();
+            return Some(Finding { layer: *layer, status: Status::Not, reason });
+        };
         let holds = line.status == Status::Enforced
             || (line.status == Status::Partly && line.layer == Layer::Landlock);
         (!holds).then(|| line.clone())

@@ -4,20 +4,34 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group
 
 use crate::control::Ending;
 
-/// Collects every child that has ended; says how the agent did, once it has.
-pub(crate) fn ended(agent: i32) -> Option<Ending> {
-    let mut ending = None;
-    // SIGCHLD coalesces: one signal may stand for any number of children.
-    while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+/// How many children are collected before anything else gets its turn: an agent can make orphans faster than they
+/// can be collected.
+const BATCH: u32 = 64;
+
+/// What was collected.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Reaped {
+    /// The agent, which ended like this.
+    Agent(Ending),
+    /// Every child that has ended so far.
+    All,
+    /// A batch; more may be waiting, and no signal will say so again.
+    Some,
+}
+
+/// Collects a batch of children that have ended. SIGCHLD coalesces: one signal may stand for any number of them.
+pub(crate) fn reap(agent: i32) -> Reaped {
+    for _ in 0..BATCH {
+        let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) else { return Reaped::All };
         if pid.as_raw_nonzero().get() == agent {
-            ending = match (status.exit_status(), status.terminating_signal()) {
-                (Some(code), _) => Some(Ending::Exited(code)),
-                (None, Some(signal)) => Some(Ending::Signaled(signal)),
-                (None, None) => ending,
-            };
+            match (status.exit_status(), status.terminating_signal()) {
+                (Some(code), _) => return Reaped::Agent(Ending::Exited(code)),
+                (None, Some(signal)) => return Reaped::Agent(Ending::Signaled(signal)),
+                (None, None) => {}
+            }
         }
     }
-    ending
+    Reaped::Some
 }
 
 /// Passes a signal on to the agent's process group, as a terminal would; to the agent alone while it has no group

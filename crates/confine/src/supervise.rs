@@ -19,6 +19,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, WaitId, WaitIdOptions, set_child_subreaper, waitid};
 
+use crate::reap::Reaped;
 use crate::{capabilities, init, reap, sys};
 
 /// How the program is told to supervise, by itself: the agent's process, and the pipe that lets it go on.
@@ -69,7 +70,8 @@ pub fn stay(agent: impl FnOnce() -> u8) -> io::Result<Infallible> {
 
 /// The whole life of a supervisor from its fresh image on. The returned code is its exit status.
 pub fn run(charge: Charge) -> io::Result<u8> {
-    // 1. Nobody may look into this process or change it: the agent has the same user, and waits for us.
+    // 1. A caller may have ignored SIGCHLD, which survives an execution. And nobody may look into this process or change it: the agent has the same user, and waits for us.
+    sys::default_signal(libc::SIGCHLD);
     capabilities::not_dumpable().map_err(io::Error::other)?;
     rustix::thread::set_name(c"entrypoint")?;
     let go = sys::inherited(charge.go)?;
@@ -100,8 +102,12 @@ pub fn run(charge: Charge) -> io::Result<u8> {
         match i32::try_from(signal.ssi_signo) {
             Ok(libc::SIGCHLD) => {
                 // One signal may stand for many children: the reaper asks until there is none.
-                if let Some(ending) = reap::ended(charge.agent) {
-                    return Ok(ending.exit_code());
+                loop {
+                    match reap::reap(charge.agent) {
+                        Reaped::Agent(ending) => return Ok(ending.exit_code()),
+                        Reaped::All => break,
+                        Reaped::Some => {}
+                    }
                 }
                 if first {
                     go_on(charge.agent);

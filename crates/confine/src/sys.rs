@@ -154,7 +154,8 @@ impl UserNamespace {
         // SAFETY: stack and numbers are the child's alone; they are freed after the drop below has seen it end,
         // or never.
         // JUSTIFICATION: a namespace is born with a process, and copying our memory for it costs ten times more.
-        match unsafe { libc::clone(wait, top.cast(), flags, (&raw mut *ends).cast()) } {
+        let pid = unsafe { libc::clone(wait, top.cast(), flags, (&raw mut *ends).cast()) };
+        match pid {
             -1 => Err(io::Error::last_os_error()),
             pid => Ok(Self { pid, _ends: ends, lifeline: Some(write), _stack: stack }),
         }
@@ -169,8 +170,12 @@ impl UserNamespace {
 impl Drop for UserNamespace {
     fn drop(&mut self) {
         self.lifeline = None;
-        // It ends by itself; if somebody else collects our children, there is nothing to wait for.
+        // Killed and not only let go: the child of another thread may hold a copy of our end of the pipe. If somebody
+        // else collects our children, there is nothing to wait for.
         let pid = rustix::process::Pid::from_raw(self.pid);
+        if let Some(pid) = pid {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
         let _ = rustix::io::retry_on_intr(|| {
             rustix::process::waitpid(pid, rustix::process::WaitOptions::empty())
         });

@@ -10,6 +10,9 @@ use rustix::pipe::PipeFlags;
 /// How much is read at once: a quarter of what a pipe of Linux holds, see pipe(7).
 const PIECE: usize = 16 << 10;
 
+/// How often a stream is read before anything else gets its turn.
+const READS: u32 = 16;
+
 /// One stream that is being captured.
 ///
 /// Whoever holds it must read it whenever it is ready, also when nothing more is kept: a full pipe would block
@@ -55,7 +58,8 @@ impl Capture {
     /// Reads what is there. Never waits.
     pub fn on_ready(&mut self) -> io::Result<Progress> {
         let mut buffer = [0; PIECE];
-        loop {
+        // A bounded number of times: writers may be faster than we are, and something else may be waiting for us.
+        for _ in 0..READS {
             match rustix::io::read(&self.reader, &mut buffer) {
                 Ok(0) => return Ok(Progress::Ended),
                 Ok(length) => {
@@ -68,6 +72,7 @@ impl Capture {
                 Err(errno) => return Err(errno.into()),
             }
         }
+        Ok(Progress::Open)
     }
 
     /// What was captured. Call it after [`Progress::Ended`], or give up what is still in the pipe.

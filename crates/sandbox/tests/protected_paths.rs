@@ -199,7 +199,10 @@ fn as_somebody_else(name: &str) {
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = directory.path().join("test");
-    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    // By another process: what this one has open for writing, a child of another test may hold open, and then
+    // nobody can execute it (ETXTBSY).
+    let itself = std::env::current_exe().unwrap();
+    assert!(Command::new("cp").arg(itself).arg(&program).status().unwrap().success());
     let output = Command::new("setpriv")
         .args(["--reuid", "1001", "--regid", "1001", "--clear-groups"])
         .arg(&program)

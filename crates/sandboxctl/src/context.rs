@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use sandbox::host_uid::{self, Identity};
-use users::os::unix::UserExt;
 
 /// Who calls, from where, with what.
 pub(crate) struct Context {
@@ -37,12 +36,26 @@ impl Context {
         let home = match absolute(variable(&env, "HOME")) {
             Some(home) if caller == process => home.to_owned(),
             // Under sudo HOME is root's. Service managers and CI start processes without HOME.
-            _ => users::get_user_by_uid(caller.uid).map(|user| user.home_dir().to_owned()).ok_or_else(
-                || anyhow!("HOME is not set, and user id {} has no home in the user database", caller.uid),
-            )?,
+            _ => Self::home_of(caller.uid, &fs::read_to_string("/etc/passwd").unwrap_or_default())
+                .ok_or_else(|| {
+                    anyhow!(
+                        "HOME is not set to an absolute path, and user id {} has no home in /etc/passwd",
+                        caller.uid
+                    )
+                })?,
         };
         let resolved_home = home.canonicalize().ok();
         Ok(Self { cwd, env, process, caller, home, resolved_home })
+    }
+
+    /// The home directory in the text of passwd(5). Not asked of the C library: in a static program that would load
+    /// modules of the host's own, which ends in a crash.
+    fn home_of(uid: u32, passwd: &str) -> Option<PathBuf> {
+        passwd.lines().find_map(|line| {
+            let fields: Vec<_> = line.split(':').collect();
+            (fields.get(2)?.parse() == Ok(uid))
+                .then(|| PathBuf::from(fields.get(5).copied().unwrap_or_default()))
+        })
     }
 
     /// The value of one variable of the caller's environment.

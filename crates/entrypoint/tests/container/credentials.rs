@@ -1,9 +1,8 @@
 //! What the agent is and holds, as the kernel says.
 
-use std::fs;
-
 use crate::image::{Ended, Image, field};
 use crate::{Feature, offers};
+use std::fs;
 
 const STATUS: &str = "cat /proc/self/status";
 
@@ -41,7 +40,7 @@ for attempt in (lambda: os.setuid(0), lambda: os.setgid(0), lambda: os.setgroups
     try: attempt(); print('regained')
     except PermissionError: print('refused')";
     image.write("tmp/regain.py", script);
-    fs::copy("/usr/bin/id", image.path("tmp/id")).unwrap();
+    image.copy("/usr/bin/id", "tmp/id");
     fs::set_permissions(image.path("tmp/id"), std::os::unix::fs::PermissionsExt::from_mode(0o4755)).unwrap();
     assert_eq!(
         image.start().sh("/usr/bin/python3 /tmp/regain.py; /tmp/id -u").well(),

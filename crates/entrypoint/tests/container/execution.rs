@@ -120,7 +120,7 @@ fn the_command_is_looked_up_as_the_agent() {
     }
     let image = Image::new();
     // Root would find this one; for the agent it is a place it may not search, and the next one counts.
-    fs::copy("/usr/bin/false", image.path("root/true")).unwrap();
+    image.copy("/usr/bin/false", "root/true");
     let ended = image.start().run(&["env", "PATH=/root:/usr/bin", "true"]);
     assert_eq!(ended.code, 0, "{ended:?}");
 }

@@ -81,12 +81,18 @@ impl Image {
             "etc/group",
             "root:x:0:\nagent:x:1000:\nvideo:x:44:agent\naudio:x:29:other,agent\nwheel:x:10:\n",
         );
-        fs::copy(env!("CARGO_BIN_EXE_entrypoint"), image.path("entrypoint")).unwrap();
+        image.copy(env!("CARGO_BIN_EXE_entrypoint"), "entrypoint");
         image
     }
 
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.0.path().join(path)
+    }
+
+    /// Copies a program into the image: by another process, because what this one has open for writing, a child of
+    /// another test may hold open, and then nobody can execute it (ETXTBSY).
+    pub(crate) fn copy(&self, program: &str, path: &str) {
+        assert!(Command::new("cp").arg(program).arg(self.path(path)).status().unwrap().success());
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) {

@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 
 use rustix::fs::{FileType, major, minor};
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType, sockopt};
 
 /// What a standard stream is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -42,6 +43,12 @@ pub enum StreamError {
         /// The device.
         minor: u32,
     },
+    /// A socket that belongs to the host's network, or could be connected to something else.
+    #[error(
+        "it is a socket that is not a connected Unix stream: a socket keeps the network of whoever made it, and \
+         through this one the agent could leave its own; pass the bytes through a pipe"
+    )]
+    Socket,
     /// Something without a type, such as an event descriptor.
     #[error("it is neither a terminal nor a pipe, socket or file; redirect it to /dev/null")]
     Nameless,
@@ -57,7 +64,8 @@ pub fn check_stream(stream: impl AsFd) -> Result<StreamKind, StreamError> {
     let device = (major(stat.st_rdev), minor(stat.st_rdev));
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Fifo => Ok(StreamKind::Pipe),
-        FileType::Socket => Ok(StreamKind::Socket),
+        FileType::Socket if is_connected_pair(&stream) => Ok(StreamKind::Socket),
+        FileType::Socket => Err(StreamError::Socket),
         FileType::RegularFile => Ok(StreamKind::File),
         FileType::Directory => Err(StreamError::Directory),
         FileType::CharacterDevice if rustix::termios::isatty(&stream) => Ok(StreamKind::Terminal),
@@ -69,6 +77,13 @@ pub fn check_stream(stream: impl AsFd) -> Result<StreamKind, StreamError> {
         }
         FileType::Symlink | FileType::Unknown => Err(StreamError::Nameless),
     }
+}
+
+/// Whether a socket is a Unix stream that has a peer: the only kind that can never be connected elsewhere.
+fn is_connected_pair(socket: impl AsFd) -> bool {
+    let unix = matches!(sockopt::socket_domain(&socket), Ok(AddressFamily::UNIX));
+    let stream = matches!(sockopt::socket_type(&socket), Ok(SocketType::STREAM));
+    unix && stream && rustix::net::getpeername(&socket).is_ok_and(|peer| peer.is_some())
 }
 
 #[cfg(test)]

@@ -67,6 +67,11 @@ impl Limits {
         });
     }
 
+    /// Whether the kernel has killed a process inside because the limit of memory was reached.
+    pub(super) fn ran_out_of_memory(&self) -> bool {
+        self.group.as_ref().and_then(Group::oom_kills).is_some_and(|kills| kills > 0)
+    }
+
     /// The cgroup v2 directory that PID 1 is born in.
     pub(super) fn birthplace(&self) -> Option<BorrowedFd<'_>> {
         match &self.attach {

@@ -3,6 +3,7 @@
 //! `docs/native.md` lists the same steps in the same order.
 
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -10,17 +11,19 @@ use std::time::Instant;
 use confine::control::Request;
 use confine::enter::{Entry, enter};
 use confine::landlock::Access;
-use confine::report::Report;
+use confine::report::{Report, Status};
 use confine::start::{Grant, Outside, Start, Terminal};
 use policy::network;
 use policy::plan::{Init, Layer, Mode, Need, Plan};
+
+use rustix::process::{WaitId, WaitIdOptions};
 
 use self::agent::Agent;
 use self::boundaries::Boundaries;
 use self::limits::Limits;
 use self::streams::Streams;
 use self::supervise::{Watch, supervise};
-use super::{Launch, Outcome, StartError};
+use super::{Launch, Notice, Outcome, StartError};
 use crate::init_program;
 use crate::record::Runs;
 use crate::secrets::Value;
@@ -72,6 +75,15 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     // 7. What may be used.
     let limits = Limits::apply(plan)?;
 
+    let complete = |report: &mut Report| {
+        limits.complete(report);
+        boundaries.complete(report);
+        groups(plan, report);
+    };
+    let mut outside = Report::default();
+    complete(&mut outside);
+    refuse_missing(plan, &outside)?;
+
     // 8. From here on Ctrl-C is for the sandbox, and this process lives until everything inside has ended.
     let signals = Signals::block().map_err(step("blocking signals"))?;
 
@@ -99,29 +111,42 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 11. The sandbox lives until the agent ends, its time is over, or we are told to end it.
     let began = Instant::now();
-    let mut complete = |report: &mut Report| {
-        limits.complete(report);
-        boundaries.complete(report);
-        groups(plan, report);
-    };
     let ended = supervise(
         Watch {
             control: entered.control,
-            pidfd: entered.pidfd,
+            pidfd: &entered.pidfd,
             view: &view,
             streams,
             timeout: plan.limits.timeout,
-            complete: &mut complete,
+            complete: &complete,
             detect: &|| boundaries.detect(),
             notice,
         },
         &signals,
-    )?;
+    );
+    // Whatever happened to us, nothing inside goes on: PID 1 is gone, and with it its namespace.
+    end_for_good(&entered.pidfd);
     let duration = began.elapsed();
+    if limits.ran_out_of_memory() {
+        let limit = plan.limits.memory.map_or_else(String::new, |limit| format!(" of {limit}"));
+        notice(Notice::Warning(format!(
+            "the limit of memory{limit} was reached, and a process inside was killed"
+        )));
+    }
 
     // 12. What the agent made that would run on the host later is moved aside, and nothing of ours stays.
     let detected = boundaries.close(notice);
+    let ended = ended?;
     Ok(Outcome { end: ended.end, report: ended.report, output: ended.output, detected, duration })
+}
+
+/// Kills PID 1, if it has not ended by itself, and waits until it has.
+fn end_for_good(pidfd: &OwnedFd) {
+    // One that has ended is still ours to collect, so neither call can hit anybody else.
+    let _ = rustix::process::pidfd_send_signal(pidfd, rustix::process::Signal::KILL);
+    let _ = rustix::io::retry_on_intr(|| {
+        rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED)
+    });
 }
 
 fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {
@@ -183,13 +208,29 @@ fn start(
                 .map(|boundary| (boundary.guest.clone(), boundary.file_id))
                 .collect(),
         },
-        required: plan
-            .layers
-            .iter()
-            .filter(|(_, need)| **need == Need::Required)
-            .map(|(layer, _)| *layer)
-            .collect(),
+        required: required(plan).filter(|layer| is_seen_from_inside(*layer)).collect(),
     })
+}
+
+fn required(plan: &Plan) -> impl Iterator<Item = Layer> + '_ {
+    plan.layers.iter().filter(|(_, need)| **need == Need::Required).map(|(layer, _)| *layer)
+}
+
+/// Whether PID 1 can tell that a layer holds. Of the others only the outside knows.
+fn is_seen_from_inside(layer: Layer) -> bool {
+    layer <= Layer::Capabilities
+}
+
+/// Refuses to go on without a required layer of which only the outside knows.
+fn refuse_missing(plan: &Plan, outside: &Report) -> Result<(), StartError> {
+    for layer in required(plan).filter(|layer| !is_seen_from_inside(*layer)) {
+        match outside.layer(layer) {
+            Some(line) if line.status == Status::Enforced => {}
+            Some(line) => return Err(remedy::layer(layer, line.reason.clone())),
+            None => return Err(remedy::layer(layer, "nothing of it was asked for: no limit is set".into())),
+        }
+    }
+    Ok(())
 }
 
 /// What landlock lets the agent do: read what there is to see, write where the plan says so.
@@ -215,7 +256,7 @@ fn grants(plan: &Plan) -> Vec<Grant> {
 
 /// Supplementary groups of a normal caller cannot be dropped in a namespace that maps only one; of root they can.
 fn groups(plan: &Plan, report: &mut Report) {
-    use confine::report::{Finding, Status};
+    use confine::report::Finding;
     let layer = Layer::Groups;
     let finding = if rustix::process::geteuid().as_raw() == 0 {
         Finding { layer, status: Status::Enforced, reason: "no supplementary group".into() }

@@ -2,10 +2,8 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 
 use confine::enter::id_map;
 use confine::view::{Access, detached_tree};
@@ -13,6 +11,7 @@ use policy::plan::{Boundary, Mode, Plan};
 
 use super::agent::Agent;
 use super::view::{Tree, c_path};
+use crate::boundary;
 use crate::provider::StartError;
 
 /// Makes the tree of each boundary, in order.
@@ -68,8 +67,10 @@ fn detach(
     };
     let path = c_path(&boundary.host).map_err(|error| failed(error, None))?;
     let map = if agent.is_nobody {
-        let metadata = fs::metadata(&boundary.host).map_err(|error| failed(error, None))?;
-        let owner = (metadata.uid(), metadata.gid());
+        // Of the directory that was validated, and not of whatever lies at its path by now.
+        let root = boundary::open(boundary).map_err(|error| failed(io::Error::other(error), None))?;
+        let stat = rustix::fs::fstat(&root).map_err(|errno| failed(errno.into(), None))?;
+        let owner = (stat.st_uid, stat.st_gid);
         Some(match maps.entry(owner) {
             Entry::Occupied(made) => made.into_mut(),
             Entry::Vacant(none) => {

@@ -49,7 +49,10 @@ impl Streams {
                     })?;
                     let is_terminal = kind == StreamKind::Terminal;
                     terminal[usize::from(at)] = is_terminal;
-                    if kind == StreamKind::Pipe && agent.uid != rustix::process::geteuid().as_raw() {
+                    if kind == StreamKind::Pipe
+                        && is_nameless(standard(at))
+                        && agent.uid != rustix::process::geteuid().as_raw()
+                    {
                         // Programs open /dev/stdout anew, and that asks who owns the pipe. A file is never given
                         // away: landlock keeps the agent from opening it with more rights than the stream has.
                         let (uid, gid) = (Uid::from_raw(agent.uid), Gid::from_raw(agent.gid));
@@ -100,6 +103,12 @@ fn standard(number: u8) -> BorrowedFd<'static> {
         1 => rustix::stdio::stdout(),
         _ => rustix::stdio::stderr(),
     }
+}
+
+/// Whether a pipe has no name in any directory, so that nobody else can come across it.
+fn is_nameless(pipe: BorrowedFd<'_>) -> bool {
+    const PIPEFS_MAGIC: u32 = 0x5049_5045;
+    rustix::fs::fstatfs(pipe).is_ok_and(|system| u32::try_from(system.f_type) == Ok(PIPEFS_MAGIC))
 }
 
 fn null() -> io::Result<OwnedFd> {

@@ -52,12 +52,12 @@ pub(super) struct Ended {
 /// A sandbox that is being watched.
 pub(super) struct Watch<'a> {
     pub(super) control: Control,
-    pub(super) pidfd: OwnedFd,
+    pub(super) pidfd: &'a OwnedFd,
     pub(super) view: &'a View,
     pub(super) streams: Streams,
     pub(super) timeout: Option<Duration>,
     /// Completes the report with what only the outside knows, before anybody is told.
-    pub(super) complete: &'a mut dyn FnMut(&mut Report),
+    pub(super) complete: &'a dyn Fn(&mut Report),
     /// Looks at what the agent has made so far.
     pub(super) detect: &'a dyn Fn() -> Vec<Finding>,
     pub(super) notice: &'a mut dyn FnMut(Notice),
@@ -107,12 +107,12 @@ pub(super) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
             for (source, events) in ready.relay {
                 relay.on_ready(source, events).map_err(lost)?;
             }
-            relay.on_tick().map_err(lost)?;
+            relay.on_tick().or_else(hung_up).map_err(lost)?;
         }
         if ready.signals {
             while let Some(signal) = signals.read().map_err(lost)? {
                 if let Some(relay) = relay.as_mut() {
-                    relay.on_signal(signal).map_err(lost)?;
+                    relay.on_signal(signal).or_else(hung_up).map_err(lost)?;
                 }
                 on_signal(signal, &mut watch.control, &mut state).map_err(lost)?;
             }
@@ -124,14 +124,17 @@ pub(super) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
     }
 
     // Everything inside is gone; what it wrote may still be on its way.
-    while let Some(captures) = captures.as_mut().filter(|_| open.contains(&true)) {
+    let last = Instant::now() + LAST_WORDS;
+    while let Some(captures) = captures.as_mut().filter(|_| open.contains(&true) && Instant::now() < last) {
         let mut fds: Vec<_> = captures.iter().map(|capture| PollFd::new(capture, PollFlags::IN)).collect();
-        rustix::io::retry_on_intr(|| poll(&mut fds, None)).map_err(|errno| lost(errno.into()))?;
+        let left = last.saturating_duration_since(Instant::now());
+        let left = Timespec { tv_sec: 0, tv_nsec: i64::from(left.subsec_nanos()) };
+        rustix::io::retry_on_intr(|| poll(&mut fds, Some(&left))).map_err(|errno| lost(errno.into()))?;
         drop(fds);
         drain(captures, &mut open).map_err(lost)?;
     }
     if let Some(relay) = relay {
-        relay.finish(LAST_WORDS).map_err(lost)?;
+        relay.finish(LAST_WORDS).or_else(hung_up).map_err(lost)?;
     }
     let output = captures.map(|[stdout, stderr]| Output { stdout: stdout.finish(), stderr: stderr.finish() });
     let end = match (state.timed_out, state.end) {
@@ -140,6 +143,14 @@ pub(super) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         (None, None) => End::Signaled(Signal::SIGKILL as i32),
     };
     Ok(Ended { end, report: state.report, output })
+}
+
+/// A terminal that was closed is no failure of the sandbox: the signal that says so has its own meaning.
+fn hung_up(error: io::Error) -> io::Result<()> {
+    match Errno::from_io_error(&error) {
+        Some(Errno::IO | Errno::NXIO | Errno::NOTTY) => Ok(()),
+        _ => Err(error),
+    }
 }
 
 /// What is ready.
@@ -237,15 +248,15 @@ fn tell(control: &mut Control, request: &Request) -> io::Result<()> {
 fn on_time(watch: &mut Watch<'_>, state: &mut State) -> io::Result<()> {
     let now = Instant::now();
     if let Some((_, timeout)) = state.deadline.filter(|(at, _)| *at <= now) {
-        state.timed_out = timeout;
+        state.timed_out = state.timed_out.or(timeout);
         state.deadline = None;
-        state.insist = Some(now + GRACE);
+        state.insist.get_or_insert(now + GRACE);
         tell(&mut watch.control, &Request::Kill)?;
     }
     if state.insist.is_some_and(|at| at <= now) {
         state.insist = None;
         // The namespace ends with its PID 1; our own child cannot be anybody else's process.
-        let _ = rustix::process::pidfd_send_signal(&watch.pidfd, rustix::process::Signal::KILL);
+        let _ = rustix::process::pidfd_send_signal(watch.pidfd, rustix::process::Signal::KILL);
     }
     if state.look.0 <= now {
         let between = (state.look.1 * 2).min(LONGEST_LOOK);

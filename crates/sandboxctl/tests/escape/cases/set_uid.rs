@@ -2,6 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
+use std::process::Command;
 
 use crate::attack::Attack;
 use crate::machine::{Feature, is_there};
@@ -109,7 +110,9 @@ attempt("a set-uid file in a boundary", effective)
     )
     .prepare(|place| {
         let program = place.workspace().join("id");
-        fs::copy("/usr/bin/id", &program).unwrap();
+        // By another process: what this one has open for writing, a child of another test may hold open, and then
+        // nobody can execute it (ETXTBSY).
+        assert!(Command::new("cp").arg("/usr/bin/id").arg(&program).status().unwrap().success());
         chown(&program, Some(65534), Some(65534)).unwrap();
         fs::set_permissions(&program, Permissions::from_mode(0o6755)).unwrap();
         Vec::new()
