@@ -40,7 +40,8 @@ pub fn run(control: i32) -> io::Result<u8> {
 
     match start_agent(&mut control, &start, &cgroups) {
         Ok(agent) => {
-            // What the agent was told is its own from now on.
+            // Nothing is needed of it any more. Freed memory may still hold some of it, secrets included: what keeps
+            // the agent from looking is that this process is not dumpable.
             drop(start);
             supervise(&mut control, &agent)
         }

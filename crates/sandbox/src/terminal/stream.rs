@@ -94,6 +94,23 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn a_socket_that_could_be_connected_elsewhere_is_refused() {
+        // The control: this is how a socket of the host's network gets into a sandbox without a network, if it may.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let tcp = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        assert!(matches!(check_stream(tcp), Err(StreamError::Socket)));
+        assert!(matches!(check_stream(listener), Err(StreamError::Socket)));
+        assert!(matches!(
+            check_stream(std::net::UdpSocket::bind("127.0.0.1:0").unwrap()),
+            Err(StreamError::Socket)
+        ));
+        assert!(matches!(
+            check_stream(std::os::unix::net::UnixDatagram::unbound().unwrap()),
+            Err(StreamError::Socket)
+        ));
+    }
+
     fn kind(path: &str) -> Result<StreamKind, StreamError> {
         check_stream(File::open(path).unwrap())
     }
