@@ -1,5 +1,8 @@
 //! Capabilities: none in any set, and no way to gain one (capabilities(7)).
 //!
+//! In a native sandbox the first process has them all, in its own namespace, and [`keep_across_execution`] hands PID 1
+//! those that it needs to make the inside.
+//!
 //! The order: [`drop_bounding`] while `CAP_SETPCAP` is still there, then the change of user, then [`clear`],
 //! because a change of user that leaves capabilities behind must not matter, then [`no_new_privs`].
 //!
@@ -12,7 +15,8 @@ use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Uid, set_dumpable_behavior};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, capability_is_in_bounding_set, clear_ambient_capability_set,
-    remove_capability_from_bounding_set, set_capabilities, set_thread_uid,
+    configure_capability_in_ambient_set, remove_capability_from_bounding_set, set_capabilities,
+    set_thread_uid,
 };
 
 use crate::report::{Finding, Status};
@@ -41,6 +45,20 @@ pub fn drop_bounding() -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// What PID 1 needs to make the inside of its sandbox: to mount and to name the host, to bring loopback up, to empty the
+/// bounding set, and to reach a mount point in a directory that its owner may not enter.
+const OF_PID_1: [CapabilitySet; 4] =
+    [CapabilitySet::SYS_ADMIN, CapabilitySet::NET_ADMIN, CapabilitySet::SETPCAP, CapabilitySet::DAC_OVERRIDE];
+
+/// Lets the program that is executed next have what PID 1 needs, and nothing more: a user who is not 0 keeps only
+/// ambient capabilities (capabilities(7)). Allocates nothing.
+pub(crate) fn keep_across_execution() -> Result<(), Errno> {
+    let held = capabilities(None)?;
+    let inheritable = OF_PID_1.into_iter().fold(CapabilitySet::empty(), CapabilitySet::union);
+    set_capabilities(None, CapabilitySets { inheritable, ..held })?;
+    OF_PID_1.into_iter().try_for_each(|one| configure_capability_in_ambient_set(one, true))
 }
 
 /// Empties the ambient, inheritable, permitted and effective sets.

@@ -14,19 +14,21 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use crate::enter::Step;
 use crate::report::Report;
 use crate::start::Start;
 
 /// The largest body of a frame: arguments and environment together stay below what `execve` takes.
 const LARGEST: u32 = 16 << 20;
 
-/// How many descriptors travel with one frame at most.
-const MOST_DESCRIPTORS: usize = 8;
+/// How many descriptors travel with one frame at most: what the kernel takes (`SCM_MAX_FD`, unix(7)).
+const MOST_DESCRIPTORS: usize = 253;
 
 /// What a client tells PID 1.
 #[derive(Debug, Deserialize, Serialize)]
 pub enum Request {
-    /// The first one: what to run, and how it is confined. Descriptors: cgroup v1 `tasks` files to join.
+    /// The first one: what to run, and how it is confined. Descriptors: the trees of its view, then cgroup v1 `tasks`
+    /// files to join.
     Start(Box<Start>),
     /// The agent's terminal has the modes and the size of the client's.
     TerminalReady,
@@ -39,10 +41,10 @@ pub enum Request {
 /// What PID 1 tells its client.
 #[derive(Debug, Deserialize, Serialize)]
 pub enum Event {
-    /// The set-up failed before PID 1 ran; the step's number and the error's.
+    /// The sandbox could not be made.
     SetUp {
-        /// See [`crate::enter::Step`].
-        step: u32,
+        /// What was being done.
+        step: Step,
         /// The error number of the failed call.
         errno: i32,
     },
@@ -159,7 +161,7 @@ impl Control {
         std::mem::take(&mut self.received)
     }
 
-    /// Writes bytes outside of any frame: the two single-byte signals of the set-up.
+    /// Writes bytes outside of any frame: the one byte that tells the first process that it is mapped.
     pub(crate) fn write_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }

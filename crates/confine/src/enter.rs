@@ -1,26 +1,22 @@
-//! The way in: one `clone3` makes every namespace, and the new process walks through a numbered list of steps
-//! until it is PID 1 of a sandbox that knows nothing of the host.
+//! The way in: one `clone3` makes every namespace, and the new process walks through a short list of steps until it
+//! executes PID 1, which knows nothing of the host.
 //!
 //! The caller may have threads. From `clone3` to `execveat` the new process therefore neither allocates nor
 //! locks: everything it needs lies ready in [`Entry`].
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::fs;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, FdFlags};
-use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, UnmountFlags,
-    fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount_change, move_mount, unmount,
-};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use serde::{Deserialize, Serialize};
 
 use crate::control::{Control, Event};
 use crate::sys::{self, Born};
-use crate::view::View;
+use crate::{capabilities, init};
 
 /// The user and group of the agent, as the sandbox sees them.
 pub const AGENT_ID: u32 = 1000;
@@ -29,10 +25,6 @@ pub const AGENT_ID: u32 = 1000;
 pub struct Entry<'a> {
     /// Who the agent is on the host.
     pub identity: Identity,
-    /// What there is to see.
-    pub view: &'a View,
-    /// The name of the host, as the sandbox sees it.
-    pub hostname: &'a CStr,
     /// Standard input, output and error of PID 1.
     pub streams: [BorrowedFd<'a>; 3],
     /// A cgroup v2 directory to be born in.
@@ -69,15 +61,21 @@ pub struct Entered {
     pub control: Control,
 }
 
-/// The steps of the new process, in order, for reports of failure.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// What is done to make a sandbox, for reports of failure.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Step {
-    /// Waiting for its parent.
-    Parent,
+    /// Ordering the descriptors.
+    Descriptors,
     /// Mapping the user and group.
     Map,
+    /// Waiting for its parent.
+    Parent,
     /// Becoming the agent's user.
     User,
+    /// Keeping the capabilities that the inside is made with.
+    Capabilities,
+    /// Executing PID 1.
+    Execute,
     /// Cutting the propagation of mounts.
     Propagation,
     /// Naming the host.
@@ -86,71 +84,34 @@ pub enum Step {
     Loopback,
     /// Making the root file system.
     Root,
+    /// A part of the view, in words.
+    View(String),
     /// Changing the root.
     Pivot,
     /// Letting go of the host's file systems.
     Detach,
     /// Making the root file system read-only.
     Seal,
-    /// Emptying the bounding set of capabilities.
-    Bounding,
-    /// Ordering the descriptors.
-    Descriptors,
-    /// Executing PID 1.
-    Execute,
-    /// An operation of the view.
-    View(u16),
 }
 
 impl Step {
-    const PLAIN: [Self; 13] = [
-        Self::Parent,
-        Self::Map,
-        Self::User,
-        Self::Propagation,
-        Self::Hostname,
-        Self::Loopback,
-        Self::Root,
-        Self::Pivot,
-        Self::Detach,
-        Self::Seal,
-        Self::Bounding,
-        Self::Descriptors,
-        Self::Execute,
-    ];
-
-    fn code(self) -> u32 {
-        match self {
-            Self::View(at) => 1000 + u32::from(at),
-            plain => (0..).zip(Self::PLAIN).find(|(_, step)| *step == plain).map_or(999, |(code, _)| code),
-        }
-    }
-
-    /// The step that a [`Event::SetUp`] names.
-    pub fn from_code(code: u32) -> Option<Self> {
-        match code.checked_sub(1000) {
-            Some(at) => u16::try_from(at).ok().map(Self::View),
-            None => Self::PLAIN.get(code as usize).copied(),
-        }
-    }
-
     /// What was being done, in words.
-    pub fn describe(self, view: &View) -> String {
+    pub fn describe(&self) -> &str {
         match self {
-            Self::Parent => "waiting for the launcher".into(),
-            Self::Map => "mapping the user into a new user namespace".into(),
-            Self::User => "becoming the agent's user".into(),
-            Self::Propagation => "cutting the propagation of mounts".into(),
-            Self::Hostname => "setting the host name".into(),
-            Self::Loopback => "bringing the loopback interface up".into(),
-            Self::Root => "making the root file system".into(),
-            Self::Pivot => "changing the root".into(),
-            Self::Detach => "letting go of the host's file systems".into(),
-            Self::Seal => "making the root file system read-only".into(),
-            Self::Bounding => "emptying the bounding set of capabilities".into(),
-            Self::Descriptors => "ordering the descriptors".into(),
-            Self::Execute => "executing PID 1".into(),
-            Self::View(at) => view.describe(usize::from(at)),
+            Self::Descriptors => "ordering the descriptors",
+            Self::Map => "mapping the user into a new user namespace",
+            Self::Parent => "waiting for the launcher",
+            Self::User => "becoming the agent's user",
+            Self::Capabilities => "keeping the capabilities of the new namespace",
+            Self::Execute => "executing PID 1",
+            Self::Propagation => "cutting the propagation of mounts",
+            Self::Hostname => "setting the host name",
+            Self::Loopback => "bringing the loopback interface up",
+            Self::Root => "making the root file system",
+            Self::View(described) => described,
+            Self::Pivot => "changing the root",
+            Self::Detach => "letting go of the host's file systems",
+            Self::Seal => "making the root file system read-only",
         }
     }
 }
@@ -164,90 +125,78 @@ const NAMESPACES: u64 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP) as u64;
 
-/// Our two single-byte messages to a process that is not PID 1 yet.
+/// The one byte to a process that is not PID 1 yet.
 const MAPPED: u8 = b'm';
-const GO: u8 = b'g';
+
+/// Where PID 1's program lies in the new process until it is executed.
+const PROGRAM: i32 = init::CONTROL + 1;
 
 /// Starts the first process of a new sandbox.
 ///
-/// `program` writes PID 1's program and is called while the new process builds its view on another processor.
-/// It is executed with the number of its control socket as its only argument, and with no environment.
+/// `program` is PID 1's, which is executed with nothing of the caller's, arguments and environment included.
 ///
 /// # Errors
 ///
 /// The error of `clone3`, or of the maps. Failures of later steps arrive as [`Event::SetUp`].
-pub fn enter(
-    entry: &Entry<'_>,
-    program: &OwnedFd,
-    write: impl FnOnce() -> io::Result<()>,
-) -> io::Result<Entered> {
+pub fn enter(entry: &Entry<'_>, program: &OwnedFd) -> io::Result<Entered> {
     let (mut ours, theirs) = Control::pair()?;
-    let theirs = theirs.as_fd();
-    let argument = CString::new(format!("{}{}", crate::init::CONTROL_ARGUMENT, theirs.as_raw_fd()))
-        .map_err(io::Error::other)?;
     let (Identity::Caller { uid, gid } | Identity::Other { uid, gid }) = entry.identity;
     let maps = Maps::new(uid, gid);
     let all_signals = nix::sys::signal::SigSet::all();
     let before = all_signals.thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK)?;
     let born = sys::clone3(NAMESPACES, entry.cgroup);
     if let Ok(Born::Child) = born {
-        let (step, errno) = first_process(entry, &maps, theirs, ours.as_fd(), program.as_fd(), &argument);
-        report_failure(theirs, step, errno);
+        let (control, step, errno) = first_process(entry, &maps, theirs.as_fd(), program.as_fd());
+        report_failure(control.as_ref().map_or(theirs.as_fd(), AsFd::as_fd), step, errno);
         // Not `exit`: nothing of the caller's may run here.
         sys::exit_now(125);
     }
     before.thread_set_mask()?;
+    drop(theirs);
     let Born::Parent { pid, pidfd } = born? else { return Err(io::Error::other("clone3 returned twice")) };
-    let entered = |control| Entered { pid, pidfd, control };
     if let Identity::Other { .. } = entry.identity {
         maps.write_for(pid)?;
-        ours.write_raw(&[MAPPED])?;
+        // A process that failed early has closed its side; what it said is still there to be read.
+        match ours.write_raw(&[MAPPED]) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
+            _ => {}
+        }
     }
-    write()?;
-    // A process that failed early has closed its side; what it said is still there to be read.
-    match ours.write_raw(&[GO]) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-        _ => Ok(entered(ours)),
-    }
+    Ok(Entered { pid, pidfd, control: ours })
 }
 
-/// The life of the new process until it executes PID 1. Returns only what failed.
+/// The life of the new process until it executes PID 1. Returns only what failed, and where to say so.
 ///
 /// Between here and `execveat` nothing allocates and nothing locks.
 fn first_process(
     entry: &Entry<'_>,
     maps: &Maps,
     control: BorrowedFd<'_>,
-    parents_control: BorrowedFd<'_>,
     program: BorrowedFd<'_>,
-    argument: &CStr,
-) -> (Step, Errno) {
-    match walk_in(entry, maps, control, parents_control) {
-        Ok(()) => {}
-        Err(failed) => return failed,
+) -> (Option<OwnedFd>, Step, Errno) {
+    // 1. Five descriptors stay, at numbers of their own: the streams, the control socket and PID 1's program. All
+    //    others are closed at once. The caller's end of a control socket is a lifeline, ours or that of a sandbox
+    //    which another thread was just starting, and only the caller's death may close it.
+    let (control, program) = match keep_five(entry.streams, control, program) {
+        Ok(kept) => kept,
+        Err(errno) => return (None, Step::Descriptors, errno),
+    };
+    match walk_in(entry.identity, maps, control.as_fd()) {
+        Err((step, errno)) => (Some(control), step, errno),
+        // 5. Execute PID 1. Nothing of the caller's memory and environment is left.
+        Ok(()) => {
+            let errno = sys::execute_file(program.as_fd(), &[c"entrypoint", init::CONTROL_ARGUMENT]);
+            (Some(control), Step::Execute, errno)
+        }
     }
-    // 13. Execute PID 1 once its program is complete. Nothing of the caller's memory and environment is left.
-    if let Err(errno) = await_byte(control, GO) {
-        return (Step::Parent, errno);
-    }
-    (Step::Execute, sys::execute_file(program, &[c"entrypoint", argument]))
 }
 
-fn walk_in(
-    entry: &Entry<'_>,
-    maps: &Maps,
-    control: BorrowedFd<'_>,
-    parents_control: BorrowedFd<'_>,
-) -> Result<(), (Step, Errno)> {
+fn walk_in(identity: Identity, maps: &Maps, control: BorrowedFd<'_>) -> Result<(), (Step, Errno)> {
     let failed = |step| move |errno| (step, errno);
-
-    // 1. Let go of the parent's end of the control socket: it is the lifeline, and only the parent's death may
-    //    close it.
-    sys::close_now(parents_control);
 
     // 2. Map one user and one group. A normal user may do so alone, once it has given up setgroups(2)
     //    (user_namespaces(7)); root's choice of somebody else can only be written from outside.
-    match entry.identity {
+    match identity {
         Identity::Caller { .. } => maps.write_for_self().map_err(failed(Step::Map))?,
         Identity::Other { .. } => {
             await_byte(control, MAPPED).map_err(failed(Step::Parent))?;
@@ -261,64 +210,28 @@ fn walk_in(
         }
     }
 
-    // 4. What is mounted here stays here, and what the host mounts later does not come in.
-    mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
-        .map_err(failed(Step::Propagation))?;
-
-    // 5. A name of its own: the host's is nobody's business.
-    rustix::system::sethostname(entry.hostname.to_bytes()).map_err(failed(Step::Hostname))?;
-
-    // 6. Loopback up: test servers listen there, and nothing else is reachable.
-    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
-        .map_err(failed(Step::Loopback))?;
-    sys::loopback_up(socket.as_fd()).map_err(failed(Step::Loopback))?;
-
-    // 7. An empty root. It lies on top of the old one, where absolute paths do not lead: they still start at
-    //    the old root, so sources are found wherever they are, /tmp included.
-    let root = empty_root().map_err(failed(Step::Root))?;
-
-    // 8. Everything there is to see.
-    rustix::process::umask(Mode::empty());
-    entry
-        .view
-        .build(root.as_fd())
-        .map_err(|(at, errno)| (Step::View(u16::try_from(at).unwrap_or(u16::MAX)), errno))?;
-    rustix::process::umask(Mode::from_raw_mode(0o022));
-
-    // 9. Make it the root, and let the host's file systems go: pivot_root(2) with both paths the same puts the
-    //    old root on top, where it is unmounted from. chroot(2) would leave a way back.
-    rustix::process::fchdir(&root).map_err(failed(Step::Pivot))?;
-    rustix::process::pivot_root(c".", c".").map_err(failed(Step::Pivot))?;
-    unmount(c".", UnmountFlags::DETACH).map_err(failed(Step::Detach))?;
-    rustix::process::chdir(c"/").map_err(failed(Step::Detach))?;
-
-    // 10. The root itself changes no more.
-    let sealed = MountAttrFlags::MOUNT_ATTR_RDONLY
-        | MountAttrFlags::MOUNT_ATTR_NOSUID
-        | MountAttrFlags::MOUNT_ATTR_NODEV;
-    sys::mount_setattr(root.as_fd(), false, u64::from(sealed.bits()), None).map_err(failed(Step::Seal))?;
-
-    // 11. The bounding set, while there is a capability that allows it: executing PID 1 as a user who is not 0
-    //     takes all of them away.
-    crate::capabilities::drop_bounding().map_err(|error| (Step::Bounding, error.source))?;
-
-    // 12. Three standard streams and the control socket cross over; whatever else the caller had open does not.
-    for (target, stream) in (0..).zip(entry.streams) {
-        sys::duplicate_onto(stream, target).map_err(failed(Step::Descriptors))?;
-    }
-    sys::close_from_on_exec(3).map_err(failed(Step::Descriptors))?;
-    rustix::io::fcntl_setfd(control, FdFlags::empty()).map_err(failed(Step::Descriptors))
+    // 4. Executing a program takes all capabilities from a user who is not 0, but for those that are handed on.
+    capabilities::keep_across_execution().map_err(failed(Step::Capabilities))
 }
 
-/// An empty tmpfs mounted on top of `/`. Small: files of the sandbox lie in mounts of their own.
-fn empty_root() -> Result<OwnedFd, Errno> {
-    let context = fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_set_string(context.as_fd(), c"mode", c"0755")?;
-    fsconfig_set_string(context.as_fd(), c"size", c"4m")?;
-    fsconfig_create(context.as_fd())?;
-    let root = fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?;
-    move_mount(root.as_fd(), c"", rustix::fs::CWD, c"/", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
-    Ok(root)
+/// Moves what PID 1 needs to the first five numbers and closes everything else. Allocates nothing.
+fn keep_five(
+    [input, output, error]: [BorrowedFd<'_>; 3],
+    control: BorrowedFd<'_>,
+    program: BorrowedFd<'_>,
+) -> Result<(OwnedFd, OwnedFd), Errno> {
+    // Out of the way first: any of them may lie where another one goes.
+    let aside = |fd| rustix::io::fcntl_dupfd_cloexec(fd, PROGRAM + 1);
+    let kept = [aside(input)?, aside(output)?, aside(error)?, aside(control)?, aside(program)?];
+    for (target, fd) in (0..).zip(&kept) {
+        sys::duplicate_onto(fd.as_fd(), target)?;
+    }
+    drop(kept);
+    sys::close_from(PROGRAM.unsigned_abs() + 1)?;
+    let own = |fd| sys::inherited(fd).map_err(|_| Errno::BADF);
+    let program = own(PROGRAM)?;
+    rustix::io::fcntl_setfd(&program, FdFlags::CLOEXEC)?;
+    Ok((own(init::CONTROL)?, program))
 }
 
 /// The id maps of one user and one group, as text.
@@ -380,7 +293,7 @@ fn await_byte(control: BorrowedFd<'_>, expected: u8) -> Result<(), Errno> {
 
 /// Tells the parent which step failed. Allocates nothing.
 fn report_failure(control: BorrowedFd<'_>, step: Step, errno: Errno) {
-    let event = Event::SetUp { step: step.code(), errno: errno.raw_os_error() };
+    let event = Event::SetUp { step, errno: errno.raw_os_error() };
     let mut frame = [0; 32];
     let (header, body) = frame.split_at_mut(4);
     let Ok(length) = postcard::to_slice(&event, body).map(|body| body.len()) else { return };

@@ -1,9 +1,10 @@
 //! PID 1 of a sandbox.
 //!
-//! It is executed with nothing but its control socket, confines itself exactly as the agent will be confined,
+//! It is executed with nothing but its control socket, makes the inside of its sandbox, confines itself exactly as the agent will be confined,
 //! proves from inside that every layer holds, starts the agent, and from then on reaps, forwards signals and
 //! watches its lifeline. When the agent has ended, or the client is gone, everything inside ends.
 
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -17,15 +18,16 @@ use crate::control::{Control, Ending, Event, Failure, Request};
 use crate::lockdown::Lockdown;
 use crate::reap::Reaped;
 use crate::start::Start;
-use crate::{capabilities, cgroup, command, lockdown, probe, reap, sys, terminal};
+use crate::{capabilities, cgroup, command, inside, lockdown, probe, reap, sys, terminal};
 
-/// How PID 1 is told which descriptor is its control socket.
-pub const CONTROL_ARGUMENT: &str = "--control-fd=";
+/// How PID 1 is told that it has a control socket, at [`CONTROL`].
+pub const CONTROL_ARGUMENT: &CStr = c"--control";
+
+/// The number of the control socket.
+pub(crate) const CONTROL: i32 = 3;
 
 /// The whole life of PID 1. The returned code is its exit status.
-///
-/// `control` is the number after [`CONTROL_ARGUMENT`].
-pub fn run(control: i32) -> io::Result<u8> {
+pub fn run() -> io::Result<u8> {
     // 1. Nobody may look into this process: not the agent, which has the same user, and not before anything
     //    secret has arrived.
     capabilities::not_dumpable().map_err(io::Error::other)?;
@@ -34,9 +36,18 @@ pub fn run(control: i32) -> io::Result<u8> {
     sys::default_signal(libc::SIGCHLD);
 
     // 2. What is to be done. The end of the stream means that the client is gone.
-    let mut control = Control::from(sys::inherited(control)?);
-    let Some(Request::Start(start)) = control.receive()? else { return Ok(125) };
-    let cgroups = control.take_descriptors();
+    let mut control = Control::from(sys::inherited(CONTROL)?);
+    let Some(Request::Start(mut start)) = control.receive()? else { return Ok(125) };
+    let mut cgroups = control.take_descriptors();
+    let mut view = std::mem::take(&mut start.view);
+    view.claim_trees(&mut cgroups);
+
+    // 3. The inside: an own root with what there is to see, and nothing of the host's.
+    if let Err((step, errno)) = inside::make(&view, &start.hostname) {
+        control.send(&Event::SetUp { step, errno: errno.raw_os_error() }, &[])?;
+        return Ok(125);
+    }
+    drop(view);
 
     match start_agent(&mut control, &start, &cgroups) {
         Ok(agent) => {
@@ -82,7 +93,7 @@ struct Agent {
 }
 
 fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Result<Agent, Refusal> {
-    // 3. A terminal of our own, while opening devices is still nobody's question; the client gets the master.
+    // 4. A terminal of our own, while opening devices is still nobody's question; the client gets the master.
     let slave = match start.terminal {
         Some(wanted) => {
             let pair = terminal::open(wanted.size).map_err(step("opening a terminal"))?;
@@ -97,7 +108,7 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
         None => None,
     };
 
-    // 4. The same confinement for this process as for the agent: PID 1 has no right that the agent lacks.
+    // 5. The same confinement for this process as for the agent: PID 1 has no right that the agent lacks.
     let locked = lockdown::lock_down(&Lockdown {
         substitutes: &start.substitutes,
         account: None,
@@ -108,18 +119,18 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
         Refusal::Failed(Failure::Step { step, errno: None, message: error.to_string() })
     })?;
 
-    // 5. Look from inside, and refuse to go on without a required layer.
+    // 6. Look from inside, and refuse to go on without a required layer.
     let report = probe::report(start, &locked);
     if let Some(missing) = probe::missing(&report, &start.required) {
         return Err(Refusal::Failed(Failure::Layer(missing)));
     }
     control.send(&Event::Started(report), &[]).map_err(step("reporting"))?;
 
-    // 6. Signals of ours are read from a descriptor; the agent gets an empty mask back before it is executed.
+    // 7. Signals of ours are read from a descriptor; the agent gets an empty mask back before it is executed.
     let all = SigSet::all();
     all.thread_block().map_err(step("blocking signals"))?;
 
-    // 7. The agent. We stand still until it has executed its command, or has failed to.
+    // 8. The agent. We stand still until it has executed its command, or has failed to.
     let mut failed = None;
     let pid = sys::spawn_suspended(&mut || {
         failed = Some(become_agent(start, slave.as_ref(), cgroups));
@@ -127,7 +138,7 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
     });
     let pid = pid.map_err(step("starting the agent"))?;
 
-    // 12. Our copies of the agent's streams go: whoever reads its output must see its end when the agent closes
+    // 13. Our copies of the agent's streams go: whoever reads its output must see its end when the agent closes
     //     it, and not when we do.
     let_streams_go().map_err(step("closing the standard streams"))?;
     match failed {
@@ -149,7 +160,7 @@ enum Unable {
 /// The last steps of the agent before its command. Returns only what failed.
 fn become_agent(start: &Start, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) -> Unable {
     match prepare_agent(start, slave, cgroups) {
-        // 11. The command, with nothing of ours but the three streams, and signals as a program expects them.
+        // 12. The command, with nothing of ours but the three streams, and signals as a program expects them.
         Ok(()) => Unable::Execute(command::hand_over(&start.argv, &start.env)),
         Err(unable) => unable,
     }
@@ -158,7 +169,7 @@ fn become_agent(start: &Start, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) -> 
 fn prepare_agent(start: &Start, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) -> Result<(), Unable> {
     let failed = |name| move |errno| Unable::Prepare(name, errno);
 
-    // 8. A session of its own, so that no terminal but its own can signal it or be pushed input.
+    // 9. A session of its own, so that no terminal but its own can signal it or be pushed input.
     rustix::process::setsid().map_err(failed("starting a session"))?;
     if let (Some(slave), Some(terminal)) = (slave, start.terminal) {
         rustix::process::ioctl_tiocsctty(slave).map_err(failed("taking the terminal"))?;
@@ -169,10 +180,10 @@ fn prepare_agent(start: &Start, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) ->
         }
     }
 
-    // 9. Into the cgroups, by the one way that costs microseconds: `0` means whoever writes.
+    // 10. Into the cgroups, by the one way that costs microseconds: `0` means whoever writes.
     cgroup::enter(cgroups).map_err(failed("entering the control groups"))?;
 
-    // 10. Where the agent starts.
+    // 11. Where the agent starts.
     rustix::process::chdir(start.workdir.as_path()).map_err(failed("changing to the working directory"))
 }
 

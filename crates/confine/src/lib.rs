@@ -6,6 +6,7 @@ pub mod command;
 pub mod control;
 pub mod enter;
 pub mod init;
+mod inside;
 pub mod landlock;
 pub mod lockdown;
 mod probe;

@@ -7,10 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::landlock::Access;
 use crate::rlimit::Substitutes;
+use crate::view::View;
 
 /// The first message to PID 1. Every string is bytes: neither arguments nor values need be UTF-8.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Start {
+    /// What there is to see.
+    pub view: View,
+    /// The name of the host, as the sandbox sees it.
+    pub hostname: String,
     /// The command with its arguments; never empty.
     pub argv: Vec<Vec<u8>>,
     /// The environment of the agent, secrets included, each as `NAME=value`.

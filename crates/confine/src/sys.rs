@@ -248,6 +248,14 @@ pub(crate) fn close_from_on_exec(first: u32) -> Result<(), Errno> {
     if done == 0 { Ok(()) } else { Err(last_errno()) }
 }
 
+/// Closes every descriptor from `first` on, in a process that was just born and executes another program or ends.
+pub(crate) fn close_from(first: u32) -> Result<(), Errno> {
+    // SAFETY: called in a copy of the process whose descriptors these are, which runs none of their owners' destructors.
+    // JUSTIFICATION: no crate here wraps close_range.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
+    if done == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
 /// Brings the loopback interface of this network namespace up (`SIOCSIFFLAGS`, see netdevice(7)).
 pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> Result<(), Errno> {
     // SAFETY: ifreq is plain old data for which all zeroes is a value.
@@ -291,13 +299,6 @@ pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: does not return, and touches no memory.
     // JUSTIFICATION: `std::process::exit` runs the exit handlers of a caller that this process is a copy of.
     unsafe { libc::_exit(code) }
-}
-
-/// Closes a descriptor that a copy of this process goes on owning.
-pub(crate) fn close_now(fd: BorrowedFd<'_>) {
-    // SAFETY: called in a process that executes another program or ends without running a destructor.
-    // JUSTIFICATION: the owner lives in the parent; its copy here must close without being dropped.
-    unsafe { libc::close(fd.as_raw_fd()) };
 }
 
 /// `rt_sigaction(2)`: gives a signal its default action.

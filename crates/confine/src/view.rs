@@ -1,7 +1,6 @@
 //! The view: everything a sandbox sees, as data, and how it is built.
 //!
-//! A view is written down before the sandbox exists and built by its first process, which must not allocate:
-//! every string is a C string already, and building is nothing but system calls in the order of the list.
+//! A client writes it down and sends it to PID 1, which builds it: system calls in the order of the list.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,6 +12,7 @@ use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create,
     fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::sys;
 
@@ -20,23 +20,28 @@ use crate::sys;
 ///
 /// Entries are made on file systems of the view's own, which nobody else can reach, so their paths may be followed
 /// plainly. A mount point may lie in a directory that an agent has written to: no link on the way there is followed.
-#[derive(Debug, Default)]
-pub struct View(Vec<Operation>);
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub struct View {
+    operations: Vec<Operation>,
+    /// Travel beside the text, as descriptors.
+    #[serde(skip)]
+    trees: Vec<OwnedFd>,
+}
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 enum Operation {
     Entry(Entry),
     Mount(Mount),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 enum Entry {
-    Directory { path: CString, mode: Mode },
+    Directory { path: CString, mode: u32 },
     Symlink { path: CString, target: CString },
-    File { path: CString, content: Vec<u8>, mode: Mode },
+    File { path: CString, content: Vec<u8>, mode: u32 },
 }
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 struct Mount {
     what: What,
     path: CString,
@@ -44,7 +49,7 @@ struct Mount {
 }
 
 /// What lies on the way to a mount point.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 enum Way {
     /// Entries of this view only, which nobody else has touched.
     Own,
@@ -52,10 +57,27 @@ enum Way {
     Shared,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 enum What {
-    Fresh { kind: &'static CStr, options: Vec<(&'static CStr, CString)>, attributes: MountAttrFlags },
-    Bind { source: Source, access: Access, expected: Option<FileId> },
+    Fresh(Fresh),
+    Bind { origin: Origin, access: Access, expected: Option<FileId> },
+}
+
+/// A file system that is made for this sandbox.
+#[derive(Debug, Deserialize, Serialize)]
+enum Fresh {
+    Tmpfs { size: CString, mode: CString },
+    Proc,
+    Devpts,
+}
+
+/// A [`Source`], as it is sent.
+#[derive(Debug, Deserialize, Serialize)]
+enum Origin {
+    Host(CString),
+    /// One of the trees that travel beside the view.
+    Tree(usize),
+    Itself,
 }
 
 /// Where a bind mount comes from.
@@ -70,7 +92,7 @@ pub enum Source {
 }
 
 /// What may be done through a bind mount.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Access {
     /// Read and execute.
     ReadOnly,
@@ -83,7 +105,7 @@ pub enum Access {
 impl View {
     /// Adds a directory; its parent must have been added before.
     pub fn directory(&mut self, path: impl Into<Vec<u8>>, mode: u32) -> &mut Self {
-        self.entry(Entry::Directory { path: relative(path), mode: Mode::from_raw_mode(mode) })
+        self.entry(Entry::Directory { path: relative(path), mode })
     }
 
     /// Adds a symbolic link.
@@ -93,30 +115,23 @@ impl View {
 
     /// Adds a file.
     pub fn file(&mut self, path: impl Into<Vec<u8>>, content: impl Into<Vec<u8>>, mode: u32) -> &mut Self {
-        let (content, mode) = (content.into(), Mode::from_raw_mode(mode));
-        self.entry(Entry::File { path: relative(path), content, mode })
+        self.entry(Entry::File { path: relative(path), content: content.into(), mode })
     }
 
     /// Mounts a fresh tmpfs of at most `size` bytes.
     pub fn tmpfs(&mut self, path: impl Into<Vec<u8>>, size: u64, mode: &'static str) -> &mut Self {
-        let options = vec![(c"size", c_string(size.to_string())), (c"mode", c_string(mode))];
-        let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
-        self.mount(What::Fresh { kind: c"tmpfs", options, attributes }, path)
+        let (size, mode) = (c_string(size.to_string()), c_string(mode));
+        self.mount(What::Fresh(Fresh::Tmpfs { size, mode }), path)
     }
 
     /// Mounts the processes of this PID namespace.
     pub fn proc(&mut self, path: impl Into<Vec<u8>>) -> &mut Self {
-        let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
-            | MountAttrFlags::MOUNT_ATTR_NODEV
-            | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-        self.mount(What::Fresh { kind: c"proc", options: Vec::new(), attributes }, path)
+        self.mount(What::Fresh(Fresh::Proc), path)
     }
 
     /// Mounts a fresh instance of devpts: the sandbox's own terminals and nobody else's.
     pub fn devpts(&mut self, path: impl Into<Vec<u8>>) -> &mut Self {
-        let options = vec![(c"ptmxmode", c_string("0666")), (c"mode", c_string("0620"))];
-        let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-        self.mount(What::Fresh { kind: c"devpts", options, attributes }, path)
+        self.mount(What::Fresh(Fresh::Devpts), path)
     }
 
     /// Binds a file or directory. With `expected`, only if it is that very one.
@@ -127,41 +142,55 @@ impl View {
         access: Access,
         expected: Option<FileId>,
     ) -> &mut Self {
-        self.mount(What::Bind { source, access, expected }, path)
+        let origin = match source {
+            Source::Host(path) => Origin::Host(path),
+            Source::Itself => Origin::Itself,
+            Source::Tree(tree) => {
+                self.trees.push(tree);
+                Origin::Tree(self.trees.len() - 1)
+            }
+        };
+        self.mount(What::Bind { origin, access, expected }, path)
+    }
+
+    /// The trees, which are sent as descriptors beside the view.
+    pub fn take_trees(&mut self) -> Vec<OwnedFd> {
+        std::mem::take(&mut self.trees)
+    }
+
+    /// Takes its trees out of the descriptors that came with it, where they stand first. What is left is not its own.
+    pub(crate) fn claim_trees(&mut self, descriptors: &mut Vec<OwnedFd>) {
+        let is_tree = |operation: &&Operation| {
+            matches!(
+                operation,
+                Operation::Mount(Mount { what: What::Bind { origin: Origin::Tree(_), .. }, .. })
+            )
+        };
+        let count = self.operations.iter().filter(is_tree).count().min(descriptors.len());
+        let rest = descriptors.split_off(count);
+        self.trees = std::mem::replace(descriptors, rest);
     }
 
     fn entry(&mut self, entry: Entry) -> &mut Self {
-        self.0.push(Operation::Entry(entry));
+        self.operations.push(Operation::Entry(entry));
         self
     }
 
     fn mount(&mut self, what: What, path: impl Into<Vec<u8>>) -> &mut Self {
         let path = relative(path);
-        let shared = self.0.iter().any(|operation| operation.shares(&path));
+        let shared = self.operations.iter().any(|operation| operation.shares(&path));
         let way = if shared { Way::Shared } else { Way::Own };
-        self.0.push(Operation::Mount(Mount { what, path, way }));
+        self.operations.push(Operation::Mount(Mount { what, path, way }));
         self
     }
 
-    /// What operation `at` does, for an error message.
-    pub(crate) fn describe(&self, at: usize) -> String {
-        match self.0.get(at) {
-            Some(Operation::Entry(entry)) => entry.describe(),
-            Some(Operation::Mount(mount)) => mount.describe(),
-            None => "building the view".into(),
-        }
-    }
-
-    /// Builds the view in `root`, an empty directory. Allocates nothing.
-    ///
-    /// Fails with the number of the operation that failed.
-    pub(crate) fn build(&self, root: BorrowedFd<'_>) -> Result<(), (usize, Errno)> {
-        self.0.iter().enumerate().try_for_each(|(at, operation)| {
-            match operation {
-                Operation::Entry(entry) => entry.make(root),
-                Operation::Mount(mount) => mount.make(root),
+    /// Builds the view in `root`, an empty directory. Fails with what was being done, in words.
+    pub(crate) fn build(&self, root: BorrowedFd<'_>) -> Result<(), (String, Errno)> {
+        self.operations.iter().try_for_each(|operation| match operation {
+            Operation::Entry(entry) => entry.make(root).map_err(|errno| (entry.describe(), errno)),
+            Operation::Mount(mount) => {
+                mount.make(root, &self.trees).map_err(|errno| (mount.describe(), errno))
             }
-            .map_err(|errno| (at, errno))
         })
     }
 }
@@ -186,11 +215,13 @@ impl Entry {
 
     fn make(&self, root: BorrowedFd<'_>) -> Result<(), Errno> {
         match self {
-            Self::Directory { path, mode } => rustix::fs::mkdirat(root, path.as_c_str(), *mode),
+            Self::Directory { path, mode } => {
+                rustix::fs::mkdirat(root, path.as_c_str(), Mode::from_raw_mode(*mode))
+            }
             Self::Symlink { path, target } => rustix::fs::symlinkat(target.as_c_str(), root, path.as_c_str()),
             Self::File { path, content, mode } => {
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-                let file = rustix::fs::openat(root, path.as_c_str(), flags, *mode)?;
+                let file = rustix::fs::openat(root, path.as_c_str(), flags, Mode::from_raw_mode(*mode))?;
                 let mut rest = content.as_slice();
                 while !rest.is_empty() {
                     rest = &rest[rustix::io::write(&file, rest)?..];
@@ -205,22 +236,24 @@ impl Mount {
     fn describe(&self) -> String {
         let path = self.path.to_string_lossy();
         match &self.what {
-            What::Fresh { kind, .. } => format!("mounting a fresh {} on /{path}", kind.to_string_lossy()),
-            What::Bind { source: Source::Host(host), .. } => {
+            What::Fresh(fresh) => {
+                format!("mounting a fresh {} on /{path}", fresh.kind().to_string_lossy())
+            }
+            What::Bind { origin: Origin::Host(host), .. } => {
                 format!("mounting {} on /{path}", host.to_string_lossy())
             }
-            What::Bind { source: Source::Tree(_), .. } => format!("mounting a tree of the host on /{path}"),
-            What::Bind { source: Source::Itself, .. } => format!("pinning /{path}"),
+            What::Bind { origin: Origin::Tree(_), .. } => format!("mounting a tree of the host on /{path}"),
+            What::Bind { origin: Origin::Itself, .. } => format!("pinning /{path}"),
         }
     }
 
-    fn make(&self, root: BorrowedFd<'_>) -> Result<(), Errno> {
+    fn make(&self, root: BorrowedFd<'_>, trees: &[OwnedFd]) -> Result<(), Errno> {
         match self.way {
             Way::Own => {
                 let onto = |tree: BorrowedFd<'_>| {
                     move_mount(tree, c"", root, self.path.as_c_str(), MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
                 };
-                self.attach(root, self.path.as_c_str(), onto)
+                self.attach(root, self.path.as_c_str(), trees, onto)
             }
             Way::Shared => {
                 // No component may be a link: an agent may have put one where we are about to mount.
@@ -229,7 +262,7 @@ impl Mount {
                 let target = rustix::fs::openat2(root, self.path.as_c_str(), open, Mode::empty(), flags)?;
                 let empty = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
                 let onto = |tree: BorrowedFd<'_>| move_mount(tree, c"", &target, c"", empty);
-                self.attach(target.as_fd(), c"", onto)
+                self.attach(target.as_fd(), c"", trees, onto)
             }
         }
     }
@@ -239,31 +272,32 @@ impl Mount {
         &self,
         directory: BorrowedFd<'_>,
         path: &CStr,
+        trees: &[OwnedFd],
         onto: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         match &self.what {
-            What::Fresh { kind, options, attributes } => {
-                let context = fsopen(*kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
-                for (key, value) in options {
-                    fsconfig_set_string(context.as_fd(), *key, value.as_c_str())?;
+            What::Fresh(fresh) => {
+                let context = fsopen(fresh.kind(), FsOpenFlags::FSOPEN_CLOEXEC)?;
+                for (key, value) in fresh.options() {
+                    fsconfig_set_string(context.as_fd(), key, value)?;
                 }
                 fsconfig_create(context.as_fd())?;
-                let tree = fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, *attributes)?;
+                let tree = fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, fresh.attributes())?;
                 onto(tree.as_fd())
             }
-            What::Bind { source, access, expected } => {
+            What::Bind { origin, access, expected } => {
                 let clone = OpenTreeFlags::OPEN_TREE_CLONE
                     | OpenTreeFlags::OPEN_TREE_CLOEXEC
                     | OpenTreeFlags::AT_RECURSIVE;
                 let made;
-                let tree = match source {
-                    Source::Tree(tree) => tree.as_fd(),
-                    Source::Host(path) => {
+                let tree = match origin {
+                    Origin::Tree(at) => trees.get(*at).ok_or(Errno::BADF)?.as_fd(),
+                    Origin::Host(path) => {
                         let clone = clone | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
                         made = open_tree(rustix::fs::CWD, path.as_c_str(), clone)?;
                         made.as_fd()
                     }
-                    Source::Itself => {
+                    Origin::Itself => {
                         made = open_tree(directory, path, clone | OpenTreeFlags::AT_EMPTY_PATH)?;
                         made.as_fd()
                     }
@@ -277,11 +311,38 @@ impl Mount {
                 }
                 // A tree made by the caller is in its final state, and may not be ours to change. A device can
                 // do no more through this mount than it could through the host's.
-                if !matches!(source, Source::Tree(_)) && *access != Access::Device {
+                if !matches!(origin, Origin::Tree(_)) && *access != Access::Device {
                     sys::mount_setattr(tree, true, access.attributes(), None)?;
                 }
                 onto(tree)
             }
+        }
+    }
+}
+
+impl Fresh {
+    fn kind(&self) -> &'static CStr {
+        match self {
+            Self::Tmpfs { .. } => c"tmpfs",
+            Self::Proc => c"proc",
+            Self::Devpts => c"devpts",
+        }
+    }
+
+    fn options(&self) -> Vec<(&'static CStr, &CStr)> {
+        match self {
+            Self::Tmpfs { size, mode } => vec![(c"size", size), (c"mode", mode)],
+            Self::Proc => Vec::new(),
+            Self::Devpts => vec![(c"ptmxmode", c"0666"), (c"mode", c"0620")],
+        }
+    }
+
+    fn attributes(&self) -> MountAttrFlags {
+        let plain = MountAttrFlags::MOUNT_ATTR_NOSUID;
+        match self {
+            Self::Tmpfs { .. } => plain | MountAttrFlags::MOUNT_ATTR_NODEV,
+            Self::Proc => plain | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC,
+            Self::Devpts => plain | MountAttrFlags::MOUNT_ATTR_NOEXEC,
         }
     }
 }

@@ -244,18 +244,16 @@ fn cgroups(root: &Path, uid: u32) -> HostCheck {
         found,
         fix: fix.map(str::to_owned),
     };
-    let tree = root.join("sys/fs/cgroup");
-    if !tree.join("cgroup.controllers").exists() {
-        let fix = "add `systemd.unified_cgroup_hierarchy=1` to the kernel's command line and boot again";
-        return check(false, "version 1, which only root may use for limits".to_owned(), Some(fix));
+    let tree = root.join(CGROUPS);
+    if !has_version_2(root) {
+        return check(false, "version 1, which only root may use for limits".to_owned(), Some(VERSION_2));
     }
     // In version 2 there is one line, `0::` and the path, see cgroups(7).
     let own = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let own = own.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
     let directory = tree.join(own);
     if directory.metadata().map_or(u32::MAX, |metadata| metadata.uid()) != uid {
-        let fix = "systemd-run --user --scope -p Delegate=yes -- sandboxctl run ...";
-        return check(false, format!("/{own} was not handed to you"), Some(fix));
+        return check(false, format!("/{own} was not handed to you"), Some(SCOPE));
     }
     let there = fs::read_to_string(directory.join("cgroup.controllers")).unwrap_or_default();
     let is_missing = |name: &&str| !there.split_whitespace().any(|controller| controller == *name);
@@ -266,6 +264,25 @@ fn cgroups(root: &Path, uid: u32) -> HostCheck {
         check(false, format!("/{own} is yours, without {}", missing.join(", ")), Some(DELEGATE))
     }
 }
+
+/// What gives a normal user groups of their own, so that a required limit holds.
+pub(crate) fn remedy_for_limits(root: &Path) -> &'static str {
+    if has_version_2(root) { SCOPE } else { VERSION_2 }
+}
+
+fn has_version_2(root: &Path) -> bool {
+    root.join(CGROUPS).join("cgroup.controllers").exists()
+}
+
+/// Where groups are, below the root.
+const CGROUPS: &str = "sys/fs/cgroup";
+
+/// Handing a group to a user is only safe in version 2, see systemd.resource-control(5) on `Delegate=`.
+const VERSION_2: &str = "boot with version 2 of cgroups: with systemd, `systemd.unified_cgroup_hierarchy=1` on the kernel's \
+     command line";
+
+/// How systemd hands a group to one command, see systemd-run(1).
+const SCOPE: &str = "systemd-run --user --scope -p Delegate=yes -- sandboxctl run ...";
 
 /// How systemd hands the controllers to a user's own processes, see systemd.resource-control(5).
 const DELEGATE: &str = "sudo mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\\nDelegate=cpu memory pids\\n' \
@@ -316,7 +333,8 @@ mod tests {
         let root = host(&[]);
         let uid = own_uid();
         assert!(cgroups(root.path(), uid).good);
-        assert!(cgroups(root.path(), uid + 1).fix.unwrap().starts_with("systemd-run --user"));
+        assert_eq!(cgroups(root.path(), uid + 1).fix.as_deref(), Some(SCOPE));
+        assert_eq!(remedy_for_limits(root.path()), SCOPE);
         write(root.path(), "sys/fs/cgroup/mine/cgroup.controllers", "memory pids\n");
         let check = cgroups(root.path(), uid);
         assert_eq!(
@@ -324,7 +342,8 @@ mod tests {
             ("/mine is yours, without cpu", Some(DELEGATE))
         );
         fs::remove_file(root.path().join("sys/fs/cgroup/cgroup.controllers")).unwrap();
-        assert!(cgroups(root.path(), uid).fix.unwrap().contains("unified_cgroup_hierarchy"));
+        assert_eq!(cgroups(root.path(), uid).fix.as_deref(), Some(VERSION_2));
+        assert_eq!(remedy_for_limits(root.path()), VERSION_2);
     }
 
     #[test]

@@ -10,17 +10,15 @@ use rustix::io::Errno;
 /// The static `entrypoint`, built together with this library.
 static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/entrypoint"));
 
-/// An empty file in memory that may be executed. It has no path, so nobody can replace it.
-pub(crate) fn empty() -> io::Result<OwnedFd> {
+/// The program in a file in memory. It has no path, so nobody can replace it.
+pub(crate) fn in_memory() -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC;
-    match memfd_create(c"entrypoint", flags | MemfdFlags::EXEC) {
+    let made = match memfd_create(c"entrypoint", flags | MemfdFlags::EXEC) {
         // Before Linux 6.3 every file in memory could be executed, and the flag is unknown.
-        Err(Errno::INVAL) => Ok(memfd_create(c"entrypoint", flags)?),
-        made => Ok(made?),
-    }
-}
-
-/// Writes the program into it.
-pub(crate) fn write(file: &OwnedFd) -> io::Result<()> {
-    File::from(file.try_clone()?).write_all(PROGRAM)
+        Err(Errno::INVAL) => memfd_create(c"entrypoint", flags)?,
+        made => made?,
+    };
+    let mut file = File::from(made);
+    file.write_all(PROGRAM)?;
+    Ok(file.into())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -51,8 +52,8 @@ impl Controller {
 impl Hierarchy {
     /// Reads `/proc/self/mountinfo` and `/proc/self/cgroup`.
     pub fn detect() -> io::Result<Self> {
-        let mounts = fs::read("/proc/self/mountinfo")?;
-        let groups = fs::read("/proc/self/cgroup")?;
+        let mounts = read("/proc/self/mountinfo")?;
+        let groups = read("/proc/self/cgroup")?;
         Ok(Self::parse(&String::from_utf8_lossy(&mounts), &String::from_utf8_lossy(&groups)))
     }
 
@@ -86,6 +87,13 @@ impl Hierarchy {
         }
         found
     }
+}
+
+/// Reads a file of `/proc` in as few calls as can be: the kernel makes the text anew for each.
+fn read(path: &str) -> io::Result<Vec<u8>> {
+    let mut text = Vec::with_capacity(32 << 10);
+    fs::File::open(path)?.read_to_end(&mut text)?;
+    Ok(text)
 }
 
 /// What a line of mountinfo says (`proc_pid_mountinfo(5)`).

@@ -8,11 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use confine::control::Request;
-use confine::enter::{Entry, enter};
+use confine::control::{Control, Request};
+use confine::enter::{Entered, Entry, enter};
 use confine::landlock::Access;
 use confine::report::{Report, Status};
 use confine::start::{Grant, Outside, Start, Terminal};
+use confine::view::View;
 use policy::network;
 use policy::plan::{Init, Layer, Mode, Need, Plan};
 
@@ -25,7 +26,7 @@ use self::streams::Streams;
 use self::supervise::{Watch, supervise};
 use super::{Launch, Notice, Outcome, StartError};
 use crate::init_program;
-use crate::record::Runs;
+use crate::record::{RecordError, Runs};
 use crate::secrets::Value;
 use crate::state::StateDir;
 use crate::terminal::Signals;
@@ -52,28 +53,32 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     // 3. Where its streams lead.
     let mut streams = Streams::open(streams, plan.limits.output_bytes, &agent)?;
 
-    // 4. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
+    // 4. From here on Ctrl-C is for the sandbox, and this process lives until everything inside has ended.
+    let signals = Signals::block().map_err(step("blocking signals"))?;
+
+    // 5. What may be used.
+    let limits = Limits::apply(plan)?;
+
+    // 6. One clone3, and PID 1 is on its way to where it waits for its orders. They are prepared meanwhile.
+    let program = init_program::in_memory().map_err(step("making the program of PID 1"))?;
+    let entry = Entry { identity: agent.identity, streams: streams.inside(), cgroup: limits.birthplace() };
+    let Entered { pidfd, mut control, .. } = enter(&entry, &program).map_err(remedy::entering)?;
+    let child = Child(pidfd);
+
+    // 7. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
-    let recorded = |error| StartError::Step {
-        step: "using the state directory".into(),
-        source: io::Error::other(error),
-        remedy: None,
-    };
     let runs = StateDir::open(state, caller.uid).map_err(Into::into).and_then(|state| Runs::open(&state));
     let runs = runs.map_err(recorded)?;
     boundaries::sweep(&runs, plan, notice).map_err(recorded)?;
     let boundaries = Boundaries::open(plan, caller.uid, &runs)?;
 
-    // 5. Whom the files belong to: mapped, where the agent does not own them.
+    // 8. Whom the files belong to: mapped, where the agent does not own them.
     let trees = owner::map_boundaries(plan, &agent)?;
     let toolchains = owner::open_toolchains(plan)?;
 
-    // 6. What there is to see.
+    // 9. What there is to see.
     let view =
         view::lay_out(plan, trees, boundaries.mounts(), toolchains).map_err(step("laying out the view"))?;
-
-    // 7. What may be used.
-    let limits = Limits::apply(plan)?;
 
     let complete = |report: &mut Report| {
         limits.complete(report);
@@ -84,27 +89,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     complete(&mut outside);
     refuse_missing(plan, &outside)?;
 
-    // 8. From here on Ctrl-C is for the sandbox, and this process lives until everything inside has ended.
-    let signals = Signals::block().map_err(step("blocking signals"))?;
-
-    // 9. One clone3, and PID 1 is on its way. Its program is written while it builds its view.
-    let program = init_program::empty().map_err(step("making the program of PID 1"))?;
-    let entry = Entry {
-        identity: agent.identity,
-        view: &view,
-        hostname: view::HOSTNAME,
-        streams: streams.inside(),
-        cgroup: limits.birthplace(),
-    };
-    let mut entered = enter(&entry, &program, || init_program::write(&program)).map_err(remedy::entering)?;
-
-    // 10. What it is to run, secrets included: over its socket, and so on no argument list.
-    let start = start(plan, &secrets, &streams, &limits, &agent)?;
-    match entered.control.send(&Request::Start(Box::new(start)), &limits.tasks()) {
-        // It failed before it could read; why, it has said itself.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        sent => sent.map_err(step("telling PID 1 what to run"))?,
-    }
+    // 10. What PID 1 is to make and to run, secrets included: over its socket, and so on no argument list.
+    let start = start(plan, view, &secrets, &streams, &limits, &agent)?;
+    send(&mut control, start, &limits).map_err(step("telling PID 1 what to run"))?;
     drop(secrets);
     streams.close_inside();
     limits.sweep_others();
@@ -113,9 +100,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let began = Instant::now();
     let ended = supervise(
         Watch {
-            control: entered.control,
-            pidfd: &entered.pidfd,
-            view: &view,
+            control,
+            pidfd: &child.0,
             streams,
             timeout: plan.limits.timeout,
             complete: &complete,
@@ -124,29 +110,50 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         },
         &signals,
     );
-    // Whatever happened to us, nothing inside goes on: PID 1 is gone, and with it its namespace.
-    end_for_good(&entered.pidfd);
     let duration = began.elapsed();
+    // PID 1 says that it is over when nothing else is left inside. Where it has said nothing, it is ended now, and
+    // with it its namespace.
+    let child = ended.is_ok().then_some(child);
+
+    // 12. What the agent made that would run on the host later is moved aside, and nothing of ours stays.
+    let detected = boundaries.close(notice);
+    drop(child);
     if limits.ran_out_of_memory() {
         let limit = plan.limits.memory.map_or_else(String::new, |limit| format!(" of {limit}"));
         notice(Notice::Warning(format!(
             "the limit of memory{limit} was reached, and a process inside was killed"
         )));
     }
-
-    // 12. What the agent made that would run on the host later is moved aside, and nothing of ours stays.
-    let detected = boundaries.close(notice);
     let ended = ended?;
     Ok(Outcome { end: ended.end, report: ended.report, output: ended.output, detected, duration })
 }
 
-/// Kills PID 1, if it has not ended by itself, and waits until it has.
-fn end_for_good(pidfd: &OwnedFd) {
-    // One that has ended is still ours to collect, so neither call can hit anybody else.
-    let _ = rustix::process::pidfd_send_signal(pidfd, rustix::process::Signal::KILL);
-    let _ = rustix::io::retry_on_intr(|| {
-        rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED)
-    });
+/// PID 1 of a sandbox, which ends with this at the latest.
+struct Child(OwnedFd);
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // One that has ended is still ours to collect, so neither call can hit anybody else.
+        let _ = rustix::process::pidfd_send_signal(&self.0, rustix::process::Signal::KILL);
+        let _ = rustix::io::retry_on_intr(|| {
+            rustix::process::waitid(WaitId::PidFd(self.0.as_fd()), WaitIdOptions::EXITED)
+        });
+    }
+}
+
+fn recorded(error: RecordError) -> StartError {
+    let step = "using the state directory".into();
+    StartError::Step { step, source: io::Error::other(error), remedy: None }
+}
+
+/// Sends PID 1 its orders. One that failed before it could read them has said why itself.
+fn send(control: &mut Control, mut start: Start, limits: &Limits) -> io::Result<()> {
+    let trees = start.view.take_trees();
+    let descriptors: Vec<_> = trees.iter().map(AsFd::as_fd).chain(limits.tasks()).collect();
+    match control.send(&Request::Start(Box::new(start)), &descriptors) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        sent => sent,
+    }
 }
 
 fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {
@@ -182,6 +189,7 @@ fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {
 /// Everything PID 1 has to be told.
 fn start(
     plan: &Plan,
+    view: View,
     secrets: &[(String, Value)],
     streams: &Streams,
     limits: &Limits,
@@ -193,6 +201,8 @@ fn start(
     let namespaces = Outside::NAMESPACES.map(|(name, _)| Ok((name.to_owned(), Outside::namespace(name)?)));
     let namespaces: io::Result<Vec<_>> = namespaces.into_iter().collect();
     Ok(Start {
+        view,
+        hostname: view::HOSTNAME.into(),
         argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
         env: plain.chain(secret).collect(),
         workdir: plan.agent.workdir.clone(),

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 
 use confine::enter::Step;
-use confine::view::View;
 use policy::plan::Layer;
 use rustix::io::Errno;
 
+use crate::doctor;
 use crate::provider::StartError;
 
 /// `clone3` itself was refused, or the map of users.
@@ -31,22 +32,22 @@ pub(super) fn entering(source: io::Error) -> StartError {
     }
 }
 
-/// A step of the first process failed.
-pub(super) fn set_up(step: Option<Step>, view: &View, source: io::Error) -> StartError {
-    let described = step.map_or_else(|| "setting up".into(), |step| step.describe(view));
+/// The sandbox could not be made.
+pub(super) fn set_up(step: &Step, source: io::Error) -> StartError {
+    let described = step.describe().to_owned();
     let errno = Errno::from_io_error(&source);
     match (step, errno) {
         // AppArmor lets the namespace be made and takes its capabilities away, so the first use of one fails.
         (
-            Some(Step::Map | Step::Propagation | Step::Hostname | Step::Loopback | Step::Root),
+            Step::Map | Step::Capabilities | Step::Propagation | Step::Hostname | Step::Loopback | Step::Root,
             Some(Errno::PERM | Errno::ACCESS),
         ) => refused_by_host(&io::Error::new(source.kind(), format!("{described}: {source}"))),
-        (Some(Step::View(_)), Some(Errno::STALE)) => StartError::Refused {
+        (Step::View(_), Some(Errno::STALE)) => StartError::Refused {
             asked: described,
             reason: "it is not the directory that was checked a moment ago: somebody swapped it".into(),
             remedy: "find out who writes to its parent directories, then run again".into(),
         },
-        (Some(Step::View(_)), Some(Errno::PERM)) if described.contains("proc") => StartError::Layer {
+        (Step::View(_), Some(Errno::PERM)) if described.contains("proc") => StartError::Layer {
             layer: Layer::Pid,
             reason: format!(
                 "{described}: {source}; parts of the host's /proc are covered, as in a container"
@@ -54,14 +55,14 @@ pub(super) fn set_up(step: Option<Step>, view: &View, source: io::Error) -> Star
             remedy: "inside Docker: run the outer container with --security-opt systempaths=unconfined"
                 .into(),
         },
-        (Some(Step::View(_)), Some(Errno::NOENT)) => StartError::Step {
+        (Step::View(_), Some(Errno::NOENT)) => StartError::Step {
             step: described,
             source,
             remedy: Some(
                 "a mount point inside a shared directory must exist on the host: create it first".into(),
             ),
         },
-        (Some(Step::View(_)), Some(Errno::LOOP)) => StartError::Refused {
+        (Step::View(_), Some(Errno::LOOP)) => StartError::Refused {
             asked: described,
             reason: "a symbolic link lies on the way to this mount point".into(),
             remedy: "remove the link, or choose another guest path".into(),
@@ -77,9 +78,7 @@ pub(super) fn layer(layer: Layer, reason: String) -> StartError {
             "Linux 5.13 or newer with landlock in its list of security modules (lsm=landlock,…)"
         }
         Layer::Seccomp => "a kernel built with CONFIG_SECCOMP_FILTER",
-        Layer::Memory | Layer::Cpu | Layer::Pids => {
-            "run under systemd with delegation (systemd-run --user --scope -p Delegate=yes …), or as root"
-        }
+        Layer::Memory | Layer::Cpu | Layer::Pids => doctor::remedy_for_limits(Path::new("/")),
         _ => "run `sandboxctl doctor` for what this host allows",
     };
     let remedy = format!("{remedy}; or take \"{layer}\" off native.require, which lets it run without");

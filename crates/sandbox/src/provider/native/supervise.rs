@@ -5,9 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use confine::control::{Control, Ending, Event, Failure, Request};
-use confine::enter::Step;
 use confine::report::Report;
-use confine::view::View;
 use nix::sys::signal::Signal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -53,7 +51,6 @@ pub(super) struct Ended {
 pub(super) struct Watch<'a> {
     pub(super) control: Control,
     pub(super) pidfd: &'a OwnedFd,
-    pub(super) view: &'a View,
     pub(super) streams: Streams,
     pub(super) timeout: Option<Duration>,
     /// Completes the report with what only the outside knows, before anybody is told.
@@ -274,10 +271,7 @@ fn on_time(watch: &mut Watch<'_>, state: &mut State) -> io::Result<()> {
 fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>) -> Result<(), StartError> {
     let lost = |source| StartError::Step { step: "reading what PID 1 says".into(), source, remedy: None };
     match watch.control.receive::<Event>().map_err(lost)? {
-        Some(Event::SetUp { step, errno }) => {
-            let step = Step::from_code(step);
-            Err(remedy::set_up(step, watch.view, io::Error::from_raw_os_error(errno)))
-        }
+        Some(Event::SetUp { step, errno }) => Err(remedy::set_up(&step, io::Error::from_raw_os_error(errno))),
         Some(Event::Failed(Failure::Layer(missing))) => Err(remedy::layer(missing.layer, missing.reason)),
         Some(Event::Failed(Failure::Step { step, errno, message })) => {
             let source = errno.map_or_else(|| io::Error::other(message), io::Error::from_raw_os_error);
@@ -316,6 +310,9 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             Ok(())
         }
         None if state.started => {
+            // Its socket closes before its namespace has ended, and it is no zombie before that has (pid_namespaces(7)).
+            let mut ended = [PollFd::new(watch.pidfd, PollFlags::IN)];
+            rustix::io::retry_on_intr(|| poll(&mut ended, None)).map_err(|errno| lost(errno.into()))?;
             (watch.notice)(Notice::Warning(
                 "PID 1 of the sandbox was killed, and everything inside with it".into(),
             ));

@@ -1,7 +1,7 @@
 //! What a native sandbox sees, in the order in which it is laid out.
 
 use std::collections::HashSet;
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -226,11 +226,10 @@ impl Layout {
 
 /// The files of `/etc` that are made here.
 fn etc() -> [(&'static str, String); 7] {
-    let hostname = HOSTNAME.to_string_lossy();
     [
         ("group", "agent:x:1000:\nnogroup:x:65534:\n".into()),
-        ("hostname", format!("{hostname}\n")),
-        ("hosts", format!("127.0.0.1 localhost {hostname}\n::1 localhost\n")),
+        ("hostname", format!("{HOSTNAME}\n")),
+        ("hosts", format!("127.0.0.1 localhost {HOSTNAME}\n::1 localhost\n")),
         ("nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n".into()),
         (
             "passwd",
@@ -244,7 +243,7 @@ fn etc() -> [(&'static str, String); 7] {
 }
 
 /// The name of the host inside.
-pub(super) const HOSTNAME: &CStr = c"sandbox";
+pub(super) const HOSTNAME: &str = "sandbox";
 
 fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
