@@ -3,7 +3,7 @@
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 SANDBOXCTL := $(TARGET_DIR)/release/sandboxctl
 
-.PHONY: help run test check bench dist image generate docs deny advisories clean
+.PHONY: help run test check msrv bench dist image generate docs deny advisories clean
 .DEFAULT_GOAL := help
 
 help: ## Show these lines
@@ -33,6 +33,9 @@ check: ## Formatting, lints, licences, generated pages, rules of style, commands
 	cargo test --locked --quiet -p sandboxctl --bin sandboxctl the_command_reference_is_fresh
 	tests/style
 	@$(MAKE) --no-print-directory docs
+
+msrv: ## Build with the oldest Rust that is supported
+	CARGO_TARGET_DIR=$(TARGET_DIR)/msrv tests/debian cargo check --locked --workspace --all-targets
 
 docs: ## Run the commands of README.md and docs/, and compare what they print
 	cargo build --locked --quiet -p sandboxctl
