@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, FdFlags};
+use rustix::process::{WaitId, WaitIdOptions, waitid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use serde::{Deserialize, Serialize};
 
@@ -154,15 +155,26 @@ pub fn enter(entry: &Entry<'_>, program: &OwnedFd) -> io::Result<Entered> {
     before.thread_set_mask()?;
     drop(theirs);
     let Born::Parent { pid, pidfd } = born? else { return Err(io::Error::other("clone3 returned twice")) };
-    if let Identity::Other { .. } = entry.identity {
-        maps.write_for(pid)?;
-        // A process that failed early has closed its side; what it said is still there to be read.
-        match ours.write_raw(&[MAPPED]) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
-            _ => {}
-        }
+    let mapped = match entry.identity {
+        Identity::Caller { .. } => Ok(()),
+        Identity::Other { .. } => maps.write_for(pid).and_then(|()| tell_mapped(&mut ours)),
+    };
+    if let Err(error) = mapped {
+        // Without its lifeline the process ends, and it is ours to collect.
+        drop(ours);
+        let ended = || waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED);
+        let _ = rustix::io::retry_on_intr(ended);
+        return Err(error);
     }
     Ok(Entered { pid, pidfd, control: ours })
+}
+
+/// A process that failed early has closed its side; what it said is still there to be read.
+fn tell_mapped(control: &mut Control) -> io::Result<()> {
+    match control.write_raw(&[MAPPED]) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        told => told,
+    }
 }
 
 /// The life of the new process until it executes PID 1. Returns only what failed, and where to say so.
@@ -181,14 +193,12 @@ fn first_process(
         Ok(kept) => kept,
         Err(errno) => return (None, Step::Descriptors, errno),
     };
-    match walk_in(entry.identity, maps, control.as_fd()) {
-        Err((step, errno)) => (Some(control), step, errno),
-        // 5. Execute PID 1. Nothing of the caller's memory and environment is left.
-        Ok(()) => {
-            let errno = sys::execute_file(program.as_fd(), &[c"entrypoint", init::CONTROL_ARGUMENT]);
-            (Some(control), Step::Execute, errno)
-        }
+    if let Err((step, errno)) = walk_in(entry.identity, maps, control.as_fd()) {
+        return (Some(control), step, errno);
     }
+    // 5. Execute PID 1. Nothing of the caller's memory and environment is left.
+    let errno = sys::execute_file(program.as_fd(), &[c"entrypoint", init::CONTROL_ARGUMENT]);
+    (Some(control), Step::Execute, errno)
 }
 
 fn walk_in(identity: Identity, maps: &Maps, control: BorrowedFd<'_>) -> Result<(), (Step, Errno)> {

@@ -54,6 +54,7 @@ pub fn run() -> io::Result<u8> {
             // Nothing is needed of it any more. Freed memory may still hold some of it, secrets included: what keeps
             // the agent from looking is that this process is not dumpable.
             drop(start);
+            drop(cgroups);
             supervise(&mut control, &agent)
         }
         Err(Refusal::Unexecutable { command, errno }) => {
@@ -74,14 +75,11 @@ enum Refusal {
 }
 
 /// Turns an error of a named step into what the client is told.
-fn step<E: Into<io::Error>>(name: &'static str) -> impl FnOnce(E) -> Refusal {
+fn step<E: Into<io::Error>>(name: impl Into<String>) -> impl FnOnce(E) -> Refusal {
+    let name = name.into();
     move |error| {
         let error = error.into();
-        Refusal::Failed(Failure::Step {
-            step: name.into(),
-            errno: error.raw_os_error(),
-            message: error.to_string(),
-        })
+        Refusal::Failed(Failure::Step { step: name, errno: error.raw_os_error(), message: error.to_string() })
     }
 }
 
@@ -144,6 +142,9 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
     match failed {
         None => Ok(Agent { pid, _terminal: slave }),
         Some(Unable::Prepare(name, errno)) => Err(step(name)(errno)),
+        Some(Unable::Start(errno)) => {
+            Err(step(format!("changing to the working directory {}", start.workdir.display()))(errno))
+        }
         Some(Unable::Execute(errno)) => {
             let command = String::from_utf8_lossy(&start.argv[0]).into_owned();
             Err(Refusal::Unexecutable { command, errno: errno.raw_os_error() })
@@ -154,6 +155,8 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
 /// Why the agent's process did not become the agent.
 enum Unable {
     Prepare(&'static str, Errno),
+    /// The working directory is not there, or not to be entered.
+    Start(Errno),
     Execute(Errno),
 }
 
@@ -184,7 +187,7 @@ fn prepare_agent(start: &Start, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) ->
     cgroup::enter(cgroups).map_err(failed("entering the control groups"))?;
 
     // 11. Where the agent starts.
-    rustix::process::chdir(start.workdir.as_path()).map_err(failed("changing to the working directory"))
+    rustix::process::chdir(start.workdir.as_path()).map_err(Unable::Start)
 }
 
 pub(crate) fn let_streams_go() -> Result<(), Errno> {

@@ -25,6 +25,10 @@ pub enum Access {
     ReadExecute,
     /// Everything but device nodes, `ioctl` on devices, and sockets that others listen on.
     ReadWrite,
+    /// Read a file.
+    Read,
+    /// Write a file, and cut it off.
+    Write,
     /// Read, write and `ioctl`: for `/dev/pts`, `/dev/ptmx` and `/dev/tty`, on which nothing works without
     /// it.
     Terminal,
@@ -136,7 +140,12 @@ impl Ruleset {
         // The kernel refuses a rule that grants a file what only a directory can have.
         let possible =
             if FileType::from_raw_mode(mode) == FileType::Directory { u64::MAX } else { FILE_RIGHTS };
-        sys::landlock_allow_beneath(self.fd.as_fd(), beneath, rights(access) & self.handled & possible)
+        match sys::landlock_allow_beneath(self.fd.as_fd(), beneath, rights(access) & self.handled & possible)
+        {
+            // The kernel's own file systems, such as that of memfd_create(2), take no rule and need none.
+            Err(Errno::BADFD) => Ok(()),
+            other => other,
+        }
     }
 }
 
@@ -276,6 +285,8 @@ fn rights(access: Access) -> u64 {
                 | MAKE_FIFO
                 | MAKE_SYM
         }
+        Access::Read => READ_FILE,
+        Access::Write => WRITE_FILE | TRUNCATE,
         Access::Terminal => READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL_DEV,
     }
 }
@@ -301,7 +312,8 @@ mod tests {
 
     #[test]
     fn no_access_grants_devices_or_foreign_sockets() {
-        for access in [Access::ReadExecute, Access::ReadWrite, Access::Terminal] {
+        for access in [Access::ReadExecute, Access::ReadWrite, Access::Read, Access::Write, Access::Terminal]
+        {
             assert_eq!(rights(access) & (MAKE_CHAR | MAKE_BLOCK | RESOLVE_UNIX), 0, "{access:?}");
         }
         assert_eq!(rights(Access::ReadWrite) & IOCTL_DEV, 0);
@@ -312,7 +324,9 @@ mod tests {
         let newest = abi().expect("this kernel has landlock");
         for abi in 1..=newest {
             let mut ruleset = Ruleset::of_abi(abi).unwrap();
-            for access in [Access::ReadExecute, Access::ReadWrite, Access::Terminal] {
+            for access in
+                [Access::ReadExecute, Access::ReadWrite, Access::Read, Access::Write, Access::Terminal]
+            {
                 ruleset.allow(File::open("/usr").unwrap().as_fd(), access).unwrap();
                 ruleset.allow_path(Path::new("/dev/null"), access).unwrap();
             }

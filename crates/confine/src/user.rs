@@ -1,49 +1,18 @@
-//! The user of the agent: how one is named, and who that is in this file system.
+//! The user of the agent: who is meant by a name or number in this file system.
 //!
 //! Names are looked up in the text of `/etc/passwd` and `/etc/group` and nowhere else: in a container there is no
 //! other directory of users, and a C library's lookup may load modules or ask a socket on the way, as root.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
-use std::str::FromStr;
 
+use policy::user::{Spec, Who, id};
 use rustix::process::{Gid, getgid, getgroups, getuid};
-
-/// The largest id: signed programs read more as negative, and -1 means "leave it as it is" to the kernel.
-const LARGEST_ID: u32 = i32::MAX.unsigned_abs();
 
 const PASSWD: &str = "/etc/passwd";
 const GROUP: &str = "/etc/group";
-
-/// Who is meant: `user`, or `user:group`.
-///
-/// Each is a name, `^[a-z_][a-z0-9_-]*$`, or a number of digits alone, from 0 to 2^31-1. Nothing else is taken for
-/// a user: `-1`, `+0`, ` 0`, `0day` and `4294967296` have all been somebody's root (CVE-2019-14287, CVE-2020-13776).
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Spec {
-    user: Who,
-    group: Option<Who>,
-}
-
-#[derive(Clone, Debug, Eq, PartialEq)]
-enum Who {
-    Name(String),
-    Id(u32),
-}
-
-/// Text that names nobody.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error(
-    "{given:?} is not a {kind}; expected a name (lower-case letters, digits, `_` and `-`) or a number from 0 to 2147483647, \
-     such as `agent`, `1000` or `1000:1000`"
-)]
-pub struct SpecError {
-    given: String,
-    kind: &'static str,
-}
 
 /// Whether the agent may be root.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -115,34 +84,6 @@ pub enum LookupError {
     },
 }
 
-impl FromStr for Spec {
-    type Err = SpecError;
-
-    fn from_str(text: &str) -> Result<Self, SpecError> {
-        let (user, group) = match text.split_once(':') {
-            Some((user, group)) => (user, Some(group)),
-            None => (text, None),
-        };
-        Ok(Self { user: who(user, "user")?, group: group.map(|group| who(group, "group")).transpose()? })
-    }
-}
-
-impl fmt::Display for Spec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.user)?;
-        self.group.as_ref().map_or(Ok(()), |group| write!(f, ":{group}"))
-    }
-}
-
-impl fmt::Display for Who {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name(name) => f.write_str(name),
-            Self::Id(id) => write!(f, "{id}"),
-        }
-    }
-}
-
 impl Account {
     /// Looks somebody up in this file system.
     ///
@@ -184,23 +125,6 @@ pub fn resolve(spec: &Spec, root: Root, passwd: &[u8], group: &[u8]) -> Result<A
         None => (user.gid, groups_of(&user, group)),
     };
     Ok(Account { uid: user.uid, gid, groups, name: user.name, home: user.home, shell: user.shell })
-}
-
-fn who(text: &str, kind: &'static str) -> Result<Who, SpecError> {
-    let first = |byte: &u8| byte.is_ascii_lowercase() || *byte == b'_';
-    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-');
-    if text.as_bytes().first().is_some_and(first) && text.bytes().all(inner) {
-        return Ok(Who::Name(text.to_owned()));
-    }
-    id(text.as_bytes()).map(Who::Id).ok_or_else(|| SpecError { given: text.to_owned(), kind })
-}
-
-/// Digits and nothing else; `str::parse` alone would take a sign.
-fn id(text: &[u8]) -> Option<u32> {
-    if !text.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    std::str::from_utf8(text).ok()?.parse().ok().filter(|id| *id <= LARGEST_ID)
 }
 
 /// What passwd(5) says of somebody.
@@ -312,20 +236,6 @@ mod tests {
 
     fn find(spec: &str) -> Result<Account, LookupError> {
         resolve(&spec.parse().unwrap(), Root::Refused, PASSWD, GROUP)
-    }
-
-    #[test]
-    fn nobody_is_named_by_anything_but_a_name_or_digits() {
-        let numbers =
-            "-1|+0| 0|0 |0x0|0day|-0|1.0|\u{663}|4294967295|4294967296|2147483648|99999999999999999999";
-        let names = "|Agent|-agent|a b|a\n|root\0|\u{e4}gent|/etc|$(id)";
-        let pairs = ":|:0|0:|agent:|a:b:c|0:0day|1000:-1|1000:4294967296";
-        for bad in [numbers, names, pairs].iter().flat_map(|list| list.split('|')) {
-            assert!(bad.parse::<Spec>().is_err(), "{bad:?}");
-        }
-        for good in "agent|_apt|www-data|a1|0|2147483647|1000:1000|agent:video|1000:video".split('|') {
-            assert_eq!(good.parse::<Spec>().unwrap().to_string(), good);
-        }
     }
 
     #[test]

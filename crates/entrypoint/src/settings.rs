@@ -4,8 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use confine::user::{Root, Spec};
+use confine::user::Root;
 use policy::env::{AGENT_ALLOW_ROOT, AGENT_ARGS, AGENT_COMMAND, AGENT_INIT, AGENT_USER, AGENT_WORKDIR};
+use policy::user::Spec;
 
 /// Directories and files that the agent may write to, as a JSON array of absolute paths.
 pub(crate) const SANDBOX_WRITABLE: &str = "SANDBOX_WRITABLE";

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::value::{Exposed, ProviderChoice, Pull, SecretMode, SecretProvider, Toolchain, User};
+pub use self::value::{Exposed, ProviderChoice, Pull, SecretMode, SecretProvider, Toolchain};
 use crate::env::Name;
 use crate::limits::{Bytes, MilliCpus};
 use crate::network::{self, HostPattern};
@@ -17,6 +17,7 @@ use crate::path::GuestPath;
 use crate::plan::{Layer, Mode, SecretSource};
 use crate::problem::{Located, Owner, Place, Problem};
 use crate::protect::RelativePath;
+use crate::user::Spec;
 
 mod read;
 pub(crate) mod show;
@@ -99,7 +100,7 @@ settings! {
         /// The command with its arguments; never empty.
         command: Vec<OsString>,
         /// Who the agent is.
-        user: User,
+        user: Spec,
         /// Where it starts, as the sandbox sees it.
         workdir: GuestPath,
         /// Whether PID 1 is an init.

@@ -24,6 +24,7 @@ pub mod reference;
 pub mod schema;
 pub mod suggest;
 pub mod trust;
+pub mod user;
 pub mod variables;
 pub mod verdict;
 pub mod workspace;

@@ -49,8 +49,8 @@ pub struct Overrides {
 pub struct EnvFile {
     /// How the person knows it.
     pub label: String,
-    /// What it holds.
-    pub text: Vec<u8>,
+    /// What it holds, or why it cannot be read.
+    pub text: Result<Vec<u8>, String>,
 }
 
 impl Overrides {
@@ -65,7 +65,7 @@ impl Overrides {
             },
             agent: Agent {
                 command: self.command(),
-                user: flags.text("--user", "agent.user", self.user.as_deref(), value::user),
+                user: flags.text("--user", "agent.user", self.user.as_deref(), value::parsed),
                 workdir: flags.text("--workdir", "agent.workdir", self.workdir.as_deref(), value::parsed),
                 init: None,
             },
@@ -155,7 +155,15 @@ impl Flags {
     }
 
     fn env_file(&mut self, config: &mut Config, file: &EnvFile) {
-        for (number, line) in (1..).zip(file.text.split(|byte| *byte == b'\n')) {
+        let text = match &file.text {
+            Ok(text) => text,
+            Err(reason) => {
+                let place = Place::Flag(format!("--env-file {}", file.label).into());
+                self.problems.push(Problem::new(&place, "", Code::Host, format!("cannot be read: {reason}")));
+                return;
+            }
+        };
+        for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if line.is_empty() || line.starts_with(b"#") {
                 continue;
@@ -282,14 +290,17 @@ mod tests {
             workdir: Some("/data".to_owned()),
             volume: vec!["./data:/data:ro".to_owned()],
             env: vec!["A=1".into(), "B".into()],
-            env_file: vec![EnvFile { label: "vars".to_owned(), text: b"# note\n\nC=3=4\r\nA=2\nD".to_vec() }],
+            env_file: vec![EnvFile {
+                label: "vars".to_owned(),
+                text: Ok(b"# note\n\nC=3=4\r\nA=2\nD".to_vec()),
+            }],
             command: vec!["ls".into()],
         });
         assert_eq!(problems, Vec::<String>::new());
         assert_eq!(config.limits.memory.unwrap().value, Some(Bytes(512 << 20)));
         assert_eq!(config.limits.pids.unwrap().value, Some(64));
         let data = &config.shared_dirs["data"].value;
-        assert_eq!(data.host.as_ref().unwrap().value, std::path::Path::new("/project/./data"));
+        assert_eq!(data.host.as_ref().unwrap().value, std::path::Path::new("/project/data"));
         assert_eq!(data.mode.as_ref().unwrap().value, Mode::ReadOnly);
         let set: Vec<_> = config.env.set.iter().map(|(name, value)| (name.as_str(), &value.value)).collect();
         assert_eq!(set, [("A", &OsString::from("1")), ("C", &OsString::from("3=4"))]);

@@ -258,7 +258,7 @@ impl Boundaries {
         match self.protected.matches(relative) {
             Some(protected) => Verdict::deny(
                 format!(
-                    "cannot write `{shown}`: `{protected}` is protected in `{name}`; `[protect] allow` gives it up by name"
+                    "`{shown}` must not be written: `{protected}` is protected in `{name}`; `[protect] allow` gives it up by name"
                 ),
                 Origin::Default,
             ),

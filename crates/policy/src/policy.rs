@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use self::boundary::Wanted;
 pub use self::lower::{Directory, Facts, Missing, Parts};
@@ -16,7 +16,7 @@ use crate::limits::Limits;
 use crate::network::{self, Rules};
 use crate::path::{Access, Boundaries, GuestPath};
 use crate::plan::{self, Init, Layer, Need, Provider};
-use crate::problem::{self, Located, Problem};
+use crate::problem::{self, Located, Place, Problem};
 use crate::schema;
 use crate::verdict::Verdict;
 
@@ -24,6 +24,7 @@ mod boundary;
 mod check;
 mod environment;
 mod lower;
+mod workdir;
 
 /// The user name of the agent inside.
 pub const AGENT: &str = "agent";
@@ -41,7 +42,7 @@ pub struct Policy {
     provider: Provider,
     provider_reason: Option<String>,
     argv: Vec<OsString>,
-    workdir: GuestPath,
+    workdir: Located<GuestPath>,
     init: Init,
     env: EnvRules,
     secrets: Vec<plan::Secret>,
@@ -72,7 +73,6 @@ impl Policy {
         let Some(boundaries) = boundaries.filter(|_| problems.is_empty()) else { return Err(problems) };
 
         let workspace = wanted.iter().any(|boundary| boundary.guest.as_path() == Path::new(WORKSPACE));
-        let workdir = config.agent.workdir.as_ref().map(|workdir| workdir.value.clone());
         let network_mode = config.network.mode.as_ref().map(|mode| mode.value).unwrap_or_default();
         let init = config.agent.init.as_ref().is_none_or(|init| init.value);
         Ok(Self {
@@ -84,10 +84,9 @@ impl Policy {
                 .command
                 .as_ref()
                 .map_or_else(|| vec!["bash".into(), "-l".into()], |command| command.value.clone()),
-            workdir: match workdir {
-                Some(workdir) => workdir,
-                None => boundary::built_in(if workspace { WORKSPACE } else { HOME }),
-            },
+            workdir: config.agent.workdir.clone().unwrap_or_else(|| {
+                Located::new(boundary::built_in(if workspace { WORKSPACE } else { HOME }), Place::Default)
+            }),
             init: if init { Init::Supervise } else { Init::Exec },
             env,
             secrets,
@@ -136,6 +135,16 @@ impl Policy {
     /// matters.
     pub fn host_path(&self, path: &Path, access: Access) -> Verdict {
         boundary::decide_host(&self.wanted, &self.boundaries, path, access)
+    }
+
+    /// Where a path of the host is inside, if it is shared; spelled as for [`Policy::host_path`].
+    pub fn inside(&self, path: &Path) -> Option<PathBuf> {
+        boundary::inside(&self.wanted, path)
+    }
+
+    /// What stays read-only inside writable boundaries.
+    pub fn protect(&self) -> &plan::Protect {
+        &self.protect
     }
 
     /// Decides about a host and a port.

@@ -110,7 +110,7 @@ pub enum Code {
 pub struct Problem {
     /// Where the mistake stands.
     pub place: Place,
-    /// The key it concerns, such as `limits.memory`; empty for a syntax error.
+    /// The key it concerns, such as `limits.memory`; empty where it concerns a whole file.
     pub key: String,
     /// What kind of mistake it is.
     pub code: Code,

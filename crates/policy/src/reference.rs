@@ -217,7 +217,7 @@ fn pattern(format: Format) -> Option<&'static str> {
         Format::Variable => Some("^[A-Za-z_][A-Za-z0-9_]*$"),
         Format::GuestPath => Some("^/"),
         Format::InnerPath => Some("^[^/~]"),
-        Format::User => Some("^([a-z_][a-z0-9_-]*|[0-9]+(:[0-9]+)?)$"),
+        Format::User => Some("^([a-z_][a-z0-9_-]*|[0-9]+)(:([a-z_][a-z0-9_-]*|[0-9]+))?$"),
         Format::Source => Some("^(env|file|command):."),
         Format::Url => Some("^https?://"),
         Format::Suffix => Some("^\\.[^/]+$"),

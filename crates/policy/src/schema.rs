@@ -236,7 +236,7 @@ impl Format {
             }
             Self::GuestPath => "an absolute path inside the sandbox, without \".\" and \"..\"",
             Self::InnerPath => "a relative path without \".\" and \"..\"",
-            Self::User => "a user's name, or uid or uid:gid in digits",
+            Self::User => "a user, or user:group, each a name or digits",
             Self::Source => "\"env:NAME\", \"file:PATH\" or \"command:TEXT\"",
             Self::Host => "a host such as \"api.example.org\", \"*.example.org\" or \"api.example.org:443\"",
             Self::Url => "an address that begins with \"https://\" or \"http://\"",

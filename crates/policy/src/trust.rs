@@ -16,7 +16,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::config::show::Show;
-use crate::config::{Config, Exposed, ProviderChoice, User};
+use crate::config::{Config, Exposed, ProviderChoice};
 use crate::env;
 use crate::layer::Effective;
 use crate::network::{self, HostPattern};
@@ -88,11 +88,7 @@ fn provider(config: &Config, found: &mut Found) {
 
 fn agent(config: &Config, provider: Provider, found: &mut Found) {
     if let Some(Located { value: user, place }) = &config.agent.user {
-        let root = match user {
-            User::Name(name) => name == "root",
-            User::Id { uid, gid } => *uid == 0 || *gid == Some(0),
-        };
-        if root {
+        if user.names_root() {
             found.add("agent.user", place, "runs the agent as root");
         }
     }

@@ -52,6 +52,7 @@ fn facts(policy: &Policy) -> Facts {
             ("AWS_SECRET_ACCESS_KEY".into(), "hunter2".into()),
         ],
         directories: directories.collect(),
+        workdir: Ok(()),
         toolchains: BTreeMap::new(),
         uid: 1001,
         homes: vec!["/home/me".into()],

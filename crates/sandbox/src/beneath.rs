@@ -63,15 +63,23 @@ pub(crate) fn read_link(root: impl AsFd, path: &Path) -> Result<PathBuf, Errno> 
 
 /// Makes a directory readable, writable and passable for its owner; `ENOTDIR` if it is a link or no directory.
 ///
-/// Only the owner and root can. The change is made through `/proc`, which leads to what was opened: chmod(2)
-/// would follow a link, and a descriptor that only passes through is refused by fchmod(2).
+/// Only the owner and root can.
 pub(crate) fn open_up(parent: impl AsFd, name: &OsStr) -> Result<(), Errno> {
-    let directory = rustix::fs::openat(parent, name, PASSAGE, Mode::empty())?;
-    let mode = Mode::from_raw_mode(rustix::fs::fstat(&directory)?.st_mode);
+    open_up_itself(&rustix::fs::openat(parent, name, PASSAGE, Mode::empty())?).map(drop)
+}
+
+/// The same for a directory that is open, though nobody may pass through it. Says which mode it had, if that was
+/// another.
+///
+/// The change is made through `/proc`, which leads to what was opened: chmod(2) would follow a link, and a
+/// descriptor that only passes through is refused by fchmod(2).
+pub(crate) fn open_up_itself(directory: &OwnedFd) -> Result<Option<Mode>, Errno> {
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(directory)?.st_mode);
     if mode.contains(Mode::RWXU) {
-        return Ok(());
+        return Ok(None);
     }
-    rustix::fs::chmod(format!("/proc/self/fd/{}", directory.as_raw_fd()), mode | Mode::RWXU)
+    rustix::fs::chmod(format!("/proc/self/fd/{}", directory.as_raw_fd()), mode | Mode::RWXU)?;
+    Ok(Some(mode))
 }
 
 /// The directory that a path's last component lies in, and that component.
@@ -80,19 +88,20 @@ pub(crate) fn parent(root: impl AsFd, path: &Path) -> Result<(OwnedFd, &OsStr), 
     Ok((directory(root, path.parent().unwrap_or(Path::new("")))?, name))
 }
 
-/// The names in a directory with their types, but not `.` and `..`. No order.
-pub(crate) fn entries(directory: BorrowedFd<'_>) -> Result<Vec<(OsString, FileType)>, Errno> {
-    let mut entries = Vec::new();
-    for entry in rustix::fs::Dir::read_from(directory)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        if name == c"." || name == c".." {
-            continue;
-        }
-        let kind = kind_of(directory, name, entry.file_type())?;
-        entries.push((OsStr::from_bytes(name.to_bytes()).to_owned(), kind));
-    }
-    Ok(entries)
+/// The names in a directory with their types, but not `.` and `..`. No order, and as many as there are: whoever
+/// takes them knows when it is enough.
+pub(crate) fn entries(
+    directory: BorrowedFd<'_>,
+) -> Result<impl Iterator<Item = Result<(OsString, FileType), Errno>>, Errno> {
+    let named = |name: &CStr| name != c"." && name != c"..";
+    let entries = rustix::fs::Dir::read_from(directory)?;
+    Ok(entries.filter(move |entry| entry.as_ref().map_or(true, |entry| named(entry.file_name()))).map(
+        move |entry| {
+            let entry = entry?;
+            let kind = kind_of(directory, entry.file_name(), entry.file_type())?;
+            Ok((OsStr::from_bytes(entry.file_name().to_bytes()).to_owned(), kind))
+        },
+    ))
 }
 
 /// The type of a directory entry; asked for where the file system does not say.
@@ -169,6 +178,20 @@ mod tests {
         open_up(&root, OsStr::new("closed")).unwrap();
         assert_eq!(open_up(&root, OsStr::new("link")).unwrap_err(), Errno::NOTDIR);
         assert_eq!((mode("closed"), mode("elsewhere")), (0o711, 0o011));
+    }
+
+    #[test]
+    fn a_directory_that_nobody_may_enter_is_opened_up_by_its_descriptor() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("closed");
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+        let closed = directory(File::open(top.path()).unwrap(), Path::new("closed")).unwrap();
+        assert_eq!(open_up_itself(&closed).unwrap(), Some(Mode::empty()));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o700);
+        assert_eq!(open_up_itself(&closed).unwrap(), None, "it is open already");
     }
 
     #[test]

@@ -21,6 +21,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::beneath;
+use crate::deadline::Deadline;
 use crate::protect::{Cause, Mounts, ReadOnly};
 
 /// Where things are moved to, in the root of their boundary.
@@ -28,6 +29,14 @@ pub const QUARANTINE: &str = ".sandboxctl-quarantine";
 
 /// How many directories deep a protected directory that appeared is judged.
 const LEVELS: u32 = 8;
+
+/// How much is judged at one time: the content of files in bytes, and [`ENTRY`] more for each. No project has as
+/// much at its protected paths. Looking at it takes about a second; links to one large file, which cost an agent
+/// nothing, would take hours. What is beyond it is not given the benefit of the doubt.
+const MOST_JUDGED: u64 = 16 << 20;
+
+/// What an entry counts for besides its content: finding it costs as much as reading so many bytes.
+const ENTRY: u64 = 256;
 
 /// What of a boundary was there at the start. It can be stored, and compared by a later process.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -69,6 +78,15 @@ struct Verdict {
     #[serde(with = "any_path")]
     path: PathBuf,
     reason: Reason,
+}
+
+/// What a comparison has found.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Compared {
+    /// What a program outside would obey, in the order in which it was looked at.
+    pub findings: Vec<Finding>,
+    /// Whether there was time to look at everything.
+    pub is_whole: bool,
 }
 
 /// Something that a program outside would obey.
@@ -126,34 +144,49 @@ impl Baseline {
         let root = root.as_fd();
         let clock = clock_gettime(ClockId::RealtimeCoarse);
         let mut entries = Vec::new();
+        let mut judgement = Judgement::until(Deadline::NEVER);
         for one in watched(mounts) {
             let Ok(stat) = beneath::stat(root, one.path) else { continue };
-            let mut known = Vec::new();
-            judge_at(root, one.path, one.seen_as, LEVELS, &mut known);
+            let known = judgement.of(root, &one);
             let target = beneath::read_link(root, one.path).ok();
             entries.push(Entry { path: one.path.into(), stamp: Stamp::of(&stat), target, known });
         }
         entries.sort_by(|a, b| a.path.cmp(&b.path));
-        let hidden =
-            hidden(root, mounts).into_iter().map(|path| Verdict { path, reason: Reason::Hidden }).collect();
+        let hidden: BTreeSet<_> = mounts.unreadable.iter().map(|path| hiding(root, path)).collect();
+        let hidden = hidden.into_iter().map(|path| Verdict { path, reason: Reason::Hidden }).collect();
         Ok(Self { root: id_of(root)?, taken: (clock.tv_sec, clock.tv_nsec), entries, hidden })
     }
 
-    /// Judges what was not there, or is another file now. `mounts` is what is found in the boundary now.
-    pub fn compare(&self, root: impl AsFd, mounts: &Mounts) -> Result<Vec<Finding>, DetectError> {
+    /// Whether an open directory is the boundary that this was taken of.
+    pub fn is_of(&self, root: impl AsFd) -> bool {
+        id_of(root.as_fd()).is_ok_and(|id| id == self.root)
+    }
+
+    /// Judges what was not there, or is another file now, for as long as there is time. `mounts` is what is found
+    /// in the boundary now.
+    pub fn compare(
+        &self,
+        root: impl AsFd,
+        mounts: &Mounts,
+        until: Deadline,
+    ) -> Result<Compared, DetectError> {
         let root = root.as_fd();
         if id_of(root)? != self.root {
             return Err(DetectError::AnotherRoot);
         }
         let mut findings = Vec::new();
+        let mut judgement = Judgement::until(until);
         for one in watched(mounts) {
+            if until.is_over() {
+                judgement.is_whole = false;
+                break;
+            }
             let Ok(stat) = beneath::stat(root, one.path) else { continue };
             let before = self.entry(one.path);
             if before.is_some_and(|entry| entry.stamp == Stamp::of(&stat)) {
                 continue;
             }
-            let mut verdicts = Vec::new();
-            judge_at(root, one.path, one.seen_as, LEVELS, &mut verdicts);
+            let verdicts = judgement.of(root, &one);
             let same_target = |entry: &&Entry| entry.target == beneath::read_link(root, one.path).ok();
             let known = before.filter(same_target).map_or(&[][..], |entry| &entry.known);
             // A configuration that the agent made may name what was there all along.
@@ -169,15 +202,20 @@ impl Baseline {
                 },
             ));
         }
-        for path in hidden(root, mounts) {
-            let known = self.hidden.iter().any(|verdict| verdict.path == path);
-            if known || findings.iter().any(|finding| finding.path == path) {
-                continue;
+        let mut said: BTreeSet<PathBuf> = findings.iter().map(|finding| finding.path.clone()).collect();
+        said.extend(self.hidden.iter().map(|verdict| verdict.path.clone()));
+        for unreadable in &mounts.unreadable {
+            if until.is_over() {
+                judgement.is_whole = false;
+                break;
             }
-            let origin = if self.is_older_than(root, &path) { Origin::Created } else { Origin::Replaced };
-            findings.push(Finding { path, reason: Reason::Hidden, origin, aside: None });
+            let path = hiding(root, unreadable);
+            if said.insert(path.clone()) {
+                let origin = if self.is_older_than(root, &path) { Origin::Created } else { Origin::Replaced };
+                findings.push(Finding { path, reason: Reason::Hidden, origin, aside: None });
+            }
         }
-        Ok(findings)
+        Ok(Compared { findings, is_whole: judgement.is_whole })
     }
 
     /// Whether something was made after this. Where the file system does not say, it was not: what may be the
@@ -199,7 +237,7 @@ impl Baseline {
 /// Moves something that was created aside, and says in the finding where it is.
 ///
 /// It goes to `.sandboxctl-quarantine/<seconds>-<n>/` under its own path, where a leading dot of each name
-/// becomes `dot-`: nothing obeys it there. Every directory on the way is opened without following links, so
+/// becomes `dot-`: nothing obeys it there, and git does not list it. Every directory on the way is opened without following links, so
 /// that an agent which is still running cannot lead this anywhere else; whatever it puts at the path in the
 /// meantime is moved instead. False if nothing is there any more.
 pub fn set_aside(root: impl AsFd, finding: &mut Finding, now: SystemTime) -> Result<bool, DetectError> {
@@ -278,14 +316,10 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What cannot be looked into, in the order of paths: where even the place of something cannot be looked at,
-/// the directory that hides it.
-fn hidden(root: BorrowedFd<'_>, mounts: &Mounts) -> BTreeSet<PathBuf> {
-    let hiding = |path: &Path| {
-        let closed = |path: &&Path| beneath::stat(root, path).err() != Some(Errno::ACCESS);
-        path.ancestors().find(closed).unwrap_or(path).to_path_buf()
-    };
-    mounts.unreadable.iter().map(|path| hiding(path)).collect()
+/// What cannot be looked into: where even the place of something cannot be looked at, the directory that hides it.
+fn hiding(root: BorrowedFd<'_>, path: &Path) -> PathBuf {
+    let closed = |path: &&Path| beneath::stat(root, path).err() != Some(Errno::ACCESS);
+    path.ancestors().find(closed).unwrap_or(path).to_path_buf()
 }
 
 /// A path to be compared, and how it is judged.
@@ -308,49 +342,85 @@ fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
     }))
 }
 
-/// Judges what is at a path, and in it.
-fn judge_at(root: BorrowedFd<'_>, path: &Path, seen_as: &Path, levels: u32, verdicts: &mut Vec<Verdict>) {
-    let Ok((parent, name)) = beneath::parent(root, path) else { return };
-    judge_in(&parent, name, path, seen_as, levels, verdicts);
+/// The judgement of many paths, which comes to an end however much is there.
+struct Judgement {
+    verdicts: Vec<Verdict>,
+    /// How much of [`MOST_JUDGED`] is left.
+    left: u64,
+    until: Deadline,
+    /// Whether there was time to look at everything.
+    is_whole: bool,
 }
 
-fn judge_in(
-    parent: &OwnedFd,
-    name: &OsStr,
-    path: &Path,
-    seen_as: &Path,
-    levels: u32,
-    verdicts: &mut Vec<Verdict>,
-) {
-    // What is gone by now harms nobody.
-    let Ok(stat) = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
-    let mut content = Vec::new();
-    let found = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Directory => Found::Directory,
-        FileType::Symlink => Found::Link,
-        FileType::RegularFile => {
-            if concerns(seen_as) && !read(parent, name, &mut content) {
-                verdicts.push(Verdict { path: path.into(), reason: Reason::NotAFile });
-                return;
-            }
-            Found::File { mode: stat.st_mode }
+impl Judgement {
+    fn until(until: Deadline) -> Self {
+        Self { verdicts: Vec::new(), left: MOST_JUDGED, until, is_whole: true }
+    }
+
+    /// Judges what is at a path, and in it.
+    fn of(&mut self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Vec<Verdict> {
+        if let Ok((parent, name)) = beneath::parent(root, one.path) {
+            self.entry(&parent, name, one.path, one.seen_as, LEVELS);
         }
-        _ => Found::Special,
-    };
-    verdicts
-        .extend(judge(seen_as, found, &content).map(|reason| Verdict { path: path.to_path_buf(), reason }));
-    if found == Found::Directory && levels > 0 {
-        let listed = beneath::listing(parent, Path::new(name))
-            .and_then(|directory| Ok((beneath::entries(directory.as_fd())?, directory)));
-        let (mut entries, directory) = match listed {
+        std::mem::take(&mut self.verdicts)
+    }
+
+    fn entry(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, seen_as: &Path, levels: u32) {
+        // What is gone by now harms nobody.
+        let Ok(stat) = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
+        if self.left == 0 {
+            return self.verdict(path, Reason::Hidden);
+        }
+        self.left = self.left.saturating_sub(ENTRY);
+        let mut content = Vec::new();
+        let found = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => Found::Directory,
+            FileType::Symlink => Found::Link,
+            FileType::RegularFile => {
+                if concerns(seen_as) && !read(parent, name, &mut content) {
+                    return self.verdict(path, Reason::NotAFile);
+                }
+                Found::File { mode: stat.st_mode }
+            }
+            _ => Found::Special,
+        };
+        self.left = self.left.saturating_sub(content.len() as u64);
+        if let Some(reason) = judge(seen_as, found, &content) {
+            self.verdict(path, reason);
+        }
+        if found == Found::Directory && levels > 0 {
+            self.directory(parent, name, path, seen_as, levels - 1);
+        }
+    }
+
+    fn directory(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, seen_as: &Path, levels: u32) {
+        // One more than there is room for, so that it is seen that there are more.
+        let most = usize::try_from(self.left / ENTRY).unwrap_or(usize::MAX).saturating_add(1);
+        let list = || {
+            let directory = beneath::listing(parent, Path::new(name))?;
+            let entries = beneath::entries(directory.as_fd())?.take(most).collect::<Result<Vec<_>, _>>()?;
+            Ok((directory, entries))
+        };
+        let (directory, mut entries) = match list() {
             Ok(listed) => listed,
             Err(Errno::NOENT | Errno::NOTDIR) => return,
-            Err(_) => return verdicts.push(Verdict { path: path.into(), reason: Reason::Hidden }),
+            Err(_) => return self.verdict(path, Reason::Hidden),
         };
         entries.sort_by(|(a, _), (b, _)| a.cmp(b));
         for (name, _) in entries {
-            judge_in(&directory, &name, &path.join(&name), &seen_as.join(&name), levels - 1, verdicts);
+            if self.until.is_over() {
+                self.is_whole = false;
+                return;
+            }
+            if self.left == 0 {
+                return self.verdict(path, Reason::Hidden);
+            }
+            self.entry(&directory, &name, &path.join(&name), &seen_as.join(&name), levels);
         }
+    }
+
+    fn verdict(&mut self, path: &Path, reason: Reason) {
+        self.verdicts.push(Verdict { path: path.into(), reason });
     }
 }
 
@@ -380,8 +450,9 @@ fn new_place(root: BorrowedFd<'_>, now: SystemTime) -> Result<(PathBuf, OwnedFd)
         }
         opened => opened?,
     };
-    for number in 0..u32::MAX {
-        let name = format!("{}-{number}", seconds(now));
+    let name = |number: u32| format!("{}-{number}", seconds(now));
+    for number in first_free(&quarantine, name)..u32::MAX {
+        let name = name(number);
         match rustix::fs::mkdirat(&quarantine, &*name, Mode::RWXU) {
             Ok(()) => {
                 let place = make_directory(&quarantine, OsStr::new(&name))?;
@@ -394,6 +465,23 @@ fn new_place(root: BorrowedFd<'_>, now: SystemTime) -> Result<(PathBuf, OwnedFd)
     Err(Errno::EXIST)
 }
 
+/// A number of which the name is not taken, and that of the number before it is. Found by halving: an agent may
+/// have made so much that asking for one after the other would never end.
+fn first_free(directory: impl AsFd, name: impl Fn(u32) -> String) -> u32 {
+    let taken = |number| rustix::fs::statat(&directory, name(number), AtFlags::SYMLINK_NOFOLLOW).is_ok();
+    let free = (0..31).map(|power| (1 << power) - 1).find(|number| !taken(*number)).unwrap_or(u32::MAX);
+    let (mut taken_up_to, mut free_from) = (free / 2, free);
+    while taken_up_to < free_from {
+        let middle = taken_up_to + (free_from - taken_up_to) / 2;
+        if taken(middle) {
+            taken_up_to = middle + 1;
+        } else {
+            free_from = middle;
+        }
+    }
+    free_from
+}
+
 /// Opens the quarantine, making it where it is missing.
 fn quarantine(root: BorrowedFd<'_>, now: SystemTime) -> Result<OwnedFd, Errno> {
     match beneath::open_up(root, OsStr::new(QUARANTINE)) {
@@ -401,14 +489,26 @@ fn quarantine(root: BorrowedFd<'_>, now: SystemTime) -> Result<OwnedFd, Errno> {
         // Something else stands there, or a link: the agent's work. Out of the way with it, as it is.
         Err(_) => put_out_of_the_way(root, now)?,
     }
-    make_directory(root, OsStr::new(QUARANTINE))
+    let quarantine = make_directory(root, OsStr::new(QUARANTINE))?;
+    // Whoever cannot make this one file can still be protected.
+    let _ = hide_from_git(&quarantine);
+    Ok(quarantine)
+}
+
+/// Keeps what was moved aside out of `git status` and `git add`, without touching a file of the user's. One that is
+/// there already stays as it is.
+fn hide_from_git(quarantine: &OwnedFd) -> Result<(), Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(quarantine, ".gitignore", flags, Mode::from_raw_mode(0o644))?;
+    give_as(&file, &rustix::fs::fstat(quarantine)?)?;
+    rustix::io::write(&file, b"*\n").map(drop)
 }
 
 /// Gives whatever is called like the quarantine another name.
 fn put_out_of_the_way(root: BorrowedFd<'_>, now: SystemTime) -> Result<(), Errno> {
-    for number in 0..u32::MAX {
-        let elsewhere = format!("{QUARANTINE}-{}-{number}", seconds(now));
-        match rustix::fs::renameat_with(root, QUARANTINE, root, &*elsewhere, RenameFlags::NOREPLACE) {
+    let name = |number: u32| format!("{QUARANTINE}-{}-{number}", seconds(now));
+    for number in first_free(root, name)..u32::MAX {
+        match rustix::fs::renameat_with(root, QUARANTINE, root, name(number), RenameFlags::NOREPLACE) {
             Err(Errno::EXIST) => {}
             renamed => return renamed,
         }
@@ -437,13 +537,19 @@ fn make_directory(parent: impl AsFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = rustix::fs::openat(parent, name, flags, Mode::empty())?;
-    let (own, above) = (rustix::fs::fstat(&directory)?, rustix::fs::fstat(parent)?);
-    if made && own.st_uid != above.st_uid {
-        // Root does this for somebody else, who must be able to look into it.
-        let (uid, gid) = (rustix::fs::Uid::from_raw(above.st_uid), rustix::fs::Gid::from_raw(above.st_gid));
-        rustix::fs::fchown(&directory, Some(uid), Some(gid))?;
+    if made {
+        give_as(&directory, &rustix::fs::fstat(parent)?)?;
     }
     Ok(directory)
+}
+
+/// Makes whoever owns the directory above the owner: root does this for somebody else, who must be able to look.
+fn give_as(made: &OwnedFd, above: &Stat) -> Result<(), Errno> {
+    if rustix::fs::fstat(made)?.st_uid == above.st_uid {
+        return Ok(());
+    }
+    let (uid, gid) = (rustix::fs::Uid::from_raw(above.st_uid), rustix::fs::Gid::from_raw(above.st_gid));
+    rustix::fs::fchown(made, Some(uid), Some(gid))
 }
 
 fn inert(name: &OsStr) -> OsString {
@@ -513,5 +619,32 @@ mod any_path_or_none {
         deserializer: D,
     ) -> Result<Option<PathBuf>, D::Error> {
         Ok(Option::<AnyPath>::deserialize(deserializer)?.map(|path| path.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::fs::{self, File};
+
+    use super::*;
+
+    #[test]
+    fn a_free_number_is_found_among_thousands_without_asking_for_each() {
+        let top = tempfile::tempdir().unwrap();
+        let directory = File::open(top.path()).unwrap();
+        let asked = Cell::new(0);
+        let name = |number: u32| {
+            asked.set(asked.get() + 1);
+            format!("17-{number}")
+        };
+        for taken in 0..2000 {
+            asked.set(0);
+            assert_eq!(first_free(&directory, name), taken);
+            assert!(asked.get() <= 32, "number {taken} was asked for {} times", asked.get());
+            fs::create_dir(top.path().join(format!("17-{taken}"))).unwrap();
+        }
+        fs::remove_dir(top.path().join("17-5")).unwrap();
+        assert!([5, 2000].contains(&first_free(&directory, name)), "a number that is taken is no answer");
     }
 }

@@ -7,6 +7,7 @@
 mod beneath;
 pub mod boundary;
 pub mod capture;
+pub mod deadline;
 pub mod detect;
 pub mod doctor;
 pub mod host_uid;

@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::beneath;
+use crate::deadline::Deadline;
 use crate::walk::{Git, Walk};
 
 mod configured;
@@ -155,6 +156,8 @@ pub enum Notice {
         /// The directory.
         path: PathBuf,
     },
+    /// Time ran out before everything was looked at.
+    OutOfTime,
 }
 
 /// Works out what is to be mounted over a writable boundary.
@@ -165,6 +168,17 @@ pub enum Notice {
 /// submodules and worktrees too, and wherever inside the boundary a `.git` file says. Where `.git/config` is on
 /// the list, so are the hooks, configurations and programs that it names inside the boundary.
 pub fn mounts(root: impl AsFd, host: &Path, walk: &Walk, protected: &[String]) -> io::Result<Mounts> {
+    mounts_until(root, host, walk, protected, Deadline::NEVER)
+}
+
+/// The same, for as long as there is time: then [`Notice::OutOfTime`] says that there would be more.
+pub fn mounts_until(
+    root: impl AsFd,
+    host: &Path,
+    walk: &Walk,
+    protected: &[String],
+    until: Deadline,
+) -> io::Result<Mounts> {
     let (in_git, in_tree): (Vec<&Path>, Vec<&Path>) = protected
         .iter()
         .map(|path| Path::new(path.as_str()))
@@ -181,11 +195,15 @@ pub fn mounts(root: impl AsFd, host: &Path, walk: &Walk, protected: &[String]) -
         links: BTreeSet::new(),
         unreadable: walk.unread.iter().map(|unread| unread.path.clone()).collect(),
         notices: Vec::new(),
+        until,
     };
     if walk.repositories.first().is_none_or(|first| first.path != Path::new("")) {
         search.tree(Path::new(""));
     }
     for repository in &walk.repositories {
+        if search.is_out_of_time() {
+            break;
+        }
         search.tree(&repository.path);
         let dot_git = repository.path.join(".git");
         let tree = Some(repository.path.as_path());
@@ -207,6 +225,13 @@ pub fn mounts(root: impl AsFd, host: &Path, walk: &Walk, protected: &[String]) -
         .collect();
     mounts.masked_sockets.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(mounts)
+}
+
+impl Mounts {
+    /// Whether there was time to look at everything.
+    pub fn is_whole(&self) -> bool {
+        !self.notices.contains(&Notice::OutOfTime)
+    }
 }
 
 impl From<FileType> for FileKind {
@@ -262,6 +287,7 @@ impl fmt::Display for Notice {
                     path.display()
                 )
             }
+            Self::OutOfTime => f.write_str("not all was looked at, because there was too much of it"),
         }
     }
 }
@@ -290,9 +316,19 @@ struct Search<'a> {
     links: BTreeSet<Link>,
     unreadable: BTreeSet<PathBuf>,
     notices: Vec<Notice>,
+    until: Deadline,
 }
 
 impl Search<'_> {
+    /// Whether it is too late to look at more, which is then noted.
+    fn is_out_of_time(&mut self) -> bool {
+        let over = self.until.is_over();
+        if over && self.notices.last() != Some(&Notice::OutOfTime) {
+            self.notices.push(Notice::OutOfTime);
+        }
+        over
+    }
+
     /// Protects what a work tree has of the list.
     fn tree(&mut self, tree: &Path) {
         self.all(tree, Path::new(""), &self.in_tree.clone());
@@ -301,6 +337,9 @@ impl Search<'_> {
     /// Protects what a directory of git's own data has of the list, and everything that it leads to. Its
     /// configuration is read for this work tree, where it is known.
     fn git(&mut self, git: &Path, tree: Option<&Path>) {
+        if self.is_out_of_time() {
+            return;
+        }
         if self.seen_git.insert(git.into()) {
             self.all(git, seen_from_repository(git), &self.in_git.clone());
             self.modules(&git.join("modules"), MODULE_LEVELS);
@@ -324,6 +363,9 @@ impl Search<'_> {
     /// Finds the repositories of submodules: directories with a `HEAD`, whose names may be several deep.
     fn modules(&mut self, modules: &Path, levels: u32) {
         for directory in self.directories(modules) {
+            if self.is_out_of_time() {
+                return;
+            }
             if beneath::stat(self.root, &directory.join("HEAD")).is_ok() {
                 self.git(&directory, None);
             } else if levels == 0 {
@@ -434,15 +476,16 @@ impl Search<'_> {
 
     /// The directories right in a directory, in order; none where there is no such directory.
     fn directories(&mut self, path: &Path) -> Vec<PathBuf> {
-        let entries =
-            beneath::listing(self.root, path).and_then(|directory| beneath::entries(directory.as_fd()));
-        match entries {
-            Ok(entries) => {
-                let mut directories: Vec<PathBuf> = entries
-                    .into_iter()
-                    .filter(|(_, kind)| *kind == FileType::Directory)
-                    .map(|(name, _)| path.join(name))
-                    .collect();
+        let list = || {
+            let directory = beneath::listing(self.root, path)?;
+            let entries = beneath::entries(directory.as_fd())?.take_while(|_| !self.until.is_over());
+            let directories =
+                entries.filter(|entry| !matches!(entry, Ok((_, kind)) if *kind != FileType::Directory));
+            directories.map(|entry| Ok(path.join(entry?.0))).collect::<Result<Vec<_>, Errno>>()
+        };
+        match list() {
+            Ok(mut directories) => {
+                self.is_out_of_time();
                 directories.sort();
                 directories
             }

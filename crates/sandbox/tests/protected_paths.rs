@@ -13,8 +13,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use policy::judge::Reason;
 use policy::protect::BUILT_IN;
 use rustix::time::{ClockId, clock_gettime};
+use sandbox::deadline::Deadline;
 use sandbox::detect::{Baseline, Finding, Origin, QUARANTINE, set_aside};
-use sandbox::protect::{FileKind, Mounts, Notice, mounts};
+use sandbox::protect::{FileKind, Mounts, Notice, mounts, mounts_until};
 use sandbox::walk::{Git, Walk, walk};
 
 /// A boundary in a directory of its own.
@@ -96,7 +97,9 @@ impl Boundary {
     }
 
     fn compare(&self, baseline: &Baseline) -> Vec<Finding> {
-        baseline.compare(self.root(), &self.mounts()).unwrap()
+        let compared = baseline.compare(self.root(), &self.mounts(), Deadline::NEVER).unwrap();
+        assert!(compared.is_whole);
+        compared.findings
     }
 
     fn paths(&self, baseline: &Baseline) -> Vec<String> {
@@ -564,7 +567,8 @@ fn another_directory_at_the_same_path_is_not_compared() {
     let baseline = boundary.baseline();
     fs::rename(&boundary.host, boundary.host.with_extension("old")).unwrap();
     fs::create_dir(&boundary.host).unwrap();
-    assert!(baseline.compare(boundary.root(), &boundary.mounts()).is_err());
+    assert!(!baseline.is_of(boundary.root()));
+    assert!(baseline.compare(boundary.root(), &boundary.mounts(), Deadline::NEVER).is_err());
 }
 
 #[test]
@@ -601,6 +605,60 @@ fn what_cannot_be_looked_into_is_found() {
     }
     boundary.mode("mine", 0o700).mode("closed", 0o700);
     assert_eq!(boundary.compare(&baseline), []);
+}
+
+// --- an end to it --------------------------------------------------------------------------------------------
+
+#[test]
+fn what_is_too_much_to_be_judged_is_not_given_the_benefit_of_the_doubt() {
+    let boundary = Boundary::new();
+    let baseline = boundary.baseline();
+    let nothing = format!("// {}\n{{}}", "x".repeat(1_000_000));
+    boundary.write(".claude/0.json", &nothing);
+    assert_eq!(boundary.paths(&baseline), Vec::<String>::new(), "the control: this file harms nobody");
+    for number in 1..100 {
+        let link = boundary.host.join(format!(".claude/{number}.json"));
+        fs::hard_link(boundary.host.join(".claude/0.json"), link).unwrap();
+    }
+    // It would be looked at last.
+    boundary.write(".vscode/tasks.json", r#"{"tasks":[{"runOptions":{"runOn":"folderOpen"}}]}"#);
+    let mut findings = boundary.compare(&baseline);
+    let found: Vec<_> = findings.iter().map(|one| (one.path.to_str().unwrap(), &one.reason)).collect();
+    assert_eq!(found, [(".claude", &Reason::Hidden), (".vscode", &Reason::Hidden)]);
+    for finding in &mut findings {
+        assert!(set_aside(boundary.root(), finding, now()).unwrap(), "{finding}");
+    }
+    assert_eq!(boundary.compare(&baseline), []);
+}
+
+#[test]
+fn entries_without_end_are_too_much_to_be_judged() {
+    let boundary = Boundary::new();
+    let baseline = boundary.baseline();
+    boundary.directory(".idea");
+    for number in 0..70_000 {
+        symlink("x", boundary.host.join(format!(".idea/{number}.txt"))).unwrap();
+    }
+    let findings = boundary.compare(&baseline);
+    let found: Vec<_> = findings.iter().map(|one| (one.path.to_str().unwrap(), &one.reason)).collect();
+    assert_eq!(found, [(".idea", &Reason::Hidden)]);
+}
+
+#[test]
+fn when_time_is_over_that_is_said_and_nothing_is_found() {
+    let boundary = Boundary::new();
+    let baseline = boundary.baseline();
+    boundary.repository("sub").write("sub/.git/hooks/pre-commit", "evil").write(".bashrc", "evil");
+    let over = Deadline::after(Duration::ZERO);
+    let list: Vec<String> = BUILT_IN.iter().map(|path| (*path).to_owned()).collect();
+    assert!(boundary.mounts().is_whole());
+    let late = mounts_until(boundary.root(), &boundary.host, &boundary.walk(3), &list, over).unwrap();
+    assert!(!late.is_whole());
+    assert_eq!(late.notices, [Notice::OutOfTime]);
+    let compared = baseline.compare(boundary.root(), &boundary.mounts(), over).unwrap();
+    assert!(!compared.is_whole);
+    assert_eq!(compared.findings, []);
+    assert_eq!(boundary.paths(&baseline), [".bashrc", "sub/.git/hooks/pre-commit"], "the control");
 }
 
 // --- setting aside -----------------------------------------------------------------------------------------

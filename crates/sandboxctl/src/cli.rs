@@ -130,7 +130,7 @@ pub(crate) struct ShowArgs {
 pub(crate) struct Request {
     #[command(flatten)]
     pub(crate) source: Source,
-    /// Name the sandbox
+    /// Name the sandbox in plans and JSON; the host name inside is always `sandbox`
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Set a variable inside, or let the caller's pass
@@ -277,6 +277,10 @@ pub(crate) enum ConfigCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
     /// Give the verdict: exit code 0 for allowed, 77 for denied
+    ///
+    /// With --format json: `decision` is allow, ask or deny, `rule` the reason in words, `origin` where the rule stands,
+    /// and `enforcement` says how a denial is carried out: prevented (the sandbox refuses it), detected (the agent can do
+    /// it, and what it made is moved aside when a program outside would obey it) or none; null where nothing is denied.
     Check(PolicyArgs),
     /// Give the verdict with its reason in words; the exit code is 0 either way
     Explain(PolicyArgs),

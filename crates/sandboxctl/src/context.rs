@@ -63,6 +63,11 @@ impl Context {
         variable(&self.env, name)
     }
 
+    /// A path that was typed, seen from the working directory, without the `.` that means nothing.
+    pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
+        self.cwd.join(path).components().collect()
+    }
+
     /// Every spelling of the home directory.
     pub(crate) fn homes(&self) -> Vec<&Path> {
         [Some(self.home.as_path()), self.resolved_home.as_deref()].into_iter().flatten().collect()

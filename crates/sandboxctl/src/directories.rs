@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
 use policy::plan::FileId;
-use policy::policy::{Directory, Missing, Policy, Wanted};
+use policy::policy::{Directory, Facts, Missing, Policy, Wanted};
 use policy::problem::{Code, Problem};
 use policy::workspace::{self, Caller, Candidate, Kind};
 use sandbox::boundary::{self, Ask, BoundaryError};
@@ -41,21 +41,62 @@ pub(crate) fn look(context: &Context, wanted: &Wanted) -> Result<Directory, Miss
     })
 }
 
+/// Whether the directory of the host behind the agent's working directory is there. Where a link is on the way to it,
+/// only the sandbox can tell.
+pub(crate) fn look_at_start(policy: &Policy) -> Result<(), Missing> {
+    let Some((wanted, below)) = policy.behind(policy.workdir().as_path()) else { return Ok(()) };
+    let mut path = wanted.host.clone();
+    for name in below.components() {
+        path.push(name);
+        let reason = match path.symlink_metadata() {
+            Ok(metadata) if metadata.is_dir() => continue,
+            Ok(metadata) if !metadata.is_symlink() => "is no directory",
+            Err(error) if error.kind() == io::ErrorKind::NotFound => "does not exist",
+            Ok(_) | Err(_) => return Ok(()),
+        };
+        return Err(Missing {
+            reason: reason.to_owned(),
+            hint: Some(format!("on this machine it is {}", path.display())),
+        });
+    }
+    Ok(())
+}
+
+/// Directories that may be made because they are missing.
+pub(crate) fn to_make<'p>(request: &Request, policy: &'p Policy) -> Vec<&'p Wanted> {
+    let answers = &request.source.answers;
+    if request.create_dirs || answers.yes || !answers.no_input && ui::can_ask() {
+        policy.boundaries().iter().filter(|wanted| !wanted.host.exists()).collect()
+    } else {
+        Vec::new()
+    }
+}
+
+/// What will be there once these directories are made.
+pub(crate) fn as_if_made(context: &Context, missing: &[&Wanted], facts: &Facts) -> Facts {
+    let mut facts = facts.clone();
+    for wanted in missing {
+        if let Some(host) = resolve(&wanted.host) {
+            let file_id = FileId { device: 0, inode: 0 };
+            let directory = Directory { host, kind: Kind::Directory, owner: context.caller.uid, file_id };
+            facts.directories.insert(wanted.name.clone(), Ok(directory));
+        }
+    }
+    facts
+}
+
 /// Makes the directories that are missing, where the caller said so or says so when asked.
-pub(crate) fn create_missing(
+pub(crate) fn make(
     ui: &Ui,
     context: &Context,
     request: &Request,
-    policy: &Policy,
+    missing: &[&Wanted],
 ) -> Result<(), CommandError> {
-    let answers = &request.source.answers;
-    for wanted in policy.boundaries().iter().filter(|wanted| !wanted.host.exists()) {
+    for wanted in missing {
         let host = wanted.host.display();
         let agreed = request.create_dirs
-            || answers.yes
-            || !answers.no_input
-                && ui::can_ask()
-                && ui::confirm(&format!("{host} does not exist; create it?"))?;
+            || request.source.answers.yes
+            || ui::confirm(&format!("{host} does not exist; create it?"))?;
         if agreed {
             create(context, wanted)?;
             ui.note(format_args!("created {host}"));

@@ -265,25 +265,64 @@ impl From<SecretError> for CommandError {
 /// A command line that clap refuses: its first paragraph is the message, its tips are hints.
 impl From<clap::Error> for CommandError {
     fn from(error: clap::Error) -> Self {
-        let help = "`sandboxctl --help` lists the commands, `sandboxctl COMMAND --help` what one takes";
+        let rendered = error.render().to_string();
+        let command = command_of(&rendered);
+        let help = match command.as_deref() {
+            Some(command) => format!("`{command} --help` says what it takes"),
+            None => "`sandboxctl --help` lists the commands, `sandboxctl COMMAND --help` what one takes"
+                .to_owned(),
+        };
         if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
             return Self::message(Code::UsageInvalid, "a command is missing").hint(help);
         }
-        let rendered = error.render().to_string();
         let text = rendered.strip_prefix("error: ").unwrap_or(&rendered);
         let message = text.split("\n\n").next().unwrap_or(text).trim_end();
-        let mut failure = Self::message(Code::UsageInvalid, message);
-        failure
-            .hints
-            .extend(text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).map(str::to_owned));
-        let stray = matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(arg)) if !arg.starts_with('-'));
-        if error.kind() == ErrorKind::UnknownArgument && stray {
-            failure
-                .hints
-                .push("a command to run inside stands after `--`: `sandboxctl run -- ls -l`".to_owned());
-        }
+        let failure = Self::message(Code::UsageInvalid, message);
+        let meant = match error.get(ContextKind::InvalidArg) {
+            Some(ContextValue::String(arg)) if error.kind() == ErrorKind::UnknownArgument => {
+                about_unknown(command.as_deref(), arg)
+            }
+            _ => None,
+        };
+        let tips = text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).map(str::to_owned);
+        let hints: Vec<String> = meant.map_or_else(|| tips.collect(), |hint| vec![hint]);
+        let failure = hints.into_iter().fold(failure, Self::hint);
         failure.hint(help)
     }
+}
+
+/// The command that a mistake is in, as clap shows how it is used: `sandboxctl policy check`. Nothing where it is not
+/// known which one was meant.
+fn command_of(rendered: &str) -> Option<String> {
+    let usage = rendered.lines().find_map(|line| line.strip_prefix("Usage: "))?;
+    let name = |word: &&str| word.bytes().all(|byte| byte.is_ascii_lowercase());
+    let words: Vec<&str> = usage.split(' ').take_while(name).collect();
+    (words.len() > 1).then(|| words.join(" "))
+}
+
+/// What somebody meant who wrote an argument that there is not.
+fn about_unknown(command: Option<&str>, argument: &str) -> Option<String> {
+    let hint = match (command?, argument) {
+        // Habits from container engines.
+        ("sandboxctl run" | "sandboxctl shell", "-i" | "-t" | "--interactive" | "--tty") => {
+            "leave it out: a terminal is detected by itself".to_owned()
+        }
+        ("sandboxctl run" | "sandboxctl shell", "--rm") => {
+            "leave it out: every sandbox is removed when its command has ended".to_owned()
+        }
+        (_, flag) if flag.starts_with('-') => return None,
+        ("sandboxctl run" | "sandboxctl plan", stray) => {
+            format!("a command to run inside stands after `--`: `sandboxctl run -- {stray}`")
+        }
+        ("sandboxctl shell", stray) => {
+            format!("`shell` takes no command; `sandboxctl run -- {stray}` runs one")
+        }
+        ("sandboxctl man", _) => {
+            "this prints one page about all of it; `--output-dir DIR` writes one for every command".to_owned()
+        }
+        _ => return None,
+    };
+    Some(hint)
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ pub(crate) fn gather(context: &Context, policy: &Policy, name: String) -> Facts 
         directories: directories
             .map(|wanted| (wanted.name.clone(), directories::look(context, wanted)))
             .collect(),
+        workdir: directories::look_at_start(policy),
         toolchains: toolchains(context, policy.expose().cloned().collect()),
         uid: context.caller.uid,
         homes: context.homes().into_iter().map(Path::to_owned).collect(),

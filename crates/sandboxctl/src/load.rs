@@ -11,7 +11,7 @@ use policy::config::{Config, ProviderChoice};
 use policy::layer::Effective;
 use policy::overrides::Overrides;
 use policy::plan::{Plan, Provider};
-use policy::policy::Policy;
+use policy::policy::{Facts, Policy};
 use policy::problem::{Owner, Problem};
 use policy::trust::{Context as Comparison, Widening, widenings};
 use policy::variables;
@@ -54,16 +54,28 @@ pub(crate) fn plan(
         consent::require(context, &request.source, file, &settings.widenings)?;
     }
     let policy = policy(context, &settings)?;
-    directories::create_missing(ui, context, request, &policy)?;
-    let name = RunId::generate().context("cannot make a name for the sandbox")?;
-    let facts = facts::gather(context, &policy, name.as_str().to_owned());
-    let mut plan = policy.plan(&facts).map_err(CommandError::problems)?;
+    let name = RunId::generate().context("cannot make a name for the sandbox")?.as_str().to_owned();
+    let mut facts = facts::gather(context, &policy, name.clone());
+    let missing = directories::to_make(request, &policy);
+    if !missing.is_empty() {
+        // Nothing is made while anything else is wrong.
+        lower(context, &policy, &directories::as_if_made(context, &missing, &facts))?;
+        directories::make(ui, context, request, &missing)?;
+        facts = facts::gather(context, &policy, name);
+    }
+    let mut plan = lower(context, &policy, &facts)?;
     let config = file.map(|file| file.candidate.path);
-    own_files::keep_apart(context, &policy, &plan)?;
     if let Some(config) = &config {
         own_files::protect(config, &mut plan)?;
     }
     Ok(Loaded { plan, config })
+}
+
+/// The plan, where nothing of this host stands against it.
+fn lower(context: &Context, policy: &Policy, facts: &Facts) -> Result<Plan, CommandError> {
+    let plan = policy.plan(facts).map_err(CommandError::problems)?;
+    own_files::keep_apart(context, policy, &plan)?;
+    Ok(plan)
 }
 
 /// Reads every layer and merges them.

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-use anyhow::Context as _;
 use policy::overrides::{EnvFile, Overrides};
 
 use crate::cli::Request;
@@ -22,7 +21,6 @@ pub(crate) fn overrides(
             CommandError::unsupported("--platform").hint("it concerns images, which only containers have")
         );
     }
-    let env_file = request.env_file.iter().map(|path| env_file(context, path)).collect::<Result<_, _>>()?;
     Ok(Overrides {
         name: request.name.clone(),
         provider: request.provider.clone(),
@@ -36,12 +34,12 @@ pub(crate) fn overrides(
         workdir: request.workdir.clone(),
         volume: request.volume.clone(),
         env: request.env.clone(),
-        env_file,
+        env_file: request.env_file.iter().map(|path| env_file(context, path)).collect(),
         command: argv,
     })
 }
 
-fn env_file(context: &Context, path: &Path) -> Result<EnvFile, CommandError> {
-    let text = fs::read(context.cwd.join(path)).with_context(|| format!("--env-file {}", path.display()))?;
-    Ok(EnvFile { label: path.display().to_string(), text })
+fn env_file(context: &Context, path: &Path) -> EnvFile {
+    let text = fs::read(context.cwd.join(path)).map_err(|error| error.to_string());
+    EnvFile { label: path.display().to_string(), text }
 }

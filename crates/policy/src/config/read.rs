@@ -80,7 +80,7 @@ fn agent(reader: &mut Reader<'_, '_>, section: &Section<'_, '_>) -> Agent {
         command: command.map(|list| {
             Located::new(list.value.into_iter().map(|argument| argument.value).collect(), list.place)
         }),
-        user: reader.text(section, "user", value::user),
+        user: reader.text(section, "user", value::parsed),
         workdir: reader.text(section, "workdir", value::parsed),
         init: reader.scalar(section, "init", value::boolean),
     }

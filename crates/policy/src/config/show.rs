@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Exposed, ProviderChoice, Pull, SecretMode, SecretProvider, User};
+use super::{Exposed, ProviderChoice, Pull, SecretMode, SecretProvider};
 use crate::env::Name;
 use crate::limits::{Bytes, MilliCpus};
 use crate::network::{self, HostPattern};
@@ -17,6 +17,7 @@ use crate::plan::{Layer, Mode, SecretSource};
 use crate::problem::Located;
 use crate::protect::RelativePath;
 use crate::schema;
+use crate::user::Spec;
 use crate::verdict::Origin;
 
 /// One setting that holds.
@@ -108,8 +109,8 @@ show_as_text!(
     RelativePath,
     SecretMode,
     SecretProvider,
+    Spec,
     String,
-    User
 );
 
 impl Show for bool {

@@ -24,20 +24,6 @@ pub enum ProviderChoice {
     Named(Provider),
 }
 
-/// Who the agent is.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum User {
-    /// A name in the image.
-    Name(String),
-    /// Numbers.
-    Id {
-        /// The user.
-        uid: u32,
-        /// The group, if it is named.
-        gid: Option<u32>,
-    },
-}
-
 /// Whether the agent sees the value of a secret.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SecretMode {
@@ -123,16 +109,6 @@ words! { SecretProvider {
 } }
 words! { Pull { "missing" = Self::Missing, "always" = Self::Always, "never" = Self::Never, } }
 words! { Toolchain { "rust" = Self::Rust, "node" = Self::Node, "python" = Self::Python, } }
-
-impl fmt::Display for User {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name(name) => f.write_str(name),
-            Self::Id { uid, gid: None } => write!(f, "{uid}"),
-            Self::Id { uid, gid: Some(gid) } => write!(f, "{uid}:{gid}"),
-        }
-    }
-}
 
 impl fmt::Display for Exposed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -295,16 +271,17 @@ pub(crate) fn name(text: &str) -> Result<String, Fault> {
     )))
 }
 
-/// A path on the host, made absolute; links stay as they are.
+/// A path on the host, made absolute, without the `.` that means nothing; links and `..` stay as they are.
 pub(crate) fn host_path(text: &str, base: &Base) -> Result<PathBuf, Fault> {
     any(text)?;
     if text.is_empty() {
         return Err(Fault::value("it is empty; \".\" is the directory of the file"));
     }
+    let plain = |path: PathBuf| Ok(path.components().collect());
     match text.strip_prefix('~') {
-        None => Ok(base.directory.join(text)),
+        None => plain(base.directory.join(text)),
         Some(rest) if rest.is_empty() || rest.starts_with('/') => match &base.home {
-            Some(home) => Ok(home.join(rest.trim_start_matches('/'))),
+            Some(home) => plain(home.join(rest.trim_start_matches('/'))),
             None => Err(Fault::value(format!("{text:?} needs a home directory, and there is none"))),
         },
         Some(_) => Err(Fault::Value {
@@ -338,37 +315,6 @@ pub(crate) fn source(text: &str, base: &Base) -> Result<SecretSource, Fault> {
         "file" => host_path(rest, base).map(SecretSource::File),
         "command" => any(rest).map(SecretSource::Command),
         _ => Err(malformed("this does not say where the value is read from".to_owned())),
-    }
-}
-
-/// `^[a-z_][a-z0-9_-]*$`, or `uid[:gid]` of digits from 0 to 2^31-1.
-pub(crate) fn user(text: &str) -> Result<User, Fault> {
-    let refused = || {
-        Fault::value(format!(
-            "{text:?} is not a user; expected a name such as \"agent\", or uid[:gid] such as \"1000:1000\""
-        ))
-    };
-    let number = |digits: &str| {
-        let all_digits = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-        digits
-            .parse::<i32>()
-            .ok()
-            .and_then(|id| u32::try_from(id).ok())
-            .filter(|_| all_digits)
-            .ok_or_else(refused)
-    };
-    if text.starts_with(|c: char| c.is_ascii_digit()) {
-        return match text.split_once(':') {
-            None => Ok(User::Id { uid: number(text)?, gid: None }),
-            Some((uid, gid)) => Ok(User::Id { uid: number(uid)?, gid: Some(number(gid)?) }),
-        };
-    }
-    let first = |b: &u8| b.is_ascii_lowercase() || *b == b'_';
-    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
-    if text.as_bytes().first().is_some_and(first) && text.bytes().all(inner) {
-        Ok(User::Name(text.to_owned()))
-    } else {
-        Err(refused())
     }
 }
 

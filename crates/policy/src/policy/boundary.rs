@@ -31,6 +31,13 @@ impl Wanted {
     }
 }
 
+/// How to share something else than the working directory, which is shared where nobody says what is.
+pub(super) const INSTEAD: &str = "the working directory becomes `/workspace` unless you say otherwise; `-v DIR:/workspace` shares DIR in its place";
+
+/// The same, where it also helps that it cannot be written.
+pub(super) const OR_READ_ONLY: &str = "the working directory becomes `/workspace` unless you say otherwise; \
+     `-v DIR:/workspace` shares DIR in its place, `-v .:/workspace:ro` makes it read-only";
+
 pub(super) fn wanted(config: &Config, working_directory: &Path, problems: &mut Vec<Problem>) -> Vec<Wanted> {
     let mut all = Vec::new();
     if config.has_shared_dirs.is_none() && !config.shared_dirs.contains_key("workspace") {
@@ -79,16 +86,22 @@ pub(super) fn rules(wanted: &[Wanted], protected: Protected) -> Option<Boundarie
     Boundaries::new(boundaries.collect(), protected).ok()
 }
 
-/// The innermost boundary that holds a path of the host rules, by the path inside that it leads to.
-pub(super) fn decide_host(wanted: &[Wanted], rules: &Boundaries, path: &Path, access: Access) -> Verdict {
+/// Where a path of the host is inside: in the innermost boundary that holds it.
+pub(super) fn inside(wanted: &[Wanted], path: &Path) -> Option<PathBuf> {
     let path = path::normalise(path);
     let within = |wanted: &Wanted| {
         path.strip_prefix(path::normalise(&wanted.host)).ok().map(|rest| wanted.guest.as_path().join(rest))
     };
     let holders = wanted.iter().filter_map(|wanted| Some((wanted, within(wanted)?)));
-    if let Some((_, guest)) = holders.max_by_key(|(wanted, _)| wanted.host.components().count()) {
+    holders.max_by_key(|(wanted, _)| wanted.host.components().count()).map(|(_, guest)| guest)
+}
+
+/// A path of the host is ruled by the path inside that it leads to.
+pub(super) fn decide_host(wanted: &[Wanted], rules: &Boundaries, path: &Path, access: Access) -> Verdict {
+    if let Some(guest) = inside(wanted, path) {
         return rules.decide(&guest, access);
     }
+    let path = path::normalise(path);
     let shared = listing(wanted.iter().map(|wanted| wanted.host.display()));
     Verdict::deny(
         format!("`{}` is not shared with the sandbox; shared: {shared}", path.display()),

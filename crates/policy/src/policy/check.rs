@@ -1,6 +1,6 @@
 //! What is understood and not built yet, and what no provider here can do.
 
-use crate::config::{Config, ProviderChoice, Secret, SecretMode, SecretProvider, User};
+use crate::config::{Config, ProviderChoice, Secret, SecretMode, SecretProvider};
 use crate::network::{Mode, Rule, Rules};
 use crate::plan::Provider;
 use crate::problem::{Code, Located, Place, Problem};
@@ -12,9 +12,7 @@ pub(super) fn supported(config: &Config, problems: &mut Vec<Problem>) {
         let message = format!("{what} not supported yet");
         problems.push(Problem::new(place, key, Code::NotSupportedYet, message).hinting(hint));
     };
-    if let Some(user) =
-        config.agent.user.as_ref().filter(|user| user.value != User::Name(super::AGENT.to_owned()))
-    {
+    if let Some(user) = config.agent.user.as_ref().filter(|user| user.value.to_string() != super::AGENT) {
         let what = format!("the user \"{}\" is", user.value);
         not_yet(&user.place, "agent.user".to_owned(), &what, "use \"agent\", or leave it out");
     }

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::{AGENT, HOME, Policy, Wanted};
+use super::{AGENT, HOME, Policy, Wanted, boundary};
 use crate::config::Exposed;
 use crate::env;
 use crate::plan::{self, FileId, Plan, Provider, Variable};
-use crate::problem::{self, Code, Problem};
+use crate::problem::{self, Code, Place, Problem};
 use crate::workspace::{self, Caller, Candidate, Kind, Overlap, Shared};
 
 /// Where programs of the host's `/usr` are, as the sandbox sees them.
 const PROGRAMS: &[&str] = &["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 /// What the caller found on the host.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Facts {
     /// What the sandbox is called unless the policy names it.
     pub name: String,
@@ -23,6 +23,8 @@ pub struct Facts {
     pub environment: Vec<(OsString, OsString)>,
     /// What each boundary led to, by name.
     pub directories: BTreeMap<String, Result<Directory, Missing>>,
+    /// Whether the directory of the host behind [`Policy::workdir`] is there; fine where there is none behind it.
+    pub workdir: Result<(), Missing>,
     /// What each toolchain consists of, or why it is not here.
     pub toolchains: BTreeMap<Exposed, Result<Parts, Missing>>,
     /// The user who asks: who called sudo, when root was reached that way.
@@ -72,6 +74,7 @@ impl Policy {
         let mut problems = Vec::new();
         let boundaries = self.shared(facts, &mut problems);
         let parts = self.parts(facts, &mut problems);
+        self.check_start(facts, &parts, &mut problems);
         problem::sort(&mut problems);
         if !problems.is_empty() {
             return Err(problems);
@@ -82,7 +85,7 @@ impl Policy {
             provider_reason: self.provider_reason.clone(),
             agent: plan::Agent {
                 argv: self.argv.clone(),
-                workdir: self.workdir(&boundaries, facts),
+                workdir: self.start(&boundaries, facts),
                 init: self.init,
             },
             env: self.environment(facts, &parts),
@@ -123,29 +126,18 @@ impl Policy {
             .map(|boundary| Shared { name: &boundary.name, host: &boundary.host, mode: boundary.mode })
             .collect();
         for overlap in workspace::overlaps(&shared) {
-            let (Overlap::Same { second: name, .. } | Overlap::WithinWritable { inner: name, .. }) = &overlap;
-            if let Some(wanted) = self.wanted.iter().find(|wanted| wanted.name == *name) {
-                problems.push(Problem::new(&wanted.place, wanted.key(), Code::Refused, overlap.to_string()));
+            let (refused, other) = match &overlap {
+                Overlap::Same { first, second, .. } => (second, first),
+                Overlap::WithinWritable { inner, outer } => (inner, outer),
+            };
+            let by_name = |name: &String| self.wanted.iter().find(|wanted| wanted.name == *name);
+            if let (Some(wanted), Some(other)) = (by_name(refused), by_name(other)) {
+                let problem = Problem::new(&wanted.place, wanted.key(), Code::Refused, overlap.to_string());
+                let nobody_asked = [wanted, other].iter().any(|one| one.place == Place::Default);
+                problems.push(if nobody_asked { problem.hinting(boundary::OR_READ_ONLY) } else { problem });
             }
         }
         boundaries
-    }
-
-    /// Where the agent starts. Without isolation that is the directory of the host behind the guest path.
-    fn workdir(&self, boundaries: &[plan::Boundary], facts: &Facts) -> PathBuf {
-        let workdir = self.workdir.as_path();
-        if self.provider != Provider::Local {
-            return workdir.to_owned();
-        }
-        let holders = boundaries
-            .iter()
-            .filter_map(|boundary| Some((boundary, workdir.strip_prefix(&boundary.guest).ok()?)))
-            .max_by_key(|(boundary, _)| boundary.guest.components().count());
-        match (holders, facts.homes.first()) {
-            (Some((boundary, rest)), _) => boundary.host.join(rest),
-            (None, Some(home)) if workdir == Path::new(HOME) => home.clone(),
-            (None, _) => workdir.to_owned(),
-        }
     }
 
     fn parts<'f>(&self, facts: &'f Facts, problems: &mut Vec<Problem>) -> Vec<&'f Parts> {
@@ -225,7 +217,9 @@ fn directory<'f>(
         mode: wanted.mode,
     };
     if let Err(refusal) = workspace::validate(&candidate, caller) {
-        problems.push(refused(Code::Refused, refusal.to_string()));
+        let problem = refused(Code::Refused, refusal.to_string());
+        let nobody_asked = wanted.place == Place::Default;
+        problems.push(if nobody_asked { problem.hinting(boundary::INSTEAD) } else { problem });
         return None;
     }
     Some(directory)

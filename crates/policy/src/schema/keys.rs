@@ -58,8 +58,8 @@ pub const KEYS: &[Key] = &[
         path: "agent.user",
         kind: Kind::Text(Format::User),
         default: "\"agent\"",
-        doc: "Who the agent is: a name in the image, or uid[:gid]. The native provider has one user, `agent`, \
-              with uid 1000.",
+        doc: "Who the agent is: a user or user:group of the image, each by name or number. The native provider has one \
+              user, `agent`, with uid 1000.",
         example: "\"agent\"",
         status: Status::NotYet("every user but `agent`"),
         trust: Trust::Needed("it is root"),

@@ -4,7 +4,6 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -28,7 +27,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         return Err(step("starting the command")(io::ErrorKind::InvalidInput.into()));
     };
     let mut command = Command::new(name);
-    command.args(arguments).current_dir(workdir(plan)?).env_clear();
+    command.args(arguments).current_dir(&plan.agent.workdir).env_clear();
     command.envs(plan.env.iter().map(|variable| (&variable.name, &variable.value)));
     command.envs(secrets.iter().map(|(name, value)| (name, std::ffi::OsStr::from_bytes(value.as_bytes()))));
 
@@ -55,6 +54,11 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let command_name = name.to_string_lossy().into_owned();
     let mut child = match command.spawn() {
         Ok(child) => child,
+        // The directory is entered in the new process, and whatever that one lacks is reported alike.
+        Err(source) if !plan.agent.workdir.is_dir() => {
+            let step = format!("changing to the working directory {}", plan.agent.workdir.display());
+            return Err(StartError::Step { step, source, remedy: None });
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Ok(outcome(End::NotFound(command_name), None));
         }
@@ -130,18 +134,6 @@ fn ended(status: ExitStatus) -> End {
         (Some(code), _) => End::Exited(u8::try_from(code).unwrap_or(u8::MAX)),
         (None, signal) => End::Signaled(signal.unwrap_or(0)),
     }
-}
-
-/// Where the agent starts on the host: its directory inside, if a boundary holds that.
-fn workdir(plan: &Plan) -> Result<PathBuf, StartError> {
-    plan.boundaries
-        .iter()
-        .find_map(|boundary| Some(boundary.host.join(plan.agent.workdir.strip_prefix(&boundary.guest).ok()?)))
-        .ok_or_else(|| StartError::Refused {
-            asked: format!("workdir {}", plan.agent.workdir.display()),
-            reason: "the local provider has no such directory: it has no view but the host's".into(),
-            remedy: "choose a directory within a shared one".into(),
-        })
 }
 
 /// Nothing is enforced.

@@ -7,14 +7,14 @@ use anyhow::Context as _;
 use policy::schema::{KEYS, Key, Kind, Status, Trust, split};
 use serde_json::json;
 
-use crate::cli::InitArgs;
+use crate::cli::{Format, InitArgs};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
 use crate::ui::Ui;
 
 pub(crate) fn init(ui: &Ui, context: &Context, args: &InitArgs) -> Result<ExitCode, CommandError> {
-    let path = context.cwd.join(&args.file);
+    let path = context.absolute(&args.file);
     let name = args.file.display();
     // `create_new` is O_EXCL: neither a file nor a dangling link is ever written through.
     let mut file = match File::create_new(&path) {
@@ -29,8 +29,10 @@ pub(crate) fn init(ui: &Ui, context: &Context, args: &InitArgs) -> Result<ExitCo
         opened => opened.with_context(|| format!("cannot create {name}"))?,
     };
     file.write_all(template().as_bytes()).with_context(|| format!("cannot write {name}"))?;
-    ui.note(format_args!("wrote {name}; next: `sandboxctl run -- COMMAND`"));
-    ui.data(&json!({ "file": path }), |_| String::new())?;
+    match ui.format() {
+        Format::Text => ui.note(format_args!("wrote {name}; next: `sandboxctl run -- COMMAND`")),
+        Format::Json => ui.json(&json!({ "file": path }))?,
+    }
     Ok(ExitCode::Success)
 }
 

@@ -6,6 +6,7 @@ use policy::path::Access;
 use policy::policy::Policy;
 use policy::verdict::{Decision, Verdict};
 
+use self::enforcement::{Answer, Enforcement};
 use crate::cli::{self, PolicyArgs, PolicyCommand, Subject};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
@@ -14,24 +15,27 @@ use crate::files;
 use crate::load;
 use crate::ui::Ui;
 
+mod enforcement;
+
 /// The port of a host that is asked about without one.
 const HTTPS: u16 = 443;
 
 pub(crate) fn policy(ui: &Ui, context: &Context, command: &PolicyCommand) -> Result<ExitCode, CommandError> {
     let (PolicyCommand::Check(args) | PolicyCommand::Explain(args)) = command;
-    let verdict = decide(&rules(context, args)?, &args.subject)?;
+    let answer = decide(context, &rules(context, args)?, &args.subject)?;
     match command {
         PolicyCommand::Check(_) => {
-            ui.data(&verdict, |Verdict { decision, rule, origin }| {
-                format!("{decision}: {rule} ({origin})\n")
+            ui.data(&answer, |answer| {
+                let Verdict { decision, rule, origin } = &answer.verdict;
+                format!("{decision}: {rule} ({origin})\n{}", aside(answer))
             })?;
-            Ok(match verdict.decision {
+            Ok(match answer.verdict.decision {
                 Decision::Allow => ExitCode::Success,
                 Decision::Ask | Decision::Deny => ExitCode::Denied,
             })
         }
         PolicyCommand::Explain(_) => {
-            ui.data(&verdict, |verdict| explanation(&args.subject, verdict))?;
+            ui.data(&answer, |answer| explanation(&args.subject, answer))?;
             Ok(ExitCode::Success)
         }
     }
@@ -44,11 +48,17 @@ fn rules(context: &Context, args: &PolicyArgs) -> Result<Policy, CommandError> {
     load::policy(context, &settings)
 }
 
-fn decide(rules: &Policy, subject: &Subject) -> Result<Verdict, CommandError> {
+fn decide(context: &Context, rules: &Policy, subject: &Subject) -> Result<Answer, CommandError> {
     Ok(match subject {
-        Subject::Path { path, access, host: false } => rules.guest_path(path, as_asked(*access)),
-        Subject::Path { path, access, host: true } => rules.host_path(path, as_asked(*access)),
-        Subject::Env { name } => rules.variable(name),
+        Subject::Path { path, access, host: false } => enforcement::of_path(rules, path, as_asked(*access)),
+        Subject::Path { path, access, host: true } => {
+            let path = context.absolute(path);
+            match rules.inside(&path) {
+                Some(inside) => enforcement::of_path(rules, &inside, as_asked(*access)),
+                None => enforcement::of_walls(rules, rules.host_path(&path, as_asked(*access))),
+            }
+        }
+        Subject::Env { name } => enforcement::of_variable(rules.variable(name)),
         Subject::Host { host } => {
             let pattern: HostPattern = host
                 .parse()
@@ -57,7 +67,7 @@ fn decide(rules: &Policy, subject: &Subject) -> Result<Verdict, CommandError> {
                 Some(_) => host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name),
                 None => host,
             };
-            rules.host(name, pattern.port().unwrap_or(HTTPS))
+            enforcement::of_walls(rules, rules.host(name, pattern.port().unwrap_or(HTTPS)))
         }
     })
 }
@@ -71,16 +81,25 @@ fn as_asked(access: cli::Access) -> Access {
 }
 
 /// The verdict in words.
-fn explanation(subject: &Subject, Verdict { decision, rule, origin }: &Verdict) -> String {
+fn explanation(subject: &Subject, answer: &Answer) -> String {
+    let Verdict { decision, rule, origin } = &answer.verdict;
     let what = match subject {
         Subject::Path { path, access, .. } => format!("{} {}", as_asked(*access), path.display()),
         Subject::Host { host } => format!("reach {host}"),
         Subject::Env { name } => format!("see the caller's variable {name}"),
     };
-    let (answer, next) = match decision {
+    let (may, next) = match decision {
         Decision::Allow => ("may", ""),
         Decision::Ask => ("may, if a person agrees,", ""),
         Decision::Deny => ("may not", "this is a rule, not a fault: trying again changes nothing\n"),
     };
-    format!("the agent {answer} {what}\nrule: {rule}\nfrom: {origin}\n{next}")
+    format!("the agent {may} {what}\nrule: {rule}\nfrom: {origin}\n{}{next}", aside(answer))
+}
+
+/// How it is carried out, where that is not as anybody would expect.
+fn aside(answer: &Answer) -> String {
+    match answer.enforcement {
+        None | Some(Enforcement::Prevented) => String::new(),
+        Some(enforcement) => format!("{enforcement}\n"),
+    }
 }

@@ -50,14 +50,15 @@ pub(super) fn carry_out(
         locks: Context::locks(),
         notice: &mut |notice| match notice {
             Notice::Started(report) => warn_of_weak_layers(ui, plan, &report),
-            Notice::Warning(warning) => {
-                match plan.provider {
-                    // That there is no isolation is said whether or not somebody wants to hear it.
-                    Provider::Local => ui.insist(&warning),
-                    Provider::Docker | Provider::Podman | Provider::Native => ui.warning(&warning),
+            Notice::Warning(warning) => match plan.provider {
+                // That there is no isolation is said to a person whether or not they want to hear it, and once: to
+                // programs the report says it, layer by layer.
+                Provider::Local => ui.insist(&warning),
+                Provider::Docker | Provider::Podman | Provider::Native => {
+                    ui.warning(&warning);
+                    warnings.push(warning);
                 }
-                warnings.push(warning);
-            }
+            },
         },
     });
     let outcome = started?;

@@ -3,7 +3,7 @@
 use policy::overrides::Overrides;
 use serde_json::json;
 
-use crate::cli::{TrustArgs, UntrustArgs};
+use crate::cli::{Format, TrustArgs, UntrustArgs};
 use crate::consent;
 use crate::context::Context;
 use crate::error::{Code, CommandError};
@@ -34,7 +34,10 @@ pub(crate) fn trust(ui: &Ui, context: &Context, args: &TrustArgs) -> Result<Exit
         return Ok(ExitCode::Success);
     }
     if args.answers.yes {
-        ui.note(&shown);
+        // Programs get the list in the one object.
+        if ui.format() == Format::Text {
+            ui.note(&shown);
+        }
     } else {
         // Nobody is asked about what they were not shown, however quiet it should be.
         ui::tell(&shown);
@@ -61,7 +64,7 @@ pub(crate) fn trust(ui: &Ui, context: &Context, args: &TrustArgs) -> Result<Exit
 pub(crate) fn untrust(ui: &Ui, context: &Context, args: &UntrustArgs) -> Result<ExitCode, CommandError> {
     // A file that is gone may still be named: its trust is what is taken back.
     let path = match &args.file {
-        Some(path) => context.cwd.join(path),
+        Some(path) => context.absolute(path),
         None => files::required(context, None)?.candidate.path,
     };
     let was_trusted = consent::store(context)?.untrust(&path)?;

@@ -67,5 +67,11 @@ fn programs_get_the_path() {
     let env = TestEnv::new();
     let answer = env.call(&["init", "--format", "json", "mine.toml"]);
     assert_eq!(answer.json()["file"], "[TEMP]/project/mine.toml");
-    assert_eq!(answer.stderr, "wrote mine.toml; next: `sandboxctl run -- COMMAND`\n");
+    assert_eq!(answer.stderr, "");
+    let answer = env.call(&["init", "--format", "json", "./conf/.././other.toml"]);
+    assert_eq!(answer.json()["error"]["code"], "tool.failed", "{answer}");
+    assert_eq!(
+        env.call(&["init", "--format", "json", "././its.toml"]).json()["file"],
+        "[TEMP]/project/its.toml"
+    );
 }

@@ -78,6 +78,141 @@ fn a_directory_that_is_not_there_is_named_with_the_flag_that_makes_it() {
 }
 
 #[test]
+fn nothing_is_created_while_anything_else_is_wrong() {
+    let out = "shared_dirs.out = { host = \"out\", guest = \"/out\" }\n";
+    let cases: [(&str, &[&str]); 7] = [
+        // Each of two directories to be created is fine by itself.
+        ("shared_dirs.inner = { host = \"out/inner\", guest = \"/inner\" }\n", &[]),
+        ("shared_dirs.etc = { host = \"/etc/sandboxctl-test\", guest = \"/etc-test\" }\n", &["--trust"]),
+        ("shared_dirs.up = { host = \"out/../../up\", guest = \"/up\" }\n", &["--trust"]),
+        (
+            "shared_dirs.config = { host = \"../home/.config/sandboxctl\", guest = \"/config\" }\n",
+            &["--trust"],
+        ),
+        ("native.expose = [\"./nothing\"]\n", &["--trust"]),
+        ("limits.pids = \"many\"\n", &[]),
+        ("", &["-w", "/out/nothing"]),
+    ];
+    for (more, flags) in cases {
+        let env = TestEnv::with_config(&format!("{out}{more}"));
+        std::fs::create_dir_all(env.home().join(".config/sandboxctl")).unwrap();
+        let answer = env.call(&[&["run", "--create-dirs"], flags, &["--", "true"]].concat());
+        assert_eq!(answer.code, 2, "{more} {flags:?}: {answer}");
+        assert!(!env.project().join("out").exists(), "{more} {flags:?}: {answer}");
+    }
+    // The control: nothing else stands against it.
+    let env = TestEnv::with_config(out);
+    assert_eq!(env.call(&["run", "--create-dirs", "-w", "/out", "--", "true"]).code, 0);
+    assert!(env.project().join("out").is_dir());
+}
+
+#[test]
+fn the_error_beside_the_default_workspace_says_how_to_replace_it() {
+    let env = TestEnv::new();
+    env.write("in/file", "");
+    assert_snapshot!(env.call(&["run", "-v", "in:/data", "--", "true"]), @r"
+    code: 2
+    --- stderr
+    error: --volume: shared_dirs.data: `data` lies within `workspace`, which is writable; make `workspace` read-only, or share directories beside each other
+    hint: the working directory becomes `/workspace` unless you say otherwise; `-v DIR:/workspace` shares DIR in its place, `-v .:/workspace:ro` makes it read-only
+    ");
+    assert_snapshot!(env.call(&["run", "-v", ".:/data", "--", "true"]), @r"
+    code: 2
+    --- stderr
+    error: --volume: shared_dirs.data: `workspace` and `data` share the same directory `[TEMP]/project`; keep one of them
+    hint: the working directory becomes `/workspace` unless you say otherwise; `-v DIR:/workspace` shares DIR in its place, `-v .:/workspace:ro` makes it read-only
+    ");
+    assert_snapshot!(env.call_in(&env.home(), &["run", "--", "true"]), @r"
+    code: 2
+    --- stderr
+    error: shared_dirs.workspace: `[TEMP]/home` cannot be shared: it is your home, with everything you may do in it; share a directory within it
+    hint: the working directory becomes `/workspace` unless you say otherwise; `-v DIR:/workspace` shares DIR in its place
+    ");
+    // What the hints say is so.
+    for flags in [&["-v", ".:/workspace:ro", "-v", "in:/data"][..], &["-v", "in:/workspace"]] {
+        assert_eq!(env.call(&[&["plan"], flags].concat()).code, 0, "{flags:?}");
+    }
+    let in_home = env.call_in(&env.home(), &["plan", "-v", "../project:/workspace"]);
+    assert_eq!(in_home.code, 0, "{in_home}");
+}
+
+#[test]
+fn a_working_directory_that_cannot_be_there_is_named_before_anything_starts() {
+    let env = TestEnv::new();
+    env.write("file", "");
+    assert_snapshot!(env.call(&["run", "-w", "/nope", "--", "true"]), @r"
+    code: 2
+    --- stderr
+    error: --workdir: agent.workdir: `/nope` does not exist in the sandbox; expected a directory in `/workspace`
+    hint: `-v DIR:/nope` shares a directory there
+    ");
+    assert_snapshot!(env.call(&["run", "-w", "/workspace/nope/x", "--", "true"]), @r"
+    code: 2
+    --- stderr
+    error: --workdir: agent.workdir: `/workspace/nope/x` does not exist; expected a directory in `/workspace`
+    hint: on this machine it is [TEMP]/project/nope
+    ");
+    assert_snapshot!(env.call(&["run", "-w", "/workspace/file", "--", "true"]), @r"
+    code: 2
+    --- stderr
+    error: --workdir: agent.workdir: `/workspace/file` is no directory; expected a directory in `/workspace`
+    hint: on this machine it is [TEMP]/project/file
+    ");
+    assert_snapshot!(env.call(&["run", "--provider", "local", "-w", "/tmp", "--", "true"]), @r"
+    code: 2
+    --- stderr
+    error: --workdir: agent.workdir: `/tmp` is in no shared directory, and provider local shows nothing else; expected a directory in `/workspace`
+    ");
+    let env = TestEnv::with_config("agent.workdir = \"/data/x\"\n");
+    assert_snapshot!(env.call(&["run", "--", "true"]), @r"
+    code: 2
+    --- stderr
+    error: sandbox.toml:1:17: agent.workdir: `/data/x` does not exist in the sandbox; expected a directory in `/workspace`
+    hint: `-v DIR:/data/x` shares a directory there
+    ");
+}
+
+#[test]
+fn a_working_directory_may_be_anywhere_that_is_there() {
+    let env = TestEnv::new();
+    env.write("sub/dir/file", "");
+    std::os::unix::fs::symlink("sub", env.project().join("link")).unwrap();
+    std::fs::create_dir(env.root().join("data")).unwrap();
+    let run = |flags: &[&str], place: &str| {
+        let answer = env.call(&[&["run", "-w", place], flags, &["--", "pwd", "-L"]].concat());
+        assert_eq!(answer.code, 0, "{place}: {answer}");
+    };
+    let own = ["/", "/home", "/home/agent", "/run", "/tmp", "/dev/shm"];
+    let host = ["/usr", "/usr/bin", "/bin", "/etc", "/proc", "/dev"];
+    for place in own.into_iter().chain(host) {
+        run(&[], place);
+    }
+    for place in ["/workspace", "/workspace/sub/dir", "/workspace/link/dir"] {
+        run(&[], place);
+    }
+    // The parents of a shared directory are there too.
+    for place in ["/srv/a", "/srv", "/srv/a/b"] {
+        run(&["-v", "../data:/srv/a/b"], place);
+    }
+    let local = env.call(&["run", "--provider", "local", "-w", "/workspace/sub", "--", "pwd"]);
+    assert_eq!(local.stdout, "[TEMP]/project/sub\n", "{local}");
+}
+
+#[test]
+fn a_dot_in_a_path_is_not_shown() {
+    let env = TestEnv::new();
+    let answer = env.call(&["plan", "-v", "./a/./b:/b"]);
+    assert!(answer.stderr.contains("`[TEMP]/project/a/b` does not exist"), "{answer}");
+    env.write("conf/./wrong.toml", "nonsense = 1\n");
+    let answer = env.call(&["plan", "--config", "././conf/./wrong.toml"]);
+    assert!(answer.stderr.starts_with("error: conf/wrong.toml:1:1: "), "{answer}");
+    let answer = env.call(&["untrust", "./conf/./wrong.toml"]);
+    assert_eq!(answer.stdout, "[TEMP]/project/conf/wrong.toml was not trusted\n");
+    let local = env.call(&["plan", "--provider", "local", "--format", "json"]);
+    assert_eq!(local.json()["agent"]["workdir"], "[TEMP]/project");
+}
+
+#[test]
 fn what_the_system_needs_is_not_created_or_shared() {
     let env = TestEnv::new();
     let answer = env.call(&["plan", "--create-dirs", "-v", "/etc/sandboxctl-test:/x"]);

@@ -20,7 +20,8 @@ fn check_answers_with_its_exit_code() {
     assert_snapshot!(env.call(&["policy", "check", "path", "--access", "write", "/workspace/.git/hooks/post-commit"]), @r"
     code: 77
     --- stdout
-    deny: cannot write `/workspace/.git/hooks/post-commit`: `.git/hooks` is protected in `workspace`; `[protect] allow` gives it up by name (default)
+    deny: `/workspace/.git/hooks/post-commit` must not be written: `.git/hooks` is protected in `workspace`; `[protect] allow` gives it up by name (default)
+    detected, not prevented: nothing is there yet to be made read-only; what the agent makes is moved aside when the command has ended, if a program outside would obey it
     ");
     assert_snapshot!(env.call(&["policy", "check", "host", "example.org"]), @r#"
     code: 77
@@ -54,12 +55,63 @@ fn explain_says_it_in_words_and_succeeds() {
     ");
 }
 
+/// What a question about writing is answered with, and what really happens.
+fn enforcement(env: &TestEnv, path: &str) -> (String, Option<String>, bool) {
+    let asked = format!("/workspace/{path}");
+    let verdict =
+        env.call(&["policy", "check", "path", "--access", "write", "--format", "json", &asked]).json();
+    let write = format!("mkdir -p $(dirname {path}); echo x >> {path}");
+    let answer = env.call(&["run", "--quiet", "--", "sh", "-c", &write]);
+    let text = |key: &str| verdict[key].as_str().map(str::to_owned);
+    (text("decision").unwrap_or_default(), text("enforcement"), answer.code == 0)
+}
+
+#[test]
+fn a_denial_says_how_it_is_carried_out_and_that_is_what_happens() {
+    let env = TestEnv::with_config("protect.paths = [\"mine.txt\"]\n");
+    let answer = |decision: &str, enforcement: Option<&str>, written: bool| {
+        (decision.to_owned(), enforcement.map(str::to_owned), written)
+    };
+    let prevented = answer("deny", Some("prevented"), false);
+    // What is not there yet.
+    assert_eq!(enforcement(&env, ".bashrc"), answer("deny", Some("detected"), true));
+    assert!(!env.project().join(".bashrc").exists(), "it was moved aside");
+    assert_eq!(enforcement(&env, "mine.txt"), answer("deny", Some("none"), true));
+    assert_eq!(enforcement(&env, "a/b/c/d/.git/config"), answer("deny", Some("none"), true));
+    assert_eq!(enforcement(&env, "node_modules/.git/config"), answer("deny", Some("none"), true));
+    assert_eq!(enforcement(&env, "file"), answer("allow", None, true));
+    // What is, whether or not the rules alone would tell.
+    env.write(".profile", "");
+    env.write("nested/.git/config", "[core]\n\thooksPath = tools\n");
+    env.write("nested/.zshrc", "");
+    env.write("nested/tools/pre-commit", "");
+    for path in
+        [".profile", "mine.txt", "nested/.git/config", "nested/.zshrc", "nested/tools/more", "sandbox.toml"]
+    {
+        assert_eq!(enforcement(&env, path), prevented, "{path}");
+    }
+    let ask = |env: &TestEnv, subject: &[&str]| {
+        env.call(&[&["policy", "check", "--format", "json"], subject].concat()).json()["enforcement"].clone()
+    };
+    let write = ["path", "--access", "write", "/workspace/../etc/x"];
+    let subjects = [&["path", "/etc/shadow"][..], &write, &["host", "example.org"], &["env", "HIDDEN"]];
+    assert_eq!(subjects.map(|subject| ask(&env, subject)), ["prevented"; 4]);
+    // Without walls there is nothing but the environment to decide about.
+    let env = TestEnv::with_config("provider = \"local\"\n");
+    assert_eq!(subjects.map(|subject| ask(&env, subject)), ["none", "none", "none", "prevented"]);
+}
+
 #[test]
 fn a_path_of_this_machine_can_be_asked_about() {
     let env = TestEnv::new();
     let inside = env.project().join("a").display().to_string();
     assert_eq!(env.call(&["policy", "check", "path", "--host", &inside]).code, 0);
     assert_eq!(env.call(&["policy", "check", "path", "--host", "/etc/passwd"]).code, 77);
+    assert_eq!(
+        env.call(&["policy", "check", "path", "--host", "a"]).code,
+        0,
+        "as seen from the working directory"
+    );
 }
 
 #[test]

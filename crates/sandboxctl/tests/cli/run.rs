@@ -156,9 +156,13 @@ fn without_isolation_that_is_said_even_to_who_wants_quiet() {
     let env = TestEnv::new();
     let answer = env.call(&["run", "--quiet", "--provider", "local", "--", "echo", "data"]);
     assert_eq!((answer.code, answer.stdout.as_str()), (0, "data\n"));
-    assert!(answer.stderr.contains("no isolation"), "{answer}");
-    let object = env.call(&["run", "--format", "json", "--provider", "local", "--", "true"]).json();
-    assert!(object["warnings"][0].as_str().unwrap().contains("no isolation"), "{object}");
+    assert_eq!(
+        answer.stderr,
+        "warning: provider local: no isolation, the command runs on this host as you\n"
+    );
+    let answer = env.call(&["run", "--format", "json", "--provider", "local", "--", "true"]);
+    let object = answer.json();
+    assert_eq!(answer.to_string().matches("no isolation").count(), 1, "{answer}");
     assert!(
         object["report"].as_array().unwrap().iter().all(|layer| layer["status"] != "enforced"),
         "{object}"
@@ -229,6 +233,57 @@ fn what_the_agent_leaves_to_run_later_is_reported() {
 }
 
 #[test]
+fn what_was_moved_aside_is_nothing_to_commit() {
+    let env = TestEnv::new();
+    let git = |args: &[&str]| {
+        let run =
+            std::process::Command::new("git").args(args).current_dir(env.project()).env_clear().output();
+        let output = run.unwrap();
+        assert!(output.status.success(), "git {args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    git(&["init", "--quiet"]);
+    env.write(".gitignore", "*.o\n");
+    let answer = env.call(&["run", "--quiet", "--", "sh", "-c", "echo evil > .bashrc; echo work > work"]);
+    assert_eq!(answer.code, 0, "{answer}");
+    let quarantine = env.project().join(".sandboxctl-quarantine");
+    assert_eq!(
+        std::fs::read_dir(&quarantine).unwrap().count(),
+        2,
+        "what was moved, and the file that hides it"
+    );
+    assert_eq!(git(&["status", "--porcelain"]), "?? .gitignore\n?? work\n");
+    git(&["add", "--all"]);
+    assert_eq!(git(&["ls-files"]), ".gitignore\nwork\n");
+    assert_eq!(env.read(".gitignore"), "*.o\n");
+    // The control: it is that file which hides it.
+    std::fs::remove_file(quarantine.join(".gitignore")).unwrap();
+    assert!(git(&["status", "--porcelain"]).contains("?? .sandboxctl-quarantine/"));
+}
+
+#[test]
+fn pipes_can_be_opened_anew_by_their_names() {
+    let env = TestEnv::new();
+    let script = "cat /dev/stdin | tee /dev/stderr > /dev/stdout; echo more >> /proc/self/fd/1";
+    let answer = env.call_with_input(&["run", "--", "sh", "-c", script], b"given\n");
+    assert_eq!(
+        (answer.code, answer.stdout.as_str(), answer.stderr.as_str()),
+        (0, "given\nmore\n", "given\n")
+    );
+}
+
+#[test]
+fn a_name_is_for_people_and_programs_outside() {
+    let env = TestEnv::new();
+    let object =
+        env.call(&["run", "--format", "json", "--name", "mine", "--", "cat", "/etc/hostname"]).json();
+    assert_eq!(
+        (&object["sandbox"]["name"], &object["stdout"]["text"]),
+        (&json!("mine"), &json!("sandbox\n"))
+    );
+}
+
+#[test]
 fn a_file_named_on_the_command_line_is_protected_where_it_lies() {
     let env = TestEnv::new();
     env.write("conf/mine.toml", "version = 1\n");
@@ -273,4 +328,40 @@ fn an_interrupt_reaches_the_command_and_its_answer_counts() {
     let mut rest = String::new();
     std::io::Read::read_to_string(&mut stdout, &mut rest).unwrap();
     assert_eq!((child.wait().unwrap().code(), rest.as_str()), (Some(9), "caught\n"));
+}
+
+#[test]
+fn files_that_are_streams_can_be_opened_anew_with_the_rights_they_have() {
+    let env = TestEnv::new();
+    let (input, output) = (env.root().join("in"), env.root().join("out"));
+    std::fs::write(&input, "given\n").unwrap();
+    std::fs::write(&output, "").unwrap();
+    // Where root calls, the agent is somebody else, whom the permissions of the files bind.
+    for path in [&input, &output] {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
+    }
+    let run = |script: &str| {
+        env.command(&env.project(), &["run", "--", "sh", "-c", script])
+            .stdin(std::fs::File::open(&input).unwrap())
+            .stderr(std::fs::File::create(&output).unwrap())
+            .output()
+            .unwrap();
+        (std::fs::read_to_string(&input).unwrap(), std::fs::read_to_string(&output).unwrap())
+    };
+    let given = |text: &str| ("given\n".to_owned(), text.to_owned());
+    assert_eq!(run("cat /dev/stdin | tee /dev/stderr"), given("given\n"));
+    assert_eq!(run("true < /dev/stderr"), given("sh: 1: cannot open /dev/stderr: Permission denied\n"));
+    assert_eq!(run("true > /dev/stdin"), given("sh: 1: cannot create /dev/stdin: Permission denied\n"));
+}
+
+#[test]
+fn a_working_directory_that_only_the_sandbox_knows_is_named_when_it_is_not_there() {
+    let env = TestEnv::new();
+    std::os::unix::fs::symlink("/nowhere", env.project().join("link")).unwrap();
+    for place in ["/usr/no-such-directory", "/workspace/link"] {
+        let answer = env.call(&["run", "-w", place, "--", "true"]);
+        let message = format!("changing to the working directory {place}: No such file or directory");
+        assert_eq!(answer.code, 125, "{answer}");
+        assert!(answer.stderr.contains(&message), "{answer}");
+    }
 }

@@ -1,4 +1,4 @@
-//! `trust`, `untrust`, and what a file may not do without.
+//! `trust` and `untrust`. Each key that widens stands in the escape battery, see `escape/cases/hostile_config.rs`.
 
 use insta::assert_snapshot;
 
@@ -85,7 +85,8 @@ fn a_file_cannot_draw_over_the_list_of_what_it_widens() {
 #[test]
 fn trust_holds_until_the_content_changes() {
     let env = TestEnv::with_config(WIDE);
-    assert_eq!(env.call(&["trust", "--yes"]).code, 0);
+    let answer = env.call(&["trust", "--yes", "--format", "json"]);
+    assert_eq!((answer.code, answer.stderr.as_str()), (0, ""));
     assert_eq!(env.call(&["plan"]).code, 0);
     env.write("sandbox.toml", &format!("{WIDE}# more\n"));
     let answer = env.call(&["plan"]);
@@ -163,49 +164,6 @@ fn an_empty_hash_is_not_trust() {
 #[test]
 fn yes_does_not_trust() {
     assert_eq!(TestEnv::with_config(WIDE).call(&["plan", "--yes"]).code, 2);
-}
-
-#[test]
-fn each_widening_key_by_itself_is_refused() {
-    let cases = [
-        "provider = \"local\"",
-        "require_os_sandbox = false",
-        "agent.user = \"root\"",
-        "image.dockerfile = \"Dockerfile\"",
-        "image.ca_certificates = \"ca.pem\"",
-        "container.runtime = \"runsc\"",
-        "container.host_path_prefix = \"/x\"",
-        "shared_dirs.x = { host = \"..\", guest = \"/x\" }",
-        "shared_dirs.x = { host = \"/var/tmp\", guest = \"/x\" }",
-        "shared_dirs.x = { host = \"~/x\", guest = \"/x\" }",
-        "env.pass = [\"AWS_SECRET_ACCESS_KEY\"]",
-        "secrets.x = { mode = \"inject\", env_var = \"X\", source = \"env:X\" }",
-        "network.mode = \"open\"",
-        "network.mode = \"allowlist\"",
-        "network.allow = [\"example.org\"]",
-        "limits.pids = 100000",
-        "limits.output_bytes = \"10g\"",
-        "limits.tmp_size = \"100g\"",
-        "protect.allow = [\".git/config\"]",
-        "protect.depth = 0",
-        "native.require = [\"mount\"]",
-        "native.expose = [\"/opt\"]",
-    ];
-    for case in cases {
-        let answer =
-            TestEnv::with_config(&format!("{case}\n")).call(&["run", "--format", "json", "--", "true"]);
-        assert_eq!(answer.code, 2, "{case}: {answer}");
-        assert_eq!(answer.json()["error"]["code"], "config.untrusted", "{case}: {answer}");
-    }
-}
-
-#[test]
-fn a_link_out_of_the_project_widens_too() {
-    let env = TestEnv::with_config("[shared_dirs]\nx = { host = \"link\", guest = \"/x\" }\n");
-    std::fs::create_dir(env.root().join("outside")).unwrap();
-    std::os::unix::fs::symlink(env.root().join("outside"), env.project().join("link")).unwrap();
-    let answer = env.call(&["plan", "--format", "json"]);
-    assert_eq!(answer.json()["error"]["code"], "config.untrusted", "{answer}");
 }
 
 #[test]

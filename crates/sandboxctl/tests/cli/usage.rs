@@ -38,7 +38,7 @@ fn errors_are_json_when_json_was_asked_for_even_on_a_line_that_cannot_be_read() 
       "error": {
         "code": "usage.invalid",
         "details": null,
-        "hint": "to pass '--nonsense' as a value, use '-- --nonsense'\n`sandboxctl --help` lists the commands, `sandboxctl COMMAND --help` what one takes",
+        "hint": "to pass '--nonsense' as a value, use '-- --nonsense'\n`sandboxctl run --help` says what it takes",
         "message": "unexpected argument '--nonsense' found",
         "retryable": false
       }
@@ -52,8 +52,70 @@ fn a_command_without_dashes_in_front_is_refused_and_the_dashes_are_named() {
     code: 2
     --- stderr
     error: unexpected argument 'ls' found
-    hint: a command to run inside stands after `--`: `sandboxctl run -- ls -l`
-    hint: `sandboxctl --help` lists the commands, `sandboxctl COMMAND --help` what one takes
+    hint: a command to run inside stands after `--`: `sandboxctl run -- ls`
+    hint: `sandboxctl run --help` says what it takes
+    ");
+}
+
+#[test]
+fn an_argument_where_none_can_be_gets_a_hint_that_fits_the_command() {
+    let env = TestEnv::new();
+    assert_snapshot!(env.call(&["shell", "--", "ls"]), @r"
+    code: 2
+    --- stderr
+    error: unexpected argument 'ls' found
+    hint: `shell` takes no command; `sandboxctl run -- ls` runs one
+    hint: `sandboxctl shell --help` says what it takes
+    ");
+    assert_snapshot!(env.call(&["man", "run"]), @r"
+    code: 2
+    --- stderr
+    error: unexpected argument 'run' found
+    hint: this prints one page about all of it; `--output-dir DIR` writes one for every command
+    hint: `sandboxctl man --help` says what it takes
+    ");
+    assert_snapshot!(env.call(&["run", "-it", "--", "bash"]), @r"
+    code: 2
+    --- stderr
+    error: unexpected argument '-i' found
+    hint: leave it out: a terminal is detected by itself
+    hint: `sandboxctl run --help` says what it takes
+    ");
+    assert_snapshot!(env.call(&["run", "--rm", "--", "ls"]), @r"
+    code: 2
+    --- stderr
+    error: unexpected argument '--rm' found
+    hint: leave it out: every sandbox is removed when its command has ended
+    hint: `sandboxctl run --help` says what it takes
+    ");
+    assert_snapshot!(env.call(&["doctor", "all"]), @r"
+    code: 2
+    --- stderr
+    error: unexpected argument 'all' found
+    hint: `sandboxctl doctor --help` says what it takes
+    ");
+    assert_snapshot!(env.call(&["policy", "check"]), @r"
+    code: 2
+    --- stderr
+    error: a command is missing
+    hint: `sandboxctl policy check --help` says what it takes
+    ");
+}
+
+#[test]
+fn a_file_of_variables_that_cannot_be_read_is_named_beside_every_other_mistake() {
+    let env = TestEnv::new();
+    assert_snapshot!(env.call(&["run", "--env-file", "missing", "--", "true"]), @r"
+    code: 2
+    --- stderr
+    error: --env-file missing: cannot be read: No such file or directory (os error 2)
+    ");
+    assert_snapshot!(env.call(&["run", "--env-file", ".", "-m", "1x", "--", "true"]), @r"
+    code: 2
+    --- stderr
+    error: 2 problems:
+      --env-file .: cannot be read: Is a directory (os error 21)
+      --memory: limits.memory: `1x` is not a size; expected digits and a unit of k, m, g or t, such as `512m`, `1g` or `10_000_000`
     ");
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::machine::callers;
+use crate::machine::{Caller, Feature, callers, is_there};
 use crate::place::Place;
 use crate::traces;
 
@@ -34,6 +34,47 @@ fn the_exit_code_says_how_the_command_ended() {
             assert_eq!(output.status.code(), Some(code), "{argv:?} by {caller:?}: {stderr}");
         }
     }
+}
+
+#[test]
+fn the_exit_code_is_the_same_where_the_caller_wants_to_hear_of_no_child() {
+    for caller in callers("SIGCHLD that is ignored") {
+        let place = Place::new(caller);
+        let cases: [(&[&str], i32); 5] = [
+            (&["true"], 0),
+            (&["sh", "-c", "(exit 3); exit $(($? + 4))"], 7),
+            (&["no-such-command"], 127),
+            (&["sh", "-c", "kill -KILL $$"], 128 + 9),
+            (&["sleep", "1000"], 124),
+        ];
+        for (argv, code) in cases {
+            let run = place.run(&["--timeout", "1s"], argv);
+            let ignoring = ["env", "--ignore-signal=CHLD"].map(Into::into).into_iter().chain(run);
+            let output = place.outside(&ignoring.collect::<Vec<_>>()).output().unwrap();
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(code), "{argv:?} by {caller:?}: {stderr}");
+        }
+    }
+}
+
+#[test]
+fn that_memory_has_run_out_is_said() {
+    if !is_there(Feature::Cgroup, "a limit of memory") {
+        return;
+    }
+    let place = Place::new(Caller::Root);
+    let run = |size: &str| {
+        let script = format!("print(len(b'x' * {size}))");
+        place.inside(&["--memory", "64m"], &["python3", "-c", &script]).output().unwrap()
+    };
+    let output = run("500_000_000");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(128 + 9), "{stderr}");
+    assert!(stderr.contains("limit of memory of 64m was reached"), "{stderr}");
+    // The control: what has enough of it hears nothing.
+    let output = run("1_000_000");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !stderr.contains("memory"), "{stderr}");
 }
 
 #[test]

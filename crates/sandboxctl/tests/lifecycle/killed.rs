@@ -19,6 +19,34 @@ const NO_FLAGS: [&str; 0] = [];
 /// Leaves its session and its parent; only the end of the sandbox ends it.
 const TREE: [&str; 3] = ["sh", "-c", "setsid sh -c 'sleep 1000 & sleep 1000' & echo ready; wait"];
 
+/// Sends PID 1 more signals, and leaves it more orphans, than it can take.
+const STORM: [&str; 3] = [
+    "python3",
+    "-c",
+    r#"
+import os, signal
+
+def forever(action):
+    if os.fork() == 0:
+        while True:
+            action()
+
+def leave_an_orphan():
+    child = os.fork()
+    if child == 0:
+        os.fork()
+        os._exit(0)
+    os.waitpid(child, 0)
+
+for _ in range(4):
+    forever(lambda: os.kill(1, signal.SIGCHLD))
+for _ in range(2):
+    forever(leave_an_orphan)
+print("ready", flush=True)
+signal.pause()
+"#,
+];
+
 /// How long after everything should have ended is too long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -87,12 +115,23 @@ fn at_random_moments(signal: Signal, times: u32) {
 fn what_a_killed_client_started_ends_by_itself() {
     for caller in callers("killed clients") {
         let place = Place::new(caller);
-        let clients = [started_and_ended(&place, Signal::KILL)];
         // No further command: what is left then are a record and an empty group, and no process.
-        let asked = Instant::now();
-        while traces::of(&place, &clients).iter().any(|trace| trace.starts_with("/proc/")) {
-            assert!(asked.elapsed() < PATIENCE, "by {caller:?}: {:#?}", traces::of(&place, &clients));
-        }
+        started_and_ended(&place, Signal::KILL);
+        traces::until_no_process_is_left(&place, PATIENCE);
+    }
+}
+
+#[test]
+fn a_storm_of_signals_does_not_keep_pid_1_from_seeing_that_its_client_is_gone() {
+    for caller in callers("storms of signals") {
+        let place = Place::new(caller);
+        // What is left of it where this fails must not hold a stream of ours.
+        let mut storm = place.inside(&NO_FLAGS, &STORM);
+        let mut client = storm.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        await_line(&mut client);
+        traces::kill(client.id(), Signal::KILL);
+        client.wait().unwrap();
+        traces::until_no_process_is_left(&place, PATIENCE);
     }
 }
 

@@ -1,9 +1,13 @@
 //! The life of a sandbox from outside: how it ends, what it answers, and that nothing of it stays.
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
+mod detected;
 mod ended;
+mod hung_up;
 mod killed;
 mod many;
+mod pid_1;
+mod refused;
 mod streams;
 mod traces;
 

@@ -1,8 +1,13 @@
 //! Streams: byte-exact, and nobody waits for a reader that is gone.
 
+use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::process::Stdio;
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::{Child, Stdio};
 use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 use crate::machine::callers;
 use crate::place::Place;
@@ -59,5 +64,65 @@ fn closed_streams_are_no_hole() {
         if output.status.success() {
             assert_eq!(output.stdout, b"0\n1\n2\n3\nsaid\n", "by {caller:?}");
         }
+    }
+}
+
+/// How long something may take that is on its way.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn captured_output_is_cut_and_takes_no_more_memory_than_it_may() {
+    const WRITTEN: u64 = 64 << 20;
+    let script = format!("mkfifo gate; head -c {WRITTEN} /dev/zero | tr '\\0' x; : > written; cat gate");
+    for caller in callers("captured output") {
+        let run = |limit: &str| {
+            let place = Place::new(caller);
+            let config = "[shared_dirs]\nworkspace = { host = \".\", guest = \"/workspace\" }\n[limits]\n";
+            place.write("workspace/sandbox.toml", &format!("{config}output_bytes = \"{limit}\"\n"));
+            let mut client = place
+                .inside(&["--trust", "--format", "json"], &["sh", "-c", &script])
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            until(&mut client, "everything is written", || {
+                place.workspace().join("written").exists().then_some(())
+            });
+            let status = fs::read_to_string(format!("/proc/{}/status", client.id())).unwrap();
+            let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+            let peak: u64 = peak.trim().strip_suffix(" kB").unwrap().parse().unwrap();
+            // No writer can open a pipe before its reader has: then O_NONBLOCK says ENXIO.
+            let gate = place.workspace().join("gate");
+            until(&mut client, "the gate is watched", || {
+                File::options().write(true).custom_flags(O_NONBLOCK).open(&gate).ok()
+            });
+            let output = client.wait_with_output().unwrap();
+            let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+            (peak << 10, answer["stdout"].clone())
+        };
+        let (peak, stdout) = run("1k");
+        assert!(peak < WRITTEN / 2, "by {caller:?}: the client took {peak} bytes");
+        assert_eq!(stdout["truncated"], true, "by {caller:?}: {stdout}");
+        assert_eq!(stdout["bytes"], WRITTEN, "by {caller:?}: {stdout}");
+        assert_eq!(stdout["text"], "x".repeat(1024), "by {caller:?}");
+        // The control: what is kept is seen in the client.
+        let (peak, stdout) = run("100m");
+        assert!(peak > WRITTEN, "the control, by {caller:?}: the client took {peak} bytes");
+        assert_eq!(stdout["truncated"], false, "the control, by {caller:?}");
+    }
+}
+
+/// The same number on every Linux that Rust knows, but for MIPS and SPARC.
+const O_NONBLOCK: i32 = 0o4000;
+
+/// Waits until there is something, as long as a client runs.
+fn until<T>(client: &mut Child, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let asked = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert_eq!(client.try_wait().unwrap(), None, "it ended before {what}");
+        assert!(asked.elapsed() < PATIENCE, "{what}: not in {PATIENCE:?}");
+        thread::yield_now();
     }
 }

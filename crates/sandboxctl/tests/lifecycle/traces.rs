@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -28,6 +29,18 @@ pub(crate) fn of(place: &Place, clients: &[u32]) -> Vec<String> {
     let other =
         other.filter(|path| !["home", "workspace", "sandboxctl"].iter().any(|known| path.ends_with(known)));
     processes.chain(groups).chain(files).chain(other).map(|path| path.display().to_string()).collect()
+}
+
+/// Waits until no process of this place is left, without helping.
+pub(crate) fn until_no_process_is_left(place: &Place, patience: Duration) {
+    let asked = Instant::now();
+    loop {
+        let traces = of(place, &[]);
+        if !traces.iter().any(|trace| trace.starts_with("/proc/")) {
+            return;
+        }
+        assert!(asked.elapsed() < patience, "by {:?}: {traces:#?}", place.caller);
+    }
 }
 
 /// Ends a process by its number.

@@ -1,29 +1,55 @@
 //! The boundaries of a run: what is protected in them, and what an agent made there that would run on the host.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
-use std::time::SystemTime;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
-use confine::landlock;
-use confine::report::{Finding as Line, Report, Status};
-use policy::plan::{Boundary, Layer, Mode, Plan};
+use confine::report::Report;
+use policy::plan::{Mode, Plan};
 use rustix::fs::{CWD, OFlags};
 
+use self::coverage::Coverage;
+use crate::beneath;
 use crate::boundary;
-use crate::detect::{self, Baseline, Finding, Origin};
+use crate::deadline::Deadline;
+use crate::detect::{self, Baseline, Compared, Finding, Origin, QUARANTINE};
 use crate::protect::{self, Mounts};
 use crate::provider::{Notice, StartError};
 use crate::record::{Client, Kept, Record, RecordError, Remembered, RunId, Runs};
-use crate::walk::{Unseen, Walk, walk};
+use crate::walk::walk;
+
+mod coverage;
+
+/// How many mounts all boundaries together may need: so many take a quarter of a second. The kernel's own limit,
+/// `fs.mount-max`, is ten times as high and its error names nothing.
+const MOST_MOUNTS: usize = 10_000;
+
+/// How long a look may take while the agent runs. Nobody attends to it, its terminal or its time meanwhile.
+const GLANCE: Duration = Duration::from_millis(200);
+
+/// How long the last look at a boundary may take. A million files take about a second.
+const LAST_LOOK: Duration = Duration::from_secs(30);
+
+/// How many things that the agent made are told one by one while it runs.
+const MOST_TOLD: usize = 20;
+
+/// How many are told one by one when it has ended.
+const MOST_LISTED: usize = 100;
 
 /// The boundaries of a run that has not ended.
 pub(super) struct Boundaries<'a> {
     plan: &'a Plan,
     mounts: Vec<Mounts>,
     baselines: Vec<(usize, Remembered)>,
-    report: Vec<Line>,
-    _record: Kept<'a>,
+    coverage: Coverage,
+    /// What was told while the agent runs.
+    told: RefCell<Vec<Finding>>,
+    record: Kept<'a>,
 }
 
 impl<'a> Boundaries<'a> {
@@ -31,7 +57,7 @@ impl<'a> Boundaries<'a> {
     pub(super) fn open(plan: &'a Plan, owner: u32, runs: &'a Runs) -> Result<Self, StartError> {
         let mut all = Vec::new();
         let mut baselines = Vec::new();
-        let mut seen = Seen::default();
+        let mut coverage = Coverage::default();
         for (at, boundary) in plan.boundaries.iter().enumerate() {
             let failed = |source| StartError::Step {
                 step: format!(
@@ -43,18 +69,22 @@ impl<'a> Boundaries<'a> {
                 remedy: None,
             };
             let root = boundary::open(boundary).map_err(|error| failed(io::Error::other(error)))?;
-            let (walk, mounts) = look(&root, &boundary.host, plan).map_err(failed)?;
+            // However long it takes: nothing starts before everything is known.
+            let walk = walk(&root, plan.protect.depth).map_err(failed)?;
+            let mounts =
+                protect::mounts(&root, &boundary.host, &walk, &plan.protect.paths).map_err(failed)?;
             if boundary.mode == Mode::ReadOnly {
                 // Nothing in it can be written, but connecting to a socket is no writing (connect(2)).
-                seen.add_sockets(boundary, &walk, &mounts);
+                coverage.add_sockets(boundary, &walk, &mounts);
                 all.push(Mounts { masked_sockets: mounts.masked_sockets, ..Mounts::default() });
                 continue;
             }
             let baseline = Baseline::take(&root, &mounts).map_err(|error| failed(io::Error::other(error)))?;
-            seen.add(boundary, &walk, &mounts);
+            coverage.add(boundary, &walk, &mounts);
             baselines.push((at, Remembered { host: boundary.host.clone(), baseline }));
             all.push(mounts);
         }
+        refuse_too_many(plan, &all)?;
         let boundaries = baselines.iter().map(|(_, remembered)| remembered.clone()).collect();
         let record = record(owner, boundaries).and_then(|record| runs.keep(&record)).map_err(|error| {
             StartError::Step {
@@ -63,7 +93,7 @@ impl<'a> Boundaries<'a> {
                 remedy: None,
             }
         })?;
-        Ok(Self { plan, mounts: all, baselines, report: seen.report(), _record: record })
+        Ok(Self { plan, mounts: all, baselines, coverage, told: RefCell::default(), record })
     }
 
     /// What is to be mounted over each boundary.
@@ -73,42 +103,70 @@ impl<'a> Boundaries<'a> {
 
     /// Adds what was protected to a report.
     pub(super) fn complete(&self, report: &mut Report) {
-        for line in &self.report {
-            report.add(line.clone());
+        for line in self.coverage.lines() {
+            report.add(line);
         }
     }
 
-    /// What the agent has made so far that would run on the host. Moves nothing.
+    /// What the agent has made that would run on the host and was not told yet. Moves nothing, and does not take
+    /// long: what is not seen now is seen at the end.
     pub(super) fn detect(&self) -> Vec<Finding> {
-        let compared = self.baselines.iter().map(|(_, remembered)| compare(remembered, self.plan));
-        // What cannot be read now is read again at the end, where it is reported.
-        compared.filter_map(Result::ok).flat_map(|(_, found)| found).collect()
-    }
-
-    /// Moves aside what the agent made that would run on the host, and forgets the run.
-    pub(super) fn close(self, notice: &mut dyn FnMut(Notice)) -> Vec<Finding> {
-        let mut all = Vec::new();
-        for (at, remembered) in &self.baselines {
-            let guest = &self.plan.boundaries[*at].guest;
-            for mut finding in set_aside(remembered, self.plan, notice) {
-                finding.path = guest.join(finding.path);
-                finding.aside = finding.aside.map(|aside| guest.join(aside));
-                all.push(finding);
+        let until = Deadline::after(GLANCE);
+        let mut told = self.told.borrow_mut();
+        let before = told.len();
+        for (_, remembered) in &self.baselines {
+            let Ok(look) = open(remembered).and_then(|root| Look::at(&root, remembered, self.plan, until))
+            else {
+                continue;
+            };
+            for finding in look.findings {
+                if told.len() < MOST_TOLD && !told.contains(&finding) {
+                    told.push(finding);
+                }
             }
         }
-        all
+        told[before..].to_vec()
+    }
+
+    /// Moves aside what the agent made that would run on the host, and forgets the run. Where not all could be
+    /// looked at, the record stays, and the next command looks again.
+    pub(super) fn close(self, notice: &mut dyn FnMut(Notice)) -> Vec<Finding> {
+        let mut detected = Vec::new();
+        let mut is_whole = true;
+        for (at, remembered) in &self.baselines {
+            let here = |path: PathBuf| self.plan.boundaries[*at].guest.join(path);
+            let Ok(look) = clear_up(remembered, self.plan, notice) else {
+                is_whole = false;
+                continue;
+            };
+            is_whole &= look.is_whole;
+            detected.extend(look.findings.into_iter().map(|finding| Finding {
+                path: here(finding.path),
+                aside: finding.aside.map(here),
+                ..finding
+            }));
+        }
+        if let Some(more) = shorten(&mut detected) {
+            notice(Notice::Warning(format!("the agent has made {more}")));
+        }
+        if !is_whole {
+            // It is that of a dead process as soon as this one has ended.
+            std::mem::forget(self.record);
+        }
+        detected
     }
 }
 
-/// Clears up after runs whose clients were killed: what their agents made is moved aside now.
+/// Clears up after runs that could not do it themselves, mostly because their clients were killed: what their
+/// agents made is moved aside now.
 pub(super) fn sweep(runs: &Runs, plan: &Plan, notice: &mut dyn FnMut(Notice)) -> Result<(), RecordError> {
     for record in runs.sweep()? {
         for remembered in &record.boundaries {
-            for finding in set_aside(remembered, plan, notice) {
-                notice(Notice::Warning(format!(
-                    "an earlier run in {}, which was killed, left {finding}",
-                    remembered.host.display()
-                )));
+            // What could not be looked at was said, and is not looked at a third time.
+            let Ok(Look { mut findings, .. }) = clear_up(remembered, plan, notice) else { continue };
+            let more = shorten(&mut findings);
+            for left in findings.iter().map(ToString::to_string).chain(more) {
+                warn(notice, remembered, format_args!("an earlier run has left {left}"));
             }
         }
         runs.forget(&record.id)?;
@@ -116,117 +174,182 @@ pub(super) fn sweep(runs: &Runs, plan: &Plan, notice: &mut dyn FnMut(Notice)) ->
     Ok(())
 }
 
+/// Refuses what would need more mounts than there may be, and says where most of them would lie.
+fn refuse_too_many(plan: &Plan, mounts: &[Mounts]) -> Result<(), StartError> {
+    let needed = |mounts: &Mounts| mounts.pins.len() + mounts.read_only.len() + mounts.masked_sockets.len();
+    let total: usize = mounts.iter().map(needed).sum();
+    let fullest = plan.boundaries.iter().zip(mounts).max_by_key(|(_, mounts)| needed(mounts));
+    let Some((boundary, mounts)) = fullest.filter(|_| total > MOST_MOUNTS) else { return Ok(()) };
+    let sockets = mounts.masked_sockets.iter().map(|socket| socket.path.as_path());
+    let protected = mounts.read_only.iter().map(|one| one.path.as_path());
+    let all: Vec<&Path> = sockets.chain(protected).collect();
+    let remedy = if mounts.masked_sockets.len() > mounts.read_only.len() {
+        "remove those that nobody listens on (in that directory, `find . -type s -delete` removes all)"
+    } else {
+        "share a directory with fewer repositories in it"
+    };
+    Err(StartError::Refused {
+        asked: format!("shared directory \"{}\" ({})", boundary.name, boundary.host.display()),
+        reason: format!(
+            "{} sockets and {} protected paths lie in it, most of them in {}; covering them takes {} mounts, and \
+             {MOST_MOUNTS} are the most for all shared directories together",
+            mounts.masked_sockets.len(),
+            mounts.read_only.len(),
+            boundary.host.join(where_most_lie(&all)).display(),
+            needed(mounts)
+        ),
+        remedy: remedy.into(),
+    })
+}
+
+/// The deepest directory in which more than half of all paths lie.
+fn where_most_lie(paths: &[&Path]) -> PathBuf {
+    let mut place = PathBuf::new();
+    loop {
+        let mut counts: HashMap<&OsStr, usize> = HashMap::new();
+        for below in paths.iter().filter_map(|path| path.strip_prefix(&place).ok()) {
+            let mut components = below.iter();
+            if let (Some(directory), Some(_)) = (components.next(), components.next()) {
+                *counts.entry(directory).or_default() += 1;
+            }
+        }
+        match counts.into_iter().find(|(_, count)| *count > paths.len() / 2) {
+            Some((directory, _)) => place.push(directory),
+            None => return place,
+        }
+    }
+}
+
 fn record(owner: u32, boundaries: Vec<Remembered>) -> Result<Record, RecordError> {
     Ok(Record { id: RunId::generate()?, owner, client: Client::this()?, boundaries, cgroups: Vec::new() })
 }
 
-fn look(root: &OwnedFd, host: &Path, plan: &Plan) -> io::Result<(Walk, Mounts)> {
-    let walk = walk(root, plan.protect.depth)?;
-    let mounts = protect::mounts(root, host, &walk, &plan.protect.paths)?;
-    Ok((walk, mounts))
+/// A boundary as it is now, compared with what it was at the start.
+struct Look {
+    findings: Vec<Finding>,
+    /// Whether there was time to look at everything.
+    is_whole: bool,
 }
 
-fn compare(remembered: &Remembered, plan: &Plan) -> io::Result<(OwnedFd, Vec<Finding>)> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let root = rustix::fs::openat(CWD, &remembered.host, flags, rustix::fs::Mode::empty())?;
-    let (_, mounts) = look(&root, &remembered.host, plan)?;
-    let found = remembered.baseline.compare(&root, &mounts).map_err(io::Error::other)?;
-    Ok((root, found))
+impl Look {
+    fn at(root: &OwnedFd, remembered: &Remembered, plan: &Plan, until: Deadline) -> io::Result<Self> {
+        let walk = walk(root, plan.protect.depth)?;
+        let mounts = protect::mounts_until(root, &remembered.host, &walk, &plan.protect.paths, until)?;
+        let Compared { findings, is_whole } =
+            remembered.baseline.compare(root, &mounts, until).map_err(io::Error::other)?;
+        Ok(Self { findings, is_whole: is_whole && mounts.is_whole() })
+    }
 }
 
-fn set_aside(remembered: &Remembered, plan: &Plan, notice: &mut dyn FnMut(Notice)) -> Vec<Finding> {
-    let mut warn = |what: &str, error: &dyn std::fmt::Display| {
-        notice(Notice::Warning(format!("{}: {what}: {error}", remembered.host.display())));
-    };
-    let (root, mut found) = match compare(remembered, plan) {
-        Ok(compared) => compared,
-        Err(error) => {
-            warn("what the agent made could not be looked through", &error);
-            return Vec::new();
+/// Looks at a boundary for the last time. An agent that owns the directory may have closed it. Its owner on the host is
+/// the same, and opens it.
+fn look_again(
+    remembered: &Remembered,
+    plan: &Plan,
+    notice: &mut dyn FnMut(Notice),
+) -> io::Result<(OwnedFd, Look)> {
+    let until = Deadline::after(LAST_LOOK);
+    let root = open(remembered)?;
+    let look = match Look::at(&root, remembered, plan, until) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && remembered.baseline.is_of(&root) => {
+            let mode = beneath::open_up_itself(&root)?.ok_or(error)?.as_raw_mode();
+            warn(
+                notice,
+                remembered,
+                format_args!("its mode was {mode:04o}; it was opened for its owner again"),
+            );
+            Look::at(&root, remembered, plan, until)?
         }
+        look => look?,
     };
-    found.retain_mut(|finding| match finding.origin {
+    Ok((root, look))
+}
+
+/// Opens the directory that is at the place of a boundary now, without a right that it might refuse.
+fn open(remembered: &Remembered) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(CWD, &remembered.host, flags, rustix::fs::Mode::empty())?)
+}
+
+/// Looks for what the agent made that would run on the host, and moves it aside. What could not be looked at or
+/// moved is said.
+fn clear_up(remembered: &Remembered, plan: &Plan, notice: &mut dyn FnMut(Notice)) -> io::Result<Look> {
+    let (root, mut look) = look_again(remembered, plan, notice).inspect_err(|error| {
+        warn(notice, remembered, format_args!("what the agent made could not be looked through: {error}"));
+    })?;
+    if !look.is_whole {
+        warn(
+            notice,
+            remembered,
+            format_args!(
+                "not all that the agent made was looked through, because there is too much of it: look at what is \
+                 new before a program of yours does"
+            ),
+        );
+    }
+    let mut stuck = 0;
+    look.findings.retain_mut(|finding| match finding.origin {
         Origin::Replaced => true,
-        Origin::Created => match detect::set_aside(&root, finding, SystemTime::now()) {
-            Ok(still_there) => still_there,
-            Err(error) => {
-                warn("what the agent made could not be moved aside", &error);
-                true
+        Origin::Created => detect::set_aside(&root, finding, SystemTime::now()).unwrap_or_else(|error| {
+            stuck += 1;
+            if stuck <= MOST_TOLD {
+                warn(
+                    notice,
+                    remembered,
+                    format_args!("what the agent made could not be moved aside: {error}"),
+                );
             }
-        },
+            true
+        }),
     });
-    found
-}
-
-/// What the walks have seen, for the report.
-#[derive(Default)]
-struct Seen {
-    read_only: usize,
-    masked: usize,
-    gaps: Vec<String>,
-    open: Vec<String>,
-}
-
-impl Seen {
-    fn add(&mut self, boundary: &Boundary, walk: &Walk, mounts: &Mounts) {
-        self.read_only += mounts.read_only.len();
-        let before = self.open.len();
-        self.add_sockets(boundary, walk, mounts);
-        self.gaps.extend_from_slice(&self.open[before..]);
-        self.gaps.extend(mounts.notices.iter().map(|notice| format!("{}: {notice}", boundary.name)));
+    if stuck > MOST_TOLD {
+        warn(notice, remembered, format_args!("{} more could not be moved aside", stuck - MOST_TOLD));
     }
+    Ok(look)
+}
 
-    fn add_sockets(&mut self, boundary: &Boundary, walk: &Walk, mounts: &Mounts) {
-        self.masked += mounts.masked_sockets.len();
-        let mut gap = |what: String| self.open.push(format!("{}: {what}", boundary.name));
-        let unseen = |unseen: &Unseen, why: &str| {
-            let examples: Vec<_> = unseen.examples.iter().map(|path| path.display().to_string()).collect();
-            let more = if unseen.count > examples.len() { ", …" } else { "" };
-            format!("{} {why} ({}{more})", unseen.count, examples.join(", "))
+fn warn(notice: &mut dyn FnMut(Notice), remembered: &Remembered, what: fmt::Arguments<'_>) {
+    notice(Notice::Warning(format!("{}: {what}", remembered.host.display())));
+}
+
+/// Keeps the first findings, and says how many more there are.
+fn shorten(findings: &mut Vec<Finding>) -> Option<String> {
+    let rest = findings.split_off(findings.len().min(MOST_LISTED));
+    let aside = rest.iter().filter(|finding| finding.aside.is_some()).count();
+    (!rest.is_empty()).then(|| {
+        format!("{} more such things, of which {aside} were moved to {QUARANTINE} as well", rest.len())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_where_most_lie_is_named_as_exactly_as_it_can_be() {
+        let most = |paths: &[&str]| {
+            where_most_lie(&paths.iter().map(Path::new).collect::<Vec<_>>()).display().to_string()
         };
-        if walk.deeper.count > 0 {
-            gap(unseen(&walk.deeper, "directories deeper than protect.depth"));
-        }
-        if walk.skipped.count > 0 {
-            gap(unseen(&walk.skipped, "directories of dependencies and builds not entered"));
-        }
-        for path in &walk.other_file_systems {
-            gap(format!("{} is another file system", path.display()));
-        }
-        for unread in &walk.unread {
-            let error = io::Error::from_raw_os_error(unread.errno);
-            gap(format!("{} cannot be read: {error}", unread.path.display()));
-        }
+        assert_eq!(most(&["a/b/1", "a/b/2", "a/b/3", "c/1"]), "a/b");
+        assert_eq!(most(&["a/b/1", "a/c/2", "d"]), "a");
+        assert_eq!(most(&["a/1", "b/1", "c"]), "");
+        assert_eq!(most(&["a/b/c/one"]), "a/b/c");
     }
 
-    fn report(mut self) -> Vec<Line> {
-        if landlock::abi().is_none_or(|abi| abi < landlock::SOCKETS_SINCE) {
-            self.open
-                .insert(0, "sockets that are made while it runs, for which landlock ABI 9 is needed".into());
-        }
-        let line = |layer, held: String, gaps: &[String]| {
-            let (status, reason) = if gaps.is_empty() {
-                (Status::Enforced, held)
-            } else {
-                (Status::Partly, format!("{held}; not covered: {}", gaps.join("; ")))
-            };
-            Line { layer, status, reason }
+    #[test]
+    fn many_findings_become_few_and_a_number() {
+        let one = |number: usize| Finding {
+            path: format!("{number}").into(),
+            reason: policy::judge::Reason::Hook,
+            origin: Origin::Created,
+            aside: (number % 2 == 0).then(|| "aside".into()),
         };
-        vec![
-            line(
-                Layer::Protect,
-                format!("{} read-only; new ones are detected", count(self.read_only, "protected path")),
-                &self.gaps,
-            ),
-            line(
-                Layer::Sockets,
-                format!("{} in boundaries masked", count(self.masked, "socket")),
-                &self.open,
-            ),
-        ]
+        let mut few: Vec<_> = (0..MOST_LISTED).map(one).collect();
+        assert_eq!(shorten(&mut few), None);
+        assert_eq!(few.len(), MOST_LISTED);
+        let mut many: Vec<_> = (0..MOST_LISTED + 10).map(one).collect();
+        let more = shorten(&mut many).unwrap();
+        assert!(more.starts_with("10 more such things, of which 5 were moved"), "{more}");
+        assert_eq!(many, few);
     }
-}
-
-fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

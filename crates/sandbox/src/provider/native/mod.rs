@@ -207,7 +207,7 @@ fn start(
         env: plain.chain(secret).collect(),
         workdir: plan.agent.workdir.clone(),
         terminal: streams.size().map(|size| Terminal { streams: streams.terminal, size }),
-        grants: grants(plan),
+        grants: grants(plan).into_iter().chain(streams.grants()).collect(),
         substitutes: limits.substitutes,
         outside: Outside {
             namespaces: namespaces.map_err(step("reading the namespaces of this process"))?,

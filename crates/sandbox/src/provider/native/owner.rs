@@ -90,3 +90,51 @@ fn detach(
         failed(errno.into(), remedy)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::chown;
+    use std::path::Path;
+
+    use policy::plan::FileId;
+
+    use super::*;
+    use crate::host_uid::Identity;
+    use crate::provider::native::agent;
+    use crate::root_only::can_give_files_away;
+
+    #[test]
+    fn the_owner_is_that_of_the_directory_that_was_validated() {
+        if !can_give_files_away() {
+            return;
+        }
+        let (top, locks) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let path = |name: &str| top.path().canonicalize().unwrap().join(name);
+        for (name, owner) in [("shared", 4242), ("other", 5555)] {
+            fs::create_dir(path(name)).unwrap();
+            chown(path(name), Some(owner), Some(owner)).unwrap();
+        }
+        let stat = rustix::fs::stat(path("shared")).unwrap();
+        let boundary = Boundary {
+            name: "shared".into(),
+            host: path("shared"),
+            guest: Path::new("/workspace").into(),
+            mode: Mode::ReadWrite,
+            file_id: FileId { device: stat.st_dev, inode: stat.st_ino },
+        };
+        let agent = agent::choose(Identity { uid: 0, gid: 0 }, locks.path()).unwrap();
+        assert!(agent.is_nobody);
+        let mut maps = HashMap::new();
+        // Whether this file system can map owners is another question.
+        let _ = detach(&boundary, &agent, &mut maps);
+        assert_eq!(maps.keys().collect::<Vec<_>>(), [&(4242, 4242)], "the control");
+
+        fs::rename(path("shared"), path("away")).unwrap();
+        fs::rename(path("other"), path("shared")).unwrap();
+        let mut maps = HashMap::new();
+        let error = detach(&boundary, &agent, &mut maps).unwrap_err().to_string();
+        assert!(error.contains("exchanged after it was validated"), "{error}");
+        assert!(maps.is_empty(), "somebody else's files were mapped to the agent");
+    }
+}

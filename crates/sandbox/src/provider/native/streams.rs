@@ -2,9 +2,13 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
 use policy::limits::Bytes;
 use rustix::fs::{Gid, Mode, OFlags, Uid};
+
+use confine::landlock::Access;
+use confine::start::Grant;
 
 use super::agent::Agent;
 use crate::capture::Capture;
@@ -77,6 +81,27 @@ impl Streams {
             Inside::Ours(number) => standard(*number),
             Inside::Made(fd) => fd.as_fd(),
         })
+    }
+
+    /// What landlock lets the agent open anew: programs know their streams as `/dev/stdin`, `/dev/stdout` and
+    /// `/dev/stderr` too. Each is granted what the stream itself can do and no more: whoever holds one that can be
+    /// written can also cut the file off and write anywhere in it, see ftruncate(2) and `F_SETFL` in fcntl(2).
+    pub(super) fn grants(&self) -> impl Iterator<Item = Grant> {
+        let grants = |(number, stream): (usize, BorrowedFd<'_>)| {
+            let flags = rustix::fs::fcntl_getfl(stream).unwrap_or(OFlags::PATH);
+            let access: &[Access] = match flags & OFlags::RWMODE {
+                _ if flags.contains(OFlags::PATH) => &[],
+                OFlags::RDONLY => &[Access::Read],
+                OFlags::WRONLY => &[Access::Write],
+                _ => &[Access::Read, Access::Write],
+            };
+            let path = Path::new("/proc/self/fd").join(number.to_string());
+            access.iter().map(move |access| Grant { path: path.clone(), access: *access })
+        };
+        let files = |(_, stream): &(usize, BorrowedFd<'_>)| {
+            matches!(check_stream(stream), Ok(StreamKind::File | StreamKind::Pipe))
+        };
+        self.inside().into_iter().enumerate().filter(files).flat_map(grants)
     }
 
     /// The caller's terminals among them, if there are any.

@@ -4,6 +4,7 @@
 //! The control is the hook that does not hide, in `created.rs`: it is found.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 
 use crate::machine::callers;
@@ -31,6 +32,27 @@ fn what_cannot_be_listed_is_not_passed_over_in_silence() {
                 !left || !said.is_empty(),
                 "by {caller:?}: nothing is said of the hook that `{script}` leaves"
             );
+        }
+    }
+}
+
+#[test]
+fn a_boundary_that_is_closed_is_looked_through_all_the_same() {
+    let hook = "mkdir -p sub/.git/hooks; echo evil > sub/.git/hooks/pre-commit; echo 'echo owned' > .bashrc";
+    for caller in callers("a closed boundary") {
+        for mode in ["0", "100", "300", "444", "600", "070"] {
+            let (place, said) = after(caller, &format!("{hook}; chmod {mode} ."));
+            // Root looks through a closed directory, and leaves it closed.
+            let opened = place.workspace().metadata().unwrap().permissions().mode() & 0o700 == 0o700;
+            open_again(&place);
+            for path in [".bashrc", "sub/.git/hooks/pre-commit"] {
+                assert!(said.contains(path), "by {caller:?}, mode {mode}: {said}");
+                assert!(!place.workspace().join(path).exists(), "by {caller:?}, mode {mode}: {said}");
+            }
+            if caller == crate::machine::Caller::Normal {
+                assert!(opened, "by {caller:?}, mode {mode}");
+            }
+            assert!(!said.contains("could not"), "by {caller:?}, mode {mode}: {said}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::machine::callers;
+use crate::machine::Caller;
 use crate::place::Place;
 
 /// What a file may not say by itself. Each stands in a file of its own.
@@ -45,7 +45,9 @@ const WIDENING: [&str; 34] = [
 
 #[test]
 fn no_key_that_widens_holds_without_trust() {
-    for caller in callers("a hostile sandbox.toml") {
+    // Nothing is started, so no feature of the machine is needed: it runs by everybody who can be had.
+    let root = rustix::process::geteuid().is_root().then_some(Caller::Root);
+    for caller in root.into_iter().chain([Caller::Normal]) {
         let place = Place::new(caller);
         place.write("home/keys/token", "a key");
         std::os::unix::fs::symlink("../home/keys", place.workspace().join("link")).unwrap();

@@ -19,6 +19,7 @@ mod kernel_calls;
 mod kernel_settings;
 mod late_sockets;
 mod links;
+mod many_sockets;
 mod memory;
 mod mounts;
 mod namespaces;

@@ -1,0 +1,84 @@
+//! Where the agent starts, and what can be told beforehand of whether that directory is there.
+
+use std::path::{Path, PathBuf};
+
+use super::lower::{Facts, Parts};
+use super::{HOME, Policy, Wanted};
+use crate::path::GuestPath;
+use crate::plan::{self, Provider};
+use crate::problem::{Code, Problem};
+use crate::verdict::listing;
+
+/// What a native sandbox shows of the host's system; what is in there, only the sandbox can tell.
+const SYSTEM: &[&str] =
+    &["/bin", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/usr"];
+
+/// Directories that every native sandbox has of its own, empty but for what is shared in them.
+const OWN: &[&str] = &["/", "/home", HOME, "/run", "/tmp"];
+
+impl Policy {
+    /// Where the agent starts, as the sandbox sees it.
+    pub fn workdir(&self) -> &GuestPath {
+        &self.workdir.value
+    }
+
+    /// The innermost boundary that a path inside lies in, and the rest of the path below it.
+    pub fn behind(&self, path: &Path) -> Option<(&Wanted, PathBuf)> {
+        let within = |wanted: &Wanted| path.strip_prefix(wanted.guest.as_path()).ok().map(Path::to_owned);
+        let holders = self.wanted.iter().filter_map(|wanted| Some((wanted, within(wanted)?)));
+        holders.max_by_key(|(wanted, _)| wanted.guest.as_path().components().count())
+    }
+
+    /// Where the agent starts for the provider: without isolation, in the directory of the host.
+    pub(super) fn start(&self, boundaries: &[plan::Boundary], facts: &Facts) -> PathBuf {
+        let workdir = self.workdir().as_path();
+        if self.provider != Provider::Local {
+            return workdir.to_owned();
+        }
+        let resolved = self.behind(workdir).and_then(|(wanted, rest)| {
+            let boundary = boundaries.iter().find(|boundary| boundary.name == wanted.name)?;
+            Some(boundary.host.components().chain(rest.components()).collect())
+        });
+        match (resolved, facts.homes.first()) {
+            (Some(path), _) => path,
+            (None, Some(home)) if workdir == Path::new(HOME) => home.clone(),
+            (None, _) => workdir.to_owned(),
+        }
+    }
+
+    /// Refuses to start in a directory of which it can be told that it will not be there.
+    pub(super) fn check_start(&self, facts: &Facts, parts: &[&Parts], problems: &mut Vec<Problem>) {
+        let path = self.workdir().as_path();
+        let guests = || self.wanted.iter().map(|wanted| wanted.guest.as_path());
+        let exposed = || parts.iter().flat_map(|parts| &parts.exposed).map(|exposed| exposed.guest.as_path());
+        let leads_somewhere = || guests().chain(exposed()).any(|guest| guest.starts_with(path));
+        let unknown = || SYSTEM.iter().map(Path::new).chain(exposed()).any(|tree| path.starts_with(tree));
+        let (what, hint) = match (self.behind(path), self.provider) {
+            (Some(_), _) => match &facts.workdir {
+                Ok(()) => return,
+                Err(missing) => (missing.reason.clone(), missing.hint.clone()),
+            },
+            // The agent's home stands for the caller's.
+            (None, Provider::Local) if path == Path::new(HOME) => return,
+            (None, Provider::Local) => {
+                ("is in no shared directory, and provider local shows nothing else".to_owned(), None)
+            }
+            (None, _) if OWN.iter().any(|own| path == Path::new(own)) || leads_somewhere() || unknown() => {
+                return;
+            }
+            (None, _) => (
+                "does not exist in the sandbox".to_owned(),
+                Some(format!("`-v DIR:{}` shares a directory there", path.display())),
+            ),
+        };
+        let there =
+            if self.wanted.is_empty() { format!("`{HOME}`") } else { listing(guests().map(Path::display)) };
+        let problem = Problem::new(
+            &self.workdir.place,
+            "agent.workdir",
+            Code::Host,
+            format!("`{}` {what}", path.display()),
+        );
+        problems.push(Problem { hint, ..problem.expecting(format!("a directory in {there}")) });
+    }
+}

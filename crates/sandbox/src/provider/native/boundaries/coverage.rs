@@ -1,0 +1,101 @@
+//! What of the boundaries was covered, and what was not, for the report.
+
+use std::fmt;
+use std::io;
+
+use confine::landlock;
+use confine::report::{Finding as Line, Status};
+use policy::plan::{Boundary, Layer};
+
+use crate::protect::Mounts;
+use crate::walk::{Unseen, Walk};
+
+/// How many of a kind are named.
+const EXAMPLES: usize = 5;
+
+/// What the walks have seen.
+#[derive(Default)]
+pub(super) struct Coverage {
+    read_only: usize,
+    masked: usize,
+    /// What of the protected paths is not covered.
+    gaps: Vec<String>,
+    /// What of the sockets is not.
+    open: Vec<String>,
+}
+
+impl Coverage {
+    /// Counts what was found in a writable boundary.
+    pub(super) fn add(&mut self, boundary: &Boundary, walk: &Walk, mounts: &Mounts) {
+        self.read_only += mounts.read_only.len();
+        let before = self.open.len();
+        self.add_sockets(boundary, walk, mounts);
+        self.gaps.extend_from_slice(&self.open[before..]);
+        if !mounts.notices.is_empty() {
+            self.gaps.push(format!("{}: {}", boundary.name, some(&mounts.notices, "; ")));
+        }
+    }
+
+    /// Counts what was found in any boundary.
+    pub(super) fn add_sockets(&mut self, boundary: &Boundary, walk: &Walk, mounts: &Mounts) {
+        self.masked += mounts.masked_sockets.len();
+        let mut gap = |what: String| self.open.push(format!("{}: {what}", boundary.name));
+        let unseen = |unseen: &Unseen, why: &str| {
+            let examples: Vec<_> = unseen.examples.iter().map(|path| path.display().to_string()).collect();
+            let more = if unseen.count > examples.len() { ", …" } else { "" };
+            format!("{} {why} ({}{more})", unseen.count, examples.join(", "))
+        };
+        if walk.deeper.count > 0 {
+            gap(unseen(&walk.deeper, "directories deeper than protect.depth"));
+        }
+        if walk.skipped.count > 0 {
+            gap(unseen(&walk.skipped, "directories of dependencies and builds not entered"));
+        }
+        if !walk.other_file_systems.is_empty() {
+            let paths: Vec<_> = walk.other_file_systems.iter().map(|path| path.display()).collect();
+            gap(format!("other file systems not entered ({})", some(&paths, ", ")));
+        }
+        if !walk.unread.is_empty() {
+            let error = |errno| io::Error::from_raw_os_error(errno);
+            let unread =
+                walk.unread.iter().map(|one| format!("{}: {}", one.path.display(), error(one.errno)));
+            gap(format!("directories that cannot be read ({})", some(&unread.collect::<Vec<_>>(), ", ")));
+        }
+    }
+
+    /// The lines of a report.
+    pub(super) fn lines(&self) -> [Line; 2] {
+        let mut open = Vec::new();
+        if landlock::abi().is_none_or(|abi| abi < landlock::SOCKETS_SINCE) {
+            open.push("sockets that are made while it runs, for which landlock ABI 9 is needed".to_owned());
+        }
+        open.extend_from_slice(&self.open);
+        let line = |layer, held: String, gaps: &[String]| {
+            let (status, reason) = if gaps.is_empty() {
+                (Status::Enforced, held)
+            } else {
+                (Status::Partly, format!("{held}; not covered: {}", gaps.join("; ")))
+            };
+            Line { layer, status, reason }
+        };
+        [
+            line(
+                Layer::Protect,
+                format!("{} read-only; new ones are detected", count(self.read_only, "protected path")),
+                &self.gaps,
+            ),
+            line(Layer::Sockets, format!("{} in boundaries masked", count(self.masked, "socket")), &open),
+        ]
+    }
+}
+
+/// The first few, and how many there are if those are not all.
+fn some(all: &[impl fmt::Display], between: &str) -> String {
+    let named: Vec<_> = all.iter().take(EXAMPLES).map(ToString::to_string).collect();
+    let named = named.join(between);
+    if all.len() > EXAMPLES { format!("{named}{between}… {} in all", all.len()) } else { named }
+}
+
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}

@@ -1,0 +1,114 @@
+//! How a verdict is carried out: for writing, that depends on what lies in the shared directory today.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use policy::judge;
+use policy::path::{Access, GuestPath};
+use policy::plan::{Mode, Provider};
+use policy::policy::{Policy, Wanted};
+use policy::protect::{BUILT_IN, SKIPPED};
+use policy::verdict::{Decision, Origin, Verdict};
+use sandbox::protect::{self, Cause, Mounts};
+use sandbox::walk::walk;
+use serde::Serialize;
+
+/// A verdict, and what makes it so.
+#[derive(Serialize)]
+pub(super) struct Answer {
+    /// What the rules say.
+    #[serde(flatten)]
+    pub(super) verdict: Verdict,
+    /// How it is carried out; nothing where nothing is denied.
+    pub(super) enforcement: Option<Enforcement>,
+}
+
+/// How a denial is carried out. The words are stable: programs may compare them.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Enforcement {
+    /// The kernel refuses it.
+    Prevented,
+    /// It is noticed, judged by its content, and moved aside.
+    Detected,
+    /// Nothing keeps the agent from it.
+    None,
+}
+
+/// What holds for variables: no provider hands over what the rules deny.
+pub(super) fn of_variable(verdict: Verdict) -> Answer {
+    answer(verdict, Enforcement::Prevented)
+}
+
+/// What holds for everything that only walls can keep from the agent.
+pub(super) fn of_walls(rules: &Policy, verdict: Verdict) -> Answer {
+    answer(
+        verdict,
+        if rules.provider() == Provider::Local { Enforcement::None } else { Enforcement::Prevented },
+    )
+}
+
+/// What holds for a path as the sandbox sees it, if it started now.
+pub(super) fn of_path(rules: &Policy, path: &Path, access: Access) -> Answer {
+    let verdict = rules.guest_path(path, access);
+    let walled = access == Access::Write && rules.provider() != Provider::Local;
+    let inside = GuestPath::new(path).ok().filter(|_| walled);
+    let behind = inside.as_ref().and_then(|inside| rules.behind(inside.as_path()));
+    let Some((wanted, below)) = behind.filter(|(wanted, _)| wanted.mode == Mode::ReadWrite) else {
+        return of_walls(rules, verdict);
+    };
+    // What cannot be looked at holds nothing that could be read-only.
+    let mounts = look(rules, wanted).unwrap_or_default();
+    if let Some(protected) = mounts.read_only.iter().find(|file| below.starts_with(&file.path)) {
+        if verdict.decision == Decision::Deny {
+            return answer(verdict, Enforcement::Prevented);
+        }
+        // Only a look shows what nested repositories and configurations of git add.
+        let why = match protected.cause {
+            Cause::Listed => "belongs to a repository",
+            Cause::Named => "is named by a configuration of git",
+        };
+        let (path, protected, name) = (path.display(), protected.path.display(), &wanted.name);
+        let rule = format!("`{path}` must not be written: `{protected}` {why}, and is protected in `{name}`");
+        return answer(Verdict::deny(rule, Origin::Default), Enforcement::Prevented);
+    }
+    answer(verdict, if is_judged(rules, &below) { Enforcement::Detected } else { Enforcement::None })
+}
+
+fn answer(verdict: Verdict, denial: Enforcement) -> Answer {
+    let enforcement = (verdict.decision != Decision::Allow).then_some(denial);
+    Answer { verdict, enforcement }
+}
+
+/// What a start would make read-only.
+fn look(rules: &Policy, wanted: &Wanted) -> io::Result<Mounts> {
+    let host = wanted.host.canonicalize()?;
+    let root = File::open(&host)?;
+    let walk = walk(&root, rules.protect().depth)?;
+    protect::mounts(&root, &host, &walk, &rules.protect().paths)
+}
+
+/// Whether detection looks at what is made at this path below a boundary.
+fn is_judged(rules: &Policy, below: &Path) -> bool {
+    let directories: Vec<_> = below.iter().take_while(|name| *name != ".git").collect();
+    let levels = if directories.len() == below.iter().count() { 0 } else { directories.len() };
+    let is_skipped = SKIPPED.iter().any(|skipped| directories.contains(&skipped.as_ref()));
+    let is_reached = usize::try_from(rules.protect().depth).is_ok_and(|depth| levels <= depth) && !is_skipped;
+    is_reached && (judge::concerns(below) || BUILT_IN.iter().any(|path| below.ends_with(path)))
+}
+
+/// What a person has to know besides the rule.
+impl fmt::Display for Enforcement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Prevented => "prevented: the sandbox refuses it",
+            Self::Detected => {
+                "detected, not prevented: nothing is there yet to be made read-only; what the agent makes is moved aside \
+                 when the command has ended, if a program outside would obey it"
+            }
+            Self::None => "not enforced: nothing keeps the agent from it",
+        })
+    }
+}

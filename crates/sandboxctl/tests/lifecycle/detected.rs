@@ -1,0 +1,124 @@
+//! Detection: how much it takes, how much it says, and what is said where it could not see everything.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Output, Stdio};
+
+use crate::machine::callers;
+use crate::place::Place;
+
+const NO_FLAGS: [&str; 0] = [];
+
+/// Links cost nothing to make, and each is one more file to be judged.
+const LINKS: &str = r#"
+import os, sys, time
+os.mkdir(".claude")
+with open(".claude/0.json", "w") as file:
+    file.write("[" + "0," * 340_000 + "0]")
+for number in range(1, 500):
+    os.link(".claude/0.json", f".claude/{number}.json")
+began = time.monotonic()
+with open("lived", "w") as lived:
+    while True:
+        lived.seek(0)
+        lived.write(f"{time.monotonic() - began:9.3f}")
+        lived.flush()
+"#;
+
+#[test]
+fn looking_at_what_the_agent_makes_does_not_give_it_more_time() {
+    for caller in callers("looks that take long") {
+        let place = Place::new(caller);
+        let status = place
+            .inside(&["--timeout", "4s"], &["python3", "-c", LINKS])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(124), "by {caller:?}");
+        let lived = fs::read_to_string(place.workspace().join("lived")).unwrap();
+        // Judging all of them takes 25 s in a release build, and four minutes in this one.
+        let lived: f64 = lived.trim().parse().unwrap();
+        assert!(lived < 15.0, "by {caller:?}: it lived for {lived} s");
+        // It may have been one of them that runs a program.
+        assert!(!place.workspace().join(".claude").exists(), "by {caller:?}: who moved it aside?");
+    }
+}
+
+/// Makes that many things that would run on the host, and waits until it is told to end.
+const MANY: &str = r#"
+import os, sys
+for number in range(300):
+    os.makedirs(f"r{number}/.git/hooks")
+    with open(f"r{number}/.git/hooks/pre-commit", "w") as hook:
+        hook.write("evil")
+sys.stdin.read()
+"#;
+
+#[test]
+fn however_much_is_found_little_is_said_and_all_is_moved() {
+    for caller in callers("much that is found") {
+        let place = Place::new(caller);
+        let mut client = place
+            .inside(&NO_FLAGS, &["python3", "-c", MANY])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stderr = BufReader::new(client.stderr.take().unwrap()).lines();
+        // It is looked at while it runs: the first look says something.
+        let first = stderr.next().unwrap().unwrap();
+        assert!(first.contains("the agent has made"), "by {caller:?}: {first}");
+        drop(client.stdin.take());
+        let mut lines = vec![first];
+        lines.extend(stderr.map(Result::unwrap));
+        assert!(client.wait().unwrap().success(), "by {caller:?}");
+        let (moved, told): (Vec<_>, Vec<_>) = lines.iter().partition(|line| line.contains("; moved to"));
+        assert!(told.len() <= 21, "by {caller:?}: {} lines while it ran: {told:#?}", told.len());
+        assert!(moved.len() <= 100, "by {caller:?}: {} lines when it had ended", moved.len());
+        let rest = "200 more such things, of which 200 were moved";
+        assert!(told.iter().any(|line| line.contains(rest)), "by {caller:?}: {told:#?}");
+        for number in 0..300 {
+            let hook = place.workspace().join(format!("r{number}/.git/hooks/pre-commit"));
+            assert!(!hook.exists(), "by {caller:?}: {} is still there", hook.display());
+        }
+    }
+}
+
+#[test]
+fn what_could_not_be_looked_through_is_said_and_looked_through_by_the_next_command() {
+    for caller in callers("what could not be looked through") {
+        let place = Place::new(caller);
+        let script = "echo 'echo owned' > .bashrc; echo ready; read -r line";
+        let mut client = place
+            .inside(&NO_FLAGS, &["sh", "-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(client.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        // Somebody on the host moves the directory away, and another one stands in its place.
+        fs::rename(place.workspace(), place.path("away")).unwrap();
+        fs::create_dir(place.workspace()).unwrap();
+        drop(client.stdin.take());
+        let Output { status, stderr, .. } = client.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&stderr);
+        assert_eq!(status.code(), Some(1), "by {caller:?}: the command's own, {stderr}");
+        assert!(stderr.contains("could not be looked through"), "by {caller:?}: {stderr}");
+        assert!(place.path("away/.bashrc").exists(), "by {caller:?}");
+
+        fs::remove_dir(place.workspace()).unwrap();
+        fs::rename(place.path("away"), place.workspace()).unwrap();
+        let Output { stderr, .. } = place.inside(&NO_FLAGS, &["true"]).output().unwrap();
+        let stderr = String::from_utf8_lossy(&stderr);
+        assert!(stderr.contains(".bashrc"), "by {caller:?}: {stderr}");
+        assert!(!place.workspace().join(".bashrc").exists(), "by {caller:?}: {stderr}");
+        // And by no other after that.
+        let Output { stderr, .. } = place.inside(&NO_FLAGS, &["true"]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&stderr), "", "by {caller:?}");
+    }
+}
