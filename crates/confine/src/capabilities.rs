@@ -1,6 +1,6 @@
 //! Capabilities: none in any set, and no way to gain one (capabilities(7)).
 //!
-//! In a native sandbox the first process has them all, in its own namespace, and [`keep_across_execution`] hands PID 1
+//! In a native sandbox the first process has them all, in its own namespace, and `keep_across_execution` hands PID 1
 //! those that it needs to make the inside.
 //!
 //! The order: [`drop_bounding`] while `CAP_SETPCAP` is still there, then the change of user, then [`clear`],

@@ -20,7 +20,7 @@ use crate::reap::Reaped;
 use crate::start::Start;
 use crate::{capabilities, cgroup, command, inside, lockdown, probe, reap, sys, terminal};
 
-/// How PID 1 is told that it has a control socket, at [`CONTROL`].
+/// How PID 1 is told that it has a control socket, as descriptor 3.
 pub const CONTROL_ARGUMENT: &CStr = c"--control";
 
 /// The number of the control socket.

@@ -19,7 +19,8 @@ use crate::sys;
 /// A root file system: what lies in it and what is mounted on it, in the order in which it is made.
 ///
 /// Entries are made on file systems of the view's own, which nobody else can reach, so their paths may be followed
-/// plainly. A mount point may lie in a directory that an agent has written to: no link on the way there is followed.
+/// plainly. A mount point may lie in a directory of the host, where somebody else may be writing: no link on the way
+/// there is followed.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct View {
     operations: Vec<Operation>,
@@ -53,7 +54,7 @@ struct Mount {
 enum Way {
     /// Entries of this view only, which nobody else has touched.
     Own,
-    /// Perhaps a directory that an agent has written to.
+    /// A directory of the host. That this sandbox may only read it keeps nobody else from writing.
     Shared,
 }
 
@@ -61,6 +62,7 @@ enum Way {
 enum What {
     Fresh(Fresh),
     Bind { origin: Origin, access: Access, expected: Option<FileId> },
+    Mask { covered: FileId },
 }
 
 /// A file system that is made for this sandbox.
@@ -153,6 +155,11 @@ impl View {
         self.mount(What::Bind { origin, access, expected }, path)
     }
 
+    /// Covers a file, if it is that very one, with an empty one that nobody listens on.
+    pub fn mask(&mut self, path: impl Into<Vec<u8>>, covered: FileId) -> &mut Self {
+        self.mount(What::Mask { covered }, path)
+    }
+
     /// The trees, which are sent as descriptors beside the view.
     pub fn take_trees(&mut self) -> Vec<OwnedFd> {
         std::mem::take(&mut self.trees)
@@ -196,12 +203,10 @@ impl View {
 }
 
 impl Operation {
-    /// Whether an agent may have written to what lies at `path`, once this is done.
+    /// Whether what lies at `path` is the host's, once this is done.
     fn shares(&self, path: &CStr) -> bool {
         match self {
-            Self::Mount(Mount {
-                what: What::Bind { access: Access::ReadWrite, .. }, path: shared, ..
-            }) => is_beneath(path, shared),
+            Self::Mount(Mount { what: What::Bind { .. }, path: shared, .. }) => is_beneath(path, shared),
             _ => false,
         }
     }
@@ -244,6 +249,7 @@ impl Mount {
             }
             What::Bind { origin: Origin::Tree(_), .. } => format!("mounting a tree of the host on /{path}"),
             What::Bind { origin: Origin::Itself, .. } => format!("pinning /{path}"),
+            What::Mask { .. } => format!("masking the socket /{path}"),
         }
     }
 
@@ -303,11 +309,7 @@ impl Mount {
                     }
                 };
                 if let Some(expected) = expected {
-                    let found = rustix::fs::fstat(tree)?;
-                    if (found.st_dev, found.st_ino) != (expected.device, expected.inode) {
-                        // Somebody swapped it between the check and now.
-                        return Err(Errno::STALE);
-                    }
+                    still_is(*expected, tree, c"")?;
                 }
                 // A tree made by the caller is in its final state, and may not be ours to change. A device can
                 // do no more through this mount than it could through the host's.
@@ -315,6 +317,10 @@ impl Mount {
                     sys::mount_setattr(tree, true, access.attributes(), None)?;
                 }
                 onto(tree)
+            }
+            What::Mask { covered } => {
+                still_is(*covered, directory, path)?;
+                onto(detached_tree(c"/dev/null", Access::ReadOnly, None)?.as_fd())
             }
         }
     }
@@ -371,6 +377,13 @@ pub fn detached_tree(path: &CStr, access: Access, id_map: Option<BorrowedFd<'_>>
     let tree = open_tree(rustix::fs::CWD, path, flags)?;
     sys::mount_setattr(tree.as_fd(), true, access.attributes(), id_map)?;
     Ok(tree)
+}
+
+/// Refuses what somebody has swapped between the check and now.
+fn still_is(expected: FileId, directory: BorrowedFd<'_>, path: &CStr) -> Result<(), Errno> {
+    let found = rustix::fs::statat(directory, path, AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW)?;
+    let same = (found.st_dev, found.st_ino) == (expected.device, expected.inode);
+    if same { Ok(()) } else { Err(Errno::STALE) }
 }
 
 /// Which file an open descriptor is.

@@ -16,6 +16,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
 use crate::beneath::{file_id, kind_of, listing};
+use crate::deadline::Deadline;
 use crate::detect::is_quarantine;
 
 /// How much of a directory is read at once. Larger ones make the kernel's work no cheaper.
@@ -23,6 +24,9 @@ const LISTING: usize = 64 << 10;
 
 /// After how many entries a second thread joins in. It costs about 50 µs to start, and this many take 2 ms.
 const WORTH_A_THREAD: usize = 10_000;
+
+/// How many entries are read between two looks at the clock. They take less than a millisecond.
+const BETWEEN_LOOKS: usize = 1024;
 
 /// How many paths of a kind that may be frequent are kept as examples.
 const EXAMPLES: usize = 5;
@@ -45,6 +49,8 @@ pub struct Walk {
     pub skipped: Unseen,
     /// Directories of other file systems, which were not entered. What is in them is not protected.
     pub other_file_systems: Vec<PathBuf>,
+    /// Whether there was time to look at everything.
+    pub is_whole: bool,
 }
 
 /// A directory that git takes for a repository.
@@ -104,10 +110,15 @@ pub struct Unseen {
 /// A large tree is shared between two threads where a processor is idle: nearly all the time goes into the
 /// kernel's listing.
 pub fn walk(root: impl AsFd, depth: u32) -> io::Result<Walk> {
+    walk_until(root, depth, Deadline::NEVER)
+}
+
+/// The same, for as long as there is time.
+pub fn walk_until(root: impl AsFd, depth: u32, until: Deadline) -> io::Result<Walk> {
     let root = Arc::new(listing(root, Path::new(""))?);
     let id = file_id(&rustix::fs::fstat(&root)?);
     let queue = Queue::default();
-    let mut walker = Walker::new(id, &queue);
+    let mut walker = Walker::new(id, &queue, until);
     walker.enter(&root, Path::new(""), depth)?;
     drop(root);
     std::thread::scope(|scope| {
@@ -116,7 +127,7 @@ pub fn walk(root: impl AsFd, depth: u32) -> io::Result<Walk> {
             walker.visit(&job);
             queue.done();
             if helper.is_none() && walker.entries > WORTH_A_THREAD {
-                let help = || Walker::new(id, &queue).work();
+                let help = || Walker::new(id, &queue, until).work();
                 // Where no thread can be made, this one does all the work.
                 let start = || std::thread::Builder::new().spawn_scoped(scope, help).ok();
                 helper = Some(has_idle_cpu().then(start).flatten());
@@ -147,6 +158,7 @@ impl Walk {
         self.other_file_systems.extend(other.other_file_systems);
         self.deeper.join(other.deeper);
         self.skipped.join(other.skipped);
+        self.is_whole &= other.is_whole;
     }
 
     fn in_order(mut self) -> Self {
@@ -235,6 +247,7 @@ struct Walker<'a> {
     queue: &'a Queue,
     /// How many entries were read.
     entries: usize,
+    until: Deadline,
     /// One buffer for all directories: each is read to its end before the next is opened.
     buffer: Vec<u8>,
 }
@@ -249,7 +262,7 @@ struct Signs {
 }
 
 impl<'a> Walker<'a> {
-    fn new(root: FileId, queue: &'a Queue) -> Self {
+    fn new(root: FileId, queue: &'a Queue, until: Deadline) -> Self {
         let found = Walk {
             root,
             repositories: Vec::new(),
@@ -258,8 +271,9 @@ impl<'a> Walker<'a> {
             deeper: Unseen::default(),
             skipped: Unseen::default(),
             other_file_systems: Vec::new(),
+            is_whole: true,
         };
-        Self { found, queue, entries: 0, buffer: Vec::with_capacity(LISTING) }
+        Self { found, queue, entries: 0, until, buffer: Vec::with_capacity(LISTING) }
     }
 
     fn work(mut self) -> Walk {
@@ -271,6 +285,10 @@ impl<'a> Walker<'a> {
     }
 
     fn visit(&mut self, job: &Job) {
+        if self.until.is_over() {
+            self.found.is_whole = false;
+            return;
+        }
         match self.open(job) {
             // One that is gone by now, or became something else, is nothing to report.
             Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
@@ -336,6 +354,10 @@ impl<'a> Walker<'a> {
         while let Some(entry) = listing.next() {
             let entry = entry?;
             self.entries += 1;
+            if self.entries % BETWEEN_LOOKS == 0 && self.until.is_over() {
+                self.found.is_whole = false;
+                break;
+            }
             let name = entry.file_name();
             let ordinary =
                 entry.file_type() == FileType::RegularFile && !matches!(name.to_bytes(), b".git" | b"HEAD");
@@ -347,7 +369,13 @@ impl<'a> Walker<'a> {
                     // One that is gone by now needs no mask.
                     if let Ok(stat) = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
                         let path = path.join(OsStr::from_bytes(name.to_bytes()));
-                        self.found.sockets.push(Socket { path, file_id: file_id(&stat) });
+                        let mut file_id = file_id(&stat);
+                        if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
+                            // Somebody has just swapped it. No file has this number, so whoever wants to cover it
+                            // finds that out.
+                            file_id.inode = 0;
+                        }
+                        self.found.sockets.push(Socket { path, file_id });
                     }
                 }
                 kind => each(name, kind),

@@ -16,7 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 use sandbox::deadline::Deadline;
 use sandbox::detect::{Baseline, Finding, Origin, QUARANTINE, set_aside};
 use sandbox::protect::{FileKind, Mounts, Notice, mounts, mounts_until};
-use sandbox::walk::{Git, Walk, walk};
+use sandbox::walk::{Git, Walk, walk, walk_until};
 
 /// A boundary in a directory of its own.
 struct Boundary {
@@ -651,6 +651,9 @@ fn when_time_is_over_that_is_said_and_nothing_is_found() {
     boundary.repository("sub").write("sub/.git/hooks/pre-commit", "evil").write(".bashrc", "evil");
     let over = Deadline::after(Duration::ZERO);
     let list: Vec<String> = BUILT_IN.iter().map(|path| (*path).to_owned()).collect();
+    assert!(boundary.walk(3).is_whole);
+    let walk = walk_until(boundary.root(), 3, over).unwrap();
+    assert!(!walk.is_whole);
     assert!(boundary.mounts().is_whole());
     let late = mounts_until(boundary.root(), &boundary.host, &boundary.walk(3), &list, over).unwrap();
     assert!(!late.is_whole());
@@ -659,6 +662,16 @@ fn when_time_is_over_that_is_said_and_nothing_is_found() {
     assert!(!compared.is_whole);
     assert_eq!(compared.findings, []);
     assert_eq!(boundary.paths(&baseline), [".bashrc", "sub/.git/hooks/pre-commit"], "the control");
+}
+
+#[test]
+fn a_walk_stops_within_a_directory_that_has_no_end() {
+    let boundary = Boundary::new();
+    for number in 0..5_000 {
+        boundary.write(&format!("{number}"), "");
+    }
+    assert!(!walk_until(boundary.root(), 3, Deadline::after(Duration::ZERO)).unwrap().is_whole);
+    assert!(walk_until(boundary.root(), 3, Deadline::NEVER).unwrap().is_whole);
 }
 
 // --- setting aside -----------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Output, Stdio};
 
+use serde_json::Value;
+
 use crate::machine::callers;
 use crate::place::Place;
 
@@ -120,5 +122,35 @@ fn what_could_not_be_looked_through_is_said_and_looked_through_by_the_next_comma
         // And by no other after that.
         let Output { stderr, .. } = place.inside(&NO_FLAGS, &["true"]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&stderr), "", "by {caller:?}");
+    }
+}
+
+#[test]
+fn where_nothing_was_searched_in_the_end_is_in_the_report() {
+    for caller in callers("what is not searched") {
+        // The control is the first one: there everything is searched.
+        for (path, gap) in [
+            ("a/b", None),
+            ("a/b/c/d/e", Some("directories deeper than protect.depth (a/b/c/d)")),
+            ("node_modules/x", Some("directories of dependencies and builds not entered (node_modules)")),
+        ] {
+            let place = Place::new(caller);
+            let script = format!("mkdir -p {path}/.git/hooks; echo evil > {path}/.git/hooks/pre-commit");
+            let output = place.inside(&["--format", "json"], &["sh", "-c", &script]).output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{path} by {caller:?}: the command's own");
+            let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let report = answer["report"].as_array().unwrap();
+            let line = report.iter().find(|line| line["layer"] == "protect").unwrap();
+            let reason = line["reason"].as_str().unwrap();
+            match gap {
+                None => assert_eq!(line["status"], "enforced", "{path} by {caller:?}: {line}"),
+                Some(gap) => {
+                    assert_eq!(line["status"], "partly", "{path} by {caller:?}: {line}");
+                    assert!(reason.contains("not searched for new ones in the end"), "by {caller:?}: {line}");
+                    assert!(reason.contains(gap), "{path} by {caller:?}: {line}");
+                }
+            }
+            assert_eq!(answer["detected"].as_array().unwrap().len(), usize::from(gap.is_none()), "{path}");
+        }
     }
 }

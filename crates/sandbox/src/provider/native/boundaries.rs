@@ -21,7 +21,7 @@ use crate::detect::{self, Baseline, Compared, Finding, Origin, QUARANTINE};
 use crate::protect::{self, Mounts};
 use crate::provider::{Notice, StartError};
 use crate::record::{Client, Kept, Record, RecordError, Remembered, RunId, Runs};
-use crate::walk::walk;
+use crate::walk::{Walk, walk, walk_until};
 
 mod coverage;
 
@@ -50,6 +50,13 @@ pub(super) struct Boundaries<'a> {
     /// What was told while the agent runs.
     told: RefCell<Vec<Finding>>,
     record: Kept<'a>,
+}
+
+/// What was found in all boundaries when everything inside had ended.
+pub(super) struct Last {
+    /// What the agent made that would run on the host, with what was done about it.
+    pub(super) detected: Vec<Finding>,
+    gaps: Vec<String>,
 }
 
 impl<'a> Boundaries<'a> {
@@ -130,21 +137,31 @@ impl<'a> Boundaries<'a> {
 
     /// Moves aside what the agent made that would run on the host, and forgets the run. Where not all could be
     /// looked at, the record stays, and the next command looks again.
-    pub(super) fn close(self, notice: &mut dyn FnMut(Notice)) -> Vec<Finding> {
+    pub(super) fn close(self, notice: &mut dyn FnMut(Notice)) -> Last {
         let mut detected = Vec::new();
+        let mut coverage = Coverage::default();
         let mut is_whole = true;
         for (at, remembered) in &self.baselines {
-            let here = |path: PathBuf| self.plan.boundaries[*at].guest.join(path);
-            let Ok(look) = clear_up(remembered, self.plan, notice) else {
-                is_whole = false;
-                continue;
-            };
-            is_whole &= look.is_whole;
-            detected.extend(look.findings.into_iter().map(|finding| Finding {
-                path: here(finding.path),
-                aside: finding.aside.map(here),
-                ..finding
-            }));
+            let boundary = &self.plan.boundaries[*at];
+            let here = |path: PathBuf| boundary.guest.join(path);
+            match clear_up(remembered, self.plan, notice) {
+                Ok(look) => {
+                    coverage.add(boundary, &look.walk, &look.mounts);
+                    if !look.is_whole {
+                        coverage.add_gap(boundary, "not all was looked through: there was too much of it");
+                        is_whole = false;
+                    }
+                    detected.extend(look.findings.into_iter().map(|finding| Finding {
+                        path: here(finding.path),
+                        aside: finding.aside.map(here),
+                        ..finding
+                    }));
+                }
+                Err(error) => {
+                    coverage.add_gap(boundary, &format!("it could not be looked through: {error}"));
+                    is_whole = false;
+                }
+            }
         }
         if let Some(more) = shorten(&mut detected) {
             notice(Notice::Warning(format!("the agent has made {more}")));
@@ -153,7 +170,14 @@ impl<'a> Boundaries<'a> {
             // It is that of a dead process as soon as this one has ended.
             std::mem::forget(self.record);
         }
-        detected
+        Last { detected, gaps: coverage.gaps_beside(&self.coverage) }
+    }
+}
+
+impl Last {
+    /// Takes back in a report what the start has promised and the end could not keep.
+    pub(super) fn complete(&self, report: &mut Report) {
+        coverage::take_back(report, &self.gaps);
     }
 }
 
@@ -226,6 +250,8 @@ fn record(owner: u32, boundaries: Vec<Remembered>) -> Result<Record, RecordError
 
 /// A boundary as it is now, compared with what it was at the start.
 struct Look {
+    walk: Walk,
+    mounts: Mounts,
     findings: Vec<Finding>,
     /// Whether there was time to look at everything.
     is_whole: bool,
@@ -233,11 +259,12 @@ struct Look {
 
 impl Look {
     fn at(root: &OwnedFd, remembered: &Remembered, plan: &Plan, until: Deadline) -> io::Result<Self> {
-        let walk = walk(root, plan.protect.depth)?;
+        let walk = walk_until(root, plan.protect.depth, until)?;
         let mounts = protect::mounts_until(root, &remembered.host, &walk, &plan.protect.paths, until)?;
         let Compared { findings, is_whole } =
             remembered.baseline.compare(root, &mounts, until).map_err(io::Error::other)?;
-        Ok(Self { findings, is_whole: is_whole && mounts.is_whole() })
+        let is_whole = is_whole && walk.is_whole && mounts.is_whole();
+        Ok(Self { walk, mounts, findings, is_whole })
     }
 }
 

@@ -116,7 +116,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let child = ended.is_ok().then_some(child);
 
     // 12. What the agent made that would run on the host later is moved aside, and nothing of ours stays.
-    let detected = boundaries.close(notice);
+    let last = boundaries.close(notice);
     drop(child);
     if limits.ran_out_of_memory() {
         let limit = plan.limits.memory.map_or_else(String::new, |limit| format!(" of {limit}"));
@@ -124,7 +124,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
             "the limit of memory{limit} was reached, and a process inside was killed"
         )));
     }
-    let ended = ended?;
+    let mut ended = ended?;
+    last.complete(&mut ended.report);
+    let detected = last.detected;
     Ok(Outcome { end: ended.end, report: ended.report, output: ended.output, detected, duration })
 }
 

@@ -55,7 +55,7 @@ pub(super) struct Watch<'a> {
     pub(super) timeout: Option<Duration>,
     /// Completes the report with what only the outside knows, before anybody is told.
     pub(super) complete: &'a dyn Fn(&mut Report),
-    /// Looks at what the agent has made so far.
+    /// Looks at what the agent has made so far, and says what is new.
     pub(super) detect: &'a dyn Fn() -> Vec<Finding>,
     pub(super) notice: &'a mut dyn FnMut(Notice),
 }
@@ -73,8 +73,6 @@ struct State {
     interrupts: u32,
     /// When to look again at what the agent makes, and how long after that.
     look: (Instant, Duration),
-    /// What was found and said already.
-    noticed: Vec<Finding>,
 }
 
 /// Waits until the sandbox has ended.
@@ -89,7 +87,6 @@ pub(super) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         timed_out: None,
         interrupts: 0,
         look: (Instant::now() + FIRST_LOOK, FIRST_LOOK),
-        noticed: Vec::new(),
     };
     let mut relay: Option<Relay> = None;
     let mut captures = watch.streams.captures.take();
@@ -258,10 +255,7 @@ fn on_time(watch: &mut Watch<'_>, state: &mut State) -> io::Result<()> {
     if state.look.0 <= now {
         let between = (state.look.1 * 2).min(LONGEST_LOOK);
         for finding in (watch.detect)() {
-            if !state.noticed.contains(&finding) {
-                (watch.notice)(Notice::Warning(format!("the agent has made {finding}")));
-                state.noticed.push(finding);
-            }
+            (watch.notice)(Notice::Warning(format!("the agent has made {finding}")));
         }
         state.look = (Instant::now() + between, between);
     }

@@ -180,8 +180,7 @@ impl Layout {
             self.view.bind(Source::Itself, bytes(&path), Access::ReadOnly, Some(file.file_id));
         }
         for socket in &protected.masked_sockets {
-            let null = Source::Host(c"/dev/null".into());
-            self.view.bind(null, bytes(&guest.join(&socket.path)), Access::ReadOnly, None);
+            self.view.mask(bytes(&guest.join(&socket.path)), socket.file_id);
         }
     }
 

@@ -35,6 +35,7 @@ mod secrets;
 mod set_uid;
 mod socket_families;
 mod streams;
+mod swapped_sockets;
 mod tiocsti;
 mod unix_sockets;
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use confine::landlock;
-use confine::report::{Finding as Line, Status};
+use confine::report::{Finding as Line, Report, Status};
 use policy::plan::{Boundary, Layer};
 
 use crate::protect::Mounts;
@@ -32,7 +32,7 @@ impl Coverage {
         self.add_sockets(boundary, walk, mounts);
         self.gaps.extend_from_slice(&self.open[before..]);
         if !mounts.notices.is_empty() {
-            self.gaps.push(format!("{}: {}", boundary.name, some(&mounts.notices, "; ")));
+            self.add_gap(boundary, &some(&mounts.notices, "; "));
         }
     }
 
@@ -63,6 +63,16 @@ impl Coverage {
         }
     }
 
+    /// Notes something else that is not covered.
+    pub(super) fn add_gap(&mut self, boundary: &Boundary, what: &str) {
+        self.gaps.push(format!("{}: {what}", boundary.name));
+    }
+
+    /// What is not covered now and was then.
+    pub(super) fn gaps_beside(self, then: &Self) -> Vec<String> {
+        self.gaps.into_iter().filter(|gap| !then.gaps.contains(gap)).collect()
+    }
+
     /// The lines of a report.
     pub(super) fn lines(&self) -> [Line; 2] {
         let mut open = Vec::new();
@@ -86,6 +96,15 @@ impl Coverage {
             ),
             line(Layer::Sockets, format!("{} in boundaries masked", count(self.masked, "socket")), &open),
         ]
+    }
+}
+
+/// Says in a report that the search for what is new had these gaps in the end.
+pub(super) fn take_back(report: &mut Report, gaps: &[String]) {
+    let line = report.0.iter_mut().find(|line| line.layer == Layer::Protect);
+    if let Some(line) = line.filter(|_| !gaps.is_empty()) {
+        line.status = Status::Partly;
+        line.reason = format!("{}; not searched for new ones in the end: {}", line.reason, gaps.join("; "));
     }
 }
 
