@@ -1,0 +1,135 @@
+//! What is moved aside, and what is not done on the way.
+
+use super::*;
+
+#[test]
+fn what_was_created_is_moved_to_where_nothing_obeys_it() {
+    let boundary = Boundary::new();
+    let baseline = boundary.baseline();
+    boundary.write("sub/.git/hooks/pre-commit", "evil").write(".bashrc", "evil");
+    let mut findings = boundary.compare(&baseline);
+    for finding in &mut findings {
+        assert!(set_aside(boundary.root(), finding, now()).unwrap());
+    }
+    assert!(!boundary.host.join(".bashrc").exists());
+    let aside: Vec<_> = findings.iter().map(|one| one.aside.as_ref().unwrap().to_str().unwrap()).collect();
+    assert_eq!(
+        aside,
+        [
+            format!("{QUARANTINE}/1700000000-0/dot-bashrc"),
+            format!("{QUARANTINE}/1700000000-1/sub/dot-git/hooks/pre-commit")
+        ]
+    );
+    assert_eq!(fs::read_to_string(boundary.host.join(aside[1])).unwrap(), "evil");
+    assert_eq!(boundary.compare(&baseline), [], "and it is not found again");
+}
+
+#[test]
+fn what_is_gone_already_is_no_error() {
+    let boundary = Boundary::new();
+    let baseline = boundary.baseline();
+    boundary.write("sub/.git/hooks/pre-commit", "evil");
+    let mut finding = boundary.compare(&baseline).remove(0);
+    fs::remove_dir_all(boundary.host.join("sub")).unwrap();
+    assert!(!set_aside(boundary.root(), &mut finding, now()).unwrap());
+    boundary.directory("sub/.git/hooks");
+    assert!(!set_aside(boundary.root(), &mut finding, now()).unwrap());
+    assert_eq!(finding.aside, None);
+    assert!(!boundary.host.join(QUARANTINE).exists());
+}
+
+#[test]
+fn a_link_on_the_way_is_not_followed() {
+    let boundary = Boundary::new();
+    let outside = boundary.host.parent().unwrap().join("outside");
+    fs::create_dir_all(outside.join(".git/hooks")).unwrap();
+    fs::write(outside.join(".git/hooks/pre-commit"), "the user's own").unwrap();
+    let baseline = boundary.baseline();
+    boundary.write("sub/.git/hooks/pre-commit", "evil");
+    let mut finding = boundary.compare(&baseline).remove(0);
+    // The agent swaps the directory for a link after it was judged.
+    fs::remove_dir_all(boundary.host.join("sub")).unwrap();
+    boundary.link(&outside, "sub");
+    assert!(!set_aside(boundary.root(), &mut finding, now()).unwrap());
+    assert!(outside.join(".git/hooks/pre-commit").exists());
+}
+
+#[test]
+fn a_quarantine_that_is_a_link_is_not_written_through() {
+    let boundary = Boundary::new();
+    let outside = boundary.host.parent().unwrap().join("outside");
+    fs::create_dir(&outside).unwrap();
+    let baseline = boundary.baseline();
+    boundary.link(&outside, QUARANTINE).write(".bashrc", "evil");
+    let mut finding = boundary.compare(&baseline).remove(0);
+    assert!(set_aside(boundary.root(), &mut finding, now()).unwrap());
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+    assert!(fs::symlink_metadata(boundary.host.join(QUARANTINE)).unwrap().is_dir());
+}
+
+#[test]
+fn closed_directories_do_not_stand_in_the_way() {
+    // Root passes every door, so somebody else has to do it.
+    if rustix::process::getuid().is_root() {
+        return as_somebody_else("aside::closed_directories_do_not_stand_in_the_way");
+    }
+    for (closed, mode) in [
+        (QUARANTINE, 0o000),
+        (QUARANTINE, 0o500),
+        (QUARANTINE, 0o111),
+        ("sub/.git/hooks", 0o555),
+        ("", 0o555),
+    ] {
+        let boundary = Boundary::new();
+        let baseline = boundary.baseline();
+        boundary.directory(QUARANTINE).write("sub/.git/hooks/pre-commit", "evil").mode(closed, mode);
+        let mut finding = boundary.compare(&baseline).remove(0);
+        assert!(set_aside(boundary.root(), &mut finding, now()).unwrap(), "{closed} {mode:o}");
+        assert!(!boundary.host.join("sub/.git/hooks/pre-commit").exists(), "{closed} {mode:o}");
+    }
+}
+
+#[test]
+fn a_quarantine_that_is_a_file_is_put_out_of_the_way_though_names_are_taken() {
+    let boundary = Boundary::new();
+    let baseline = boundary.baseline();
+    boundary.write(QUARANTINE, "").write(&format!("{QUARANTINE}-1700000000-0"), "").write(".bashrc", "evil");
+    let mut finding = boundary.compare(&baseline).remove(0);
+    assert!(set_aside(boundary.root(), &mut finding, now()).unwrap());
+    assert!(boundary.host.join(format!("{QUARANTINE}-1700000000-1")).is_file());
+}
+
+#[test]
+fn while_the_agent_swaps_directories_and_links_nothing_outside_is_touched() {
+    let boundary = Boundary::new();
+    let outside = boundary.host.parent().unwrap().join("outside");
+    fs::create_dir_all(outside.join("hooks")).unwrap();
+    fs::write(outside.join("hooks/pre-commit"), "the user's own").unwrap();
+    let baseline = boundary.baseline();
+    boundary.write("a/.git/hooks/pre-commit", "evil");
+    let finding = boundary.compare(&baseline).remove(0);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let git = boundary.host.join("a/.git");
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                let _ = fs::rename(&git, boundary.host.join("hidden"));
+                let _ = symlink(&outside, &git);
+                let _ = fs::remove_file(&git);
+                let _ = fs::rename(boundary.host.join("hidden"), &git);
+            }
+        });
+        for _ in 0..2000 {
+            let mut finding = finding.clone();
+            let _ = set_aside(boundary.root(), &mut finding, now());
+            if finding.aside.is_some() {
+                boundary.write("again", "evil");
+                let _ =
+                    fs::rename(boundary.host.join("again"), boundary.host.join("hidden/hooks/pre-commit"));
+            }
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(fs::read_to_string(outside.join("hooks/pre-commit")).unwrap(), "the user's own");
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
+}
