@@ -35,9 +35,10 @@ attempt("pidfd_getfd", lambda: call("pidfd_getfd", call("pidfd_open", target, 0)
     )
     .before_the_control(
         r#"
-import atexit, subprocess
+import atexit, signal, subprocess
 child = subprocess.Popen(["sleep", "60"])
-atexit.register(child.kill)
+# By its number: Popen.kill waits first, and may take a stop of what it traces for its end.
+atexit.register(os.kill, child.pid, signal.SIGKILL)
 victim = child.pid
 while open(f"/proc/{victim}/comm").read() != "sleep\n":
     pass
