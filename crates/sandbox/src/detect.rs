@@ -5,17 +5,15 @@
 //! the boundary. What existed before the first start is the user's own and is never moved.
 
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fmt;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use policy::judge::{Found, MAX_CONTENT, Reason, concerns, judge};
 use policy::plan::FileId;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Stat, StatxFlags};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -23,9 +21,6 @@ use serde::{Deserialize, Serialize};
 use crate::beneath;
 use crate::deadline::Deadline;
 use crate::protect::{Cause, Mounts, ReadOnly};
-
-/// Where things are moved to, in the root of their boundary.
-pub const QUARANTINE: &str = ".sandboxctl-quarantine";
 
 /// How many directories deep a protected directory that appeared is judged.
 const LEVELS: u32 = 8;
@@ -115,15 +110,12 @@ pub enum Origin {
     Replaced,
 }
 
-/// Why something could not be compared or moved.
+/// Why something could not be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum DetectError {
     /// The directory at this path is another one now.
     #[error("the boundary is another directory than at the start; it was not compared")]
     AnotherRoot,
-    /// It was there before the sandbox was.
-    #[error("{0} was there at the start; look at it and decide yourself")]
-    NotCreated(PathBuf),
     /// A call failed.
     #[error("{action} {path}: {source}")]
     File {
@@ -232,63 +224,6 @@ impl Baseline {
         let at = self.entries.binary_search_by(|entry| entry.path.as_path().cmp(path)).ok()?;
         self.entries.get(at)
     }
-}
-
-/// Moves something that was created aside, and says in the finding where it is.
-///
-/// It goes to `.sandboxctl-quarantine/<seconds>-<n>/` under its own path, where a leading dot of each name
-/// becomes `dot-`: nothing obeys it there, and git does not list it. Every directory on the way is opened without following links, so
-/// that an agent which is still running cannot lead this anywhere else; whatever it puts at the path in the
-/// meantime is moved instead. False if nothing is there any more.
-pub fn set_aside(root: impl AsFd, finding: &mut Finding, now: SystemTime) -> Result<bool, DetectError> {
-    if finding.origin != Origin::Created {
-        return Err(DetectError::NotCreated(finding.path.clone()));
-    }
-    let root = root.as_fd();
-    let failed = |action, path: &Path| {
-        let path = path.to_path_buf();
-        move |errno: Errno| DetectError::File { action, path, source: errno.into() }
-    };
-    let (from, name) = match beneath::parent(root, &finding.path) {
-        Ok(parent) => parent,
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(false),
-        Err(errno) => return Err(failed("open the directory of", &finding.path)(errno)),
-    };
-    if let Err(Errno::NOENT) = rustix::fs::statat(&from, name, AtFlags::SYMLINK_NOFOLLOW) {
-        return Ok(false);
-    }
-    let (mut place, mut to) =
-        new_place(root, now).map_err(failed("make a place in", Path::new(QUARANTINE)))?;
-    let inert: Vec<OsString> = finding.path.iter().map(inert).collect();
-    let (last, directories) =
-        inert.split_last().ok_or(Errno::INVAL).map_err(failed("name", &finding.path))?;
-    for directory in directories {
-        place.push(directory);
-        to = make_directory(&to, directory).map_err(failed("make", &place))?;
-    }
-    place.push(last);
-    let moved = rustix::fs::renameat_with(&from, name, &to, last, RenameFlags::NOREPLACE);
-    let moved = match moved {
-        // Where something lies, and a directory that goes elsewhere, must be writable.
-        Err(Errno::ACCESS) => open_for_moving(root, &finding.path, &from, name)
-            .and_then(|()| rustix::fs::renameat_with(&from, name, &to, last, RenameFlags::NOREPLACE)),
-        moved => moved,
-    };
-    match moved {
-        Ok(()) => {
-            finding.aside = Some(place);
-            Ok(true)
-        }
-        Err(Errno::NOENT) => Ok(false),
-        Err(errno) => Err(failed("move aside", &finding.path)(errno)),
-    }
-}
-
-/// Whether a path in a boundary is one where things were moved to, or one that was put out of their way.
-pub(crate) fn is_quarantine(path: &Path) -> bool {
-    let Some(rest) = path.as_os_str().as_bytes().strip_prefix(QUARANTINE.as_bytes()) else { return false };
-    let numbered = || rest.starts_with(b"-") && rest.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'-'));
-    rest.is_empty() || numbered()
 }
 
 impl Stamp {
@@ -440,133 +375,6 @@ fn id_of(root: BorrowedFd<'_>) -> Result<FileId, DetectError> {
     })
 }
 
-/// Makes a directory of its own for one thing.
-fn new_place(root: BorrowedFd<'_>, now: SystemTime) -> Result<(PathBuf, OwnedFd), Errno> {
-    let quarantine = match quarantine(root, now) {
-        // The agent may have closed the boundary itself.
-        Err(Errno::ACCESS) => {
-            beneath::open_up(root, OsStr::new("."))?;
-            quarantine(root, now)?
-        }
-        opened => opened?,
-    };
-    let name = |number: u32| format!("{}-{number}", seconds(now));
-    for number in first_free(&quarantine, name)..u32::MAX {
-        let name = name(number);
-        match rustix::fs::mkdirat(&quarantine, &*name, Mode::RWXU) {
-            Ok(()) => {
-                let place = make_directory(&quarantine, OsStr::new(&name))?;
-                return Ok((Path::new(QUARANTINE).join(name), place));
-            }
-            Err(Errno::EXIST) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Err(Errno::EXIST)
-}
-
-/// A number of which the name is not taken, and that of the number before it is. Found by halving: an agent may
-/// have made so much that asking for one after the other would never end.
-fn first_free(directory: impl AsFd, name: impl Fn(u32) -> String) -> u32 {
-    let taken = |number| rustix::fs::statat(&directory, name(number), AtFlags::SYMLINK_NOFOLLOW).is_ok();
-    let free = (0..31).map(|power| (1 << power) - 1).find(|number| !taken(*number)).unwrap_or(u32::MAX);
-    let (mut taken_up_to, mut free_from) = (free / 2, free);
-    while taken_up_to < free_from {
-        let middle = taken_up_to + (free_from - taken_up_to) / 2;
-        if taken(middle) {
-            taken_up_to = middle + 1;
-        } else {
-            free_from = middle;
-        }
-    }
-    free_from
-}
-
-/// Opens the quarantine, making it where it is missing.
-fn quarantine(root: BorrowedFd<'_>, now: SystemTime) -> Result<OwnedFd, Errno> {
-    match beneath::open_up(root, OsStr::new(QUARANTINE)) {
-        Ok(()) | Err(Errno::NOENT) => {}
-        // Something else stands there, or a link: the agent's work. Out of the way with it, as it is.
-        Err(_) => put_out_of_the_way(root, now)?,
-    }
-    let quarantine = make_directory(root, OsStr::new(QUARANTINE))?;
-    // Whoever cannot make this one file can still be protected.
-    let _ = hide_from_git(&quarantine);
-    Ok(quarantine)
-}
-
-/// Keeps what was moved aside out of `git status` and `git add`, without touching a file of the user's. One that is
-/// there already stays as it is.
-fn hide_from_git(quarantine: &OwnedFd) -> Result<(), Errno> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(quarantine, ".gitignore", flags, Mode::from_raw_mode(0o644))?;
-    give_as(&file, &rustix::fs::fstat(quarantine)?)?;
-    rustix::io::write(&file, b"*\n").map(drop)
-}
-
-/// Gives whatever is called like the quarantine another name.
-fn put_out_of_the_way(root: BorrowedFd<'_>, now: SystemTime) -> Result<(), Errno> {
-    let name = |number: u32| format!("{QUARANTINE}-{}-{number}", seconds(now));
-    for number in first_free(root, name)..u32::MAX {
-        match rustix::fs::renameat_with(root, QUARANTINE, root, name(number), RenameFlags::NOREPLACE) {
-            Err(Errno::EXIST) => {}
-            renamed => return renamed,
-        }
-    }
-    Err(Errno::EXIST)
-}
-
-/// Makes what is to be moved and the directory that it lies in writable for their owner.
-fn open_for_moving(root: BorrowedFd<'_>, path: &Path, from: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
-    if let Some((above, directory)) = path.parent().and_then(|parent| beneath::parent(root, parent).ok()) {
-        beneath::open_up(above, directory)?;
-    }
-    match beneath::open_up(from, name) {
-        Err(Errno::NOTDIR | Errno::LOOP) => Ok(()),
-        opened => opened,
-    }
-}
-
-/// Opens a directory, making it where it is missing. It belongs to whoever owns the one it lies in.
-fn make_directory(parent: impl AsFd, name: &OsStr) -> Result<OwnedFd, Errno> {
-    let parent = parent.as_fd();
-    let made = match rustix::fs::mkdirat(parent, name, Mode::RWXU) {
-        Ok(()) => true,
-        Err(Errno::EXIST) => false,
-        Err(errno) => return Err(errno),
-    };
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let directory = rustix::fs::openat(parent, name, flags, Mode::empty())?;
-    if made {
-        give_as(&directory, &rustix::fs::fstat(parent)?)?;
-    }
-    Ok(directory)
-}
-
-/// Makes whoever owns the directory above the owner: root does this for somebody else, who must be able to look.
-fn give_as(made: &OwnedFd, above: &Stat) -> Result<(), Errno> {
-    if rustix::fs::fstat(made)?.st_uid == above.st_uid {
-        return Ok(());
-    }
-    let (uid, gid) = (rustix::fs::Uid::from_raw(above.st_uid), rustix::fs::Gid::from_raw(above.st_gid));
-    rustix::fs::fchown(made, Some(uid), Some(gid))
-}
-
-fn inert(name: &OsStr) -> OsString {
-    match name.as_bytes().strip_prefix(b".") {
-        Some(rest) => {
-            let mut inert = OsString::from("dot-");
-            inert.push(OsStr::from_bytes(rest));
-            inert
-        }
-        None => name.to_owned(),
-    }
-}
-
-fn seconds(now: SystemTime) -> u64 {
-    now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
-}
-
 fn nanoseconds(stat: &Stat) -> i64 {
     i64::try_from(stat.st_ctime_nsec).unwrap_or_default()
 }
@@ -619,32 +427,5 @@ mod any_path_or_none {
         deserializer: D,
     ) -> Result<Option<PathBuf>, D::Error> {
         Ok(Option::<AnyPath>::deserialize(deserializer)?.map(|path| path.0))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-    use std::fs::{self, File};
-
-    use super::*;
-
-    #[test]
-    fn a_free_number_is_found_among_thousands_without_asking_for_each() {
-        let top = tempfile::tempdir().unwrap();
-        let directory = File::open(top.path()).unwrap();
-        let asked = Cell::new(0);
-        let name = |number: u32| {
-            asked.set(asked.get() + 1);
-            format!("17-{number}")
-        };
-        for taken in 0..2000 {
-            asked.set(0);
-            assert_eq!(first_free(&directory, name), taken);
-            assert!(asked.get() <= 32, "number {taken} was asked for {} times", asked.get());
-            fs::create_dir(top.path().join(format!("17-{taken}"))).unwrap();
-        }
-        fs::remove_dir(top.path().join("17-5")).unwrap();
-        assert!([5, 2000].contains(&first_free(&directory, name)), "a number that is taken is no answer");
     }
 }

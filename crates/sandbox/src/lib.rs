@@ -14,6 +14,7 @@ pub mod host_uid;
 mod init_program;
 pub mod protect;
 pub mod provider;
+pub mod quarantine;
 pub mod record;
 #[cfg(test)]
 mod root_only;

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use crate::beneath::{file_id, kind_of, listing};
 use crate::deadline::Deadline;
-use crate::detect::is_quarantine;
+use crate::quarantine::is_quarantine;
 
 /// How much of a directory is read at once. Larger ones make the kernel's work no cheaper.
 const LISTING: usize = 64 << 10;

@@ -16,8 +16,9 @@ use policy::judge::Reason;
 use policy::protect::BUILT_IN;
 use rustix::time::{ClockId, clock_gettime};
 use sandbox::deadline::Deadline;
-use sandbox::detect::{Baseline, Finding, Origin, QUARANTINE, set_aside};
+use sandbox::detect::{Baseline, Finding, Origin};
 use sandbox::protect::{FileKind, Mounts, Notice, mounts, mounts_until};
+use sandbox::quarantine::{QUARANTINE, set_aside};
 use sandbox::walk::{Git, Walk, walk, walk_until};
 
 /// A boundary in a directory of its own.

@@ -17,9 +17,10 @@ use self::coverage::Coverage;
 use crate::beneath;
 use crate::boundary;
 use crate::deadline::Deadline;
-use crate::detect::{self, Baseline, Compared, Finding, Origin, QUARANTINE};
+use crate::detect::{Baseline, Compared, Finding, Origin};
 use crate::protect::{self, Mounts};
 use crate::provider::{Notice, StartError};
+use crate::quarantine::{self, QUARANTINE};
 use crate::record::{Client, Kept, Record, RecordError, Remembered, RunId, Runs};
 use crate::walk::{Walk, walk, walk_until};
 
@@ -317,7 +318,7 @@ fn clear_up(remembered: &Remembered, plan: &Plan, notice: &mut dyn FnMut(Notice)
     let mut stuck = 0;
     look.findings.retain_mut(|finding| match finding.origin {
         Origin::Replaced => true,
-        Origin::Created => detect::set_aside(&root, finding, SystemTime::now()).unwrap_or_else(|error| {
+        Origin::Created => quarantine::set_aside(&root, finding, SystemTime::now()).unwrap_or_else(|error| {
             stuck += 1;
             if stuck <= MOST_TOLD {
                 warn(
