@@ -1,8 +1,8 @@
 //! PID 1 of a sandbox.
 //!
-//! It is executed with nothing but its control socket, makes the inside of its sandbox, confines itself exactly as the agent will be confined,
-//! proves from inside that every layer holds, starts the agent, and from then on reaps, forwards signals and
-//! watches its lifeline. When the agent has ended, or the client is gone, everything inside ends.
+//! It is executed with nothing but its control socket, makes the inside of its sandbox, confines itself exactly as the
+//! agent will be confined, proves from inside that every layer holds, starts the agent, and from then on reaps, forwards
+//! signals and watches its lifeline. When the agent has ended, or the client is gone, everything inside ends.
 
 use std::ffi::CStr;
 use std::io;

@@ -53,30 +53,27 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     // 3. Where its streams lead.
     let mut streams = Streams::open(streams, plan.limits.output_bytes, &agent)?;
 
-    // 4. From here on Ctrl-C is for the sandbox, and this process lives until everything inside has ended.
-    let signals = Signals::block().map_err(step("blocking signals"))?;
-
-    // 5. What may be used.
+    // 4. What may be used.
     let limits = Limits::apply(plan)?;
 
-    // 6. One clone3, and PID 1 is on its way to where it waits for its orders. They are prepared meanwhile.
+    // 5. One clone3, and PID 1 is on its way to where it waits for its orders. They are prepared meanwhile.
     let program = init_program::in_memory().map_err(step("making the program of PID 1"))?;
     let entry = Entry { identity: agent.identity, streams: streams.inside(), cgroup: limits.birthplace() };
     let Entered { pidfd, mut control, .. } = enter(&entry, &program).map_err(remedy::entering)?;
     let child = Child(pidfd);
 
-    // 7. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
+    // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
     let runs = StateDir::open(state, caller.uid).map_err(Into::into).and_then(|state| Runs::open(&state));
     let runs = runs.map_err(recorded)?;
     boundaries::sweep(&runs, plan, notice).map_err(recorded)?;
     let boundaries = Boundaries::open(plan, caller.uid, &runs)?;
 
-    // 8. Whom the files belong to: mapped, where the agent does not own them.
+    // 7. Whom the files belong to: mapped, where the agent does not own them.
     let trees = owner::map_boundaries(plan, &agent)?;
     let toolchains = owner::open_toolchains(plan)?;
 
-    // 9. What there is to see.
+    // 8. What there is to see.
     let view =
         view::lay_out(plan, trees, boundaries.mounts(), toolchains).map_err(step("laying out the view"))?;
 
@@ -88,6 +85,10 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let mut outside = Report::default();
     complete(&mut outside);
     refuse_missing(plan, &outside)?;
+
+    // 9. From here on Ctrl-C is for the sandbox, and this process lives until everything inside has ended. Until now it
+    //    ended this process, and PID 1 with it: looking through the boundaries can take long.
+    let signals = Signals::block().map_err(step("blocking signals"))?;
 
     // 10. What PID 1 is to make and to run, secrets included: over its socket, and so on no argument list.
     let start = start(plan, view, &secrets, &streams, &limits, &agent)?;

@@ -305,6 +305,8 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
         }
         None if state.started => {
             // Its socket closes before its namespace has ended, and it is no zombie before that has (pid_namespaces(7)).
+            // It is killed, too: nobody would end one that has only closed its socket.
+            let _ = rustix::process::pidfd_send_signal(watch.pidfd, rustix::process::Signal::KILL);
             let mut ended = [PollFd::new(watch.pidfd, PollFlags::IN)];
             rustix::io::retry_on_intr(|| poll(&mut ended, None)).map_err(|errno| lost(errno.into()))?;
             (watch.notice)(Notice::Warning(
