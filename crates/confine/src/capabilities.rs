@@ -114,8 +114,10 @@ fn look() -> (Status, String) {
         return (Status::Not, "no_new_privs is not set".to_owned());
     }
     // Fails for everyone but root, whose next program it would be that counts; changes nothing for root
-    // either.
-    if rustix::process::getuid().is_root() || set_thread_uid(Uid::ROOT).is_ok() {
+    // either. Root of a user namespace alone is somebody else outside.
+    let is_root = rustix::process::getuid().is_root() || set_thread_uid(Uid::ROOT).is_ok();
+    let outside = if is_root { root_outside() } else { None };
+    if is_root && outside.is_none() {
         return (Status::Partly, "no capability in any set, but the user is root".to_owned());
     }
     let bounding = every_capability()
@@ -130,7 +132,20 @@ fn look() -> (Status, String) {
         );
         return (Status::Partly, reason);
     }
-    (Status::Enforced, "every set is empty, no_new_privs is set, becoming root was refused".to_owned())
+    let reason = match outside {
+        None => "every set is empty, no_new_privs is set, becoming root was refused".to_owned(),
+        Some(uid) => format!("every set is empty, no_new_privs is set; user 0 in here is {uid} outside"),
+    };
+    (Status::Enforced, reason)
+}
+
+/// Who root of this user namespace is in the one around it, if that is somebody else.
+fn root_outside() -> Option<u32> {
+    let map = std::fs::read_to_string("/proc/self/uid_map").ok()?;
+    let lines = map.lines().map(|line| line.split_whitespace().filter_map(|id| id.parse().ok()).collect());
+    lines
+        .filter_map(|ids: Vec<u32>| Some((*ids.first()?, *ids.get(1)?)))
+        .find_map(|(inside, outside)| (inside == 0 && outside != 0).then_some(outside))
 }
 
 /// One set for each number there can be; the kernel says EINVAL to the first that it does not know.

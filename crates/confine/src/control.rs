@@ -7,6 +7,7 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
@@ -101,6 +102,12 @@ impl Ending {
     }
 }
 
+impl From<Control> for OwnedFd {
+    fn from(control: Control) -> Self {
+        control.stream.into()
+    }
+}
+
 /// One side of the socket.
 #[derive(Debug)]
 pub struct Control {
@@ -109,6 +116,11 @@ pub struct Control {
 }
 
 impl Control {
+    /// Connects to a client that waits at this path.
+    pub(crate) fn meet(path: &Path) -> io::Result<Self> {
+        Ok(Self::from(OwnedFd::from(UnixStream::connect(path)?)))
+    }
+
     /// Both sides of a new socket, closed on exec.
     pub fn pair() -> io::Result<(Self, Self)> {
         let (ours, theirs) = UnixStream::pair()?;

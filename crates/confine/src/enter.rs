@@ -77,6 +77,8 @@ pub enum Step {
     Capabilities,
     /// Executing PID 1.
     Execute,
+    /// Joining the mount namespace of a container.
+    Join,
     /// Cutting the propagation of mounts.
     Propagation,
     /// Naming the host.
@@ -105,6 +107,7 @@ impl Step {
             Self::User => "becoming the agent's user",
             Self::Capabilities => "keeping the capabilities of the new namespace",
             Self::Execute => "executing PID 1",
+            Self::Join => "joining the mount namespace of the container",
             Self::Propagation => "cutting the propagation of mounts",
             Self::Hostname => "setting the host name",
             Self::Loopback => "bringing the loopback interface up",

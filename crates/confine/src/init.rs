@@ -7,6 +7,7 @@
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -17,17 +18,36 @@ use rustix::io::Errno;
 use crate::control::{Control, Ending, Event, Failure, Request};
 use crate::lockdown::Lockdown;
 use crate::reap::Reaped;
-use crate::start::Start;
+use crate::rlimit::Substitutes;
+use crate::start::{Inside, Start, Users};
 use crate::{capabilities, cgroup, command, inside, lockdown, probe, reap, sys, terminal};
 
 /// How PID 1 is told that it has a control socket, as descriptor 3.
 pub const CONTROL_ARGUMENT: &CStr = c"--control";
 
+/// How PID 1 of a container is told that its client waits at [`MEETING_POINT`].
+pub const MEET_ARGUMENT: &str = "--meet";
+
+/// Where the client of a container shows PID 1 what is its own: its program, and the socket of the client.
+pub const MEETING_POINT: &str = "/run/sandboxctl";
+
+/// The name of the client's socket there.
+pub const MEETING_SOCKET: &str = "control";
+
 /// The number of the control socket.
 pub(crate) const CONTROL: i32 = 3;
 
+/// Where PID 1 gets its orders from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Orders {
+    /// From the socket that it was born with.
+    Inherited,
+    /// From the client of its container, whom it goes to meet.
+    Met,
+}
+
 /// The whole life of PID 1. The returned code is its exit status.
-pub fn run() -> io::Result<u8> {
+pub fn run(orders: Orders) -> io::Result<u8> {
     // 1. Nobody may look into this process: not the agent, which has the same user, and not before anything
     //    secret has arrived.
     capabilities::not_dumpable().map_err(io::Error::other)?;
@@ -36,18 +56,27 @@ pub fn run() -> io::Result<u8> {
     sys::default_signal(libc::SIGCHLD);
 
     // 2. What is to be done. The end of the stream means that the client is gone.
-    let mut control = Control::from(sys::inherited(CONTROL)?);
+    let mut control = match orders {
+        Orders::Inherited => Control::from(sys::inherited(CONTROL)?),
+        Orders::Met => Control::meet(&Path::new(MEETING_POINT).join(MEETING_SOCKET))?,
+    };
     let Some(Request::Start(mut start)) = control.receive()? else { return Ok(125) };
-    let mut cgroups = control.take_descriptors();
-    let mut view = std::mem::take(&mut start.view);
-    view.claim_trees(&mut cgroups);
+    let mut descriptors = control.take_descriptors();
 
-    // 3. The inside: an own root with what there is to see, and nothing of the host's.
-    if let Err((step, errno)) = inside::make(&view, &start.hostname) {
-        control.send(&Event::SetUp { step, errno: errno.raw_os_error() }, &[])?;
-        return Ok(125);
+    // 3. The inside: an own root with what there is to see, and nothing of the host's. An engine has made it already,
+    //    and has connected the standard streams with itself.
+    match &mut start.inside {
+        Inside::Own { view, hostname, .. } => {
+            let mut view = std::mem::take(view);
+            view.claim_trees(&mut descriptors);
+            if let Err((step, errno)) = inside::make(&view, hostname) {
+                control.send(&Event::SetUp { step, errno: errno.raw_os_error() }, &[])?;
+                return Ok(125);
+            }
+        }
+        Inside::Engine { .. } => take_streams(&mut descriptors)?,
     }
-    drop(view);
+    let cgroups = descriptors;
 
     match start_agent(&mut control, &start, &cgroups) {
         Ok(agent) => {
@@ -108,7 +137,7 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
 
     // 5. The same confinement for this process as for the agent: PID 1 has no right that the agent lacks.
     let locked = lockdown::lock_down(&Lockdown {
-        substitutes: &start.substitutes,
+        substitutes: &substitutes(start),
         account: None,
         grants: Some(&start.grants),
     })
@@ -152,6 +181,20 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
     }
 }
 
+/// Limits that no cgroup enforces. Whether an engine has set one can only be told from inside.
+fn substitutes(start: &Start) -> Substitutes {
+    match &start.inside {
+        Inside::Own { substitutes, .. } => *substitutes,
+        Inside::Engine { limits, users } => {
+            let missing = Substitutes::for_missing(limits, &cgroup::seen_from_inside(limits));
+            match users {
+                Users::Namespace => missing,
+                Users::Host => Substitutes { pids: None, ..missing },
+            }
+        }
+    }
+}
+
 /// Why the agent's process did not become the agent.
 enum Unable {
     Prepare(&'static str, Errno),
@@ -190,6 +233,15 @@ fn prepare_agent(start: &Start, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) ->
     rustix::process::chdir(start.workdir.as_path()).map_err(Unable::Start)
 }
 
+/// Takes the agent's streams in place of those that an engine has connected with itself.
+fn take_streams(descriptors: &mut Vec<OwnedFd>) -> io::Result<()> {
+    let rest = descriptors.split_off(descriptors.len().min(3));
+    for (stream, number) in std::mem::replace(descriptors, rest).iter().zip(0..) {
+        sys::duplicate_onto(stream.as_fd(), number)?;
+    }
+    Ok(())
+}
+
 pub(crate) fn let_streams_go() -> Result<(), Errno> {
     let null = rustix::fs::open(c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     (0..3).try_for_each(|stream| sys::duplicate_onto(null.as_fd(), stream))
@@ -197,14 +249,14 @@ pub(crate) fn let_streams_go() -> Result<(), Errno> {
 
 /// Reaps, forwards and watches the lifeline until the agent has ended and everything else with it.
 fn supervise(control: &mut Control, agent: &Agent) -> io::Result<u8> {
-    let mut mask = SigSet::empty();
-    mask.add(Signal::SIGCHLD);
-    let children = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+    // SIGTERM is how an engine asks for the end.
+    let mask = SigSet::from_iter([Signal::SIGCHLD, Signal::SIGTERM]);
+    let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut waiting = false;
     loop {
         let mut ready =
-            [PollFd::new(&children, PollFlags::IN), PollFd::from_borrowed_fd(control.as_fd(), PollFlags::IN)];
+            [PollFd::new(&signals, PollFlags::IN), PollFd::from_borrowed_fd(control.as_fd(), PollFlags::IN)];
         match poll(&mut ready, waiting.then_some(&now)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
@@ -213,7 +265,11 @@ fn supervise(control: &mut Control, agent: &Agent) -> io::Result<u8> {
         if waiting || !ready[0].revents().is_empty() {
             // One record and a bounded number of children each time round: an agent may send us SIGCHLD, or orphans,
             // faster than we can take them, and must not keep us from our lifeline.
-            let _ = children.read_signal();
+            if let Ok(Some(signal)) = signals.read_signal() {
+                if signal.ssi_signo == libc::SIGTERM as u32 {
+                    reap::signal_group(agent.pid, libc::SIGTERM);
+                }
+            }
             match reap::reap(agent.pid) {
                 Reaped::Agent(ending) => return Ok(end(control, ending)),
                 reaped => waiting = reaped == Reaped::Some,

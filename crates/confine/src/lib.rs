@@ -7,6 +7,7 @@ pub mod control;
 pub mod enter;
 pub mod init;
 mod inside;
+pub mod join;
 pub mod landlock;
 pub mod lockdown;
 mod probe;

@@ -5,26 +5,39 @@
 use std::fs;
 use std::path::Path;
 
-use policy::plan::{FileId, Layer};
+use policy::network;
+use policy::plan::{FileId, Layer, Mode};
+use rustix::fs::{FileType, OFlags, StatVfsMountFlags};
+use rustix::io::Errno;
 
-use crate::capabilities;
 use crate::enter::AGENT_ID;
 use crate::lockdown::Locked;
 use crate::report::{Finding, Report, Status};
-use crate::start::{Outside, Start};
+use crate::start::{Inside, Mounted, Outside, Start, What};
 use crate::view::file_id;
+use crate::{capabilities, cgroup};
 
 /// What holds, seen from inside.
 pub(crate) fn report(start: &Start, locked: &Locked) -> Report {
     let mut report = Report::default();
-    for (name, layer) in Outside::NAMESPACES {
-        report.add(finding(layer, namespace(start, name, layer)));
+    for (name, theirs) in &start.outside.namespaces {
+        if let Some((name, layer)) = Outside::NAMESPACES.into_iter().find(|(known, _)| known == name) {
+            report.add(finding(layer, namespace(start, name, *theirs, layer)));
+        }
     }
     report.add(locked.landlock());
     report.add(locked.seccomp());
     report.add(capabilities::probe());
     for limit in &locked.limits {
         report.add(limit.clone());
+    }
+    if let Inside::Engine { limits, .. } = &start.inside {
+        for seen in cgroup::seen_from_inside(limits) {
+            match report.0.iter_mut().find(|line| line.layer == seen.layer) {
+                Some(line) => line.reason = format!("{} ({})", line.reason, seen.reason),
+                None => report.add(seen),
+            }
+        }
     }
     report
 }
@@ -53,21 +66,18 @@ fn finding(layer: Layer, seen: Result<String, String>) -> Finding {
 }
 
 /// Whether a namespace is another one than the client's, and what it shows.
-fn namespace(start: &Start, name: &str, layer: Layer) -> Result<String, String> {
+fn namespace(start: &Start, name: &str, theirs: u64, layer: Layer) -> Result<String, String> {
     let ours =
         Outside::namespace(name).map_err(|error| format!("/proc/self/ns/{name} cannot be read: {error}"))?;
-    let theirs = start.outside.namespaces.iter().find(|(theirs, _)| theirs == name);
-    match theirs {
-        None => return Err("the client did not say which namespace is its own".into()),
-        Some((_, theirs)) if *theirs == ours => return Err("this is the client's own namespace".into()),
-        Some(_) => {}
+    if ours == theirs {
+        return Err("this is the client's own namespace".into());
     }
     match layer {
         Layer::User => user(start.outside.uid),
         Layer::Mount => mounts(&start.outside.mounts),
         Layer::Pid if std::process::id() != 1 => Err(format!("this is process {}", std::process::id())),
         Layer::Pid => Ok("PID 1 of its own namespace".into()),
-        Layer::Net => interfaces(),
+        Layer::Net => interfaces(start.outside.network),
         _ => Ok("a namespace of its own".into()),
     }
 }
@@ -84,27 +94,50 @@ fn user(chosen: u32) -> Result<String, String> {
 }
 
 /// What was validated is what is mounted, and the root changes no more.
-fn mounts(expected: &[(std::path::PathBuf, FileId)]) -> Result<String, String> {
-    for (path, validated) in expected {
-        let mounted = of_path(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        if mounted != *validated {
-            return Err(format!("{} is not the directory that was validated", path.display()));
+fn mounts(expected: &[Mounted]) -> Result<String, String> {
+    for Mounted { path, what, mode } in expected {
+        let seen = look_at(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        match what {
+            What::File(validated) if seen.file_id != *validated => {
+                return Err(format!("{} is not what was validated", path.display()));
+            }
+            What::NoSocket if seen.is_socket => {
+                return Err(format!("{} is a socket that should be covered", path.display()));
+            }
+            What::File(_) | What::NoSocket => {}
+        }
+        if *mode == Mode::ReadOnly && !seen.is_read_only {
+            return Err(format!("{} can be written", path.display()));
         }
     }
     let root = rustix::fs::statvfs(c"/").map_err(|error| format!("/: {error}"))?;
-    if !root.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) {
+    if !root.f_flag.contains(StatVfsMountFlags::RDONLY) {
         return Err("the root can be written".into());
     }
-    Ok(format!("a root of its own, read-only; {} shared", count(expected.len(), "directory", "directories")))
+    Ok(format!("a root of its own, read-only; {} compared", count(expected.len(), "mount", "mounts")))
 }
 
-fn of_path(path: &Path) -> Result<FileId, rustix::io::Errno> {
-    let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::CLOEXEC;
-    file_id(rustix::fs::open(path, flags, rustix::fs::Mode::empty())?)
+/// What lies at a path.
+struct Seen {
+    file_id: FileId,
+    is_socket: bool,
+    is_read_only: bool,
 }
 
-/// Nothing but loopback.
-fn interfaces() -> Result<String, String> {
+fn look_at(path: &Path) -> Result<Seen, Errno> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, rustix::fs::Mode::empty())?;
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode);
+    let mount = rustix::fs::fstatvfs(&file)?;
+    Ok(Seen {
+        is_socket: kind == FileType::Socket,
+        is_read_only: mount.f_flag.contains(StatVfsMountFlags::RDONLY),
+        file_id: file_id(file)?,
+    })
+}
+
+/// Nothing but loopback, unless more was asked for.
+fn interfaces(wanted: network::Mode) -> Result<String, String> {
     let text =
         fs::read_to_string("/proc/self/net/dev").map_err(|error| format!("/proc/self/net/dev: {error}"))?;
     let others: Vec<_> = text
@@ -116,6 +149,8 @@ fn interfaces() -> Result<String, String> {
         .collect();
     if others.is_empty() {
         Ok("loopback only".into())
+    } else if wanted == network::Mode::Open {
+        Ok(format!("a network of its own that leads out, as it was asked for: {}", others.join(", ")))
     } else {
         Err(format!("interfaces {}", others.join(", ")))
     }

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use policy::plan::{FileId, Layer};
+use policy::limits::Limits;
+use policy::network;
+use policy::plan::{FileId, Layer, Mode};
 use serde::{Deserialize, Serialize};
 
 use crate::landlock::Access;
@@ -12,10 +14,8 @@ use crate::view::View;
 /// The first message to PID 1. Every string is bytes: neither arguments nor values need be UTF-8.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Start {
-    /// What there is to see.
-    pub view: View,
-    /// The name of the host, as the sandbox sees it.
-    pub hostname: String,
+    /// Who makes the inside.
+    pub inside: Inside,
     /// The command with its arguments; never empty.
     pub argv: Vec<Vec<u8>>,
     /// The environment of the agent, secrets included, each as `NAME=value`.
@@ -26,12 +26,41 @@ pub struct Start {
     pub terminal: Option<Terminal>,
     /// What landlock allows; all else is refused.
     pub grants: Vec<Grant>,
-    /// Limits that no cgroup enforces.
-    pub substitutes: Substitutes,
     /// How the world outside looks, so that it can be seen from inside that this is another one.
     pub outside: Outside,
     /// Layers without which nothing is executed.
     pub required: Vec<Layer>,
+}
+
+/// Who makes the inside of the sandbox: its root, with everything there is to see.
+#[derive(Debug, Deserialize, Serialize)]
+pub enum Inside {
+    /// PID 1, of the fresh namespaces that it was born in. Its standard streams are the agent's.
+    Own {
+        /// What there is to see.
+        view: View,
+        /// The name of the host, as the sandbox sees it.
+        hostname: String,
+        /// Limits that no cgroup enforces.
+        substitutes: Substitutes,
+    },
+    /// A container engine, before it started PID 1. The agent's standard streams are the first three descriptors
+    /// that come with this message.
+    Engine {
+        /// What the engine was asked to enforce.
+        limits: Limits,
+        /// Whose users those of the container are.
+        users: Users,
+    },
+}
+
+/// Whose users those of a container are.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Users {
+    /// The host's: what counts per user counts what else the user runs.
+    Host,
+    /// Those of a user namespace.
+    Namespace,
 }
 
 /// A terminal of the sandbox's own.
@@ -55,12 +84,35 @@ pub struct Grant {
 /// The world outside, as the client sees it.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Outside {
-    /// The inode number of each namespace of the client, by its name in `/proc/self/ns`.
+    /// The inode number of each namespace of the client that the sandbox must not share, by its name in
+    /// `/proc/self/ns`.
     pub namespaces: Vec<(String, u64)>,
     /// The user of the agent on the host.
     pub uid: u32,
+    /// How much of the network was asked for.
+    pub network: network::Mode,
     /// What must be mounted where.
-    pub mounts: Vec<(PathBuf, FileId)>,
+    pub mounts: Vec<Mounted>,
+}
+
+/// Something that must be mounted.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Mounted {
+    /// Where, as the sandbox sees it.
+    pub path: PathBuf,
+    /// What must be there.
+    pub what: What,
+    /// What may be done with it.
+    pub mode: Mode,
+}
+
+/// What must be at a path.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub enum What {
+    /// This very file or directory, which was validated.
+    File(FileId),
+    /// Anything but a socket: one that was there is covered.
+    NoSocket,
 }
 
 impl Outside {

@@ -1,7 +1,7 @@
 //! PID 1 of every sandbox.
 //!
-//! Started by the native provider it takes its orders from a control socket; started by a container engine or by hand
-//! it takes them from its environment and its arguments, and either becomes the agent or stays beside it.
+//! Started for `sandboxctl` it takes its orders from a control socket; started by a container engine or by hand it takes
+//! them from its environment and its arguments, and either becomes the agent or stays beside it.
 
 mod container;
 mod settings;
@@ -9,7 +9,8 @@ mod settings;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use confine::{init, supervise};
+use confine::init::{self, Orders};
+use confine::{join, supervise};
 
 /// musl's own maps and unmaps pages for most of what it is asked for, which was a fifth of a sandbox's start.
 #[cfg(target_env = "musl")]
@@ -21,7 +22,13 @@ fn main() -> ExitCode {
     let first = arguments.first().and_then(|first| first.to_str()).unwrap_or_default();
     ExitCode::from(if first.as_bytes() == init::CONTROL_ARGUMENT.to_bytes() {
         // When the control socket is gone, so is whoever could be told.
-        init::run().unwrap_or(container::FAILED)
+        init::run(Orders::Inherited).unwrap_or(container::FAILED)
+    } else if first == init::MEET_ARGUMENT {
+        init::run(Orders::Met).unwrap_or_else(|error| {
+            container::say(container::FAILED, &format!("cannot take orders from the client: {error}"))
+        })
+    } else if first == join::ARGUMENT {
+        join::run().unwrap_or(container::FAILED)
     } else if let Some(charge) = first.strip_prefix(supervise::ARGUMENT) {
         charge
             .parse()

@@ -9,12 +9,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::value::{Exposed, ProviderChoice, Pull, SecretMode, SecretProvider, Toolchain};
+pub use self::value::{Exposed, ProviderChoice, SecretMode, SecretProvider, Toolchain};
 use crate::env::Name;
 use crate::limits::{Bytes, MilliCpus};
 use crate::network::{self, HostPattern};
 use crate::path::GuestPath;
-use crate::plan::{Layer, Mode, SecretSource};
+use crate::plan::{Layer, Mode, Pull, SecretSource};
 use crate::problem::{Located, Owner, Place, Problem};
 use crate::protect::RelativePath;
 use crate::user::Spec;
@@ -218,7 +218,7 @@ settings! {
         /// The runtime of the engine.
         runtime: String,
         /// What stands before a host path as the engine sees it.
-        host_path_prefix: String,
+        host_path_prefix: PathBuf,
         /// When the image is fetched.
         pull: Pull,
     }
@@ -252,6 +252,8 @@ pub struct Config {
     pub general: General,
     /// What runs inside.
     pub agent: Agent,
+    /// The platform of a container. No file has it; a flag may.
+    pub platform: Setting<String>,
     /// Where `[image]` stands, if it is there.
     pub has_image: Option<Place>,
     /// The image of container providers.

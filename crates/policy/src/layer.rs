@@ -10,19 +10,68 @@ pub use crate::config::show::Row;
 use crate::config::show::{self, Rows, Show};
 use crate::config::{
     Agent, Config, Container, Env, General, Image, Lifecycle, Limits, Native, Network, Protect,
+    ProviderChoice,
 };
+use crate::plan::Provider;
 use crate::problem::{Located, Place};
 
 /// Every setting that holds, each with the place it comes from. What nobody set has its default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effective {
     settings: Config,
+    engine: Option<Answer>,
+}
+
+/// Whether a container engine answers on this machine.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Answer {
+    /// This one does.
+    By(Provider),
+    /// None does, for this reason.
+    None(String),
 }
 
 impl Effective {
     /// Merges layers, the weakest first.
     pub fn merge(layers: impl IntoIterator<Item = Config>) -> Self {
-        Self { settings: layers.into_iter().fold(Config::default(), |beneath, layer| over(layer, beneath)) }
+        let settings = layers.into_iter().fold(Config::default(), |beneath, layer| over(layer, beneath));
+        Self { settings, engine: None }
+    }
+
+    /// Whether `auto` has to know if a container engine answers. Asking takes time, so nobody asks otherwise.
+    pub fn asks_for_engine(&self) -> bool {
+        let provider =
+            self.settings.general.provider.as_ref().map(|provider| provider.value).unwrap_or_default();
+        provider == ProviderChoice::Auto && self.settings.has_image.is_some()
+    }
+
+    /// Adds whether one does.
+    pub fn with_engine(&mut self, answer: Answer) {
+        self.engine = Some(answer);
+    }
+
+    /// Who runs the sandbox, and why when it was not asked for by name.
+    pub fn provider(&self) -> (Provider, Option<String>) {
+        match (
+            self.settings.general.provider.as_ref().map(|provider| provider.value),
+            &self.settings.has_image,
+        ) {
+            (Some(ProviderChoice::Named(provider)), _) => (provider, None),
+            (_, None) => {
+                (Provider::Native, Some("no [image] is asked for, so no engine is needed".to_owned()))
+            }
+            (_, Some(place)) => match &self.engine {
+                Some(Answer::By(engine)) => {
+                    (*engine, Some(format!("[image] ({place}) is asked for, and {engine} answers")))
+                }
+                Some(Answer::None(why)) => {
+                    (Provider::Native, Some(format!("[image] ({place}) is left aside: {why}")))
+                }
+                None => {
+                    (Provider::Native, Some(format!("[image] ({place}) is left aside: no engine was asked")))
+                }
+            },
+        }
     }
 
     /// The settings, without the defaults.
@@ -39,6 +88,7 @@ impl Effective {
 fn over(layer: Config, beneath: Config) -> Config {
     Config {
         name: layer.name.or(beneath.name),
+        platform: layer.platform.or(beneath.platform),
         general: General::over(layer.general, beneath.general),
         agent: Agent::over(layer.agent, beneath.agent),
         has_image: layer.has_image.or(beneath.has_image),

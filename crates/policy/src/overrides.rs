@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use crate::config::{Agent, Base, Config, General, Limits, List, Network, Setting, SharedDir, value};
+use crate::config::{
+    Agent, Base, Config, Container, General, Limits, List, Network, Setting, SharedDir, value,
+};
 use crate::document::{Fault, Scalar};
 use crate::env::Name;
 use crate::plan::Mode;
@@ -17,6 +19,14 @@ pub struct Overrides {
     pub name: Option<String>,
     /// `--provider`
     pub provider: Option<String>,
+    /// `--platform`
+    pub platform: Option<String>,
+    /// `--pull`
+    pub pull: Option<String>,
+    /// `--runtime`
+    pub runtime: Option<String>,
+    /// `--host-path-prefix`
+    pub host_path_prefix: Option<String>,
     /// `--network`
     pub network: Option<String>,
     /// `--allow-host`, each time it was given.
@@ -82,6 +92,22 @@ impl Overrides {
                 ..Limits::default()
             },
             shared_dirs: flags.volumes(&self.volume, base),
+            platform: flags.text("--platform", "platform", self.platform.as_deref(), value::platform),
+            container: Container {
+                runtime: flags.text(
+                    "--runtime",
+                    "container.runtime",
+                    self.runtime.as_deref(),
+                    value::runtime,
+                ),
+                host_path_prefix: flags.text(
+                    "--host-path-prefix",
+                    "container.host_path_prefix",
+                    self.host_path_prefix.as_deref(),
+                    value::prefix,
+                ),
+                pull: flags.text("--pull", "container.pull", self.pull.as_deref(), value::pull),
+            },
             ..Config::default()
         };
         for file in &self.env_file {
@@ -294,6 +320,10 @@ mod tests {
                 label: "vars".to_owned(),
                 text: Ok(b"# note\n\nC=3=4\r\nA=2\nD".to_vec()),
             }],
+            platform: Some("linux/arm64".to_owned()),
+            pull: Some("never".to_owned()),
+            runtime: Some("runsc".to_owned()),
+            host_path_prefix: Some("/host".to_owned()),
             command: vec!["ls".into()],
         });
         assert_eq!(problems, Vec::<String>::new());

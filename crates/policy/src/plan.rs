@@ -32,6 +32,8 @@ pub struct Plan {
     pub boundaries: Vec<Boundary>,
     /// Toolchains of the host, read-only inside at the same path.
     pub expose: Vec<Exposed>,
+    /// What a container is made from; `None` where the provider makes none.
+    pub container: Option<Container>,
     /// How much of the network is there.
     pub network: network::Mode,
     /// What may be used.
@@ -56,6 +58,13 @@ pub enum Provider {
     Local,
 }
 
+impl Provider {
+    /// Whether what it runs are containers of an engine.
+    pub fn runs_containers(self) -> bool {
+        matches!(self, Self::Docker | Self::Podman)
+    }
+}
+
 impl fmt::Display for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -65,6 +74,34 @@ impl fmt::Display for Provider {
             Self::Local => "local",
         })
     }
+}
+
+/// What a container is made from.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Container {
+    /// The name of the image.
+    pub image: String,
+    /// When the engine fetches it.
+    pub pull: Pull,
+    /// The platform of the image, where it is not the engine's own.
+    pub platform: Option<String>,
+    /// The runtime, where it is not the engine's own choice.
+    pub runtime: Option<String>,
+    /// What stands before a host path as the engine sees it.
+    pub host_path_prefix: Option<PathBuf>,
+}
+
+/// When an engine fetches an image.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pull {
+    /// When it is not there.
+    #[default]
+    Missing,
+    /// Every time.
+    Always,
+    /// At no time.
+    Never,
 }
 
 /// What runs inside, and as whom.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 pub use self::boundary::Wanted;
 pub use self::lower::{Directory, Facts, Missing, Parts};
-use crate::config::{Config, Exposed, ProviderChoice};
+use crate::config::{Config, Exposed};
 use crate::env::{self, EnvRules};
 use crate::layer::Effective;
 use crate::limits::Limits;
@@ -32,6 +32,8 @@ pub const AGENT: &str = "agent";
 pub const HOME: &str = "/home/agent";
 /// Where a boundary must be for the agent to start there by default.
 pub const WORKSPACE: &str = "/workspace";
+/// The name of the image, unless told otherwise.
+pub const IMAGE: &str = "sandbox-image";
 /// How deep nested repositories and sockets are looked for, unless told otherwise.
 pub const DEPTH: u32 = 3;
 
@@ -49,6 +51,7 @@ pub struct Policy {
     wanted: Vec<Wanted>,
     boundaries: Boundaries,
     expose: Vec<Located<Exposed>>,
+    container: Option<plan::Container>,
     network_mode: network::Mode,
     network: Rules,
     limits: Limits,
@@ -63,8 +66,9 @@ impl Policy {
     pub fn new(effective: &Effective, working_directory: &Path) -> Result<Self, Vec<Problem>> {
         let config = effective.settings();
         let mut problems = Vec::new();
-        check::supported(config, &mut problems);
-        let (provider, provider_reason) = provider(config, &mut problems);
+        let (provider, provider_reason) = effective.provider();
+        check::supported(config, provider, &mut problems);
+        check::local(config, &mut problems);
         let (env, secrets) = environment::rules(config, &mut problems);
         let protected = check::protected(config, &mut problems);
         let wanted = boundary::wanted(config, working_directory, &mut problems);
@@ -92,7 +96,14 @@ impl Policy {
             secrets,
             wanted,
             boundaries,
-            expose: config.native.expose.as_ref().map(|list| list.value.clone()).unwrap_or_default(),
+            expose: config
+                .native
+                .expose
+                .as_ref()
+                .filter(|_| !provider.runs_containers())
+                .map(|list| list.value.clone())
+                .unwrap_or_default(),
+            container: provider.runs_containers().then(|| container(config)),
             network_mode,
             network: check::network(config, network_mode),
             limits: limits(config),
@@ -158,40 +169,16 @@ impl Policy {
     }
 }
 
-/// Who runs the sandbox, and why when it was not asked for by name.
-fn provider(config: &Config, problems: &mut Vec<Problem>) -> (Provider, Option<String>) {
-    use crate::problem::Code;
-    let Some(Located { value: ProviderChoice::Named(provider), place }) = &config.general.provider else {
-        let reason = match &config.has_image {
-            None => "no [image] is asked for, so no engine is needed".to_owned(),
-            Some(place) => format!("engines are not supported yet, so [image] ({place}) is left aside"),
-        };
-        return (Provider::Native, Some(reason));
-    };
-    match provider {
-        Provider::Docker | Provider::Podman => {
-            let message = format!("\"{provider}\" is not supported yet");
-            problems.push(
-                Problem::new(place, "provider", Code::ProviderNotSupportedYet, message)
-                    .expecting("\"auto\", \"native\" or \"local\""),
-            );
-        }
-        Provider::Local => {
-            let required = config.general.require_os_sandbox.as_ref().filter(|required| required.value);
-            if let Some(required) = required {
-                let message = format!(
-                    "\"local\" isolates nothing, which require_os_sandbox = true ({}) refuses",
-                    required.place
-                );
-                problems.push(
-                    Problem::new(place, "provider", Code::Refused, message)
-                        .hinting("choose \"native\", or set require_os_sandbox = false"),
-                );
-            }
-        }
-        Provider::Native => {}
+/// What containers are made from.
+fn container(config: &Config) -> plan::Container {
+    let prefix = config.container.host_path_prefix.as_ref().map(|prefix| prefix.value.clone());
+    plan::Container {
+        image: config.image.name.as_ref().map_or_else(|| IMAGE.to_owned(), |name| name.value.clone()),
+        pull: config.container.pull.as_ref().map(|pull| pull.value).unwrap_or_default(),
+        platform: config.platform.as_ref().map(|platform| platform.value.clone()),
+        runtime: config.container.runtime.as_ref().map(|runtime| runtime.value.clone()),
+        host_path_prefix: prefix.filter(|prefix| !prefix.as_os_str().is_empty()),
     }
-    (*provider, None)
 }
 
 /// The limits that hold, defaults included.
@@ -212,7 +199,9 @@ fn layers(config: &Config, provider: Provider) -> BTreeMap<Layer, Need> {
     let need = |layer: Layer, default: Need| match (&config.native.require, provider) {
         // Nothing is there to be required: whoever asks for this provider asks for no isolation.
         (_, Provider::Local) => Need::Preferred,
-        (None, _) => default,
+        // An engine that runs as root makes no user namespace. The agent is then the caller, without any right.
+        (_, Provider::Docker | Provider::Podman) if layer == Layer::User => Need::Preferred,
+        (None, _) | (_, Provider::Docker | Provider::Podman) => default,
         (Some(list), _) if list.value.iter().any(|required| required.value == layer) => Need::Required,
         (Some(_), _) => Need::Preferred,
     };

@@ -97,8 +97,6 @@ pub enum Code {
     Conflict,
     /// The key is understood, and what it asks for is not built yet.
     NotSupportedYet,
-    /// The provider is known, and not built yet.
-    ProviderNotSupportedYet,
     /// A rule forbids it, whatever is built.
     Refused,
     /// A fact of this host stands against it.

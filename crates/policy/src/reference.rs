@@ -218,6 +218,7 @@ fn pattern(format: Format) -> Option<&'static str> {
         Format::GuestPath => Some("^/"),
         Format::InnerPath => Some("^[^/~]"),
         Format::User => Some("^([a-z_][a-z0-9_-]*|[0-9]+)(:([a-z_][a-z0-9_-]*|[0-9]+))?$"),
+        Format::Image => Some("^[A-Za-z0-9][A-Za-z0-9._/:@-]*$"),
         Format::Source => Some("^(env|file|command):."),
         Format::Url => Some("^https?://"),
         Format::Suffix => Some("^\\.[^/]+$"),

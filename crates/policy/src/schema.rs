@@ -85,6 +85,8 @@ pub enum Format {
     Url,
     /// A platform of an image.
     Platform,
+    /// The name of an image.
+    Image,
     /// The suffix of a file name.
     Suffix,
     /// A layer of isolation that can be required.
@@ -240,6 +242,7 @@ impl Format {
             Self::Source => "\"env:NAME\", \"file:PATH\" or \"command:TEXT\"",
             Self::Host => "a host such as \"api.example.org\", \"*.example.org\" or \"api.example.org:443\"",
             Self::Url => "an address that begins with \"https://\" or \"http://\"",
+            Self::Image => "the name of an image, such as \"debian:trixie-slim\"",
             Self::Platform => "\"linux/amd64\" or \"linux/arm64\"",
             Self::Suffix => "a suffix with its dot, such as \".md\"",
             Self::Layer => "the name of a layer of isolation",

@@ -114,14 +114,12 @@ fn containers(config: &Config, found: &mut Found) {
             found.add(key, place, format!("{what}: {}", value.display()));
         }
     }
-    let texts = [
-        ("container.runtime", &config.container.runtime, "has containers run by another runtime"),
-        ("container.host_path_prefix", &config.container.host_path_prefix, "moves every shared path"),
-    ];
-    for (key, setting, what) in texts {
-        if let Some(Located { value, place }) = setting {
-            found.add(key, place, format!("{what}: {value:?}"));
-        }
+    if let Some(Located { value, place }) = &config.container.runtime {
+        found.add("container.runtime", place, format!("has containers run by another runtime: {value:?}"));
+    }
+    if let Some(Located { value, place }) = &config.container.host_path_prefix {
+        let what = format!("moves every shared path: {:?}", value.display());
+        found.add("container.host_path_prefix", place, what);
     }
 }
 

@@ -38,6 +38,12 @@ pub const VARIABLES: &[Variable] = &[
         set: |config, text, place| put(&mut config.general.provider, place, value::provider(text)?),
     },
     Variable {
+        name: "SANDBOXCTL_HOST_DIR",
+        key: Some("container.host_path_prefix"),
+        doc: "What stands before a host path as the engine sees it, where sandboxctl runs in a container.",
+        set: |config, text, place| put(&mut config.container.host_path_prefix, place, value::prefix(text)?),
+    },
+    Variable {
         name: "SANDBOXCTL_NETWORK",
         key: Some("network.mode"),
         doc: "How much of the network it sees.",

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use policy::config::{Base, Config, Exposed, File, Toolchain};
-use policy::layer::Effective;
+use policy::layer::{Answer, Effective};
 use policy::limits::Limits;
 use policy::overrides::Overrides;
 use policy::path::Access;
@@ -222,15 +222,41 @@ fn require_says_what_must_be_there_and_the_rest_is_preferred() {
 }
 
 #[test]
-fn auto_takes_native_and_says_why() {
+fn auto_takes_native_unless_an_image_is_asked_for_and_an_engine_answers() {
     assert!(plan("").provider_reason.is_some());
-    let reason = plan("[image]\nbase = \"alpine:3.23\"").provider_reason.unwrap();
-    assert!(
-        reason.contains("engines are not supported yet") && reason.contains("sandbox.toml:1:2"),
-        "{reason}"
-    );
+    let with = |text: &str, answer: Answer| {
+        let mut effective = Effective::merge([project(text)]);
+        assert!(effective.asks_for_engine(), "{text}");
+        effective.with_engine(answer);
+        let policy = Policy::new(&effective, Path::new(PROJECT)).unwrap();
+        policy.plan(&facts(&policy)).unwrap()
+    };
+    let none = with("[image]", Answer::None("nobody is there".to_owned()));
+    assert_eq!((none.provider, none.container), (Provider::Native, None));
+    let reason = none.provider_reason.unwrap();
+    assert!(reason.contains("nobody is there") && reason.contains("sandbox.toml:1:2"), "{reason}");
+    let podman = with("[image]\nname = \"box:1\"", Answer::By(Provider::Podman));
+    assert_eq!(podman.provider, Provider::Podman);
+    assert_eq!(podman.container.unwrap().image, "box:1");
+    assert!(podman.provider_reason.unwrap().contains("podman answers"));
+
+    for text in ["", "provider = \"native\"\n[image]", "provider = \"docker\"\n[image]"] {
+        assert!(!Effective::merge([project(text)]).asks_for_engine(), "{text}");
+    }
     assert_eq!(plan("require_os_sandbox = false").provider, Provider::Native);
     assert_eq!(plan("provider = \"native\"").provider_reason, None);
+}
+
+#[test]
+fn a_container_has_what_its_image_has() {
+    let plan = plan(
+        "provider = \"docker\"\n[native]\nexpose = [\"rust\"]\nrequire = [\"user\"]\n[agent]\nworkdir = \"/srv\"",
+    );
+    assert_eq!(plan.container.as_ref().unwrap().image, "sandbox-image");
+    assert!(plan.expose.is_empty(), "toolchains of the host are not for containers");
+    assert_eq!((variable(&plan, "PATH"), variable(&plan, "SHELL")), (None, None));
+    assert_eq!(variable(&plan, "HOME").unwrap(), "/home/agent");
+    assert_eq!((plan.layers[&Layer::User], plan.layers[&Layer::Seccomp]), (Need::Preferred, Need::Required));
 }
 
 #[test]
@@ -267,14 +293,6 @@ fn a_flag_mends_what_a_file_may_not_have() {
     let overrides = Overrides { network: Some("none".to_owned()), ..Overrides::default() };
     let (flags, _) = overrides.read(&base());
     assert!(Policy::new(&Effective::merge([open(), flags]), Path::new(PROJECT)).is_ok());
-}
-
-#[test]
-fn a_container_engine_has_a_code_of_its_own() {
-    for engine in ["docker", "podman"] {
-        let problems = refused([project(&format!("provider = \"{engine}\""))]);
-        assert_eq!(problems[0].code, Code::ProviderNotSupportedYet);
-    }
 }
 
 #[test]

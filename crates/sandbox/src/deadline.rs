@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::event::Timespec;
+
 /// A moment after which no more is looked at.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline(Option<Instant>);
@@ -13,6 +15,15 @@ impl Deadline {
     /// So long from now.
     pub fn after(patience: Duration) -> Self {
         Self(Instant::now().checked_add(patience))
+    }
+
+    /// What is left until then, as poll(2) takes it: `None` is for ever.
+    pub fn left(self) -> Option<Timespec> {
+        let left = self.0?.saturating_duration_since(Instant::now());
+        Some(Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(left.subsec_nanos()),
+        })
     }
 
     /// Whether it has passed. This costs some 30 ns, which is little beside any look at a file.

@@ -16,6 +16,7 @@ use policy::plan::{Agent, Boundary, FileId, Init, Layer, Mode, Need, Plan, Prote
 use policy::schema::LAYERS;
 use serde::Serialize;
 
+use crate::engine;
 use crate::host_uid::Identity;
 use crate::provider::{self, End, Launch, Notice, StartError, Streams};
 
@@ -30,6 +31,8 @@ pub struct Patient<'a> {
     pub state: &'a Path,
     /// The directory where running sandboxes of root lock their host user ids.
     pub locks: &'a Path,
+    /// What leads to container engines.
+    pub engines: &'a engine::Surroundings,
     /// An empty directory that the throw-away sandbox shares, and what it led to.
     pub directory: (&'a Path, FileId),
 }
@@ -106,6 +109,7 @@ fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, Failure> {
         caller: patient.caller,
         state: patient.state,
         locks: patient.locks,
+        engines: patient.engines,
         notice: &mut |_: Notice| {},
     });
     match outcome {
@@ -117,7 +121,7 @@ fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, Failure> {
             let fix = match &error {
                 StartError::Layer { remedy, .. } | StartError::Refused { remedy, .. } => Some(remedy.clone()),
                 StartError::Step { remedy, .. } => remedy.clone(),
-                StartError::NotSupported(_) => None,
+                StartError::Engine(error) => error.remedy(),
             };
             Err(Failure { message: error.to_string(), fix })
         }
@@ -145,6 +149,7 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
             file_id,
         }],
         expose: Vec::new(),
+        container: None,
         network: network::Mode::None,
         limits: Limits {
             memory: Some(Bytes(64 << 20)),

@@ -10,6 +10,11 @@ use rustix::io::Errno;
 /// The static `entrypoint`, built together with this library.
 static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/entrypoint"));
 
+/// The program itself.
+pub(crate) fn bytes() -> &'static [u8] {
+    PROGRAM
+}
+
 /// The program in a file in memory. It has no path, so nobody can replace it.
 pub(crate) fn in_memory() -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC;

@@ -10,6 +10,7 @@ pub mod capture;
 pub mod deadline;
 pub mod detect;
 pub mod doctor;
+pub mod engine;
 pub mod host_uid;
 mod init_program;
 pub mod protect;

@@ -38,6 +38,17 @@ pub struct Record {
     pub boundaries: Vec<Remembered>,
     /// Control groups that were made for the run.
     pub cgroups: Vec<PathBuf>,
+    /// The engine that has a container of the run.
+    pub placed: Option<Placed>,
+}
+
+/// Where the container of a run is.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Placed {
+    /// The command of the engine.
+    pub engine: String,
+    /// The socket that it answers on, if it has one.
+    pub socket: Option<String>,
 }
 
 /// A writable boundary of a run.
@@ -129,7 +140,7 @@ impl Runs {
 
     /// Keeps a record until the guard is dropped. Writes nothing where there is nothing to remember.
     pub fn keep(&self, record: &Record) -> Result<Kept<'_>, RecordError> {
-        if record.boundaries.is_empty() && record.cgroups.is_empty() {
+        if record.boundaries.is_empty() && record.cgroups.is_empty() && record.placed.is_none() {
             return Ok(Kept { runs: self, file: None });
         }
         let file = file_name(&record.id);
@@ -238,6 +249,7 @@ mod tests {
             client,
             boundaries: vec![],
             cgroups: vec!["/sys/fs/cgroup/sandboxctl-x".into()],
+            placed: None,
         }
     }
 

@@ -166,12 +166,21 @@ pub(crate) struct Request {
     /// How long the command may run, such as 90s or 5m
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<String>,
-    /// Who runs the sandbox: auto, native or local (no isolation at all)
+    /// Who runs the sandbox: auto, docker, podman, native or local (no isolation at all)
     #[arg(long, value_name = "PROVIDER")]
     pub(crate) provider: Option<String>,
-    /// The platform of the image
+    /// The platform of the image, where it is not the engine's own
     #[arg(long, value_name = "OS/ARCH")]
     pub(crate) platform: Option<String>,
+    /// When the engine fetches the image: missing, always or never
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) pull: Option<String>,
+    /// The runtime of the engine, such as runsc
+    #[arg(long, value_name = "NAME")]
+    pub(crate) runtime: Option<String>,
+    /// What stands before a host path as the engine sees it, where sandboxctl runs in a container
+    #[arg(long, value_name = "DIR")]
+    pub(crate) host_path_prefix: Option<String>,
     /// Create shared directories that do not exist
     #[arg(long)]
     pub(crate) create_dirs: bool,

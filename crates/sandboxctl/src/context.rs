@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
+use sandbox::engine;
 use sandbox::host_uid::{self, Identity};
 
 /// Who calls, from where, with what.
@@ -81,6 +82,18 @@ impl Context {
     /// Where the user's own configuration is, if there is one: `$XDG_CONFIG_HOME/sandboxctl`.
     pub(crate) fn settings(&self) -> PathBuf {
         self.base_directory("XDG_CONFIG_HOME", ".config")
+    }
+
+    /// What leads to container engines.
+    pub(crate) fn engines(&self) -> engine::Surroundings {
+        let own = |name| self.variable(name).map(OsStr::to_os_string);
+        engine::Surroundings {
+            path: own("PATH").unwrap_or_default(),
+            docker_host: own("DOCKER_HOST"),
+            docker_context: own("DOCKER_CONTEXT"),
+            docker_config: own("DOCKER_CONFIG").map_or_else(|| self.home.join(".docker"), PathBuf::from),
+            uid: self.process.uid,
+        }
     }
 
     /// Where running sandboxes of root lock their host user ids.

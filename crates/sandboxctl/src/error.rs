@@ -7,6 +7,7 @@ use std::io;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use policy::problem::{self, Place, Problem};
+use sandbox::engine::EngineError;
 use sandbox::provider::StartError;
 use sandbox::secrets::SecretError;
 use sandbox::trust::TrustError;
@@ -33,8 +34,30 @@ pub(crate) enum Code {
     ConfigUntrusted,
     /// A rule refuses what was asked; asking again changes nothing.
     PolicyDenied,
-    /// The provider cannot work on this machine.
-    ProviderUnavailable,
+    /// There is no command of the engine.
+    EngineNotInstalled,
+    /// No engine answers.
+    EngineUnreachable,
+    /// The caller may not use the engine.
+    EngineForbidden,
+    /// The engine is on another machine, or cannot be told from its settings.
+    EngineElsewhere,
+    /// The engine has not answered in time.
+    EngineTimedOut,
+    /// The engine has no space left.
+    EngineDiskFull,
+    /// The engine does not have the runtime.
+    EngineRuntime,
+    /// The engine refused.
+    EngineFailed,
+    /// The engine does not have the image.
+    ImageMissing,
+    /// The image cannot be fetched.
+    ImageNotFetched,
+    /// The image is for another processor.
+    ImageArchitecture,
+    /// There is a sandbox of this name.
+    NameInUse,
     /// A layer is required and cannot be enforced on this machine.
     LayerUnenforceable,
     /// The value of a secret cannot be read.
@@ -62,7 +85,18 @@ impl Code {
             Self::ConfigInvalid => "config.invalid",
             Self::ConfigUntrusted => "config.untrusted",
             Self::PolicyDenied => "policy.denied",
-            Self::ProviderUnavailable => "provider.unavailable",
+            Self::EngineNotInstalled => "engine.not_installed",
+            Self::EngineUnreachable => "engine.unreachable",
+            Self::EngineForbidden => "engine.forbidden",
+            Self::EngineElsewhere => "engine.elsewhere",
+            Self::EngineTimedOut => "engine.timed_out",
+            Self::EngineDiskFull => "engine.disk_full",
+            Self::EngineRuntime => "engine.runtime",
+            Self::EngineFailed => "engine.failed",
+            Self::ImageMissing => "image.missing",
+            Self::ImageNotFetched => "image.not_fetched",
+            Self::ImageArchitecture => "image.architecture",
+            Self::NameInUse => "sandbox.name_in_use",
             Self::LayerUnenforceable => "layer.unenforceable",
             Self::SecretUnavailable => "secret.unavailable",
             Self::StartFailed => "start.failed",
@@ -83,8 +117,22 @@ impl Code {
             | Self::ConfigInvalid
             | Self::ConfigUntrusted => ExitCode::Usage,
             Self::PolicyDenied => ExitCode::Denied,
-            Self::ProviderUnavailable | Self::LayerUnenforceable => ExitCode::Unavailable,
-            Self::SecretUnavailable | Self::StartFailed | Self::ToolFailed => ExitCode::Failed,
+            Self::LayerUnenforceable
+            | Self::EngineNotInstalled
+            | Self::EngineUnreachable
+            | Self::EngineForbidden
+            | Self::EngineElsewhere
+            | Self::EngineTimedOut
+            | Self::EngineRuntime
+            | Self::ImageMissing
+            | Self::ImageArchitecture => ExitCode::Unavailable,
+            Self::SecretUnavailable
+            | Self::StartFailed
+            | Self::ToolFailed
+            | Self::EngineDiskFull
+            | Self::EngineFailed
+            | Self::ImageNotFetched
+            | Self::NameInUse => ExitCode::Failed,
             Self::CommandNotFound => ExitCode::NotFound,
             Self::CommandTimedOut => ExitCode::TimedOut,
             Self::CommandNotExecutable => ExitCode::NotExecutable,
@@ -93,7 +141,7 @@ impl Code {
 
     /// Whether the same call may go through later with nothing changed by the caller.
     fn retryable(self) -> bool {
-        matches!(self, Self::SecretUnavailable)
+        matches!(self, Self::SecretUnavailable | Self::EngineTimedOut | Self::ImageNotFetched)
     }
 }
 
@@ -106,10 +154,21 @@ Error codes, in `error.code` with --format json:
   config.exists           2    the file is there already, and is never overwritten
   config.invalid          2    the configuration is wrong; details.problems lists everything that is
   config.untrusted        2    the file widens what a sandbox may do, and is not trusted
-  provider.unavailable    69   the provider cannot work on this machine, or is not built yet
+  engine.not_installed    69   there is no command of the engine
+  engine.unreachable      69   no engine answers
+  engine.forbidden        69   this user may not use the engine
+  engine.elsewhere        69   the engine is on another machine, or cannot be told from its settings
+  engine.timed_out        69   the engine has not answered in time
+  engine.runtime          69   the engine does not have the runtime
+  image.missing           69   the engine does not have the image
+  image.architecture      69   the image is for a processor that this machine is not and does not emulate
   layer.unenforceable     69   a required layer cannot be enforced on this machine
   policy.denied           77   a rule refuses it; asking again changes nothing
   command.timed_out       124  the command ran out of time
+  engine.disk_full        125  the engine has no space left
+  engine.failed           125  the engine refused, in words of its own
+  image.not_fetched       125  the image cannot be fetched
+  sandbox.name_in_use     125  there is a sandbox of this name
   secret.unavailable      125  the value of a secret cannot be read
   start.failed            125  the sandbox could not be started
   tool.failed             125  something failed that has no code of its own
@@ -151,9 +210,7 @@ impl CommandError {
     pub(crate) fn problems(mut problems: Vec<Problem>) -> Self {
         problem::sort(&mut problems);
         let all = |is: fn(&Problem) -> bool| problems.iter().all(is);
-        let code = if all(|problem| problem.code == problem::Code::ProviderNotSupportedYet) {
-            Code::ProviderUnavailable
-        } else if all(|problem| matches!(problem.place, Place::Flag(_) | Place::Environment(_))) {
+        let code = if all(|problem| matches!(problem.place, Place::Flag(_) | Place::Environment(_))) {
             if all(|problem| problem.code == problem::Code::NotSupportedYet) {
                 Code::UsageUnsupported
             } else {
@@ -216,9 +273,7 @@ impl From<anyhow::Error> for CommandError {
 impl From<StartError> for CommandError {
     fn from(error: StartError) -> Self {
         let (code, hint, details) = match &error {
-            StartError::NotSupported(provider) => {
-                (Code::ProviderUnavailable, None, json!({ "provider": provider }))
-            }
+            StartError::Engine(engine) => (of_engine(engine), engine.remedy(), Value::Null),
             StartError::Layer { layer, reason, remedy } => {
                 (Code::LayerUnenforceable, Some(remedy.clone()), json!({ "layer": layer, "reason": reason }))
             }
@@ -235,6 +290,24 @@ impl From<StartError> for CommandError {
             Code::PolicyDenied => failure.hint("this is a rule, not a fault: trying again changes nothing"),
             _ => failure,
         }
+    }
+}
+
+/// The word for what went wrong with a container engine.
+pub(crate) fn of_engine(error: &EngineError) -> Code {
+    match error {
+        EngineError::NotInstalled { .. } => Code::EngineNotInstalled,
+        EngineError::Stopped { .. } => Code::EngineUnreachable,
+        EngineError::Permission { .. } => Code::EngineForbidden,
+        EngineError::Remote { .. } | EngineError::Settings { .. } => Code::EngineElsewhere,
+        EngineError::Timeout { .. } => Code::EngineTimedOut,
+        EngineError::NoImage { .. } => Code::ImageMissing,
+        EngineError::Pull { .. } => Code::ImageNotFetched,
+        EngineError::Architecture { .. } => Code::ImageArchitecture,
+        EngineError::NameInUse { .. } => Code::NameInUse,
+        EngineError::DiskFull { .. } => Code::EngineDiskFull,
+        EngineError::Runtime { .. } => Code::EngineRuntime,
+        EngineError::Refused { .. } | EngineError::Call { .. } => Code::EngineFailed,
     }
 }
 
@@ -337,7 +410,18 @@ mod tests {
         Code::ConfigInvalid,
         Code::ConfigUntrusted,
         Code::PolicyDenied,
-        Code::ProviderUnavailable,
+        Code::EngineNotInstalled,
+        Code::EngineUnreachable,
+        Code::EngineForbidden,
+        Code::EngineElsewhere,
+        Code::EngineTimedOut,
+        Code::EngineDiskFull,
+        Code::EngineRuntime,
+        Code::EngineFailed,
+        Code::ImageMissing,
+        Code::ImageNotFetched,
+        Code::ImageArchitecture,
+        Code::NameInUse,
         Code::LayerUnenforceable,
         Code::SecretUnavailable,
         Code::StartFailed,

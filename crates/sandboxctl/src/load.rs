@@ -7,14 +7,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use policy::config::{Config, ProviderChoice};
-use policy::layer::Effective;
+use policy::config::Config;
+use policy::layer::{Answer, Effective};
 use policy::overrides::Overrides;
 use policy::plan::{Plan, Provider};
 use policy::policy::{Facts, Policy};
 use policy::problem::{Owner, Problem};
 use policy::trust::{Context as Comparison, Widening, widenings};
 use policy::variables;
+use sandbox::engine::{Engine, Kind};
 use sandbox::record::RunId;
 
 use crate::cli::Request;
@@ -47,7 +48,7 @@ pub(crate) fn plan(
     request: &Request,
     argv: Vec<OsString>,
 ) -> Result<Loaded, CommandError> {
-    let flags = request::overrides(context, request, argv)?;
+    let flags = request::overrides(context, request, argv);
     let file = files::project(context, request.source.config.as_deref())?;
     let settings = settings(context, file.as_ref(), &flags)?;
     if let Some(file) = &file {
@@ -101,7 +102,10 @@ pub(crate) fn settings(
     };
     let environment = layer(variables::read(context.env.clone()));
     let flags = layer(flags.read(&files::base(context, &context.cwd)));
-    let effective = Effective::merge([user.clone(), config.clone(), environment, flags]);
+    let mut effective = Effective::merge([user.clone(), config.clone(), environment, flags]);
+    if effective.asks_for_engine() {
+        effective.with_engine(engine(context));
+    }
     let widenings = project.map_or_else(Vec::new, |found| {
         let without = Effective::merge([user]);
         compare(&config, &without, found, &effective)
@@ -112,6 +116,19 @@ pub(crate) fn settings(
     // A person wants to see everything at once, also what is wrong with the rest.
     problems.extend(Policy::new(&effective, &context.cwd).err().unwrap_or_default());
     Err(CommandError::problems(problems))
+}
+
+/// The first engine that answers.
+fn engine(context: &Context) -> Answer {
+    let surroundings = context.engines();
+    let mut reasons = Vec::new();
+    for (kind, provider) in [(Kind::Docker, Provider::Docker), (Kind::Podman, Provider::Podman)] {
+        match Engine::find(kind, &surroundings) {
+            Ok(_) => return Answer::By(provider),
+            Err(error) => reasons.push(error.to_string()),
+        }
+    }
+    Answer::None(reasons.join("; "))
 }
 
 /// The rules that the settings make.
@@ -127,10 +144,7 @@ fn compare(config: &Config, without: &Effective, found: &Found, effective: &Effe
         hosts.filter_map(|(name, host)| Some((name.clone(), directories::resolve(host)?))).collect();
     // The path of the file has its links resolved, and so has that of its directory.
     let directory = found.directory();
-    let provider = match effective.settings().general.provider.as_ref().map(|provider| provider.value) {
-        Some(ProviderChoice::Named(provider)) => provider,
-        Some(ProviderChoice::Auto) | None => Provider::Native,
-    };
+    let (provider, _) = effective.provider();
     let context =
         Comparison { without, directory, resolved_directory: directory, resolved: &resolved, provider };
     widenings(config, &context)

@@ -8,22 +8,16 @@ use policy::overrides::{EnvFile, Overrides};
 
 use crate::cli::Request;
 use crate::context::Context;
-use crate::error::CommandError;
 
 /// The flags and the command, unchecked. Reads the files of variables that they name.
-pub(crate) fn overrides(
-    context: &Context,
-    request: &Request,
-    argv: Vec<OsString>,
-) -> Result<Overrides, CommandError> {
-    if request.platform.is_some() {
-        return Err(
-            CommandError::unsupported("--platform").hint("it concerns images, which only containers have")
-        );
-    }
-    Ok(Overrides {
+pub(crate) fn overrides(context: &Context, request: &Request, argv: Vec<OsString>) -> Overrides {
+    Overrides {
         name: request.name.clone(),
         provider: request.provider.clone(),
+        platform: request.platform.clone(),
+        pull: request.pull.clone(),
+        runtime: request.runtime.clone(),
+        host_path_prefix: request.host_path_prefix.clone(),
         network: request.network.clone(),
         allow_host: request.allow_host.clone(),
         memory: request.memory.clone(),
@@ -36,7 +30,7 @@ pub(crate) fn overrides(
         env: request.env.clone(),
         env_file: request.env_file.iter().map(|path| env_file(context, path)).collect(),
         command: argv,
-    })
+    }
 }
 
 fn env_file(context: &Context, path: &Path) -> EnvFile {

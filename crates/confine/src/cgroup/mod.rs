@@ -1,13 +1,14 @@
 //! Limits on everything inside a sandbox together: control groups of version 2 or 1 (cgroups(7)).
 //!
-//! The launcher makes a group before the sandbox starts and removes it afterwards; nothing in here runs
-//! inside. Version 2 is used where it has every controller that is wanted and its directory is ours to use,
+//! The launcher makes a group before the sandbox starts and removes it afterwards; but for `inside.rs`, nothing in here
+//! runs inside. Version 2 is used where it has every controller that is wanted and its directory is ours to use,
 //! else version 1.
 //!
 //! A process is never moved by its number: writing `cgroup.procs` waits for all processors to pass a quiet
 //! point, which takes milliseconds. [`Attach`] says what is done instead.
 
 mod hierarchy;
+mod inside;
 mod owner;
 mod v1;
 mod v2;
@@ -23,6 +24,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 pub use self::hierarchy::{Controller, Hierarchy};
+pub(crate) use self::inside::seen_from_inside;
 use self::owner::Owner;
 use crate::report::{Finding, Status};
 

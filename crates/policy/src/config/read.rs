@@ -36,6 +36,7 @@ fn read(mut document: Document<'_>, base: &Base) -> (Config, Vec<Problem>) {
     let (top, mut reader) = document.reader();
     let config = Config {
         name: None,
+        platform: None,
         general: General {
             version: reader.scalar(&top, "version", |scalar| value::integer(scalar, 1, 1)),
             provider: reader.text(&top, "provider", value::provider),
@@ -88,8 +89,8 @@ fn agent(reader: &mut Reader<'_, '_>, section: &Section<'_, '_>) -> Agent {
 
 fn image(reader: &mut Reader<'_, '_>, section: &Section<'_, '_>, base: &Base) -> Image {
     Image {
-        name: reader.text(section, "name", value::not_empty),
-        base: reader.text(section, "base", value::not_empty),
+        name: reader.text(section, "name", value::image),
+        base: reader.text(section, "base", value::image),
         packages: reader.list(section, "packages", value::not_empty),
         platforms: reader.list(section, "platforms", value::platform),
         dockerfile: reader.text(section, "dockerfile", |text| value::host_path(text, base)),
@@ -197,8 +198,8 @@ fn native(reader: &mut Reader<'_, '_>, section: &Section<'_, '_>, base: &Base) -
 
 fn container(reader: &mut Reader<'_, '_>, section: &Section<'_, '_>) -> Container {
     Container {
-        runtime: reader.text(section, "runtime", value::not_empty),
-        host_path_prefix: reader.text(section, "host_path_prefix", value::any),
+        runtime: reader.text(section, "runtime", value::runtime),
+        host_path_prefix: reader.text(section, "host_path_prefix", value::prefix),
         pull: reader.text(section, "pull", value::pull),
     }
 }

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Exposed, ProviderChoice, Pull, SecretMode, SecretProvider};
+use super::{Exposed, ProviderChoice, SecretMode, SecretProvider};
 use crate::env::Name;
 use crate::limits::{Bytes, MilliCpus};
 use crate::network::{self, HostPattern};
 use crate::path::GuestPath;
+use crate::plan::Pull;
 use crate::plan::{Layer, Mode, SecretSource};
 use crate::problem::Located;
 use crate::protect::RelativePath;

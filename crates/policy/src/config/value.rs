@@ -10,7 +10,7 @@ use super::Base;
 use crate::document::{Fault, Scalar};
 use crate::limits::{self, Bytes, MilliCpus};
 use crate::network;
-use crate::plan::{Layer, Mode, Provider, SecretSource};
+use crate::plan::{Layer, Mode, Provider, Pull, SecretSource};
 use crate::schema;
 use crate::suggest::did_you_mean;
 
@@ -44,17 +44,6 @@ pub enum SecretProvider {
     Ollama,
     /// Another one, with an upstream and a header.
     Custom,
-}
-
-/// When an engine fetches an image.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Pull {
-    /// When it is not there.
-    Missing,
-    /// Every time.
-    Always,
-    /// At no time.
-    Never,
 }
 
 /// A toolchain of the host that is readable inside.
@@ -167,6 +156,45 @@ pub(crate) fn layer(text: &str) -> Result<Layer, Fault> {
         schema::LAYERS.iter().map(|(layer, _)| (layer.to_string(), *layer)).collect();
     let words: Vec<(&str, Layer)> = names.iter().map(|(name, layer)| (name.as_str(), *layer)).collect();
     word(text, &words)
+}
+
+/// The name of an image, or what a new one starts from.
+pub(crate) fn image(text: &str) -> Result<String, Fault> {
+    // Whatever engines make of the rest: this never looks like an option of theirs, nor like a path or an address.
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:@".contains(&byte);
+    let sound = text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && text.bytes().all(known)
+        && !text.contains("://")
+        && !text.contains("..")
+        && text.len() <= 255;
+    if sound {
+        Ok(text.to_owned())
+    } else {
+        Err(Fault::value(format!(
+            "{text:?} cannot name an image; expected such as \"debian:trixie-slim\" or \"registry.example.org/team/image:tag\""
+        )))
+    }
+}
+
+/// The name of a runtime, as an engine's settings have it.
+pub(crate) fn runtime(text: &str) -> Result<String, Fault> {
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
+    if text.bytes().all(known)
+        && text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '/')
+    {
+        Ok(text.to_owned())
+    } else {
+        Err(Fault::value(format!("{text:?} cannot name a runtime; expected such as \"runsc\"")))
+    }
+}
+
+/// What stands before a path; empty is nothing.
+pub(crate) fn prefix(text: &str) -> Result<PathBuf, Fault> {
+    if text.is_empty() || text.starts_with('/') && !text.split('/').any(|part| part == "..") {
+        Ok(PathBuf::from(text))
+    } else {
+        Err(Fault::value(format!("{text:?} is not an absolute path without \"..\"")))
+    }
 }
 
 pub(crate) fn platform(text: &str) -> Result<String, Fault> {

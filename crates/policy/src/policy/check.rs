@@ -7,7 +7,7 @@ use crate::problem::{Code, Located, Place, Problem};
 use crate::protect::Protected;
 
 /// Notes every setting whose feature is not there. Each is one line here and one `NotYet` in the schema.
-pub(super) fn supported(config: &Config, problems: &mut Vec<Problem>) {
+pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
     let mut not_yet = |place: &Place, key: String, what: &str, hint: &str| {
         let message = format!("{what} not supported yet");
         problems.push(Problem::new(place, key, Code::NotSupportedYet, message).hinting(hint));
@@ -56,7 +56,7 @@ pub(super) fn supported(config: &Config, problems: &mut Vec<Problem>) {
     if let Some(timeout) = &config.lifecycle.idle_timeout {
         not_yet(&timeout.place, "lifecycle.idle_timeout".to_owned(), "an end when idle is", "leave it out");
     }
-    open_network(config, problems);
+    open_network(config, provider, problems);
     for (name, secret) in &config.secrets {
         proxy_keys(name, secret, problems);
     }
@@ -64,15 +64,33 @@ pub(super) fn supported(config: &Config, problems: &mut Vec<Problem>) {
 
 /// A network namespace either has a way out or has none, and giving it the host's would open the host's
 /// loopback and its abstract sockets to the agent.
-fn open_network(config: &Config, problems: &mut Vec<Problem>) {
+fn open_network(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
     let Some(mode) = config.network.mode.as_ref().filter(|mode| mode.value == Mode::Open) else { return };
-    let local = ProviderChoice::Named(Provider::Local);
-    if config.general.provider.as_ref().is_some_and(|provider| provider.value == local) {
+    if provider != Provider::Native {
         return;
     }
     let message = "the native provider refuses \"open\": it would share the host's own network, \
                    with all that listens on its loopback";
     problems.push(Problem::new(&mode.place, "network.mode", Code::Refused, message).expecting("\"none\""));
+}
+
+/// No isolation at all goes with nothing that requires one.
+pub(super) fn local(config: &Config, problems: &mut Vec<Problem>) {
+    let local = ProviderChoice::Named(Provider::Local);
+    let Some(chosen) = config.general.provider.as_ref().filter(|provider| provider.value == local) else {
+        return;
+    };
+    let required = config.general.require_os_sandbox.as_ref().filter(|required| required.value);
+    if let Some(required) = required {
+        let message = format!(
+            "\"local\" isolates nothing, which require_os_sandbox = true ({}) refuses",
+            required.place
+        );
+        problems.push(
+            Problem::new(&chosen.place, "provider", Code::Refused, message)
+                .hinting("choose \"native\", or set require_os_sandbox = false"),
+        );
+    }
 }
 
 /// The keys that only a proxied secret has.

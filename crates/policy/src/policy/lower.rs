@@ -99,6 +99,7 @@ impl Policy {
                 _ => boundaries,
             },
             expose: parts.into_iter().flat_map(|parts| &parts.exposed).cloned().collect(),
+            container: self.container.clone(),
             network: self.network_mode,
             limits: self.limits.clone(),
             protect: self.protect.clone(),
@@ -175,7 +176,12 @@ impl Policy {
                     .filter_map(|(name, value)| Some((own(name)?, value.clone())))
                     .collect()
             }
-            _ => built_in.map(|(name, value)| (name.to_owned(), value)).collect(),
+            // An image knows where its programs are, and which shell it has.
+            Provider::Docker | Provider::Podman => built_in
+                .filter(|(name, _)| !["PATH", "SHELL"].contains(name))
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+            Provider::Native => built_in.map(|(name, value)| (name.to_owned(), value)).collect(),
         };
         for variable in parts.iter().flat_map(|parts| &parts.variables) {
             all.insert(variable.name.clone(), variable.value.clone());

@@ -58,6 +58,8 @@ impl Policy {
                 Ok(()) => return,
                 Err(missing) => (missing.reason.clone(), missing.hint.clone()),
             },
+            // What else an image has, only the sandbox can tell.
+            (None, Provider::Docker | Provider::Podman) => return,
             // The agent's home stands for the caller's.
             (None, Provider::Local) if path == Path::new(HOME) => return,
             (None, Provider::Local) => {

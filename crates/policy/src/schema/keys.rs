@@ -20,10 +20,10 @@ pub const KEYS: &[Key] = &[
         path: "provider",
         kind: Kind::Choice(PROVIDERS),
         default: "\"auto\"",
-        doc: "Who runs the sandbox. `auto` takes the strongest isolation there is and says which and why; \
-              today that is `native`. `local` isolates nothing, and is only ever taken when it is asked for by name.",
+        doc: "Who runs the sandbox. `auto` takes an engine that answers when the file has an `[image]` table, and \
+              `native` otherwise or when none answers; it says which and why. `local` isolates nothing, and is only ever taken when it is asked for by name.",
         example: "\"native\"",
-        status: Status::NotYet("`docker` and `podman`"),
+        status: Status::ActedOn,
         trust: Trust::Needed("it is `local`"),
     },
     Key {
@@ -95,7 +95,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         path: "image.name",
-        kind: Kind::Text(Format::NotEmpty),
+        kind: Kind::Text(Format::Image),
         default: "\"sandbox-image\"",
         doc: "The name of the image.",
         example: "\"registry.example.org/team/sandbox\"",
@@ -104,7 +104,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         path: "image.base",
-        kind: Kind::Text(Format::NotEmpty),
+        kind: Kind::Text(Format::Image),
         default: "\"alpine:3.23\"",
         doc: "The image it starts from, of the Alpine or the Debian family.",
         example: "\"debian:trixie-slim\"",

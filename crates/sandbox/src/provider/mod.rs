@@ -8,11 +8,19 @@ use confine::report::Report;
 use policy::plan::{Layer, Plan, Provider};
 
 use crate::capture::Captured;
+use crate::engine::{self, EngineError};
 use crate::host_uid::Identity;
 use crate::{detect, secrets};
 
+mod agent;
+mod boundaries;
+mod container;
 mod local;
 mod native;
+mod orders;
+mod remedy;
+mod streams;
+mod supervise;
 
 /// One run of a plan, as the caller asks for it.
 pub struct Launch<'a> {
@@ -28,6 +36,8 @@ pub struct Launch<'a> {
     pub state: &'a Path,
     /// The directory where running sandboxes of root lock their host user ids.
     pub locks: &'a Path,
+    /// What leads to container engines.
+    pub engines: &'a engine::Surroundings,
     /// Told what happens while the sandbox runs.
     pub notice: &'a mut dyn FnMut(Notice),
 }
@@ -92,9 +102,9 @@ pub enum End {
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The provider of the plan is not built yet.
-    #[error("provider {0} is not supported yet; native is")]
-    NotSupported(Provider),
+    /// The container engine did not do it.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
     /// A required layer cannot be enforced here.
     #[error("layer {layer} is required and cannot be enforced: {reason}")]
     Layer {
@@ -132,6 +142,6 @@ pub fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     match launch.plan.provider {
         Provider::Native => native::run(launch),
         Provider::Local => local::run(launch),
-        provider @ (Provider::Docker | Provider::Podman) => Err(StartError::NotSupported(provider)),
+        Provider::Docker | Provider::Podman => container::run(launch),
     }
 }

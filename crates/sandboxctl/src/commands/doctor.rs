@@ -25,6 +25,7 @@ pub(crate) fn doctor(ui: &Ui, context: &Context) -> Result<ExitCode, CommandErro
             caller: context.caller,
             state: &context.state(),
             locks: Context::locks(),
+            engines: &context.engines(),
             directory: (&directory, file_id),
         };
         let diagnosis = doctor::examine(patient);

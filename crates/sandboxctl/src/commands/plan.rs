@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use policy::network;
-use policy::plan::{Boundary, Mode, Need, Plan, SecretSource};
+use policy::plan::{Boundary, Mode, Need, Plan, Pull, SecretSource};
 
 use crate::cli::PlanArgs;
 use crate::context::Context;
@@ -31,6 +31,12 @@ fn text(plan: &Plan) -> String {
     match &plan.provider_reason {
         Some(reason) => line("provider", &format_args!("{} ({reason})", plan.provider)),
         None => line("provider", &plan.provider),
+    }
+    if let Some(container) = &plan.container {
+        let platform = container.platform.iter().map(|platform| format!(" for {platform}"));
+        let runtime = container.runtime.iter().map(|runtime| format!(" by {runtime}"));
+        let details: String = platform.chain(runtime).collect();
+        line("image", &format_args!("{}{details}, fetched {}", container.image, when(container.pull)));
     }
     let argv: Vec<_> = plan.agent.argv.iter().map(|arg| format!("{arg:?}")).collect();
     line("command", &argv.join(" "));
@@ -66,6 +72,14 @@ fn text(plan: &Plan) -> String {
     line("required", &layers(plan, Need::Required));
     line("preferred", &layers(plan, Need::Preferred));
     lines.concat()
+}
+
+fn when(pull: Pull) -> &'static str {
+    match pull {
+        Pull::Missing => "when it is missing",
+        Pull::Always => "every time",
+        Pull::Never => "never",
+    }
 }
 
 fn network(mode: network::Mode) -> &'static str {

@@ -48,6 +48,7 @@ pub(super) fn carry_out(
         caller: context.caller,
         state: &context.state(),
         locks: Context::locks(),
+        engines: &context.engines(),
         notice: &mut |notice| match notice {
             Notice::Started(report) => warn_of_weak_layers(ui, plan, &report),
             Notice::Warning(warning) => match plan.provider {

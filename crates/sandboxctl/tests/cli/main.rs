@@ -5,6 +5,7 @@ mod env;
 mod completions;
 mod config;
 mod doctor;
+mod engines;
 mod init;
 mod man;
 mod plan;

@@ -245,12 +245,3 @@ fn mistakes_in_flags_are_usage_errors_all_at_once() {
       --volume: shared_dirs: "nonsense" is not a volume; expected HOST:GUEST, HOST:GUEST:ro or HOST:GUEST:rw
     "#);
 }
-
-#[test]
-fn a_provider_that_is_not_built_yet_has_its_own_code() {
-    assert_snapshot!(TestEnv::new().call(&["run", "--provider", "docker", "--", "true"]), @r#"
-    code: 69
-    --- stderr
-    error: --provider: provider: "docker" is not supported yet; expected "auto", "native" or "local"
-    "#);
-}

@@ -7,8 +7,7 @@ use confine::report::{Finding, Report, Status};
 use confine::rlimit::Substitutes;
 use policy::plan::{Layer, Need, Plan};
 
-use super::remedy;
-use crate::provider::StartError;
+use crate::provider::{StartError, remedy};
 
 /// The limits of one sandbox, in force until they are removed.
 pub(super) struct Limits {

@@ -5,44 +5,39 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use confine::control::{Control, Request};
 use confine::enter::{Entered, Entry, enter};
-use confine::landlock::Access;
 use confine::report::{Report, Status};
-use confine::start::{Grant, Outside, Start, Terminal};
+use confine::start::{Inside, Outside, Start, Terminal};
 use confine::view::View;
 use policy::network;
-use policy::plan::{Init, Layer, Mode, Need, Plan};
+use policy::plan::{Init, Layer, Plan};
 
 use rustix::process::{WaitId, WaitIdOptions};
 
-use self::agent::Agent;
-use self::boundaries::Boundaries;
 use self::limits::Limits;
-use self::streams::Streams;
-use self::supervise::{Watch, supervise};
-use super::{Launch, Notice, Outcome, StartError};
+use super::agent::{self, Agent};
+use super::boundaries::{self, Boundaries};
+use super::streams::Streams;
+use super::supervise::{Watch, supervise};
+use super::{Launch, Notice, Outcome, StartError, orders, remedy};
 use crate::init_program;
-use crate::record::{RecordError, Runs};
+use crate::record::{RecordError, RunId, Runs};
 use crate::secrets::Value;
 use crate::state::StateDir;
 use crate::terminal::Signals;
 
-mod agent;
-mod boundaries;
+pub(super) use self::view::HOSTNAME;
+
 mod limits;
-mod owner;
-mod remedy;
-mod streams;
-mod supervise;
-mod view;
+pub(super) mod owner;
+pub(super) mod view;
 
 /// Runs a plan to its end.
 pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
-    let Launch { plan, secrets, streams, caller, state, locks, notice } = launch;
+    let Launch { plan, secrets, streams, caller, state, locks, notice, .. } = launch;
 
     // 1. What this provider cannot do is refused before anything is touched.
     refuse_unsupported(plan)?;
@@ -66,8 +61,10 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
     let runs = StateDir::open(state, caller.uid).map_err(Into::into).and_then(|state| Runs::open(&state));
     let runs = runs.map_err(recorded)?;
-    boundaries::sweep(&runs, plan, notice).map_err(recorded)?;
-    let boundaries = Boundaries::open(plan, caller.uid, &runs)?;
+    // Where another provider has left a container, its next command removes that.
+    boundaries::sweep(&runs, plan, notice, &mut |_, _| false).map_err(recorded)?;
+    let id = RunId::generate().map_err(recorded)?;
+    let boundaries = Boundaries::open(plan, caller.uid, &runs, &id, None)?;
 
     // 7. Whom the files belong to: mapped, where the agent does not own them.
     let trees = owner::map_boundaries(plan, &agent)?;
@@ -84,7 +81,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     };
     let mut outside = Report::default();
     complete(&mut outside);
-    refuse_missing(plan, &outside)?;
+    orders::refuse_missing(plan, &outside)?;
 
     // 9. From here on Ctrl-C is for the sandbox, and this process lives until everything inside has ended. Until now it
     //    ended this process, and PID 1 with it: looking through the boundaries can take long.
@@ -102,7 +99,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let ended = supervise(
         Watch {
             control,
-            pidfd: &child.0,
+            end: &|| child.end(),
             streams,
             timeout: plan.limits.timeout,
             complete: &complete,
@@ -134,13 +131,22 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 /// PID 1 of a sandbox, which ends with this at the latest.
 struct Child(OwnedFd);
 
-impl Drop for Child {
-    fn drop(&mut self) {
+impl Child {
+    /// Kills it, and waits until its namespace has ended: it is no zombie before that has.
+    fn end(&self) {
         // One that has ended is still ours to collect, so neither call can hit anybody else.
         let _ = rustix::process::pidfd_send_signal(&self.0, rustix::process::Signal::KILL);
         let _ = rustix::io::retry_on_intr(|| {
-            rustix::process::waitid(WaitId::PidFd(self.0.as_fd()), WaitIdOptions::EXITED)
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            rustix::process::waitid(WaitId::PidFd(self.0.as_fd()), options)
         });
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.end();
+        let _ = rustix::process::waitid(WaitId::PidFd(self.0.as_fd()), WaitIdOptions::EXITED);
     }
 }
 
@@ -151,7 +157,10 @@ fn recorded(error: RecordError) -> StartError {
 
 /// Sends PID 1 its orders. One that failed before it could read them has said why itself.
 fn send(control: &mut Control, mut start: Start, limits: &Limits) -> io::Result<()> {
-    let trees = start.view.take_trees();
+    let trees = match &mut start.inside {
+        Inside::Own { view, .. } => view.take_trees(),
+        Inside::Engine { .. } => Vec::new(),
+    };
     let descriptors: Vec<_> = trees.iter().map(AsFd::as_fd).chain(limits.tasks()).collect();
     match control.send(&Request::Start(Box::new(start)), &descriptors) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -198,73 +207,26 @@ fn start(
     limits: &Limits,
     agent: &Agent,
 ) -> Result<Start, StartError> {
-    let entry = |name: &str, value: &[u8]| [name.as_bytes(), b"=", value].concat();
-    let plain = plan.env.iter().map(|variable| entry(&variable.name, variable.value.as_bytes()));
-    let secret = secrets.iter().map(|(name, value)| entry(name, value.as_bytes()));
     let namespaces = Outside::NAMESPACES.map(|(name, _)| Ok((name.to_owned(), Outside::namespace(name)?)));
     let namespaces: io::Result<Vec<_>> = namespaces.into_iter().collect();
     Ok(Start {
-        view,
-        hostname: view::HOSTNAME.into(),
+        inside: Inside::Own { view, hostname: view::HOSTNAME.into(), substitutes: limits.substitutes },
         argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
-        env: plain.chain(secret).collect(),
+        env: orders::environment(plan, secrets),
         workdir: plan.agent.workdir.clone(),
         terminal: streams.size().map(|size| Terminal { streams: streams.terminal, size }),
-        grants: grants(plan).into_iter().chain(streams.grants()).collect(),
-        substitutes: limits.substitutes,
+        grants: orders::grants(plan, &view::TEMPORARY.map(|(path, _)| path))
+            .into_iter()
+            .chain(streams.grants())
+            .collect(),
         outside: Outside {
             namespaces: namespaces.map_err(step("reading the namespaces of this process"))?,
             uid: agent.uid,
-            mounts: plan
-                .boundaries
-                .iter()
-                .map(|boundary| (boundary.guest.clone(), boundary.file_id))
-                .collect(),
+            network: plan.network,
+            mounts: orders::boundaries(plan).collect(),
         },
-        required: required(plan).filter(|layer| is_seen_from_inside(*layer)).collect(),
+        required: orders::required_inside(plan),
     })
-}
-
-fn required(plan: &Plan) -> impl Iterator<Item = Layer> + '_ {
-    plan.layers.iter().filter(|(_, need)| **need == Need::Required).map(|(layer, _)| *layer)
-}
-
-/// Whether PID 1 can tell that a layer holds. Of the others only the outside knows.
-fn is_seen_from_inside(layer: Layer) -> bool {
-    layer <= Layer::Capabilities
-}
-
-/// Refuses to go on without a required layer of which only the outside knows.
-fn refuse_missing(plan: &Plan, outside: &Report) -> Result<(), StartError> {
-    for layer in required(plan).filter(|layer| !is_seen_from_inside(*layer)) {
-        match outside.layer(layer) {
-            Some(line) if line.status == Status::Enforced => {}
-            Some(line) => return Err(remedy::layer(layer, line.reason.clone())),
-            None => return Err(remedy::layer(layer, "nothing of it was asked for: no limit is set".into())),
-        }
-    }
-    Ok(())
-}
-
-/// What landlock lets the agent do: read what there is to see, write where the plan says so.
-fn grants(plan: &Plan) -> Vec<Grant> {
-    let grant = |path: &Path, access| Grant { path: path.to_owned(), access };
-    let writable = plan.boundaries.iter().filter(|boundary| boundary.mode == Mode::ReadWrite);
-    let devices = ["null", "zero", "full", "random", "urandom"].map(|name| Path::new("/dev").join(name));
-    let temporary = view::TEMPORARY.map(|(path, _)| PathBuf::from(path));
-    [
-        (Path::new("/"), Access::ReadExecute),
-        (Path::new("/dev/pts"), Access::Terminal),
-        (Path::new("/dev/tty"), Access::Terminal),
-    ]
-    .into_iter()
-    // Programs tell the kernel about themselves in /proc: their name, their place in the order of the
-    // OOM killer. What is not theirs is not writable for them.
-    .chain([(Path::new("/proc"), Access::ReadWrite)])
-    .chain(devices.iter().chain(&temporary).map(|path| (path.as_path(), Access::ReadWrite)))
-    .chain(writable.map(|boundary| (boundary.guest.as_path(), Access::ReadWrite)))
-    .map(|(path, access)| grant(path, access))
-    .collect()
 }
 
 /// Supplementary groups of a normal caller cannot be dropped in a namespace that maps only one; of root they can.

@@ -7,18 +7,18 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use confine::enter::id_map;
 use confine::view::{Access, detached_tree};
-use policy::plan::{Boundary, Mode, Plan};
+use policy::plan::{Boundary, Plan};
 
-use super::agent::Agent;
-use super::view::{Tree, c_path};
+use super::view::{Tree, access, c_path};
 use crate::boundary;
 use crate::provider::StartError;
+use crate::provider::agent::Agent;
 
 /// Makes the tree of each boundary, in order.
 ///
 /// Where the agent is the caller, files are the caller's already. Where root chose somebody who is nobody, each
 /// boundary is mounted with its owner mapped to the agent (`MOUNT_ATTR_IDMAP`, see `mount_setattr(2)`).
-pub(super) fn map_boundaries(plan: &Plan, agent: &Agent) -> Result<Vec<Tree>, StartError> {
+pub(in crate::provider) fn map_boundaries(plan: &Plan, agent: &Agent) -> Result<Vec<Tree>, StartError> {
     if rustix::process::geteuid().as_raw() != 0 {
         return Ok(plan.boundaries.iter().map(|_| Tree::Path).collect());
     }
@@ -61,10 +61,6 @@ fn detach(
         source,
         remedy,
     };
-    let access = match boundary.mode {
-        Mode::ReadOnly => Access::ReadOnly,
-        Mode::ReadWrite => Access::ReadWrite,
-    };
     let path = c_path(&boundary.host).map_err(|error| failed(error, None))?;
     let map = if agent.is_nobody {
         // Of the directory that was validated, and not of whatever lies at its path by now.
@@ -81,7 +77,7 @@ fn detach(
     } else {
         None
     };
-    detached_tree(&path, access, map.as_ref().map(|map| map.as_fd())).map_err(|errno| {
+    detached_tree(&path, access(boundary.mode), map.as_ref().map(|map| map.as_fd())).map_err(|errno| {
         let remedy = map.is_some().then(|| {
             "its file system cannot map owners (overlayfs cannot, ext4, xfs, btrfs and tmpfs can): share a \
              directory of another file system, or run sandboxctl as the user who owns it"
@@ -97,11 +93,11 @@ mod tests {
     use std::os::unix::fs::chown;
     use std::path::Path;
 
-    use policy::plan::FileId;
+    use policy::plan::{FileId, Mode};
 
     use super::*;
     use crate::host_uid::Identity;
-    use crate::provider::native::agent;
+    use crate::provider::agent;
     use crate::root_only::can_give_files_away;
 
     #[test]

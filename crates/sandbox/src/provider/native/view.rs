@@ -100,20 +100,52 @@ pub(crate) fn lay_out(
     let mut boundaries: Vec<_> = plan.boundaries.iter().zip(trees).zip(protected).collect();
     boundaries.sort_by_key(|((boundary, _), _)| boundary.guest.components().count());
     for ((boundary, tree), protected) in boundaries {
-        let access = match boundary.mode {
-            Mode::ReadOnly => Access::ReadOnly,
-            Mode::ReadWrite => Access::ReadWrite,
-        };
         view.bind(
             tree.source(&boundary.host)?,
             &boundary.guest,
-            access,
+            access(boundary.mode),
             Some(boundary.file_id),
             &boundary.host,
         )?;
-        view.protect(&boundary.guest, protected);
+        protect(&mut view.view, &boundary.guest, protected);
     }
     Ok(view.view)
+}
+
+/// What is laid over the view of somebody else, who has a mount point for each boundary: the boundaries, outer before
+/// inner, and right after each what is protected in it.
+pub(crate) fn lay_over(plan: &Plan, trees: Vec<Tree>, protected: &[Mounts]) -> io::Result<View> {
+    let mut view = View::default();
+    let mut boundaries: Vec<_> = plan.boundaries.iter().zip(trees).zip(protected).collect();
+    boundaries.sort_by_key(|((boundary, _), _)| boundary.guest.components().count());
+    for ((boundary, tree), protected) in boundaries {
+        let source = tree.source(&boundary.host)?;
+        view.bind(source, bytes(&boundary.guest), access(boundary.mode), Some(boundary.file_id));
+        protect(&mut view, &boundary.guest, protected);
+    }
+    Ok(view)
+}
+
+/// Pins every directory on the way to a protected path, then makes the path itself read-only.
+fn protect(view: &mut View, guest: &Path, protected: &Mounts) {
+    for pin in &protected.pins {
+        view.bind(Source::Itself, bytes(&guest.join(pin)), Access::ReadWrite, None);
+    }
+    for file in &protected.read_only {
+        let path = guest.join(&file.path);
+        view.bind(Source::Itself, bytes(&path), Access::ReadOnly, Some(file.file_id));
+    }
+    for socket in &protected.masked_sockets {
+        view.mask(bytes(&guest.join(&socket.path)), socket.file_id);
+    }
+}
+
+/// What a mode lets the agent do through a mount.
+pub(crate) fn access(mode: Mode) -> Access {
+    match mode {
+        Mode::ReadOnly => Access::ReadOnly,
+        Mode::ReadWrite => Access::ReadWrite,
+    }
 }
 
 impl Tree {
@@ -168,20 +200,6 @@ impl Layout {
         let path = Path::new("/dev").join(name);
         self.file(&path, "");
         self.view.bind(Source::Host(c_path(&path).unwrap_or_default()), bytes(&path), Access::Device, None);
-    }
-
-    /// Pins every directory on the way to a protected path, then makes the path itself read-only.
-    fn protect(&mut self, guest: &Path, protected: &Mounts) {
-        for pin in &protected.pins {
-            self.view.bind(Source::Itself, bytes(&guest.join(pin)), Access::ReadWrite, None);
-        }
-        for file in &protected.read_only {
-            let path = guest.join(&file.path);
-            self.view.bind(Source::Itself, bytes(&path), Access::ReadOnly, Some(file.file_id));
-        }
-        for socket in &protected.masked_sockets {
-            self.view.mask(bytes(&guest.join(&socket.path)), socket.file_id);
-        }
     }
 
     fn directory(&mut self, path: &Path) {
@@ -242,7 +260,7 @@ fn etc() -> [(&'static str, String); 7] {
 }
 
 /// The name of the host inside.
-pub(super) const HOSTNAME: &str = "sandbox";
+pub(crate) const HOSTNAME: &str = "sandbox";
 
 fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()

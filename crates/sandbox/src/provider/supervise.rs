@@ -1,7 +1,7 @@
 //! The client's side of a running sandbox: one loop that waits for whatever happens next.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use confine::control::{Control, Ending, Event, Failure, Request};
@@ -50,7 +50,8 @@ pub(super) struct Ended {
 /// A sandbox that is being watched.
 pub(super) struct Watch<'a> {
     pub(super) control: Control,
-    pub(super) pidfd: &'a OwnedFd,
+    /// Ends PID 1 from outside and everything inside with it, and waits until that is so.
+    pub(super) end: &'a dyn Fn(),
     pub(super) streams: Streams,
     pub(super) timeout: Option<Duration>,
     /// Completes the report with what only the outside knows, before anybody is told.
@@ -249,8 +250,7 @@ fn on_time(watch: &mut Watch<'_>, state: &mut State) -> io::Result<()> {
     }
     if state.insist.is_some_and(|at| at <= now) {
         state.insist = None;
-        // The namespace ends with its PID 1; our own child cannot be anybody else's process.
-        let _ = rustix::process::pidfd_send_signal(watch.pidfd, rustix::process::Signal::KILL);
+        (watch.end)();
     }
     if state.look.0 <= now {
         let between = (state.look.1 * 2).min(LONGEST_LOOK);
@@ -304,11 +304,9 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             Ok(())
         }
         None if state.started => {
-            // Its socket closes before its namespace has ended, and it is no zombie before that has (pid_namespaces(7)).
-            // It is killed, too: nobody would end one that has only closed its socket.
-            let _ = rustix::process::pidfd_send_signal(watch.pidfd, rustix::process::Signal::KILL);
-            let mut ended = [PollFd::new(watch.pidfd, PollFlags::IN)];
-            rustix::io::retry_on_intr(|| poll(&mut ended, None)).map_err(|errno| lost(errno.into()))?;
+            // Its socket closes before everything inside has ended, and nobody else would end one that has only closed
+            // its socket.
+            (watch.end)();
             (watch.notice)(Notice::Warning(
                 "PID 1 of the sandbox was killed, and everything inside with it".into(),
             ));

@@ -21,7 +21,7 @@ use crate::detect::{Baseline, Compared, Finding, Origin};
 use crate::protect::{self, Mounts};
 use crate::provider::{Notice, StartError};
 use crate::quarantine::{self, QUARANTINE};
-use crate::record::{Client, Kept, Record, RecordError, Remembered, RunId, Runs};
+use crate::record::{Client, Kept, Placed, Record, RecordError, Remembered, RunId, Runs};
 use crate::walk::{Walk, walk, walk_until};
 
 mod coverage;
@@ -62,7 +62,13 @@ pub(super) struct Last {
 
 impl<'a> Boundaries<'a> {
     /// Looks into the boundaries of a plan, and keeps a record of what was there.
-    pub(super) fn open(plan: &'a Plan, owner: u32, runs: &'a Runs) -> Result<Self, StartError> {
+    pub(super) fn open(
+        plan: &'a Plan,
+        owner: u32,
+        runs: &'a Runs,
+        id: &RunId,
+        placed: Option<Placed>,
+    ) -> Result<Self, StartError> {
         let mut all = Vec::new();
         let mut baselines = Vec::new();
         let mut coverage = Coverage::default();
@@ -94,12 +100,13 @@ impl<'a> Boundaries<'a> {
         }
         refuse_too_many(plan, &all)?;
         let boundaries = baselines.iter().map(|(_, remembered)| remembered.clone()).collect();
-        let record = record(owner, boundaries).and_then(|record| runs.keep(&record)).map_err(|error| {
-            StartError::Step {
-                step: "keeping a record of this run".into(),
-                source: io::Error::other(error),
-                remedy: None,
-            }
+        let record = Client::this().and_then(|client| {
+            runs.keep(&Record { id: id.clone(), owner, client, boundaries, cgroups: Vec::new(), placed })
+        });
+        let record = record.map_err(|error| StartError::Step {
+            step: "keeping a record of this run".into(),
+            source: io::Error::other(error),
+            remedy: None,
         })?;
         Ok(Self { plan, mounts: all, baselines, coverage, told: RefCell::default(), record })
     }
@@ -183,9 +190,18 @@ impl Last {
 }
 
 /// Clears up after runs that could not do it themselves, mostly because their clients were killed: what their
-/// agents made is moved aside now.
-pub(super) fn sweep(runs: &Runs, plan: &Plan, notice: &mut dyn FnMut(Notice)) -> Result<(), RecordError> {
+/// agents made is moved aside now. `remove` removes a container, and says whether it is gone; while it is not, the run
+/// is left to another command.
+pub(super) fn sweep(
+    runs: &Runs,
+    plan: &Plan,
+    notice: &mut dyn FnMut(Notice),
+    remove: &mut dyn FnMut(&Placed, &RunId) -> bool,
+) -> Result<(), RecordError> {
     for record in runs.sweep()? {
+        if record.placed.as_ref().is_some_and(|placed| !remove(placed, &record.id)) {
+            continue;
+        }
         for remembered in &record.boundaries {
             // What could not be looked at was said, and is not looked at a third time.
             let Ok(Look { mut findings, .. }) = clear_up(remembered, plan, notice) else { continue };
@@ -243,10 +259,6 @@ fn where_most_lie(paths: &[&Path]) -> PathBuf {
             None => return place,
         }
     }
-}
-
-fn record(owner: u32, boundaries: Vec<Remembered>) -> Result<Record, RecordError> {
-    Ok(Record { id: RunId::generate()?, owner, client: Client::this()?, boundaries, cgroups: Vec::new() })
 }
 
 /// A boundary as it is now, compared with what it was at the start.

@@ -1,0 +1,108 @@
+//! Limits that a container engine was asked to set, as they are seen from inside the container.
+
+use std::fs;
+use std::path::Path;
+
+use policy::limits::{Bytes, Limits, MilliCpus};
+use policy::plan::Layer;
+
+use crate::report::{Finding, Status};
+
+/// What holds of each limit that was asked for. Engines take limits that they cannot set without a word, so nobody is
+/// believed: the files are read that the kernel shows to this process.
+pub(crate) fn seen_from_inside(limits: &Limits) -> Vec<Finding> {
+    let root = Path::new("/sys/fs/cgroup");
+    let memory = limits.memory.map(|Bytes(wanted)| {
+        let found = number(root, &["memory.max", "memory/memory.limit_in_bytes"]);
+        compare(Layer::Memory, wanted, found, |bytes| Bytes(bytes).to_string())
+    });
+    let cpu = limits.cpus.map(|MilliCpus(wanted)| {
+        let found = quota(root);
+        let shown = |milli: u64| {
+            u32::try_from(milli).map_or_else(|_| milli.to_string(), |milli| MilliCpus(milli).to_string())
+        };
+        compare(Layer::Cpu, u64::from(wanted), found, |milli| format!("{} processors", shown(milli)))
+    });
+    let pids = limits.pids.map(|wanted| {
+        let found = number(root, &["pids.max", "pids/pids.max"]);
+        compare(Layer::Pids, u64::from(wanted), found, |pids| pids.to_string())
+    });
+    [memory, cpu, pids].into_iter().flatten().collect()
+}
+
+fn compare(layer: Layer, wanted: u64, found: Option<u64>, show: impl Fn(u64) -> String) -> Finding {
+    let (status, reason) = match found {
+        Some(found) if found <= wanted => {
+            (Status::Enforced, format!("{} by the engine's control group", show(found)))
+        }
+        Some(found) => (Status::Not, format!("the engine has set {} and not {}", show(found), show(wanted))),
+        None => (
+            Status::Not,
+            "the engine has set no limit: it has no control group of this kind to use".to_owned(),
+        ),
+    };
+    Finding { layer, status, reason }
+}
+
+/// The number in the first of these files that there is; `None` where it says that there is no limit.
+fn number(root: &Path, files: &[&str]) -> Option<u64> {
+    let text = files.iter().find_map(|file| fs::read_to_string(root.join(file)).ok())?;
+    // In version 1 no limit is the largest number of whole pages.
+    text.trim().parse().ok().filter(|number| *number < 1 << 62)
+}
+
+/// Thousandths of a processor: of version 2 `cpu.max`, of version 1 two files that may lie in either directory.
+fn quota(root: &Path) -> Option<u64> {
+    let text = fs::read_to_string(root.join("cpu.max")).ok().or_else(|| {
+        ["cpu", "cpu,cpuacct"].into_iter().find_map(|directory| {
+            let read = |file| fs::read_to_string(root.join(directory).join(file)).ok();
+            Some(format!("{} {}", read("cpu.cfs_quota_us")?.trim(), read("cpu.cfs_period_us")?.trim()))
+        })
+    })?;
+    let (quota, period) = text.trim().split_once(' ')?;
+    // `max` in version 2 and -1 in version 1 mean no limit, and neither is such a number.
+    let (quota, period): (u64, u64) = (quota.parse().ok()?, period.parse().ok()?);
+    quota.checked_mul(1000)?.checked_div(period)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(content: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in content {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    #[test]
+    fn both_versions_are_understood() {
+        let second = files(&[("cpu.max", "50000 100000\n"), ("pids.max", "64\n"), ("memory.max", "max\n")]);
+        assert_eq!(quota(second.path()), Some(500));
+        assert_eq!(number(second.path(), &["pids.max", "pids/pids.max"]), Some(64));
+        assert_eq!(number(second.path(), &["memory.max"]), None);
+        let first = files(&[("memory/memory.limit_in_bytes", "9223372036854771712\n")]);
+        assert_eq!(number(first.path(), &["memory.max", "memory/memory.limit_in_bytes"]), None);
+        let first = files(&[("cpu/cpu.cfs_quota_us", "-1\n"), ("cpu/cpu.cfs_period_us", "100000\n")]);
+        assert_eq!(quota(first.path()), None);
+        let first = files(&[
+            ("cpu,cpuacct/cpu.cfs_quota_us", "150000\n"),
+            ("cpu,cpuacct/cpu.cfs_period_us", "100000\n"),
+        ]);
+        assert_eq!(quota(first.path()), Some(1500));
+        assert_eq!(quota(Path::new("/nonexistent")), None);
+    }
+
+    #[test]
+    fn a_limit_that_is_higher_than_asked_for_does_not_hold() {
+        let found = |found| compare(Layer::Pids, 64, found, |pids| pids.to_string()).status;
+        assert_eq!(
+            [found(Some(64)), found(Some(32)), found(Some(65)), found(None)],
+            [Status::Enforced, Status::Enforced, Status::Not, Status::Not]
+        );
+    }
+}

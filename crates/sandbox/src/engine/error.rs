@@ -1,0 +1,226 @@
+//! What can go wrong with an engine, told apart by what is to be done about it.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::Kind;
+
+/// Why an engine did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// There is no such command.
+    #[error("there is no `{kind}` command in PATH")]
+    NotInstalled {
+        /// The engine.
+        kind: Kind,
+    },
+    /// Nobody answers on its socket.
+    #[error("no {kind} engine answers on {}: {source}", socket.display())]
+    Stopped {
+        /// The engine.
+        kind: Kind,
+        /// Where it was expected.
+        socket: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The caller may not use its socket.
+    #[error("the socket of {kind}, {}, is not for this user: {source}", socket.display())]
+    Permission {
+        /// The engine.
+        kind: Kind,
+        /// The socket.
+        socket: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It runs on another machine.
+    #[error("the engine at {address} is on another machine, where no directory of this one can be shared")]
+    Remote {
+        /// Where it is.
+        address: String,
+    },
+    /// The settings of Docker cannot be read.
+    #[error("cannot tell which engine Docker's settings mean: {}: {reason}", path.display())]
+    Settings {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It did not answer in time.
+    #[error("{kind} has not answered within {waited:?}")]
+    Timeout {
+        /// The engine.
+        kind: Kind,
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// The image is not there.
+    #[error("{kind} has no image {image}")]
+    NoImage {
+        /// The engine.
+        kind: Kind,
+        /// The image.
+        image: String,
+    },
+    /// The image could not be fetched.
+    #[error("the image {image} cannot be fetched: {reason}")]
+    Pull {
+        /// The image.
+        image: String,
+        /// What the engine said.
+        reason: String,
+    },
+    /// The image is for another processor, and nothing here emulates that.
+    #[error("the image {image} is for {has}, and this machine runs {runs}")]
+    Architecture {
+        /// The image.
+        image: String,
+        /// What it is for.
+        has: String,
+        /// What can be run here.
+        runs: String,
+    },
+    /// There is a container of this name already.
+    #[error("a container named \"{name}\" is there already")]
+    NameInUse {
+        /// The name.
+        name: String,
+    },
+    /// There is no space left.
+    #[error("{kind} has no space left: {message}")]
+    DiskFull {
+        /// The engine.
+        kind: Kind,
+        /// What it said.
+        message: String,
+    },
+    /// Its runtime is not there.
+    #[error("{kind} cannot use this runtime: {message}")]
+    Runtime {
+        /// The engine.
+        kind: Kind,
+        /// What it said.
+        message: String,
+    },
+    /// It refused, in words of its own.
+    #[error("{kind}: {message}")]
+    Refused {
+        /// The engine.
+        kind: Kind,
+        /// What it said.
+        message: String,
+    },
+    /// Its command could not be run.
+    #[error("cannot run `{kind}`: {source}")]
+    Call {
+        /// The engine.
+        kind: Kind,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl EngineError {
+    /// What to do about it, where that is known.
+    pub fn remedy(&self) -> Option<String> {
+        Some(match self {
+            Self::NotInstalled { kind } => {
+                format!("install {kind}, or run without an engine: --provider native")
+            }
+            Self::Stopped { kind: Kind::Docker, .. } => "start it: sudo systemctl start docker; for an engine elsewhere set \
+                 DOCKER_HOST or choose a context (docker context use)"
+                .to_owned(),
+            Self::Stopped { kind: Kind::Podman, .. } => "look at what `podman info` says".to_owned(),
+            Self::Permission { .. } => "join its group: sudo usermod -aG docker $USER, then log in again; members of that group are as \
+                 mighty as root, so think of a rootless engine, of podman, or of --provider native"
+                .to_owned(),
+            Self::Remote { .. } => "use an engine of this machine: unset DOCKER_HOST, or docker context use default".to_owned(),
+            Self::Settings { .. } => "mend that file, or set DOCKER_HOST".to_owned(),
+            Self::Timeout { kind, .. } => format!("look whether `{kind} ps` answers; restart the engine where it does not"),
+            Self::NoImage { image, .. } => {
+                format!("`sandboxctl build` builds it; `--pull always` fetches {image} from a registry")
+            }
+            Self::Pull { .. } => "look at the name, at the tag, and whether you are logged in to the registry".to_owned(),
+            Self::Architecture { .. } => "build or fetch the image for this machine (--platform), or install an emulator: \
+                 sudo apt-get install qemu-user-static binfmt-support"
+                .to_owned(),
+            Self::NameInUse { .. } => "choose another --name".to_owned(),
+            Self::DiskFull { kind, .. } => format!("make room: {kind} system df shows what takes it, {kind} image prune frees some"),
+            Self::Runtime { kind, .. } => format!("`{kind} info` lists the runtimes it knows"),
+            Self::Refused { .. } | Self::Call { .. } => return None,
+        })
+    }
+
+    /// What an engine has said on its standard error, as the error that it means.
+    ///
+    /// The words are those of Docker 26 to 29 and Podman 4 and 5. What is not known stays what was said.
+    pub(crate) fn told(kind: Kind, stderr: &str) -> Self {
+        let message = last_words(stderr);
+        let lower = stderr.to_lowercase();
+        let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+        let quoted = |after: &str| {
+            let rest = stderr.split_once(after)?.1;
+            rest.split(['"', '\'']).nth(1).map(|name| name.trim_start_matches('/').to_owned())
+        };
+        if says(&["no space left on device"]) {
+            Self::DiskFull { kind, message }
+        } else if says(&["is already in use"]) {
+            Self::NameInUse { name: quoted("name").unwrap_or(message) }
+        } else if says(&[
+            "unknown or invalid runtime name",
+            "no such runtime",
+            "invalid runtime name",
+            "requested oci runtime",
+        ]) {
+            Self::Runtime { kind, message }
+        } else {
+            Self::Refused { kind, message }
+        }
+    }
+}
+
+/// The last paragraph of what was said, without the advice to look into the manual.
+fn last_words(stderr: &str) -> String {
+    let lines = stderr.lines().map(str::trim).filter(|line| {
+        !line.is_empty()
+            && !line.starts_with("See '")
+            && !line.starts_with("Run '")
+            && !line.starts_with("WARNING")
+    });
+    let all: Vec<&str> = lines.collect();
+    let last = &all[all.len().saturating_sub(3)..];
+    let text = last.join("; ");
+    let text = text.strip_prefix("docker: ").or_else(|| text.strip_prefix("Error: ")).unwrap_or(&text);
+    if text.is_empty() {
+        "it failed and has not said why".to_owned()
+    } else {
+        text.trim_end_matches('.').to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_engines_say_is_told_apart() {
+        let docker = |text| EngineError::told(Kind::Docker, text);
+        let in_use = "docker: Error response from daemon: Conflict. The container name \"/box\" is already in use by container \
+                      \"5f\". You have to remove (or rename) that container to be able to reuse that name.\nSee 'docker run --help'.\n";
+        assert!(matches!(docker(in_use), EngineError::NameInUse { name } if name == "box"));
+        let podman = "Error: creating container storage: the container name \"box\" is already in use by 77. You have to remove that \
+                      container to be able to reuse that name: that name is already in use";
+        assert!(
+            matches!(EngineError::told(Kind::Podman, podman), EngineError::NameInUse { name } if name == "box")
+        );
+        let runtime = "docker: Error response from daemon: unknown or invalid runtime name: nope.\nSee 'docker run --help'.";
+        assert!(matches!(docker(runtime), EngineError::Runtime { .. }));
+        let full = "docker: Error response from daemon: mkdir /var/lib/docker/x: no space left on device.";
+        assert!(matches!(docker(full), EngineError::DiskFull { .. }));
+        assert_eq!(docker("docker: something else.\n").to_string(), "docker: something else");
+        assert_eq!(docker("").to_string(), "docker: it failed and has not said why");
+    }
+}

@@ -1,0 +1,232 @@
+//! The socket of a Docker engine: where it is, who serves it, and the few questions that must not take long.
+
+use std::ffi::OsStr;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+
+use super::{EngineError, Kind, Surroundings};
+
+/// Where an engine listens unless it was told otherwise.
+const DEFAULT: &str = "/var/run/docker.sock";
+
+/// How long an engine may take to answer. It answers from memory.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest answer that is read.
+const LONGEST: u64 = 8 << 20;
+
+/// Where an engine is.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) enum Endpoint {
+    /// On this machine.
+    Local(PathBuf),
+    /// Elsewhere, by this address.
+    Remote(String),
+}
+
+impl Endpoint {
+    /// Where Docker's own command line would look, by the same rules: `DOCKER_HOST`, then `DOCKER_CONTEXT`, then the
+    /// context in its settings, then the default.
+    pub(super) fn of_docker(surroundings: &Surroundings) -> Result<Self, EngineError> {
+        if let Some(host) = surroundings.docker_host.as_deref().filter(|host| !host.is_empty()) {
+            return Ok(Self::parse(host));
+        }
+        let named = surroundings.docker_context.as_deref().filter(|context| !context.is_empty());
+        let context = match named {
+            Some(context) => context.to_string_lossy().into_owned(),
+            None => current_context(&surroundings.docker_config)?,
+        };
+        if context.is_empty() || context == "default" {
+            return Ok(Self::Local(DEFAULT.into()));
+        }
+        of_context(&surroundings.docker_config, &context)
+    }
+
+    fn parse(address: &OsStr) -> Self {
+        match address.as_bytes().strip_prefix(b"unix://") {
+            Some(path) => Self::Local(PathBuf::from(OsStr::from_bytes(path))),
+            None => Self::Remote(address.to_string_lossy().into_owned()),
+        }
+    }
+}
+
+/// The context that `docker context use` has chosen.
+fn current_context(config: &Path) -> Result<String, EngineError> {
+    #[derive(Deserialize)]
+    struct Settings {
+        #[serde(default, rename = "currentContext")]
+        current_context: String,
+    }
+    let path = config.join("config.json");
+    match std::fs::read(&path) {
+        Ok(text) => Ok(parse::<Settings>(&path, &text)?.current_context),
+        Err(_) => Ok(String::new()),
+    }
+}
+
+/// What a context means: `contexts/meta/<sha256 of its name>/meta.json`.
+fn of_context(config: &Path, context: &str) -> Result<Endpoint, EngineError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Meta {
+        endpoints: Endpoints,
+    }
+    #[derive(Deserialize)]
+    struct Endpoints {
+        docker: Docker,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Docker {
+        host: String,
+    }
+    let name = Sha256::digest(context).iter().fold(String::new(), |name, byte| format!("{name}{byte:02x}"));
+    let path = config.join("contexts/meta").join(name).join("meta.json");
+    let text = std::fs::read(&path).map_err(|error| EngineError::Settings {
+        path: path.clone(),
+        reason: format!("context \"{context}\" cannot be read: {error}"),
+    })?;
+    Ok(Endpoint::parse(OsStr::new(&parse::<Meta>(&path, &text)?.endpoints.docker.host)))
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T, EngineError> {
+    serde_json::from_slice(text)
+        .map_err(|error| EngineError::Settings { path: path.to_owned(), reason: error.to_string() })
+}
+
+/// The socket of an engine on this machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Socket(PathBuf);
+
+/// An answer.
+struct Answer {
+    status: u16,
+    body: Vec<u8>,
+}
+
+impl Socket {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    /// As `DOCKER_HOST` has it.
+    pub(super) fn address(&self) -> String {
+        format!("unix://{}", self.0.display())
+    }
+
+    /// Makes sure that an engine answers, and tells the user that it runs as.
+    pub(super) fn ping(&self) -> Result<u32, EngineError> {
+        let stream = self.connect()?;
+        let peer =
+            rustix::net::sockopt::socket_peercred(&stream).map_err(|errno| self.failed(errno.into()))?;
+        match get(stream, "/_ping").map_err(|error| self.failed(error))? {
+            Answer { status: 200, .. } => Ok(peer.uid.as_raw()),
+            Answer { status, .. } => {
+                let message = format!("it answers {status} on {}", self.0.display());
+                Err(EngineError::Refused { kind: Kind::Docker, message })
+            }
+        }
+    }
+
+    /// Asks for something; `None` where there is no such thing.
+    pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, EngineError> {
+        let refused = |message| EngineError::Refused { kind: Kind::Docker, message };
+        match get(self.connect()?, path).map_err(|error| self.failed(error))? {
+            Answer { status: 404, .. } => Ok(None),
+            Answer { status: 200, body } => serde_json::from_slice(&body)
+                .map(Some)
+                .map_err(|error| refused(format!("its answer cannot be read: {error}"))),
+            Answer { status, body } => {
+                Err(refused(format!("it answers {status}: {}", String::from_utf8_lossy(&body).trim())))
+            }
+        }
+    }
+
+    fn connect(&self) -> Result<UnixStream, EngineError> {
+        let stream = UnixStream::connect(&self.0).map_err(|error| self.failed(error))?;
+        for set in [UnixStream::set_read_timeout, UnixStream::set_write_timeout] {
+            set(&stream, Some(PATIENCE)).map_err(|error| self.failed(error))?;
+        }
+        Ok(stream)
+    }
+
+    fn failed(&self, source: io::Error) -> EngineError {
+        let (kind, socket) = (Kind::Docker, self.0.clone());
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => EngineError::Permission { kind, socket, source },
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                EngineError::Timeout { kind, waited: PATIENCE }
+            }
+            _ => EngineError::Stopped { kind, socket, source },
+        }
+    }
+}
+
+/// One question in HTTP/1.0, whose answer ends with the connection.
+fn get(mut stream: UnixStream, path: &str) -> io::Result<Answer> {
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: docker\r\n\r\n")?;
+    let mut answer = Vec::new();
+    stream.take(LONGEST).read_to_end(&mut answer)?;
+    let malformed = || io::Error::new(io::ErrorKind::InvalidData, "no HTTP");
+    let end = answer.windows(4).position(|window| window == b"\r\n\r\n").ok_or_else(malformed)?;
+    let status = std::str::from_utf8(&answer[..end])
+        .ok()
+        .and_then(|head| head.split(' ').nth(1)?.parse().ok())
+        .ok_or_else(malformed)?;
+    Ok(Answer { status, body: answer.split_off(end + 4) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn surroundings(config: &Path) -> Surroundings {
+        Surroundings {
+            path: "/usr/bin".into(),
+            docker_host: None,
+            docker_context: None,
+            docker_config: config.to_owned(),
+            uid: 1001,
+        }
+    }
+
+    #[test]
+    fn an_engine_is_looked_for_where_docker_looks() {
+        let top = tempfile::tempdir().unwrap();
+        let found = |host: Option<&str>, context: Option<&str>| {
+            let docker_host = host.map(Into::into);
+            let docker_context = context.map(Into::into);
+            Endpoint::of_docker(&Surroundings { docker_host, docker_context, ..surroundings(top.path()) })
+        };
+        let local = |path: &str| Endpoint::Local(path.into());
+        assert_eq!(found(None, None).unwrap(), local(DEFAULT));
+        assert_eq!(
+            found(Some("unix:///run/user/1/d.sock"), Some("other")).unwrap(),
+            local("/run/user/1/d.sock")
+        );
+        assert_eq!(
+            found(Some("tcp://1.2.3.4:2375"), None).unwrap(),
+            Endpoint::Remote("tcp://1.2.3.4:2375".into())
+        );
+        assert!(matches!(found(None, Some("other")), Err(EngineError::Settings { .. })));
+
+        // What `docker context create other --docker host=ssh://me@there` writes.
+        let meta =
+            top.path().join("contexts/meta/d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa");
+        std::fs::create_dir_all(&meta).unwrap();
+        let text = r#"{"Name":"other","Metadata":{},"Endpoints":{"docker":{"Host":"ssh://me@there","SkipTLSVerify":false}}}"#;
+        std::fs::write(meta.join("meta.json"), text).unwrap();
+        std::fs::write(top.path().join("config.json"), r#"{"currentContext":"other"}"#).unwrap();
+        assert_eq!(found(None, None).unwrap(), Endpoint::Remote("ssh://me@there".into()));
+        assert_eq!(found(None, Some("default")).unwrap(), local(DEFAULT));
+        std::fs::write(top.path().join("config.json"), "{").unwrap();
+        assert!(matches!(found(None, None), Err(EngineError::Settings { .. })));
+    }
+}

@@ -1,0 +1,116 @@
+//! Where the client of a container meets PID 1: a directory of the client's that the container sees read-only.
+//!
+//! It holds the program of PID 1, so that the image cannot bring another one, and a socket. PID 1 connects once;
+//! then the socket is gone, and nobody inside can connect any more.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use confine::control::Control;
+use confine::init::MEETING_SOCKET;
+use rustix::fs::{Mode, OFlags};
+
+use crate::init_program;
+use crate::record::RunId;
+
+/// The directory with all meeting points, in the state directory.
+const ALL: &str = "meetings";
+
+/// The program, as it is called there.
+pub(super) const PROGRAM: &str = "entrypoint";
+
+/// A meeting point, which goes with this.
+pub(super) struct Meeting {
+    path: PathBuf,
+    listener: UnixListener,
+}
+
+/// Who has come.
+pub(super) struct Met {
+    pub(super) control: Control,
+    /// PID 1's user on the host.
+    pub(super) uid: u32,
+    /// PID 1's number on the host; 0 where it has none that is known here.
+    pub(super) pid: i32,
+}
+
+impl Meeting {
+    /// Makes one, with these files besides the program.
+    pub(super) fn prepare(state: &Path, run: &RunId, files: &[(&str, &str)]) -> io::Result<Self> {
+        // Only the caller may pass here; whoever lives in the container sees the inner directory alone.
+        DirBuilder::new().recursive(true).mode(0o700).create(state.join(ALL))?;
+        let path = place(state, run);
+        DirBuilder::new().mode(0o755).create(&path)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+        write(&path.join(PROGRAM), init_program::bytes(), 0o555)?;
+        for (name, content) in files {
+            write(&path.join(name), content.as_bytes(), 0o444)?;
+        }
+        // By way of the descriptor: the path of a socket has room for 107 bytes (unix(7)).
+        let directory = open(&path)?;
+        let short = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(MEETING_SOCKET);
+        let listener = UnixListener::bind(&short)?;
+        listener.set_nonblocking(true)?;
+        // To connect is to write. Who may pass the outer directory is all that counts.
+        fs::set_permissions(&short, fs::Permissions::from_mode(0o666))?;
+        Ok(Self { path, listener })
+    }
+
+    /// The directory that the container sees.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes whoever has come, and lets nobody else come. `None` where nobody has.
+    pub(super) fn meet(&self) -> io::Result<Option<Met>> {
+        let stream = match self.listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        fs::remove_file(self.path.join(MEETING_SOCKET))?;
+        let peer = rustix::net::sockopt::socket_peercred(&stream)?;
+        let control = Control::from(OwnedFd::from(stream));
+        Ok(Some(Met { control, uid: peer.uid.as_raw(), pid: peer.pid.as_raw_pid() }))
+    }
+}
+
+impl AsFd for Meeting {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+impl Drop for Meeting {
+    fn drop(&mut self) {
+        // One that stays is found by the next command.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Removes what a client that was killed has left.
+pub(super) fn forget(state: &Path, run: &RunId) -> io::Result<()> {
+    match fs::remove_dir_all(place(state, run)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn place(state: &Path, run: &RunId) -> PathBuf {
+    state.join(ALL).join(run.as_str())
+}
+
+fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+    file.write_all(content)?;
+    // Whatever the umask is: another user than the caller may have to read it.
+    file.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+fn open(path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+}

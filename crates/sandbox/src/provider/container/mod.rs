@@ -1,0 +1,389 @@
+//! The container providers: an engine makes the inside, and our PID 1 runs in it as everywhere else.
+//!
+//! `docs/containers.md` lists the same steps in the same order.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use confine::control::Request;
+use confine::join;
+use confine::report::{Finding, Report, Status};
+use confine::start::{Inside, Mounted, Outside, Start, Terminal, What};
+use policy::env::{EnvRules, Unnamed};
+use policy::network;
+use policy::plan::{Container, Init, Layer, Mode, Plan, Provider};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use self::arguments::Wanted;
+use self::meeting::{Meeting, Met};
+use self::who::Who;
+use super::boundaries::{self, Boundaries};
+use super::native::{owner, view};
+use super::streams::Streams;
+use super::supervise::{Watch, supervise};
+use super::{Launch, Outcome, StartError, orders, remedy};
+use crate::deadline::Deadline;
+use crate::engine::image::Image;
+use crate::engine::{Engine, EngineError, Kind, Running};
+use crate::init_program;
+use crate::protect::Mounts;
+use crate::record::{Placed, RecordError, RunId, Runs};
+use crate::secrets::Value;
+use crate::state::StateDir;
+use crate::terminal::Signals;
+
+mod arguments;
+mod meeting;
+mod who;
+
+/// How long an engine may take to start a container that it has the image of.
+const START: Duration = Duration::from_secs(60);
+
+/// How long an engine may take to remove a container whose PID 1 has ended.
+const REMOVAL: Duration = Duration::from_secs(20);
+
+/// Runs a plan to its end.
+pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
+    let Launch { plan, secrets, streams, caller, state, locks, engines, notice } = launch;
+
+    // 1. What no engine can do is refused before anything is touched.
+    let container = refuse_unsupported(plan)?;
+
+    // 2. An engine that answers.
+    let kind = if plan.provider == Provider::Podman { Kind::Podman } else { Kind::Docker };
+    let engine = Engine::find(kind, engines)?;
+
+    // 3. Who the agent is, on the host and inside.
+    let who = who::choose(&engine, caller, locks)?;
+
+    // 4. Where its streams lead.
+    let mut streams = Streams::open(streams, plan.limits.output_bytes, &who.agent)?;
+
+    // 5. The image. It is fetched now or not at all.
+    let image = engine.provide(&container.image, container.pull, container.platform.as_deref())?;
+
+    // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
+    //    record tells the next command what to clear up, should this one be killed, as this one does for others.
+    let state_directory = StateDir::open(state, caller.uid).map_err(Into::into);
+    let runs = state_directory.and_then(|state| Runs::open(&state)).map_err(recorded)?;
+    let id = RunId::generate().map_err(recorded)?;
+    sweep(&runs, plan, &engine, state, notice)?;
+    let placed = Placed { engine: kind.command().to_owned(), socket: engine.address() };
+    let boundaries = Boundaries::open(plan, caller.uid, &runs, &id, Some(placed))?;
+
+    // 7. Where PID 1 and this process meet, with what the engine is to show of ours.
+    let (passwd, group) = (who.passwd(policy::policy::HOME), who.group());
+    let meeting = Meeting::prepare(state, &id, &[("passwd", &passwd), ("group", &group)])
+        .map_err(step("making a place to meet PID 1"))?;
+
+    let complete = |report: &mut Report| {
+        report.add(who.report());
+        report.add(Finding {
+            layer: Layer::Disk,
+            status: Status::Partly,
+            reason: "each tmpfs is bounded by tmp_size; space in shared directories is not".into(),
+        });
+        boundaries.complete(report);
+    };
+    let mut outside = Report::default();
+    complete(&mut outside);
+    orders::refuse_missing(plan, &outside)?;
+
+    // 8. The engine makes the container and starts PID 1 in it, which comes to meet us.
+    let platform = container.platform.clone().unwrap_or_else(|| format!("linux/{}", image.architecture));
+    let words = arguments::run(&Wanted {
+        kind,
+        plan,
+        container,
+        platform: &platform,
+        who: &who,
+        run: &id,
+        owner: caller.uid,
+        created: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+        meeting: meeting.path(),
+        protected: boundaries.mounts(),
+    });
+    let mut started = Started::run(&engine, &words, arguments::name(plan))?;
+    let Met { mut control, uid, pid } = started.meet(&meeting)?;
+    if uid != who.agent.uid {
+        return Err(StartError::Refused {
+            asked: format!("an agent that is user {} on the host", who.agent.uid),
+            reason: format!("the engine has made it user {uid}"),
+            remedy: "look for user namespaces in the engine's settings (userns-remap)".into(),
+        });
+    }
+
+    // 9. Directories whose owner the agent is not: root mounts them with the owner mapped, which no engine does.
+    if who.agent.is_nobody {
+        mount_ourselves(plan, &who, boundaries.mounts(), pid)?;
+    }
+
+    // 10. From here on Ctrl-C is for the sandbox, and this process lives until everything inside has ended. Until now it
+    //    ended this process; PID 1 finds nobody to meet then, and the engine removes the container.
+    let signals = Signals::block().map_err(step("blocking signals"))?;
+
+    // 11. What PID 1 is to run, secrets and streams included: over its socket, and so on no argument list and in no
+    //     setting of the container.
+    let start = start(plan, &image, &who, &secrets, &streams, boundaries.mounts())?;
+    let sent = control.send(&Request::Start(Box::new(start)), &streams.inside());
+    match sent {
+        // It has gone already, and says why, if anything does.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        sent => sent.map_err(step("telling PID 1 what to run"))?,
+    }
+    drop(secrets);
+    streams.close_inside();
+
+    // 12. The sandbox lives until the agent ends, its time is over, or we are told to end it.
+    let began = Instant::now();
+    let ended = supervise(
+        Watch {
+            control,
+            end: &|| started.force(),
+            streams,
+            timeout: plan.limits.timeout,
+            complete: &complete,
+            detect: &|| boundaries.detect(),
+            notice,
+        },
+        &signals,
+    );
+    let duration = began.elapsed();
+
+    // 13. The engine has removed the container when its command has ended. What the agent made that would run on the
+    //     host later is moved aside, and nothing of ours stays.
+    if ended.is_ok() {
+        started.finish();
+    }
+    drop(started);
+    drop(meeting);
+    let last = boundaries.close(notice);
+    let mut ended = ended?;
+    last.complete(&mut ended.report);
+    Ok(Outcome {
+        end: ended.end,
+        report: ended.report,
+        output: ended.output,
+        detected: last.detected,
+        duration,
+    })
+}
+
+/// A container that the engine's command runs. It is gone with this at the latest.
+struct Started<'a> {
+    engine: &'a Engine,
+    name: String,
+    command: Running,
+    is_gone: bool,
+}
+
+impl<'a> Started<'a> {
+    fn run(engine: &'a Engine, words: &[OsString], name: String) -> Result<Self, StartError> {
+        let failed = |source| EngineError::Call { kind: engine.kind(), source };
+        let mut command = engine.command();
+        // A group of its own: Ctrl-C is for the agent, and comes there by way of us.
+        command.args(words).process_group(0).stdout(Stdio::null()).stderr(Stdio::piped());
+        let command = command.spawn().and_then(Running::new).map_err(failed)?;
+        Ok(Self { engine, name, command, is_gone: false })
+    }
+
+    /// Waits until PID 1 has come, or the engine has said why it does not.
+    fn meet(&mut self, meeting: &Meeting) -> Result<Met, StartError> {
+        let failed = |source| StartError::Step { step: "waiting for PID 1".into(), source, remedy: None };
+        let until = Deadline::after(START);
+        loop {
+            if let Some(met) = meeting.meet().map_err(failed)? {
+                return Ok(met);
+            }
+            if self.command.child.try_wait().map_err(failed)?.is_some() {
+                let mut said = String::new();
+                if let Some(stderr) = &mut self.command.child.stderr {
+                    // What was said until then is all there is to tell.
+                    let _ = stderr.read_to_string(&mut said);
+                }
+                return Err(EngineError::told(self.engine.kind(), &said).into());
+            }
+            if until.is_over() {
+                return Err(EngineError::Timeout { kind: self.engine.kind(), waited: START }.into());
+            }
+            let mut ready = [
+                PollFd::from_borrowed_fd(meeting.as_fd(), PollFlags::IN),
+                PollFd::new(&self.command.pidfd, PollFlags::IN),
+            ];
+            rustix::io::retry_on_intr(|| poll(&mut ready, until.left().as_ref()))
+                .map_err(|errno| failed(errno.into()))?;
+        }
+    }
+
+    /// Removes the container, whatever runs in it, and waits until that is done.
+    fn force(&self) {
+        // The engine may just be removing it by itself.
+        let _ = self.engine.call(["rm", "--force", "--volumes", &self.name], REMOVAL);
+    }
+
+    /// Waits until the engine has removed the container, whose PID 1 has ended.
+    fn finish(&mut self) {
+        self.is_gone = matches!(self.command.wait(Deadline::after(REMOVAL)), Ok(Some(_)));
+    }
+}
+
+impl Drop for Started<'_> {
+    fn drop(&mut self) {
+        if !self.is_gone {
+            self.force();
+        }
+    }
+}
+
+/// Mounts the boundaries in the container of the process `pid`.
+fn mount_ourselves(plan: &Plan, who: &Who, protected: &[Mounts], pid: i32) -> Result<(), StartError> {
+    if pid == 0 {
+        return Err(StartError::Refused {
+            asked: "a container of root's".into(),
+            reason: "its directories belong to somebody else than the agent, and mapping them takes the engine's own machine: \
+                     this process is in a container itself"
+                .into(),
+            remedy: "call sandboxctl as a user other than root".into(),
+        });
+    }
+    let trees = owner::map_boundaries(plan, &who.agent)?;
+    let view = view::lay_over(plan, trees, protected).map_err(step("laying out the shared directories"))?;
+    let program = init_program::in_memory().map_err(step("making the program of PID 1"))?;
+    join::mount(&program, pid, view).map_err(|error| match error {
+        join::Error::Step { step, source } => remedy::set_up(&step, source),
+        join::Error::Process(source) => step("mounting the shared directories")(source),
+    })
+}
+
+/// What the plan says of the container, unless it asks for what no engine can do.
+fn refuse_unsupported(plan: &Plan) -> Result<&Container, StartError> {
+    let refused = |asked: &str, reason: &str, remedy: &str| StartError::Refused {
+        asked: asked.into(),
+        reason: reason.into(),
+        remedy: remedy.into(),
+    };
+    if plan.network == network::Mode::Allowlist {
+        return Err(refused(
+            "network = \"allowlist\"",
+            "not supported yet",
+            "network = \"none\" or \"open\"",
+        ));
+    }
+    if plan.agent.init == Init::Exec {
+        return Err(refused(
+            "agent.init = false",
+            "the container needs our own PID 1, which ends everything when the client is gone",
+            "agent.init = true",
+        ));
+    }
+    plan.container
+        .as_ref()
+        .ok_or_else(|| refused("a container", "the plan names no image", "name one in [image]"))
+}
+
+/// Everything PID 1 has to be told.
+fn start(
+    plan: &Plan,
+    image: &Image,
+    who: &Who,
+    secrets: &[(String, Value)],
+    streams: &Streams,
+    protected: &[Mounts],
+) -> Result<Start, StartError> {
+    // Whose users they are, the socket of PID 1 has told.
+    let names = Outside::NAMESPACES.into_iter().filter(|(_, layer)| *layer != Layer::User);
+    let namespaces: io::Result<Vec<_>> =
+        names.map(|(name, _)| Ok((name.to_owned(), Outside::namespace(name)?))).collect();
+    Ok(Start {
+        inside: Inside::Engine { limits: plan.limits.clone(), users: who.namespace.users() },
+        argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
+        env: environment(plan, image, secrets),
+        workdir: plan.agent.workdir.clone(),
+        terminal: streams.size().map(|size| Terminal { streams: streams.terminal, size }),
+        grants: orders::grants(plan, &arguments::TEMPORARY).into_iter().chain(streams.grants()).collect(),
+        outside: Outside {
+            namespaces: namespaces.map_err(step("reading the namespaces of this process"))?,
+            uid: who.agent.uid,
+            network: plan.network,
+            mounts: orders::boundaries(plan).chain(covered(plan, protected)).collect(),
+        },
+        required: orders::required_inside(plan),
+    })
+}
+
+/// What is protected in the boundaries, as PID 1 must find it: the engine has mounted it by its path.
+fn covered<'a>(plan: &'a Plan, protected: &'a [Mounts]) -> impl Iterator<Item = Mounted> + 'a {
+    plan.boundaries.iter().zip(protected).flat_map(|(boundary, mounts)| {
+        let files = mounts.read_only.iter().map(|file| (&file.path, What::File(file.file_id)));
+        let sockets = mounts.masked_sockets.iter().map(|socket| (&socket.path, What::NoSocket));
+        files.chain(sockets).map(|(path, what)| Mounted {
+            path: boundary.guest.join(path),
+            what,
+            mode: Mode::ReadOnly,
+        })
+    })
+}
+
+/// The environment of the agent: what the image sets, unless it is reserved, and over that what the plan says.
+///
+/// Not what the engine passes: its settings may hold more, such as proxies with passwords.
+fn environment(plan: &Plan, image: &Image, secrets: &[(String, Value)]) -> Vec<Vec<u8>> {
+    let given = image.config.env.iter().filter_map(|entry| {
+        let (name, value) = entry.split_once('=')?;
+        Some((OsString::from(name), OsString::from(value)))
+    });
+    let kept = policy::env::apply(given, &EnvRules::new(Unnamed::Keep)).kept;
+    let shell = (OsString::from("SHELL"), OsString::from("/bin/sh"));
+    let mut all: BTreeMap<OsString, OsString> = std::iter::once(shell).chain(kept).collect();
+    for variable in &plan.env {
+        all.insert(variable.name.clone().into(), variable.value.clone());
+    }
+    for (name, value) in secrets {
+        all.insert(name.clone().into(), OsString::from_vec(value.as_bytes().to_vec()));
+    }
+    all.iter().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()).collect()
+}
+
+/// Clears up after runs of this engine whose clients were killed.
+fn sweep(
+    runs: &Runs,
+    plan: &Plan,
+    engine: &Engine,
+    state: &Path,
+    notice: &mut dyn FnMut(super::Notice),
+) -> Result<(), StartError> {
+    let mut remove = |placed: &Placed, id: &RunId| {
+        if placed.engine != engine.kind().command() || placed.socket != engine.address() {
+            return false;
+        }
+        remove(engine, id).is_ok() && meeting::forget(state, id).is_ok()
+    };
+    boundaries::sweep(runs, plan, notice, &mut remove).map_err(recorded)
+}
+
+/// Removes the container of a run, if the engine has kept it. It is told by its label, never by its name.
+fn remove(engine: &Engine, id: &RunId) -> Result<(), EngineError> {
+    let label = format!("label={}={}", arguments::ID, id.as_str());
+    let managed = format!("label={}", arguments::MANAGED);
+    let found =
+        engine.ask(["ps", "--all", "--quiet", "--no-trunc", "--filter", &managed, "--filter", &label])?;
+    for container in found.lines() {
+        engine.call(["rm", "--force", "--volumes", container], REMOVAL)?;
+    }
+    Ok(())
+}
+
+fn recorded(error: RecordError) -> StartError {
+    step("using the state directory")(io::Error::other(error))
+}
+
+fn step(name: &'static str) -> impl FnOnce(io::Error) -> StartError {
+    move |source| StartError::Step { step: name.into(), source, remedy: None }
+}

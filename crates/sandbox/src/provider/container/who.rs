@@ -1,0 +1,132 @@
+//! Who the agent is in a container and on the host, by whose the engine is and who calls.
+//!
+//! | engine | caller | runs as | files belong to |
+//! | --- | --- | --- | --- |
+//! | rootful | a user | that user | the user |
+//! | rootful | root by sudo | who called sudo | that user |
+//! | rootful | root | somebody who is nobody, with owners mapped | their owner |
+//! | rootless Docker | its user | container 0, which is that user outside | the user |
+//! | rootless Podman | its user | 1000, which is that user outside | the user |
+
+use std::path::Path;
+
+use confine::enter::AGENT_ID;
+use confine::report::{Finding, Status};
+use confine::start::Users;
+use policy::plan::Layer;
+
+use crate::engine::{Engine, Kind, Rights};
+use crate::host_uid;
+use crate::provider::StartError;
+use crate::provider::agent::{self, Agent};
+
+/// The agent of one container.
+pub(super) struct Who {
+    /// On the host.
+    pub(super) agent: Agent,
+    /// User and group inside.
+    pub(super) inside: (u32, u32),
+    /// What the engine is told of user namespaces.
+    pub(super) namespace: Namespace,
+}
+
+/// The user namespace of a container.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Namespace {
+    /// None: the users are the host's.
+    Host,
+    /// The one that the engine itself lives in.
+    Engine,
+    /// One of its own, in which the caller is [`AGENT_ID`].
+    Own,
+}
+
+impl Namespace {
+    /// Whose users those of the container are.
+    pub(super) fn users(self) -> Users {
+        match self {
+            Self::Host => Users::Host,
+            Self::Engine | Self::Own => Users::Namespace,
+        }
+    }
+}
+
+/// Chooses the agent by the table above; what is not in it is refused.
+pub(super) fn choose(engine: &Engine, caller: host_uid::Identity, locks: &Path) -> Result<Who, StartError> {
+    let process = rustix::process::geteuid().as_raw();
+    match (engine.kind(), engine.rights()) {
+        (_, Rights::Rootful) => {
+            let agent = agent::choose(caller, locks)?;
+            if agent.gid == 0 {
+                return Err(StartError::Refused {
+                    asked: format!("{} as user {} of group 0", engine.kind(), agent.uid),
+                    reason: "files of group 0 are open to an agent that has that group, on the host too"
+                        .into(),
+                    remedy: "call sandboxctl with another primary group (newgrp), or use --provider native"
+                        .into(),
+                });
+            }
+            Ok(Who { inside: (agent.uid, agent.gid), agent, namespace: Namespace::Host })
+        }
+        (kind, Rights::Rootless(owner)) if owner != process => Err(StartError::Refused {
+            asked: format!("the {kind} engine of user {owner}, called by user {process}"),
+            reason: "what its containers write belongs to its user, and not to the one who calls".into(),
+            remedy: format!("call sandboxctl as user {owner}, or an engine of your own"),
+        }),
+        (Kind::Docker, Rights::Rootless(_)) => {
+            Ok(Who { agent: agent::choose(caller, locks)?, inside: (0, 0), namespace: Namespace::Engine })
+        }
+        (Kind::Podman, Rights::Rootless(_)) => Ok(Who {
+            agent: agent::choose(caller, locks)?,
+            inside: (AGENT_ID, AGENT_ID),
+            namespace: Namespace::Own,
+        }),
+    }
+}
+
+impl Who {
+    /// What is to be said of the layer. Which user of the host PID 1 is, its socket has told.
+    pub(super) fn report(&self) -> Finding {
+        let uid = self.agent.uid;
+        let (status, reason) = match self.namespace {
+            Namespace::Host if self.agent.is_nobody => (
+                Status::Partly,
+                format!(
+                    "no user namespace: agent is uid {uid} on the host, which is nobody else's, without any capability"
+                ),
+            ),
+            Namespace::Host => (
+                Status::Partly,
+                format!(
+                    "no user namespace: agent is uid {uid} on the host, as the caller is, without any capability"
+                ),
+            ),
+            Namespace::Engine => (
+                Status::Enforced,
+                format!(
+                    "agent is uid {uid} on the host; in the engine's own user namespace it is 0, without any capability"
+                ),
+            ),
+            Namespace::Own => {
+                (Status::Enforced, format!("agent is uid {uid} on the host, in a user namespace of its own"))
+            }
+        };
+        Finding { layer: Layer::User, status, reason }
+    }
+
+    /// passwd(5) of the container.
+    pub(super) fn passwd(&self, home: &str) -> String {
+        let (uid, gid) = self.inside;
+        let root = if uid == 0 { "" } else { "root:x:0:0:root:/root:/sbin/nologin\n" };
+        format!(
+            "{root}agent:x:{uid}:{gid}::{home}:/bin/sh\nnobody:x:65534:65534::/nonexistent:/sbin/nologin\n"
+        )
+    }
+
+    /// group(5) of the container.
+    pub(super) fn group(&self) -> String {
+        let gid = self.inside.1;
+        let root = if gid == 0 { "" } else { "root:x:0:\n" };
+        format!("{root}agent:x:{gid}:\nnogroup:x:65534:\n")
+    }
+}

@@ -1,0 +1,80 @@
+//! What PID 1 is told, whoever has started it.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use confine::landlock::Access;
+use confine::report::{Report, Status};
+use confine::start::{Grant, Mounted, What};
+use policy::plan::{Layer, Mode, Need, Plan};
+
+use super::{StartError, remedy};
+use crate::secrets::Value;
+
+/// The environment of the agent, each as `NAME=value`.
+pub(super) fn environment(plan: &Plan, secrets: &[(String, Value)]) -> Vec<Vec<u8>> {
+    let plain = plan.env.iter().map(|variable| entry(&variable.name, variable.value.as_bytes()));
+    plain.chain(secrets.iter().map(|(name, value)| entry(name, value.as_bytes()))).collect()
+}
+
+/// One variable, as a process gets it.
+pub(super) fn entry(name: &str, value: &[u8]) -> Vec<u8> {
+    [name.as_bytes(), b"=", value].concat()
+}
+
+/// The boundaries, as PID 1 must find them.
+pub(super) fn boundaries(plan: &Plan) -> impl Iterator<Item = Mounted> + '_ {
+    plan.boundaries.iter().map(|boundary| Mounted {
+        path: boundary.guest.clone(),
+        what: What::File(boundary.file_id),
+        mode: boundary.mode,
+    })
+}
+
+/// Layers without which PID 1 executes nothing.
+pub(super) fn required_inside(plan: &Plan) -> Vec<Layer> {
+    required(plan).filter(|layer| is_seen_from_inside(*layer)).collect()
+}
+
+/// Refuses to go on without a required layer of which only the outside knows.
+pub(super) fn refuse_missing(plan: &Plan, outside: &Report) -> Result<(), StartError> {
+    for layer in required(plan).filter(|layer| !is_seen_from_inside(*layer)) {
+        match outside.layer(layer) {
+            Some(line) if line.status == Status::Enforced => {}
+            Some(line) => return Err(remedy::layer(layer, line.reason.clone())),
+            None => return Err(remedy::layer(layer, "nothing of it was asked for: no limit is set".into())),
+        }
+    }
+    Ok(())
+}
+
+/// What landlock lets the agent do: read what there is to see, write where the plan says so and to what ends with the
+/// sandbox.
+pub(super) fn grants(plan: &Plan, temporary: &[&str]) -> Vec<Grant> {
+    let grant = |path: &Path, access| Grant { path: path.to_owned(), access };
+    let writable = plan.boundaries.iter().filter(|boundary| boundary.mode == Mode::ReadWrite);
+    let devices = ["null", "zero", "full", "random", "urandom"].map(|name| Path::new("/dev").join(name));
+    [
+        (Path::new("/"), Access::ReadExecute),
+        (Path::new("/dev/pts"), Access::Terminal),
+        (Path::new("/dev/tty"), Access::Terminal),
+    ]
+    .into_iter()
+    // Programs tell the kernel about themselves in /proc: their name, their place in the order of the
+    // OOM killer. What is not theirs is not writable for them.
+    .chain([(Path::new("/proc"), Access::ReadWrite)])
+    .chain(devices.iter().map(|path: &PathBuf| (path.as_path(), Access::ReadWrite)))
+    .chain(temporary.iter().map(|path| (Path::new(path), Access::ReadWrite)))
+    .chain(writable.map(|boundary| (boundary.guest.as_path(), Access::ReadWrite)))
+    .map(|(path, access)| grant(path, access))
+    .collect()
+}
+
+fn required(plan: &Plan) -> impl Iterator<Item = Layer> + '_ {
+    plan.layers.iter().filter(|(_, need)| **need == Need::Required).map(|(layer, _)| *layer)
+}
+
+/// Whether PID 1 can tell that a layer holds. Of the others only the outside knows.
+fn is_seen_from_inside(layer: Layer) -> bool {
+    layer <= Layer::Capabilities
+}
