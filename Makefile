@@ -23,7 +23,7 @@ test: ## Install what the tests need, and run all of them
 	@tests/run
 
 check: ## Formatting, lints, licences, generated pages, rules of style, commands of the documentation
-	@tests/setup cargo cc git python3
+	@tests/setup cargo cc git python3 venv
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
@@ -32,6 +32,7 @@ check: ## Formatting, lints, licences, generated pages, rules of style, commands
 	cargo test --locked --quiet -p policy --test config_files generated_files_are_fresh
 	cargo test --locked --quiet -p sandboxctl --bin sandboxctl the_command_reference_is_fresh
 	tests/style
+	tests/workflows
 	@$(MAKE) --no-print-directory docs
 
 msrv: ## Build with the oldest Rust that is supported

@@ -1,23 +1,11 @@
 //! What the agent is and holds, as the kernel says.
 
-use crate::image::{Ended, Image, field};
+use crate::ended::{Ended, is_agent};
+use crate::image::Image;
 use crate::{Feature, offers};
 use std::fs;
 
 const STATUS: &str = "cat /proc/self/status";
-
-/// Nothing is held, nothing can be gained, and the user is who it should be, in all four places.
-#[track_caller]
-pub(crate) fn is_agent(status: &str, groups: &str) {
-    assert_eq!(field(status, "Uid"), "1000 1000 1000 1000");
-    assert_eq!(field(status, "Gid"), "1000 1000 1000 1000");
-    assert_eq!(field(status, "Groups"), groups);
-    for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
-        assert_eq!(field(status, set), "0000000000000000", "{set}");
-    }
-    assert_eq!((field(status, "NoNewPrivs"), field(status, "Seccomp")), ("1".into(), "2".into()));
-    assert_eq!((field(status, "SigIgn"), field(status, "SigBlk")), ("0".repeat(16), "0".repeat(16)));
-}
 
 #[test]
 fn the_agent_holds_nothing() {

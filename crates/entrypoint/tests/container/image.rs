@@ -4,11 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
+
+use crate::ended::Ended;
 
 /// What a container engine does, in a few lines: mounts of its own, `/proc` of a PID namespace, and a new root; on
 /// request with a user namespace in between in which `setgroups` is denied (its first process is not PID 1).
@@ -43,14 +44,6 @@ pub(crate) struct Start<'a> {
     read_only: bool,
     denying_setgroups: bool,
     on_a_terminal: bool,
-}
-
-/// How it ended.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) code: i32,
-    pub(crate) out: String,
-    pub(crate) err: String,
 }
 
 impl Image {
@@ -230,41 +223,6 @@ impl Started {
     pub(crate) fn wait(self) -> Ended {
         Ended::from(self.unshare.wait_with_output().unwrap())
     }
-}
-
-impl From<Output> for Ended {
-    fn from(output: Output) -> Self {
-        // unshare(1) ends itself by the signal that ended its child.
-        let code = output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap());
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Self { code, out: text(&output.stdout), err: text(&output.stderr) }
-    }
-}
-
-impl Ended {
-    /// The output of an agent that ended well and about which there was nothing to say.
-    #[track_caller]
-    pub(crate) fn well(self) -> String {
-        assert_eq!((self.code, self.err.as_str()), (0, ""), "{}", self.out);
-        self.out
-    }
-
-    /// The message of a start that was refused.
-    #[track_caller]
-    pub(crate) fn refused(self) -> String {
-        assert_eq!((self.code, self.out.as_str()), (125, ""), "{}", self.err);
-        for line in self.err.lines() {
-            assert!(line.starts_with("entrypoint: "), "{line}");
-        }
-        self.err
-    }
-}
-
-/// The value of a line of `/proc/PID/status`, single spaces between its words.
-#[track_caller]
-pub(crate) fn field(status: &str, name: &str) -> String {
-    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    line.unwrap_or_else(|| panic!("no {name} in {status}")).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Directories beside `/usr` that are links into it, or not.

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::image::{Image, Start, field};
+use crate::ended::field;
+use crate::image::{Image, Start};
 use crate::{Feature, offers};
 
 fn init(image: &Image) -> Start<'_> {

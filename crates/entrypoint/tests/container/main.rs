@@ -6,6 +6,8 @@
 #![expect(clippy::print_stdout, reason = "what was not run is said")]
 
 mod credentials;
+#[path = "../support/ended.rs"]
+mod ended;
 mod environment;
 mod execution;
 mod image;
