@@ -188,8 +188,8 @@ fn substitutes(start: &Start) -> Substitutes {
         Inside::Engine { limits, users } => {
             let missing = Substitutes::for_missing(limits, &cgroup::seen_from_inside(limits));
             match users {
-                Users::Namespace => missing,
-                Users::Host => Substitutes { pids: None, ..missing },
+                Users::Alone => missing,
+                Users::Shared => Substitutes { pids: None, ..missing },
             }
         }
     }

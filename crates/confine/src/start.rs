@@ -49,18 +49,18 @@ pub enum Inside {
     Engine {
         /// What the engine was asked to enforce.
         limits: Limits,
-        /// Whose users those of the container are.
+        /// Who else is in its user namespace.
         users: Users,
     },
 }
 
-/// Whose users those of a container are.
+/// Who else is in the user namespace of a container: what the kernel counts per user, it counts there.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Users {
-    /// The host's: what counts per user counts what else the user runs.
-    Host,
-    /// Those of a user namespace.
-    Namespace,
+    /// The host, or the engine with all its containers.
+    Shared,
+    /// Nobody.
+    Alone,
 }
 
 /// A terminal of the sandbox's own.

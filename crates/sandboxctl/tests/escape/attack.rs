@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::process::Output;
 
-use crate::machine::{Caller, callers};
+use crate::machine::{Caller, Runner, callers, runners};
 use crate::place::Place;
 
 /// What one attempt of an attack answers: its name; in the control; inside. An answer is `ok`, the name of an
@@ -48,7 +48,15 @@ pub(crate) struct Attack {
     shell: &'static str,
     prepare: fn(&Place) -> Vec<String>,
     attempts: Vec<Attempt>,
+    elsewhere: Vec<Elsewhere>,
+    without: Vec<Runner>,
 }
+
+/// Who else runs it, and what one attempt gets there.
+pub(crate) type Elsewhere = (&'static [Runner], &'static str, &'static str);
+
+/// Every engine.
+pub(crate) const CONTAINERS: &[Runner] = &[Runner::Docker, Runner::RootlessDocker, Runner::Podman];
 
 impl Attack {
     /// An attack in Python, written with `attempt.py`.
@@ -62,7 +70,21 @@ impl Attack {
             shell: "",
             prepare: nothing,
             attempts: Vec::new(),
+            elsewhere: Vec::new(),
+            without: Vec::new(),
         }
+    }
+
+    /// What attempts get elsewhere than in a native sandbox, where that is another answer.
+    pub(crate) fn elsewhere(mut self, answers: &[Elsewhere]) -> Self {
+        self.elsewhere = answers.to_vec();
+        self
+    }
+
+    /// Where it is not tried, because what it tries does not hold there and the report says so, or has no meaning.
+    pub(crate) fn not_in(mut self, runners: &[Runner]) -> Self {
+        self.without = runners.to_vec();
+        self
     }
 
     /// Where its control runs; without it, on the host.
@@ -117,9 +139,18 @@ impl Attack {
                 argv.extend(attack.into_iter().map(OsString::from));
                 self.compare(&place, argv, "the control", |attempt| attempt.1);
             }
-            let place = Place::new(caller);
-            let attack = self.lay_out(&place, "");
-            self.compare(&place, place.run(self.flags, &attack), "inside", |attempt| attempt.2);
+            for runner in runners(caller, &test).into_iter().filter(|runner| !self.without.contains(runner)) {
+                let place = Place::on(caller, runner);
+                let attack = self.lay_out(&place, "");
+                let what = format!("inside, in {runner:?}");
+                self.compare(&place, place.run(self.flags, &attack), &what, |attempt| {
+                    let own = self
+                        .elsewhere
+                        .iter()
+                        .find(|(runners, name, _)| runners.contains(&runner) && *name == attempt.0);
+                    own.map_or(attempt.2, |(.., answer)| answer)
+                });
+            }
         }
     }
 
@@ -130,7 +161,13 @@ impl Attack {
         words.chain((self.prepare)(place)).collect()
     }
 
-    fn compare(&self, place: &Place, argv: Vec<OsString>, what: &str, wanted: fn(&Attempt) -> &'static str) {
+    fn compare(
+        &self,
+        place: &Place,
+        argv: Vec<OsString>,
+        what: &str,
+        wanted: impl Fn(&Attempt) -> &'static str,
+    ) {
         let shell = ["sh", "-c", &format!("{}\nexec \"$@\"", self.shell), "sh"].map(OsString::from);
         let argv: Vec<OsString> = shell.into_iter().chain(argv).collect();
         let Output { stdout, stderr, .. } = place.outside(&argv).output().expect("the attack can be started");

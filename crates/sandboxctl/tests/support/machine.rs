@@ -23,11 +23,61 @@ pub(crate) enum Feature {
     Gcc,
     /// `cargo` is installed.
     Cargo,
+    /// A Docker engine of root's answers on its usual socket, and has the image of the tests.
+    Docker,
+    /// One of the normal user's answers on `SANDBOX_TEST_ROOTLESS`.
+    Rootless,
+    /// Podman works, as root and as the normal user.
+    Podman,
+}
+
+/// Who runs a sandbox.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Runner {
+    /// Namespaces of this host.
+    Native,
+    /// Docker, as root.
+    Docker,
+    /// Docker, as the caller.
+    RootlessDocker,
+    /// Podman: root's is that of root, everybody else's their own.
+    Podman,
+}
+
+/// Who can run sandboxes of this caller here.
+pub(crate) fn runners(caller: Caller, test: &str) -> Vec<Runner> {
+    let engines = [
+        (Runner::Docker, Feature::Docker),
+        (Runner::RootlessDocker, Feature::Rootless),
+        (Runner::Podman, Feature::Podman),
+    ];
+    let engines = engines
+        .into_iter()
+        // Somebody else's engine is refused, whoever calls.
+        .filter(|(runner, _)| (*runner, caller) != (Runner::RootlessDocker, Caller::Root))
+        .filter(|(runner, feature)| is_there(*feature, &format!("{test} in {runner:?} as {caller:?}")))
+        .map(|(runner, _)| runner);
+    std::iter::once(Runner::Native).chain(engines).collect()
+}
+
+/// The image that containers of the tests are made from.
+pub(crate) fn image() -> String {
+    std::env::var("SANDBOX_TEST_IMAGE").expect("tests/engine says which image the tests use")
 }
 
 impl Feature {
-    const ALL: [Self; 7] =
-        [Self::Root, Self::Userns, Self::Landlock, Self::Cgroup, Self::Node, Self::Gcc, Self::Cargo];
+    const ALL: [Self; 10] = [
+        Self::Root,
+        Self::Userns,
+        Self::Landlock,
+        Self::Cgroup,
+        Self::Node,
+        Self::Gcc,
+        Self::Cargo,
+        Self::Docker,
+        Self::Rootless,
+        Self::Podman,
+    ];
 
     /// How it is declared.
     fn name(self) -> String {
@@ -66,6 +116,12 @@ pub(crate) fn is_there(feature: Feature, test: &str) -> bool {
     let line = format!("not run: {test}, because {name} is not declared in {VARIABLE}\n");
     std::io::stderr().write_all(line.as_bytes()).expect("stderr can be written");
     false
+}
+
+/// Where Podman of the normal user keeps its images, and what it runs.
+pub(crate) fn podman() -> (String, String) {
+    let variable = |name| std::env::var(name).expect("tests/engine says where Podman keeps its images");
+    (variable("SANDBOX_TEST_PODMAN_DATA"), variable("SANDBOX_TEST_PODMAN_RUNTIME"))
 }
 
 #[test]
@@ -108,6 +164,10 @@ fn probe(feature: Feature) -> bool {
         Feature::Node => succeeds(&["node", "--version"]),
         Feature::Gcc => succeeds(&["gcc", "--version"]),
         Feature::Cargo => succeeds(&["cargo", "--version"]),
+        Feature::Docker => succeeds(&["docker", "image", "inspect", &image()]),
+        Feature::Rootless => std::env::var("SANDBOX_TEST_ROOTLESS")
+            .is_ok_and(|host| succeeds(&["docker", "--host", &host, "image", "inspect", &image()])),
+        Feature::Podman => succeeds(&["podman", "image", "exists", &image()]),
     }
 }
 

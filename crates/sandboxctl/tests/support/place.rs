@@ -3,24 +3,30 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::machine::{Caller, NORMAL};
+use crate::machine::{Caller, NORMAL, Runner, image, podman};
 
 /// A temporary directory that the caller owns.
 pub(crate) struct Place {
     top: tempfile::TempDir,
     pub(crate) caller: Caller,
+    runner: Runner,
 }
 
 impl Place {
-    /// Makes one.
+    /// Makes one whose sandboxes are native.
     pub(crate) fn new(caller: Caller) -> Self {
+        Self::on(caller, Runner::Native)
+    }
+
+    /// Makes one.
+    pub(crate) fn on(caller: Caller, runner: Runner) -> Self {
         let top =
             tempfile::Builder::new().prefix("sandboxctl-test-").tempdir().expect("a temporary directory");
-        let place = Self { top, caller };
+        let place = Self { top, caller, runner };
         // The target directory may lie where a normal user has no way to.
         let built = Path::new(env!("CARGO_BIN_EXE_sandboxctl"));
         let program = place.path("sandboxctl");
@@ -35,6 +41,10 @@ impl Place {
         for directory in [place.home(), place.workspace()] {
             fs::create_dir(&directory).expect("a directory of the caller");
             place.give(&directory);
+        }
+        if runner != Runner::Native {
+            let settings = format!("[image]\nname = {:?}\n", image());
+            place.write("home/.config/sandboxctl/sandbox.toml", &settings);
         }
         place
     }
@@ -70,7 +80,13 @@ impl Place {
     /// A command of the caller on the host itself.
     pub(crate) fn outside(&self, argv: &[impl AsRef<OsStr>]) -> Command {
         let id = NORMAL.to_string();
-        let become_normal = ["setpriv", "--reuid", &id, "--regid", &id, "--clear-groups"];
+        let docker = fs::metadata("/var/run/docker.sock").map_or(0, |socket| socket.gid()).to_string();
+        let groups = match self.runner {
+            // Whoever may use the engine is in its group.
+            Runner::Docker => ["--groups", docker.as_str()],
+            Runner::Native | Runner::RootlessDocker | Runner::Podman => ["--clear-groups", "--"],
+        };
+        let become_normal = [&["setpriv", "--reuid", &id, "--regid", &id], &groups[..]].concat();
         let start = if self.is_played() { &become_normal[..] } else { &[] };
         let words = start.iter().map(OsStr::new).chain(argv.iter().map(AsRef::as_ref));
         self.command(&words.collect::<Vec<_>>())
@@ -87,6 +103,18 @@ impl Place {
             .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
             .env("LC_ALL", "C.UTF-8")
             .stdin(Stdio::null());
+        match self.runner {
+            Runner::Native | Runner::Docker => {}
+            Runner::RootlessDocker => {
+                command.env("DOCKER_HOST", std::env::var("SANDBOX_TEST_ROOTLESS").unwrap_or_default());
+            }
+            // Its images lie in the user's home.
+            Runner::Podman if self.is_played() => {
+                let (home, runtime) = podman();
+                command.env("XDG_DATA_HOME", home).env("XDG_RUNTIME_DIR", runtime);
+            }
+            Runner::Podman => {}
+        }
         command
     }
 
@@ -97,7 +125,13 @@ impl Place {
 
     /// The words of that command.
     pub(crate) fn run(&self, flags: &[impl AsRef<OsStr>], argv: &[impl AsRef<OsStr>]) -> Vec<OsString> {
+        let provider: &[&str] = match self.runner {
+            Runner::Native => &[],
+            Runner::Docker | Runner::RootlessDocker => &["--provider", "docker"],
+            Runner::Podman => &["--provider", "podman"],
+        };
         let start = [self.path("sandboxctl").into_os_string(), "run".into()].into_iter();
+        let start = start.chain(provider.iter().map(OsString::from));
         let flags = flags.iter().map(|flag| flag.as_ref().to_owned());
         let argv = argv.iter().map(|word| word.as_ref().to_owned());
         start.chain(flags).chain(["--".into()]).chain(argv).collect()

@@ -103,15 +103,21 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     words.add(["--read-only"]);
     let size = plan.limits.tmp_size.0;
     words.pair("--shm-size=", format!("{size}b"));
-    let own = match kind {
-        Kind::Docker => "",
-        // It would copy what the image has there, and mount more of the kind.
-        Kind::Podman => ",notmpcopyup",
-    };
+    // The agent's own: a runtime may take the mode of what the image has there.
     for path in TEMPORARY.iter().filter(|path| **path != "/dev/shm") {
-        words.pair("--tmpfs=", format!("{path}:rw,exec,nosuid,nodev,mode=1777,size={size}{own}"));
+        match kind {
+            Kind::Docker => {
+                let options = format!("rw,exec,nosuid,nodev,mode=1777,size={size},uid={uid},gid={gid}");
+                words.pair("--tmpfs=", format!("{path}:{options}"));
+            }
+            Kind::Podman => {
+                let options = format!("tmpfs-mode=1777,tmpfs-size={size},chown=true,notmpcopyup");
+                words.pair("--mount=", format!("type=tmpfs,destination={path},{options}"));
+            }
+        }
     }
     if *kind == Kind::Podman {
+        // It would mount more of the kind, and let the caller's proxies in.
         words.add(["--read-only-tmpfs=false", "--http-proxy=false"]);
     }
     let seen = |path: &Path| seen_by_engine(container.host_path_prefix.as_deref(), path);

@@ -42,11 +42,11 @@ pub(super) enum Namespace {
 }
 
 impl Namespace {
-    /// Whose users those of the container are.
+    /// Who else is in it.
     pub(super) fn users(self) -> Users {
         match self {
-            Self::Host => Users::Host,
-            Self::Engine | Self::Own => Users::Namespace,
+            Self::Host | Self::Engine => Users::Shared,
+            Self::Own => Users::Alone,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A fork bomb, scaled down.
 
 use crate::attack::Attack;
+use crate::machine::Runner;
 
 #[test]
 fn processes_run_out_inside_and_not_on_the_host() {
@@ -23,5 +24,7 @@ for child in children:
 "#,
     )
     .flags(&["--pids-limit", "32"])
+    // Without a control group nothing there counts the processes of one container alone, and the report says `not`.
+    .not_in(&[Runner::RootlessDocker])
     .gets(&[("200 processes", "ok", "EAGAIN")]);
 }

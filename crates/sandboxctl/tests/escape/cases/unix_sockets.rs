@@ -59,7 +59,7 @@ for name in ["SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "XDG_RU
     )
     .after_shell(
         "export SSH_AUTH_SOCK=/run/agent DBUS_SESSION_BUS_ADDRESS=unix:path=/run/bus \
-         DOCKER_HOST=unix:///run/docker.sock XDG_RUNTIME_DIR=/run/user/1001",
+         DOCKER_HOST=${DOCKER_HOST-unix:///var/run/docker.sock} XDG_RUNTIME_DIR=${XDG_RUNTIME_DIR-/run/user/1001}",
     )
     .gets(&[
         ("SSH_AUTH_SOCK", "ok", "unset"),
