@@ -1,7 +1,9 @@
 //! Records of runs: what the next command needs to know to tidy up after a client that was killed.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
@@ -125,6 +127,11 @@ impl Client {
         Ok(Self { pid, start_time, pid_namespace: pid_namespace().map_err(failed("the PID namespace"))? })
     }
 
+    /// Whether it has ended. Of a process of another namespace nobody can tell.
+    pub(crate) fn is_dead(&self) -> bool {
+        pid_namespace().is_ok_and(|namespace| !self.may_live(namespace))
+    }
+
     /// Whether it lives, or cannot be told dead.
     fn may_live(&self, namespace: u64) -> bool {
         namespace != self.pid_namespace
@@ -132,7 +139,31 @@ impl Client {
     }
 }
 
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.pid, self.start_time, self.pid_namespace)
+    }
+}
+
+impl FromStr for Client {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let malformed = "a process is named by three numbers";
+        let mut numbers = text.split(':').map(|number| number.parse::<u64>().map_err(|_| malformed));
+        let mut next = || numbers.next().unwrap_or(Err(malformed));
+        let pid = u32::try_from(next()?).map_err(|_| malformed)?;
+        let (start_time, pid_namespace) = (next()?, next()?);
+        if numbers.next().is_some() { Err(malformed) } else { Ok(Self { pid, start_time, pid_namespace }) }
+    }
+}
+
 impl Runs {
+    /// Whose records they are.
+    pub(crate) fn owner(&self) -> u32 {
+        self.0.owner()
+    }
+
     /// Opens the directory of records.
     pub fn open(state: &StateDir) -> Result<Self, RecordError> {
         Ok(Self(state.within("runs")?))
@@ -275,6 +306,15 @@ mod tests {
         assert_eq!(runs.0.names().unwrap().len(), 1);
         drop(kept);
         assert_eq!(runs.0.names().unwrap().len(), 0);
+    }
+
+    #[test]
+    fn a_client_is_read_as_it_is_written() {
+        assert_eq!(this().to_string().parse(), Ok(this()));
+        for bad in ["", "1", "1:2", "1:2:3:4", "a:2:3", "4294967296:2:3"] {
+            assert!(bad.parse::<Client>().is_err(), "{bad:?}");
+        }
+        assert!(!this().is_dead() && dead_client().is_dead());
     }
 
     #[test]

@@ -174,6 +174,7 @@ impl EngineError {
             "no such runtime",
             "invalid runtime name",
             "requested oci runtime",
+            "default oci runtime \"",
         ]) {
             Self::Runtime { kind, message }
         } else {
@@ -218,6 +219,8 @@ mod tests {
         );
         let runtime = "docker: Error response from daemon: unknown or invalid runtime name: nope.\nSee 'docker run --help'.";
         assert!(matches!(docker(runtime), EngineError::Runtime { .. }));
+        let runtime = "Error: default OCI runtime \"nope\" not found: invalid argument";
+        assert!(matches!(EngineError::told(Kind::Podman, runtime), EngineError::Runtime { .. }));
         let full = "docker: Error response from daemon: mkdir /var/lib/docker/x: no space left on device.";
         assert!(matches!(docker(full), EngineError::DiskFull { .. }));
         assert_eq!(docker("docker: something else.\n").to_string(), "docker: something else");

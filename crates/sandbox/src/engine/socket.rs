@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -124,10 +125,9 @@ impl Socket {
     /// Makes sure that an engine answers, and tells the user that it runs as.
     pub(super) fn ping(&self) -> Result<u32, EngineError> {
         let stream = self.connect()?;
-        let peer =
-            rustix::net::sockopt::socket_peercred(&stream).map_err(|errno| self.failed(errno.into()))?;
+        let peer = getsockopt(&stream, PeerCredentials).map_err(|errno| self.failed(errno.into()))?;
         match get(stream, "/_ping").map_err(|error| self.failed(error))? {
-            Answer { status: 200, .. } => Ok(peer.uid.as_raw()),
+            Answer { status: 200, .. } => Ok(peer.uid()),
             Answer { status, .. } => {
                 let message = format!("it answers {status} on {}", self.0.display());
                 Err(EngineError::Refused { kind: Kind::Docker, message })

@@ -15,7 +15,7 @@ use super::who::{Namespace, Who};
 use crate::engine::Kind;
 use crate::protect::Mounts;
 use crate::provider::native::HOSTNAME;
-use crate::record::RunId;
+use crate::record::{Client, RunId};
 
 /// Where anything may be written until the sandbox ends.
 pub(super) const TEMPORARY: [&str; 4] = ["/dev/shm", HOME, "/run", "/tmp"];
@@ -26,6 +26,12 @@ pub(super) const MANAGED: &str = "sandbox.managed=true";
 /// The label that names the run.
 pub(super) const ID: &str = "sandbox.id";
 
+/// The label with the user whose run it is.
+pub(super) const OWNER: &str = "sandbox.owner";
+
+/// The label with the process that drives it.
+pub(super) const CLIENT: &str = "sandbox.client";
+
 /// Everything that the words are made of.
 pub(super) struct Wanted<'a> {
     pub(super) kind: Kind,
@@ -35,6 +41,7 @@ pub(super) struct Wanted<'a> {
     pub(super) who: &'a Who,
     pub(super) run: &'a RunId,
     pub(super) owner: u32,
+    pub(super) client: Client,
     /// Seconds since 1970.
     pub(super) created: u64,
     /// The directory of the meeting.
@@ -43,8 +50,8 @@ pub(super) struct Wanted<'a> {
     pub(super) protected: &'a [Mounts],
 }
 
-/// The name of the container.
-pub(super) fn name(plan: &Plan) -> String {
+/// The name of the container. It may be another one's, so nothing is ever told by it.
+fn name(plan: &Plan) -> String {
     format!("sandboxctl-{}", plan.name)
 }
 
@@ -60,7 +67,8 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     for label in [
         MANAGED.to_owned(),
         format!("{ID}={}", wanted.run.as_str()),
-        format!("sandbox.owner={}", wanted.owner),
+        format!("{OWNER}={}", wanted.owner),
+        format!("{CLIENT}={}", wanted.client),
         format!("sandbox.created={}", wanted.created),
     ] {
         words.pair("--label=", label);

@@ -3,7 +3,7 @@
 //! It holds the program of PID 1, so that the image cannot bring another one, and a socket. PID 1 connects once;
 //! then the socket is gone, and nobody inside can connect any more.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -12,13 +12,17 @@ use std::path::{Path, PathBuf};
 
 use confine::control::Control;
 use confine::init::MEETING_SOCKET;
-use rustix::fs::{Mode, OFlags};
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
 use crate::init_program;
 use crate::record::RunId;
 
 /// The directory with all meeting points, in the state directory.
 const ALL: &str = "meetings";
+
+/// What the name of a lock ends with.
+const LOCK: &str = "lock";
 
 /// The program, as it is called there.
 pub(super) const PROGRAM: &str = "entrypoint";
@@ -27,6 +31,7 @@ pub(super) const PROGRAM: &str = "entrypoint";
 pub(super) struct Meeting {
     path: PathBuf,
     listener: UnixListener,
+    lock: File,
 }
 
 /// Who has come.
@@ -44,6 +49,8 @@ impl Meeting {
         // Only the caller may pass here; whoever lives in the container sees the inner directory alone.
         DirBuilder::new().recursive(true).mode(0o700).create(state.join(ALL))?;
         let path = place(state, run);
+        let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(lock_of(state, run))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         DirBuilder::new().mode(0o755).create(&path)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
         write(&path.join(PROGRAM), init_program::bytes(), 0o555)?;
@@ -57,12 +64,17 @@ impl Meeting {
         listener.set_nonblocking(true)?;
         // To connect is to write. Who may pass the outer directory is all that counts.
         fs::set_permissions(&short, fs::Permissions::from_mode(0o666))?;
-        Ok(Self { path, listener })
+        Ok(Self { path, listener, lock })
     }
 
     /// The directory that the container sees.
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What tells others that somebody still needs this place: it is for as long as anybody has this open.
+    pub(super) fn lock(&self) -> io::Result<File> {
+        self.lock.try_clone()
     }
 
     /// Takes whoever has come, and lets nobody else come. `None` where nobody has.
@@ -73,9 +85,9 @@ impl Meeting {
             Err(error) => return Err(error),
         };
         fs::remove_file(self.path.join(MEETING_SOCKET))?;
-        let peer = rustix::net::sockopt::socket_peercred(&stream)?;
+        let peer = getsockopt(&stream, PeerCredentials)?;
         let control = Control::from(OwnedFd::from(stream));
-        Ok(Some(Met { control, uid: peer.uid.as_raw(), pid: peer.pid.as_raw_pid() }))
+        Ok(Some(Met { control, uid: peer.uid(), pid: peer.pid() }))
     }
 }
 
@@ -89,15 +101,28 @@ impl Drop for Meeting {
     fn drop(&mut self) {
         // One that stays is found by the next command.
         let _ = fs::remove_dir_all(&self.path);
+        let _ = fs::remove_file(self.path.with_extension(LOCK));
     }
+}
+
+/// Whether anybody still needs the place of a run.
+pub(super) fn is_held(state: &Path, run: &RunId) -> bool {
+    let file = OpenOptions::new().write(true).open(lock_of(state, run));
+    file.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_err())
 }
 
 /// Removes what a client that was killed has left.
 pub(super) fn forget(state: &Path, run: &RunId) -> io::Result<()> {
-    match fs::remove_dir_all(place(state, run)) {
+    let missing_is_fine = |removed: io::Result<()>| match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
-    }
+    };
+    missing_is_fine(fs::remove_dir_all(place(state, run)))?;
+    missing_is_fine(fs::remove_file(lock_of(state, run)))
+}
+
+fn lock_of(state: &Path, run: &RunId) -> PathBuf {
+    place(state, run).with_extension(LOCK)
 }
 
 fn place(state: &Path, run: &RunId) -> PathBuf {

@@ -8,7 +8,6 @@ use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -24,7 +23,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use self::arguments::Wanted;
 use self::meeting::{Meeting, Met};
 use self::who::Who;
-use super::boundaries::{self, Boundaries};
+use super::boundaries::Boundaries;
 use super::native::{owner, view};
 use super::streams::Streams;
 use super::supervise::{Watch, supervise};
@@ -34,13 +33,14 @@ use crate::engine::image::Image;
 use crate::engine::{Engine, EngineError, Kind, Running};
 use crate::init_program;
 use crate::protect::Mounts;
-use crate::record::{Placed, RecordError, RunId, Runs};
+use crate::record::{Client, Placed, RecordError, RunId, Runs};
 use crate::secrets::Value;
 use crate::state::StateDir;
 use crate::terminal::Signals;
 
 mod arguments;
 mod meeting;
+mod sweep;
 mod who;
 
 /// How long an engine may take to start a container that it has the image of.
@@ -74,7 +74,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let state_directory = StateDir::open(state, caller.uid).map_err(Into::into);
     let runs = state_directory.and_then(|state| Runs::open(&state)).map_err(recorded)?;
     let id = RunId::generate().map_err(recorded)?;
-    sweep(&runs, plan, &engine, state, notice)?;
+    sweep::sweep(&runs, plan, &engine, state, notice)?;
     let placed = Placed { engine: kind.command().to_owned(), socket: engine.address() };
     let boundaries = Boundaries::open(plan, caller.uid, &runs, &id, Some(placed))?;
 
@@ -106,11 +106,12 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         who: &who,
         run: &id,
         owner: caller.uid,
+        client: Client::this().map_err(recorded)?,
         created: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
         meeting: meeting.path(),
         protected: boundaries.mounts(),
     });
-    let mut started = Started::run(&engine, &words, arguments::name(plan))?;
+    let mut started = Started::run(&engine, &words, &id, &meeting)?;
     let Met { mut control, uid, pid } = started.meet(&meeting)?;
     if uid != who.agent.uid {
         return Err(StartError::Refused {
@@ -179,19 +180,26 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 /// A container that the engine's command runs. It is gone with this at the latest.
 struct Started<'a> {
     engine: &'a Engine,
-    name: String,
+    run: &'a RunId,
     command: Running,
     is_gone: bool,
 }
 
 impl<'a> Started<'a> {
-    fn run(engine: &'a Engine, words: &[OsString], name: String) -> Result<Self, StartError> {
+    fn run(
+        engine: &'a Engine,
+        words: &[OsString],
+        run: &'a RunId,
+        meeting: &Meeting,
+    ) -> Result<Self, StartError> {
         let failed = |source| EngineError::Call { kind: engine.kind(), source };
         let mut command = engine.command();
         // A group of its own: Ctrl-C is for the agent, and comes there by way of us.
-        command.args(words).process_group(0).stdout(Stdio::null()).stderr(Stdio::piped());
+        // And it holds the place of the meeting, should we be killed while it is at work.
+        let lock = meeting.lock().map_err(failed)?;
+        command.args(words).process_group(0).stdin(lock).stdout(Stdio::null()).stderr(Stdio::piped());
         let command = command.spawn().and_then(Running::new).map_err(failed)?;
-        Ok(Self { engine, name, command, is_gone: false })
+        Ok(Self { engine, run, command, is_gone: false })
     }
 
     /// Waits until PID 1 has come, or the engine has said why it does not.
@@ -224,8 +232,8 @@ impl<'a> Started<'a> {
 
     /// Removes the container, whatever runs in it, and waits until that is done.
     fn force(&self) {
-        // The engine may just be removing it by itself.
-        let _ = self.engine.call(["rm", "--force", "--volumes", &self.name], REMOVAL);
+        // The engine may just be removing it by itself. What stays, the next command removes.
+        let _ = sweep::remove(self.engine, self.run);
     }
 
     /// Waits until the engine has removed the container, whose PID 1 has ended.
@@ -349,35 +357,6 @@ fn environment(plan: &Plan, image: &Image, secrets: &[(String, Value)]) -> Vec<V
         all.insert(name.clone().into(), OsString::from_vec(value.as_bytes().to_vec()));
     }
     all.iter().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()).collect()
-}
-
-/// Clears up after runs of this engine whose clients were killed.
-fn sweep(
-    runs: &Runs,
-    plan: &Plan,
-    engine: &Engine,
-    state: &Path,
-    notice: &mut dyn FnMut(super::Notice),
-) -> Result<(), StartError> {
-    let mut remove = |placed: &Placed, id: &RunId| {
-        if placed.engine != engine.kind().command() || placed.socket != engine.address() {
-            return false;
-        }
-        remove(engine, id).is_ok() && meeting::forget(state, id).is_ok()
-    };
-    boundaries::sweep(runs, plan, notice, &mut remove).map_err(recorded)
-}
-
-/// Removes the container of a run, if the engine has kept it. It is told by its label, never by its name.
-fn remove(engine: &Engine, id: &RunId) -> Result<(), EngineError> {
-    let label = format!("label={}={}", arguments::ID, id.as_str());
-    let managed = format!("label={}", arguments::MANAGED);
-    let found =
-        engine.ask(["ps", "--all", "--quiet", "--no-trunc", "--filter", &managed, "--filter", &label])?;
-    for container in found.lines() {
-        engine.call(["rm", "--force", "--volumes", container], REMOVAL)?;
-    }
-    Ok(())
 }
 
 fn recorded(error: RecordError) -> StartError {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::machine::callers;
+use crate::machine::{callers, runners};
 use crate::place::Place;
 
 /// Leaves its session, its parent and its name behind, holds on to nothing, and ignores whoever asks it to end.
@@ -38,11 +38,13 @@ fn a_daemon_ends_with_its_sandbox() {
         }
         assert_eq!(left.len(), 1, "the control, by {caller:?}: nothing lives on where nothing ends it");
 
-        let place = Place::new(caller);
-        let mark = place.workspace().display().to_string();
-        let flags: [&str; 0] = [];
-        assert!(place.inside(&flags, &["python3", "-c", DAEMON, &mark]).status().unwrap().success());
-        assert_eq!(marked(&mark), Vec::<i32>::new(), "inside, by {caller:?}");
+        for runner in runners(caller, "a daemon") {
+            let place = Place::on(caller, runner);
+            let mark = place.workspace().display().to_string();
+            let argv = ["python3", "-c", DAEMON, &mark];
+            assert!(place.inside(&[""; 0], &argv).status().unwrap().success());
+            assert_eq!(marked(&mark), Vec::<i32>::new(), "inside, in {runner:?} by {caller:?}");
+        }
     }
 }
 

@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::machine::{Caller, Feature, callers, is_there};
+use crate::machine::{Caller, Feature, Runner, callers, is_there, runners};
 use crate::place::Place;
 
 #[test]
 fn the_report_claims_what_holds_and_no_more() {
     let landlock = is_there(Feature::Landlock, "the report of landlock");
     let cgroup = is_there(Feature::Cgroup, "the report of control groups");
-    for caller in callers("the report") {
-        let place = Place::new(caller);
+    let everybody = callers("the report").into_iter();
+    let cases = everybody
+        .flat_map(|caller| runners(caller, "the report").into_iter().map(move |runner| (caller, runner)));
+    for (caller, runner) in cases {
+        let place = Place::on(caller, runner);
         let flags = ["--format=json", "--memory=256m", "--pids-limit=100", "--cpus=1"];
         let output = place.inside(&flags, &["cat", "/proc/self/status"]).output().unwrap();
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -21,26 +24,33 @@ fn the_report_claims_what_holds_and_no_more() {
         let report: BTreeMap<_, _> =
             lines.iter().map(|line| (text(line, "layer"), text(line, "status"))).collect();
 
-        for layer in ["user", "mount", "pid", "net", "ipc", "uts", "seccomp", "capabilities", "protect"] {
-            assert_eq!(report[layer], "enforced", "{layer} by {caller:?}: {answer:#}");
+        // What an engine of root's starts is in the host's own user namespace.
+        let of_root = runner == Runner::Docker || (runner, caller) == (Runner::Podman, Caller::Root);
+        assert_eq!(
+            report["user"],
+            if of_root { "partly" } else { "enforced" },
+            "by {caller:?} in {runner:?}"
+        );
+        for layer in ["mount", "pid", "net", "ipc", "uts", "seccomp", "capabilities", "protect"] {
+            assert_eq!(report[layer], "enforced", "{layer} by {caller:?} in {runner:?}: {answer:#}");
         }
         if landlock {
-            assert_eq!(report["landlock"], "enforced", "by {caller:?}: {answer:#}");
+            assert_eq!(report["landlock"], "enforced", "by {caller:?} in {runner:?}: {answer:#}");
         }
-        if cgroup && caller == Caller::Root {
+        if cgroup && (of_root || caller == Caller::Root) {
             for layer in ["memory", "pids", "cpu"] {
-                assert_eq!(report[layer], "enforced", "{layer} by {caller:?}: {answer:#}");
+                assert_eq!(report[layer], "enforced", "{layer} by {caller:?} in {runner:?}: {answer:#}");
             }
         }
         // Space in shared directories cannot be bounded.
-        assert_eq!(report["disk"], "partly", "by {caller:?}: {answer:#}");
+        assert_eq!(report["disk"], "partly", "by {caller:?} in {runner:?}: {answer:#}");
 
         // What the kernel says of the agent itself.
         let status = answer["stdout"]["text"].as_str().unwrap();
         for line in
             ["NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000"]
         {
-            assert!(status.contains(line), "{line} by {caller:?}: {status}");
+            assert!(status.contains(line), "{line} by {caller:?} in {runner:?}: {status}");
         }
     }
 }

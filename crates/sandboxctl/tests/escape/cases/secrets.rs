@@ -5,15 +5,18 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::machine::callers;
+use crate::machine::{callers, runners};
 use crate::place::Place;
 
 const VALUE: &str = "a-value-that-stands-nowhere-else";
 
 #[test]
 fn the_value_of_a_secret_stands_in_no_argument_list_no_output_and_no_record() {
-    for caller in callers("secrets") {
-        let place = Place::new(caller);
+    let everybody = callers("secrets").into_iter();
+    let cases = everybody
+        .flat_map(|caller| runners(caller, "secrets").into_iter().map(move |runner| (caller, runner)));
+    for (caller, runner) in cases {
+        let place = Place::on(caller, runner);
         let source = place.write("home/keys/token", VALUE);
         fs::set_permissions(&source, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
         place.write(
@@ -35,24 +38,33 @@ fn the_value_of_a_secret_stands_in_no_argument_list_no_output_and_no_record() {
         let mut line = String::new();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         stdout.read_line(&mut line).unwrap();
-        assert_eq!(line, "ready\n", "by {caller:?}: the agent has the secret");
+        assert_eq!(line, "ready\n", "by {caller:?} in {runner:?}: the agent has the secret");
         for process in fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path()) {
             let arguments = fs::read(process.join("cmdline")).unwrap_or_default();
-            assert!(!holds(&arguments), "by {caller:?}: {} shows it", process.display());
+            assert!(!holds(&arguments), "by {caller:?} in {runner:?}: {} shows it", process.display());
         }
         let client = fs::read(format!("/proc/{}/environ", child.id())).unwrap();
-        assert!(!holds(&client), "by {caller:?}: the environment of the client shows it");
-        assert!(!holds_beneath(&place.home().join(".local")), "by {caller:?}: a record shows it");
+        assert!(!holds(&client), "by {caller:?} in {runner:?}: the environment of the client shows it");
+        assert!(
+            !holds_beneath(&place.home().join(".local")),
+            "by {caller:?} in {runner:?}: a record shows it"
+        );
         drop(child.stdin.take());
         let mut said = String::new();
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         assert!(child.wait().unwrap().success());
-        assert!(!holds(said.as_bytes()), "by {caller:?}: {said}");
+        assert!(!holds(said.as_bytes()), "by {caller:?} in {runner:?}: {said}");
 
         let output = place.inside(&["--trust", "--format=json"], &["true"]).output().unwrap();
-        assert!(output.status.success() && !holds(&output.stdout) && !holds(&output.stderr), "by {caller:?}");
+        assert!(
+            output.status.success() && !holds(&output.stdout) && !holds(&output.stderr),
+            "by {caller:?} in {runner:?}"
+        );
         let output = place.inside(&["--trust", "--dry-run"], &["true"]).output().unwrap();
-        assert!(output.status.success() && !holds(&output.stdout) && !holds(&output.stderr), "by {caller:?}");
+        assert!(
+            output.status.success() && !holds(&output.stdout) && !holds(&output.stderr),
+            "by {caller:?} in {runner:?}"
+        );
         // The control: a search that finds nothing must find what is there.
         assert!(holds_beneath(&place.home().join("keys")));
     }

@@ -1,0 +1,90 @@
+//! Clearing up after clients that were killed: told by label, owner and liveness, and never by name.
+//!
+//! A container whose PID 1 met its client goes by itself. What may stay is one that was made and not started, when the
+//! client and the engine's command were killed in between.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use policy::plan::Plan;
+use serde::Deserialize;
+
+use super::{arguments, meeting};
+use crate::engine::{Engine, EngineError};
+use crate::provider::{Notice, StartError, boundaries};
+use crate::record::{Client, Placed, RecordError, RunId, Runs};
+
+/// How long an engine may take to remove a container.
+const REMOVAL: Duration = Duration::from_secs(20);
+
+/// Clears up after the runs of this engine and this owner.
+pub(super) fn sweep(
+    runs: &Runs,
+    plan: &Plan,
+    engine: &Engine,
+    state: &Path,
+    notice: &mut dyn FnMut(Notice),
+) -> Result<(), StartError> {
+    // 1. Runs that have a record: their containers, and what their agents made. While the engine's command is at work,
+    //    the container may still be on its way.
+    let mut gone = |placed: &Placed, id: &RunId| {
+        let here = placed.engine == engine.kind().command() && placed.socket == engine.address();
+        here && !meeting::is_held(state, id)
+            && remove(engine, id).is_ok()
+            && meeting::forget(state, id).is_ok()
+    };
+    let failed = |error: RecordError| super::recorded(error);
+    boundaries::sweep(runs, plan, notice, &mut gone).map_err(failed)?;
+
+    // 2. Containers that came to be after that, because an engine goes on with what it has begun.
+    for (container, id) in abandoned(engine, runs.owner())? {
+        if !meeting::is_held(state, &id) {
+            // The engine may just be removing it. What stays, the next command removes.
+            let _ = engine.call(["rm", "--force", "--volumes", &container], REMOVAL);
+        }
+    }
+    Ok(())
+}
+
+/// Removes the container of a run, if the engine has one.
+pub(super) fn remove(engine: &Engine, id: &RunId) -> Result<(), EngineError> {
+    let label = format!("label={}={}", arguments::ID, id.as_str());
+    let managed = format!("label={}", arguments::MANAGED);
+    let found =
+        engine.ask(["ps", "--all", "--quiet", "--no-trunc", "--filter", &managed, "--filter", &label])?;
+    for container in found.lines() {
+        engine.call(["rm", "--force", "--volumes", container], REMOVAL)?;
+    }
+    Ok(())
+}
+
+/// The containers of an owner whose clients are dead. Only a daemon makes any after the command that asked for them is
+/// gone, and a daemon has a socket.
+fn abandoned(engine: &Engine, owner: u32) -> Result<Vec<(String, RunId)>, EngineError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Listed {
+        id: String,
+        labels: BTreeMap<String, String>,
+    }
+    let Some(socket) = engine.socket() else { return Ok(Vec::new()) };
+    let filters = format!(r#"{{"label":["{}","{}={owner}"]}}"#, arguments::MANAGED, arguments::OWNER);
+    let listed: Vec<Listed> =
+        socket.get(&format!("/containers/json?all=true&filters={}", escaped(&filters)))?.unwrap_or_default();
+    let dead = listed.into_iter().filter_map(|Listed { id, labels }| {
+        let client: Client = labels.get(arguments::CLIENT)?.parse().ok()?;
+        let run = RunId::try_from(labels.get(arguments::ID)?.clone()).ok()?;
+        client.is_dead().then_some((id, run))
+    });
+    Ok(dead.collect())
+}
+
+/// Text as a part of an address.
+fn escaped(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}

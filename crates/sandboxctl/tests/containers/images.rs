@@ -1,0 +1,50 @@
+//! Images and engines that cannot do what is asked.
+
+use crate::answers::error;
+use crate::everywhere;
+use crate::machine::{Caller, Runner, callers, runners};
+use crate::place::Place;
+
+#[test]
+fn an_image_that_is_not_there_is_named_and_not_looked_for_in_public() {
+    for (caller, runner) in everywhere("missing images") {
+        let place = Place::on(caller, runner);
+        place.write("workspace/sandbox.toml", "[image]\nname = \"no-such-image\"\n");
+        let output = place.inside(&[""; 0], &["true"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(69), "in {runner:?} by {caller:?}: {said}");
+        assert!(said.contains("no image no-such-image") && said.contains("sandboxctl build"), "{said}");
+        assert_eq!(error(&mut place.inside(&["--format=json"], &["true"])), "image.missing");
+
+        place.write("workspace/sandbox.toml", "[image]\nname = \"localhost:5000/no-such-image\"\n");
+        assert_eq!(
+            error(&mut place.inside(&["--format=json"], &["true"])),
+            "image.not_fetched",
+            "in {runner:?}"
+        );
+        assert_eq!(error(&mut place.inside(&["--format=json", "--pull=never"], &["true"])), "image.missing");
+    }
+}
+
+#[test]
+fn a_runtime_that_is_not_there_is_refused() {
+    for (caller, runner) in everywhere("missing runtimes") {
+        let place = Place::on(caller, runner);
+        let code = error(&mut place.inside(&["--format=json", "--runtime", "no-such-runtime"], &["true"]));
+        assert_eq!(code, "engine.runtime", "in {runner:?} by {caller:?}");
+    }
+}
+
+#[test]
+fn who_may_not_use_the_engine_is_told_so() {
+    for caller in callers("forbidden engines") {
+        if caller == Caller::Root || !runners(caller, "forbidden engines").contains(&Runner::Docker) {
+            continue;
+        }
+        // A user who is not in the group of the engine.
+        let place = Place::new(caller);
+        let mut command = place.inside(&["--format=json", "--provider", "docker"], &["true"]);
+        assert_eq!(error(&mut command), "engine.forbidden");
+        assert!(place.inside(&[""; 0], &["true"]).status().unwrap().success(), "native needs no engine");
+    }
+}

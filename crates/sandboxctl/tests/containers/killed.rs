@@ -1,0 +1,134 @@
+//! Clients that are killed: whatever they leave, their engine or the next command clears up, and never what is somebody
+//! else's.
+
+use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::environment::engine;
+use crate::everywhere;
+use crate::machine::Runner;
+use crate::place::Place;
+
+/// How long an engine may take to remove what nobody wants any more.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[test]
+fn a_client_that_is_killed_leaves_no_container() {
+    for (caller, runner) in everywhere("killed clients") {
+        let place = Place::on(caller, runner);
+        let before = volumes(&place, runner);
+        // From before the engine is asked until after the agent has started.
+        for step in 0..8 {
+            let mut child = place
+                .inside(&["--quiet"], &["sleep", "1000"])
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let until = Instant::now() + Duration::from_millis(step * 60);
+            while Instant::now() < until {
+                std::thread::yield_now();
+            }
+            kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
+            child.wait().unwrap();
+        }
+        // The command that the client has started does its work to the end, and then there is nobody to meet.
+        let deadline = Instant::now() + PATIENCE;
+        while (at_work(&place) || !ours(&place, runner).is_empty()) && Instant::now() < deadline {
+            std::thread::yield_now();
+        }
+        let left = ours(&place, runner);
+        let states = engine(&place, runner, &["ps", "--all"]);
+        assert_eq!(left, "", "in {runner:?} by {caller:?}:\n{states}");
+        assert!(place.inside(&["--quiet"], &["true"]).status().unwrap().success());
+        assert_eq!(volumes(&place, runner), before, "in {runner:?} by {caller:?}");
+        for kept in ["runs", "meetings"] {
+            let directory = place.home().join(".local/state/sandboxctl").join(kept);
+            let left: Vec<_> =
+                fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            assert!(left.is_empty(), "{kept} in {runner:?} by {caller:?}: {left:?}");
+        }
+    }
+}
+
+#[test]
+fn what_was_made_and_never_started_is_removed_by_the_next_command() {
+    for (caller, runner) in everywhere("containers that never started") {
+        let place = Place::on(caller, runner);
+        let mut child = place
+            .inside(&["--quiet"], &["sleep", "1000"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // As soon as the run has its record, it and the engine's command are killed: this may be before the container is
+        // made, or before it is started.
+        let runs = place.home().join(".local/state/sandboxctl/runs");
+        let record = loop {
+            assert!(child.try_wait().unwrap().is_none(), "in {runner:?} by {caller:?}");
+            let names = fs::read_dir(&runs)
+                .into_iter()
+                .flatten()
+                .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+            if let Some(record) = names.filter(|name| name.len() == "0123456789abcdef.json".len()).next() {
+                break record;
+            }
+        };
+        let client = Pid::from_child(&child);
+        let commands =
+            fs::read_to_string(format!("/proc/{0}/task/{0}/children", client.as_raw_nonzero())).unwrap();
+        kill_process(client, Signal::KILL).unwrap();
+        for command in commands.split_whitespace() {
+            // One that has ended by itself is gone.
+            let _ = kill_process(Pid::from_raw(command.parse().unwrap()).unwrap(), Signal::KILL);
+        }
+        child.wait().unwrap();
+        let id = record.trim_end_matches(".json");
+        // What such a client may have left, and what is somebody else's and only looks like it.
+        let image = crate::machine::image();
+        let make = |label: &str| {
+            let words = ["create", "--label", "sandbox.managed=true", "--label", label, &image, "true"];
+            engine(&place, runner, &words).trim().to_owned()
+        };
+        let left = make(&format!("sandbox.id={id}"));
+        let others = make("sandbox.id=0123456789abcdef");
+        assert!(
+            exists(&place, runner, &left) && exists(&place, runner, &others),
+            "the control: {left} {others}"
+        );
+
+        assert!(place.inside(&["--quiet"], &["true"]).status().unwrap().success());
+        assert!(!exists(&place, runner, &left), "in {runner:?} by {caller:?}");
+        assert!(exists(&place, runner, &others), "in {runner:?} by {caller:?}: somebody else's is gone");
+        engine(&place, runner, &["rm", &others]);
+    }
+}
+
+fn exists(place: &Place, runner: Runner, container: &str) -> bool {
+    engine(place, runner, &["inspect", "--format", "{{.Id}}", container]).trim() == container
+}
+
+/// Whether a command of an engine's still has to do with this place.
+fn at_work(place: &Place) -> bool {
+    let here = place.home().display().to_string();
+    let processes =
+        fs::read_dir("/proc").unwrap().filter_map(|entry| fs::read(entry.ok()?.path().join("cmdline")).ok());
+    processes.into_iter().any(|arguments| String::from_utf8_lossy(&arguments).contains(&here))
+}
+
+/// The containers that run in this place: their directories lie in it.
+fn ours(place: &Place, runner: Runner) -> String {
+    let all = engine(place, runner, &["ps", "--all", "--quiet", "--filter", "label=sandbox.managed=true"]);
+    let here = place.home().display().to_string();
+    let found = all.lines().filter(|id| engine(place, runner, &["inspect", id]).contains(&here));
+    found.collect::<Vec<_>>().join(" ")
+}
+
+fn volumes(place: &Place, runner: Runner) -> String {
+    engine(place, runner, &["volume", "ls", "--quiet"])
+}

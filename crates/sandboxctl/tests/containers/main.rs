@@ -1,0 +1,24 @@
+//! Sandboxes in containers of real engines, from outside: what they answer, whose files they write, and that nothing of
+//! them stays.
+#![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
+
+mod answers;
+mod elsewhere;
+mod environment;
+mod images;
+mod killed;
+mod owners;
+
+#[path = "../support/machine.rs"]
+mod machine;
+#[path = "../support/place.rs"]
+mod place;
+
+use crate::machine::{Caller, Runner, callers, runners};
+
+/// Every caller with every engine that it can use here.
+fn everywhere(test: &str) -> Vec<(Caller, Runner)> {
+    let all = callers(test).into_iter();
+    let all = all.flat_map(|caller| runners(caller, test).into_iter().map(move |runner| (caller, runner)));
+    all.filter(|(_, runner)| *runner != Runner::Native).collect()
+}

@@ -1,0 +1,61 @@
+//! Whose files a container writes, and what of them is protected.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, chown};
+
+use crate::everywhere;
+use crate::machine::{Caller, NORMAL};
+use crate::place::Place;
+
+#[test]
+fn files_belong_to_the_caller_or_to_the_owner_of_the_directory() {
+    for (caller, runner) in everywhere("owners") {
+        let place = Place::on(caller, runner);
+        // Root's sandboxes work on directories of others, and what they write is those others'.
+        let owner = match caller {
+            Caller::Root => 4242,
+            Caller::Normal => NORMAL,
+        };
+        chown(place.workspace(), Some(owner), Some(owner)).unwrap();
+        let script =
+            "echo new > file; mkdir directory; mkdir -p .git/hooks; test \"$(stat -c %U file)\" = agent";
+        let output = place.inside(&[""; 0], &["sh", "-c", script]).output().unwrap();
+        assert!(output.status.success(), "in {runner:?} by {caller:?}: {output:?}");
+        for name in ["file", "directory"] {
+            let metadata = fs::metadata(place.workspace().join(name)).unwrap();
+            assert_eq!(
+                (metadata.uid(), metadata.gid()),
+                (owner, owner),
+                "{name} in {runner:?} by {caller:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_the_agent_made_for_the_host_is_moved_aside() {
+    for (caller, runner) in everywhere("detection") {
+        let place = Place::on(caller, runner);
+        let script = "mkdir -p .git/hooks && printf '#!/bin/sh\\n' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit";
+        let output = place.inside(&[""; 0], &["sh", "-c", script]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("pre-commit"), "in {runner:?} by {caller:?}: {said}");
+        assert!(!place.workspace().join(".git/hooks/pre-commit").exists(), "in {runner:?} by {caller:?}");
+        assert!(place.workspace().join(".sandboxctl-quarantine").exists(), "in {runner:?} by {caller:?}");
+    }
+}
+
+#[test]
+fn a_directory_with_a_comma_and_a_quote_is_shared_as_it_is() {
+    for (caller, runner) in everywhere("names of directories") {
+        let place = Place::on(caller, runner);
+        place.write("one, \"two\"/file", "content");
+        let shared = format!("{}:/data:ro", place.path("one, \"two\"").display());
+        let output = place.inside(&["-v", &shared], &["cat", "/data/file"]).output().unwrap();
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            "content",
+            "in {runner:?} by {caller:?}: {output:?}"
+        );
+    }
+}
