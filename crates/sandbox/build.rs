@@ -2,10 +2,15 @@
 //!
 //! It has to be static: inside a sandbox there may be no loader for it. For musl where that target is installed,
 //! otherwise for the host's own libc. `SANDBOX_ENTRYPOINT` names a ready-made one instead.
+//!
+//! The build context of the stock image is laid beside it, where `image/context.rs` takes it in.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
+
+#[path = "build/context.rs"]
+mod context;
 
 fn main() {
     let variable = |name: &str| env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name}"));
@@ -13,7 +18,7 @@ fn main() {
     let workspace = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("../..");
 
     println!("cargo::rerun-if-env-changed=SANDBOX_ENTRYPOINT");
-    for source in ["policy", "confine", "entrypoint"] {
+    for source in context::SOURCES {
         println!("cargo::rerun-if-changed={}", workspace.join("crates").join(source).join("src").display());
     }
     println!("cargo::rerun-if-changed={}", workspace.join("Cargo.lock").display());
@@ -24,6 +29,14 @@ fn main() {
     };
     fs::copy(&program, out.join("entrypoint"))
         .unwrap_or_else(|error| panic!("taking {} in: {error}", program.display()));
+
+    let made = context::make(&workspace).and_then(|(tar, used)| {
+        fs::write(out.join("context.tar"), tar)?;
+        Ok(used)
+    });
+    for used in made.unwrap_or_else(|error| panic!("making the build context of the image: {error}")) {
+        println!("cargo::rerun-if-changed={}", used.display());
+    }
 }
 
 fn build(workspace: &Path, out: &Path) -> PathBuf {

@@ -65,6 +65,14 @@ pub enum Error {
         /// What the kernel said.
         source: Errno,
     },
+    /// The kernel would refuse more than was asked for.
+    #[error(
+        "landlock of ABI {abi} always refuses to move a file into another directory; Linux 5.19 or newer does not"
+    )]
+    Moves {
+        /// The ABI.
+        abi: u32,
+    },
     /// A path of a rule could not be opened.
     #[error("cannot open {} for a landlock rule: {source}", path.display())]
     Open {
@@ -91,6 +99,22 @@ pub fn abi() -> Option<u32> {
     sys::landlock_abi().ok().map(known)
 }
 
+/// Keeps this thread, and everything it gives birth to, from looking into processes that were there before: into their
+/// environment, memory and descriptors in `/proc`, whoever their user is. Files, signals and sockets stay as they are.
+///
+/// Any ruleset does this (landlock(7), "Ptrace restrictions"), so this one refuses the least that one can: making block
+/// devices, which takes a capability anyway. Needs ABI 2, and `no_new_privs`.
+pub fn stand_apart() -> Result<(), Error> {
+    let abi = known(sys::landlock_abi().map_err(Error::Missing)?);
+    // Moving a file into another directory is refused by every ruleset whose rules do not grant it.
+    if abi < 2 {
+        return Err(Error::Moves { abi });
+    }
+    let mut ruleset = Ruleset::handling(abi, REFER | MAKE_BLOCK, 0)?;
+    ruleset.add_path(Path::new("/"), REFER)?;
+    ruleset.restrict_self().map(drop)
+}
+
 impl Ruleset {
     /// An empty ruleset that handles every right of the newest ABI: what no rule grants is refused.
     pub fn new() -> Result<Self, Error> {
@@ -98,12 +122,12 @@ impl Ruleset {
     }
 
     fn of_abi(abi: u32) -> Result<Self, Error> {
-        let handled = handled(abi);
-        let attributes = sys::LandlockAttributes {
-            handled_access_fs: handled,
-            handled_access_net: 0,
-            scoped: scoped(abi),
-        };
+        Self::handling(abi, handled(abi), scoped(abi))
+    }
+
+    fn handling(abi: u32, handled: u64, scoped: u64) -> Result<Self, Error> {
+        let attributes =
+            sys::LandlockAttributes { handled_access_fs: handled, handled_access_net: 0, scoped };
         let fd = sys::landlock_create_ruleset(&attributes).map_err(|source| Error::Create { abi, source })?;
         Ok(Self { fd, abi, handled })
     }
@@ -113,15 +137,19 @@ impl Ruleset {
     /// The descriptor may be opened with `O_PATH`; a tree that is not attached anywhere yet will do.
     pub fn allow(&mut self, beneath: BorrowedFd<'_>, access: Access) -> Result<(), Error> {
         let refused = |source| Error::Rule { what: format!("descriptor {beneath:?}"), source };
-        self.add(beneath, access).map_err(refused)
+        self.add(beneath, rights(access)).map_err(refused)
     }
 
     /// Grants `access` to what lies at `path` now. A link is followed.
     pub fn allow_path(&mut self, path: &Path, access: Access) -> Result<(), Error> {
+        self.add_path(path, rights(access))
+    }
+
+    fn add_path(&mut self, path: &Path, rights: u64) -> Result<(), Error> {
         let file = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             .map_err(|source| Error::Open { path: path.to_owned(), source })?;
         let refused = |source| Error::Rule { what: path.display().to_string(), source };
-        self.add(file.as_fd(), access).map_err(refused)
+        self.add(file.as_fd(), rights).map_err(refused)
     }
 
     /// Puts the rules on this thread and everything it gives birth to, for good.
@@ -135,13 +163,12 @@ impl Ruleset {
         Ok(Restricted { abi: self.abi })
     }
 
-    fn add(&mut self, beneath: BorrowedFd<'_>, access: Access) -> Result<(), Errno> {
+    fn add(&mut self, beneath: BorrowedFd<'_>, rights: u64) -> Result<(), Errno> {
         let mode = rustix::fs::fstat(beneath)?.st_mode;
         // The kernel refuses a rule that grants a file what only a directory can have.
         let possible =
             if FileType::from_raw_mode(mode) == FileType::Directory { u64::MAX } else { FILE_RIGHTS };
-        match sys::landlock_allow_beneath(self.fd.as_fd(), beneath, rights(access) & self.handled & possible)
-        {
+        match sys::landlock_allow_beneath(self.fd.as_fd(), beneath, rights & self.handled & possible) {
             // The kernel's own file systems, such as that of memfd_create(2), take no rule and need none.
             Err(Errno::BADFD) => Ok(()),
             other => other,

@@ -21,16 +21,28 @@ pub struct Lockdown<'a> {
     pub substitutes: &'a Substitutes,
     /// Whom to become; `None` where that was done before.
     pub account: Option<&'a Account>,
-    /// What landlock allows; `None` where it is not asked for.
+    /// What landlock allows; `None` where it guards no files. Then it only keeps what is beneath this process from looking
+    /// into what is above it, unless nothing is.
     pub grants: Option<&'a [Grant]>,
+}
+
+/// What executes this program.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Machine {
+    /// A processor, so that this program's system calls are the kernel's to answer.
+    Real,
+    /// Another program, which makes system calls in its place: some it refuses itself, and it has threads of its own.
+    Emulated,
 }
 
 /// What has been put on and cannot be seen again later.
 pub struct Locked {
     /// Landlock, or why there is none.
     landlock: Result<Restricted, String>,
+    /// Whether older processes are out of reach, or why not; `None` where that was not to be done.
+    pub apart: Option<Result<(), landlock::Error>>,
     /// The filter, or why there is none.
-    seccomp: Result<(), String>,
+    seccomp: Result<(), seccomp::Error>,
     /// What limits of processes stand in for.
     pub(crate) limits: Vec<Finding>,
     /// What became of the supplementary groups; `None` where nobody else was to be become.
@@ -87,16 +99,18 @@ pub fn lock_down(lockdown: &Lockdown<'_>) -> Result<Locked, Error> {
     // 7. There is no way back. Not asked before, because a capability is a way back.
     lockdown.account.map(switch::root_is_gone).transpose()?;
 
-    // 8. Landlock.
+    // 8. Landlock. Whoever is above this process may have the same user, and remember what this one was told to forget:
+    //    an engine's own init, a shell. PID 1 has nobody above it.
+    let apart = (rules.is_none() && !rustix::process::getpid().is_init()).then(landlock::stand_apart);
     let landlock = match rules {
         Some(rules) => rules.and_then(Ruleset::restrict_self).map_err(|error| error.to_string()),
         None => Err("it was not asked for".to_owned()),
     };
 
     // 9. The filter of system calls, last: it refuses what the steps before it need.
-    let seccomp = seccomp::install(&seccomp::program()).map_err(|error| error.to_string());
+    let seccomp = seccomp::install(&seccomp::program());
 
-    Ok(Locked { landlock, seccomp, limits, groups })
+    Ok(Locked { landlock, apart, seccomp, limits, groups })
 }
 
 impl Locked {
@@ -112,7 +126,15 @@ impl Locked {
     pub fn seccomp(&self) -> Finding {
         match &self.seccomp {
             Ok(()) => seccomp::probe(),
-            Err(reason) => Finding { layer: Layer::Seccomp, status: Status::Not, reason: reason.clone() },
+            Err(error) => Finding { layer: Layer::Seccomp, status: Status::Not, reason: error.to_string() },
+        }
+    }
+
+    /// What executes this program, as far as it has shown.
+    pub fn machine(&self) -> Machine {
+        match self.seccomp {
+            Err(seccomp::Error::Emulated) => Machine::Emulated,
+            Ok(()) | Err(seccomp::Error::Refused(_)) => Machine::Real,
         }
     }
 }

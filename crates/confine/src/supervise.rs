@@ -6,7 +6,7 @@
 //! was to be said, and all there is to hand over is a number and a descriptor.
 
 use std::convert::Infallible;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::str::FromStr;
@@ -19,6 +19,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, WaitId, WaitIdOptions, set_child_subreaper, waitid};
 
+use crate::lockdown::Machine;
 use crate::reap::Reaped;
 use crate::{capabilities, init, reap, sys};
 
@@ -46,7 +47,9 @@ impl FromStr for Charge {
 
 /// Forks. The new process calls `agent`, which executes the command or returns the exit code that says why not; this
 /// one becomes [`run`] of a fresh image. Returns only what failed before there was an agent.
-pub fn stay(agent: impl FnOnce() -> u8) -> io::Result<Infallible> {
+///
+/// This program must have one thread. On a real machine that is checked.
+pub fn stay(machine: Machine, agent: impl FnOnce() -> u8) -> io::Result<Infallible> {
     // 1. This program, whatever becomes of its path.
     let itself = rustix::fs::open(c"/proc/self/exe", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
 
@@ -55,7 +58,7 @@ pub fn stay(agent: impl FnOnce() -> u8) -> io::Result<Infallible> {
 
     // 3. The agent's process. It waits until this one has nothing left that it should not see.
     let (wait, go) = pipe_with(PipeFlags::CLOEXEC)?;
-    let Some(child) = sys::fork_single_threaded()? else {
+    let Some(child) = sys::fork_single_threaded(machine)? else {
         drop(go);
         sys::exit_now(i32::from(set_off(&wait, agent)));
     };
@@ -65,7 +68,20 @@ pub fn stay(agent: impl FnOnce() -> u8) -> io::Result<Infallible> {
     sys::close_from_on_exec(3)?;
     fcntl_setfd(&go, FdFlags::empty())?;
     let argument = CString::new(format!("{ARGUMENT}{child}:{}", go.as_raw_fd()))?;
-    Err(sys::execute_file(itself.as_fd(), &[c"entrypoint", &argument]).into())
+    let arguments = [c"entrypoint", &argument];
+    Err(match machine {
+        Machine::Real => sys::execute_file(itself.as_fd(), &arguments).into(),
+        Machine::Emulated => execute_emulated(&itself, &arguments)?,
+    })
+}
+
+/// QEMU before 8.0 has no execveat(2). And the kernel gives an emulator the path that was executed (`binfmt_misc`), so the
+/// descriptor that is this path has to stay open; it leads to nothing but the program.
+fn execute_emulated(itself: &OwnedFd, arguments: &[&CStr]) -> io::Result<io::Error> {
+    fcntl_setfd(itself, FdFlags::empty())?;
+    let path = CString::new(format!("/proc/self/fd/{}", itself.as_raw_fd()))?;
+    let Err(errno) = nix::unistd::execve(&path, arguments, &[] as &[&CStr]);
+    Ok(errno.into())
 }
 
 /// The whole life of a supervisor from its fresh image on. The returned code is its exit status.

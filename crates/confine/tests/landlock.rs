@@ -6,14 +6,15 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 use std::fs::{self, File};
-use std::io::ErrorKind;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::io::{ErrorKind, Read, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use confine::capabilities;
-use confine::landlock::{Access, Restricted, Ruleset, abi};
+use confine::landlock::{Access, Restricted, Ruleset, abi, stand_apart};
 use confine::report::Status;
 
 /// Runs `check` where the system may be read and executed, `rules` hold, and nothing else.
@@ -45,6 +46,48 @@ fn place() -> (tempfile::TempDir, PathBuf) {
     fs::write(place.path().join("file"), "text").unwrap();
     let path = place.path().to_owned();
     (place, path)
+}
+
+#[test]
+fn who_stands_apart_looks_into_no_older_process_and_does_all_else() {
+    let (_keep, path) = place();
+    fs::create_dir(path.join("sub")).unwrap();
+    let address = SocketAddr::from_abstract_name(format!("confine-test-{}", std::process::id())).unwrap();
+    let _listener = UnixListener::bind_addr(&address).unwrap();
+    // What it was started with is in place once it answers.
+    let start = || {
+        let mut echo = Command::new("cat");
+        echo.env("TOLD", "secret").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut echo = echo.spawn().unwrap();
+        echo.stdin.as_mut().unwrap().write_all(b"?").unwrap();
+        echo.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        echo
+    };
+    let told = |process: &Child| {
+        let environment = fs::read_to_string(format!("/proc/{}/environ", process.id()));
+        environment.map(|text| text.contains("TOLD=secret")).map_err(|error| error.kind())
+    };
+    let check = move || {
+        // Root may look anywhere, and without its capabilities only into processes that have none either.
+        capabilities::no_new_privs().unwrap();
+        capabilities::clear().unwrap();
+        let mut older = start();
+        assert_eq!(told(&older), Ok(true), "the control");
+        stand_apart().unwrap();
+        let mut younger = start();
+        assert_eq!((told(&older), told(&younger)), (Err(ErrorKind::PermissionDenied), Ok(true)));
+
+        fs::write(path.join("file"), "changed").unwrap();
+        fs::rename(path.join("file"), path.join("sub/file")).unwrap();
+        fs::hard_link(path.join("sub/file"), path.join("link")).unwrap();
+        assert_eq!(fs::read_to_string(path.join("link")).unwrap(), "changed");
+        UnixStream::connect_addr(&address).unwrap();
+        for process in [&mut older, &mut younger] {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+    };
+    thread::spawn(check).join().unwrap();
 }
 
 #[test]

@@ -9,18 +9,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use confine::landlock::Access;
-use confine::lockdown::{Lockdown, Locked, lock_down};
+use confine::lockdown::{Lockdown, Locked, Machine, lock_down};
 use confine::report::Status;
 use confine::rlimit::Substitutes;
 use confine::start::Grant;
 use confine::switch::{Groups, KeptBecause};
 use confine::user::{Account, LookupError, Root};
 use confine::{capabilities, command, supervise};
-use policy::env::{EnvRules, Name, Rule, Unnamed};
+use policy::env::{AGENT_ALLOW_EMULATION, EnvRules, Name, Rule, Unnamed};
 use policy::verdict::Origin;
 use rustix::io::Errno;
 
-use crate::settings::{self, Mode, SANDBOX_WRITABLE, Settings};
+use crate::settings::{self, Emulation, Mode, SANDBOX_WRITABLE, Settings};
 
 /// Exit code for failures of its own, as `docker run` and env(1) have it.
 pub(crate) const FAILED: u8 = 125;
@@ -88,8 +88,8 @@ fn start(settings: &Settings, environment: Vec<(OsString, OsString)>) -> anyhow:
     match settings.mode {
         Mode::Exec => Ok(agent()),
         Mode::Init => {
-            let never: Infallible =
-                supervise::stay(agent).context("cannot become the supervisor of the agent")?;
+            let never: Infallible = supervise::stay(locked.machine(), agent)
+                .context("cannot become the supervisor of the agent")?;
             match never {}
         }
     }
@@ -179,12 +179,8 @@ fn grants(writable: &[PathBuf]) -> Vec<Grant> {
 
 /// Refuses to go on without a layer, and says what holds in part only.
 fn require(settings: &Settings, account: &Account, locked: &Locked) -> anyhow::Result<()> {
-    let seccomp = locked.seccomp();
-    ensure!(seccomp.status != Status::Not, "no system call is filtered: {}", seccomp.reason);
-    if settings.writable.is_some() {
-        let landlock = locked.landlock();
-        ensure!(landlock.status != Status::Not, "{SANDBOX_WRITABLE} cannot be enforced: {}", landlock.reason);
-    }
+    require_filter(settings, locked)?;
+    require_landlock(settings, locked)?;
     let capabilities = capabilities::probe();
     ensure!(capabilities.status != Status::Not, "capabilities are left: {}", capabilities.reason);
     if capabilities.status == Status::Partly && account.uid != 0 {
@@ -202,6 +198,55 @@ fn require(settings: &Settings, account: &Account, locked: &Locked) -> anyhow::R
         }
     }
     Ok(())
+}
+
+/// The system call filter, which nothing replaces; where an emulator has none, its user has to say that it is not needed.
+fn require_filter(settings: &Settings, locked: &Locked) -> anyhow::Result<()> {
+    let seccomp = locked.seccomp();
+    match (locked.machine(), settings.emulation) {
+        (Machine::Emulated, Emulation::Allowed) => {
+            let note = "note: this program is emulated, so that nothing refuses system calls but the engine's own filter, if \
+                        it has one, and there is no landlock; user, groups, the lack of capabilities and no_new_privs hold";
+            say(0, note);
+        }
+        (Machine::Emulated, Emulation::Refused) => bail!(
+            "no system call is filtered: {}; use an image for this machine's processor, or go on without the filter by \
+             {AGENT_ALLOW_EMULATION}=1",
+            seccomp.reason
+        ),
+        (Machine::Real, _) => {
+            ensure!(seccomp.status != Status::Not, "no system call is filtered: {}", seccomp.reason);
+        }
+    }
+    Ok(())
+}
+
+/// Landlock, if it was asked for; otherwise it hides what is above this process, and what it leaves in sight is said.
+fn require_landlock(settings: &Settings, locked: &Locked) -> anyhow::Result<()> {
+    let missing = |reason: String| match locked.machine() {
+        Machine::Emulated => "an emulator knows no landlock".to_owned(),
+        Machine::Real => reason,
+    };
+    if settings.writable.is_some() {
+        let landlock = locked.landlock();
+        let reason = missing(landlock.reason);
+        ensure!(landlock.status != Status::Not, "{SANDBOX_WRITABLE} cannot be enforced: {reason}");
+    }
+    if let (Some(Err(error)), Some(parent)) = (&locked.apart, parent_that_tells()) {
+        let reason = missing(error.to_string());
+        let note = format!(
+            "note: the agent can read the environment of the process that started this one, /proc/{parent}/environ: \
+             {reason}; start without the engine's init (AGENT_INIT=1 does its work), or as root"
+        );
+        say(0, &note);
+    }
+    Ok(())
+}
+
+/// The process that started this one, if it is in sight and its environment can be read by whoever this is now.
+fn parent_that_tells() -> Option<i32> {
+    let parent = rustix::process::getppid()?.as_raw_nonzero().get();
+    std::fs::File::open(format!("/proc/{parent}/environ")).ok().map(|_| parent)
 }
 
 /// Enters the directory the agent starts in: the one it was given, or the one this process is in.

@@ -5,7 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use confine::user::Root;
-use policy::env::{AGENT_ALLOW_ROOT, AGENT_ARGS, AGENT_COMMAND, AGENT_INIT, AGENT_USER, AGENT_WORKDIR};
+use policy::env::{
+    AGENT_ALLOW_EMULATION, AGENT_ALLOW_ROOT, AGENT_ARGS, AGENT_COMMAND, AGENT_INIT, AGENT_USER, AGENT_WORKDIR,
+};
 use policy::user::Spec;
 
 /// Directories and files that the agent may write to, as a JSON array of absolute paths.
@@ -20,12 +22,23 @@ pub(crate) struct Settings {
     pub(crate) user: Option<Spec>,
     /// Whether it may be root.
     pub(crate) root: Root,
+    /// Whether it may run without what no emulator can do.
+    pub(crate) emulation: Emulation,
     /// Where it starts; absolute.
     pub(crate) workdir: Option<PathBuf>,
     /// What becomes of this process.
     pub(crate) mode: Mode,
     /// What landlock lets the agent write; without it landlock is not used.
     pub(crate) writable: Option<Vec<PathBuf>>,
+}
+
+/// What is done where an emulator takes the place of a processor.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Emulation {
+    /// Nothing is started.
+    Refused,
+    /// The agent is, and what does not hold is said.
+    Allowed,
 }
 
 /// What becomes of this process.
@@ -51,6 +64,7 @@ pub(crate) fn read(
         .map_err(&mut note)
         .unwrap_or_default();
     let root = switch(environment, AGENT_ALLOW_ROOT).map_err(&mut note).unwrap_or_default();
+    let emulation = switch(environment, AGENT_ALLOW_EMULATION).map_err(&mut note).unwrap_or_default();
     let init = switch(environment, AGENT_INIT).map_err(&mut note).unwrap_or_default();
     let workdir = value(environment, AGENT_WORKDIR)
         .and_then(|path| path.map(|path| absolute(AGENT_WORKDIR, Path::new(path))).transpose())
@@ -71,6 +85,7 @@ pub(crate) fn read(
         argv,
         user,
         root: if root { Root::ByName } else { Root::Refused },
+        emulation: if emulation { Emulation::Allowed } else { Emulation::Refused },
         workdir,
         mode: if init { Mode::Init } else { Mode::Exec },
         writable,
@@ -197,6 +212,7 @@ mod tests {
     fn settings_that_are_not_there_have_safe_values() {
         let settings = given(&["bash"], &[]).unwrap();
         assert_eq!((settings.root, settings.mode), (Root::Refused, Mode::Exec));
+        assert_eq!(settings.emulation, Emulation::Refused);
         assert_eq!((settings.user, settings.workdir, settings.writable), (None, None, None));
     }
 
@@ -209,11 +225,13 @@ mod tests {
                 ("AGENT_WORKDIR", "/workspace"),
                 ("AGENT_INIT", "1"),
                 ("AGENT_ALLOW_ROOT", "1"),
+                ("AGENT_ALLOW_EMULATION", "1"),
                 ("SANDBOX_WRITABLE", r#"["/workspace", "/tmp"]"#),
             ],
         );
         let settings = settings.unwrap();
         assert_eq!((settings.root, settings.mode), (Root::ByName, Mode::Init));
+        assert_eq!(settings.emulation, Emulation::Allowed);
         assert_eq!(settings.user.unwrap().to_string(), "1000:1000");
         assert_eq!(settings.workdir.unwrap(), Path::new("/workspace"));
         assert_eq!(settings.writable.unwrap(), [Path::new("/workspace"), Path::new("/tmp")]);
@@ -228,11 +246,12 @@ mod tests {
                 ("AGENT_WORKDIR", "workspace"),
                 ("AGENT_INIT", "yes"),
                 ("AGENT_ALLOW_ROOT", ""),
+                ("AGENT_ALLOW_EMULATION", "true"),
                 ("SANDBOX_WRITABLE", r#"["tmp"]"#),
             ],
         );
         let problems = problems.unwrap_err();
-        assert_eq!(problems.len(), 6, "{problems:#?}");
+        assert_eq!(problems.len(), 7, "{problems:#?}");
     }
 
     #[test]

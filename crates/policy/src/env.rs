@@ -29,10 +29,19 @@ pub const AGENT_WORKDIR: &str = "AGENT_WORKDIR";
 pub const AGENT_INIT: &str = "AGENT_INIT";
 /// The explicit opt-in to run the agent as root.
 pub const AGENT_ALLOW_ROOT: &str = "AGENT_ALLOW_ROOT";
+/// The explicit opt-in to run without what no emulator of a processor can do.
+pub const AGENT_ALLOW_EMULATION: &str = "AGENT_ALLOW_EMULATION";
 
 /// What configures the entrypoint. Other names that begin with `AGENT_` mean nothing to it and are kept.
-pub const ENTRYPOINT: &[&str] =
-    &[AGENT_COMMAND, AGENT_ARGS, AGENT_USER, AGENT_WORKDIR, AGENT_INIT, AGENT_ALLOW_ROOT];
+pub const ENTRYPOINT: &[&str] = &[
+    AGENT_COMMAND,
+    AGENT_ARGS,
+    AGENT_USER,
+    AGENT_WORKDIR,
+    AGENT_INIT,
+    AGENT_ALLOW_ROOT,
+    AGENT_ALLOW_EMULATION,
+];
 
 /// Every name that begins like this is the toolchain's own.
 pub const RESERVED_PREFIX: &str = "SANDBOX_";

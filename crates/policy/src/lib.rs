@@ -20,6 +20,7 @@ pub mod plan;
 pub mod policy;
 pub mod problem;
 pub mod protect;
+pub mod recipe;
 pub mod reference;
 pub mod schema;
 pub mod suggest;

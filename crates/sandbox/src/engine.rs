@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use policy::plan::Provider;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
@@ -37,6 +38,11 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The engine of a provider that runs containers.
+    pub(crate) fn of(provider: Provider) -> Self {
+        if provider == Provider::Podman { Self::Podman } else { Self::Docker }
+    }
+
     /// The name of its command.
     pub fn command(self) -> &'static str {
         match self {

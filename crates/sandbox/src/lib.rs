@@ -12,6 +12,7 @@ pub mod detect;
 pub mod doctor;
 pub mod engine;
 pub mod host_uid;
+pub mod image;
 mod init_program;
 pub mod protect;
 pub mod provider;

@@ -7,6 +7,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::error;
 
+pub(crate) use self::build::BuildArgs;
+
+mod build;
+
 /// Give an agent a folder, a few credentials and a little network, and nothing else
 #[derive(Debug, Parser)]
 #[command(
@@ -49,11 +53,21 @@ pub(crate) enum Format {
 pub(crate) enum Command {
     /// Write a commented sandbox.toml; an existing one is never overwritten
     Init(InitArgs),
+    /// Build the image of container providers, for every platform that `[image]` names
+    ///
+    /// buildx does the work, with the caller's builders and credentials. What is printed are the names of the image
+    /// with its digest; --format json adds the digest of each platform.
+    Build(BuildArgs),
     /// Run a command in a fresh sandbox and remove the sandbox afterwards
     ///
     /// Without a sandbox.toml the working directory becomes /workspace, read-write, and the network is off.
     /// stdin, stdout and stderr pass through byte-exact; a terminal is detected, never asked for.
     Run(RunArgs),
+    /// Run a second command in a sandbox that runs, confined as the first one is
+    ///
+    /// It sees the files of the sandbox and its processes, and the variables and secrets of the configuration. The
+    /// sandbox has to run in a container; it is found by the name that `run --name` gave it.
+    Exec(ExecArgs),
     /// Open an interactive shell in a fresh sandbox
     Shell(ShellArgs),
     /// Show what `run` would do, fully resolved, without doing it
@@ -92,6 +106,27 @@ pub(crate) struct RunArgs {
     /// Leave the sandbox running and return at once
     #[arg(short, long)]
     pub(crate) detach: bool,
+    /// The command and its arguments; without it, `[agent] command` runs
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) argv: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExecArgs {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    /// Set a variable, or let the caller's pass
+    #[arg(short, long, value_name = "KEY[=VALUE]")]
+    pub(crate) env: Vec<OsString>,
+    /// Start in this directory inside
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) workdir: Option<String>,
+    /// Who runs the sandbox: docker or podman
+    #[arg(long, value_name = "PROVIDER")]
+    pub(crate) provider: Option<String>,
+    /// The name of the sandbox
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
     /// The command and its arguments; without it, `[agent] command` runs
     #[arg(last = true, value_name = "CMD")]
     pub(crate) argv: Vec<OsString>,

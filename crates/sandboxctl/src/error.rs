@@ -56,8 +56,22 @@ pub(crate) enum Code {
     ImageNotFetched,
     /// The image is for another processor.
     ImageArchitecture,
+    /// There is no buildx, or the builder cannot be used.
+    BuilderMissing,
+    /// No builder can do what is asked.
+    BuilderUnfit,
+    /// Nothing emulates a processor.
+    EmulatorMissing,
+    /// A step of the build failed.
+    BuildFailed,
+    /// No sandbox can be made from the image.
+    ImageUnfit,
+    /// The image cannot be pushed.
+    ImageNotPushed,
     /// There is a sandbox of this name.
     NameInUse,
+    /// There is no sandbox of this name.
+    SandboxNotFound,
     /// A layer is required and cannot be enforced on this machine.
     LayerUnenforceable,
     /// The value of a secret cannot be read.
@@ -96,7 +110,14 @@ impl Code {
             Self::ImageMissing => "image.missing",
             Self::ImageNotFetched => "image.not_fetched",
             Self::ImageArchitecture => "image.architecture",
+            Self::BuilderMissing => "builder.missing",
+            Self::BuilderUnfit => "builder.unfit",
+            Self::EmulatorMissing => "emulator.missing",
+            Self::BuildFailed => "build.failed",
+            Self::ImageUnfit => "image.unfit",
+            Self::ImageNotPushed => "image.not_pushed",
             Self::NameInUse => "sandbox.name_in_use",
+            Self::SandboxNotFound => "sandbox.not_found",
             Self::LayerUnenforceable => "layer.unenforceable",
             Self::SecretUnavailable => "secret.unavailable",
             Self::StartFailed => "start.failed",
@@ -125,6 +146,9 @@ impl Code {
             | Self::EngineTimedOut
             | Self::EngineRuntime
             | Self::ImageMissing
+            | Self::BuilderMissing
+            | Self::BuilderUnfit
+            | Self::EmulatorMissing
             | Self::ImageArchitecture => ExitCode::Unavailable,
             Self::SecretUnavailable
             | Self::StartFailed
@@ -132,7 +156,11 @@ impl Code {
             | Self::EngineDiskFull
             | Self::EngineFailed
             | Self::ImageNotFetched
-            | Self::NameInUse => ExitCode::Failed,
+            | Self::BuildFailed
+            | Self::ImageUnfit
+            | Self::ImageNotPushed
+            | Self::NameInUse
+            | Self::SandboxNotFound => ExitCode::Failed,
             Self::CommandNotFound => ExitCode::NotFound,
             Self::CommandTimedOut => ExitCode::TimedOut,
             Self::CommandNotExecutable => ExitCode::NotExecutable,
@@ -162,13 +190,20 @@ Error codes, in `error.code` with --format json:
   engine.runtime          69   the engine does not have the runtime
   image.missing           69   the engine does not have the image
   image.architecture      69   the image is for a processor that this machine is not and does not emulate
+  builder.missing         69   there is no buildx, or the builder cannot be used
+  builder.unfit           69   no builder can do what is asked
+  emulator.missing        69   nothing here emulates a processor that the build is for
   layer.unenforceable     69   a required layer cannot be enforced on this machine
   policy.denied           77   a rule refuses it; asking again changes nothing
   command.timed_out       124  the command ran out of time
   engine.disk_full        125  the engine has no space left
   engine.failed           125  the engine refused, in words of its own
   image.not_fetched       125  the image cannot be fetched
+  image.not_pushed        125  the image cannot be pushed
+  image.unfit             125  no sandbox can be made from the image that was built
+  build.failed            125  a step of the build failed
   sandbox.name_in_use     125  there is a sandbox of this name
+  sandbox.not_found       125  there is no sandbox of this name
   secret.unavailable      125  the value of a secret cannot be read
   start.failed            125  the sandbox could not be started
   tool.failed             125  something failed that has no code of its own
@@ -305,6 +340,7 @@ pub(crate) fn of_engine(error: &EngineError) -> Code {
         EngineError::Pull { .. } => Code::ImageNotFetched,
         EngineError::Architecture { .. } => Code::ImageArchitecture,
         EngineError::NameInUse { .. } => Code::NameInUse,
+        EngineError::NoSandbox { .. } => Code::SandboxNotFound,
         EngineError::DiskFull { .. } => Code::EngineDiskFull,
         EngineError::Runtime { .. } => Code::EngineRuntime,
         EngineError::Refused { .. } | EngineError::Call { .. } => Code::EngineFailed,
@@ -421,7 +457,14 @@ mod tests {
         Code::ImageMissing,
         Code::ImageNotFetched,
         Code::ImageArchitecture,
+        Code::BuilderMissing,
+        Code::BuilderUnfit,
+        Code::EmulatorMissing,
+        Code::BuildFailed,
+        Code::ImageUnfit,
+        Code::ImageNotPushed,
         Code::NameInUse,
+        Code::SandboxNotFound,
         Code::LayerUnenforceable,
         Code::SecretUnavailable,
         Code::StartFailed,

@@ -27,6 +27,11 @@ impl Ui {
         self.format
     }
 
+    /// Whether nothing but errors is to be said.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Gives the result of a command: as one JSON object, or as text made from it.
     pub(crate) fn data<T: Serialize>(
         &self,

@@ -20,10 +20,19 @@ pub struct Program(Vec<libc::sock_filter>);
 
 /// Why the filter is not on.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "the kernel takes no system call filter: {0}; it needs CONFIG_SECCOMP_FILTER and no_new_privs, which comes first"
-)]
-pub struct Error(#[source] Errno);
+pub enum Error {
+    /// The kernel refused it.
+    #[error(
+        "the kernel takes no system call filter: {0}; it needs CONFIG_SECCOMP_FILTER and no_new_privs, which comes first"
+    )]
+    Refused(#[source] Errno),
+    /// The kernel never saw it.
+    #[error(
+        "this program is emulated: the kernel filters system calls, and what executes this program in place of a processor \
+         (such as QEMU's user mode) takes no filter for it"
+    )]
+    Emulated,
+}
 
 /// Compiles the filter for the architecture this runs on.
 ///
@@ -36,7 +45,18 @@ pub fn program() -> Program {
 
 /// Puts the filter on, for this thread and everything it gives birth to.
 pub fn install(program: &Program) -> Result<(), Error> {
-    sys::seccomp_filter(&program.0).map_err(Error)
+    sys::seccomp_filter(&program.0).map_err(|errno| why(errno, &status()))
+}
+
+/// Who refused the filter, by what the kernel shows of this thread in `/proc` (proc(5)).
+///
+/// An emulator in user space makes this program's system calls in its place, so that a filter would meet the emulator's
+/// own: QEMU answers `EINVAL` (`do_prctl` in its linux-user/syscall.c). The kernel says that of a good program only where
+/// it was built without filters, and then it does not count them in `/proc`, which emulators let through. Linux counts
+/// since 5.9; older kernels lack calls that are made before this one.
+fn why(errno: Errno, status: &str) -> Error {
+    let counts = status.lines().any(|line| line.starts_with("Seccomp_filters:"));
+    if errno == Errno::INVAL && counts { Error::Emulated } else { Error::Refused(errno) }
 }
 
 /// Looks from inside whether the filter is on: a harmless call that only a filter refuses in this way.
@@ -44,7 +64,7 @@ pub fn probe() -> Finding {
     // Without a filter the kernel looks at the null pointer first and says EFAULT (or ENOSYS, if built
     // without). With `kernel.io_uring_disabled` it would say EPERM too, so the mode is read as well.
     let refused = sys::io_uring_setup_without_parameters();
-    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let status = status();
     let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:")).map(str::trim);
     let (status, reason) = match (refused, mode) {
         (Errno::PERM, Some("2")) => {
@@ -59,6 +79,11 @@ pub fn probe() -> Finding {
         ),
     };
     Finding { layer: Layer::Seccomp, status, reason }
+}
+
+/// What the kernel shows of this thread; nothing where there is no `/proc`.
+fn status() -> String {
+    fs::read_to_string("/proc/thread-self/status").unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -174,6 +199,20 @@ mod tests {
         let mut seen = BTreeSet::new();
         for call in GROUPS.iter().flat_map(|group| group.calls) {
             assert!(seen.insert(call), "{call} twice");
+        }
+    }
+
+    #[test]
+    fn a_refusal_in_spite_of_the_kernel_is_an_emulators() {
+        let counted = "NoNewPrivs:\t1\nSeccomp:\t0\nSeccomp_filters:\t0\n";
+        assert!(matches!(why(Errno::INVAL, counted), Error::Emulated));
+        // A kernel without filters; one without any of it; no `/proc`.
+        for status in ["Seccomp:\t0\n", "NoNewPrivs:\t1\n", ""] {
+            assert!(matches!(why(Errno::INVAL, status), Error::Refused(Errno::INVAL)), "{status:?}");
+        }
+        // An engine's own filter, and no_new_privs that is missing.
+        for errno in [Errno::PERM, Errno::ACCESS, Errno::NOSYS] {
+            assert!(matches!(why(errno, counted), Error::Refused(seen) if seen == errno));
         }
     }
 

@@ -1,9 +1,12 @@
 //! One container: how it is started, what it says, how it ends.
 
-use std::ffi::OsString;
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::io::Errno;
+use tempfile::NamedTempFile;
 
 use crate::ended::Ended;
 use crate::engine::Engine;
@@ -18,6 +21,8 @@ pub(crate) struct Start {
     image: Image,
     flags: Vec<String>,
     entrypoint: Entrypoint,
+    /// Filters of system calls, for as long as the engine may read them.
+    filters: Vec<NamedTempFile>,
 }
 
 /// What the engine starts in it.
@@ -25,6 +30,8 @@ pub(crate) struct Start {
 enum Entrypoint {
     /// Ours, as the image says.
     Ours,
+    /// Ours, in an emulator.
+    Emulated,
     /// The command itself: the control, which shows what there is to be seen without ours.
     None,
 }
@@ -36,7 +43,7 @@ impl Start {
     }
 
     pub(crate) fn with(engine: Engine, image: Image) -> Self {
-        Self { engine, image, flags: Vec::new(), entrypoint: Entrypoint::Ours }
+        Self { engine, image, flags: Vec::new(), entrypoint: Entrypoint::Ours, filters: Vec::new() }
     }
 
     /// Adds flags of `docker run`. They are split at spaces.
@@ -48,6 +55,31 @@ impl Start {
     /// Sets a variable.
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.flags.extend(["--env".to_owned(), format!("{name}={value}")]);
+        self
+    }
+
+    /// Lets the engine refuse a system call, where its first argument is this number or whatever it is.
+    pub(crate) fn without_a_call(mut self, name: &str, argument: Option<u32>, errno: Errno) -> Self {
+        let args =
+            argument.map(|value| format!(r#"{{ "index": 0, "value": {value}, "op": "SCMP_CMP_EQ" }}"#));
+        let filter = format!(
+            r#"{{ "defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{{
+                "names": ["{name}"], "action": "SCMP_ACT_ERRNO", "errnoRet": {}, "args": [{}]
+            }}] }}"#,
+            errno.raw_os_error(),
+            args.unwrap_or_default()
+        );
+        let mut file = NamedTempFile::new().unwrap();
+        file.write_all(filter.as_bytes()).unwrap();
+        self.flags.extend(["--security-opt".to_owned(), format!("seccomp={}", file.path().display())]);
+        self.filters.push(file);
+        self
+    }
+
+    /// Lets an emulator of this machine's own processor execute the entrypoint, and nothing that is executed next.
+    pub(crate) fn emulated(mut self, emulator: &Path) -> Self {
+        self.flags.extend(["--volume".to_owned(), format!("{}:/emulator:ro", emulator.display())]);
+        self.entrypoint = Entrypoint::Emulated;
         self
     }
 
@@ -116,12 +148,14 @@ impl Start {
         let mut command = self.engine.command();
         // No test needs a network, and without one a start is faster.
         command.args(["run", "--network", "none"]).args(flags).args(&self.flags);
-        let (image, mut arguments) = (self.image.of(self.engine), argv);
-        if self.entrypoint == Entrypoint::None {
-            command.args(["--entrypoint", argv[0]]);
-            arguments = &argv[1..];
-        }
-        command.arg(image).args(arguments.iter().map(OsString::from));
+        let image = self.image.of(self.engine);
+        match self.entrypoint {
+            Entrypoint::Ours => command.arg(image).args(argv),
+            Entrypoint::Emulated => {
+                command.args(["--entrypoint", "/emulator", &image, "/usr/local/bin/entrypoint"]).args(argv)
+            }
+            Entrypoint::None => command.args(["--entrypoint", argv[0], &image]).args(&argv[1..]),
+        };
         command
     }
 }

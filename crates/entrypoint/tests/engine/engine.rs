@@ -1,5 +1,6 @@
 //! The engines that containers are started with.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
@@ -57,6 +58,25 @@ impl Engine {
         command.args(&words[1..]).current_dir("/");
         command
     }
+}
+
+/// What executes this machine's own programs in place of its processor, if that is declared as `emulation`. If not, says
+/// so.
+#[track_caller]
+pub(crate) fn emulator() -> Option<PathBuf> {
+    if let Some(why) = missing("docker").or_else(|| missing("emulation")) {
+        println!("not run: the entrypoint in an emulator, because {why}");
+        return None;
+    }
+    let name = format!("qemu-{}-static", std::env::consts::ARCH);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found =
+        std::env::split_paths(&path).map(|directory| directory.join(&name)).find(|file| file.is_file());
+    assert!(
+        found.is_some(),
+        "emulation is declared in {FEATURES}, and there is no {name}; Debian has it in qemu-user-static"
+    );
+    found
 }
 
 const FEATURES: &str = "SANDBOX_TEST_FEATURES";

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use rustix::io::Errno;
+
 use crate::container::{Container, SLEEPING, Start};
 use crate::engine::Engine;
 
@@ -93,21 +95,78 @@ fn a_second_command_goes_through_the_entrypoint() {
     }
 }
 
-/// An init of the engine's keeps what the container was created with.
+/// An init of the engine's keeps what the container was created with, and is the agent's own process where the engine
+/// starts it as the agent.
+const BENEATH_AN_INIT: &str = "--init --user 1000:1000 --cap-drop ALL";
+
 #[test]
 fn beneath_an_init_of_the_engines() {
     if !Engine::Docker.is_declared() {
         return;
     }
-    let seen = |flags: &str| told().flags("--init").flags(flags).sh(OF_PID_1);
-    let refused = |flags: &str| {
-        let ended = seen(flags);
+    assert!(
+        shows_all(&told().flags(BENEATH_AN_INIT).without_the_entrypoint().sh(OF_PID_1).well()),
+        "the control"
+    );
+    let writable = format!("{BENEATH_AN_INIT} --env SANDBOX_WRITABLE=[\"/workspace\"]");
+    let init = format!("{BENEATH_AN_INIT} --env AGENT_INIT=1");
+    // Root's is out of reach anyway.
+    for flags in [BENEATH_AN_INIT, &init, &writable, "--init"] {
+        let ended = told().flags(flags).sh(OF_PID_1);
         assert!(ended.out.is_empty() && ended.err.contains("Permission denied"), "{flags}: {ended:?}");
-    };
-    // It is the agent's own process where the engine starts it as the agent, and only landlock hides it then.
-    let as_agent = "--user 1000:1000 --cap-drop ALL";
-    assert!(shows_all(&seen(as_agent).well()), "the control");
-    refused(&format!("{as_agent} --env SANDBOX_WRITABLE=[\"/workspace\"]"));
-    // Root's is out of reach.
-    refused("");
+        assert!(!ended.err.contains("note"), "{flags}: {ended:?}");
+    }
+}
+
+#[test]
+fn beneath_an_init_everything_else_is_as_ever() {
+    if !Engine::Docker.is_declared() {
+        return;
+    }
+    let script = r"cd /tmp && mkdir from to && echo moved > from/file
+        mv --no-copy from/file to/file && ln to/file from/link && mkfifo from/pipe && cat from/link
+        kill -0 1 && echo signalled
+        sh -c 'grep --count AGENT_ID=kept /proc/$PPID/environ; :'
+        grep Name: /proc/1/status";
+    let seen = |start: Start| start.flags(BENEATH_AN_INIT).sh(script).well();
+    let expected = "moved\nsignalled\n1\nName:\tdocker-init\n";
+    assert_eq!(seen(told()), expected);
+    assert_eq!(seen(told().without_the_entrypoint()), expected, "the control");
+}
+
+#[test]
+fn without_landlock_an_init_of_the_engines_is_warned_of() {
+    if !Engine::Docker.is_declared() {
+        return;
+    }
+    let start = || told().without_a_call("landlock_create_ruleset", None, Errno::NOSYS);
+    let ended = start().flags(BENEATH_AN_INIT).sh(OF_PID_1);
+    assert!(shows_all(&ended.out), "{ended:?}");
+    assert!(ended.err.starts_with("entrypoint: note: ") && ended.err.lines().count() == 1, "{ended:?}");
+    assert!(ended.err.contains("/proc/1/environ") && ended.err.contains("no landlock"), "{ended:?}");
+    // Where there is nothing to be read, there is nothing to be said.
+    start().flags("--init").run(&["true"]).well();
+    let container = start().flags("--user 1000:1000 --cap-drop ALL").started(SLEEPING);
+    is_clean(&container.exec("", &["entrypoint", "--", "env"]).well());
+}
+
+/// Each session keeps to itself, and is no less useful for it.
+#[test]
+fn a_second_command_does_not_look_into_the_first() {
+    if !Engine::Docker.is_declared() {
+        return;
+    }
+    let script =
+        "trap 'cat /tmp/told; exit 7' USR1; echo $$ > /tmp/agent; echo started; while :; do sleep 0.01; done";
+    for flags in ["--env AGENT_INIT=0", "--env AGENT_INIT=1", BENEATH_AN_INIT] {
+        let container = told().flags(flags).started(script);
+        let look = "grep -c ANTHROPIC_API_KEY=kept /proc/$(cat /tmp/agent)/environ";
+        assert_eq!(container.exec("--user 1000", &["sh", "-c", look]).well(), "1\n", "the control");
+        let refused = container.exec("", &["entrypoint", "--", "sh", "-c", look]);
+        assert!(refused.code == 2 && refused.err.contains("Permission denied"), "{flags}: {refused:?}");
+        let work = "echo heard > /tmp/told; kill -USR1 $(cat /tmp/agent)";
+        container.exec("", &["entrypoint", "--", "sh", "-c", work]).well();
+        let ended = container.wait();
+        assert_eq!((ended.code, ended.out.as_str()), (7, "heard\n"), "{flags}: {ended:?}");
+    }
 }

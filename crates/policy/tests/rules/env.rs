@@ -24,6 +24,7 @@ const RESERVED: &[&str] = &[
     "AGENT_WORKDIR",
     "AGENT_INIT",
     "AGENT_ALLOW_ROOT",
+    "AGENT_ALLOW_EMULATION",
     "SANDBOX_",
     "SANDBOX_TOKEN",
     "SANDBOX_ANYTHING_AT_ALL",

@@ -1,5 +1,6 @@
 //! Images, as far as starting a container from one needs to know them.
 
+use std::path::Path;
 use std::time::Duration;
 
 use policy::plan::Pull;
@@ -58,7 +59,10 @@ impl Engine {
     /// Looks an image up, and fetches it before as `pull` says.
     pub fn provide(&self, name: &str, pull: Pull, platform: Option<&str>) -> Result<Image, EngineError> {
         let missing = || EngineError::NoImage { kind: self.kind(), image: name.to_owned() };
-        let there = if pull == Pull::Always { None } else { self.image(name)? };
+        // What an engine has of an image may be for its own platform only, and older ones do not tell.
+        let must_fetch =
+            pull == Pull::Always || pull == Pull::Missing && platform.is_some() && names_a_registry(name);
+        let there = if must_fetch { None } else { self.image(name)? };
         match (there, pull) {
             (Some(image), _) => Ok(image),
             (None, Pull::Never) => Err(missing()),
@@ -82,6 +86,31 @@ impl Engine {
     }
 }
 
+/// Refuses what no processor here runs. What cannot be told is tried.
+pub fn refuse_foreign(root: &Path, image: &str, architecture: &str) -> Result<(), EngineError> {
+    let own = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    let handlers = root.join("proc/sys/fs/binfmt_misc");
+    let knows = |emulator: &str| {
+        std::fs::read_to_string(handlers.join(format!("qemu-{emulator}")))
+            .is_ok_and(|text| text.starts_with("enabled"))
+    };
+    let emulated = match architecture {
+        "amd64" => knows("x86_64"),
+        "arm64" => knows("aarch64"),
+        _ => true,
+    };
+    // Without this file nobody can look: the kernel's list is mounted elsewhere, or nowhere.
+    if architecture == own || emulated || !handlers.join("status").exists() {
+        return Ok(());
+    }
+    let (image, has) = (image.to_owned(), format!("linux/{architecture}"));
+    Err(EngineError::Architecture { image, has, runs: format!("linux/{own}") })
+}
+
 /// Whether a name says where the image comes from. One without a registry is a name of this machine: a registry that
 /// everybody may write to must not answer for it.
 fn names_a_registry(name: &str) -> bool {
@@ -101,6 +130,26 @@ fn or_none<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_foreign_processor_needs_an_emulator() {
+        let top = tempfile::tempdir().unwrap();
+        let foreign = if std::env::consts::ARCH == "x86_64" {
+            ("arm64", "qemu-aarch64")
+        } else {
+            ("amd64", "qemu-x86_64")
+        };
+        let refused = || refuse_foreign(top.path(), "box", foreign.0).is_err();
+        assert!(!refused(), "what cannot be looked at is tried");
+        let handlers = top.path().join("proc/sys/fs/binfmt_misc");
+        std::fs::create_dir_all(&handlers).unwrap();
+        std::fs::write(handlers.join("status"), "enabled\n").unwrap();
+        assert!(refused());
+        std::fs::write(handlers.join(foreign.1), "disabled\n").unwrap();
+        assert!(refused());
+        std::fs::write(handlers.join(foreign.1), "enabled\ninterpreter /usr/bin/x\n").unwrap();
+        assert!(!refused());
+    }
 
     #[test]
     fn only_a_name_with_a_registry_is_fetched() {

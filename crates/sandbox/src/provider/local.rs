@@ -78,7 +78,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 }
 
 /// Waits for the end of the command or of its time, and reads what it writes.
-fn watch(
+pub(super) fn watch(
     pid: u32,
     own_group: bool,
     mut captures: Option<[Capture; 2]>,
@@ -129,7 +129,7 @@ fn wait(pidfd: &OwnedFd, captures: Option<&[Capture; 2]>, deadline: Option<Insta
     }
 }
 
-fn ended(status: ExitStatus) -> End {
+pub(super) fn ended(status: ExitStatus) -> End {
     match (status.code(), status.signal()) {
         (Some(code), _) => End::Exited(u8::try_from(code).unwrap_or(u8::MAX)),
         (None, signal) => End::Signaled(signal.unwrap_or(0)),

@@ -137,6 +137,32 @@ pub enum StartError {
     },
 }
 
+/// A second command in a sandbox that runs, as the caller asks for it.
+pub struct Entry<'a> {
+    /// What to do. Its name is that of the sandbox.
+    pub plan: &'a Plan,
+    /// The values of the plan's secrets, by the variable each becomes.
+    pub secrets: Vec<(String, secrets::Value)>,
+    /// Where the standard streams lead.
+    pub streams: Streams,
+    /// Whose sandbox it has to be.
+    pub owner: u32,
+    /// What leads to container engines.
+    pub engines: &'a engine::Surroundings,
+}
+
+/// Runs the command of a plan in a sandbox that runs already.
+pub fn enter(entry: Entry<'_>) -> Result<Outcome, StartError> {
+    match entry.plan.provider {
+        Provider::Docker | Provider::Podman => container::exec::enter(entry),
+        provider @ (Provider::Native | Provider::Local) => Err(StartError::Refused {
+            asked: format!("a second command in a sandbox of provider {provider}"),
+            reason: "not supported yet".into(),
+            remedy: "--provider docker or podman, whose sandboxes can be entered".into(),
+        }),
+    }
+}
+
 /// Runs a plan to its end.
 pub fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     match launch.plan.provider {

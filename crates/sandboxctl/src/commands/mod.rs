@@ -6,9 +6,11 @@ use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::ui::Ui;
 
+mod build;
 mod completions;
 mod config;
 mod doctor;
+mod exec;
 mod init;
 mod man;
 mod plan;
@@ -24,7 +26,9 @@ pub(crate) fn run(ui: &Ui, command: Command) -> Result<ExitCode, CommandError> {
         Command::Completions(args) => completions::completions(ui, &args),
         Command::Man(args) => man::man(ui, &args),
         Command::Init(args) => init::init(ui, &Context::gather()?, &args),
+        Command::Build(args) => build::build(ui, &Context::gather()?, &args),
         Command::Run(args) => run::run(ui, &Context::gather()?, args),
+        Command::Exec(args) => exec::exec(ui, &Context::gather()?, args),
         Command::Shell(args) => shell::shell(ui, &Context::gather()?, &args),
         Command::Plan(args) => plan::plan(ui, &Context::gather()?, args),
         Command::Trust(args) => trust::trust(ui, &Context::gather()?, &args),

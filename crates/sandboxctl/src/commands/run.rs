@@ -84,7 +84,7 @@ pub(super) fn carry_out(
 }
 
 /// Reads the values of the plan's secrets, which go to nobody but the agent.
-fn secrets(ui: &Ui, context: &Context, plan: &Plan) -> Result<Vec<(String, Value)>, CommandError> {
+pub(super) fn secrets(ui: &Ui, context: &Context, plan: &Plan) -> Result<Vec<(String, Value)>, CommandError> {
     let writable: Vec<&Path> = plan
         .boundaries
         .iter()
@@ -112,7 +112,7 @@ fn warn_of_weak_layers(ui: &Ui, plan: &Plan, report: &Report) {
 }
 
 /// What the process ends with, and what to say of it when that is not the command's own doing.
-fn judge(end: &End) -> (ExitCode, Option<CommandError>) {
+pub(super) fn judge(end: &End) -> (ExitCode, Option<CommandError>) {
     match end {
         End::Exited(status) => (ExitCode::Command(*status), None),
         End::Signaled(signal) => (ExitCode::Signal(*signal), None),

@@ -2,6 +2,7 @@
 
 mod env;
 
+mod build;
 mod completions;
 mod config;
 mod doctor;

@@ -1,12 +1,13 @@
 //! What the agent sees of anybody's environment, and what others see of its own.
 
 use std::fs::{self, Permissions};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
+use crate::answers::error;
 use crate::everywhere;
-use crate::machine::{Caller, Runner};
+use crate::machine::{Caller, Runner, image};
 use crate::place::Place;
 
 #[test]
@@ -68,6 +69,75 @@ fn an_engine_knows_nothing_of_what_an_agent_is_given() {
         drop(child.stdin.take());
         assert!(child.wait().unwrap().success());
     }
+}
+
+#[test]
+fn a_second_command_is_confined_as_the_first() {
+    for (caller, runner) in everywhere("second commands") {
+        let place = Place::on(caller, runner);
+        let image = match runner {
+            Runner::Docker => with_a_token(),
+            Runner::Native | Runner::RootlessDocker | Runner::Podman => image(),
+        };
+        let settings = format!("[image]\nname = {image:?}\n[env]\nset = {{ GIVEN = \"1\" }}\n");
+        place.write("workspace/sandbox.toml", &settings);
+        let name = format!("e{}", std::process::id());
+        let mut first = place
+            .inside(&["--name", &name, "--quiet"], &["sh", "-c", "echo ready $SESSION_TOKEN; cat"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(first.stdout.take().unwrap()).lines();
+        assert_eq!(lines.next().unwrap().unwrap(), "ready", "in {runner:?} by {caller:?}");
+        if runner == Runner::Docker {
+            let control = engine(&place, runner, &["exec", &format!("sandboxctl-{name}"), "env"]);
+            assert!(control.contains("SESSION_TOKEN=of-the-image"), "the control: {control}");
+        }
+        let script = "env; id -un; pwd; grep -E '^(CapBnd|NoNewPrivs|Seccomp):' /proc/self/status; touch by-exec; \
+                      touch /etc/x; exit 5";
+        let words = place.words("exec", &[&name], &["sh", "-c", script]);
+        let output = place.outside(&words).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(5), "in {runner:?} by {caller:?}: {output:?}");
+        for stripped in ["SESSION_TOKEN", "AGENT_", "SANDBOX_"] {
+            assert!(!said.contains(stripped), "{stripped} in {runner:?} by {caller:?}: {said}");
+        }
+        for line in [
+            "GIVEN=1",
+            "HOME=/home/agent",
+            "/workspace",
+            "CapBnd:\t0000000000000000",
+            "NoNewPrivs:\t1",
+            "agent",
+        ] {
+            assert!(
+                said.lines().any(|found| found == line),
+                "{line} in {runner:?} by {caller:?}: {output:?}"
+            );
+        }
+        assert!(place.workspace().join("by-exec").exists());
+        drop(first.stdin.take());
+        assert!(first.wait().unwrap().success());
+        let words = place.words("exec", &["--format=json", &name], &["true"]);
+        assert_eq!(error(&mut place.outside(&words)), "sandbox.not_found", "in {runner:?} by {caller:?}");
+    }
+}
+
+/// An image that sets a variable which no agent may see.
+fn with_a_token() -> String {
+    let name = "sandbox-test-with-a-token";
+    let mut build = Command::new("docker")
+        .args(["build", "--quiet", "--tag", name, "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let text = format!("FROM {}\nENV SESSION_TOKEN=of-the-image\n", image());
+    build.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(build.wait().unwrap().success());
+    name.to_owned()
 }
 
 /// What the engine's own command line says.

@@ -1,8 +1,10 @@
 //! Images and engines that cannot do what is asked.
 
+use serde_json::Value;
+
 use crate::answers::error;
 use crate::everywhere;
-use crate::machine::{Caller, Runner, callers, runners};
+use crate::machine::{Caller, Feature, Runner, callers, is_there, runners};
 use crate::place::Place;
 
 #[test]
@@ -23,6 +25,31 @@ fn an_image_that_is_not_there_is_named_and_not_looked_for_in_public() {
             "in {runner:?}"
         );
         assert_eq!(error(&mut place.inside(&["--format=json", "--pull=never"], &["true"])), "image.missing");
+    }
+}
+
+#[test]
+fn another_processor_is_emulated() {
+    if !is_there(Feature::Emulation, "other processors") {
+        return;
+    }
+    let image = std::env::var("SANDBOX_TEST_DEBIAN").unwrap();
+    for (caller, runner) in everywhere("other processors") {
+        // A rootless engine would have to fetch it from a registry that only the host's loopback leads to.
+        if runner == Runner::RootlessDocker {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        place.write("workspace/sandbox.toml", &format!("[image]\nname = {image:?}\n"));
+        let flags = ["--platform", "linux/arm64", "--format=json"];
+        let script = "uname -m; grep -E '^(CapBnd|Seccomp):' /proc/self/status";
+        let output = place.inside(&flags, &["sh", "-c", script]).output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let said = answer["stdout"]["text"].as_str().unwrap_or_default();
+        assert!(said.starts_with("aarch64\n"), "in {runner:?} by {caller:?}: {answer:#}");
+        let seccomp =
+            answer["report"].as_array().unwrap().iter().find(|line| line["layer"] == "seccomp").unwrap();
+        assert_eq!(seccomp["status"], "enforced", "in {runner:?} by {caller:?}: {answer:#}");
     }
 }
 

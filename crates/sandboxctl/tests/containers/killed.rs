@@ -71,11 +71,11 @@ fn what_was_made_and_never_started_is_removed_by_the_next_command() {
         let runs = place.home().join(".local/state/sandboxctl/runs");
         let record = loop {
             assert!(child.try_wait().unwrap().is_none(), "in {runner:?} by {caller:?}");
-            let names = fs::read_dir(&runs)
+            let mut names = fs::read_dir(&runs)
                 .into_iter()
                 .flatten()
                 .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-            if let Some(record) = names.filter(|name| name.len() == "0123456789abcdef.json".len()).next() {
+            if let Some(record) = names.find(|name| name.len() == "0123456789abcdef.json".len()) {
                 break record;
             }
         };

@@ -11,6 +11,7 @@ mod refused;
 mod streams;
 mod traces;
 
+#[expect(dead_code, reason = "these tests are about the native provider")]
 #[path = "../support/machine.rs"]
 mod machine;
 #[path = "../support/place.rs"]

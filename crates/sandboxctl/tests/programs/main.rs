@@ -4,6 +4,7 @@
 mod compare;
 mod terminal;
 
+#[expect(dead_code, reason = "these tests are about the native provider")]
 #[path = "../support/machine.rs"]
 mod machine;
 #[path = "../support/place.rs"]

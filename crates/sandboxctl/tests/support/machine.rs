@@ -29,6 +29,8 @@ pub(crate) enum Feature {
     Rootless,
     /// Podman works, as root and as the normal user.
     Podman,
+    /// Programs of the other processor start, through QEMU.
+    Emulation,
 }
 
 /// Who runs a sandbox.
@@ -66,7 +68,7 @@ pub(crate) fn image() -> String {
 }
 
 impl Feature {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Root,
         Self::Userns,
         Self::Landlock,
@@ -77,6 +79,7 @@ impl Feature {
         Self::Docker,
         Self::Rootless,
         Self::Podman,
+        Self::Emulation,
     ];
 
     /// How it is declared.
@@ -167,6 +170,9 @@ fn probe(feature: Feature) -> bool {
         Feature::Docker => succeeds(&["docker", "image", "inspect", &image()]),
         Feature::Rootless => std::env::var("SANDBOX_TEST_ROOTLESS")
             .is_ok_and(|host| succeeds(&["docker", "--host", &host, "image", "inspect", &image()])),
+        Feature::Emulation => {
+            succeeds(&["sh", "-c", "cat /proc/sys/fs/binfmt_misc/qemu-* | grep -q ^enabled"])
+        }
         Feature::Podman => succeeds(&["podman", "image", "exists", &image()]),
     }
 }

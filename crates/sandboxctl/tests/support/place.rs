@@ -104,7 +104,6 @@ impl Place {
             .env("LC_ALL", "C.UTF-8")
             .stdin(Stdio::null());
         match self.runner {
-            Runner::Native | Runner::Docker => {}
             Runner::RootlessDocker => {
                 command.env("DOCKER_HOST", std::env::var("SANDBOX_TEST_ROOTLESS").unwrap_or_default());
             }
@@ -113,7 +112,7 @@ impl Place {
                 let (home, runtime) = podman();
                 command.env("XDG_DATA_HOME", home).env("XDG_RUNTIME_DIR", runtime);
             }
-            Runner::Podman => {}
+            Runner::Native | Runner::Docker | Runner::Podman => {}
         }
         command
     }
@@ -125,12 +124,22 @@ impl Place {
 
     /// The words of that command.
     pub(crate) fn run(&self, flags: &[impl AsRef<OsStr>], argv: &[impl AsRef<OsStr>]) -> Vec<OsString> {
+        self.words("run", flags, argv)
+    }
+
+    /// The words of a command of ours that starts another one.
+    pub(crate) fn words(
+        &self,
+        command: &str,
+        flags: &[impl AsRef<OsStr>],
+        argv: &[impl AsRef<OsStr>],
+    ) -> Vec<OsString> {
         let provider: &[&str] = match self.runner {
             Runner::Native => &[],
             Runner::Docker | Runner::RootlessDocker => &["--provider", "docker"],
             Runner::Podman => &["--provider", "podman"],
         };
-        let start = [self.path("sandboxctl").into_os_string(), "run".into()].into_iter();
+        let start = [self.path("sandboxctl").into_os_string(), command.into()].into_iter();
         let start = start.chain(provider.iter().map(OsString::from));
         let flags = flags.iter().map(|flag| flag.as_ref().to_owned());
         let argv = argv.iter().map(|word| word.as_ref().to_owned());

@@ -29,6 +29,9 @@ pub(super) const ID: &str = "sandbox.id";
 /// The label with the user whose run it is.
 pub(super) const OWNER: &str = "sandbox.owner";
 
+/// The label with the name of the sandbox.
+pub(super) const NAME: &str = "sandbox.name";
+
 /// The label with the process that drives it.
 pub(super) const CLIENT: &str = "sandbox.client";
 
@@ -68,6 +71,7 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
         MANAGED.to_owned(),
         format!("{ID}={}", wanted.run.as_str()),
         format!("{OWNER}={}", wanted.owner),
+        format!("{NAME}={}", plan.name),
         format!("{CLIENT}={}", wanted.client),
         format!("sandbox.created={}", wanted.created),
     ] {

@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -17,7 +18,7 @@ use confine::report::{Finding, Report, Status};
 use confine::start::{Inside, Mounted, Outside, Start, Terminal, What};
 use policy::env::{EnvRules, Unnamed};
 use policy::network;
-use policy::plan::{Container, Init, Layer, Mode, Plan, Provider};
+use policy::plan::{Container, Init, Layer, Mode, Plan};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use self::arguments::Wanted;
@@ -29,7 +30,7 @@ use super::streams::Streams;
 use super::supervise::{Watch, supervise};
 use super::{Launch, Outcome, StartError, orders, remedy};
 use crate::deadline::Deadline;
-use crate::engine::image::Image;
+use crate::engine::image::{self, Image};
 use crate::engine::{Engine, EngineError, Kind, Running};
 use crate::init_program;
 use crate::protect::Mounts;
@@ -39,6 +40,7 @@ use crate::state::StateDir;
 use crate::terminal::Signals;
 
 mod arguments;
+pub(super) mod exec;
 mod meeting;
 mod sweep;
 mod who;
@@ -57,7 +59,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let container = refuse_unsupported(plan)?;
 
     // 2. An engine that answers.
-    let kind = if plan.provider == Provider::Podman { Kind::Podman } else { Kind::Docker };
+    let kind = Kind::of(plan.provider);
     let engine = Engine::find(kind, engines)?;
 
     // 3. Who the agent is, on the host and inside.
@@ -68,6 +70,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 5. The image. It is fetched now or not at all.
     let image = engine.provide(&container.image, container.pull, container.platform.as_deref())?;
+    let platform = container.platform.clone().unwrap_or_else(|| format!("linux/{}", image.architecture));
+    let architecture = platform.rsplit('/').next().unwrap_or_default();
+    image::refuse_foreign(Path::new("/"), &container.image, architecture)?;
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
@@ -97,7 +102,6 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     orders::refuse_missing(plan, &outside)?;
 
     // 8. The engine makes the container and starts PID 1 in it, which comes to meet us.
-    let platform = container.platform.clone().unwrap_or_else(|| format!("linux/{}", image.architecture));
     let words = arguments::run(&Wanted {
         kind,
         plan,

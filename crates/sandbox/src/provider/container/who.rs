@@ -117,9 +117,11 @@ impl Who {
     /// passwd(5) of the container.
     pub(super) fn passwd(&self, home: &str) -> String {
         let (uid, gid) = self.inside;
-        let root = if uid == 0 { "" } else { "root:x:0:0:root:/root:/sbin/nologin\n" };
+        // Where the agent is 0, it has both names. The first that is found is the one that is shown.
+        let root = if uid == 0 { home } else { "/root" };
         format!(
-            "{root}agent:x:{uid}:{gid}::{home}:/bin/sh\nnobody:x:65534:65534::/nonexistent:/sbin/nologin\n"
+            "agent:x:{uid}:{gid}::{home}:/bin/sh\nroot:x:0:0:root:{root}:/bin/sh\n\
+             nobody:x:65534:65534::/nonexistent:/sbin/nologin\n"
         )
     }
 

@@ -1,0 +1,336 @@
+//! Images: built by buildx as a recipe says, checked, and told about by digest.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use policy::recipe::{Platform, Recipe, Reuse, Source};
+use serde::Deserialize;
+
+pub use self::builder::Lack;
+use self::builder::{Builder, Making};
+pub use self::call::Progress;
+pub use self::check::Unfit;
+use self::command::{Output, Subject};
+use self::docker::{Docker, Store};
+pub use self::error::BuildError;
+use self::layout::{Index, Layout, Made};
+use crate::engine::Surroundings;
+
+mod builder;
+mod call;
+mod check;
+mod command;
+mod context;
+mod docker;
+pub mod error;
+mod failure;
+mod layout;
+
+/// What a build is made with, besides its recipe.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// What is built.
+    pub recipe: &'a Recipe,
+    /// What leads to the engine.
+    pub surroundings: &'a Surroundings,
+    /// Where a directory can be made for what is only needed until the end.
+    pub temporary: &'a Path,
+    /// The caller's `SOURCE_DATE_EPOCH`.
+    pub epoch: Option<&'a OsStr>,
+    /// Where what buildx says of the image is kept.
+    pub metadata_file: Option<&'a Path>,
+    /// How much is to be known of the image.
+    pub detail: Detail,
+}
+
+/// How much is to be known of an image.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Detail {
+    /// The digest of the whole.
+    Whole,
+    /// That of each platform too. Where the image is not pushed it has to be written to disk for that.
+    Platforms,
+}
+
+/// An image that was built.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Built {
+    /// The digest of the whole. An engine with a classic store has none.
+    pub digest: Option<String>,
+    /// The platforms, each with the digest of its manifest where it is known.
+    pub platforms: Vec<(Platform, Option<String>)>,
+    /// The builder that made it.
+    pub builder: String,
+}
+
+/// The command line that builds the image: `docker` and its arguments, and the variable that they need.
+pub fn command(
+    request: &Request<'_>,
+    progress: &Progress<'_>,
+) -> Result<(Option<String>, Vec<OsString>), BuildError> {
+    let docker = Docker::find(request.surroundings)?;
+    let builder = builder::choose(&docker, request.recipe, &own_builder(request), Making::Not)?;
+    let subject = match &request.recipe.source {
+        Source::Stock { .. } => Subject::Image { entrypoint: None },
+        Source::Own { dockerfile } => {
+            let takes = takes_entrypoint(&read(dockerfile)?);
+            Subject::Image { entrypoint: takes.then_some("oci-layout://entrypoint") }
+        }
+    };
+    let output = Output::Destination(request.metadata_file);
+    let mut words = vec!["docker".into()];
+    words.extend(command::build(request.recipe, &builder, subject, output, progress.display()));
+    Ok((epoch(request).map(|epoch| format!("SOURCE_DATE_EPOCH={epoch}")), words))
+}
+
+/// Builds the image.
+pub fn build(request: &Request<'_>, progress: &mut Progress<'_>) -> Result<Built, BuildError> {
+    let docker = Docker::find(request.surroundings)?;
+    let builder = builder::choose(&docker, request.recipe, &own_builder(request), Making::Allowed)?;
+    let scratch = Scratch::new(request.temporary)?;
+    let site = Site { docker: &docker, builder: &builder, request, scratch: &scratch.0 };
+    match &request.recipe.source {
+        Source::Stock { .. } => {
+            let metadata = site.image(request.recipe, Subject::Image { entrypoint: None }, progress)?;
+            let platforms = site.digests(&metadata, progress)?;
+            Ok(site.built(metadata, &platforms))
+        }
+        Source::Own { dockerfile } => {
+            let entrypoint = if takes_entrypoint(&read(dockerfile)?) {
+                Some(site.layout("entrypoint", request.recipe, Subject::Entrypoint, progress)?.1)
+            } else {
+                None
+            };
+            let subject = Subject::Image { entrypoint: entrypoint.as_deref() };
+            let platforms = site.check(subject, progress)?;
+            // Every step was done a moment ago.
+            let mut recipe = request.recipe.clone();
+            recipe.cache.reuse = Reuse::Allowed;
+            let metadata = site.image(&recipe, subject, progress)?;
+            Ok(site.built(metadata, &platforms))
+        }
+    }
+}
+
+/// The name of a builder of our own.
+fn own_builder(request: &Request<'_>) -> String {
+    format!("sandboxctl-{}", request.surroundings.uid)
+}
+
+/// What `SOURCE_DATE_EPOCH` has to be set to. An own Dockerfile is its owner's, dates included.
+fn epoch(request: &Request<'_>) -> Option<&'static str> {
+    let stock = matches!(request.recipe.source, Source::Stock { .. });
+    (stock && request.epoch.is_none()).then_some(context::EPOCH)
+}
+
+/// Whether a Dockerfile takes the entrypoint from us: by naming it, without a stage of its own by that name.
+fn takes_entrypoint(dockerfile: &str) -> bool {
+    let lower = dockerfile.to_lowercase();
+    let words: Vec<&str> = lower.split_whitespace().collect();
+    let named = |word: &str| {
+        word.split(',')
+            .any(|part| part.trim_start_matches("--mount=").trim_start_matches("--") == "from=entrypoint")
+    };
+    let follows = |first: &str| words.windows(2).any(|pair| pair == [first, context::ENTRYPOINT]);
+    (words.iter().any(|word| named(word)) || follows("from")) && !follows("as")
+}
+
+fn read(path: &Path) -> Result<String, BuildError> {
+    std::fs::read_to_string(path).map_err(|source| BuildError::File { path: path.to_owned(), source })
+}
+
+/// What buildx writes of an image.
+#[derive(Debug, Default, Deserialize)]
+struct Metadata {
+    #[serde(rename = "containerimage.digest")]
+    digest: Option<String>,
+}
+
+/// Where one build takes place.
+struct Site<'a> {
+    docker: &'a Docker,
+    builder: &'a Builder,
+    request: &'a Request<'a>,
+    scratch: &'a Path,
+}
+
+impl Site<'_> {
+    /// Builds the image to where it goes.
+    fn image(
+        &self,
+        recipe: &Recipe,
+        subject: Subject<'_>,
+        progress: &mut Progress<'_>,
+    ) -> Result<Metadata, BuildError> {
+        let own = self.scratch.join("metadata.json");
+        let path = self.request.metadata_file.unwrap_or(&own);
+        let output = Output::Destination(Some(path));
+        self.run(&command::build(recipe, self.builder, subject, output, progress.display()), progress)?;
+        serde_json::from_str(&read(path)?).map_err(|error| BuildError::Answer {
+            what: "what buildx says of the image",
+            reason: error.to_string(),
+        })
+    }
+
+    /// Builds to disk. Returns it, and how other builds name it.
+    fn layout(
+        &self,
+        name: &str,
+        recipe: &Recipe,
+        subject: Subject<'_>,
+        progress: &mut Progress<'_>,
+    ) -> Result<(Layout, String), BuildError> {
+        let layout = Layout(self.scratch.join(name));
+        let output = Output::Layout(&layout.0);
+        self.run(&command::build(recipe, self.builder, subject, output, progress.display()), progress)?;
+        let reference = format!("oci-layout://{}@{}", layout.0.display(), layout.digest()?);
+        Ok((layout, reference))
+    }
+
+    /// Refuses an image that no sandbox can be made from, before it goes anywhere.
+    fn check(&self, subject: Subject<'_>, progress: &mut Progress<'_>) -> Result<Vec<Made>, BuildError> {
+        let recipe = self.request.recipe;
+        let (layout, reference) = self.layout("image", recipe, subject, progress)?;
+        let images = layout.platforms()?;
+        let mut unfit = Vec::new();
+        let mut paths = Vec::new();
+        for platform in &recipe.platforms {
+            let image = images.iter().find(|(made, _)| same(platform, made)).map(|(_, image)| image);
+            match check::path_in(image.unwrap_or(&layout::Image::default())) {
+                Ok(path) => paths.push((platform, path)),
+                Err(what) => unfit.push((platform.clone(), what)),
+            }
+        }
+        if !paths.is_empty() {
+            let taken = self.scratch.join("taken");
+            let mut all: Vec<PathBuf> = paths.iter().map(|(_, path)| path.clone()).collect();
+            all.dedup();
+            let words = command::extract(recipe, self.builder, &reference, &taken, progress.display());
+            self.call(&words, check::dockerfile(&all).as_bytes(), progress)?;
+            for (platform, path) in paths {
+                // One platform has no directory of its own.
+                let of = taken.join(platform.as_str().replace('/', "_"));
+                let of = if recipe.platforms.len() > 1 { &of } else { &taken };
+                unfit.extend(
+                    check::look(of, &path, platform).into_iter().map(|what| (platform.clone(), what)),
+                );
+            }
+        }
+        if unfit.is_empty() {
+            return Ok(images.into_iter().map(|(made, _)| made).collect());
+        }
+        Err(BuildError::Unfit { unfit })
+    }
+
+    /// The digests of the platforms, where they are to be known.
+    fn digests(&self, metadata: &Metadata, progress: &mut Progress<'_>) -> Result<Vec<Made>, BuildError> {
+        let recipe = self.request.recipe;
+        if recipe.destination.pushes() {
+            let Some(digest) = &metadata.digest else { return Ok(Vec::new()) };
+            let name = format!("{}@{digest}", repository(&recipe.tags[0]));
+            let raw = self.docker.ask(["buildx", "imagetools", "inspect", "--raw", &name])?;
+            return Ok(match (Index::parse(&raw)?, recipe.platforms.as_slice()) {
+                (Some(index), _) => index.platforms(),
+                (None, [platform]) => vec![Made { platform: platform.to_string(), digest: digest.clone() }],
+                (None, _) => Vec::new(),
+            });
+        }
+        if self.request.detail == Detail::Whole || self.docker.store == Store::Classic {
+            return Ok(Vec::new());
+        }
+        let mut again = recipe.clone();
+        again.cache.reuse = Reuse::Allowed;
+        let (layout, _) = self.layout("image", &again, Subject::Image { entrypoint: None }, progress)?;
+        Ok(layout.platforms()?.into_iter().map(|(made, _)| made).collect())
+    }
+
+    fn built(&self, metadata: Metadata, made: &[Made]) -> Built {
+        let digest = |platform: &Platform| {
+            made.iter().find(|made| same(platform, made)).map(|made| made.digest.clone())
+        };
+        let platforms = self.request.recipe.platforms.iter();
+        Built {
+            digest: metadata.digest,
+            platforms: platforms.map(|platform| (platform.clone(), digest(platform))).collect(),
+            builder: self.builder.name.clone(),
+        }
+    }
+
+    /// Runs buildx with the context that its arguments mean.
+    fn run(&self, words: &[OsString], progress: &mut Progress<'_>) -> Result<(), BuildError> {
+        let stock = words.last().is_some_and(|context| context == "-");
+        self.call(words, if stock { context::STOCK } else { &[] }, progress)
+    }
+
+    fn call(&self, words: &[OsString], input: &[u8], progress: &mut Progress<'_>) -> Result<(), BuildError> {
+        call::run(self.docker, words, input, epoch(self.request), self.scratch, progress)
+    }
+}
+
+fn same(platform: &Platform, made: &Made) -> bool {
+    platform.as_str() == made.platform
+}
+
+/// The name of an image without its tag.
+fn repository(name: &str) -> &str {
+    match name.rsplit_once(':') {
+        Some((repository, tag)) if !tag.contains('/') => repository,
+        _ => name,
+    }
+}
+
+/// A directory of ours, for as long as this.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(parent: &Path) -> Result<Self, BuildError> {
+        let mut random = [0; 8];
+        let path = match rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()) {
+            Ok(_) => parent.join(format!("sandboxctl-build-{:016x}", u64::from_ne_bytes(random))),
+            Err(errno) => return Err(BuildError::File { path: parent.to_owned(), source: errno.into() }),
+        };
+        // One that is there already, whoever made it, is an error.
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => Ok(Self(path)),
+            Err(source) => Err(BuildError::File { path, source }),
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dockerfile_that_takes_the_entrypoint_is_known() {
+        for text in [
+            "FROM debian\nCOPY --from=entrypoint /entrypoint /usr/local/bin/entrypoint",
+            "from entrypoint\n",
+            "FROM a\nRUN --mount=type=bind,from=entrypoint,target=/x true",
+            "FROM a\nRUN --mount=from=entrypoint,target=/x true",
+        ] {
+            assert!(takes_entrypoint(text), "{text}");
+        }
+        for text in [
+            "FROM debian\nENTRYPOINT [\"/entrypoint\"]",
+            "FROM a AS entrypoint\nFROM b\nCOPY --from=entrypoint /x /x",
+        ] {
+            assert!(!takes_entrypoint(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_tag_is_told_from_a_port() {
+        assert_eq!(repository("localhost:5000/a:1"), "localhost:5000/a");
+        assert_eq!(repository("localhost:5000/a"), "localhost:5000/a");
+        assert_eq!(repository("a:latest"), "a");
+    }
+}

@@ -1,0 +1,302 @@
+//! Builders: which one can do what is asked, and what the one that there is lacks.
+
+use std::fmt;
+use std::time::Duration;
+
+use policy::recipe::{Destination, Platform, Recipe, Source};
+
+use super::docker::{Docker, Store};
+use super::error::BuildError;
+use crate::engine::EngineError;
+
+/// How long a builder may take to start: its image may have to be fetched.
+const START: Duration = Duration::from_secs(300);
+
+/// The driver of builders in the engine itself.
+const IN_ENGINE: &str = "docker";
+
+/// A builder of buildx.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Builder {
+    pub(super) name: String,
+    pub(super) driver: String,
+    /// The platforms it has, whether by its own processor or by emulation.
+    pub(super) platforms: Vec<String>,
+}
+
+/// What a builder cannot do.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Lack {
+    /// Steps for this platform: its processor is another one, and nothing emulates it.
+    Emulator(Platform),
+    /// Several platforms in one image.
+    Platforms,
+    /// Attestations.
+    Attestations,
+    /// A cache outside.
+    Cache,
+    /// An image on disk, which the check of an own Dockerfile looks at.
+    Layout,
+    /// An image of several platforms, or with attestations, handed to an engine that cannot keep one.
+    Store,
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Emulator(platform) => write!(f, "nothing emulates {platform} here"),
+            Self::Platforms => f.write_str("it makes no image of several platforms"),
+            Self::Attestations => f.write_str("it attests nothing"),
+            Self::Cache => f.write_str("it keeps no cache elsewhere"),
+            Self::Layout => f.write_str("it gives no image out to be checked"),
+            Self::Store => f.write_str("the engine keeps no image of several platforms or with attestations"),
+        }
+    }
+}
+
+impl Builder {
+    /// What of a recipe it cannot do, with an engine behind it that keeps images so.
+    pub(super) fn lacks(&self, recipe: &Recipe, store: Store) -> Vec<Lack> {
+        let mut lacks = Vec::new();
+        if matches!(recipe.source, Source::Stock { .. }) {
+            // An own Dockerfile may get along without any step on another processor.
+            let missing = recipe
+                .platforms
+                .iter()
+                .filter(|platform| !self.platforms.iter().any(|has| has == platform.as_str()));
+            lacks.extend(missing.cloned().map(Lack::Emulator));
+        }
+        let several = recipe.platforms.len() > 1;
+        let attests = recipe.attestations.are_asked_for();
+        match (self.driver.as_str(), store) {
+            (IN_ENGINE, Store::Containerd) => {}
+            (IN_ENGINE, Store::Classic) => {
+                let outside = |to: &String| !to.split(',').any(|part| part == "type=inline");
+                lacks.extend(several.then_some(Lack::Platforms));
+                lacks.extend(attests.then_some(Lack::Attestations));
+                lacks.extend(recipe.cache.to.iter().any(outside).then_some(Lack::Cache));
+                lacks.extend(matches!(recipe.source, Source::Own { .. }).then_some(Lack::Layout));
+            }
+            (_, _) => {
+                lacks.extend((recipe.destination.loads() && (several || attests)).then_some(Lack::Store));
+            }
+        }
+        lacks
+    }
+}
+
+/// Whether a builder may be made where none there is will do.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Making {
+    Allowed,
+    Not,
+}
+
+/// Finds a builder for a recipe: the one that is asked for; else the current one; else another one that runs; else
+/// one of our own, whose name is `own`.
+pub(super) fn choose(
+    docker: &Docker,
+    recipe: &Recipe,
+    own: &str,
+    making: Making,
+) -> Result<Builder, BuildError> {
+    let lacks = |builder: &Builder| builder.lacks(recipe, docker.store);
+    let first = match &recipe.builder {
+        Some(asked) => inspect(docker, Some(asked))?,
+        None => inspect(docker, None)?,
+    };
+    let lacking = lacks(&first);
+    if lacking.is_empty() {
+        return Ok(first);
+    }
+    let refused =
+        |lacks| BuildError::Lacks { builder: first.name.clone(), driver: first.driver.clone(), lacks };
+    if recipe.builder.is_some() {
+        return Err(refused(lacking));
+    }
+    let names = names(&docker.ask(["buildx", "ls"])?);
+    for name in names.iter().filter(|name| **name != first.name && *name != own) {
+        // What does not answer is not what is looked for.
+        let Ok(builder) = running(docker, name) else { continue };
+        if lacks(&builder).is_empty() {
+            return Ok(builder);
+        }
+    }
+    // One of our own has the processors of this machine, and hands what it made to the same engine.
+    let made = Builder {
+        name: own.to_owned(),
+        driver: "docker-container".to_owned(),
+        platforms: first.platforms.clone(),
+    };
+    if !lacks(&made).is_empty() {
+        return Err(refused(lacking));
+    }
+    let there = names.iter().any(|name| name == own);
+    if !there && making == Making::Not {
+        return Ok(made);
+    }
+    make(docker, own, there).map_err(|said| BuildError::NoBuilder {
+        builder: first.name.clone(),
+        driver: first.driver.clone(),
+        lacks: lacking,
+        said,
+    })
+}
+
+/// Looks at a builder, and starts it where it does not run.
+fn inspect(docker: &Docker, name: Option<&String>) -> Result<Builder, BuildError> {
+    let arguments = ["buildx", "inspect", "--bootstrap"].into_iter().chain(name.map(String::as_str));
+    let unusable = |said: String| BuildError::Builder {
+        builder: name.cloned().unwrap_or_else(|| "of the current context".to_owned()),
+        said: said.trim_start_matches("ERROR: ").to_owned(),
+    };
+    match docker.call(arguments, START) {
+        Ok(text) => parse(&text).map_err(unusable),
+        Err(EngineError::Refused { message, .. }) => Err(unusable(message)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Looks at a builder of somebody's, and leaves it as it is.
+fn running(docker: &Docker, name: &str) -> Result<Builder, String> {
+    parse(&docker.ask(["buildx", "inspect", name]).map_err(|error| error.to_string())?)
+}
+
+/// Makes a builder of our own, or starts the one that is there.
+fn make(docker: &Docker, name: &str, there: bool) -> Result<Builder, String> {
+    let create = ["buildx", "create", "--name", name, "--driver", "docker-container"];
+    if !there {
+        docker.ask(create).map_err(|error| error.to_string())?;
+    }
+    let started = docker.call(["buildx", "inspect", "--bootstrap", name], START);
+    let started = started.map_err(|error| error.to_string()).and_then(|text| parse(&text));
+    if started.is_err() && !there {
+        // One that cannot start would stand in the list of builders and in the way of the next attempt.
+        let _ = docker.ask(["buildx", "rm", name]);
+    }
+    started
+}
+
+/// The answer of `buildx inspect`. It has no other form in the versions that people have.
+fn parse(text: &str) -> Result<Builder, String> {
+    let values = |key: &'static str| {
+        text.lines().filter_map(move |line| {
+            let (name, value) = line.split_once(':')?;
+            (name == key).then(|| value.trim())
+        })
+    };
+    if let Some(error) = values("Error").next() {
+        return Err(error.to_owned());
+    }
+    if !values("Status").any(|status| status == "running") {
+        return Err("it does not run".to_owned());
+    }
+    let first = |key| values(key).next().map(str::to_owned).ok_or_else(|| format!("it says no {key}"));
+    let platforms = values("Platforms").flat_map(|list| list.split(','));
+    // A star marks what its owner has named.
+    let platforms = platforms.map(|platform| platform.trim().trim_end_matches('*').to_owned());
+    Ok(Builder { name: first("Name")?, driver: first("Driver")?, platforms: platforms.collect() })
+}
+
+/// The builders that `buildx ls` lists, without their nodes.
+fn names(text: &str) -> Vec<String> {
+    let builders =
+        text.lines().skip(1).filter(|line| line.starts_with(|first: char| first.is_ascii_alphanumeric()));
+    let words = builders.filter_map(|line| line.split_whitespace().next());
+    words.map(|name| name.trim_end_matches('*').to_owned()).collect()
+}
+
+impl Builder {
+    /// What takes an image out of the build, as buildx takes it.
+    pub(super) fn outputs(&self, destination: Destination) -> Vec<&'static str> {
+        match (self.driver.as_str(), destination) {
+            // In the engine, what is made is also kept.
+            (IN_ENGINE, Destination::Engine) => vec!["type=image,oci-mediatypes=true"],
+            (IN_ENGINE, Destination::Registry | Destination::Both) => {
+                vec!["type=image,oci-mediatypes=true,push=true"]
+            }
+            (_, Destination::Engine) => vec!["type=docker"],
+            (_, Destination::Registry) => vec!["type=image,oci-mediatypes=true,push=true"],
+            (_, Destination::Both) => vec!["type=image,oci-mediatypes=true,push=true", "type=docker"],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use policy::layer::Effective;
+    use policy::recipe::Flags;
+
+    use super::*;
+
+    const INSPECTED: &str = "\
+Name:          default
+Driver:        docker
+Last Activity: 2026-11-22 06:49:29 +0000 UTC
+
+Nodes:
+Name:             default
+Endpoint:         default
+Status:           running
+BuildKit version: v0.13.2
+Platforms:        linux/amd64, linux/amd64/v2, linux/arm64*
+Labels:
+ org.mobyproject.buildkit.worker.network:              host
+";
+
+    fn recipe(flags: &Flags) -> Recipe {
+        Recipe::new(&Effective::default(), flags).unwrap()
+    }
+
+    fn builder(driver: &str, platforms: &[&str]) -> Builder {
+        let platforms = platforms.iter().map(|platform| (*platform).to_owned()).collect();
+        Builder { name: "b".into(), driver: driver.into(), platforms }
+    }
+
+    const ALL: &[&str] = &["linux/amd64", "linux/arm64"];
+
+    #[test]
+    fn an_inspected_builder_is_understood() {
+        let builder = parse(INSPECTED).unwrap();
+        assert_eq!((builder.name.as_str(), builder.driver.as_str()), ("default", "docker"));
+        assert_eq!(builder.platforms, ["linux/amd64", "linux/amd64/v2", "linux/arm64"]);
+        assert_eq!(parse(&INSPECTED.replace("running", "inactive")), Err("it does not run".into()));
+        let broken = INSPECTED.replace("Status:           running", "Error: no such host");
+        assert_eq!(parse(&broken), Err("no such host".into()));
+    }
+
+    #[test]
+    fn listed_builders_are_told_from_their_nodes() {
+        let text = "NAME/NODE DRIVER/ENDPOINT STATUS  BUILDKIT PLATFORMS\n\
+                    default*  docker                           \n \\_ default default running v0.13 linux/amd64\n\
+                    mine      docker-container\n  mine0 unix:///x inactive\n";
+        assert_eq!(names(text), ["default", "mine"]);
+    }
+
+    #[test]
+    fn a_builder_lacks_what_its_driver_and_the_engine_behind_it_cannot_do() {
+        let lacks = |driver: &str, store, flags| builder(driver, ALL).lacks(&recipe(&flags), store);
+        let two = Flags::default;
+        let one = || Flags { platform: vec!["linux/amd64".into()], ..Flags::default() };
+        let pushed = || Flags { push: true, tag: vec!["localhost:5000/a".into()], ..Flags::default() };
+        let attested = Flags { provenance: Some("mode=max".into()), ..one() };
+        let cached = Flags { cache_to: vec!["type=local,dest=c".into()], ..one() };
+        let inline = Flags { cache_to: vec!["type=inline".into()], ..one() };
+        assert_eq!(lacks("docker", Store::Containerd, two()), []);
+        assert_eq!(lacks("docker", Store::Classic, two()), [Lack::Platforms]);
+        assert_eq!(lacks("docker", Store::Classic, one()), []);
+        assert_eq!(lacks("docker", Store::Classic, attested), [Lack::Attestations]);
+        assert_eq!(lacks("docker", Store::Classic, cached), [Lack::Cache]);
+        assert_eq!(lacks("docker", Store::Classic, inline), []);
+        assert_eq!(lacks("docker-container", Store::Containerd, two()), [Lack::Store]);
+        assert_eq!(lacks("docker-container", Store::Classic, one()), []);
+        assert_eq!(lacks("docker-container", Store::Classic, pushed()), []);
+    }
+
+    #[test]
+    fn steps_of_the_stock_image_run_on_every_platform() {
+        let lacks = builder("docker", &["linux/amd64"]).lacks(&recipe(&Flags::default()), Store::Containerd);
+        let [Lack::Emulator(platform)] = lacks.as_slice() else { panic!("{lacks:?}") };
+        assert_eq!(platform.as_str(), "linux/arm64");
+    }
+}

@@ -1,0 +1,134 @@
+//! What can go wrong with a build, told apart by what is to be done about it.
+
+use std::io;
+use std::path::PathBuf;
+
+use policy::recipe::Platform;
+
+use super::builder::Lack;
+use super::check::Unfit;
+use crate::engine::EngineError;
+
+/// Why there is no image.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// Docker, or its engine.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// Docker has no buildx.
+    #[error("docker has no buildx, which builds images: {said}")]
+    NoBuildx {
+        /// What Docker said.
+        said: String,
+    },
+    /// A builder that was asked for cannot be used.
+    #[error("the builder \"{builder}\" cannot be used: {said}")]
+    Builder {
+        /// Its name.
+        builder: String,
+        /// What it said.
+        said: String,
+    },
+    /// No builder can do all of what is asked.
+    #[error("the builder \"{builder}\" ({driver}) cannot do this: {}", listed(lacks, ToString::to_string))]
+    Lacks {
+        /// Its name.
+        builder: String,
+        /// Its driver.
+        driver: String,
+        /// What it cannot do; never empty.
+        lacks: Vec<Lack>,
+    },
+    /// A builder of our own could not be made.
+    #[error(
+        "the builder \"{builder}\" ({driver}) cannot do this: {}; and a builder that can could not be made: {said}",
+        listed(lacks, ToString::to_string)
+    )]
+    NoBuilder {
+        /// The name of the one there is.
+        builder: String,
+        /// Its driver.
+        driver: String,
+        /// What it cannot do; never empty.
+        lacks: Vec<Lack>,
+        /// What was said of the new one.
+        said: String,
+    },
+    /// An image that the build starts from cannot be fetched.
+    #[error("the image {image} cannot be fetched: {said}")]
+    Fetch {
+        /// The image.
+        image: String,
+        /// What was said.
+        said: String,
+    },
+    /// The image cannot be pushed.
+    #[error("the image cannot be pushed: {said}")]
+    Push {
+        /// What was said.
+        said: String,
+    },
+    /// A program for another processor was run, and nothing here emulates that.
+    #[error("a step runs programs for {platform}, and nothing here emulates that processor")]
+    Emulator {
+        /// The platform.
+        platform: String,
+    },
+    /// There is no space left.
+    #[error("there is no space left for the build: {said}")]
+    DiskFull {
+        /// What was said.
+        said: String,
+    },
+    /// A step failed.
+    #[error("{}", failed(step.as_deref(), said))]
+    Step {
+        /// The step, as the Dockerfile has it.
+        step: Option<String>,
+        /// What was said of it.
+        said: String,
+        /// The last lines that it printed.
+        printed: Vec<String>,
+    },
+    /// The image of an own Dockerfile is none that a sandbox can be made from.
+    #[error("the image is none for a sandbox: {}", listed(unfit, of_platform))]
+    Unfit {
+        /// What is wrong, for each platform; never empty.
+        unfit: Vec<(Platform, Unfit)>,
+    },
+    /// The caller ended it.
+    #[error("the build was ended by signal {0}")]
+    Ended(i32),
+    /// A file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// An answer cannot be understood.
+    #[error("{what} cannot be understood: {reason}")]
+    Answer {
+        /// Whose answer.
+        what: &'static str,
+        /// Why not.
+        reason: String,
+    },
+}
+
+fn failed(step: Option<&str>, said: &str) -> String {
+    match step {
+        Some(step) => format!("the build failed at `{step}`: {said}"),
+        None => format!("the build failed: {said}"),
+    }
+}
+
+/// Several causes in one line.
+fn listed<T>(causes: &[T], told: impl Fn(&T) -> String) -> String {
+    causes.iter().map(told).collect::<Vec<_>>().join("; ")
+}
+
+fn of_platform((platform, unfit): &(Platform, Unfit)) -> String {
+    format!("{platform}: {unfit}")
+}

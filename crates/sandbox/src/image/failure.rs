@@ -1,0 +1,93 @@
+//! Why a build failed, by what buildx has printed.
+
+use super::error::BuildError;
+
+/// How many lines of a step's own output are kept.
+const LINES: usize = 20;
+
+/// The error that the lines mean. The words are those of buildx 0.13 to 0.30 with `--progress plain`; what is not known
+/// stays what was said.
+pub(super) fn told(lines: &[String]) -> BuildError {
+    let said = lines.iter().rev().find_map(|line| line.strip_prefix("ERROR: "));
+    // On a terminal it was not for us to hear.
+    let said = said.unwrap_or("what was printed says why").trim();
+    let said = said.strip_prefix("failed to solve: ").unwrap_or(said).to_owned();
+    let (step, printed) = step(lines);
+    let all = || printed.iter().chain([&said]);
+    let says = |words: &str| all().any(|line| line.to_lowercase().contains(words));
+    let after = |words: &str| said.split_once(words).map(|(_, rest)| rest);
+    if says("no space left on device") {
+        return BuildError::DiskFull { said };
+    }
+    if says("exec format error") {
+        let platform = step.as_deref().and_then(|step| step.strip_prefix('[')?.split([' ', ']']).next());
+        return BuildError::Emulator { platform: platform.unwrap_or("another platform").to_owned() };
+    }
+    if said.contains("failed to push") || said.contains("server message: insufficient_scope") {
+        return BuildError::Push { said };
+    }
+    let image = ["failed to resolve source metadata for ", "failed to load cache key: "]
+        .into_iter()
+        .find_map(|words| after(words)?.split_once(": "));
+    if let Some((image, said)) = image {
+        return BuildError::Fetch { image: image.to_owned(), said: said.to_owned() };
+    }
+    BuildError::Step { step, said, printed }
+}
+
+/// The step that failed, and what it has printed: buildx repeats both between two rules, above the Dockerfile.
+fn step(lines: &[String]) -> (Option<String>, Vec<String>) {
+    let rule = |line: &&String| line.chars().all(|character| character == '-') && line.len() == 6;
+    let Some(start) = lines.iter().rposition(|line| line.starts_with(" > ")) else {
+        return (None, Vec::new());
+    };
+    let step = lines[start].trim_start_matches(" > ").trim_end_matches(':').to_owned();
+    let printed: Vec<&String> = lines[start + 1..].iter().take_while(|line| !rule(line)).collect();
+    let last = &printed[printed.len().saturating_sub(LINES)..];
+    (Some(step), last.iter().map(|line| without_time(line).to_owned()).collect())
+}
+
+/// A line without the seconds that stand before it.
+fn without_time(line: &str) -> &str {
+    match line.split_once(' ') {
+        Some((time, rest)) if time.parse::<f64>().is_ok() => rest,
+        _ => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> BuildError {
+        told(&text.lines().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_failed_step_is_told_with_its_last_lines() {
+        let text = "#9 0.1 one\n#9 ERROR: process did not complete\n------\n > [linux/amd64 sandbox 2/4] RUN false:\n\
+                    0.101 one\n0.202 two: no such thing\n------\nDockerfile:5\n--------------------\n   5 | >>> RUN false\n\
+                    --------------------\nERROR: failed to solve: process \"/bin/sh -c false\" did not complete successfully: exit code: 1";
+        let BuildError::Step { step, said, printed } = of(text) else { panic!("{:?}", of(text)) };
+        assert_eq!(step.as_deref(), Some("[linux/amd64 sandbox 2/4] RUN false"));
+        assert_eq!(printed, ["one", "two: no such thing"]);
+        assert!(said.starts_with("process \"/bin/sh -c false\""), "{said}");
+    }
+
+    #[test]
+    fn causes_are_told_apart() {
+        let fetch = "ERROR: failed to solve: failed to resolve source metadata for docker.io/library/alpine:3.23: \
+                     failed to do request: Head \"https://registry-1.docker.io/v2/\": dial tcp: lookup: no such host";
+        assert!(
+            matches!(of(fetch), BuildError::Fetch { image, .. } if image == "docker.io/library/alpine:3.23")
+        );
+        let emulator = "------\n > [linux/arm64 2/2] RUN true:\n0.1 exec /bin/sh: exec format error\n------\n\
+                        ERROR: failed to solve: process \"/bin/sh -c true\" did not complete successfully: exit code: 255";
+        assert!(matches!(of(emulator), BuildError::Emulator { platform } if platform == "linux/arm64"));
+        let full = "ERROR: failed to solve: failed to copy files: write /x: no space left on device";
+        assert!(matches!(of(full), BuildError::DiskFull { .. }));
+        let push = "ERROR: failed to solve: failed to push localhost:5001/a: dial tcp 127.0.0.1:5001: connect: connection refused";
+        assert!(matches!(of(push), BuildError::Push { .. }));
+        assert!(matches!(of(""), BuildError::Step { step: None, .. }));
+    }
+}

@@ -1,0 +1,142 @@
+//! `build`, as far as it can be told without an engine: a script stands for Docker.
+#![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
+
+use insta::assert_snapshot;
+
+use crate::env::TestEnv;
+
+/// A project with a Docker that answers as the lines of a shell's `case` say.
+fn with_docker(config: &str, cases: &str) -> TestEnv {
+    let env = TestEnv::with_config(config);
+    env.write(
+        "bin/docker",
+        &format!(
+            "#!/bin/sh\ncase \"$*\" in\n{cases}\n\
+             'buildx version') echo github.com/docker/buildx v0.13.1 ;;\n\
+             info*) echo '[[\"driver-type\",\"io.containerd.snapshotter.v1\"]]' ;;\n\
+             'buildx inspect --bootstrap')\n\
+             printf 'Name: default\\nDriver: docker\\nStatus: running\\nPlatforms: linux/amd64, linux/arm64\\n' ;;\n\
+             'buildx ls') echo NAME; echo 'default* docker' ;;\n\
+             *) echo \"asked for: $*\" >&2; exit 1 ;;\nesac\n"
+        ),
+    );
+    let docker = env.project().join("bin/docker");
+    std::fs::set_permissions(&docker, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", env.project().join("bin").display());
+    // An engine elsewhere is not looked for on a socket.
+    env.set("PATH", &path).set("DOCKER_HOST", "tcp://192.0.2.1:2375")
+}
+
+/// Without the emulator of arm64.
+const ALONE: &str = "'buildx inspect --bootstrap')\n\
+    printf 'Name: default\\nDriver: docker\\nStatus: running\\nPlatforms: linux/amd64, linux/386\\n' ;;";
+
+/// With a store that keeps one platform an image.
+const CLASSIC: &str = "info*) echo '[[\"Backing Filesystem\",\"extfs\"]]' ;;";
+
+#[test]
+fn a_dry_run_prints_the_command_line() {
+    let text = "version = 1\n[image]\nname = \"team/box:1\"\npackages = [\"bash\", \"git\"]\nbuild_args = { A = \"it's\" }\n";
+    let env = with_docker(text, "");
+    assert_snapshot!(env.call(&["build", "--dry-run", "--base", "debian:13", "--no-cache", "--sbom"]), @r#"
+    code: 0
+    --- stdout
+    SOURCE_DATE_EPOCH=1767225600 docker buildx build --builder default --progress plain --platform linux/amd64,linux/arm64 --file docker/Dockerfile --build-arg BASE=debian:13 --build-arg 'PACKAGES=bash git' --build-arg 'A=it'\''s' --sbom=true --tag team/box:1 --output type=image,oci-mediatypes=true --no-cache -
+    --- stderr
+    the build context is carried inside sandboxctl, and comes on stdin
+    "#);
+    assert_snapshot!(env.set("SOURCE_DATE_EPOCH", "1").call(&["build", "--dry-run", "--platform", "linux/arm64", "--push"]), @r#"
+    code: 0
+    --- stdout
+    docker buildx build --builder default --progress plain --platform linux/arm64 --file docker/Dockerfile --build-arg BASE=alpine:3.23 --build-arg 'PACKAGES=bash git' --build-arg 'A=it'\''s' --tag team/box:1 --output type=image,oci-mediatypes=true,push=true -
+    --- stderr
+    the build context is carried inside sandboxctl, and comes on stdin
+    "#);
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_before_docker_is_asked() {
+    let env = with_docker("version = 1\n[image]\npackages = [\"-y\"]\n", "*) exit 3 ;;");
+    assert_snapshot!(env.call(&["build", "--platform", "linux/arm46", "--push"]), @r#"
+    code: 2
+    --- stderr
+    error: 3 problems:
+      image.name: "sandbox-image" names no registry that it could be pushed to; `--tag registry.example.org/team/image` names one
+      sandbox.toml:3:13: image.packages: "-y" cannot be a package; expected a name such as "git", one package an entry
+      --platform: image.platforms: "linux/arm46" is not known; expected "linux/amd64" or "linux/arm64"; did you mean "linux/arm64"?
+    "#);
+}
+
+#[test]
+fn what_is_missing_has_a_code_and_a_remedy() {
+    let code = |env: &TestEnv, args: &[&str]| {
+        let answer = env.call(&[&["--format", "json", "build"], args].concat());
+        let error = answer.json()["error"].clone();
+        format!("{} {}: {}\n{}", answer.code, error["code"], error["message"], error["hint"])
+    };
+    let without = TestEnv::new().set("PATH", "/nowhere");
+    assert_snapshot!(code(&without, &[]), @r#"
+    69 "engine.not_installed": "there is no `docker` command in PATH"
+    "install Docker with buildx, which builds images; `sandboxctl run --provider native` needs none"
+    "#);
+    let no_buildx = with_docker(
+        "version = 1\n",
+        "buildx*) echo \"docker: 'buildx' is not a docker command.\" >&2; exit 1 ;;",
+    );
+    assert_snapshot!(code(&no_buildx, &[]), @r#"
+    69 "builder.missing": "docker has no buildx, which builds images: 'buildx' is not a docker command"
+    "install it: `apt-get install docker-buildx-plugin` (Docker's packages) or `docker-buildx` (Debian's)"
+    "#);
+    assert_snapshot!(code(&with_docker("version = 1\n", ALONE), &[]), @r#"
+    69 "emulator.missing": "the builder \"default\" (docker) cannot do this: nothing emulates linux/arm64 here"
+    "`docker run --privileged --rm tonistiigi/binfmt --install all` adds emulators until the next start of this machine; Debian's `qemu-user-static` or `qemu-user-binfmt` for good; or leave linux/arm64 out with `--platform`"
+    "#);
+    assert_snapshot!(code(&with_docker("version = 1\n", CLASSIC), &[]), @r#"
+    69 "builder.unfit": "the builder \"default\" (docker) cannot do this: it makes no image of several platforms"
+    "build for one platform (`--platform linux/amd64`), or let the engine keep images in containerd: {\"features\": {\"containerd-snapshotter\": true}} in /etc/docker/daemon.json, then `systemctl restart docker`; or `--push` without `--load`"
+    "#);
+    let unknown =
+        with_docker("version = 1\n", "*nope*) echo 'ERROR: no builder \"nope\" found' >&2; exit 1 ;;");
+    assert_snapshot!(code(&unknown, &["--builder", "nope"]), @r#"
+    69 "builder.missing": "the builder \"nope\" cannot be used: no builder \"nope\" found"
+    "`docker buildx ls` lists the builders, `docker buildx use default` takes the engine's own"
+    "#);
+}
+
+#[test]
+fn another_builder_is_taken_where_the_current_one_will_not_do() {
+    let cases = format!(
+        "{CLASSIC}\n'buildx ls') printf 'NAME DRIVER\\ndefault* docker\\nother docker-container\\n' ;;\n\
+         'buildx inspect other') printf 'Name: other\\nDriver: docker-container\\nStatus: running\\n\
+         Platforms: linux/amd64, linux/arm64\\n' ;;"
+    );
+    let env = with_docker("version = 1\n[image]\nname = \"team/box\"\n", &cases);
+    let answer = env.call(&["build", "--dry-run", "--push"]);
+    assert!(answer.stdout.contains("--builder other "), "{answer}");
+}
+
+#[test]
+fn a_builder_of_our_own_that_cannot_be_made_is_said_and_not_left() {
+    let cases = format!(
+        "{CLASSIC}\n'buildx ls') echo NAME; echo 'default* docker' ;;\n\
+         'buildx create'*) echo \"$*\" >made ;;\n\
+         'buildx inspect --bootstrap sandboxctl-'*) echo 'ERROR: pulling moby/buildkit: no such host' >&2; exit 1 ;;\n\
+         'buildx rm'*) echo \"$*\" >removed ;;"
+    );
+    let env = with_docker("version = 1\n[image]\nname = \"team/box\"\n", &cases);
+    let answer = env.call(&["--format", "json", "build", "--push"]);
+    let error = answer.json()["error"].clone();
+    assert_eq!((answer.code, error["code"].as_str()), (69, Some("builder.unfit")), "{answer}");
+    assert!(error["message"].as_str().unwrap().contains("pulling moby/buildkit: no such host"), "{error}");
+    let made = env.read("made");
+    let name = made.split(' ').nth(3).unwrap();
+    assert!(name.starts_with("sandboxctl-"), "{made}");
+    assert_eq!(env.read("removed"), format!("buildx rm {name}\n"));
+}
+
+#[test]
+fn an_untrusted_dockerfile_builds_nothing() {
+    let env = with_docker("version = 1\n[image]\ndockerfile = \"Dockerfile\"\n", "*) exit 3 ;;");
+    let answer = env.call(&["--format", "json", "build"]);
+    assert_eq!(answer.json()["error"]["code"], "config.untrusted", "{answer}");
+}

@@ -1,0 +1,72 @@
+//! Images by somebody's own Dockerfile.
+
+use crate::machine::{Feature, is_there};
+use crate::project::{Project, ask, can_build_for_both, in_registry};
+
+const AGENT: &str = "RUN echo agent:x:1000:1000::/home/agent:/bin/bash >>/etc/passwd\n";
+const PROGRAM: &str = "COPY --from=entrypoint /entrypoint /usr/local/bin/entrypoint\n";
+const START: &str = "ENTRYPOINT [\"/usr/local/bin/entrypoint\"]\n";
+
+#[test]
+fn the_entrypoint_is_there_to_be_copied_for_every_platform() {
+    if !can_build_for_both("an own Dockerfile") {
+        return;
+    }
+    let name = "image-test-own:1";
+    let project = Project::with_dockerfile(name, &format!("{AGENT}{PROGRAM}{START}"));
+    let answer = project.build(&[]);
+    assert_eq!(answer["image"]["platforms"].as_array().unwrap().len(), 2, "{answer}");
+    let left = std::fs::read_dir(project.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(
+        left.collect::<std::collections::BTreeSet<_>>(),
+        ["Dockerfile".into(), "sandbox.toml".into()].into()
+    );
+    let run = ["run", "--rm", "--network=none", name, "sh", "-c", "id -un; tr '\\0' ' ' </proc/1/cmdline"];
+    assert_eq!(ask(&run), "agent\nsh -c id -un; tr '\\0' ' ' </proc/1/cmdline ");
+}
+
+#[test]
+fn an_image_without_the_entrypoint_goes_nowhere() {
+    if !is_there(Feature::Docker, "an own Dockerfile without the entrypoint") {
+        return;
+    }
+    for (rest, what) in [
+        (String::new(), "it has no ENTRYPOINT"),
+        ("ENTRYPOINT [\"/bin/sh\"]\n".to_owned(), "its ENTRYPOINT is [\"/bin/sh\"]"),
+        (format!("{AGENT}{START}"), "there is no /usr/local/bin/entrypoint"),
+        (format!("{AGENT}RUN cp /bin/bash /usr/local/bin/entrypoint\n{START}"), "is not static"),
+        (
+            format!("{AGENT}RUN cp /etc/passwd /bin/true && cp /bin/true /usr/local/bin/entrypoint\n{START}"),
+            "is no program",
+        ),
+        (format!("{PROGRAM}{START}"), "/etc/passwd has nobody with uid 1000"),
+    ] {
+        let name = in_registry("unfit:1");
+        let project = Project::with_dockerfile(&name, &rest);
+        let error = project.refused(&["--push", "--platform", "linux/amd64"]);
+        assert_eq!(error["code"], "image.unfit", "{error}");
+        let problem = error["details"]["problems"][0]["problem"].as_str().unwrap();
+        assert!(problem.contains(what), "{what}: {problem}");
+        // It was looked at before it was pushed.
+        let there = crate::project::docker(&["buildx", "imagetools", "inspect", &name]);
+        assert!(!there.status.success(), "{name} was pushed");
+    }
+}
+
+#[test]
+fn a_failed_step_is_told_with_what_it_said() {
+    if !is_there(Feature::Docker, "a step that fails") {
+        return;
+    }
+    let project = Project::with_dockerfile("image-test-fails:1", "RUN echo first; echo the reason; exit 3\n");
+    let error = project.refused(&["--platform", "linux/amd64"]);
+    assert_eq!(error["code"], "build.failed", "{error}");
+    assert!(error["details"]["step"].as_str().unwrap().contains("RUN echo first"), "{error}");
+    assert_eq!(error["details"]["printed"], serde_json::json!(["first", "the reason"]));
+
+    let project =
+        Project::with_dockerfile("image-test-fails:1", &format!("FROM {}\n", in_registry("nothing:1")));
+    let error = project.refused(&["--platform", "linux/amd64"]);
+    assert_eq!(error["code"], "image.not_fetched", "{error}");
+    assert_eq!(error["details"]["image"], in_registry("nothing:1"));
+}
