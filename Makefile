@@ -64,14 +64,16 @@ bench: ## Measure against the peers that are installed; SAVE=1 keeps the table i
 	@tests/setup cargo cc python3 bwrap readelf
 	@tests/dist >/dev/null
 	cargo build --locked --release -p sandboxctl
-	@python3 bench/bench.py --static dist/sandboxctl --plain $(SANDBOXCTL) --entrypoint dist/entrypoint $(if $(SAVE),--save)
+	@eval "$$(tests/engine env 2>/dev/null)"; python3 bench/bench.py --static dist/sandboxctl --plain $(SANDBOXCTL) --entrypoint dist/entrypoint $(if $(SAVE),--save)
 
 dist: ## Build the static programs, completions and manual pages into dist/
 	@tests/setup cargo cc readelf
 	tests/dist
 
-image: ## Not supported yet
-	@echo 'image: not supported yet; the native provider needs none' >&2; exit 2
+image: ## Build the image of sandbox.toml; FLAGS='--push --tag NAME' adds flags
+	@tests/setup cargo cc
+	cargo build --locked --release -p sandboxctl
+	$(SANDBOXCTL) build $(FLAGS)
 
 clean: ## Remove what was built
 	cargo clean

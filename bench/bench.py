@@ -78,6 +78,8 @@ def main():
             starts(page, programs, Path(top), user, arguments.rounds)
         entrypoints(page, programs["entrypoint"], Path(top), arguments.rounds)
         memory(page, programs["static"], Path(top))
+        containers(page, programs["static"], Path(top), arguments.rounds)
+        image(page, programs["static"], Path(top))
     rust(page, "Verdicts", "policy", "verdicts")
     rust(page, "Protected paths", "sandbox", "walk")
     page.say(load())
@@ -147,6 +149,52 @@ def rust(page, title, package, bench):
     page.say(f"## {title}\n\n```text\n{done.stdout.rstrip()}\n```\n{verdict}")
 
 
+def containers(page, program, top, rounds):
+    """The same in Docker, beside Docker alone. `tests/engine env` names the image."""
+    image = os.environ.get("SANDBOX_TEST_IMAGE")
+    if not image or os.getuid() != 0:
+        page.say("\nContainers not measured: it takes root and an engine (tests/engine).\n")
+        return
+    docker = ["docker", "run", "--rm"]
+    contenders = {
+        "sandboxctl, docker": [program, "run", "--quiet", "--provider", "docker", "--", "true"],
+        "docker run": [*docker, image, "true"],
+        "docker run, no network": [*docker, "--network=none", image, "true"],
+    }
+    engine = os.stat("/var/run/docker.sock").st_gid
+    policy = POLICY.replace("native", "docker") + f'\n[image]\nname = "{image}"\n'
+    times, missing = as_user(USER, top, lambda: interleaved(contenders, rounds), groups=[engine], policy=policy)
+    page.table(f"Start of a container, called by uid {USER}", times, missing, beside="docker run")
+
+
+def image(page, program, top):
+    """The stock image: how large it is, and how long it takes where nothing has changed."""
+    base, rust = (os.environ.get(f"SANDBOX_TEST_{name}") for name in ("DEBIAN", "RUST"))
+    if not base or not rust:
+        return
+    project = top / "image"
+    project.mkdir()
+    settings = f"""version = 1
+[image]
+name = "bench-image"
+base = "{base}"
+packages = ["bash"]
+platforms = ["linux/{'amd64' if platform.machine() == 'x86_64' else 'arm64'}"]
+ca_certificates = "/etc/ssl/certs/ca-certificates.crt"
+build_args = {{ RUST = "{rust}" }}
+"""
+    (project / "sandbox.toml").write_text(settings)
+    build = [program, "build", "--trust", "--quiet"]
+    taken = []
+    for _ in range(4):
+        began = time.perf_counter_ns()
+        subprocess.run(build, cwd=project, check=True, stdin=subprocess.DEVNULL, capture_output=True)
+        taken.append(time.perf_counter_ns() - began)
+    size = subprocess.check_output(["docker", "image", "inspect", "--format", "{{.Size}}", "bench-image"], text=True)
+    again = statistics.median(taken[1:]) / 1e9
+    page.say(f"\n## Image\n\nStock image on Debian with bash: {int(size):,} bytes. Built again with nothing changed: {again:.1f} s.\n")
+
+
 def interleaved(contenders, rounds):
     """Nanoseconds of each contender, everybody once in each round; and who could not take part."""
     programs = {name: found(str(argv[0])) for name, argv in contenders.items()}
@@ -183,17 +231,17 @@ def once(argv):
     return taken
 
 
-def as_user(user, top, measure, extra=()):
+def as_user(user, top, measure, extra=(), groups=(), policy=POLICY):
     """Measures in a process of that user, in a project directory of its own."""
     project = top / f"project-{user}"
-    prepare(project, user)
+    prepare(project, user, policy)
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
             os.close(read)
             if os.getuid() != user:
-                os.setgroups([])
+                os.setgroups(list(groups))
                 os.setgid(user)
                 os.setuid(user)
             os.chdir(project)
@@ -214,10 +262,10 @@ def as_user(user, top, measure, extra=()):
     return json.loads(text)
 
 
-def prepare(project, user):
+def prepare(project, user, policy=POLICY):
     project.mkdir(exist_ok=True)
     home(project).mkdir(exist_ok=True)
-    (project / "sandbox.toml").write_text(POLICY)
+    (project / "sandbox.toml").write_text(policy)
     for path in (project, home(project), project / "sandbox.toml"):
         os.chown(path, user, user)
 

@@ -16,7 +16,7 @@ use policy::plan::{Agent, Boundary, FileId, Init, Layer, Mode, Need, Plan, Prote
 use policy::schema::LAYERS;
 use serde::Serialize;
 
-use crate::engine;
+use crate::engine::{self, Engine, Kind, Rights};
 use crate::host_uid::Identity;
 use crate::provider::{self, End, Launch, Notice, StartError, Streams};
 
@@ -46,6 +46,8 @@ pub struct Diagnosis {
     pub layers: Vec<LayerCheck>,
     /// What of the host decides whether and how a sandbox starts.
     pub host: Vec<HostCheck>,
+    /// Whether container engines answer. A sandbox needs none.
+    pub engines: Vec<EngineCheck>,
     /// Why the throw-away sandbox did not start or did not end well.
     pub failure: Option<Failure>,
 }
@@ -62,6 +64,19 @@ pub struct LayerCheck {
     /// What was seen, or what is missing and why.
     pub reason: String,
     /// The command that mends it, where one is known.
+    pub fix: Option<String>,
+}
+
+/// A container engine, which native sandboxes do without.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct EngineCheck {
+    /// Its command.
+    pub name: &'static str,
+    /// Whether it answers.
+    pub answers: bool,
+    /// As whom it runs, or why it does not answer.
+    pub found: String,
+    /// What mends it, where that is known.
     pub fix: Option<String>,
 }
 
@@ -90,14 +105,17 @@ pub struct Failure {
 /// Starts a throw-away sandbox and looks at the host's settings.
 pub fn examine(patient: Patient<'_>) -> Diagnosis {
     let host = host_checks(Path::new("/"), patient.process.uid);
+    let engines = [Kind::Docker, Kind::Podman].map(|kind| engine_check(kind, patient.engines)).to_vec();
     match throw_away_sandbox(patient) {
         Ok(report) => {
             let layers = layer_checks(&report);
             let healthy =
                 layers.iter().all(|check| check.need == Need::Preferred || check.status == Status::Enforced);
-            Diagnosis { healthy, layers, host, failure: None }
+            Diagnosis { healthy, layers, host, engines, failure: None }
         }
-        Err(failure) => Diagnosis { healthy: false, layers: Vec::new(), host, failure: Some(failure) },
+        Err(failure) => {
+            Diagnosis { healthy: false, layers: Vec::new(), host, engines, failure: Some(failure) }
+        }
     }
 }
 
@@ -184,6 +202,19 @@ fn layer_fix(layer: Layer) -> Option<String> {
             Some("add `landlock` to the list after `lsm=` on the kernel's command line".to_owned())
         }
         _ => None,
+    }
+}
+
+fn engine_check(kind: Kind, engines: &engine::Surroundings) -> EngineCheck {
+    let name = kind.command();
+    match Engine::find(kind, engines).map(|engine| engine.rights()) {
+        Ok(Rights::Rootful) => {
+            EngineCheck { name, answers: true, found: "answers, and runs as root".to_owned(), fix: None }
+        }
+        Ok(Rights::Rootless(uid)) => {
+            EngineCheck { name, answers: true, found: format!("answers, and runs as uid {uid}"), fix: None }
+        }
+        Err(error) => EngineCheck { name, answers: false, found: error.to_string(), fix: error.remedy() },
     }
 }
 

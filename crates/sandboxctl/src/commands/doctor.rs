@@ -54,6 +54,10 @@ fn text(diagnosis: &Diagnosis) -> String {
         let state = if check.good { "good" } else { "bad" };
         line("host", state, &format!("{}: {}", check.name, check.found), check.fix.as_ref());
     }
+    for check in &diagnosis.engines {
+        let state = if check.answers { "answers" } else { "absent" };
+        line("engine", state, &format!("{}: {}", check.name, check.found), check.fix.as_ref());
+    }
     let starts = if diagnosis.healthy { "starts" } else { "does not start" };
     lines.push(format!("\na sandbox with every required layer {starts} on this machine\n"));
     lines.concat()
