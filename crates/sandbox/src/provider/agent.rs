@@ -21,6 +21,20 @@ pub(super) struct Agent {
     _lock: Option<HostUid>,
 }
 
+#[cfg(test)]
+impl Agent {
+    /// A normal caller's.
+    pub(super) fn for_test(id: u32) -> Self {
+        Self {
+            identity: Identity::Caller { uid: id, gid: id },
+            uid: id,
+            gid: id,
+            is_nobody: false,
+            _lock: None,
+        }
+    }
+}
+
 /// Chooses the agent's user: a normal caller's own; for root the user behind sudo; and for root alone one of a
 /// range that belongs to nobody. Never host 0.
 pub(super) fn choose(caller: host_uid::Identity, locks: &Path) -> Result<Agent, StartError> {

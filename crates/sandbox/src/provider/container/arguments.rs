@@ -236,3 +236,121 @@ fn seen_by_engine(prefix: Option<&Path>, host: &Path) -> PathBuf {
         Some(prefix) => prefix.components().chain(host.components().skip(1)).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use policy::limits::Limits;
+    use policy::plan::{self, FileId, Init, Protect, Provider, Pull};
+
+    use super::*;
+    use crate::provider::agent::Agent;
+
+    const ID: FileId = FileId { device: 1, inode: 2 };
+
+    fn words(kind: Kind, network: network::Mode, namespace: Namespace, inside: (u32, u32)) -> Vec<String> {
+        let boundary = |name: &str, guest: &str, mode| Boundary {
+            name: name.to_owned(),
+            host: Path::new("/srv").join(name),
+            guest: guest.into(),
+            mode,
+            file_id: ID,
+        };
+        let plan = Plan {
+            name: "box".to_owned(),
+            provider: Provider::Docker,
+            provider_reason: None,
+            agent: plan::Agent {
+                argv: vec!["true".into()],
+                workdir: "/workspace".into(),
+                init: Init::Supervise,
+            },
+            env: Vec::new(),
+            secrets: Vec::new(),
+            boundaries: vec![
+                boundary("inner, \"one\"", "/workspace/inner", Mode::ReadOnly),
+                boundary("outer", "/workspace", Mode::ReadWrite),
+            ],
+            expose: Vec::new(),
+            container: None,
+            network,
+            limits: Limits { memory: Some(Bytes(1 << 20)), cpus: Some(MilliCpus(1500)), ..Limits::default() },
+            protect: Protect { paths: Vec::new(), depth: 1 },
+            layers: std::collections::BTreeMap::new(),
+        };
+        let container = Container {
+            image: "registry.example.org/box:1".to_owned(),
+            pull: Pull::Never,
+            platform: None,
+            runtime: Some("runsc".to_owned()),
+            host_path_prefix: Some("/host".into()),
+        };
+        let who = Who { agent: Agent::for_test(1001), inside, namespace };
+        let protected = [Mounts::default(), Mounts { pins: vec![".git".into()], ..Mounts::default() }];
+        let wanted = Wanted {
+            kind,
+            plan: &plan,
+            container: &container,
+            platform: "linux/amd64",
+            who: &who,
+            run: &RunId::generate().unwrap(),
+            owner: 1001,
+            client: Client::this().unwrap(),
+            created: 7,
+            meeting: Path::new("/state/meeting"),
+            protected: &protected,
+        };
+        run(&wanted).into_iter().map(|word| word.into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn every_container_is_without_rights_and_without_what_engines_add() {
+        for (kind, namespace) in [(Kind::Docker, Namespace::Host), (Kind::Podman, Namespace::Own)] {
+            let words = words(kind, network::Mode::None, namespace, (1001, 1002));
+            for flag in [
+                "--rm",
+                "--pull=never",
+                "--init=false",
+                "--no-healthcheck",
+                "--user=1001:1002",
+                "--cap-drop=ALL",
+                "--security-opt=no-new-privileges",
+                "--ipc=private",
+                "--cgroupns=private",
+                "--network=none",
+                "--memory=1048576b",
+                "--memory-swap=1048576b",
+                "--cpus=1.5",
+                "--read-only",
+                "--runtime=runsc",
+                "--label=sandbox.owner=1001",
+                "--entrypoint=/run/sandboxctl/entrypoint",
+            ] {
+                assert!(words.iter().any(|word| word == flag), "{flag} in {words:#?}");
+            }
+            assert_eq!(words[words.len() - 2..], ["registry.example.org/box:1", "--meet"]);
+            assert!(!words.iter().any(|word| word.starts_with("--env") || word.contains("privileged")));
+        }
+        let open = words(Kind::Docker, network::Mode::Open, Namespace::Host, (1001, 1001));
+        assert!(!open.iter().any(|word| word.starts_with("--network")));
+        let own = words(Kind::Podman, network::Mode::None, Namespace::Own, (1000, 1000));
+        assert!(own.iter().any(|word| word == "--userns=keep-id:uid=1000,gid=1000"), "{own:#?}");
+    }
+
+    #[test]
+    fn directories_are_mounted_outer_first_and_as_the_engine_sees_them() {
+        let words = words(Kind::Docker, network::Mode::None, Namespace::Host, (1001, 1001));
+        let shared: Vec<&str> =
+            words.iter().filter(|word| word.contains("/srv/")).map(String::as_str).collect();
+        let end = "bind-propagation=rprivate";
+        assert_eq!(
+            shared,
+            [
+                format!("--mount=type=bind,\"source=/host/srv/outer\",\"target=/workspace\",{end}"),
+                format!("--mount=type=bind,\"source=/host/srv/outer/.git\",\"target=/workspace/.git\",{end}"),
+                format!(
+                    "--mount=type=bind,\"source=/host/srv/inner, \"\"one\"\"\",\"target=/workspace/inner\",readonly,{end}"
+                ),
+            ]
+        );
+    }
+}
