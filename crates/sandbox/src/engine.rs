@@ -158,36 +158,31 @@ impl Engine {
         arguments: impl IntoIterator<Item = S>,
         patience: Duration,
     ) -> Result<String, EngineError> {
-        let mut command = self.command();
-        command.args(arguments);
-        let (status, stdout, stderr) = self.finish(&mut command, patience)?;
-        if status.success() { Ok(stdout) } else { Err(EngineError::told(self.kind, &stderr)) }
-    }
-
-    /// Runs a command to its end, or kills it when its time is over.
-    fn finish(
-        &self,
-        command: &mut Command,
-        patience: Duration,
-    ) -> Result<(ExitStatus, String, String), EngineError> {
-        let failed = |source| EngineError::Call { kind: self.kind, source };
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
-        let mut running = Running::new(child).map_err(failed)?;
-        // Read beside the wait: whoever fills a pipe that nobody reads never ends.
-        let readers = (running.child.stdout.take(), running.child.stderr.take());
-        let stdout = std::thread::spawn(move || all_of(readers.0));
-        let stderr = std::thread::spawn(move || all_of(readers.1));
-        let status = running.wait(Deadline::after(patience)).map_err(failed)?;
-        let text = |reader: std::thread::JoinHandle<String>| reader.join().unwrap_or_default();
-        match status {
-            Some(status) => Ok((status, text(stdout), text(stderr))),
-            None => Err(EngineError::Timeout { kind: self.kind, waited: patience }),
-        }
+        output(self.kind, self.command().args(arguments), patience)
     }
 
     /// The socket it answers on, if it has one.
     pub(crate) fn socket(&self) -> Option<&Socket> {
         self.socket.as_ref()
+    }
+}
+
+/// Runs a call of an engine's command line to its end, or kills it when its time is over. What it prints is the answer;
+/// what it says of a failure becomes the error.
+pub(crate) fn output(kind: Kind, call: &mut Command, patience: Duration) -> Result<String, EngineError> {
+    let failed = |source| EngineError::Call { kind, source };
+    let child = call.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
+    let mut running = Running::new(child).map_err(failed)?;
+    // Read beside the wait: whoever fills a pipe that nobody reads never ends.
+    let (stdout, stderr) = (running.child.stdout.take(), running.child.stderr.take());
+    let stdout = std::thread::spawn(move || all_of(stdout));
+    let stderr = std::thread::spawn(move || all_of(stderr));
+    let status = running.wait(Deadline::after(patience)).map_err(failed)?;
+    let text = |reader: std::thread::JoinHandle<String>| reader.join().unwrap_or_default();
+    match status {
+        Some(status) if status.success() => Ok(text(stdout)),
+        Some(_) => Err(EngineError::told(kind, &text(stderr))),
+        None => Err(EngineError::Timeout { kind, waited: patience }),
     }
 }
 

@@ -3,14 +3,12 @@
 //! Unlike a container, a build needs no directory of this machine, so an engine elsewhere will do.
 
 use std::ffi::OsStr;
-use std::io::Read;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::error::BuildError;
-use crate::deadline::Deadline;
-use crate::engine::{Engine, EngineError, Kind, Running, Surroundings};
+use crate::engine::{self, Engine, EngineError, Kind, Surroundings};
 
 /// How long a question may take. An engine elsewhere has to be reached first.
 const QUESTION: Duration = Duration::from_secs(60);
@@ -80,42 +78,8 @@ impl Docker {
         arguments: impl IntoIterator<Item = S>,
         patience: Duration,
     ) -> Result<String, EngineError> {
-        let kind = Kind::Docker;
-        let failed = |source| EngineError::Call { kind, source };
-        let child = self
-            .command()
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
-        let mut running = Running::new(child).map_err(failed)?;
-        let (stdout, stderr) = readers(&mut running.child);
-        let status = running.wait(Deadline::after(patience)).map_err(failed)?;
-        let text = |reader: std::thread::JoinHandle<String>| reader.join().unwrap_or_default();
-        match status {
-            Some(status) if status.success() => Ok(text(stdout)),
-            Some(_) => Err(EngineError::told(kind, &text(stderr))),
-            None => Err(EngineError::Timeout { kind, waited: patience }),
-        }
+        engine::output(Kind::Docker, self.command().args(arguments), patience)
     }
-}
-
-type Reader = std::thread::JoinHandle<String>;
-
-/// What a child says is read beside the wait for it: whoever fills a pipe that nobody reads never ends.
-fn readers(child: &mut Child) -> (Reader, Reader) {
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    (std::thread::spawn(move || all_of(stdout)), std::thread::spawn(move || all_of(stderr)))
-}
-
-fn all_of(reader: Option<impl Read>) -> String {
-    let mut bytes = Vec::new();
-    if let Some(mut reader) = reader {
-        // What was read until then is all there is to show.
-        let _ = reader.read_to_end(&mut bytes);
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The answer of `docker info`.
