@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 
 use rustix::fs::{Mode, OFlags};
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::enter::Step;
+use crate::start::Outside;
 use crate::sys;
 use crate::view::View;
 
@@ -52,6 +54,9 @@ pub enum Error {
 pub fn mount(program: &OwnedFd, pid: i32, mut view: View) -> Result<(), Error> {
     // 1. The namespace. The process waits for us on its control socket, so its number is still its own.
     let namespace = File::open(format!("/proc/{pid}/ns/mnt"))?;
+    if namespace.metadata()?.ino() == Outside::namespace("mnt")? {
+        return Err(Error::Process(io::Error::other("the process is in the mount namespace of the host")));
+    }
 
     // 2. A process that joins it.
     let (mut ours, theirs) = Control::pair()?;

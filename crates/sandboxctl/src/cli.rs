@@ -65,7 +65,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run a second command in a sandbox that runs, confined as the first one is
     ///
-    /// It sees the files of the sandbox and its processes, and the variables and secrets of the configuration. The
+    /// It sees the files of the sandbox and its processes, and the variables of the configuration, but not its secrets. The
     /// sandbox has to run in a container; it is found by the name that `run --name` gave it.
     Exec(ExecArgs),
     /// Open an interactive shell in a fresh sandbox

@@ -1,5 +1,6 @@
 //! Images, as far as starting a container from one needs to know them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use super::{Engine, EngineError};
 const FETCH: Duration = Duration::from_secs(30 * 60);
 
 /// An image that the engine has.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Image {
     /// The processor it is for, as Docker names it.
@@ -22,7 +23,7 @@ pub struct Image {
 }
 
 /// What an image sets.
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Config {
     /// The environment, each as `NAME=value`.
@@ -31,6 +32,9 @@ pub struct Config {
     /// Who a container of it is.
     #[serde(default)]
     pub user: String,
+    /// Where it wants file systems of their own, which an engine makes.
+    #[serde(default, deserialize_with = "or_none")]
+    pub volumes: BTreeMap<String, serde::de::IgnoredAny>,
     /// The program that every command is handed to.
     #[serde(default, deserialize_with = "or_none")]
     pub entrypoint: Vec<String>,
@@ -123,7 +127,9 @@ fn is_missing(message: &str) -> bool {
 }
 
 /// An empty list is written as `null` too.
-fn or_none<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+fn or_none<'de, T: Default + Deserialize<'de>, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 

@@ -141,12 +141,12 @@ pub enum StartError {
 pub struct Entry<'a> {
     /// What to do. Its name is that of the sandbox.
     pub plan: &'a Plan,
-    /// The values of the plan's secrets, by the variable each becomes.
-    pub secrets: Vec<(String, secrets::Value)>,
     /// Where the standard streams lead.
     pub streams: Streams,
     /// Whose sandbox it has to be.
     pub owner: u32,
+    /// The caller's state directory.
+    pub state: &'a Path,
     /// What leads to container engines.
     pub engines: &'a engine::Surroundings,
 }

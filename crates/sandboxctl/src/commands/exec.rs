@@ -17,12 +17,12 @@ pub(crate) fn exec(ui: &Ui, context: &Context, args: ExecArgs) -> Result<ExitCod
     let plan: &Plan = &loaded.plan;
     let outcome = provider::enter(Entry {
         plan,
-        secrets: super::run::secrets(ui, context, plan)?,
         streams: match ui.format() {
             Format::Text => Streams::Inherit,
             Format::Json => Streams::Capture,
         },
         owner: context.caller.uid,
+        state: &context.state(),
         engines: &context.engines(),
     })?;
     let (code, failure) = super::run::judge(&outcome.end);

@@ -84,7 +84,7 @@ pub(super) fn carry_out(
 }
 
 /// Reads the values of the plan's secrets, which go to nobody but the agent.
-pub(super) fn secrets(ui: &Ui, context: &Context, plan: &Plan) -> Result<Vec<(String, Value)>, CommandError> {
+fn secrets(ui: &Ui, context: &Context, plan: &Plan) -> Result<Vec<(String, Value)>, CommandError> {
     let writable: Vec<&Path> = plan
         .boundaries
         .iter()

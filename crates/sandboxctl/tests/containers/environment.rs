@@ -42,6 +42,10 @@ fn an_engine_knows_nothing_of_what_an_agent_is_given() {
             place.home().join("token").display()
         );
         place.write("workspace/sandbox.toml", &settings);
+        place.write(
+            "home/.docker/config.json",
+            r#"{"proxies":{"default":{"httpProxy":"http://me:pass@proxy"}}}"#,
+        );
         let name = format!("k{}", std::process::id());
         let script = "echo \"$TOKEN $GIVEN\"; cat";
         let mut child = place
@@ -60,6 +64,7 @@ fn an_engine_knows_nothing_of_what_an_agent_is_given() {
             !inspected.contains("the-value") && !inspected.contains("plain-value"),
             "in {runner:?}: {inspected}"
         );
+        assert!(!inspected.contains("me:pass"), "in {runner:?} by {caller:?}: {inspected}");
         // Nor does whoever enters by the engine's own way.
         let entered = engine(&place, runner, &["exec", &container, "env"]);
         assert!(
@@ -126,7 +131,11 @@ fn a_second_command_is_confined_as_the_first() {
 
 /// An image that sets a variable which no agent may see.
 fn with_a_token() -> String {
-    let name = "sandbox-test-with-a-token";
+    made_of_the_image("sandbox-test-with-a-token", "ENV SESSION_TOKEN=of-the-image AGENT_USER=root")
+}
+
+/// An image of Docker's with one line more than that of the tests.
+pub(crate) fn made_of_the_image(name: &str, line: &str) -> String {
     let mut build = Command::new("docker")
         .args(["build", "--quiet", "--tag", name, "-"])
         .stdin(Stdio::piped())
@@ -134,7 +143,7 @@ fn with_a_token() -> String {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let text = format!("FROM {}\nENV SESSION_TOKEN=of-the-image\n", image());
+    let text = format!("FROM {}\n{line}\n", image());
     build.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     assert!(build.wait().unwrap().success());
     name.to_owned()

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::answers::error;
+use crate::environment::{engine, made_of_the_image};
 use crate::everywhere;
 use crate::machine::{Caller, Feature, Runner, callers, is_there, runners};
 use crate::place::Place;
@@ -59,6 +60,48 @@ fn a_runtime_that_is_not_there_is_refused() {
         let place = Place::on(caller, runner);
         let code = error(&mut place.inside(&["--format=json", "--runtime", "no-such-runtime"], &["true"]));
         assert_eq!(code, "engine.runtime", "in {runner:?} by {caller:?}");
+    }
+}
+
+#[test]
+fn an_image_cannot_say_that_it_is_a_sandbox() {
+    for (caller, runner) in everywhere("images with labels") {
+        if runner != Runner::Docker {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        let owner = if caller == Caller::Root { 0 } else { 1001 };
+        let line = format!(
+            "LABEL sandbox.managed=true sandbox.owner={owner} sandbox.name=impostor sandbox.id=0123456789abcdef \
+             sandbox.client=1:1:4026531836"
+        );
+        let image = made_of_the_image(&format!("sandbox-test-labels-{owner}"), &line);
+        let container = engine(&place, runner, &["run", "--detach", "--rm", &image, "sleep", "1000"]);
+        let container = container.trim();
+        let words = place.words("exec", &["--format=json", "impostor"], &["true"]);
+        let code = error(&mut place.outside(&words));
+        // Nor is it cleared up as if it were one.
+        assert!(place.inside(&["--quiet"], &["true"]).status().unwrap().success());
+        let there = engine(&place, runner, &["inspect", "--format", "{{.State.Running}}", container]);
+        engine(&place, runner, &["rm", "--force", container]);
+        assert_eq!((code.as_str(), there.trim()), ("sandbox.not_found", "true"), "by {caller:?}");
+    }
+}
+
+#[test]
+fn an_image_puts_nothing_into_shared_and_fresh_directories() {
+    for (caller, runner) in everywhere("images with volumes") {
+        if runner != Runner::Docker {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        for (name, volume) in [("a", "/tmp/evil"), ("b", "/workspace/.git")] {
+            let image =
+                made_of_the_image(&format!("sandbox-test-volume-{name}"), &format!("VOLUME {volume}"));
+            place.write("workspace/sandbox.toml", &format!("[image]\nname = {image:?}\n"));
+            assert_eq!(error(&mut place.inside(&["--format=json"], &["true"])), "policy.denied", "{volume}");
+            assert!(!place.workspace().join(".git").exists(), "{volume} by {caller:?}");
+        }
     }
 }
 

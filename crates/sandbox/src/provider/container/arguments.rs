@@ -20,6 +20,20 @@ use crate::record::{Client, RunId};
 /// Where anything may be written until the sandbox ends.
 pub(super) const TEMPORARY: [&str; 4] = ["/dev/shm", HOME, "/run", "/tmp"];
 
+/// Variables that Docker's command adds out of its settings, with the password of a proxy in them.
+pub(super) const PROXIES: [&str; 10] = [
+    "HTTP_PROXY",
+    "http_proxy",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "FTP_PROXY",
+    "ftp_proxy",
+    "NO_PROXY",
+    "no_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+];
+
 /// What marks a container as ours.
 pub(super) const MANAGED: &str = "sandbox.managed=true";
 
@@ -128,9 +142,11 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
             }
         }
     }
-    if *kind == Kind::Podman {
+    match kind {
+        // A name without a value, which the command does not have either, takes the place of the one in its settings.
+        Kind::Docker => PROXIES.iter().for_each(|name| words.pair("--env=", name)),
         // It would mount more of the kind, and let the caller's proxies in.
-        words.add(["--read-only-tmpfs=false", "--http-proxy=false"]);
+        Kind::Podman => words.add(["--read-only-tmpfs=false", "--http-proxy=false"]),
     }
     let seen = |path: &Path| seen_by_engine(container.host_path_prefix.as_deref(), path);
     words.mount(*kind, &seen(wanted.meeting), Path::new(MEETING_POINT), Mode::ReadOnly);
@@ -328,7 +344,8 @@ mod tests {
                 assert!(words.iter().any(|word| word == flag), "{flag} in {words:#?}");
             }
             assert_eq!(words[words.len() - 2..], ["registry.example.org/box:1", "--meet"]);
-            assert!(!words.iter().any(|word| word.starts_with("--env") || word.contains("privileged")));
+            assert!(!words.iter().any(|word| word.starts_with("--env") && word.matches('=').count() > 1
+                || word.contains("privileged")));
         }
         let open = words(Kind::Docker, network::Mode::Open, Namespace::Host, (1001, 1001));
         assert!(!open.iter().any(|word| word.starts_with("--network")));

@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
-use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use confine::init::MEETING_POINT;
 use confine::report::Report;
 use policy::plan::Mode;
 
-use super::{arguments, meeting};
+use super::{arguments, meeting, sweep};
 use crate::capture::Capture;
 use crate::deadline::Deadline;
 use crate::engine::{Engine, EngineError, Kind};
@@ -25,21 +25,17 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs the plan's command in the sandbox of the same owner that has the plan's name.
 pub(in crate::provider) fn enter(entry: Entry<'_>) -> Result<Outcome, StartError> {
-    let Entry { plan, secrets, streams, owner, engines } = entry;
+    let Entry { plan, streams, owner, state, engines } = entry;
     let kind = Kind::of(plan.provider);
     let engine = Engine::find(kind, engines)?;
 
-    // 1. Which container: by its labels, and only one of the caller's own.
-    let container = find(&engine, owner, &plan.name)?;
+    // 1. Which container: by its labels, and only one that has met a client of the caller's.
+    let container = find(&engine, owner, &plan.name, state)?;
 
-    // 2. Secrets go by name on the argument list, and by value in the environment of the engine's command. The rest does
-    //    not: it may mean something to that command too. HOME and its like the program inside sets.
+    // 2. Variables stand on the argument list, where no secret may: an engine keeps what it is told, and what is in the
+    //    environment of its command acts on that command. HOME and its like the program inside sets.
     let mut command = engine.command();
     let mut words: Vec<OsString> = vec!["exec".into(), "--interactive".into()];
-    for (name, value) in &secrets {
-        words.extend(["--env".into(), name.into()]);
-        command.env(name, OsStr::from_bytes(value.as_bytes()));
-    }
     let mut variable = |name: &str, value: &OsStr| {
         let mut word = OsString::from(format!("{name}="));
         word.push(value);
@@ -49,18 +45,24 @@ pub(in crate::provider) fn enter(entry: Entry<'_>) -> Result<Outcome, StartError
         variable(&each.name, &each.value);
     }
 
-    // 3. Our program takes these away again: what the agent may write, and where it starts.
+    // 3. Our program takes these away again: who the agent is, what it may write, where it starts. All are set, or an
+    //    image's own would count.
     let boundaries = plan.boundaries.iter().filter(|boundary| boundary.mode == Mode::ReadWrite);
     let guests = boundaries.filter_map(|boundary| boundary.guest.to_str());
     let writable: Vec<&str> = arguments::TEMPORARY.into_iter().chain(guests).collect();
     let writable = serde_json::to_string(&writable).unwrap_or_default();
-    variable("SANDBOX_WRITABLE", OsStr::new(&writable));
-    variable("AGENT_WORKDIR", plan.agent.workdir.as_os_str());
-    if container.agent_is_zero {
-        // Of a user namespace that is not the host's: there it is the caller.
-        variable("AGENT_USER", OsStr::new("root"));
-        variable("AGENT_ALLOW_ROOT", OsStr::new("1"));
+    // Where the agent is 0, it is so in a user namespace that is not the host's: there it is the caller.
+    let (user, root) = if container.agent_is_zero { ("root", "1") } else { ("agent", "0") };
+    for (name, value) in [
+        ("SANDBOX_WRITABLE", writable.as_str()),
+        ("AGENT_USER", user),
+        ("AGENT_ALLOW_ROOT", root),
+        ("AGENT_ALLOW_EMULATION", "0"),
+        ("AGENT_INIT", "0"),
+    ] {
+        variable(name, OsStr::new(value));
     }
+    variable("AGENT_WORKDIR", plan.agent.workdir.as_os_str());
 
     // 4. A terminal is the container's own, as for the agent.
     let on_a_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
@@ -108,7 +110,7 @@ struct Found {
     agent_is_zero: bool,
 }
 
-fn find(engine: &Engine, owner: u32, name: &str) -> Result<Found, StartError> {
+fn find(engine: &Engine, owner: u32, name: &str, state: &Path) -> Result<Found, StartError> {
     let labels = [
         format!("label={}", arguments::MANAGED),
         format!("label={}={owner}", arguments::OWNER),
@@ -128,6 +130,10 @@ fn find(engine: &Engine, owner: u32, name: &str) -> Result<Found, StartError> {
             _ => return Err(EngineError::NoSandbox { kind: engine.kind(), name: name.to_owned() }.into()),
         }
     };
+    // An image brings labels of its own; where its containers meet anybody, it cannot say.
+    if !sweep::met_here(engine, &id, state)? {
+        return Err(EngineError::NoSandbox { kind: engine.kind(), name: name.to_owned() }.into());
+    }
     let user = engine.ask(["inspect", "--format", "{{.Config.User}}", &id])?;
     Ok(Found { id, agent_is_zero: user.trim() == "0:0" })
 }

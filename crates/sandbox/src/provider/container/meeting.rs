@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use confine::control::Control;
 use confine::init::MEETING_SOCKET;
@@ -20,6 +21,9 @@ use crate::record::RunId;
 
 /// The directory with all meeting points, in the state directory.
 const ALL: &str = "meetings";
+
+/// How long the command of an engine may be at work for a client that is dead.
+const LONGEST: Duration = Duration::from_secs(120);
 
 /// What the name of a lock ends with.
 const LOCK: &str = "lock";
@@ -107,8 +111,13 @@ impl Drop for Meeting {
 
 /// Whether anybody still needs the place of a run.
 pub(super) fn is_held(state: &Path, run: &RunId) -> bool {
-    let file = OpenOptions::new().write(true).open(lock_of(state, run));
-    file.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_err())
+    let held = |file: File| {
+        // A command that has hung will not do anything any more.
+        let since = file.metadata().and_then(|metadata| metadata.modified()).map(|made| made.elapsed());
+        let is_fresh = !matches!(since, Ok(Ok(since)) if since > LONGEST);
+        is_fresh && flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
+    };
+    OpenOptions::new().write(true).open(lock_of(state, run)).is_ok_and(held)
 }
 
 /// Removes what a client that was killed has left.

@@ -73,6 +73,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let platform = container.platform.clone().unwrap_or_else(|| format!("linux/{}", image.architecture));
     let architecture = platform.rsplit('/').next().unwrap_or_default();
     image::refuse_foreign(Path::new("/"), &container.image, architecture)?;
+    refuse_volumes(plan, &container.image, &image)?;
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
@@ -198,6 +199,9 @@ impl<'a> Started<'a> {
     ) -> Result<Self, StartError> {
         let failed = |source| EngineError::Call { kind: engine.kind(), source };
         let mut command = engine.command();
+        for name in arguments::PROXIES {
+            command.env_remove(name);
+        }
         // A group of its own: Ctrl-C is for the agent, and comes there by way of us.
         // And it holds the place of the meeting, should we be killed while it is at work.
         let lock = meeting.lock().map_err(failed)?;
@@ -242,7 +246,9 @@ impl<'a> Started<'a> {
 
     /// Waits until the engine has removed the container, whose PID 1 has ended.
     fn finish(&mut self) {
-        self.is_gone = matches!(self.command.wait(Deadline::after(REMOVAL)), Ok(Some(_)));
+        let ended = self.command.wait(Deadline::after(REMOVAL));
+        // One that was killed has removed nothing.
+        self.is_gone = matches!(ended, Ok(Some(status)) if status.code().is_some());
     }
 }
 
@@ -298,6 +304,22 @@ fn refuse_unsupported(plan: &Plan) -> Result<&Container, StartError> {
     plan.container
         .as_ref()
         .ok_or_else(|| refused("a container", "the plan names no image", "name one in [image]"))
+}
+
+/// Refuses an image that would have the engine put something of its own where the agent may write: nothing bounds it, and
+/// beneath a shared directory it would leave a directory of root's on the host.
+fn refuse_volumes(plan: &Plan, name: &str, image: &Image) -> Result<(), StartError> {
+    let guests = plan.boundaries.iter().map(|boundary| boundary.guest.as_path());
+    let ours: Vec<&Path> = guests.chain(arguments::TEMPORARY.map(Path::new)).collect();
+    let beneath = |volume: &Path| ours.iter().any(|place| volume.starts_with(place) && volume != *place);
+    match image.config.volumes.keys().find(|volume| beneath(Path::new(volume))) {
+        None => Ok(()),
+        Some(volume) => Err(StartError::Refused {
+            asked: format!("image {name}"),
+            reason: format!("its VOLUME {volume} lies in a directory that is fresh or shared in a sandbox"),
+            remedy: "take that VOLUME out of its Dockerfile".into(),
+        }),
+    }
 }
 
 /// Everything PID 1 has to be told.

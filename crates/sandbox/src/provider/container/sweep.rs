@@ -4,9 +4,10 @@
 //! client and the engine's command were killed in between.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use confine::init::MEETING_POINT;
 use policy::plan::Plan;
 use serde::Deserialize;
 
@@ -39,7 +40,7 @@ pub(super) fn sweep(
 
     // 2. Containers that came to be after that, because an engine goes on with what it has begun.
     for (container, id) in abandoned(engine, runs.owner())? {
-        if !meeting::is_held(state, &id) {
+        if !meeting::is_held(state, &id) && met_here(engine, &container, state)? {
             // The engine may just be removing it. What stays, the next command removes.
             let _ = engine.call(["rm", "--force", "--volumes", &container], REMOVAL);
         }
@@ -57,6 +58,25 @@ pub(super) fn remove(engine: &Engine, id: &RunId) -> Result<(), EngineError> {
         engine.call(["rm", "--force", "--volumes", container], REMOVAL)?;
     }
     Ok(())
+}
+
+/// Whether a container sees, where PID 1 meets its client, a place in this state directory. Labels may be an image's; what
+/// is mounted is not.
+pub(super) fn met_here(engine: &Engine, container: &str, state: &Path) -> Result<bool, EngineError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Mount {
+        source: Option<PathBuf>,
+        destination: PathBuf,
+    }
+    let text = engine.ask(["inspect", "--format", "{{json .Mounts}}", container])?;
+    let mounts: Vec<Mount> = serde_json::from_str(&text).unwrap_or_default();
+    // The engine may see the place by a longer path.
+    let ours = state.strip_prefix("/").unwrap_or(state);
+    Ok(mounts.iter().any(|mount| {
+        let above = mount.source.as_deref().and_then(|source| source.parent()?.parent());
+        mount.destination == Path::new(MEETING_POINT) && above.is_some_and(|above| above.ends_with(ours))
+    }))
 }
 
 /// The containers of an owner whose clients are dead. Only a daemon makes any after the command that asked for them is
