@@ -34,7 +34,7 @@ pub struct Config {
     pub user: String,
     /// Where it wants file systems of their own, which an engine makes.
     #[serde(default, deserialize_with = "or_none")]
-    pub volumes: BTreeMap<String, serde::de::IgnoredAny>,
+    pub volumes: BTreeMap<String, serde_json::Value>,
     /// The program that every command is handed to.
     #[serde(default, deserialize_with = "or_none")]
     pub entrypoint: Vec<String>,

@@ -152,7 +152,7 @@ pub struct Entry<'a> {
 }
 
 /// Runs the command of a plan in a sandbox that runs already.
-pub fn enter(entry: Entry<'_>) -> Result<Outcome, StartError> {
+pub fn enter(entry: &Entry<'_>) -> Result<Outcome, StartError> {
     match entry.plan.provider {
         Provider::Docker | Provider::Podman => container::exec::enter(entry),
         provider @ (Provider::Native | Provider::Local) => Err(StartError::Refused {

@@ -15,7 +15,7 @@ pub(crate) fn exec(ui: &Ui, context: &Context, args: ExecArgs) -> Result<ExitCod
     let request = Request { source, name: Some(name), env, workdir, provider, ..Request::default() };
     let loaded = load::plan(ui, context, &request, argv)?;
     let plan: &Plan = &loaded.plan;
-    let outcome = provider::enter(Entry {
+    let outcome = provider::enter(&Entry {
         plan,
         streams: match ui.format() {
             Format::Text => Streams::Inherit,

@@ -24,8 +24,8 @@ const STARTING: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs the plan's command in the sandbox of the same owner that has the plan's name.
-pub(in crate::provider) fn enter(entry: Entry<'_>) -> Result<Outcome, StartError> {
-    let Entry { plan, streams, owner, state, engines } = entry;
+pub(in crate::provider) fn enter(entry: &Entry<'_>) -> Result<Outcome, StartError> {
+    let Entry { plan, streams, owner, state, engines } = *entry;
     let kind = Kind::of(plan.provider);
     let engine = Engine::find(kind, engines)?;
 
