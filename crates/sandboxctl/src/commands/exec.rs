@@ -15,6 +15,9 @@ pub(crate) fn exec(ui: &Ui, context: &Context, args: ExecArgs) -> Result<ExitCod
     let request = Request { source, name: Some(name), env, workdir, provider, ..Request::default() };
     let loaded = load::plan(ui, context, &request, argv)?;
     let plan: &Plan = &loaded.plan;
+    if !plan.secrets.is_empty() {
+        ui.warning("secrets stay with the first command: an engine keeps what it is told of a second one");
+    }
     let outcome = provider::enter(&Entry {
         plan,
         streams: match ui.format() {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};
 
 use crate::everywhere;
-use crate::machine::{Caller, NORMAL};
+use crate::machine::{Caller, NORMAL, Runner};
 use crate::place::Place;
 
 #[test]
@@ -57,5 +57,25 @@ fn a_directory_with_a_comma_and_a_quote_is_shared_as_it_is() {
             "content",
             "in {runner:?} by {caller:?}: {output:?}"
         );
+    }
+}
+
+#[test]
+fn what_sudo_has_used_stays_the_users() {
+    for (caller, runner) in everywhere("sudo") {
+        if (caller, runner) != (Caller::Normal, Runner::Docker) || !rustix::process::geteuid().is_root() {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        let words = place.run(&["--quiet"], &["id", "-u"]);
+        let here = |mut command: std::process::Command| {
+            command.env("XDG_STATE_HOME", place.home().join("state"));
+            command.env("XDG_CONFIG_HOME", place.home().join(".config")).output().unwrap()
+        };
+        let mut by_sudo = place.command(&words);
+        by_sudo.env("SUDO_UID", NORMAL.to_string()).env("SUDO_GID", NORMAL.to_string());
+        for output in [here(by_sudo), here(place.outside(&words))] {
+            assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{NORMAL}\n"), "{output:?}");
+        }
     }
 }

@@ -6,7 +6,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, chown};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,6 +18,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
 use crate::init_program;
 use crate::record::RunId;
+use crate::state::StateDir;
 
 /// The directory with all meeting points, in the state directory.
 const ALL: &str = "meetings";
@@ -49,14 +50,16 @@ pub(super) struct Met {
 
 impl Meeting {
     /// Makes one, with these files besides the program.
-    pub(super) fn prepare(state: &Path, run: &RunId, files: &[(&str, &str)]) -> io::Result<Self> {
-        // Only the caller may pass here; whoever lives in the container sees the inner directory alone.
-        DirBuilder::new().recursive(true).mode(0o700).create(state.join(ALL))?;
+    pub(super) fn prepare(state: &Path, owner: u32, run: &RunId, files: &[(&str, &str)]) -> io::Result<Self> {
+        // Only the caller may pass here; whoever lives in the container sees the inner directory alone. Under sudo both
+        // are the user's, who must be able to clear up.
+        StateDir::open(&state.join(ALL), owner).map_err(io::Error::other)?;
         let path = place(state, run);
         let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(lock_of(state, run))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         DirBuilder::new().mode(0o755).create(&path)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+        chown(&path, Some(owner), None)?;
         write(&path.join(PROGRAM), init_program::bytes(), 0o555)?;
         for (name, content) in files {
             write(&path.join(name), content.as_bytes(), 0o444)?;

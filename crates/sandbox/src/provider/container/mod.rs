@@ -86,7 +86,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 7. Where PID 1 and this process meet, with what the engine is to show of ours.
     let (passwd, group) = (who.passwd(policy::policy::HOME), who.group());
-    let meeting = Meeting::prepare(state, &id, &[("passwd", &passwd), ("group", &group)])
+    let meeting = Meeting::prepare(state, caller.uid, &id, &[("passwd", &passwd), ("group", &group)])
         .map_err(step("making a place to meet PID 1"))?;
 
     let complete = |report: &mut Report| {

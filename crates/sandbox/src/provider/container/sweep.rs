@@ -40,7 +40,8 @@ pub(super) fn sweep(
 
     // 2. Containers that came to be after that, because an engine goes on with what it has begun.
     for (container, id) in abandoned(engine, runs.owner())? {
-        if !meeting::is_held(state, &id) && met_here(engine, &container, state)? {
+        // One that has gone meanwhile cannot be looked at.
+        if !meeting::is_held(state, &id) && matches!(met_here(engine, &container, state), Ok(true)) {
             // The engine may just be removing it. What stays, the next command removes.
             let _ = engine.call(["rm", "--force", "--volumes", &container], REMOVAL);
         }
