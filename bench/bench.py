@@ -145,7 +145,8 @@ def rust(page, title, package, bench):
     """A bench program of a crate, which prints its own table."""
     command = ["cargo", "bench", "--locked", "--quiet", "--package", package, "--bench", bench]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
-    verdict = "" if done.returncode == 0 else f"\n`{bench}` ended with status {done.returncode}: over its budget.\n"
+    failure = "over its budget" if done.stdout else "it did not run"
+    verdict = "" if done.returncode == 0 else f"\n`{bench}` ended with status {done.returncode}: {failure}.\n"
     page.say(f"## {title}\n\n```text\n{done.stdout.rstrip()}\n```\n{verdict}")
 
 

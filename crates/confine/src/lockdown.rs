@@ -99,9 +99,9 @@ pub fn lock_down(lockdown: &Lockdown<'_>) -> Result<Locked, Error> {
     // 7. There is no way back. Not asked before, because a capability is a way back.
     lockdown.account.map(switch::root_is_gone).transpose()?;
 
-    // 8. Landlock. Whoever is above this process may have the same user, and remember what this one was told to forget:
-    //    an engine's own init, a shell. PID 1 has nobody above it.
-    let apart = (rules.is_none() && !rustix::process::getpid().is_init()).then(landlock::stand_apart);
+    // 8. Landlock. Others may have the same user, and remember what this process was told to forget: an engine's own
+    //    init or a shell above it, and whatever the engine's own `exec` starts later.
+    let apart = rules.is_none().then(landlock::stand_apart);
     let landlock = match rules {
         Some(rules) => rules.and_then(Ruleset::restrict_self).map_err(|error| error.to_string()),
         None => Err("it was not asked for".to_owned()),

@@ -170,3 +170,28 @@ fn a_second_command_does_not_look_into_the_first() {
         assert_eq!((ended.code, ended.out.as_str()), (7, "heard\n"), "{flags}: {ended:?}");
     }
 }
+
+/// What the engine's own `exec` starts has what the container was made with, and the user of the image may be the agent.
+#[test]
+fn the_agent_does_not_look_into_what_the_engine_starts_later() {
+    if !Engine::Docker.is_declared() {
+        return;
+    }
+    let script = "echo started; while ! [ -e /tmp/later ]; do sleep 0.01; done
+        grep -c ANTHROPIC_API_KEY=kept /proc/$(cat /tmp/later)/environ";
+    let look = |start: Start| {
+        let container = start.flags("--user 1000:1000 --cap-drop ALL").started(script);
+        let stay = "echo $$ > /tmp/pid && mv /tmp/pid /tmp/later && while :; do sleep 1; done";
+        container.exec("--detach --user 1000", &["sh", "-c", stay]).well();
+        container.wait()
+    };
+    let seen = look(told().without_the_entrypoint());
+    assert_eq!(seen.out.lines().last(), Some("1"), "the control: {seen:?}");
+    for init in ["0", "1"] {
+        let refused = look(told().env("AGENT_INIT", init));
+        assert!(
+            refused.code == 2 && refused.err.contains("Permission denied"),
+            "AGENT_INIT={init}: {refused:?}"
+        );
+    }
+}

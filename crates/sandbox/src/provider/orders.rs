@@ -41,8 +41,14 @@ pub(super) fn refuse_missing(plan: &Plan, outside: &Report) -> Result<(), StartE
     for layer in required(plan).filter(|layer| !is_seen_from_inside(*layer)) {
         match outside.layer(layer) {
             Some(line) if line.status == Status::Enforced => {}
-            Some(line) => return Err(remedy::layer(layer, line.reason.clone())),
-            None => return Err(remedy::layer(layer, "nothing of it was asked for: no limit is set".into())),
+            Some(line) => return Err(remedy::layer(plan.provider, layer, line.reason.clone())),
+            None => {
+                return Err(remedy::layer(
+                    plan.provider,
+                    layer,
+                    "nothing of it was asked for: no limit is set".into(),
+                ));
+            }
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use confine::enter::Step;
-use policy::plan::Layer;
+use policy::plan::{Layer, Provider};
 use rustix::io::Errno;
 
 use crate::doctor;
@@ -71,9 +71,9 @@ pub(super) fn set_up(step: &Step, source: io::Error) -> StartError {
     }
 }
 
-/// A layer that is required does not hold.
-pub(super) fn layer(layer: Layer, reason: String) -> StartError {
-    let remedy = match layer {
+/// A layer that is required of this provider does not hold.
+pub(super) fn layer(provider: Provider, layer: Layer, reason: String) -> StartError {
+    let mend = match layer {
         Layer::Landlock => {
             "Linux 5.13 or newer with landlock in its list of security modules (lsm=landlock,…)"
         }
@@ -81,7 +81,11 @@ pub(super) fn layer(layer: Layer, reason: String) -> StartError {
         Layer::Memory | Layer::Cpu | Layer::Pids => doctor::remedy_for_limits(Path::new("/")),
         _ => "run `sandboxctl doctor` for what this host allows",
     };
-    let remedy = format!("{remedy}; or take \"{layer}\" off native.require, which lets it run without");
+    let remedy = if provider.runs_containers() {
+        format!("{mend}, and an engine that lets containers use it; no container runs without \"{layer}\"")
+    } else {
+        format!("{mend}; or take \"{layer}\" off native.require, which lets it run without")
+    };
     StartError::Layer { layer, reason, remedy }
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use confine::control::{Control, Ending, Event, Failure, Request};
 use confine::report::Report;
 use nix::sys::signal::Signal;
+use policy::plan::Provider;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -49,6 +50,7 @@ pub(super) struct Ended {
 
 /// A sandbox that is being watched.
 pub(super) struct Watch<'a> {
+    pub(super) provider: Provider,
     pub(super) control: Control,
     /// Ends PID 1 from outside and everything inside with it, and waits until that is so.
     pub(super) end: &'a dyn Fn(),
@@ -266,7 +268,9 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
     let lost = |source| StartError::Step { step: "reading what PID 1 says".into(), source, remedy: None };
     match watch.control.receive::<Event>().map_err(lost)? {
         Some(Event::SetUp { step, errno }) => Err(remedy::set_up(&step, io::Error::from_raw_os_error(errno))),
-        Some(Event::Failed(Failure::Layer(missing))) => Err(remedy::layer(missing.layer, missing.reason)),
+        Some(Event::Failed(Failure::Layer(missing))) => {
+            Err(remedy::layer(watch.provider, missing.layer, missing.reason))
+        }
         Some(Event::Failed(Failure::Step { step, errno, message })) => {
             let source = errno.map_or_else(|| io::Error::other(message), io::Error::from_raw_os_error);
             Err(StartError::Step { step, source, remedy: None })

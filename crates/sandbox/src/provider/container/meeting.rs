@@ -34,10 +34,13 @@ pub(super) const PROGRAM: &str = "entrypoint";
 
 /// A meeting point, which goes with this.
 pub(super) struct Meeting {
-    path: PathBuf,
+    place: Place,
     listener: UnixListener,
     lock: File,
 }
+
+/// What is in the file system, finished or not. It goes with this.
+struct Place(PathBuf);
 
 /// Who has come.
 pub(super) struct Met {
@@ -54,29 +57,30 @@ impl Meeting {
         // Only the caller may pass here; whoever lives in the container sees the inner directory alone. Under sudo both
         // are the user's, who must be able to clear up.
         StateDir::open(&state.join(ALL), owner).map_err(io::Error::other)?;
-        let path = place(state, run);
+        let place = Place(path_of(state, run));
+        let path = &place.0;
         let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(lock_of(state, run))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-        DirBuilder::new().mode(0o755).create(&path)?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
-        chown(&path, Some(owner), None)?;
+        DirBuilder::new().mode(0o755).create(path)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
+        chown(path, Some(owner), None)?;
         write(&path.join(PROGRAM), init_program::bytes(), 0o555)?;
         for (name, content) in files {
             write(&path.join(name), content.as_bytes(), 0o444)?;
         }
         // By way of the descriptor: the path of a socket has room for 107 bytes (unix(7)).
-        let directory = open(&path)?;
+        let directory = open(path)?;
         let short = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(MEETING_SOCKET);
         let listener = UnixListener::bind(&short)?;
         listener.set_nonblocking(true)?;
         // To connect is to write. Who may pass the outer directory is all that counts.
         fs::set_permissions(&short, fs::Permissions::from_mode(0o666))?;
-        Ok(Self { path, listener, lock })
+        Ok(Self { place, listener, lock })
     }
 
     /// The directory that the container sees.
     pub(super) fn path(&self) -> &Path {
-        &self.path
+        &self.place.0
     }
 
     /// What tells others that somebody still needs this place: it is for as long as anybody has this open.
@@ -91,7 +95,7 @@ impl Meeting {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
             Err(error) => return Err(error),
         };
-        fs::remove_file(self.path.join(MEETING_SOCKET))?;
+        fs::remove_file(self.place.0.join(MEETING_SOCKET))?;
         let peer = getsockopt(&stream, PeerCredentials)?;
         let control = Control::from(OwnedFd::from(stream));
         Ok(Some(Met { control, uid: peer.uid(), pid: peer.pid() }))
@@ -104,11 +108,11 @@ impl AsFd for Meeting {
     }
 }
 
-impl Drop for Meeting {
+impl Drop for Place {
     fn drop(&mut self) {
-        // One that stays is found by the next command.
-        let _ = fs::remove_dir_all(&self.path);
-        let _ = fs::remove_file(self.path.with_extension(LOCK));
+        // What stays is found by the next command.
+        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_file(self.0.with_extension(LOCK));
     }
 }
 
@@ -129,15 +133,15 @@ pub(super) fn forget(state: &Path, run: &RunId) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     };
-    missing_is_fine(fs::remove_dir_all(place(state, run)))?;
+    missing_is_fine(fs::remove_dir_all(path_of(state, run)))?;
     missing_is_fine(fs::remove_file(lock_of(state, run)))
 }
 
 fn lock_of(state: &Path, run: &RunId) -> PathBuf {
-    place(state, run).with_extension(LOCK)
+    path_of(state, run).with_extension(LOCK)
 }
 
-fn place(state: &Path, run: &RunId) -> PathBuf {
+fn path_of(state: &Path, run: &RunId) -> PathBuf {
     state.join(ALL).join(run.as_str())
 }
 

@@ -151,6 +151,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let began = Instant::now();
     let ended = supervise(
         Watch {
+            provider: plan.provider,
             control,
             end: &|| started.force(),
             streams,

@@ -32,7 +32,7 @@ impl Limits {
         for finding in &limits.findings {
             if plan.layers.get(&finding.layer) == Some(&Need::Required) && finding.status != Status::Enforced
             {
-                return Err(remedy::layer(finding.layer, finding.reason.clone()));
+                return Err(remedy::layer(plan.provider, finding.layer, finding.reason.clone()));
             }
         }
         let attach = limits.group.as_ref().map(Group::attach).transpose();

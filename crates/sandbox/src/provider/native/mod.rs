@@ -98,6 +98,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let began = Instant::now();
     let ended = supervise(
         Watch {
+            provider: plan.provider,
             control,
             end: &|| child.end(),
             streams,
