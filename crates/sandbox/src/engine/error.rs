@@ -201,6 +201,8 @@ fn last_words(stderr: &str) -> String {
             && !line.starts_with("See '")
             && !line.starts_with("Run '")
             && !line.starts_with("WARNING")
+            // What its parts say to their log, and it says again in its own words.
+            && (!line.starts_with("time=\"") || line.contains(" level=fatal "))
     });
     let all: Vec<&str> = lines.collect();
     let last = &all[all.len().saturating_sub(3)..];
@@ -235,6 +237,9 @@ mod tests {
         let full = "docker: Error response from daemon: mkdir /var/lib/docker/x: no space left on device.";
         assert!(matches!(docker(full), EngineError::DiskFull { .. }));
         assert_eq!(docker("docker: something else.\n").to_string(), "docker: something else");
+        let logged =
+            "time=\"2026-11-22T09:25:15Z\" level=error msg=\"While applying layer\"\nError: something else\n";
+        assert_eq!(EngineError::told(Kind::Podman, logged).to_string(), "podman: something else");
         assert_eq!(docker("").to_string(), "docker: it failed and has not said why");
     }
 }

@@ -1,5 +1,7 @@
 //! Images and engines that cannot do what is asked.
 
+use std::ffi::OsString;
+
 use serde_json::Value;
 
 use crate::answers::error;
@@ -102,6 +104,36 @@ fn an_image_puts_nothing_into_shared_and_fresh_directories() {
             assert_eq!(error(&mut place.inside(&["--format=json"], &["true"])), "policy.denied", "{volume}");
             assert!(!place.workspace().join(".git").exists(), "{volume} by {caller:?}");
         }
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_from_an_image_that_is_not_there() {
+    for (caller, runner) in everywhere("full disks") {
+        // Of Podman's one may ask for storage elsewhere, and whoever is root may mount a small one.
+        if (caller, runner) != (Caller::Root, Runner::Podman) {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        let image = std::env::var("SANDBOX_TEST_DEBIAN").unwrap();
+        place.write("workspace/sandbox.toml", &format!("[image]\nname = {image:?}\n"));
+        let disk = place.path("disk");
+        std::fs::create_dir(&disk).unwrap();
+        let (graph, state) = (disk.join("graph"), disk.join("state"));
+        let settings = format!("[storage]\ndriver = \"vfs\"\ngraphroot = {graph:?}\nrunroot = {state:?}\n");
+        let settings = place.write("storage.conf", &settings);
+        let run = |size: &str| {
+            let script = format!("mount -t tmpfs -o size={size} tmpfs {} && exec \"$@\"", disk.display());
+            let mut words: Vec<OsString> =
+                ["unshare", "--mount", "sh", "-c", &script, "sh"].map(Into::into).into();
+            words.extend(place.run(&["--format=json"], &["true"]));
+            let mut command = place.command(&words);
+            command.env("CONTAINERS_STORAGE_CONF", &settings);
+            command
+        };
+        assert_eq!(error(&mut run("12m")), "engine.disk_full");
+        let output = run("1g").output().unwrap();
+        assert!(output.status.success(), "the control: {}", String::from_utf8_lossy(&output.stdout));
     }
 }
 
