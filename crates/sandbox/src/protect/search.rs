@@ -1,0 +1,406 @@
+//! The search for what is to be mounted: from each repository that the walk has found, to everything that git obeys in it.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Stat};
+use rustix::io::Errno;
+
+use super::{Cause, FileKind, Link, MaskedSocket, Mounts, Notice, ReadOnly};
+use crate::beneath;
+use crate::deadline::Deadline;
+use crate::walk::{Git, Walk};
+
+mod configured;
+
+/// How many links are followed inside a boundary before they are taken for a circle, as the kernel does.
+const MOST_LINKS: usize = 40;
+
+/// How many directories deep submodules are looked for within one `modules` directory: their names are paths.
+pub(super) const MODULE_LEVELS: u32 = 8;
+
+/// The longest `.git` or `commondir` file. It holds one path.
+const LONGEST_POINTER: u64 = 8192;
+
+/// Works out what is to be mounted over a writable boundary.
+///
+/// `root` is the boundary, `host` its path with every link resolved: what a link or a `.git` file names with an
+/// absolute path lies inside if it begins with that. `protected` are the plan's paths. What begins with `.git/`
+/// is protected in every directory where git keeps the data of a repository found by the walk: of its
+/// submodules and worktrees too, and wherever inside the boundary a `.git` file says. Where `.git/config` is on
+/// the list, so are the hooks, configurations and programs that it names inside the boundary.
+pub fn mounts(root: impl AsFd, host: &Path, walk: &Walk, protected: &[String]) -> io::Result<Mounts> {
+    mounts_until(root, host, walk, protected, Deadline::NEVER)
+}
+
+/// The same, for as long as there is time: then [`Notice::OutOfTime`] says that there would be more.
+pub fn mounts_until(
+    root: impl AsFd,
+    host: &Path,
+    walk: &Walk,
+    protected: &[String],
+    until: Deadline,
+) -> io::Result<Mounts> {
+    let (in_git, in_tree): (Vec<&Path>, Vec<&Path>) = protected
+        .iter()
+        .map(|path| Path::new(path.as_str()))
+        .partition(|path| path.starts_with(".git") && path.components().count() > 1);
+    let in_git = in_git.iter().filter_map(|path| path.strip_prefix(".git").ok()).collect();
+    let mut search = Search {
+        root: root.as_fd(),
+        host,
+        in_git,
+        in_tree,
+        seen_git: BTreeSet::new(),
+        seen_trees: BTreeSet::new(),
+        read_only: BTreeMap::new(),
+        links: BTreeSet::new(),
+        unreadable: walk.unread.iter().map(|unread| unread.path.clone()).collect(),
+        notices: Vec::new(),
+        until,
+    };
+    if walk.repositories.first().is_none_or(|first| first.path != Path::new("")) {
+        search.tree(Path::new(""));
+    }
+    for repository in &walk.repositories {
+        if search.is_out_of_time() {
+            break;
+        }
+        search.tree(&repository.path);
+        let dot_git = repository.path.join(".git");
+        let tree = Some(repository.path.as_path());
+        match repository.git {
+            Git::Directory => search.git(&dot_git, tree),
+            Git::Bare => search.git(&repository.path, tree),
+            Git::Link => search.linked_git(&dot_git, tree),
+            Git::File => {
+                search.follow(&dot_git, Path::new(".git"));
+                search.pointer(&dot_git, &repository.path, b"gitdir:", tree);
+            }
+        }
+    }
+    let mut mounts = search.finish();
+    mounts.masked_sockets = walk
+        .sockets
+        .iter()
+        .map(|socket| MaskedSocket { path: socket.path.clone(), file_id: socket.file_id })
+        .collect();
+    mounts.masked_sockets.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(mounts)
+}
+
+/// Where a path leads, without leaving the boundary.
+enum Leads {
+    /// To this path, which has no links, past these links.
+    To { path: PathBuf, stat: Box<Stat>, links: Vec<PathBuf> },
+    /// To nothing, without a link on the way.
+    Nowhere,
+    /// Out of the boundary, or to nothing, past these links.
+    Astray { links: Vec<PathBuf> },
+}
+
+struct Search<'a> {
+    root: BorrowedFd<'a>,
+    host: &'a Path,
+    /// Protected paths in a directory where git keeps its data.
+    in_git: Vec<&'a Path>,
+    /// Protected paths in a work tree.
+    in_tree: Vec<&'a Path>,
+    seen_git: BTreeSet<PathBuf>,
+    /// Directories of git's data with the work trees they were looked at for: several may share one.
+    seen_trees: BTreeSet<(PathBuf, Option<PathBuf>)>,
+    read_only: BTreeMap<PathBuf, ReadOnly>,
+    links: BTreeSet<Link>,
+    unreadable: BTreeSet<PathBuf>,
+    notices: Vec<Notice>,
+    until: Deadline,
+}
+
+impl Search<'_> {
+    /// Whether it is too late to look at more, which is then noted.
+    fn is_out_of_time(&mut self) -> bool {
+        let over = self.until.is_over();
+        if over && self.notices.last() != Some(&Notice::OutOfTime) {
+            self.notices.push(Notice::OutOfTime);
+        }
+        over
+    }
+
+    /// Protects what a work tree has of the list.
+    fn tree(&mut self, tree: &Path) {
+        self.all(tree, Path::new(""), &self.in_tree.clone());
+    }
+
+    /// Protects what a directory of git's own data has of the list, and everything that it leads to. Its
+    /// configuration is read for this work tree, where it is known.
+    fn git(&mut self, git: &Path, tree: Option<&Path>) {
+        if self.is_out_of_time() {
+            return;
+        }
+        if self.seen_git.insert(git.into()) {
+            self.all(git, seen_from_repository(git), &self.in_git.clone());
+            self.modules(&git.join("modules"), MODULE_LEVELS);
+            for worktree in self.directories(&git.join("worktrees")) {
+                self.git(&worktree, None);
+            }
+        }
+        if self.seen_trees.insert((git.into(), tree.map(Path::to_path_buf))) {
+            self.configurations(git, tree);
+            self.pointer(&git.join("commondir"), git, b"", tree);
+        }
+    }
+
+    /// `.git` is a link: what it leads to counts, if it is inside.
+    fn linked_git(&mut self, dot_git: &Path, tree: Option<&Path>) {
+        if let Some((target, FileKind::Directory)) = self.follow(dot_git, Path::new(".git")) {
+            self.git(&target, tree);
+        }
+    }
+
+    /// Finds the repositories of submodules: directories with a `HEAD`, whose names may be several deep.
+    fn modules(&mut self, modules: &Path, levels: u32) {
+        for directory in self.directories(modules) {
+            if self.is_out_of_time() {
+                return;
+            }
+            if beneath::stat(self.root, &directory.join("HEAD")).is_ok() {
+                self.git(&directory, None);
+            } else if levels == 0 {
+                self.notices.push(Notice::TooDeep { path: modules.into() });
+                return;
+            } else {
+                self.modules(&directory, levels - 1);
+            }
+        }
+    }
+
+    /// Follows a file that names a directory of git's data: `.git` after `gitdir:`, and `commondir`.
+    fn pointer(&mut self, file: &Path, relative_to: &Path, prefix: &[u8], tree: Option<&Path>) {
+        let content = match beneath::file(self.root, file) {
+            Ok((descriptor, _)) => read_up_to(descriptor, LONGEST_POINTER),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => return,
+            Err(errno) => return self.unreadable(file, errno),
+        };
+        // What has not the form of a pointer, git refuses too.
+        let Some(named) = content.as_deref().and_then(|content| content.strip_prefix(prefix)) else { return };
+        let named = Path::new(OsStr::from_bytes(named.trim_ascii()));
+        match self.resolve(relative_to, named) {
+            Ok(Leads::To { path, stat, .. }) => {
+                if is(FileType::Directory, &stat) {
+                    self.git(&path, tree);
+                }
+            }
+            Ok(Leads::Nowhere | Leads::Astray { .. }) => {
+                self.notices.push(Notice::GitOutside { file: file.into() });
+            }
+            Err(errno) => self.unreadable(file, errno),
+        }
+    }
+
+    /// Protects those of the paths in a directory that exist.
+    fn all(&mut self, base: &Path, seen_as: &Path, paths: &[&Path]) {
+        let directory = match beneath::directory(self.root, base) {
+            Ok(directory) => directory,
+            Err(Errno::NOENT | Errno::NOTDIR) => return,
+            Err(errno) => return self.unreadable(base, errno),
+        };
+        for path in paths {
+            let Some(Component::Normal(first)) = path.components().next() else { continue };
+            // Most of the list is not there: one call for each.
+            match rustix::fs::statat(&directory, first, AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT | Errno::NOTDIR) => {}
+                Err(errno) => self.unreadable(&base.join(first), errno),
+                Ok(stat) => {
+                    let kind = FileType::from_raw_mode(stat.st_mode);
+                    if path.as_os_str() == first && kind != FileType::Symlink {
+                        self.protect(base.join(path), &stat, seen_as.join(path), Cause::Listed);
+                    } else {
+                        self.follow(&base.join(path), &seen_as.join(path));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Protects one path, wherever links inside the boundary lead it, and says where that is.
+    fn follow(&mut self, path: &Path, seen_as: &Path) -> Option<(PathBuf, FileKind)> {
+        match self.resolve(Path::new(""), path) {
+            Ok(Leads::Nowhere) => None,
+            Ok(Leads::Astray { links }) => {
+                self.link(path, seen_as, links, |link| Notice::LinkOutside { link });
+                None
+            }
+            Ok(Leads::To { path: target, stat, links }) => {
+                self.link(path, seen_as, links, |link| Notice::LinkInside { link, target: target.clone() });
+                let kind = FileType::from_raw_mode(stat.st_mode).into();
+                // A whole `.git` that a link leads to must stay writable but for what is on the list.
+                if path.file_name() != Some(OsStr::new(".git")) || kind != FileKind::Directory {
+                    self.protect(target.clone(), &stat, seen_as.into(), Cause::Listed);
+                }
+                Some((target, kind))
+            }
+            Err(errno) => {
+                self.unreadable(path, errno);
+                None
+            }
+        }
+    }
+
+    /// Remembers the first link on the way to a protected path: the one that lies in that path itself.
+    fn link(&mut self, path: &Path, seen_as: &Path, links: Vec<PathBuf>, notice: impl Fn(PathBuf) -> Notice) {
+        let Some(link) = links.into_iter().next() else { return };
+        // As many components from the end as the link lies above the path.
+        let above = path.components().count().saturating_sub(link.components().count());
+        let seen_as = seen_as.ancestors().nth(above).unwrap_or(seen_as);
+        self.links.insert(Link { path: link.clone(), seen_as: seen_as.into(), cause: Cause::Listed });
+        self.notices.push(notice(link));
+    }
+
+    fn protect(&mut self, path: PathBuf, stat: &Stat, seen_as: PathBuf, cause: Cause) {
+        if path == Path::new("") {
+            return;
+        }
+        let kind = FileKind::from(FileType::from_raw_mode(stat.st_mode));
+        if kind == FileKind::File && stat.st_nlink > 1 {
+            self.notices.push(Notice::HardLinked { path: path.clone() });
+        }
+        let file_id = beneath::file_id(stat);
+        let one = ReadOnly { path: path.clone(), file_id, kind, seen_as, cause };
+        if cause == Cause::Listed || !self.read_only.contains_key(&path) {
+            self.read_only.insert(path, one);
+        }
+    }
+
+    /// The directories right in a directory, in order; none where there is no such directory.
+    fn directories(&mut self, path: &Path) -> Vec<PathBuf> {
+        let list = || {
+            let directory = beneath::listing(self.root, path)?;
+            let entries = beneath::entries(directory.as_fd())?.take_while(|_| !self.until.is_over());
+            let directories =
+                entries.filter(|entry| !matches!(entry, Ok((_, kind)) if *kind != FileType::Directory));
+            directories.map(|entry| Ok(path.join(entry?.0))).collect::<Result<Vec<_>, Errno>>()
+        };
+        match list() {
+            Ok(mut directories) => {
+                self.is_out_of_time();
+                directories.sort();
+                directories
+            }
+            Err(Errno::NOENT | Errno::NOTDIR) => Vec::new(),
+            Err(errno) => {
+                self.unreadable(path, errno);
+                Vec::new()
+            }
+        }
+    }
+
+    fn unreadable(&mut self, path: &Path, errno: Errno) {
+        self.unreadable.insert(path.into());
+        self.notices.push(Notice::Unreadable { path: path.into(), errno: errno.raw_os_error() });
+    }
+
+    /// Where `path`, seen from `base`, leads. Links are followed here, by hand, and only inside.
+    fn resolve(&self, base: &Path, path: &Path) -> Result<Leads, Errno> {
+        let mut at = base.to_path_buf();
+        let mut links = Vec::new();
+        let Some(mut ahead) = self.ahead(&mut at, path) else { return Ok(Leads::Astray { links }) };
+        let mut found = None;
+        while let Some(component) = ahead.pop() {
+            if component == ".." {
+                if !at.pop() {
+                    return Ok(Leads::Astray { links });
+                }
+                found = None;
+                continue;
+            }
+            at.push(&component);
+            let stat = match beneath::stat(self.root, &at) {
+                Ok(stat) => stat,
+                Err(Errno::NOENT | Errno::NOTDIR) if links.is_empty() => return Ok(Leads::Nowhere),
+                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Leads::Astray { links }),
+                Err(errno) => return Err(errno),
+            };
+            if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
+                found = Some(stat);
+                continue;
+            }
+            links.push(at.clone());
+            if links.len() > MOST_LINKS {
+                return Ok(Leads::Astray { links });
+            }
+            let target = beneath::read_link(self.root, &at)?;
+            at.pop();
+            let Some(more) = self.ahead(&mut at, &target) else {
+                return Ok(Leads::Astray { links });
+            };
+            ahead.extend(more);
+            found = None;
+        }
+        let stat = match found {
+            Some(stat) => stat,
+            None if at == Path::new("") => rustix::fs::fstat(self.root)?,
+            None => beneath::stat(self.root, &at)?,
+        };
+        Ok(Leads::To { path: at, stat: Box::new(stat), links })
+    }
+
+    /// The components of a path, the last one first, after `at` was set to where it begins; `None` if that is
+    /// outside the boundary.
+    fn ahead(&self, at: &mut PathBuf, path: &Path) -> Option<Vec<OsString>> {
+        let relative = if path.is_absolute() {
+            at.clear();
+            path.strip_prefix(self.host).ok()?
+        } else {
+            path
+        };
+        let parts = relative.components().filter(|part| *part != Component::CurDir);
+        Some(parts.rev().map(|part| part.as_os_str().to_owned()).collect())
+    }
+
+    fn finish(self) -> Mounts {
+        let mut read_only: Vec<ReadOnly> = Vec::new();
+        let mut pins = BTreeSet::new();
+        // Paths sort by component, so what lies in a read-only directory follows it at once.
+        for one in self.read_only.into_values() {
+            if read_only.last().is_some_and(|last| one.path.starts_with(&last.path)) {
+                continue;
+            }
+            pins.extend(
+                one.path.ancestors().skip(1).filter(|pin| *pin != Path::new("")).map(Path::to_path_buf),
+            );
+            read_only.push(one);
+        }
+        let mut notices = self.notices;
+        let mut seen = HashSet::new();
+        notices.retain(|notice| seen.insert(notice.clone()));
+        Mounts {
+            pins: pins.into_iter().collect(),
+            read_only,
+            masked_sockets: Vec::new(),
+            links: self.links.into_iter().collect(),
+            unreadable: self.unreadable,
+            notices,
+        }
+    }
+}
+
+/// A directory of git's data as its repository sees it: from the last `.git` on, or as `.git` itself.
+fn seen_from_repository(git: &Path) -> &Path {
+    let inner = git.ancestors().find(|ancestor| ancestor.file_name() == Some(OsStr::new(".git")));
+    inner.and_then(Path::parent).and_then(|tree| git.strip_prefix(tree).ok()).unwrap_or(Path::new(".git"))
+}
+
+fn is(kind: FileType, stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == kind
+}
+
+/// The content of a file; `None` if it is longer, or cannot be read.
+fn read_up_to(file: OwnedFd, longest: u64) -> Option<Vec<u8>> {
+    let mut content = Vec::new();
+    std::fs::File::from(file).take(longest + 1).read_to_end(&mut content).ok()?;
+    (content.len() as u64 <= longest).then_some(content)
+}
