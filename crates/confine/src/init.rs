@@ -7,7 +7,7 @@
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::PathBuf;
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -25,11 +25,8 @@ use crate::{capabilities, cgroup, command, inside, lockdown, probe, reap, sys, t
 /// How PID 1 is told that it has a control socket, as descriptor 3.
 pub const CONTROL_ARGUMENT: &CStr = c"--control";
 
-/// How PID 1 of a container is told that its client waits at [`MEETING_POINT`].
+/// How PID 1 of a container is told that its client waits in the directory that comes next.
 pub const MEET_ARGUMENT: &str = "--meet";
-
-/// Where the client of a container shows PID 1 what is its own: its program, and the socket of the client.
-pub const MEETING_POINT: &str = "/run/sandboxctl";
 
 /// The name of the client's socket there.
 pub const MEETING_SOCKET: &str = "control";
@@ -38,12 +35,12 @@ pub const MEETING_SOCKET: &str = "control";
 pub(crate) const CONTROL: i32 = 3;
 
 /// Where PID 1 gets its orders from.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Orders {
     /// From the socket that it was born with.
     Inherited,
-    /// From the client of its container, whom it goes to meet.
-    Met,
+    /// From the client of its container, whom it goes to meet in this directory.
+    Met(PathBuf),
 }
 
 /// The whole life of PID 1. The returned code is its exit status.
@@ -58,7 +55,7 @@ pub fn run(orders: Orders) -> io::Result<u8> {
     // 2. What is to be done. The end of the stream means that the client is gone.
     let mut control = match orders {
         Orders::Inherited => Control::from(sys::inherited(CONTROL)?),
-        Orders::Met => Control::meet(&Path::new(MEETING_POINT).join(MEETING_SOCKET))?,
+        Orders::Met(place) => Control::meet(&place.join(MEETING_SOCKET))?,
     };
     let Some(Request::Start(mut start)) = control.receive()? else { return Ok(125) };
     let mut descriptors = control.take_descriptors();
@@ -185,7 +182,7 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
 fn substitutes(start: &Start) -> Substitutes {
     match &start.inside {
         Inside::Own { substitutes, .. } => *substitutes,
-        Inside::Engine { limits, users } => {
+        Inside::Engine { limits, users, .. } => {
             let missing = Substitutes::for_missing(limits, &cgroup::seen_from_inside(limits));
             match users {
                 Users::Alone => missing,

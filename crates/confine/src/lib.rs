@@ -10,6 +10,7 @@ mod inside;
 pub mod join;
 pub mod landlock;
 pub mod lockdown;
+mod mountinfo;
 mod probe;
 mod reap;
 pub mod report;

@@ -3,19 +3,17 @@
 //! Nothing is reported because it was asked for. Each line says what was seen from inside.
 
 use std::fs;
-use std::path::Path;
 
 use policy::network;
-use policy::plan::{FileId, Layer, Mode};
-use rustix::fs::{FileType, OFlags, StatVfsMountFlags};
-use rustix::io::Errno;
+use policy::plan::Layer;
 
 use crate::enter::AGENT_ID;
 use crate::lockdown::Locked;
 use crate::report::{Finding, Report, Status};
-use crate::start::{Inside, Mounted, Outside, Start, What};
-use crate::view::file_id;
+use crate::start::{Inside, Outside, Start};
 use crate::{capabilities, cgroup};
+
+mod mounts;
 
 /// What holds, seen from inside.
 pub(crate) fn report(start: &Start, locked: &Locked) -> Report {
@@ -74,7 +72,7 @@ fn namespace(start: &Start, name: &str, theirs: u64, layer: Layer) -> Result<Str
     }
     match layer {
         Layer::User => user(start.outside.uid),
-        Layer::Mount => mounts(&start.outside.mounts),
+        Layer::Mount => mounts::probe(start),
         Layer::Pid if std::process::id() != 1 => Err(format!("this is process {}", std::process::id())),
         Layer::Pid => Ok("PID 1 of its own namespace".into()),
         Layer::Net => interfaces(start.outside.network),
@@ -91,49 +89,6 @@ fn user(chosen: u32) -> Result<String, String> {
         return Err(format!("the user map is \"{}\", not \"{}\"", fields.join(" "), expected.join(" ")));
     }
     Ok(format!("agent is uid {chosen} on the host and the only user"))
-}
-
-/// What was validated is what is mounted, and the root changes no more.
-fn mounts(expected: &[Mounted]) -> Result<String, String> {
-    for Mounted { path, what, mode } in expected {
-        let seen = look_at(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        match what {
-            What::File(validated) if seen.file_id != *validated => {
-                return Err(format!("{} is not what was validated", path.display()));
-            }
-            What::NoSocket if seen.is_socket => {
-                return Err(format!("{} is a socket that should be covered", path.display()));
-            }
-            What::File(_) | What::NoSocket => {}
-        }
-        if *mode == Mode::ReadOnly && !seen.is_read_only {
-            return Err(format!("{} can be written", path.display()));
-        }
-    }
-    let root = rustix::fs::statvfs(c"/").map_err(|error| format!("/: {error}"))?;
-    if !root.f_flag.contains(StatVfsMountFlags::RDONLY) {
-        return Err("the root can be written".into());
-    }
-    Ok(format!("a root of its own, read-only; {} compared", count(expected.len(), "mount", "mounts")))
-}
-
-/// What lies at a path.
-struct Seen {
-    file_id: FileId,
-    is_socket: bool,
-    is_read_only: bool,
-}
-
-fn look_at(path: &Path) -> Result<Seen, Errno> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, rustix::fs::Mode::empty())?;
-    let kind = FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode);
-    let mount = rustix::fs::fstatvfs(&file)?;
-    Ok(Seen {
-        is_socket: kind == FileType::Socket,
-        is_read_only: mount.f_flag.contains(StatVfsMountFlags::RDONLY),
-        file_id: file_id(file)?,
-    })
 }
 
 /// Nothing but loopback, unless more was asked for.

@@ -51,6 +51,9 @@ pub enum Inside {
         limits: Limits,
         /// Who else is in its user namespace.
         users: Users,
+        /// Where it was asked to mount something, besides [`Outside::mounts`]. It may follow links that others put in
+        /// its way, so nothing may be mounted elsewhere.
+        places: Vec<PathBuf>,
     },
 }
 
@@ -95,7 +98,7 @@ pub struct Outside {
     pub mounts: Vec<Mounted>,
 }
 
-/// Something that must be mounted.
+/// Something that must be mounted, or lead to it.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Mounted {
     /// Where, as the sandbox sees it.
@@ -109,10 +112,12 @@ pub struct Mounted {
 /// What must be at a path.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub enum What {
-    /// This very file or directory, which was validated.
+    /// This very file or directory, which was validated, mounted there.
     File(FileId),
-    /// Anything but a socket: one that was there is covered.
-    NoSocket,
+    /// This very directory, which leads to something that must be mounted, and need not be mounted itself.
+    Parent(FileId),
+    /// Something else that covers a socket.
+    Cover,
 }
 
 impl Outside {

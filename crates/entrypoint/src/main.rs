@@ -7,6 +7,7 @@ mod container;
 mod settings;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use confine::init::{self, Orders};
@@ -24,7 +25,8 @@ fn main() -> ExitCode {
         // When the control socket is gone, so is whoever could be told.
         init::run(Orders::Inherited).unwrap_or(container::FAILED)
     } else if first == init::MEET_ARGUMENT {
-        init::run(Orders::Met).unwrap_or_else(|error| {
+        let place = arguments.get(1).map(PathBuf::from).unwrap_or_default();
+        init::run(Orders::Met(place)).unwrap_or_else(|error| {
             container::say(container::FAILED, &format!("cannot take orders from the client: {error}"))
         })
     } else if first == join::ARGUMENT {

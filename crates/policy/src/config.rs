@@ -243,6 +243,26 @@ pub struct Env {
     pub set: BTreeMap<Name, Located<OsString>>,
 }
 
+impl Config {
+    /// What means nothing where no container is started, in the order of the reference page: settings that choose one,
+    /// and whatever was typed of them. A file may well say more for the case that there is an engine.
+    pub(crate) fn only_in_containers(&self) -> Vec<(&'static str, &Place)> {
+        let typed = |place: &&Place| matches!(place, Place::Flag(_));
+        let container = &self.container;
+        let all = [
+            ("[image]", self.has_image.as_ref().filter(typed)),
+            ("container.platform", self.platform.as_ref().map(|platform| &platform.place)),
+            ("container.runtime", container.runtime.as_ref().map(|runtime| &runtime.place)),
+            (
+                "container.host_path_prefix",
+                container.host_path_prefix.as_ref().map(|prefix| &prefix.place).filter(typed),
+            ),
+            ("container.pull", container.pull.as_ref().map(|pull| &pull.place).filter(typed)),
+        ];
+        all.into_iter().filter_map(|(key, place)| Some((key, place?))).collect()
+    }
+}
+
 /// One layer of settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {

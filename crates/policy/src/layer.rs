@@ -42,7 +42,19 @@ impl Effective {
     pub fn asks_for_engine(&self) -> bool {
         let provider =
             self.settings.general.provider.as_ref().map(|provider| provider.value).unwrap_or_default();
-        provider == ProviderChoice::Auto && self.settings.has_image.is_some()
+        provider == ProviderChoice::Auto && self.needs_engine().is_some()
+    }
+
+    /// What an engine is wanted for: its key, and where that stands. What no other provider has comes first.
+    fn needs_engine(&self) -> Option<(&'static str, &Place)> {
+        let image = self.settings.has_image.as_ref().map(|place| ("[image]", place));
+        self.settings.only_in_containers().into_iter().next().or(image)
+    }
+
+    /// What was left aside because no engine answers, although nobody has said that it may be; as a sentence.
+    pub fn left_aside(&self) -> Option<String> {
+        let (provider, reason) = self.provider();
+        (!provider.runs_containers() && self.asks_for_engine()).then_some(reason).flatten()
     }
 
     /// Adds whether one does.
@@ -52,23 +64,20 @@ impl Effective {
 
     /// Who runs the sandbox, and why when it was not asked for by name.
     pub fn provider(&self) -> (Provider, Option<String>) {
-        match (
-            self.settings.general.provider.as_ref().map(|provider| provider.value),
-            &self.settings.has_image,
-        ) {
+        match (self.settings.general.provider.as_ref().map(|provider| provider.value), self.needs_engine()) {
             (Some(ProviderChoice::Named(provider)), _) => (provider, None),
             (_, None) => {
                 (Provider::Native, Some("no [image] is asked for, so no engine is needed".to_owned()))
             }
-            (_, Some(place)) => match &self.engine {
+            (_, Some((key, place))) => match &self.engine {
                 Some(Answer::By(engine)) => {
-                    (*engine, Some(format!("[image] ({place}) is asked for, and {engine} answers")))
+                    (*engine, Some(format!("{key} ({place}) is asked for, and {engine} answers")))
                 }
                 Some(Answer::None(why)) => {
-                    (Provider::Native, Some(format!("[image] ({place}) is left aside: {why}")))
+                    (Provider::Native, Some(format!("{key} ({place}) is left aside: {why}")))
                 }
                 None => {
-                    (Provider::Native, Some(format!("[image] ({place}) is left aside: no engine was asked")))
+                    (Provider::Native, Some(format!("{key} ({place}) is left aside: no engine was asked")))
                 }
             },
         }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use crate::config::{
-    Agent, Base, Config, Container, General, Limits, List, Network, Setting, SharedDir, value,
+    Agent, Base, Config, Container, General, Image, Limits, List, Network, Setting, SharedDir, value,
 };
 use crate::document::{Fault, Scalar};
 use crate::env::Name;
@@ -19,6 +19,8 @@ pub struct Overrides {
     pub name: Option<String>,
     /// `--provider`
     pub provider: Option<String>,
+    /// `--image`
+    pub image: Option<String>,
     /// `--platform`
     pub platform: Option<String>,
     /// `--pull`
@@ -92,6 +94,11 @@ impl Overrides {
                 ..Limits::default()
             },
             shared_dirs: flags.volumes(&self.volume, base),
+            has_image: self.image.as_ref().map(|_| Place::Flag("--image".into())),
+            image: Image {
+                name: flags.text("--image", "image.name", self.image.as_deref(), value::image),
+                ..Image::default()
+            },
             platform: flags.text("--platform", "platform", self.platform.as_deref(), value::platform),
             container: Container {
                 runtime: flags.text(
@@ -320,6 +327,7 @@ mod tests {
                 label: "vars".to_owned(),
                 text: Ok(b"# note\n\nC=3=4\r\nA=2\nD".to_vec()),
             }],
+            image: Some("box:1".to_owned()),
             platform: Some("linux/arm64".to_owned()),
             pull: Some("never".to_owned()),
             runtime: Some("runsc".to_owned()),
@@ -329,6 +337,8 @@ mod tests {
         assert_eq!(problems, Vec::<String>::new());
         assert_eq!(config.limits.memory.unwrap().value, Some(Bytes(512 << 20)));
         assert_eq!(config.limits.pids.unwrap().value, Some(64));
+        assert_eq!(config.image.name.unwrap().value, "box:1");
+        assert_eq!(config.has_image, Some(Place::Flag("--image".into())));
         let data = &config.shared_dirs["data"].value;
         assert_eq!(data.host.as_ref().unwrap().value, std::path::Path::new("/project/data"));
         assert_eq!(data.mode.as_ref().unwrap().value, Mode::ReadOnly);

@@ -76,6 +76,13 @@ pub struct Identity {
     pub gid: u32,
 }
 
+impl Identity {
+    /// Whoever this process is.
+    pub fn own() -> Self {
+        Self { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() }
+    }
+}
+
 /// Who asks: for root, the user who called sudo, if anybody did.
 ///
 /// `sudo_user` and `sudo_group` are the values of `SUDO_UID` and `SUDO_GID`, `passwd` the text of `/etc/passwd`.

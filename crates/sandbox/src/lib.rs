@@ -4,6 +4,7 @@
 //! and it reads neither the home directory nor the environment of its caller.
 #![forbid(unsafe_code)]
 
+mod acting;
 mod beneath;
 pub mod boundary;
 pub mod capture;

@@ -9,6 +9,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 
 use crate::detect::Baseline;
+use crate::host_uid::Identity;
 use crate::state::{StateDir, StateError, draft_writer};
 
 /// Why records cannot be kept or read.
@@ -160,7 +161,7 @@ impl FromStr for Client {
 
 impl Runs {
     /// Whose records they are.
-    pub(crate) fn owner(&self) -> u32 {
+    pub(crate) fn owner(&self) -> Identity {
         self.0.owner()
     }
 
@@ -206,7 +207,7 @@ impl Runs {
             }
             let Some(text) = self.0.read(&name)? else { continue };
             match serde_json::from_slice::<Record>(&text) {
-                Ok(record) if record.owner != self.0.owner() || record.client.may_live(namespace) => {}
+                Ok(record) if record.owner != self.0.owner().uid || record.client.may_live(namespace) => {}
                 Ok(record) => dead.push(record),
                 Err(_) => self.0.remove(&name)?,
             }
@@ -269,7 +270,7 @@ mod tests {
     use super::*;
 
     fn runs(top: &tempfile::TempDir) -> Runs {
-        let state = StateDir::open(&top.path().join("state"), rustix::process::getuid().as_raw()).unwrap();
+        let state = StateDir::open(&top.path().join("state"), Identity::own()).unwrap();
         Runs::open(&state).unwrap()
     }
 

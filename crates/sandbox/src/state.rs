@@ -1,14 +1,16 @@
 //! The state directory: what outlives one command, in files that only their owner can touch.
 
-use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FlockOperation, Gid, Mode, OFlags, Uid};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+
+use crate::acting::ActingAs;
+use crate::host_uid::Identity;
 
 /// Why the state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +53,7 @@ pub enum StateError {
 pub struct StateDir {
     path: PathBuf,
     directory: OwnedFd,
-    owner: u32,
+    owner: Identity,
 }
 
 /// Holds a lock of the state directory until it is dropped, or its process is gone.
@@ -63,22 +65,23 @@ impl StateDir {
     /// Opens the directory, making it and its parents with mode 0700 where they are missing.
     ///
     /// `owner` is the user it must belong to: the caller. Root may act for somebody else, as it does under
-    /// sudo; what it makes then belongs to that user.
-    pub fn open(path: &Path, owner: u32) -> Result<Self, StateError> {
+    /// sudo; it then has the rights of that user, and what it makes is theirs.
+    pub fn open(path: &Path, owner: Identity) -> Result<Self, StateError> {
+        let _acting = ActingAs::user(owner).map_err(|source| failed("open", path, source))?;
         let open = || {
             rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         };
         let directory = match open() {
             Err(Errno::NOENT) => {
-                make_for(path, owner).map_err(|source| failed("make", path, source))?;
+                make_with_parents(path).map_err(|source| failed("make", path, source))?;
                 open()
             }
             opened => opened,
         }
         .map_err(|errno| failed("open", path, errno.into()))?;
         let stat = rustix::fs::fstat(&directory).map_err(|errno| failed("look at", path, errno.into()))?;
-        if stat.st_uid != owner {
-            return Err(StateError::Owner { path: path.into(), found: stat.st_uid, expected: owner });
+        if stat.st_uid != owner.uid {
+            return Err(StateError::Owner { path: path.into(), found: stat.st_uid, expected: owner.uid });
         }
         if stat.st_mode & 0o022 != 0 {
             return Err(StateError::Writable { path: path.into(), mode: stat.st_mode & 0o7777 });
@@ -92,8 +95,13 @@ impl StateDir {
     }
 
     /// Whose directory it is.
-    pub(crate) fn owner(&self) -> u32 {
+    pub(crate) fn owner(&self) -> Identity {
         self.owner
+    }
+
+    /// Everything in it is done with the rights of its owner.
+    fn acting(&self, name: &str) -> Result<ActingAs, StateError> {
+        ActingAs::user(self.owner).map_err(|source| self.failed("open", name, source))
     }
 
     /// The names of the files in it.
@@ -113,6 +121,7 @@ impl StateDir {
 
     /// The content of a file; `None` where there is none. Links are not followed.
     pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StateError> {
+        let _acting = self.acting(name)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.directory, name, flags, Mode::empty()) {
             Ok(file) => File::from(file),
@@ -129,11 +138,11 @@ impl StateDir {
     /// It is not forced to disk. Nothing here means anything after the machine has gone down, save trust, and
     /// trust that is lost is asked for again.
     pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<(), StateError> {
+        let _acting = self.acting(name)?;
         let draft = draft_name(name);
         let write = || -> io::Result<()> {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let file = rustix::fs::openat(&self.directory, &draft, flags, Mode::RUSR | Mode::WUSR)?;
-            give_to(&file, self.owner)?;
             File::from(file).write_all(content)?;
             Ok(rustix::fs::renameat(&self.directory, &draft, &self.directory, name)?)
         };
@@ -146,6 +155,7 @@ impl StateDir {
 
     /// Removes a file; that it is gone already is fine.
     pub(crate) fn remove(&self, name: &str) -> Result<(), StateError> {
+        let _acting = self.acting(name)?;
         match rustix::fs::unlinkat(&self.directory, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(errno) => Err(self.failed("remove", name, errno.into())),
@@ -154,10 +164,10 @@ impl StateDir {
 
     /// Waits until nobody else holds the lock of this name.
     pub(crate) fn lock(&self, name: &str) -> Result<Lock, StateError> {
+        let _acting = self.acting(name)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let lock = || -> io::Result<OwnedFd> {
             let file = rustix::fs::openat(&self.directory, name, flags, Mode::RUSR | Mode::WUSR)?;
-            give_to(&file, self.owner)?;
             rustix::io::retry_on_intr(|| rustix::fs::flock(&file, FlockOperation::LockExclusive))?;
             Ok(file)
         };
@@ -181,29 +191,13 @@ fn draft_name(name: &str) -> String {
     format!(".{name}.{}.{count}.draft", std::process::id())
 }
 
-/// Makes the missing directories of a path, each owned by `owner`.
-fn make_for(path: &Path, owner: u32) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let parent = path.parent().filter(|parent| *parent != OsStr::new("")).ok_or(error)?;
-            make_for(parent, owner)?;
-            return make_for(path, owner);
-        }
+/// Makes the missing directories of a path.
+fn make_with_parents(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).recursive(true).create(path) {
         // Somebody else made it in the meantime; whose it is gets checked by whoever opens it.
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
-        made => made?,
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
     }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    give_to(&rustix::fs::openat(CWD, path, flags, Mode::empty())?, owner)
-}
-
-/// What root makes for somebody else belongs to them; what anybody makes for themselves does already.
-fn give_to(file: &OwnedFd, owner: u32) -> io::Result<()> {
-    let stat = rustix::fs::fstat(file.as_fd())?;
-    if stat.st_uid != owner {
-        rustix::fs::fchown(file, Some(Uid::from_raw(owner)), None::<Gid>)?;
-    }
-    Ok(())
 }
 
 fn failed(action: &'static str, path: &Path, source: io::Error) -> StateError {
@@ -217,9 +211,7 @@ mod tests {
 
     use super::*;
 
-    fn own_uid() -> u32 {
-        rustix::process::getuid().as_raw()
-    }
+    const USER: Identity = Identity { uid: 1001, gid: 1001 };
 
     fn permissions(path: &Path) -> u32 {
         fs::metadata(path).unwrap().mode() & 0o7777
@@ -229,7 +221,7 @@ mod tests {
     fn makes_every_missing_directory_for_its_owner_alone() {
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join("a/b/state");
-        StateDir::open(&path, own_uid()).unwrap();
+        StateDir::open(&path, Identity::own()).unwrap();
         assert_eq!(permissions(&path), 0o700);
         assert_eq!(permissions(&top.path().join("a")), 0o700);
     }
@@ -238,7 +230,7 @@ mod tests {
     fn refuses_a_directory_that_others_can_write() {
         let top = tempfile::tempdir().unwrap();
         fs::set_permissions(top.path(), Permissions::from_mode(0o770)).unwrap();
-        let error = StateDir::open(top.path(), own_uid()).unwrap_err();
+        let error = StateDir::open(top.path(), Identity::own()).unwrap_err();
         assert!(matches!(error, StateError::Writable { mode: 0o770, .. }), "{error}");
         assert!(error.to_string().contains("chmod go-w"));
     }
@@ -246,7 +238,8 @@ mod tests {
     #[test]
     fn refuses_a_directory_of_somebody_else() {
         let top = tempfile::tempdir().unwrap();
-        let error = StateDir::open(top.path(), own_uid() + 1).unwrap_err();
+        let error = StateDir::open(top.path(), Identity { uid: Identity::own().uid + 1, ..Identity::own() })
+            .unwrap_err();
         assert!(matches!(error, StateError::Owner { .. }), "{error}");
     }
 
@@ -256,8 +249,9 @@ mod tests {
             return;
         }
         let top = tempfile::tempdir().unwrap();
+        std::os::unix::fs::chown(top.path(), Some(USER.uid), None).unwrap();
         let path = top.path().join("state/deep");
-        let state = StateDir::open(&path, 1001).unwrap();
+        let state = StateDir::open(&path, USER).unwrap();
         state.write("file", b"x").unwrap();
         for path in [path.parent().unwrap(), &path, &path.join("file")] {
             assert_eq!(fs::metadata(path).unwrap().uid(), 1001, "{}", path.display());
@@ -265,9 +259,24 @@ mod tests {
     }
 
     #[test]
+    fn where_somebody_may_not_write_root_does_not_write_for_them() {
+        if !crate::root_only::can_give_files_away() {
+            return;
+        }
+        let (top, theirs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::os::unix::fs::chown(theirs.path(), Some(USER.uid), None).unwrap();
+        symlink(top.path(), theirs.path().join("state")).unwrap();
+        let error = StateDir::open(&theirs.path().join("state/sandboxctl"), USER).unwrap_err();
+        assert!(error.to_string().contains("ermission denied"), "{error}");
+        assert!(!top.path().join("sandboxctl").exists());
+        assert!(rustix::process::geteuid().is_root());
+        fs::write(top.path().join("still root's"), "").unwrap();
+    }
+
+    #[test]
     fn a_written_file_is_private_and_replaces_the_old_one() {
         let top = tempfile::tempdir().unwrap();
-        let state = StateDir::open(&top.path().join("s"), own_uid()).unwrap();
+        let state = StateDir::open(&top.path().join("s"), Identity::own()).unwrap();
         assert_eq!(state.read("f").unwrap(), None);
         state.write("f", b"one").unwrap();
         state.write("f", b"two").unwrap();
@@ -281,7 +290,7 @@ mod tests {
     #[test]
     fn does_not_read_through_a_link() {
         let top = tempfile::tempdir().unwrap();
-        let state = StateDir::open(&top.path().join("s"), own_uid()).unwrap();
+        let state = StateDir::open(&top.path().join("s"), Identity::own()).unwrap();
         symlink("/etc/passwd", top.path().join("s/f")).unwrap();
         assert!(state.read("f").is_err());
     }

@@ -226,7 +226,7 @@ mod tests {
     }
 
     fn store(top: &Path) -> Store {
-        Store::new(StateDir::open(&top.join("state"), own_uid()).unwrap())
+        Store::new(StateDir::open(&top.join("state"), crate::host_uid::Identity::own()).unwrap())
     }
 
     fn write(path: &Path, text: &str) -> Candidate {

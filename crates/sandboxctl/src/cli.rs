@@ -204,6 +204,9 @@ pub(crate) struct Request {
     /// Who runs the sandbox: auto, docker, podman, native or local (no isolation at all)
     #[arg(long, value_name = "PROVIDER")]
     pub(crate) provider: Option<String>,
+    /// The image of the container; with it, an engine has to run the sandbox
+    #[arg(long, value_name = "NAME")]
+    pub(crate) image: Option<String>,
     /// The platform of the image, where it is not the engine's own
     #[arg(long, value_name = "OS/ARCH")]
     pub(crate) platform: Option<String>,

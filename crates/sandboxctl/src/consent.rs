@@ -45,7 +45,7 @@ pub(crate) fn require(
 
 /// The store of trusted files.
 pub(crate) fn store(context: &Context) -> Result<Store, CommandError> {
-    Ok(Store::new(StateDir::open(&context.state(), context.caller.uid).map_err(anyhow::Error::new)?))
+    Ok(Store::new(StateDir::open(&context.state(), context.caller).map_err(anyhow::Error::new)?))
 }
 
 /// A file's content in the form that `--trust` takes.

@@ -31,6 +31,8 @@ pub(crate) struct Loaded {
     pub(crate) plan: Plan,
     /// The project's file that was applied.
     pub(crate) config: Option<PathBuf>,
+    /// What was asked for and left aside, because no engine answers.
+    pub(crate) left_aside: Option<String>,
 }
 
 /// The layers of configuration, merged.
@@ -69,7 +71,7 @@ pub(crate) fn plan(
     if let Some(config) = &config {
         own_files::protect(config, &mut plan)?;
     }
-    Ok(Loaded { plan, config })
+    Ok(Loaded { plan, config, left_aside: settings.effective.left_aside() })
 }
 
 /// The plan, where nothing of this host stands against it.

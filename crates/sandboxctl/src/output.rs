@@ -16,7 +16,7 @@ pub(crate) fn run(
     failure: Option<&CommandError>,
     warnings: &[String],
 ) -> Value {
-    let Loaded { plan, config } = loaded;
+    let Loaded { plan, config, .. } = loaded;
     let (signal, ended_by) = match &outcome.end {
         End::Exited(_) => (None, "command"),
         End::Signaled(signal) => (Some(*signal), "signal"),

@@ -14,6 +14,7 @@ pub(crate) fn overrides(context: &Context, request: &Request, argv: Vec<OsString
     Overrides {
         name: request.name.clone(),
         provider: request.provider.clone(),
+        image: request.image.clone(),
         platform: request.platform.clone(),
         pull: request.pull.clone(),
         runtime: request.runtime.clone(),

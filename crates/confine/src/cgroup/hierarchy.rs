@@ -1,11 +1,11 @@
 //! Where the control groups of this process are: read from `/proc`, without touching them (cgroups(7)).
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::io::Read;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
+
+use crate::mountinfo::{self, Mount};
 
 /// A controller that limits something this program limits.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -52,14 +52,15 @@ impl Controller {
 impl Hierarchy {
     /// Reads `/proc/self/mountinfo` and `/proc/self/cgroup`.
     pub fn detect() -> io::Result<Self> {
-        let mounts = read("/proc/self/mountinfo")?;
+        let mounts = read(mountinfo::PATH)?;
         let groups = read("/proc/self/cgroup")?;
-        Ok(Self::parse(&String::from_utf8_lossy(&mounts), &String::from_utf8_lossy(&groups)))
+        Ok(Self::parse(&mounts, &String::from_utf8_lossy(&groups)))
     }
 
     /// Finds the groups in the text of those two files. Lines that make no sense are passed over.
-    pub fn parse(mountinfo: &str, cgroup: &str) -> Self {
-        let mounts: Vec<Mount> = mountinfo.lines().filter_map(Mount::parse).collect();
+    pub fn parse(mountinfo: &[u8], cgroup: &str) -> Self {
+        let mounts = mountinfo::parse(mountinfo).filter(|mount| mount.kind.starts_with(b"cgroup"));
+        let mounts: Vec<Mount> = mounts.collect();
         let mut found = Self::default();
         for line in cgroup.lines() {
             // hierarchy-ID:controller-list:cgroup-path; version 2 is number 0 without controllers.
@@ -70,7 +71,7 @@ impl Hierarchy {
             };
             if id == "0" && controllers.is_empty() {
                 let mount = |mount: &Mount| {
-                    let own = mount.shows(group).filter(|_| mount.kind == "cgroup2")?;
+                    let own = shows(mount, group).filter(|_| mount.kind == b"cgroup2")?;
                     Some(Unified { mount: mount.point.clone(), own })
                 };
                 found.v2 = mounts.iter().find_map(mount);
@@ -80,7 +81,7 @@ impl Hierarchy {
                 let name = controller.name();
                 if controllers.split(',').any(|one| one == name) {
                     let own =
-                        mounts.iter().filter(|mount| mount.has(name)).find_map(|mount| mount.shows(group));
+                        mounts.iter().filter(|mount| has(mount, name)).find_map(|mount| shows(mount, group));
                     found.v1.extend(own.map(|own| (controller, own)));
                 }
             }
@@ -96,57 +97,18 @@ fn read(path: &str) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// What a line of mountinfo says (`proc_pid_mountinfo(5)`).
-struct Mount<'a> {
-    /// Which directory of the hierarchy is mounted.
-    root: PathBuf,
-    point: PathBuf,
-    kind: &'a str,
-    /// The options of the file system, among them the controllers of version 1.
-    options: &'a str,
+/// Whether a mount is one of version 1 with this controller.
+fn has(mount: &Mount<'_>, controller: &str) -> bool {
+    mount.kind == b"cgroup"
+        && mount.options.split(|byte| *byte == b',').any(|one| one == controller.as_bytes())
 }
 
-impl<'a> Mount<'a> {
-    fn parse(line: &'a str) -> Option<Self> {
-        let (fixed, rest) = line.split_once(" - ")?;
-        let mut fields = fixed.split(' ').skip(3);
-        let (root, point) = (unescape(fields.next()?), unescape(fields.next()?));
-        let mut rest = rest.split(' ');
-        let kind = rest.next().filter(|kind| kind.starts_with("cgroup"))?;
-        Some(Self { root, point, kind, options: rest.nth(1)? })
-    }
-
-    fn has(&self, controller: &str) -> bool {
-        self.kind == "cgroup" && self.options.split(',').any(|option| option == controller)
-    }
-
-    /// Where `group` is seen through this mount, if it is; one above a cgroup namespace begins with `/..`.
-    fn shows(&self, group: &str) -> Option<PathBuf> {
-        let below = Path::new(group).strip_prefix(&self.root).ok()?;
-        let inside = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
-        // `join` of an empty path would end in a slash.
-        inside.then(|| self.point.components().chain(below.components()).collect())
-    }
-}
-
-/// Undoes the octal escapes of blanks, line ends and backslashes.
-fn unescape(field: &str) -> PathBuf {
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let code = after.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
-        match code.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(code) if byte == b'\\' => {
-                bytes.push(code);
-                rest = &after[3..];
-            }
-            _ => {
-                bytes.push(byte);
-                rest = after;
-            }
-        }
-    }
-    PathBuf::from(OsString::from_vec(bytes))
+/// Where `group` is seen through a mount, if it is; one above a cgroup namespace begins with `/..`.
+fn shows(mount: &Mount<'_>, group: &str) -> Option<PathBuf> {
+    let below = Path::new(group).strip_prefix(&mount.root).ok()?;
+    let inside = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    // `join` of an empty path would end in a slash.
+    inside.then(|| mount.point.components().chain(below.components()).collect())
 }
 
 #[cfg(test)]
@@ -164,7 +126,7 @@ mod tests {
     #[test]
     fn pure_version_1_with_two_controllers_on_one_mount() {
         let found = Hierarchy::parse(
-            "25 24 0:21 / /sys/fs/cgroup ro,nosuid shared:8 - tmpfs tmpfs ro,mode=755\n\
+            b"25 24 0:21 / /sys/fs/cgroup ro,nosuid shared:8 - tmpfs tmpfs ro,mode=755\n\
              26 25 0:22 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:9 - cgroup cgroup rw,cpu,cpuacct\n\
              27 25 0:23 / /sys/fs/cgroup/memory rw shared:10 - cgroup cgroup rw,memory\n\
              28 25 0:24 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,name=systemd\n",
@@ -183,7 +145,7 @@ mod tests {
     #[test]
     fn hybrid() {
         let found = Hierarchy::parse(
-            "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n\
+            b"35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n\
              39 31 0:36 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids\n\
              41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n",
             "8:pids:/\n4:memory:/process_api/4870\n0::/\n",
@@ -202,7 +164,7 @@ mod tests {
     fn version_2_in_a_session_of_a_user() {
         let own = "/user.slice/user-1000.slice/user@1000.service/app.slice/app-term.scope";
         let found = Hierarchy::parse(
-            "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate,memory_recursiveprot\n",
+            b"30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate,memory_recursiveprot\n",
             &format!("0::{own}\n"),
         );
         assert_eq!(v2(&found), Some(("/sys/fs/cgroup", format!("/sys/fs/cgroup{own}").as_str())));
@@ -211,14 +173,14 @@ mod tests {
 
     #[test]
     fn the_root_of_version_2() {
-        let found = Hierarchy::parse("30 24 0:26 / /sys/fs/cgroup rw - cgroup2 none rw\n", "0::/\n");
+        let found = Hierarchy::parse(b"30 24 0:26 / /sys/fs/cgroup rw - cgroup2 none rw\n", "0::/\n");
         assert_eq!(v2(&found), Some(("/sys/fs/cgroup", "/sys/fs/cgroup")));
     }
 
     #[test]
     fn a_container_that_sees_only_its_own_part() {
         let found = Hierarchy::parse(
-            "714 713 0:30 /docker/4a1 /sys/fs/cgroup/memory ro,nosuid master:11 - cgroup cgroup rw,memory\n",
+            b"714 713 0:30 /docker/4a1 /sys/fs/cgroup/memory ro,nosuid master:11 - cgroup cgroup rw,memory\n",
             "5:memory:/docker/4a1/inner\n",
         );
         assert_eq!(v1(&found), [(Controller::Memory, "/sys/fs/cgroup/memory/inner")]);
@@ -227,7 +189,7 @@ mod tests {
     #[test]
     fn a_group_that_no_mount_shows_is_not_found() {
         let found = Hierarchy::parse(
-            "714 713 0:30 /docker/4a1 /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n\
+            b"714 713 0:30 /docker/4a1 /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n\
              715 713 0:31 / /sys/fs/cgroup/unified ro - cgroup2 cgroup2 rw\n",
             "5:memory:/docker/4a12\n0::/../sibling\n",
         );
@@ -236,7 +198,7 @@ mod tests {
 
     #[test]
     fn blanks_in_mount_points_are_escaped() {
-        let found = Hierarchy::parse("1 1 0:1 / /my\\040groups rw - cgroup2 c rw\nnonsense\n", "0::/a\nx\n");
+        let found = Hierarchy::parse(b"1 1 0:1 / /my\\040groups rw - cgroup2 c rw\nnonsense\n", "0::/a\nx\n");
         assert_eq!(v2(&found), Some(("/my groups", "/my groups/a")));
     }
 }

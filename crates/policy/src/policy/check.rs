@@ -1,6 +1,7 @@
 //! What is understood and not built yet, and what no provider here can do.
 
 use crate::config::{Config, ProviderChoice, Secret, SecretMode, SecretProvider};
+use crate::layer::Effective;
 use crate::network::{Mode, Rule, Rules};
 use crate::plan::Provider;
 use crate::problem::{Code, Located, Place, Problem};
@@ -72,6 +73,33 @@ fn open_network(config: &Config, provider: Provider, problems: &mut Vec<Problem>
     let message = "the native provider refuses \"open\": it would share the host's own network, \
                    with all that listens on its loopback";
     problems.push(Problem::new(&mode.place, "network.mode", Code::Refused, message).expecting("\"none\""));
+}
+
+/// What only containers have is not left out in silence where none is started.
+pub(super) fn containers(effective: &Effective, provider: Provider, problems: &mut Vec<Problem>) {
+    if provider.runs_containers() {
+        return;
+    }
+    let config = effective.settings();
+    let was_chosen = matches!(
+        config.general.provider,
+        Some(Located { value: ProviderChoice::Named(_), place: Place::Flag(_) | Place::Environment(_) })
+    );
+    for (key, place) in config.only_in_containers() {
+        let (message, hint) = match effective.left_aside() {
+            Some(why) => (
+                format!("only containers have it, and no engine answers: {why}"),
+                "start the engine, or leave it out",
+            ),
+            // Of a file it is a setting for another case.
+            None if was_chosen && !matches!(place, Place::Flag(_)) => continue,
+            None => (
+                format!("only containers have it, and provider \"{provider}\" starts none"),
+                "choose --provider docker or podman, or leave it out",
+            ),
+        };
+        problems.push(Problem::new(place, key, Code::Conflict, message).hinting(hint));
+    }
 }
 
 /// No isolation at all goes with nothing that requires one.

@@ -1,7 +1,7 @@
 //! Images, as far as starting a container from one needs to know them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use policy::plan::Pull;
@@ -34,10 +34,27 @@ pub struct Config {
     pub user: String,
     /// Where it wants file systems of their own, which an engine makes.
     #[serde(default, deserialize_with = "or_none")]
-    pub volumes: BTreeMap<String, serde_json::Value>,
+    volumes: BTreeMap<String, serde_json::Value>,
     /// The program that every command is handed to.
     #[serde(default, deserialize_with = "or_none")]
     pub entrypoint: Vec<String>,
+}
+
+impl Config {
+    /// Where an engine will mount what the image wants of its own, as far as its text says: there may be links.
+    pub(crate) fn volumes(&self) -> impl Iterator<Item = PathBuf> {
+        self.volumes.keys().map(|volume| {
+            let parts = Path::new(volume).components();
+            parts.fold(PathBuf::from("/"), |mut path, part| {
+                match part {
+                    Component::Normal(name) => path.push(name),
+                    Component::ParentDir => drop(path.pop()),
+                    Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+                }
+                path
+            })
+        })
+    }
 }
 
 impl Engine {

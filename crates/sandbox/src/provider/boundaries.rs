@@ -14,6 +14,7 @@ use policy::plan::{Mode, Plan};
 use rustix::fs::{CWD, OFlags};
 
 use self::coverage::Coverage;
+use crate::acting::ActingAs;
 use crate::beneath;
 use crate::boundary;
 use crate::deadline::Deadline;
@@ -190,8 +191,8 @@ impl Last {
 }
 
 /// Clears up after runs that could not do it themselves, mostly because their clients were killed: what their
-/// agents made is moved aside now. `remove` removes a container, and says whether it is gone; while it is not, the run
-/// is left to another command.
+/// agents made is moved aside now. `remove` removes a container, and says whether it is gone; while it is not, another
+/// command looks again.
 pub(super) fn sweep(
     runs: &Runs,
     plan: &Plan,
@@ -199,9 +200,10 @@ pub(super) fn sweep(
     remove: &mut dyn FnMut(&Placed, &RunId) -> bool,
 ) -> Result<(), RecordError> {
     for record in runs.sweep()? {
-        if record.placed.as_ref().is_some_and(|placed| !remove(placed, &record.id)) {
-            continue;
-        }
+        let is_gone = record.placed.as_ref().is_none_or(|placed| remove(placed, &record.id));
+        // Under sudo a record is the user's, who may write anything into it.
+        let acting = ActingAs::user(runs.owner())
+            .map_err(|source| RecordError::Process { what: "the rights of the owner", source })?;
         for remembered in &record.boundaries {
             // What could not be looked at was said, and is not looked at a third time.
             let Ok(Look { mut findings, .. }) = clear_up(remembered, plan, notice) else { continue };
@@ -210,7 +212,10 @@ pub(super) fn sweep(
                 warn(notice, remembered, format_args!("an earlier run has left {left}"));
             }
         }
-        runs.forget(&record.id)?;
+        drop(acting);
+        if is_gone {
+            runs.forget(&record.id)?;
+        }
     }
     Ok(())
 }

@@ -37,7 +37,11 @@ pub(super) fn carry_out(
         return super::plan::show(ui, &loaded.plan);
     }
     let plan = &loaded.plan;
-    let mut warnings = Vec::new();
+    // What runs instead has other programs than the image.
+    let mut warnings: Vec<String> = loaded.left_aside.iter().cloned().collect();
+    for warning in &warnings {
+        ui.warning(warning);
+    }
     let started = provider::run(Launch {
         plan,
         secrets: secrets(ui, context, plan)?,

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use confine::init::{MEET_ARGUMENT, MEETING_POINT};
+use confine::init::MEET_ARGUMENT;
 use policy::limits::{Bytes, MilliCpus};
 use policy::network;
 use policy::plan::{Boundary, Container, Mode, Plan};
@@ -13,6 +13,7 @@ use policy::policy::HOME;
 use super::meeting;
 use super::who::{Namespace, Who};
 use crate::engine::Kind;
+use crate::engine::image::Image;
 use crate::protect::Mounts;
 use crate::provider::native::HOSTNAME;
 use crate::record::{Client, RunId};
@@ -95,7 +96,8 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     // 2. Our own PID 1. The engine's has an environment that can be read; a health check would start programs
     //    beside it.
     words.add(["--init=false", "--no-healthcheck", "--workdir=/"]);
-    words.pair("--entrypoint=", format!("{MEETING_POINT}/{}", meeting::PROGRAM));
+    let point = meeting::point(wanted.run);
+    words.pair("--entrypoint=", point.join(meeting::PROGRAM));
 
     // 3. The agent from the start, without any right to be somebody else.
     let (uid, gid) = who.inside;
@@ -149,7 +151,7 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
         Kind::Podman => words.add(["--read-only-tmpfs=false", "--http-proxy=false"]),
     }
     let seen = |path: &Path| seen_by_engine(container.host_path_prefix.as_deref(), path);
-    words.mount(*kind, &seen(wanted.meeting), Path::new(MEETING_POINT), Mode::ReadOnly);
+    words.mount(*kind, &seen(wanted.meeting), &point, Mode::ReadOnly);
     for file in ["passwd", "group"] {
         words.mount(*kind, &seen(&wanted.meeting.join(file)), &Path::new("/etc").join(file), Mode::ReadOnly);
     }
@@ -171,7 +173,20 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
         words.pair("--runtime=", runtime);
     }
     words.add([container.image.as_str(), MEET_ARGUMENT]);
+    words.0.push(point.into());
     words.0
+}
+
+/// Where the engine mounts what it is asked for besides boundaries, and what the image asks for.
+pub(super) fn places(image: &Image, run: &RunId) -> Vec<PathBuf> {
+    let files = ["passwd", "group"].map(|file| Path::new("/etc").join(file));
+    TEMPORARY
+        .iter()
+        .map(PathBuf::from)
+        .chain(files)
+        .chain([meeting::point(run)])
+        .chain(image.config.volumes())
+        .collect()
 }
 
 struct Words(Vec<OsString>);
@@ -339,11 +354,13 @@ mod tests {
                 "--read-only",
                 "--runtime=runsc",
                 "--label=sandbox.owner=1001",
-                "--entrypoint=/run/sandboxctl/entrypoint",
             ] {
                 assert!(words.iter().any(|word| word == flag), "{flag} in {words:#?}");
             }
-            assert_eq!(words[words.len() - 2..], ["registry.example.org/box:1", "--meet"]);
+            let point = words.last().unwrap();
+            assert!(point.starts_with("/sandboxctl-") && point.len() == 28, "{point}");
+            assert!(words.contains(&format!("--entrypoint={point}/entrypoint")), "{words:#?}");
+            assert_eq!(words[words.len() - 3..words.len() - 1], ["registry.example.org/box:1", "--meet"]);
             assert!(!words.iter().any(|word| word.starts_with("--env") && word.matches('=').count() > 1
                 || word.contains("privileged")));
         }

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use confine::init::MEETING_POINT;
 use confine::report::Report;
 use policy::plan::Mode;
 
@@ -16,6 +15,7 @@ use crate::capture::Capture;
 use crate::deadline::Deadline;
 use crate::engine::{Engine, EngineError, Kind};
 use crate::provider::{Entry, Outcome, StartError, Streams, local};
+use crate::record::RunId;
 
 /// How long an engine may take to call a container running whose agent has started.
 const STARTING: Duration = Duration::from_secs(5);
@@ -70,7 +70,7 @@ pub(in crate::provider) fn enter(entry: &Entry<'_>) -> Result<Outcome, StartErro
         words.push("--tty".into());
     }
     words.push(container.id.into());
-    words.push(format!("{MEETING_POINT}/{}", meeting::PROGRAM).into());
+    words.push(meeting::point(&container.run).join(meeting::PROGRAM).into());
     words.push("--".into());
     words.extend(plan.agent.argv.iter().cloned());
     command.args(words);
@@ -107,6 +107,7 @@ pub(in crate::provider) fn enter(entry: &Entry<'_>) -> Result<Outcome, StartErro
 /// A container that was found.
 struct Found {
     id: String,
+    run: RunId,
     agent_is_zero: bool,
 }
 
@@ -130,10 +131,15 @@ fn find(engine: &Engine, owner: u32, name: &str, state: &Path) -> Result<Found, 
             _ => return Err(EngineError::NoSandbox { kind: engine.kind(), name: name.to_owned() }.into()),
         }
     };
+    let none = || EngineError::NoSandbox { kind: engine.kind(), name: name.to_owned() };
+    let asked = format!("{{{{.Config.User}}}} {{{{index .Config.Labels \"{}\"}}}}", arguments::ID);
+    let told = engine.ask(["inspect", "--format", &asked, &id])?;
+    let (user, run) = told.trim().split_once(' ').ok_or_else(none)?;
+    let run = RunId::try_from(run.to_owned()).map_err(|_| none())?;
     // An image brings labels of its own; where its containers meet anybody, it cannot say.
-    if !sweep::met_here(engine, &id, state)? {
-        return Err(EngineError::NoSandbox { kind: engine.kind(), name: name.to_owned() }.into());
+    if !sweep::met_here(engine, &id, state, &run)? {
+        return Err(none().into());
     }
-    let user = engine.ask(["inspect", "--format", "{{.Config.User}}", &id])?;
-    Ok(Found { id, agent_is_zero: user.trim() == "0:0" })
+    let agent_is_zero = user == "0:0";
+    Ok(Found { id, run, agent_is_zero })
 }

@@ -6,7 +6,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,6 +16,8 @@ use confine::init::MEETING_SOCKET;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
+use crate::acting::ActingAs;
+use crate::host_uid::Identity;
 use crate::init_program;
 use crate::record::RunId;
 use crate::state::StateDir;
@@ -40,7 +42,10 @@ pub(super) struct Meeting {
 }
 
 /// What is in the file system, finished or not. It goes with this.
-struct Place(PathBuf);
+struct Place {
+    path: PathBuf,
+    owner: Identity,
+}
 
 /// Who has come.
 pub(super) struct Met {
@@ -53,17 +58,22 @@ pub(super) struct Met {
 
 impl Meeting {
     /// Makes one, with these files besides the program.
-    pub(super) fn prepare(state: &Path, owner: u32, run: &RunId, files: &[(&str, &str)]) -> io::Result<Self> {
+    pub(super) fn prepare(
+        state: &Path,
+        owner: Identity,
+        run: &RunId,
+        files: &[(&str, &str)],
+    ) -> io::Result<Self> {
         // Only the caller may pass here; whoever lives in the container sees the inner directory alone. Under sudo both
-        // are the user's, who must be able to clear up.
+        // are the user's, who must be able to clear up, and who may put links there.
         StateDir::open(&state.join(ALL), owner).map_err(io::Error::other)?;
-        let place = Place(path_of(state, run));
-        let path = &place.0;
+        let _acting = ActingAs::user(owner)?;
+        let place = Place { path: path_of(state, run), owner };
+        let path = &place.path;
         let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(lock_of(state, run))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         DirBuilder::new().mode(0o755).create(path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
-        chown(path, Some(owner), None)?;
         write(&path.join(PROGRAM), init_program::bytes(), 0o555)?;
         for (name, content) in files {
             write(&path.join(name), content.as_bytes(), 0o444)?;
@@ -80,7 +90,7 @@ impl Meeting {
 
     /// The directory that the container sees.
     pub(super) fn path(&self) -> &Path {
-        &self.place.0
+        &self.place.path
     }
 
     /// What tells others that somebody still needs this place: it is for as long as anybody has this open.
@@ -95,7 +105,9 @@ impl Meeting {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
             Err(error) => return Err(error),
         };
-        fs::remove_file(self.place.0.join(MEETING_SOCKET))?;
+        let acting = ActingAs::user(self.place.owner)?;
+        fs::remove_file(self.place.path.join(MEETING_SOCKET))?;
+        drop(acting);
         let peer = getsockopt(&stream, PeerCredentials)?;
         let control = Control::from(OwnedFd::from(stream));
         Ok(Some(Met { control, uid: peer.uid(), pid: peer.pid() }))
@@ -111,24 +123,29 @@ impl AsFd for Meeting {
 impl Drop for Place {
     fn drop(&mut self) {
         // What stays is found by the next command.
-        let _ = fs::remove_dir_all(&self.0);
-        let _ = fs::remove_file(self.0.with_extension(LOCK));
+        let Ok(_acting) = ActingAs::user(self.owner) else { return };
+        let _ = fs::remove_dir_all(&self.path);
+        let _ = fs::remove_file(self.path.with_extension(LOCK));
     }
 }
 
 /// Whether anybody still needs the place of a run.
-pub(super) fn is_held(state: &Path, run: &RunId) -> bool {
+pub(super) fn is_held(state: &Path, owner: Identity, run: &RunId) -> bool {
+    let Ok(_acting) = ActingAs::user(owner) else { return true };
     let held = |file: File| {
         // A command that has hung will not do anything any more.
         let since = file.metadata().and_then(|metadata| metadata.modified()).map(|made| made.elapsed());
         let is_fresh = !matches!(since, Ok(Ok(since)) if since > LONGEST);
         is_fresh && flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
     };
-    OpenOptions::new().write(true).open(lock_of(state, run)).is_ok_and(held)
+    // Not what waits for somebody at the other end.
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::open(lock_of(state, run), flags, Mode::empty()).is_ok_and(|file| held(file.into()))
 }
 
 /// Removes what a client that was killed has left.
-pub(super) fn forget(state: &Path, run: &RunId) -> io::Result<()> {
+pub(super) fn forget(state: &Path, owner: Identity, run: &RunId) -> io::Result<()> {
+    let _acting = ActingAs::user(owner)?;
     let missing_is_fine = |removed: io::Result<()>| match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -137,12 +154,19 @@ pub(super) fn forget(state: &Path, run: &RunId) -> io::Result<()> {
     missing_is_fine(fs::remove_file(lock_of(state, run)))
 }
 
-fn lock_of(state: &Path, run: &RunId) -> PathBuf {
-    path_of(state, run).with_extension(LOCK)
+/// Where the container sees it: by a name that no image can have known, directly beneath the root. What the engine mounts
+/// there the kernel finds there, whatever links the image has.
+pub(super) fn point(run: &RunId) -> PathBuf {
+    Path::new("/").join(format!("sandboxctl-{}", run.as_str()))
 }
 
-fn path_of(state: &Path, run: &RunId) -> PathBuf {
+/// The directory of a run.
+pub(super) fn path_of(state: &Path, run: &RunId) -> PathBuf {
     state.join(ALL).join(run.as_str())
+}
+
+fn lock_of(state: &Path, run: &RunId) -> PathBuf {
+    path_of(state, run).with_extension(LOCK)
 }
 
 fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {

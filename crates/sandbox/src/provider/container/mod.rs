@@ -29,6 +29,8 @@ use super::native::{owner, view};
 use super::streams::Streams;
 use super::supervise::{Watch, supervise};
 use super::{Launch, Outcome, StartError, orders, remedy};
+use crate::beneath;
+use crate::boundary;
 use crate::deadline::Deadline;
 use crate::engine::image::{self, Image};
 use crate::engine::{Engine, EngineError, Kind, Running};
@@ -77,7 +79,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
-    let state_directory = StateDir::open(state, caller.uid).map_err(Into::into);
+    let state_directory = StateDir::open(state, caller).map_err(Into::into);
     let runs = state_directory.and_then(|state| Runs::open(&state)).map_err(recorded)?;
     let id = RunId::generate().map_err(recorded)?;
     sweep::sweep(&runs, plan, &engine, state, notice)?;
@@ -86,7 +88,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 7. Where PID 1 and this process meet, with what the engine is to show of ours.
     let (passwd, group) = (who.passwd(policy::policy::HOME), who.group());
-    let meeting = Meeting::prepare(state, caller.uid, &id, &[("passwd", &passwd), ("group", &group)])
+    let meeting = Meeting::prepare(state, caller, &id, &[("passwd", &passwd), ("group", &group)])
         .map_err(step("making a place to meet PID 1"))?;
 
     let complete = |report: &mut Report| {
@@ -100,6 +102,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     };
     let mut outside = Report::default();
     complete(&mut outside);
+    let mounts = mounts(plan, boundaries.mounts())?;
     orders::refuse_missing(plan, &outside)?;
 
     // 8. The engine makes the container and starts PID 1 in it, which comes to meet us.
@@ -137,7 +140,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 11. What PID 1 is to run, secrets and streams included: over its socket, and so on no argument list and in no
     //     setting of the container.
-    let start = start(plan, &image, &who, &secrets, &streams, boundaries.mounts())?;
+    let start = start(plan, &image, &who, &secrets, &streams, mounts, &id)?;
     let sent = control.send(&Request::Start(Box::new(start)), &streams.inside());
     match sent {
         // It has gone already, and says why, if anything does.
@@ -313,11 +316,15 @@ fn refuse_volumes(plan: &Plan, name: &str, image: &Image) -> Result<(), StartErr
     let guests = plan.boundaries.iter().map(|boundary| boundary.guest.as_path());
     let ours: Vec<&Path> = guests.chain(arguments::TEMPORARY.map(Path::new)).collect();
     let beneath = |volume: &Path| ours.iter().any(|place| volume.starts_with(place) && volume != *place);
-    match image.config.volumes.keys().find(|volume| beneath(Path::new(volume))) {
+    let found = image.config.volumes().find(|volume| beneath(volume));
+    match found {
         None => Ok(()),
         Some(volume) => Err(StartError::Refused {
             asked: format!("image {name}"),
-            reason: format!("its VOLUME {volume} lies in a directory that is fresh or shared in a sandbox"),
+            reason: format!(
+                "its VOLUME {} lies in a directory that is fresh or shared in a sandbox",
+                volume.display()
+            ),
             remedy: "take that VOLUME out of its Dockerfile".into(),
         }),
     }
@@ -330,14 +337,19 @@ fn start(
     who: &Who,
     secrets: &[(String, Value)],
     streams: &Streams,
-    protected: &[Mounts],
+    mounts: Vec<Mounted>,
+    run: &RunId,
 ) -> Result<Start, StartError> {
     // Whose users they are, the socket of PID 1 has told.
     let names = Outside::NAMESPACES.into_iter().filter(|(_, layer)| *layer != Layer::User);
     let namespaces: io::Result<Vec<_>> =
         names.map(|(name, _)| Ok((name.to_owned(), Outside::namespace(name)?))).collect();
     Ok(Start {
-        inside: Inside::Engine { limits: plan.limits.clone(), users: who.namespace.users() },
+        inside: Inside::Engine {
+            limits: plan.limits.clone(),
+            users: who.namespace.users(),
+            places: arguments::places(image, run),
+        },
         argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
         env: environment(plan, image, secrets),
         workdir: plan.agent.workdir.clone(),
@@ -347,23 +359,39 @@ fn start(
             namespaces: namespaces.map_err(step("reading the namespaces of this process"))?,
             uid: who.agent.uid,
             network: plan.network,
-            mounts: orders::boundaries(plan).chain(covered(plan, protected)).collect(),
+            mounts,
         },
         required: orders::required_inside(plan),
     })
 }
 
-/// What is protected in the boundaries, as PID 1 must find it: the engine has mounted it by its path.
-fn covered<'a>(plan: &'a Plan, protected: &'a [Mounts]) -> impl Iterator<Item = Mounted> + 'a {
-    plan.boundaries.iter().zip(protected).flat_map(|(boundary, mounts)| {
-        let files = mounts.read_only.iter().map(|file| (&file.path, What::File(file.file_id)));
-        let sockets = mounts.masked_sockets.iter().map(|socket| (&socket.path, What::NoSocket));
-        files.chain(sockets).map(|(path, what)| Mounted {
-            path: boundary.guest.join(path),
-            what,
-            mode: Mode::ReadOnly,
-        })
-    })
+/// The boundaries and what is mounted over them, as PID 1 must find them. The engine mounts by path, and whoever else
+/// writes in a boundary may lead it elsewhere meanwhile: so the directories on the way have to be the same, too.
+fn mounts(plan: &Plan, protected: &[Mounts]) -> Result<Vec<Mounted>, StartError> {
+    let mut all: Vec<Mounted> = orders::boundaries(plan).collect();
+    for (boundary, mounts) in plan.boundaries.iter().zip(protected) {
+        let failed = |source| step("looking at what is to be mounted")(source);
+        let root = boundary::open(boundary).map_err(|error| failed(io::Error::other(error)))?;
+        let identity = |path: &Path| match beneath::stat(&root, path) {
+            Ok(stat) => Ok(beneath::file_id(&stat)),
+            Err(errno) => Err(failed(io::Error::from(errno))),
+        };
+        let mut add =
+            |path: &Path, what, mode| all.push(Mounted { path: boundary.guest.join(path), what, mode });
+        for pin in &mounts.pins {
+            add(pin, What::File(identity(pin)?), boundary.mode);
+        }
+        for file in &mounts.read_only {
+            add(&file.path, What::File(file.file_id), Mode::ReadOnly);
+        }
+        for socket in &mounts.masked_sockets {
+            if let Some(parent) = socket.path.parent().filter(|parent| *parent != Path::new("")) {
+                add(parent, What::Parent(identity(parent)?), boundary.mode);
+            }
+            add(&socket.path, What::Cover, Mode::ReadOnly);
+        }
+    }
+    Ok(all)
 }
 
 /// The environment of the agent: what the image sets, unless it is reserved, and over that what the plan says.

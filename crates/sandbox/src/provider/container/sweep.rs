@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use confine::init::MEETING_POINT;
 use policy::plan::Plan;
 use serde::Deserialize;
 
@@ -31,17 +30,19 @@ pub(super) fn sweep(
     //    the container may still be on its way.
     let mut gone = |placed: &Placed, id: &RunId| {
         let here = placed.engine == engine.kind().command() && placed.socket == engine.address();
-        here && !meeting::is_held(state, id)
+        here && !meeting::is_held(state, runs.owner(), id)
             && remove(engine, id).is_ok()
-            && meeting::forget(state, id).is_ok()
+            && meeting::forget(state, runs.owner(), id).is_ok()
     };
     let failed = |error: RecordError| super::recorded(error);
     boundaries::sweep(runs, plan, notice, &mut gone).map_err(failed)?;
 
     // 2. Containers that came to be after that, because an engine goes on with what it has begun.
-    for (container, id) in abandoned(engine, runs.owner())? {
+    for (container, id) in abandoned(engine, runs.owner().uid)? {
         // One that has gone meanwhile cannot be looked at.
-        if !meeting::is_held(state, &id) && matches!(met_here(engine, &container, state), Ok(true)) {
+        if !meeting::is_held(state, runs.owner(), &id)
+            && matches!(met_here(engine, &container, state, &id), Ok(true))
+        {
             // The engine may just be removing it. What stays, the next command removes.
             let _ = engine.call(["rm", "--force", "--volumes", &container], REMOVAL);
         }
@@ -61,9 +62,14 @@ pub(super) fn remove(engine: &Engine, id: &RunId) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Whether a container sees, where PID 1 meets its client, a place in this state directory. Labels may be an image's; what
-/// is mounted is not.
-pub(super) fn met_here(engine: &Engine, container: &str, state: &Path) -> Result<bool, EngineError> {
+/// Whether a container sees, where PID 1 meets its client, the place of this run in this state directory. Labels may be an
+/// image's; what is mounted is not.
+pub(super) fn met_here(
+    engine: &Engine,
+    container: &str,
+    state: &Path,
+    run: &RunId,
+) -> Result<bool, EngineError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
     struct Mount {
@@ -73,10 +79,11 @@ pub(super) fn met_here(engine: &Engine, container: &str, state: &Path) -> Result
     let text = engine.ask(["inspect", "--format", "{{json .Mounts}}", container])?;
     let mounts: Vec<Mount> = serde_json::from_str(&text).unwrap_or_default();
     // The engine may see the place by a longer path.
-    let ours = state.strip_prefix("/").unwrap_or(state);
+    let place = meeting::path_of(state, run);
+    let place = place.strip_prefix("/").unwrap_or(&place);
+    let point = meeting::point(run);
     Ok(mounts.iter().any(|mount| {
-        let above = mount.source.as_deref().and_then(|source| source.parent()?.parent());
-        mount.destination == Path::new(MEETING_POINT) && above.is_some_and(|above| above.ends_with(ours))
+        mount.destination == point && mount.source.as_deref().is_some_and(|source| source.ends_with(place))
     }))
 }
 

@@ -59,7 +59,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
-    let runs = StateDir::open(state, caller.uid).map_err(Into::into).and_then(|state| Runs::open(&state));
+    let runs = StateDir::open(state, caller).map_err(Into::into).and_then(|state| Runs::open(&state));
     let runs = runs.map_err(recorded)?;
     // Where another provider has left a container, its next command removes that.
     boundaries::sweep(&runs, plan, notice, &mut |_, _| false).map_err(recorded)?;

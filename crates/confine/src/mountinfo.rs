@@ -1,0 +1,71 @@
+//! What is mounted, and where: `/proc/self/mountinfo`, see `proc_pid_mountinfo(5)`.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+/// The file.
+pub(crate) const PATH: &str = "/proc/self/mountinfo";
+
+/// What a line of it says.
+#[derive(Debug)]
+pub(crate) struct Mount<'a> {
+    /// Which directory of its file system is mounted.
+    pub(crate) root: PathBuf,
+    /// Where.
+    pub(crate) point: PathBuf,
+    /// The kind of file system.
+    pub(crate) kind: &'a [u8],
+    /// The options of the file system, not of the mount.
+    pub(crate) options: &'a [u8],
+}
+
+/// Every mount in the text of the file. Lines that make no sense are passed over.
+pub(crate) fn parse(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
+    text.split(|byte| *byte == b'\n').filter_map(line)
+}
+
+fn line(line: &[u8]) -> Option<Mount<'_>> {
+    let mut fields = line.split(|byte| *byte == b' ').skip(3);
+    let (root, point) = (unescape(fields.next()?), unescape(fields.next()?));
+    // Some fields there may be or not, and then this one.
+    fields.find(|field| *field == b"-")?;
+    let kind = fields.next()?;
+    Some(Mount { root, point, kind, options: fields.nth(1)? })
+}
+
+/// Undoes the octal escapes of blanks, line ends and backslashes.
+fn unescape(field: &[u8]) -> PathBuf {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&byte, after)) = rest.split_first() {
+        let code = after.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        match code.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(code) if byte == b'\\' => {
+                bytes.push(code);
+                rest = &after[3..];
+            }
+            _ => {
+                bytes.push(byte);
+                rest = after;
+            }
+        }
+    }
+    PathBuf::from(OsString::from_vec(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are() {
+        let text = b"1 0 8:1 /a\\040b /c\\134d\\012e rw shared:1 master:2 - ext4 /dev/vda rw\n\
+                     2 0 0:2 / /\xff ro - tmpfs tmpfs rw,size=4k\nnonsense\n";
+        let mounts: Vec<Mount> = parse(text).collect();
+        assert_eq!(mounts.len(), 2);
+        assert_eq!((&mounts[0].root, &mounts[0].point), (&"/a b".into(), &"/c\\d\ne".into()));
+        assert_eq!(mounts[1].point, PathBuf::from(OsString::from_vec(b"/\xff".to_vec())));
+        assert_eq!((mounts[1].kind, mounts[1].options), (&b"tmpfs"[..], &b"rw,size=4k"[..]));
+    }
+}
