@@ -26,6 +26,14 @@ ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 150
 # Whoever takes longer than this has fewer turns, so that a run takes a minute and not an hour.
 SLOW_NS, SLOW_ROUNDS = 100_000_000, 20
+# How many times as long as its peer each may take at most.
+BUDGETS = {
+    "sandboxctl, static": 0.6,
+    "sandboxctl, cargo build --release": 0.85,
+    "entrypoint, exec mode": 0.6,
+    "sandboxctl, docker": 1.15,
+}
+LARGEST_ENTRYPOINT = 600_000
 USER = 1001
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
@@ -103,7 +111,8 @@ def starts(page, programs, top, user, rounds):
 
 def entrypoints(page, entrypoint, top, rounds):
     """From a root process to `true` as another user."""
-    page.say(f"## Entrypoint\n\nSize: {entrypoint.stat().st_size:,} bytes.\n")
+    size = entrypoint.stat().st_size
+    page.say(f"## Entrypoint\n\nSize: {size:,} bytes; budget {verdict(size, LARGEST_ENTRYPOINT)}.\n")
     if os.getuid() != 0:
         page.say("Start not measured: changing the user needs root.")
         return
@@ -192,6 +201,7 @@ build_args = {{ RUST = "{rust}" }}
         subprocess.run(build, cwd=project, check=True, stdin=subprocess.DEVNULL, capture_output=True)
         taken.append(time.perf_counter_ns() - began)
     size = subprocess.check_output(["docker", "image", "inspect", "--format", "{{.Size}}", "bench-image"], text=True)
+    subprocess.run(["docker", "image", "rm", "bench-image"], check=True, stdout=subprocess.DEVNULL)
     again = statistics.median(taken[1:]) / 1e9
     page.say(f"\n## Image\n\nStock image on Debian with bash: {int(size):,} bytes. Built again with nothing changed: {again:.1f} s.\n")
 
@@ -323,6 +333,11 @@ def load():
     return f"Load: {now:.2f}{note}\n"
 
 
+def verdict(found, most):
+    """What is said of a figure beside its budget."""
+    return f"{most:,} holds" if found <= most else f"{most:,} missed"
+
+
 class Page:
     """What is printed, and kept when asked for."""
 
@@ -335,13 +350,14 @@ class Page:
 
     def table(self, title, times, missing, beside):
         self.say(f"## {title}\n")
-        self.say(f"| what | runs | median ms | 95 % ms | beside {beside.split(',')[0]} |\n| --- | --: | --: | --: | --: |")
+        self.say(f"| what | runs | median ms | 95 % ms | beside {beside.split(',')[0]} | budget |\n| --- | --: | --: | --: | --: | --- |")
         peer = statistics.median(times[beside]) if times.get(beside) else None
         for name, taken in times.items():
             middle = statistics.median(taken)
             late = sorted(taken)[int(len(taken) * 0.95)]
             ratio = f"{middle / peer:.2f}" if peer else ""
-            self.say(f"| {name} | {len(taken)} | {middle / 1e6:.2f} | {late / 1e6:.2f} | {ratio} |")
+            budget = verdict(middle / peer, BUDGETS[name]) if peer and name in BUDGETS else ""
+            self.say(f"| {name} | {len(taken)} | {middle / 1e6:.2f} | {late / 1e6:.2f} | {ratio} | {budget} |")
         self.say(f"\nNot measured: {', '.join(missing)}.\n" if missing else "")
 
     def save(self):

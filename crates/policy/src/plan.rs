@@ -91,6 +91,12 @@ pub struct Container {
     pub host_path_prefix: Option<PathBuf>,
 }
 
+/// Whether the name of an image says where it comes from. One without a registry is a name of this machine: a registry that
+/// everybody may write to must not answer for it.
+pub fn names_a_registry(image: &str) -> bool {
+    image.split_once('/').is_some_and(|(first, _)| first.contains(['.', ':']) || first == "localhost")
+}
+
 /// When an engine fetches an image.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]

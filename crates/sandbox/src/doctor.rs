@@ -321,7 +321,7 @@ const VERSION_2: &str = "boot with version 2 of cgroups: with systemd, `systemd.
 const SCOPE: &str = "systemd-run --user --scope -p Delegate=yes -- sandboxctl run ...";
 
 /// How systemd hands the controllers to a user's own processes, see systemd.resource-control(5).
-const DELEGATE: &str = "sudo mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\\nDelegate=cpu memory pids\\n' \
+pub(crate) const DELEGATE: &str = "sudo mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\\nDelegate=cpu memory pids\\n' \
      | sudo tee /etc/systemd/system/user@.service.d/delegate.conf && sudo systemctl daemon-reload, then log in again";
 
 fn setting(root: &Path, name: &str) -> io::Result<String> {

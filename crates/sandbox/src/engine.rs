@@ -6,19 +6,16 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::io::{self, Read};
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use policy::plan::Provider;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+pub(crate) use self::call::{Running, output};
 use self::socket::{Endpoint, Socket};
-use crate::deadline::Deadline;
 
+mod call;
 pub mod error;
 pub mod image;
 pub(crate) mod socket;
@@ -69,6 +66,8 @@ pub struct Surroundings {
     pub docker_context: Option<OsString>,
     /// The directory with Docker's settings: `DOCKER_CONFIG`, or `.docker` in the home directory.
     pub docker_config: PathBuf,
+    /// What has Podman call another one: `CONTAINER_HOST` or `CONTAINER_CONNECTION`.
+    pub podman_connection: Option<OsString>,
     /// The user that asks.
     pub uid: u32,
 }
@@ -105,10 +104,18 @@ impl Engine {
                     Endpoint::Remote(address) => return Err(EngineError::Remote { address }),
                 };
                 let served_by = socket.ping()?;
-                let rights = if served_by == 0 { Rights::Rootful } else { Rights::Rootless(served_by) };
+                let rights = if served_by == 0 {
+                    Rights::Rootful
+                } else {
+                    socket.require_rootless()?;
+                    Rights::Rootless(served_by)
+                };
                 Ok(Self { kind, program, rights, socket: Some(socket) })
             }
             Kind::Podman => {
+                if let Some(address) = &surroundings.podman_connection {
+                    return Err(EngineError::Connection { address: address.to_string_lossy().into_owned() });
+                }
                 // It has no daemon: whoever calls it is the engine.
                 let rights =
                     if surroundings.uid == 0 { Rights::Rootful } else { Rights::Rootless(surroundings.uid) };
@@ -164,69 +171,5 @@ impl Engine {
     /// The socket it answers on, if it has one.
     pub(crate) fn socket(&self) -> Option<&Socket> {
         self.socket.as_ref()
-    }
-}
-
-/// Runs a call of an engine's command line to its end, or kills it when its time is over. What it prints is the answer;
-/// what it says of a failure becomes the error.
-pub(crate) fn output(kind: Kind, call: &mut Command, patience: Duration) -> Result<String, EngineError> {
-    let failed = |source| EngineError::Call { kind, source };
-    let child = call.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
-    let mut running = Running::new(child).map_err(failed)?;
-    // Read beside the wait: whoever fills a pipe that nobody reads never ends.
-    let (stdout, stderr) = (running.child.stdout.take(), running.child.stderr.take());
-    let stdout = std::thread::spawn(move || all_of(stdout));
-    let stderr = std::thread::spawn(move || all_of(stderr));
-    let status = running.wait(Deadline::after(patience)).map_err(failed)?;
-    let text = |reader: std::thread::JoinHandle<String>| reader.join().unwrap_or_default();
-    match status {
-        Some(status) if status.success() => Ok(text(stdout)),
-        Some(_) => Err(EngineError::told(kind, &text(stderr))),
-        None => Err(EngineError::Timeout { kind, waited: patience }),
-    }
-}
-
-fn all_of(reader: Option<impl Read>) -> String {
-    let mut bytes = Vec::new();
-    if let Some(mut reader) = reader {
-        // What was read until then is all there is to show.
-        let _ = reader.read_to_end(&mut bytes);
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// A call of the command line that is under way. It ends with this at the latest.
-pub(crate) struct Running {
-    pub(crate) child: Child,
-    pub(crate) pidfd: OwnedFd,
-}
-
-impl Running {
-    pub(crate) fn new(child: Child) -> io::Result<Self> {
-        let pid =
-            i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(Self { pidfd: pidfd_open(pid, PidfdFlags::empty())?, child })
-    }
-
-    /// Waits for its end; `None` where the time is over before.
-    pub(crate) fn wait(&mut self, until: Deadline) -> io::Result<Option<ExitStatus>> {
-        loop {
-            if let Some(status) = self.child.try_wait()? {
-                return Ok(Some(status));
-            }
-            if until.is_over() {
-                return Ok(None);
-            }
-            let mut ended = [PollFd::new(&self.pidfd, PollFlags::IN)];
-            rustix::io::retry_on_intr(|| poll(&mut ended, until.left().as_ref()))?;
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // One that has ended is still ours, so neither call can hit anybody else.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

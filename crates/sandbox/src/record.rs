@@ -1,5 +1,6 @@
 //! Records of runs: what the next command needs to know to tidy up after a client that was killed.
 
+use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -90,6 +91,14 @@ pub struct Runs(StateDir);
 pub struct Kept<'a> {
     runs: &'a Runs,
     file: Option<String>,
+    stays: Cell<bool>,
+}
+
+impl Kept<'_> {
+    /// Has the record stay: the next command is to look again.
+    pub fn leave(&self) {
+        self.stays.set(true);
+    }
 }
 
 impl RunId {
@@ -173,7 +182,7 @@ impl Runs {
     /// Keeps a record until the guard is dropped. Writes nothing where there is nothing to remember.
     pub fn keep(&self, record: &Record) -> Result<Kept<'_>, RecordError> {
         if record.boundaries.is_empty() && record.cgroups.is_empty() && record.placed.is_none() {
-            return Ok(Kept { runs: self, file: None });
+            return Ok(Kept { runs: self, file: None, stays: Cell::new(false) });
         }
         let file = file_name(&record.id);
         let text = serde_json::to_vec(record).map_err(|error| StateError::File {
@@ -182,7 +191,7 @@ impl Runs {
             source: error.into(),
         })?;
         self.0.write(&file, &text)?;
-        Ok(Kept { runs: self, file: Some(file) })
+        Ok(Kept { runs: self, file: Some(file), stays: Cell::new(false) })
     }
 
     /// The records whose clients are dead, and only the owner's of this directory.
@@ -223,7 +232,7 @@ impl Runs {
 
 impl Drop for Kept<'_> {
     fn drop(&mut self) {
-        if let Some(file) = &self.file {
+        if let Some(file) = self.file.as_ref().filter(|_| !self.stays.get()) {
             // A record that stays is found by the next command, which tries again.
             let _ = self.runs.0.remove(file);
         }

@@ -92,6 +92,9 @@ impl Context {
             docker_host: own("DOCKER_HOST"),
             docker_context: own("DOCKER_CONTEXT"),
             docker_config: own("DOCKER_CONFIG").map_or_else(|| self.home.join(".docker"), PathBuf::from),
+            podman_connection: own("CONTAINER_HOST")
+                .or_else(|| own("CONTAINER_CONNECTION"))
+                .filter(|value| !value.is_empty()),
             uid: self.process.uid,
         }
     }

@@ -334,11 +334,16 @@ pub(crate) fn of_engine(error: &EngineError) -> Code {
         EngineError::NotInstalled { .. } => Code::EngineNotInstalled,
         EngineError::Stopped { .. } => Code::EngineUnreachable,
         EngineError::Permission { .. } => Code::EngineForbidden,
-        EngineError::Remote { .. } | EngineError::Settings { .. } => Code::EngineElsewhere,
+        EngineError::Remote { .. }
+        | EngineError::Connection { .. }
+        | EngineError::PassedOn { .. }
+        | EngineError::Unseen { .. }
+        | EngineError::Settings { .. } => Code::EngineElsewhere,
+        EngineError::Limit { .. } => Code::LayerUnenforceable,
         EngineError::Timeout { .. } => Code::EngineTimedOut,
         EngineError::NoImage { .. } => Code::ImageMissing,
         EngineError::Pull { .. } => Code::ImageNotFetched,
-        EngineError::Architecture { .. } => Code::ImageArchitecture,
+        EngineError::Architecture { .. } | EngineError::NoPlatform { .. } => Code::ImageArchitecture,
         EngineError::NameInUse { .. } => Code::NameInUse,
         EngineError::NoSandbox { .. } => Code::SandboxNotFound,
         EngineError::DiskFull { .. } => Code::EngineDiskFull,

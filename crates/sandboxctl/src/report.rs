@@ -17,6 +17,8 @@ pub(crate) fn table(report: &Report) -> String {
 /// by default, and limits that were asked for and do not hold at all.
 pub(crate) fn weak<'a>(plan: &'a Plan, report: &'a Report) -> impl Iterator<Item = &'a Finding> {
     report.0.iter().filter(|finding| match finding.layer {
+        // An engine that runs as root makes no user namespace, and nobody who chose it asked for one.
+        Layer::User if plan.provider.runs_containers() => finding.status == Status::Not,
         Layer::User
         | Layer::Mount
         | Layer::Pid

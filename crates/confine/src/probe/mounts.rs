@@ -135,11 +135,11 @@ mod tests {
             "/workspace/d/s ro - devtmpfs",
         ];
         let found = |more: &[&str]| {
-            let mut text = String::new();
-            for entry in usual.iter().chain(more) {
+            let entries = usual.iter().chain(more).map(|entry| {
                 let (place, kind) = entry.split_once(" - ").unwrap();
-                text += &format!("1 0 8:1 / {place} - {kind} source rw\n");
-            }
+                format!("1 0 8:1 / {place} - {kind} source rw\n")
+            });
+            let text = entries.collect::<String>();
             stray(text.as_bytes(), &expected, &["/tmp".into()])
         };
         assert_eq!(found(&[]), None);

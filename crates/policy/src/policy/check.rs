@@ -72,7 +72,11 @@ fn open_network(config: &Config, provider: Provider, problems: &mut Vec<Problem>
     }
     let message = "the native provider refuses \"open\": it would share the host's own network, \
                    with all that listens on its loopback";
-    problems.push(Problem::new(&mode.place, "network.mode", Code::Refused, message).expecting("\"none\""));
+    problems.push(
+        Problem::new(&mode.place, "network.mode", Code::Refused, message)
+            .expecting("\"none\"")
+            .hinting("--provider docker or podman has a network of its own that leads out"),
+    );
 }
 
 /// What only containers have is not left out in silence where none is started.

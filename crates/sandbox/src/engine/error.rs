@@ -1,8 +1,10 @@
 //! What can go wrong with an engine, told apart by what is to be done about it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use policy::plan::names_a_registry;
 
 use super::Kind;
 
@@ -40,6 +42,46 @@ pub enum EngineError {
     Remote {
         /// Where it is.
         address: String,
+    },
+    /// Podman was told to call another one.
+    #[error(
+        "podman is told to call the one at {address}, with which no directory of this machine can be shared"
+    )]
+    Connection {
+        /// Where that is.
+        address: String,
+    },
+    /// Whoever serves the socket is no rootless engine, and not root.
+    #[error("the engine at {} is passed on from elsewhere, such as a virtual machine: whoever serves it is neither root nor a rootless engine", socket.display())]
+    PassedOn {
+        /// The socket.
+        socket: PathBuf,
+    },
+    /// The engine does not see a path of this process.
+    #[error("{kind} does not see {path}, which is there for sandboxctl")]
+    Unseen {
+        /// The engine.
+        kind: Kind,
+        /// The path, as the engine was told.
+        path: String,
+    },
+    /// It cannot set a limit.
+    #[error("{kind} cannot set this limit: {message}")]
+    Limit {
+        /// The engine.
+        kind: Kind,
+        /// What it said.
+        message: String,
+    },
+    /// The image is there, but not for this platform.
+    #[error("{kind} has no image {image} for {platform}")]
+    NoPlatform {
+        /// The engine.
+        kind: Kind,
+        /// The image.
+        image: String,
+        /// The platform.
+        platform: String,
     },
     /// The settings of Docker cannot be read.
     #[error("cannot tell which engine Docker's settings mean: {}: {reason}", path.display())]
@@ -138,9 +180,14 @@ impl EngineError {
             Self::NotInstalled { kind } => {
                 format!("install {kind}, or run without an engine: --provider native")
             }
-            Self::Stopped { kind: Kind::Docker, .. } => "start it: sudo systemctl start docker; for an engine elsewhere set \
-                 DOCKER_HOST or choose a context (docker context use)"
-                .to_owned(),
+            Self::Stopped { kind: Kind::Docker, socket, .. } if socket == Path::new(super::socket::DEFAULT) => {
+                "start it: sudo systemctl start docker; where another engine is to be used, set DOCKER_HOST or choose a \
+                 context (docker context use)"
+                    .to_owned()
+            }
+            Self::Stopped { kind: Kind::Docker, .. } => {
+                "look at DOCKER_HOST, DOCKER_CONTEXT and `docker context ls`, and start that engine".to_owned()
+            }
             Self::Stopped { kind: Kind::Podman, .. } => "look at what `podman info` says".to_owned(),
             Self::Permission { .. } => "join its group: sudo usermod -aG docker $USER, then log in again; members of that group are as \
                  mighty as root, so think of a rootless engine, of podman, or of --provider native"
@@ -148,9 +195,32 @@ impl EngineError {
             Self::Remote { .. } => "use an engine of this machine: unset DOCKER_HOST, or docker context use default".to_owned(),
             Self::Settings { .. } => "mend that file, or set DOCKER_HOST".to_owned(),
             Self::Timeout { kind, .. } => format!("look whether `{kind} ps` answers; restart the engine where it does not"),
-            Self::NoImage { image, .. } => {
-                format!("`sandboxctl build` builds it; `--pull always` fetches {image} from a registry")
+            Self::NoImage { kind, image } => {
+                let fetch = if names_a_registry(image) {
+                    "; `--pull missing` fetches it"
+                } else {
+                    ", or name the registry it comes from, such as registry.example.org/team/image:tag"
+                };
+                let build = match kind {
+                    Kind::Docker => "`sandboxctl build` builds it".to_owned(),
+                    Kind::Podman => format!(
+                        "`sandboxctl build` builds it in Docker, and `docker save {image} | podman load` brings it here"
+                    ),
+                };
+                format!("{build}{fetch}")
             }
+            Self::NoPlatform { image, platform, .. } => {
+                format!("`sandboxctl build --platform {platform}` builds one; `--pull always` fetches {image} where its registry has one")
+            }
+            Self::Connection { .. } => "unset CONTAINER_HOST and CONTAINER_CONNECTION".to_owned(),
+            Self::PassedOn { .. } => "use Docker or Podman of this machine itself, rootless or not, or --provider native".to_owned(),
+            Self::Unseen { .. } => "where sandboxctl runs in a container, --host-path-prefix says what stands before its paths for the \
+                 engine (SANDBOXCTL_HOST_DIR); the state directory has to be a shared one too"
+                .to_owned(),
+            Self::Limit { .. } => format!(
+                "ask for no more than this machine has; for a rootless engine, systemd has to hand the controllers to the user: {}",
+                crate::doctor::DELEGATE
+            ),
             Self::Pull { .. } => "look at the name, at the tag, and whether you are logged in to the registry".to_owned(),
             Self::Architecture { .. } => "build or fetch the image for this machine (--platform), or install an emulator: \
                  sudo apt-get install qemu-user-static binfmt-support"
@@ -176,8 +246,23 @@ impl EngineError {
             let rest = stderr.split_once(after)?.1;
             rest.split(['"', '\'']).nth(1).map(|name| name.trim_start_matches('/').to_owned())
         };
+        let between = |before: &str, after: &[char]| {
+            let rest = stderr.split_once(before)?.1;
+            rest.split(after).next().map(str::to_owned)
+        };
+        let unseen = between("bind source path does not exist: ", &['\n', '\r'])
+            .or_else(|| between("statfs ", &[':']).filter(|_| says(&["no such file or directory"])));
         if says(&["no space left on device"]) {
             Self::DiskFull { kind, message }
+        } else if let Some(path) = unseen {
+            Self::Unseen { kind, path: path.trim_end_matches('.').to_owned() }
+        } else if says(&[
+            "range of cpus is from",
+            "controller `cpu` is not available",
+            "controller 'cpu' is not available",
+        ]) || says(&["requested cgroup controller"])
+        {
+            Self::Limit { kind, message }
         } else if says(&["is already in use"]) {
             Self::NameInUse { name: quoted("name").unwrap_or(message) }
         } else if says(&[
@@ -234,6 +319,14 @@ mod tests {
         assert!(matches!(docker(runtime), EngineError::Runtime { .. }));
         let runtime = "Error: default OCI runtime \"nope\" not found: invalid argument";
         assert!(matches!(EngineError::told(Kind::Podman, runtime), EngineError::Runtime { .. }));
+        let unseen = "docker: Error response from daemon: invalid mount config for type \"bind\": bind source path does not exist: /srv/ci/x.\nSee 'docker run --help'.";
+        assert!(matches!(docker(unseen), EngineError::Unseen { path, .. } if path == "/srv/ci/x"));
+        let unseen = "Error: statfs /srv/ci/x: no such file or directory";
+        assert!(
+            matches!(EngineError::told(Kind::Podman, unseen), EngineError::Unseen { path, .. } if path == "/srv/ci/x")
+        );
+        let cpus = "docker: Error response from daemon: range of CPUs is from 0.01 to 2.00, as there are only 2 CPUs available.";
+        assert!(matches!(docker(cpus), EngineError::Limit { .. }));
         let full = "docker: Error response from daemon: mkdir /var/lib/docker/x: no space left on device.";
         assert!(matches!(docker(full), EngineError::DiskFull { .. }));
         assert_eq!(docker("docker: something else.\n").to_string(), "docker: something else");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use policy::plan::Pull;
+use policy::plan::{Pull, names_a_registry};
 use serde::Deserialize;
 
 use super::{Engine, EngineError};
@@ -16,6 +16,9 @@ const FETCH: Duration = Duration::from_secs(30 * 60);
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Image {
+    /// The name by which the engine has it.
+    #[serde(skip)]
+    pub reference: String,
     /// The processor it is for, as Docker names it.
     pub architecture: String,
     /// What it sets for whoever is started from it.
@@ -40,6 +43,14 @@ pub struct Config {
     pub entrypoint: Vec<String>,
 }
 
+impl Image {
+    /// Whether it is for this platform, or where none is named for this machine.
+    pub fn is_for(&self, platform: Option<&str>) -> bool {
+        let wanted = platform.and_then(|platform| platform.split('/').nth(1));
+        self.architecture == wanted.unwrap_or_else(|| own_architecture())
+    }
+}
+
 impl Config {
     /// Where an engine will mount what the image wants of its own, as far as its text says: there may be links.
     pub(crate) fn volumes(&self) -> impl Iterator<Item = PathBuf> {
@@ -60,31 +71,41 @@ impl Config {
 impl Engine {
     /// Looks an image up; `None` where the engine does not have it.
     pub fn image(&self, name: &str) -> Result<Option<Image>, EngineError> {
-        match self.socket() {
-            Some(socket) => socket.get(&format!("/images/{name}/json")),
-            None => match self.ask(["image", "inspect", "--format", "json", name]) {
-                Ok(text) => {
-                    let images: Vec<Image> =
-                        serde_json::from_str(&text).map_err(|error| EngineError::Refused {
-                            kind: self.kind(),
-                            message: format!("its answer cannot be read: {error}"),
-                        })?;
-                    Ok(images.into_iter().next())
-                }
-                Err(EngineError::Refused { message, .. }) if is_missing(&message) => Ok(None),
-                Err(error) => Err(error),
-            },
+        let Some(socket) = self.socket() else {
+            return names_of(name).iter().find_map(|name| self.inspected(name).transpose()).transpose();
+        };
+        let image: Option<Image> = socket.get(&format!("/images/{name}/json"))?;
+        Ok(image.map(|image| Image { reference: name.to_owned(), ..image }))
+    }
+
+    fn inspected(&self, name: &str) -> Result<Option<Image>, EngineError> {
+        match self.ask(["image", "inspect", "--format", "json", name]) {
+            Ok(text) => {
+                let images: Vec<Image> =
+                    serde_json::from_str(&text).map_err(|error| EngineError::Refused {
+                        kind: self.kind(),
+                        message: format!("its answer cannot be read: {error}"),
+                    })?;
+                Ok(images.into_iter().next().map(|image| Image { reference: name.to_owned(), ..image }))
+            }
+            Err(EngineError::Refused { message, .. }) if is_missing(&message) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
     /// Looks an image up, and fetches it before as `pull` says.
     pub fn provide(&self, name: &str, pull: Pull, platform: Option<&str>) -> Result<Image, EngineError> {
         let missing = || EngineError::NoImage { kind: self.kind(), image: name.to_owned() };
-        // What an engine has of an image may be for its own platform only, and older ones do not tell.
-        let must_fetch =
-            pull == Pull::Always || pull == Pull::Missing && platform.is_some() && names_a_registry(name);
-        let there = if must_fetch { None } else { self.image(name)? };
+        let there = if pull == Pull::Always { None } else { self.image(name)? };
         match (there, pull) {
+            (Some(image), Pull::Missing) if names_a_registry(name) && !image.is_for(platform) => {
+                // An engine may have several under one name, and tell of one. What it does not have is fetched; where that
+                // cannot be, it may still run what it has.
+                match self.fetch(name, platform) {
+                    Ok(()) => self.image(name)?.ok_or_else(missing),
+                    Err(_) => Ok(image),
+                }
+            }
             (Some(image), _) => Ok(image),
             (None, Pull::Never) => Err(missing()),
             (None, Pull::Missing) if !names_a_registry(name) => Err(missing()),
@@ -109,21 +130,22 @@ impl Engine {
 
 /// Refuses what no processor here runs. What cannot be told is tried.
 pub fn refuse_foreign(root: &Path, image: &str, architecture: &str) -> Result<(), EngineError> {
-    let own = match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    };
+    let own = own_architecture();
     let handlers = root.join("proc/sys/fs/binfmt_misc");
-    let knows = |emulator: &str| {
-        std::fs::read_to_string(handlers.join(format!("qemu-{emulator}")))
-            .is_ok_and(|text| text.starts_with("enabled"))
+    // By what it is for, whatever its name: e_machine of elf(5), at its place in the header that it matches.
+    let machine = match architecture {
+        "amd64" => Some("3e00"),
+        "arm64" => Some("b700"),
+        _ => None,
     };
-    let emulated = match architecture {
-        "amd64" => knows("x86_64"),
-        "arm64" => knows("aarch64"),
-        _ => true,
+    let emulates = |machine: &str| {
+        let entries = std::fs::read_dir(&handlers).into_iter().flatten().flatten();
+        entries.filter_map(|entry| std::fs::read_to_string(entry.path()).ok()).any(|text| {
+            let magic = text.lines().find_map(|line| line.strip_prefix("magic "));
+            text.starts_with("enabled") && magic.is_some_and(|magic| magic.get(36..40) == Some(machine))
+        })
     };
+    let emulated = machine.is_none_or(emulates);
     // Without this file nobody can look: the kernel's list is mounted elsewhere, or nowhere.
     if architecture == own || emulated || !handlers.join("status").exists() {
         return Ok(());
@@ -132,15 +154,36 @@ pub fn refuse_foreign(root: &Path, image: &str, architecture: &str) -> Result<()
     Err(EngineError::Architecture { image, has, runs: format!("linux/{own}") })
 }
 
-/// Whether a name says where the image comes from. One without a registry is a name of this machine: a registry that
-/// everybody may write to must not answer for it.
-fn names_a_registry(name: &str) -> bool {
-    name.split_once('/').is_some_and(|(first, _)| first.contains(['.', ':']) || first == "localhost")
+/// Whose names may answer for a name: Podman takes an image of any registry for one without a registry. What has none
+/// was made here, or comes from Docker, which calls it so.
+fn names_of(name: &str) -> Vec<String> {
+    let is_number = name.len() >= 12 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if names_a_registry(name) || is_number || name.starts_with("sha256:") {
+        return vec![name.to_owned()];
+    }
+    let of_docker = if name.contains('/') { "docker.io" } else { "docker.io/library" };
+    ["localhost", of_docker].map(|registry| format!("{registry}/{name}")).into()
 }
 
-fn is_missing(message: &str) -> bool {
+/// The processor of this machine, as images name it.
+fn own_architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+pub(crate) fn is_missing(message: &str) -> bool {
     let message = message.to_lowercase();
-    ["no such image", "image not known"].iter().any(|words| message.contains(words))
+    [
+        "no such image",
+        "image not known",
+        "does not provide the specified platform",
+        "does not match the specified platform",
+    ]
+    .iter()
+    .any(|words| message.contains(words))
 }
 
 /// An empty list is written as `null` too.
@@ -157,21 +200,36 @@ mod tests {
     #[test]
     fn a_foreign_processor_needs_an_emulator() {
         let top = tempfile::tempdir().unwrap();
-        let foreign = if std::env::consts::ARCH == "x86_64" {
-            ("arm64", "qemu-aarch64")
-        } else {
-            ("amd64", "qemu-x86_64")
-        };
-        let refused = || refuse_foreign(top.path(), "box", foreign.0).is_err();
+        let (foreign, machine) =
+            if std::env::consts::ARCH == "x86_64" { ("arm64", "b700") } else { ("amd64", "3e00") };
+        let refused = || refuse_foreign(top.path(), "box", foreign).is_err();
         assert!(!refused(), "what cannot be looked at is tried");
         let handlers = top.path().join("proc/sys/fs/binfmt_misc");
         std::fs::create_dir_all(&handlers).unwrap();
         std::fs::write(handlers.join("status"), "enabled\n").unwrap();
         assert!(refused());
-        std::fs::write(handlers.join(foreign.1), "disabled\n").unwrap();
+        // As the kernel shows them, by whatever name.
+        let entry = |state: &str, machine: &str| {
+            let text = format!(
+                "{state}\ninterpreter /usr/bin/x\nflags: OCF\noffset 0\nmagic 7f454c460201010000000000000000000200{machine}\nmask ff\n"
+            );
+            std::fs::write(handlers.join("other"), text).unwrap();
+        };
+        entry("disabled", machine);
         assert!(refused());
-        std::fs::write(handlers.join(foreign.1), "enabled\ninterpreter /usr/bin/x\n").unwrap();
+        entry("enabled", "f300");
+        assert!(refused());
+        entry("enabled", machine);
         assert!(!refused());
+    }
+
+    #[test]
+    fn no_registry_answers_for_a_name_without_one() {
+        assert_eq!(names_of("box:1"), ["localhost/box:1", "docker.io/library/box:1"]);
+        assert_eq!(names_of("team/box"), ["localhost/team/box", "docker.io/team/box"]);
+        for name in ["registry.example.org/box", "sha256:0123", "0123456789ab"] {
+            assert_eq!(names_of(name), [name]);
+        }
     }
 
     #[test]

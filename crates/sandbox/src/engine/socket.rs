@@ -2,26 +2,30 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::sys::socket::{
+    self, AddressFamily, SockFlag, SockType, UnixAddr, getsockopt, sockopt::PeerCredentials,
+};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use super::{EngineError, Kind, Surroundings};
+use crate::deadline::Deadline;
 
 /// Where an engine listens unless it was told otherwise.
-const DEFAULT: &str = "/var/run/docker.sock";
+pub(super) const DEFAULT: &str = "/var/run/docker.sock";
 
 /// How long an engine may take to answer. It answers from memory.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The longest answer that is read.
-const LONGEST: u64 = 8 << 20;
+const LONGEST: usize = 8 << 20;
 
 /// Where an engine is.
 #[derive(Debug, Eq, PartialEq)]
@@ -37,7 +41,7 @@ impl Endpoint {
     /// context in its settings, then the default.
     pub(super) fn of_docker(surroundings: &Surroundings) -> Result<Self, EngineError> {
         if let Some(host) = surroundings.docker_host.as_deref().filter(|host| !host.is_empty()) {
-            return Ok(Self::parse(host));
+            return Self::parse(Path::new("DOCKER_HOST"), host);
         }
         let named = surroundings.docker_context.as_deref().filter(|context| !context.is_empty());
         let context = match named {
@@ -50,10 +54,16 @@ impl Endpoint {
         of_context(&surroundings.docker_config, &context)
     }
 
-    fn parse(address: &OsStr) -> Self {
-        match address.as_bytes().strip_prefix(b"unix://") {
-            Some(path) => Self::Local(PathBuf::from(OsStr::from_bytes(path))),
-            None => Self::Remote(address.to_string_lossy().into_owned()),
+    fn parse(place: &Path, address: &OsStr) -> Result<Self, EngineError> {
+        if let Some(path) = address.as_bytes().strip_prefix(b"unix://") {
+            return Ok(Self::Local(PathBuf::from(OsStr::from_bytes(path))));
+        }
+        let address = address.to_string_lossy().into_owned();
+        if address.contains("://") {
+            Ok(Self::Remote(address))
+        } else {
+            let reason = format!("\"{address}\" is no address; expected such as unix:///var/run/docker.sock");
+            Err(EngineError::Settings { path: place.to_owned(), reason })
         }
     }
 }
@@ -94,7 +104,7 @@ fn of_context(config: &Path, context: &str) -> Result<Endpoint, EngineError> {
         path: path.clone(),
         reason: format!("context \"{context}\" cannot be read: {error}"),
     })?;
-    Ok(Endpoint::parse(OsStr::new(&parse::<Meta>(&path, &text)?.endpoints.docker.host)))
+    Endpoint::parse(&path, OsStr::new(&parse::<Meta>(&path, &text)?.endpoints.docker.host))
 }
 
 fn parse<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T, EngineError> {
@@ -149,12 +159,38 @@ impl Socket {
         }
     }
 
+    /// Connects, and waits no longer than an engine may take, neither now nor at each step later.
     fn connect(&self) -> Result<UnixStream, EngineError> {
-        let stream = UnixStream::connect(&self.0).map_err(|error| self.failed(error))?;
-        for set in [UnixStream::set_read_timeout, UnixStream::set_write_timeout] {
-            set(&stream, Some(PATIENCE)).map_err(|error| self.failed(error))?;
+        let connect = || -> io::Result<UnixStream> {
+            let flags = SockFlag::SOCK_CLOEXEC;
+            let socket = socket::socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+            let stream = UnixStream::from(socket);
+            // Before it connects: whoever has stopped taking connections keeps others waiting (unix(7)).
+            stream.set_write_timeout(Some(PATIENCE))?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            socket::connect(stream.as_raw_fd(), &UnixAddr::new(&self.0)?)?;
+            Ok(stream)
+        };
+        connect().map_err(|error| self.failed(error))
+    }
+
+    /// Makes sure that an engine which does not run as root is a rootless one: what passes on somebody else's, such as a
+    /// virtual machine's, is served by the user too.
+    pub(super) fn require_rootless(&self) -> Result<(), EngineError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Info {
+            #[serde(default)]
+            security_options: Option<Vec<String>>,
         }
-        Ok(stream)
+        let info: Option<Info> = self.get("/info")?;
+        let options = info.and_then(|info| info.security_options).unwrap_or_default();
+        let is_rootless = |option: &String| option.split(',').any(|part| part == "name=rootless");
+        if options.iter().any(is_rootless) {
+            Ok(())
+        } else {
+            Err(EngineError::PassedOn { socket: self.0.clone() })
+        }
     }
 
     fn failed(&self, source: io::Error) -> EngineError {
@@ -173,7 +209,17 @@ impl Socket {
 fn get(mut stream: UnixStream, path: &str) -> io::Result<Answer> {
     write!(stream, "GET {path} HTTP/1.0\r\nHost: docker\r\n\r\n")?;
     let mut answer = Vec::new();
-    stream.take(LONGEST).read_to_end(&mut answer)?;
+    let mut buffer = [0; 16 << 10];
+    let until = Deadline::after(PATIENCE);
+    loop {
+        match stream.read(&mut buffer)? {
+            0 => break,
+            length => answer.extend(&buffer[..length]),
+        }
+        if until.is_over() || answer.len() > LONGEST {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+    }
     let malformed = || io::Error::new(io::ErrorKind::InvalidData, "no HTTP");
     let end = answer.windows(4).position(|window| window == b"\r\n\r\n").ok_or_else(malformed)?;
     let status = std::str::from_utf8(&answer[..end])
@@ -193,6 +239,7 @@ mod tests {
             docker_host: None,
             docker_context: None,
             docker_config: config.to_owned(),
+            podman_connection: None,
             uid: 1001,
         }
     }
@@ -216,6 +263,7 @@ mod tests {
             Endpoint::Remote("tcp://1.2.3.4:2375".into())
         );
         assert!(matches!(found(None, Some("other")), Err(EngineError::Settings { .. })));
+        assert!(matches!(found(Some("garbage"), None), Err(EngineError::Settings { .. })));
 
         // What `docker context create other --docker host=ssh://me@there` writes.
         let meta =

@@ -117,6 +117,11 @@ impl<'a> Boundaries<'a> {
         &self.mounts
     }
 
+    /// Leaves the record of this run to the next command, which clears up what this one cannot.
+    pub(super) fn leave_record(&self) {
+        self.record.leave();
+    }
+
     /// Adds what was protected to a report.
     pub(super) fn complete(&self, report: &mut Report) {
         for line in self.coverage.lines() {
@@ -177,7 +182,7 @@ impl<'a> Boundaries<'a> {
         }
         if !is_whole {
             // It is that of a dead process as soon as this one has ended.
-            std::mem::forget(self.record);
+            self.record.leave();
         }
         Last { detected, gaps: coverage.gaps_beside(&self.coverage) }
     }

@@ -28,7 +28,7 @@ pub(crate) fn exec(ui: &Ui, context: &Context, args: ExecArgs) -> Result<ExitCod
         state: &context.state(),
         engines: &context.engines(),
     })?;
-    let (code, failure) = super::run::judge(&outcome.end);
+    let (code, failure) = super::run::judge(&outcome.end, plan.provider);
     match ui.format() {
         Format::Json => ui.json(&output::run(&loaded, &outcome, code, failure.as_ref(), &[]))?,
         // The program inside has said what there is to say.

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use policy::network;
-use policy::plan::{Boundary, Mode, Need, Plan, Pull, SecretSource};
+use policy::plan::{Boundary, Container, Mode, Need, Plan, Pull, SecretSource, names_a_registry};
 
 use crate::cli::PlanArgs;
 use crate::context::Context;
@@ -36,7 +36,7 @@ fn text(plan: &Plan) -> String {
         let platform = container.platform.iter().map(|platform| format!(" for {platform}"));
         let runtime = container.runtime.iter().map(|runtime| format!(" by {runtime}"));
         let details: String = platform.chain(runtime).collect();
-        line("image", &format_args!("{}{details}, fetched {}", container.image, when(container.pull)));
+        line("image", &format_args!("{}{details}, fetched {}", container.image, when(container)));
     }
     let argv: Vec<_> = plan.agent.argv.iter().map(|arg| format!("{arg:?}")).collect();
     line("command", &argv.join(" "));
@@ -74,8 +74,9 @@ fn text(plan: &Plan) -> String {
     lines.concat()
 }
 
-fn when(pull: Pull) -> &'static str {
-    match pull {
+fn when(container: &Container) -> &'static str {
+    match container.pull {
+        Pull::Missing if !names_a_registry(&container.image) => "never, because its name has no registry",
         Pull::Missing => "when it is missing",
         Pull::Always => "every time",
         Pull::Never => "never",

@@ -67,7 +67,7 @@ pub(super) fn carry_out(
         },
     });
     let outcome = started?;
-    let (code, failure) = judge(&outcome.end);
+    let (code, failure) = judge(&outcome.end, plan.provider);
     match ui.format() {
         Format::Json => ui.json(&output::run(loaded, &outcome, code, failure.as_ref(), &warnings))?,
         Format::Text => {
@@ -116,7 +116,7 @@ fn warn_of_weak_layers(ui: &Ui, plan: &Plan, report: &Report) {
 }
 
 /// What the process ends with, and what to say of it when that is not the command's own doing.
-pub(super) fn judge(end: &End) -> (ExitCode, Option<CommandError>) {
+pub(super) fn judge(end: &End, provider: Provider) -> (ExitCode, Option<CommandError>) {
     match end {
         End::Exited(status) => (ExitCode::Command(*status), None),
         End::Signaled(signal) => (ExitCode::Signal(*signal), None),
@@ -134,11 +134,12 @@ pub(super) fn judge(end: &End) -> (ExitCode, Option<CommandError>) {
             );
             (
                 ExitCode::NotFound,
-                Some(
-                    error.hint(
-                        "only what lies in /usr, in shared directories and in `[native] expose` is there",
-                    ),
-                ),
+                Some(error.hint(if provider.runs_containers() {
+                    "only what the image has is there, and shared directories; `[image] packages` adds programs to one that \
+                     `sandboxctl build` makes"
+                } else {
+                    "only what lies in /usr, in shared directories and in `[native] expose` is there"
+                })),
             )
         }
         End::NotExecutable(command, reason) => {

@@ -1,9 +1,13 @@
 //! Engines that are not there, or do not do what they are asked.
 #![expect(clippy::unwrap_used, reason = "a place that cannot be made has failed the test")]
 
+use std::io::Read;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::{Command, Stdio};
 
+use nix::sys::socket::{self, AddressFamily, Backlog, SockFlag, SockType, UnixAddr};
 use serde_json::Value;
 
 use crate::env::{Answer, TestEnv};
@@ -47,8 +51,9 @@ fn an_engine_that_is_stopped_is_told_from_one_elsewhere() {
     let answer = run(&stopped);
     assert_eq!(answer.code, 69, "{answer}");
     assert!(answer.stderr.contains("/nonexistent/docker.sock"), "{answer}");
-    assert!(answer.stderr.contains("systemctl start docker"), "{answer}");
+    assert!(answer.stderr.contains("hint: look at DOCKER_HOST"), "{answer}");
     assert_eq!(code(&stopped), "engine.unreachable");
+    assert_eq!(code(&with_docker("garbage")), "engine.elsewhere");
 
     let elsewhere = with_docker("tcp://192.0.2.1:2375");
     let answer = run(&elsewhere);
@@ -64,6 +69,89 @@ fn an_engine_that_never_answers_hangs_nobody() {
     let _silent = UnixListener::bind(&socket).unwrap();
     let env = with_docker(&format!("unix://{}", socket.display()));
     assert_eq!(code(&env), "engine.timed_out");
+}
+
+#[test]
+fn an_engine_that_takes_no_connection_hangs_nobody() {
+    let top = tempfile::tempdir().unwrap();
+    let socket = top.path().join("docker.sock");
+    let listener = socket::socket(AddressFamily::Unix, SockType::Stream, SockFlag::empty(), None).unwrap();
+    socket::bind(listener.as_raw_fd(), &UnixAddr::new(&socket).unwrap()).unwrap();
+    socket::listen(&listener, Backlog::new(0).unwrap()).unwrap();
+    // One waits already, and there is no room for another.
+    let _waiting = UnixStream::connect(&socket).unwrap();
+    let env = with_docker(&format!("unix://{}", socket.display()));
+    assert_eq!(code(&env), "engine.timed_out");
+}
+
+#[test]
+fn a_socket_that_passes_on_somebody_elses_engine_is_told() {
+    // A mock: what passes a virtual machine's engine on answers as any other, and is a process of the user's. It has to be
+    // another user than root, who is taken for the engine itself.
+    if rustix::process::geteuid().is_root() {
+        let top = tempfile::tempdir().unwrap();
+        let socket = top.path().join("docker.sock");
+        let script = "import os, socket, sys\nos.setgid(1001)\nos.setuid(1001)\ns = socket.socket(socket.AF_UNIX)\ns.bind(sys.argv[1])\ns.listen(8)\nprint('ready', flush=True)\n\
+                      while True:\n  c, _ = s.accept()\n  path = c.recv(9999).split()[1]\n\
+                      \x20 body = b'OK' if path == b'/_ping' else b'{\"SecurityOptions\":[\"name=seccomp,profile=builtin\"]}'\n\
+                      \x20 c.sendall(b'HTTP/1.0 200 OK\\r\\n\\r\\n' + body)\n  c.close()\n";
+        std::fs::set_permissions(top.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        let mut server =
+            Command::new("python3").args(["-c", script]).arg(&socket).stdout(Stdio::piped()).spawn().unwrap();
+        let mut ready = [0; 6];
+        server.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
+        let found = code(&with_docker(&format!("unix://{}", socket.display())));
+        server.kill().unwrap();
+        server.wait().unwrap();
+        assert_eq!(found, "engine.elsewhere");
+    } else {
+        println!("not run: a socket of another user's takes root");
+    }
+}
+
+#[test]
+fn podman_that_calls_another_one_is_told() {
+    let env = with_docker("unix:///nonexistent/docker.sock");
+    env.write("bin/podman", "#!/bin/sh\nexit 99\n");
+    let program = env.project().join("bin/podman");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let env = env.set("CONTAINER_HOST", "ssh://me@192.0.2.1/run/podman.sock");
+    let answer = env.call(&["run", "--provider", "podman", "-v", ".:/workspace:ro", "--", "true"]);
+    assert_eq!(answer.code, 69, "{answer}");
+    assert!(answer.stderr.contains("ssh://me@192.0.2.1") && answer.stderr.contains("unset"), "{answer}");
+}
+
+#[test]
+fn what_only_containers_have_is_not_left_out_in_silence() {
+    let env = with_docker("unix:///nonexistent/docker.sock");
+    for flag in ["--image=box", "--runtime=runsc", "--platform=linux/arm64", "--pull=always"] {
+        for provider in ["auto", "native"] {
+            let answer =
+                env.call(&["run", "--provider", provider, flag, "-v", ".:/workspace:ro", "--", "true"]);
+            assert_eq!(answer.code, 2, "{flag} {provider}: {answer}");
+            assert!(answer.stderr.contains("only containers have it"), "{flag} {provider}: {answer}");
+        }
+    }
+    // Whoever asks for more isolation does not get less.
+    env.write("sandbox.toml", "[container]\nruntime = \"runsc\"\n");
+    let answer = env.call(&["run", "--trust", "-v", ".:/workspace:ro", "--", "true"]);
+    assert_eq!(answer.code, 2, "{answer}");
+    assert!(
+        answer.stderr.contains("container.runtime") && answer.stderr.contains("no engine answers"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn an_image_that_is_left_aside_is_said() {
+    let env = with_docker("unix:///nonexistent/docker.sock");
+    env.write("sandbox.toml", "[image]\nname = \"box\"\n");
+    let answer = env.call(&["run", "-v", ".:/workspace:ro", "--", "true"]);
+    assert_eq!(answer.code, 0, "{answer}");
+    assert!(
+        answer.stderr.contains("warning: [image] (sandbox.toml:1:2) is left aside: no docker engine"),
+        "{answer}"
+    );
 }
 
 #[test]

@@ -55,6 +55,7 @@ pub(super) struct Wanted<'a> {
     pub(super) kind: Kind,
     pub(super) plan: &'a Plan,
     pub(super) container: &'a Container,
+    pub(super) image: &'a Image,
     pub(super) platform: &'a str,
     pub(super) who: &'a Who,
     pub(super) run: &'a RunId,
@@ -103,6 +104,9 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     let (uid, gid) = who.inside;
     words.pair("--user=", format!("{uid}:{gid}"));
     words.add(["--cap-drop=ALL", "--security-opt=no-new-privileges"]);
+    // Where SELinux keeps containers from the files of users, it would keep this one from what it shares, and relabelling
+    // changes the files for everybody else. Landlock confines the agent to them.
+    words.add(["--security-opt=label=disable"]);
     match (who.namespace, kind) {
         (Namespace::Host, Kind::Docker) => words.add(["--userns=host"]),
         (Namespace::Own, _) => words.pair("--userns=", format!("keep-id:uid={uid},gid={gid}")),
@@ -172,7 +176,7 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     if let Some(runtime) = &container.runtime {
         words.pair("--runtime=", runtime);
     }
-    words.add([container.image.as_str(), MEET_ARGUMENT]);
+    words.add([wanted.image.reference.as_str(), MEET_ARGUMENT]);
     words.0.push(point.into());
     words.0
 }
@@ -315,12 +319,18 @@ mod tests {
             runtime: Some("runsc".to_owned()),
             host_path_prefix: Some("/host".into()),
         };
+        let image = Image {
+            reference: container.image.clone(),
+            architecture: "amd64".to_owned(),
+            config: crate::engine::image::Config::default(),
+        };
         let who = Who { agent: Agent::for_test(1001), inside, namespace };
         let protected = [Mounts::default(), Mounts { pins: vec![".git".into()], ..Mounts::default() }];
         let wanted = Wanted {
             kind,
             plan: &plan,
             container: &container,
+            image: &image,
             platform: "linux/amd64",
             who: &who,
             run: &RunId::generate().unwrap(),

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
@@ -28,7 +28,7 @@ use super::boundaries::Boundaries;
 use super::native::{owner, view};
 use super::streams::Streams;
 use super::supervise::{Watch, supervise};
-use super::{Launch, Outcome, StartError, orders, remedy};
+use super::{Launch, Notice, Outcome, StartError, orders, remedy};
 use crate::beneath;
 use crate::boundary;
 use crate::deadline::Deadline;
@@ -75,6 +75,12 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let platform = container.platform.clone().unwrap_or_else(|| format!("linux/{}", image.architecture));
     let architecture = platform.rsplit('/').next().unwrap_or_default();
     image::refuse_foreign(Path::new("/"), &container.image, architecture)?;
+    if container.platform.is_none() && !image.is_for(None) {
+        notice(Notice::Warning(format!(
+            "{kind} has image {} for {platform} only, which is emulated here",
+            container.image
+        )));
+    }
     refuse_volumes(plan, &container.image, &image)?;
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
@@ -110,6 +116,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         kind,
         plan,
         container,
+        image: &image,
         platform: &platform,
         who: &who,
         run: &id,
@@ -119,8 +126,15 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         meeting: meeting.path(),
         protected: boundaries.mounts(),
     });
-    let mut started = Started::run(&engine, &words, &id, &meeting)?;
-    let Met { mut control, uid, pid } = started.meet(&meeting)?;
+    let leave = || boundaries.leave_record();
+    let mut started = Started::run(&engine, &words, &id, &meeting, &leave)?;
+    let Met { mut control, uid, pid } = started.meet(&meeting).map_err(|error| match error {
+        StartError::Engine(EngineError::Refused { kind, message }) if image::is_missing(&message) => {
+            EngineError::NoPlatform { kind, image: container.image.clone(), platform: platform.clone() }
+                .into()
+        }
+        error => error,
+    })?;
     if uid != who.agent.uid {
         return Err(StartError::Refused {
             asked: format!("an agent that is user {} on the host", who.agent.uid),
@@ -192,6 +206,8 @@ struct Started<'a> {
     run: &'a RunId,
     command: Running,
     is_gone: bool,
+    /// Leaves it to the next command.
+    leave: &'a dyn Fn(),
 }
 
 impl<'a> Started<'a> {
@@ -200,6 +216,7 @@ impl<'a> Started<'a> {
         words: &[OsString],
         run: &'a RunId,
         meeting: &Meeting,
+        leave: &'a dyn Fn(),
     ) -> Result<Self, StartError> {
         let failed = |source| EngineError::Call { kind: engine.kind(), source };
         let mut command = engine.command();
@@ -211,7 +228,7 @@ impl<'a> Started<'a> {
         let lock = meeting.lock().map_err(failed)?;
         command.args(words).process_group(0).stdin(lock).stdout(Stdio::null()).stderr(Stdio::piped());
         let command = command.spawn().and_then(Running::new).map_err(failed)?;
-        Ok(Self { engine, run, command, is_gone: false })
+        Ok(Self { engine, run, command, is_gone: false, leave })
     }
 
     /// Waits until PID 1 has come, or the engine has said why it does not.
@@ -223,12 +240,8 @@ impl<'a> Started<'a> {
                 return Ok(met);
             }
             if self.command.child.try_wait().map_err(failed)?.is_some() {
-                let mut said = String::new();
-                if let Some(stderr) = &mut self.command.child.stderr {
-                    // What was said until then is all there is to tell.
-                    let _ = stderr.read_to_string(&mut said);
-                }
-                return Err(EngineError::told(self.engine.kind(), &said).into());
+                let (_, [_, said]) = self.command.hear(until).map_err(failed)?;
+                return Err(EngineError::told(self.engine.kind(), &String::from_utf8_lossy(&said)).into());
             }
             if until.is_over() {
                 return Err(EngineError::Timeout { kind: self.engine.kind(), waited: START }.into());
@@ -259,7 +272,12 @@ impl<'a> Started<'a> {
 impl Drop for Started<'_> {
     fn drop(&mut self) {
         if !self.is_gone {
-            self.force();
+            // While it is at work it may still make the container.
+            let _ = self.command.child.kill();
+            let _ = self.command.child.wait();
+            if sweep::remove(self.engine, self.run).is_err() {
+                (self.leave)();
+            }
         }
     }
 }
