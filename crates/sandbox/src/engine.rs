@@ -16,6 +16,7 @@ pub(crate) use self::call::{Running, output};
 use self::socket::{Endpoint, Socket};
 
 mod call;
+pub(crate) mod csv;
 pub mod error;
 pub mod image;
 pub(crate) mod socket;

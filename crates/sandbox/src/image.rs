@@ -5,13 +5,14 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use policy::recipe::{Platform, Recipe, Reuse, Source};
+use policy::recipe::{Destination, Platform, Recipe, Reuse, Source};
 use serde::Deserialize;
 
 pub use self::builder::Lack;
 use self::builder::{Builder, Making};
 pub use self::call::Progress;
 pub use self::check::Unfit;
+pub use self::command::Display;
 use self::command::{Output, Subject};
 use self::docker::{Docker, Store};
 pub use self::error::BuildError;
@@ -68,7 +69,7 @@ pub struct Built {
 /// The command line that builds the image: `docker` and its arguments, and the variable that they need.
 pub fn command(
     request: &Request<'_>,
-    progress: &Progress<'_>,
+    display: Display<'_>,
 ) -> Result<(Option<String>, Vec<OsString>), BuildError> {
     let docker = Docker::find(request.surroundings)?;
     let builder = builder::choose(&docker, request.recipe, &own_builder(request), Making::Not)?;
@@ -81,7 +82,7 @@ pub fn command(
     };
     let output = Output::Destination(request.metadata_file);
     let mut words = vec!["docker".into()];
-    words.extend(command::build(request.recipe, &builder, subject, output, progress.display()));
+    words.extend(command::build(request.recipe, &builder, subject, output, display));
     Ok((epoch(request).map(|epoch| format!("SOURCE_DATE_EPOCH={epoch}")), words))
 }
 
@@ -93,18 +94,21 @@ pub fn build(request: &Request<'_>, progress: &mut Progress<'_>) -> Result<Built
     let site = Site { docker: &docker, builder: &builder, request, scratch: &scratch.0 };
     match &request.recipe.source {
         Source::Stock { .. } => {
+            (progress.hear)(&format!("building the image: {}", site.goes()));
             let metadata = site.image(request.recipe, Subject::Image { entrypoint: None }, progress)?;
             let platforms = site.digests(&metadata, progress)?;
             Ok(site.built(metadata, &platforms))
         }
         Source::Own { dockerfile } => {
             let entrypoint = if takes_entrypoint(&read(dockerfile)?) {
+                (progress.hear)("building the entrypoint, which the Dockerfile takes");
                 Some(site.layout("entrypoint", request.recipe, Subject::Entrypoint, progress)?.1)
             } else {
                 None
             };
             let subject = Subject::Image { entrypoint: entrypoint.as_deref() };
             let platforms = site.check(subject, progress)?;
+            (progress.hear)(&format!("the image is fit: {}", site.goes()));
             // Every step was done a moment ago.
             let mut recipe = request.recipe.clone();
             recipe.cache.reuse = Reuse::Allowed;
@@ -167,7 +171,7 @@ impl Site<'_> {
         let own = self.scratch.join("metadata.json");
         let path = self.request.metadata_file.unwrap_or(&own);
         let output = Output::Destination(Some(path));
-        self.run(&command::build(recipe, self.builder, subject, output, progress.display()), progress)?;
+        self.run(&command::build(recipe, self.builder, subject, output, progress.display), progress)?;
         serde_json::from_str(&read(path)?).map_err(|error| BuildError::Answer {
             what: "what buildx says of the image",
             reason: error.to_string(),
@@ -184,14 +188,15 @@ impl Site<'_> {
     ) -> Result<(Layout, String), BuildError> {
         let layout = Layout(self.scratch.join(name));
         let output = Output::Layout(&layout.0);
-        self.run(&command::build(recipe, self.builder, subject, output, progress.display()), progress)?;
+        self.run(&command::build(recipe, self.builder, subject, output, progress.display), progress)?;
         let reference = format!("oci-layout://{}@{}", layout.0.display(), layout.digest()?);
         Ok((layout, reference))
     }
 
-    /// Refuses an image that no sandbox can be made from, before it goes anywhere.
+    /// Refuses an image that is no sandbox where an engine starts it, before it goes anywhere.
     fn check(&self, subject: Subject<'_>, progress: &mut Progress<'_>) -> Result<Vec<Made>, BuildError> {
         let recipe = self.request.recipe;
+        (progress.hear)(&format!("building the image to disk, for {}", listed(&recipe.platforms)));
         let (layout, reference) = self.layout("image", recipe, subject, progress)?;
         let images = layout.platforms()?;
         let mut unfit = Vec::new();
@@ -204,10 +209,11 @@ impl Site<'_> {
             }
         }
         if !paths.is_empty() {
+            (progress.hear)("checking the image: its entrypoint, and its user");
             let taken = self.scratch.join("taken");
             let mut all: Vec<PathBuf> = paths.iter().map(|(_, path)| path.clone()).collect();
             all.dedup();
-            let words = command::extract(recipe, self.builder, &reference, &taken, progress.display());
+            let words = command::extract(recipe, self.builder, &reference, &taken, progress.display);
             self.call(&words, check::dockerfile(&all).as_bytes(), progress)?;
             for (platform, path) in paths {
                 // One platform has no directory of its own.
@@ -240,6 +246,7 @@ impl Site<'_> {
         if self.request.detail == Detail::Whole || self.docker.store == Store::Classic {
             return Ok(Vec::new());
         }
+        (progress.hear)("asking for the digest of each platform: every step was done a moment ago");
         let mut again = recipe.clone();
         again.cache.reuse = Reuse::Allowed;
         let (layout, _) = self.layout("image", &again, Subject::Image { entrypoint: None }, progress)?;
@@ -258,6 +265,17 @@ impl Site<'_> {
         }
     }
 
+    /// Where the image goes, and what for.
+    fn goes(&self) -> String {
+        let recipe = self.request.recipe;
+        let place = match recipe.destination {
+            Destination::Engine => "into the engine",
+            Destination::Registry => "to its registry",
+            Destination::Both => "into the engine and to its registry",
+        };
+        format!("{} for {}, {place}", recipe.tags.join(", "), listed(&recipe.platforms))
+    }
+
     /// Runs buildx with the context that its arguments mean.
     fn run(&self, words: &[OsString], progress: &mut Progress<'_>) -> Result<(), BuildError> {
         let stock = words.last().is_some_and(|context| context == "-");
@@ -267,6 +285,10 @@ impl Site<'_> {
     fn call(&self, words: &[OsString], input: &[u8], progress: &mut Progress<'_>) -> Result<(), BuildError> {
         call::run(self.docker, words, input, epoch(self.request), self.scratch, progress)
     }
+}
+
+fn listed(platforms: &[Platform]) -> String {
+    platforms.iter().map(Platform::as_str).collect::<Vec<_>>().join(", ")
 }
 
 fn same(platform: &Platform, made: &Made) -> bool {

@@ -64,7 +64,7 @@ pub(crate) enum Code {
     EmulatorMissing,
     /// A step of the build failed.
     BuildFailed,
-    /// No sandbox can be made from the image.
+    /// The image is no sandbox where an engine starts it.
     ImageUnfit,
     /// The image cannot be pushed.
     ImageNotPushed,
@@ -200,7 +200,7 @@ Error codes, in `error.code` with --format json:
   engine.failed           125  the engine refused, in words of its own
   image.not_fetched       125  the image cannot be fetched
   image.not_pushed        125  the image cannot be pushed
-  image.unfit             125  no sandbox can be made from the image that was built
+  image.unfit             125  the image that was built is no sandbox where an engine starts it
   build.failed            125  a step of the build failed
   sandbox.name_in_use     125  there is a sandbox of this name
   sandbox.not_found       125  there is no sandbox of this name

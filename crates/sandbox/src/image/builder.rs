@@ -105,6 +105,16 @@ pub(super) fn choose(
         Some(asked) => inspect(docker, Some(asked))?,
         None => inspect(docker, None)?,
     };
+    // The engine that it is part of keeps what it makes: that would be another one.
+    if let (IN_ENGINE, Ok(context)) = (first.driver.as_str(), &docker.context()) {
+        if first.name != *context {
+            let said = format!(
+                "it is the engine of the context \"{}\", and the image is for that of \"{context}\"",
+                first.name
+            );
+            return Err(BuildError::Builder { builder: first.name, said });
+        }
+    }
     let lacking = lacks(&first);
     if lacking.is_empty() {
         return Ok(first);
@@ -118,7 +128,10 @@ pub(super) fn choose(
     for name in names.iter().filter(|name| **name != first.name && *name != own) {
         // What does not answer is not what is looked for.
         let Ok(builder) = running(docker, name) else { continue };
-        if lacks(&builder).is_empty() {
+        // Those of other contexts are listed too, and each keeps what it makes in an engine of its own.
+        let is_elsewhere =
+            builder.driver == IN_ENGINE && !docker.context().is_ok_and(|own| own == builder.name);
+        if !is_elsewhere && lacks(&builder).is_empty() {
             return Ok(builder);
         }
     }

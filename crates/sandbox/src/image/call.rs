@@ -6,40 +6,36 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{self, Read, Seek, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, kill_process_group};
+use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 
 use super::command::Display;
 use super::docker::Docker;
 use super::error::BuildError;
 use super::failure;
 use crate::engine::{EngineError, Kind, Running};
-use crate::terminal::Signals;
+use crate::terminal::{Ends, Relay, Signals, Source};
 
 /// How many lines are kept of what is printed, to say why it failed.
 const KEPT: usize = 400;
 
-/// Who hears what a build does.
-pub enum Progress<'a> {
-    /// The caller's terminal is stderr, and buildx draws on it by itself.
-    Terminal,
-    /// This gets each line, without its end.
-    Lines(&'a mut dyn FnMut(&str)),
-}
+/// How long somebody may have stopped the output of a terminal before what was drawn last is given up.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
-impl Progress<'_> {
-    pub(super) fn display(&self) -> Display {
-        match self {
-            Self::Terminal => Display::Terminal,
-            Self::Lines(_) => Display::Lines,
-        }
-    }
+/// Who hears what a build does.
+pub struct Progress<'a> {
+    /// How buildx shows what it does.
+    pub display: Display<'a>,
+    /// This gets each line, without its end: which part of a build begins, and what buildx says where it draws nothing.
+    pub hear: &'a mut dyn FnMut(&str),
 }
 
 /// Runs buildx to its end. `scratch` is removed when we are killed.
@@ -56,10 +52,7 @@ pub(super) fn run(
     // Before there is anything that a signal could leave behind.
     let signals = Signals::block().map_err(failed)?;
     let group = Group::new(scratch).map_err(failed)?;
-    let mut command = match progress {
-        Progress::Terminal => docker.command_on_terminal(),
-        Progress::Lines(_) => docker.command(),
-    };
+    let mut command = docker.command();
     command
         .args(words)
         .process_group(group.id.as_raw_nonzero().get())
@@ -70,19 +63,83 @@ pub(super) fn run(
     if let Some(epoch) = epoch {
         command.env("SOURCE_DATE_EPOCH", epoch);
     }
-    if let Progress::Lines(_) = progress {
-        command.stderr(Stdio::piped());
-    }
+    let screen = match progress.display {
+        Display::Terminal(caller) => {
+            let (relay, screen) = terminal(caller).map_err(failed)?;
+            command.stderr(screen);
+            Some(relay)
+        }
+        Display::Lines => {
+            command.stderr(Stdio::piped());
+            None
+        }
+    };
     let mut heard = Heard { partial: Vec::new(), lines: VecDeque::new() };
     let child = command.spawn().map_err(failed)?;
+    // With it goes our end of the terminal, which would keep that open.
+    drop(command);
     let mut running = Running::new(child).map_err(failed)?;
-    let mut stderr = running.child.stderr.take();
+    let mut voice = screen.map_or_else(|| Voice::Pipe(running.child.stderr.take()), Voice::Terminal);
     let (status, ended) =
-        watch(&mut running, &signals, &group, &mut stderr, &mut heard, progress).map_err(failed)?;
+        watch(&mut running, &signals, &group, &mut voice, &mut heard, progress).map_err(failed)?;
+    if let Voice::Terminal(relay) = voice {
+        // A terminal that is gone is no reason for the image not to be there.
+        let _ = relay.finish(LAST_WORDS);
+    }
     match ended {
         Some(signal) => Err(BuildError::Ended(signal as i32)),
         None if status.success() => Ok(()),
         None => Err(failure::told(heard.lines.make_contiguous())),
+    }
+}
+
+/// A terminal for buildx to draw on, which is shown on the caller's: what it says there at its end has to be heard, and
+/// a process in the background could be stopped by the caller's own.
+fn terminal(caller: BorrowedFd<'_>) -> io::Result<(Relay, Stdio)> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = openpt(flags)?;
+    unlockpt(&master)?;
+    let screen = ioctl_tiocgptpeer(&master, flags)?;
+    let relay = Relay::new(master, Ends { input: None, output: caller })?;
+    Ok((relay.listening(), screen.into()))
+}
+
+/// By what buildx speaks to us.
+enum Voice {
+    /// Line by line; nothing once it has ended.
+    Pipe(Option<ChildStderr>),
+    /// By drawing.
+    Terminal(Relay),
+}
+
+impl Voice {
+    /// What to wait for, and for which events.
+    fn fds(&self) -> Vec<(Source, BorrowedFd<'_>, PollFlags)> {
+        match self {
+            Self::Pipe(pipe) => {
+                pipe.iter().map(|pipe| (Source::Master, pipe.as_fd(), PollFlags::IN)).collect()
+            }
+            Self::Terminal(relay) => relay.fds(),
+        }
+    }
+
+    /// What it says now.
+    fn said(&mut self, source: Source, events: PollFlags) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Pipe(pipe) => {
+                let mut bytes = vec![0; 16 << 10];
+                let length = pipe.as_mut().map_or(Ok(0), |pipe| pipe.read(&mut bytes))?;
+                if length == 0 {
+                    *pipe = None;
+                }
+                bytes.truncate(length);
+                Ok(bytes)
+            }
+            Self::Terminal(relay) => {
+                relay.on_ready(source, events)?;
+                Ok(relay.heard())
+            }
+        }
     }
 }
 
@@ -91,20 +148,29 @@ fn watch(
     running: &mut Running,
     signals: &Signals,
     group: &Group,
-    stderr: &mut Option<ChildStderr>,
+    voice: &mut Voice,
     heard: &mut Heard,
     progress: &mut Progress<'_>,
 ) -> io::Result<(ExitStatus, Option<Signal>)> {
     let mut ended = None;
     loop {
+        let speaks = voice.fds();
         let mut wanted =
             vec![PollFd::new(&running.pidfd, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
-        wanted.extend(stderr.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+        wanted.extend(speaks.iter().map(|(_, fd, events)| PollFd::from_borrowed_fd(*fd, *events)));
         rustix::io::retry_on_intr(|| poll(&mut wanted, None))?;
         let is_over = !wanted[0].revents().is_empty();
-        let says = wanted.get(2).is_some_and(|pipe| !pipe.revents().is_empty());
+        let ready: Vec<_> = speaks
+            .iter()
+            .zip(&wanted[2..])
+            .map(|((source, ..), fd)| (*source, fd.revents()))
+            .filter(|(_, events)| !events.is_empty())
+            .collect();
         drop(wanted);
         while let Some(signal) = signals.read()? {
+            if let (Signal::SIGWINCH, Voice::Terminal(relay)) = (signal, &mut *voice) {
+                relay.on_signal(signal)?;
+            }
             if matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT) {
                 // Whoever asks twice does not want to wait for a clean end.
                 group.send(if ended.is_none() {
@@ -115,16 +181,11 @@ fn watch(
                 ended = Some(signal);
             }
         }
-        if let (true, Some(pipe)) = (says, stderr.as_mut()) {
-            let mut bytes = [0; 16 << 10];
-            match pipe.read(&mut bytes)? {
-                0 => *stderr = None,
-                length => heard.take(&bytes[..length], progress),
-            }
-            // What is still in the pipe when the process has ended is heard first.
-            continue;
+        for (source, events) in &ready {
+            heard.take(&voice.said(*source, *events)?, progress);
         }
-        if is_over {
+        // What is still on its way when the process has ended is heard first.
+        if is_over && ready.is_empty() {
             return Ok((running.child.wait()?, ended));
         }
     }
@@ -141,9 +202,9 @@ impl Heard {
         self.partial.extend(bytes);
         while let Some(end) = self.partial.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.partial.drain(..=end).collect();
-            let line = String::from_utf8_lossy(&line[..end]).into_owned();
-            if let Progress::Lines(hear) = progress {
-                hear(&line);
+            let line = on_screen(&String::from_utf8_lossy(&line[..end]));
+            if matches!(progress.display, Display::Lines) {
+                (progress.hear)(&line);
             }
             if self.lines.len() == KEPT {
                 self.lines.pop_front();
@@ -151,6 +212,21 @@ impl Heard {
             self.lines.push_back(line);
         }
     }
+}
+
+/// What of a line stays on a screen: the last that was written over what stood there before, without colours.
+fn on_screen(line: &str) -> String {
+    let mut plain = String::with_capacity(line.len());
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        if character != '\x1b' {
+            plain.push(character);
+        } else if characters.next() == Some('[') {
+            // ECMA-48, 5.4: the sequence ends with one of these.
+            let _ = characters.find(|character| ('@'..='~').contains(character));
+        }
+    }
+    plain.split('\r').rfind(|piece| !piece.is_empty()).unwrap_or_default().to_owned()
 }
 
 /// A process group that ends with us.
@@ -196,4 +272,42 @@ fn file_of(input: &[u8]) -> io::Result<Stdio> {
     file.write_all(input)?;
     file.rewind()?;
     Ok(file.as_fd().try_clone_to_owned()?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(display: Display<'_>, pieces: &[&[u8]]) -> (Vec<String>, Vec<String>) {
+        let mut handed_on = Vec::new();
+        let mut heard = Heard { partial: Vec::new(), lines: VecDeque::new() };
+        let mut hear = |line: &str| handed_on.push(line.to_owned());
+        let mut progress = Progress { display, hear: &mut hear };
+        for piece in pieces {
+            heard.take(piece, &mut progress);
+        }
+        (heard.lines.into(), handed_on)
+    }
+
+    #[test]
+    fn a_line_that_is_written_over_is_what_stands_there_at_last() {
+        let pieces: &[&[u8]] =
+            &[b"#7 1.2 Preparing ...\r\n#7 1.3 (Reading", b" 5%\r(Reading 100%\r\n\r\nplain\n"];
+        let lines = ["#7 1.2 Preparing ...", "(Reading 100%", "", "plain"];
+        let (kept, handed_on) = heard(Display::Lines, pieces);
+        assert_eq!(
+            (kept.as_slice(), handed_on.as_slice()),
+            (&lines.map(str::to_owned)[..], &lines.map(str::to_owned)[..])
+        );
+    }
+
+    #[test]
+    fn what_is_drawn_is_kept_without_colours_and_not_said_again() {
+        let drawn =
+            b"\x1b[1A\x1b[0G\x1b[?25l[+] Building 0.6s\r\n\x1b[0m\x1b[?25h------\r\n > [2/2] RUN false:\r\n";
+        let stderr = io::stderr();
+        let (kept, handed_on) = heard(Display::Terminal(stderr.as_fd()), &[drawn]);
+        assert_eq!(kept, ["[+] Building 0.6s", "------", " > [2/2] RUN false:"]);
+        assert!(handed_on.is_empty(), "{handed_on:?}");
+    }
 }

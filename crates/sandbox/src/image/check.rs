@@ -1,5 +1,6 @@
-//! The check of an image that somebody's own Dockerfile has made: whether a sandbox can be made from it.
+//! The check of an image that somebody's own Dockerfile has made: whether an engine that starts it makes a sandbox.
 //!
+//! `sandboxctl run` would take any image, because it brings a PID 1 along. `docker run` and Kubernetes bring none.
 //! Nothing of the image is run and no container is made of it: the builder copies the few files that are looked at.
 
 use std::fmt;

@@ -1,12 +1,15 @@
 //! The command line of a build, as data: what is run is what `--dry-run` shows.
 
 use std::ffi::OsString;
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use policy::recipe::{BuildArg, CA_CERTIFICATES, Platform, Recipe, Reuse, Source};
 
 use super::builder::Builder;
 use super::context::{DOCKERFILE, ENTRYPOINT};
+use crate::engine::csv::field;
 
 /// What is built.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -30,10 +33,10 @@ pub(super) enum Output<'a> {
 }
 
 /// How a build tells what it does.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Display {
-    /// On the caller's terminal, as buildx does by itself.
-    Terminal,
+#[derive(Clone, Copy, Debug)]
+pub enum Display<'a> {
+    /// Drawn on this terminal, as buildx does by itself.
+    Terminal(BorrowedFd<'a>),
     /// Line by line.
     Lines,
 }
@@ -44,7 +47,7 @@ pub(super) fn build(
     builder: &Builder,
     subject: Subject<'_>,
     output: Output<'_>,
-    display: Display,
+    display: Display<'_>,
 ) -> Vec<OsString> {
     let mut words = Words::start(recipe, builder, display);
     let context = match (&recipe.source, subject) {
@@ -74,18 +77,14 @@ pub(super) fn build(
         }
     }
     if let Some(path) = &recipe.ca_certificates {
-        let mut source = OsString::from(format!("id={CA_CERTIFICATES},src="));
-        source.push(path);
-        words.pair("--secret", source);
+        words.pair("--secret", fields(&format!("id={CA_CERTIFICATES}"), "src", path));
     }
     words.each("--secret", &recipe.secrets);
     words.each("--cache-from", &recipe.cache.from);
     match output {
         Output::Layout(directory) => {
             words.all(["--provenance=false", "--sbom=false"]);
-            let mut to = OsString::from("type=oci,tar=false,dest=");
-            to.push(directory);
-            words.pair("--output", to);
+            words.pair("--output", fields("type=oci,tar=false", "dest", directory));
         }
         Output::Destination(metadata) => {
             words.each("--cache-to", &recipe.cache.to);
@@ -115,30 +114,33 @@ pub(super) fn extract(
     builder: &Builder,
     image: &str,
     to: &Path,
-    display: Display,
+    display: Display<'_>,
 ) -> Vec<OsString> {
     let mut words = Words::start(recipe, builder, display);
     words.pair("--build-context", format!("subject={image}"));
     words.all(["--provenance=false"]);
-    let mut output = OsString::from("type=local,dest=");
-    output.push(to);
-    words.pair("--output", output);
+    words.pair("--output", fields("type=local", "dest", to));
     words.all(["-"]);
     words.0
+}
+
+/// A value that buildx reads as a line of CSV, with a path at its end.
+fn fields(others: &str, key: &str, path: &Path) -> OsString {
+    OsString::from_vec([others.as_bytes(), b",", &field(key, path)].concat())
 }
 
 struct Words(Vec<OsString>);
 
 impl Words {
     /// What every build begins with.
-    fn start(recipe: &Recipe, builder: &Builder, display: Display) -> Self {
+    fn start(recipe: &Recipe, builder: &Builder, display: Display<'_>) -> Self {
         let mut words = Self(Vec::new());
         words.all(["buildx", "build"]);
         words.pair("--builder", &builder.name);
         words.pair(
             "--progress",
             match display {
-                Display::Terminal => "tty",
+                Display::Terminal(_) => "tty",
                 Display::Lines => "plain",
             },
         );

@@ -34,10 +34,11 @@ impl Docker {
     /// Finds Docker and buildx, and makes sure that the engine answers.
     pub(super) fn find(surroundings: &Surroundings) -> Result<Self, BuildError> {
         // It tells apart what can be wrong with an engine on this machine.
-        match Engine::find(Kind::Docker, surroundings) {
-            Ok(_) | Err(EngineError::Remote { .. }) => {}
+        let address = match Engine::find(Kind::Docker, surroundings) {
+            Ok(engine) => engine.address().unwrap_or_default(),
+            Err(EngineError::Remote { address }) => address,
             Err(error) => return Err(error.into()),
-        }
+        };
         let program = which::which_in_global(Kind::Docker.command(), Some(&surroundings.path))
             .ok()
             .and_then(|mut found| found.next())
@@ -46,21 +47,20 @@ impl Docker {
         if let Err(EngineError::Refused { message, .. }) = docker.ask(["buildx", "version"]) {
             return Err(BuildError::NoBuildx { said: message });
         }
-        docker.store = store(&docker.ask(["info", "--format", "{{json .DriverStatus}}"])?);
+        let status = docker.ask(["info", "--format", "{{json .DriverStatus}}"]);
+        docker.store = store(&status.map_err(|error| elsewhere(error, address))?);
         Ok(docker)
+    }
+
+    /// The context whose engine is meant. Its own builder has the same name.
+    pub(super) fn context(&self) -> Result<String, EngineError> {
+        Ok(self.ask(["context", "inspect", "--format", "{{.Name}}"])?.trim().to_owned())
     }
 
     /// A call of it. The environment is the caller's.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.stdin(Stdio::null());
-        command
-    }
-
-    /// The same for one that draws on the terminal from the background, where `stty tostop` would stop it for good.
-    pub(super) fn command_on_terminal(&self) -> Command {
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", "trap '' TTOU; exec \"$@\"", "sh"]).arg(&self.program).stdin(Stdio::null());
         command
     }
 
@@ -82,6 +82,27 @@ impl Docker {
     }
 }
 
+/// What a failure to ask an engine elsewhere means. The words are those of Docker 20 to 29.
+fn elsewhere(error: EngineError, address: String) -> BuildError {
+    let EngineError::Refused { message: said, .. } = error else { return error.into() };
+    let lower = said.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    if says(&["permission denied"]) {
+        BuildError::Forbidden { address, said }
+    } else if says(&[
+        "cannot connect to the docker daemon",
+        "failed to connect to the docker api",
+        "error during connect",
+        "connection refused",
+        "i/o timeout",
+        "no such host",
+    ]) {
+        BuildError::Unreachable { address, said }
+    } else {
+        EngineError::Refused { kind: Kind::Docker, message: said }.into()
+    }
+}
+
 /// The answer of `docker info`.
 fn store(status: &str) -> Store {
     if status.contains("io.containerd.snapshotter") { Store::Containerd } else { Store::Classic }
@@ -90,6 +111,30 @@ fn store(status: &str) -> Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_engine_that_cannot_be_reached_is_told_from_one_that_refuses() {
+        let told = |message: &str| {
+            let refused = EngineError::Refused { kind: Kind::Docker, message: message.to_owned() };
+            elsewhere(refused, "tcp://192.0.2.1:2375".to_owned())
+        };
+        for said in [
+            "Cannot connect to the Docker daemon at tcp://127.0.0.1:1. Is the docker daemon running?",
+            "failed to connect to the docker API at tcp://127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused",
+            "error during connect: Get \"http://a.invalid:2375/v1.50/info\": dial tcp: lookup a.invalid: no such host",
+            "Get \"http://192.0.2.1:2375/v1.50/info\": dial tcp 192.0.2.1:2375: i/o timeout",
+        ] {
+            assert!(matches!(told(said), BuildError::Unreachable { .. }), "{said}");
+        }
+        for said in [
+            "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock",
+            "error during connect: command [ssh -- there] has exited with exit status 255: Permission denied (publickey)",
+        ] {
+            assert!(matches!(told(said), BuildError::Forbidden { .. }), "{said}");
+        }
+        let refused = told("client version 1.50 is too new");
+        assert!(matches!(refused, BuildError::Engine(EngineError::Refused { .. })), "{refused}");
+    }
 
     #[test]
     fn an_engine_says_how_it_keeps_images() {

@@ -15,6 +15,22 @@ pub enum BuildError {
     /// Docker, or its engine.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The engine, which is not on this machine, does not answer.
+    #[error("no docker engine answers on {address}: {said}")]
+    Unreachable {
+        /// Where it was expected.
+        address: String,
+        /// What Docker said.
+        said: String,
+    },
+    /// The engine, which is not on this machine, is not for this user.
+    #[error("the docker engine on {address} is not for this user: {said}")]
+    Forbidden {
+        /// Where it is.
+        address: String,
+        /// What Docker said.
+        said: String,
+    },
     /// Docker has no buildx.
     #[error("docker has no buildx, which builds images: {said}")]
     NoBuildx {
@@ -90,8 +106,8 @@ pub enum BuildError {
         /// The last lines that it printed.
         printed: Vec<String>,
     },
-    /// The image of an own Dockerfile is none that a sandbox can be made from.
-    #[error("the image is none for a sandbox: {}", listed(unfit, of_platform))]
+    /// An engine that is handed the image of an own Dockerfile would make no sandbox of it.
+    #[error("the image makes no sandbox where an engine starts it: {}", listed(unfit, of_platform))]
     Unfit {
         /// What is wrong, for each platform; never empty.
         unfit: Vec<(Platform, Unfit)>,

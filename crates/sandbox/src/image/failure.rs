@@ -9,8 +9,8 @@ const LINES: usize = 20;
 /// stays what was said.
 pub(super) fn told(lines: &[String]) -> BuildError {
     let said = lines.iter().rev().find_map(|line| line.strip_prefix("ERROR: "));
-    // On a terminal it was not for us to hear.
     let said = said.unwrap_or("what was printed says why").trim();
+    let said = said.strip_prefix("failed to build: ").unwrap_or(said);
     let said = said.strip_prefix("failed to solve: ").unwrap_or(said).to_owned();
     let (step, printed) = step(lines);
     let all = || printed.iter().chain([&said]);

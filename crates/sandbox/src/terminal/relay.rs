@@ -55,6 +55,8 @@ pub struct Relay {
     output: Screen,
     to_agent: Vec<u8>,
     to_screen: Vec<u8>,
+    /// What was read of the agent's terminal, where somebody listens.
+    heard: Option<Vec<u8>>,
     /// Nobody types any more: the caller's terminal has hung up.
     input_ended: bool,
     /// The agent's terminal was closed by everybody inside.
@@ -90,6 +92,7 @@ impl Relay {
             output,
             to_agent: Vec::new(),
             to_screen: Vec::new(),
+            heard: None,
             input_ended: false,
             master_ended: false,
             in_foreground: false,
@@ -97,6 +100,18 @@ impl Relay {
         relay.resize()?;
         relay.look_where_we_are()?;
         Ok(relay)
+    }
+
+    /// Keeps what is shown for [`Relay::heard`] too.
+    #[must_use]
+    pub fn listening(mut self) -> Self {
+        self.heard = Some(Vec::new());
+        self
+    }
+
+    /// What came to be shown since this was last asked.
+    pub fn heard(&mut self) -> Vec<u8> {
+        self.heard.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// What to wait for, and for which events.
@@ -256,7 +271,12 @@ impl Relay {
                     self.master_ended = true;
                     break;
                 }
-                Ok(length) => self.to_screen.extend_from_slice(&buffer[..length]),
+                Ok(length) => {
+                    self.to_screen.extend_from_slice(&buffer[..length]);
+                    if let Some(heard) = &mut self.heard {
+                        heard.extend_from_slice(&buffer[..length]);
+                    }
+                }
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),

@@ -1,21 +1,24 @@
 //! `build`: the image of container providers, made by buildx as `[image]` says.
 
-use std::env;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+use std::{env, fs};
 
 use policy::overrides::Overrides;
+use policy::problem::{self, Problem};
 use policy::recipe::{Flags, Recipe, Source};
-use sandbox::engine::EngineError;
-use sandbox::image::{self, BuildError, Built, Detail, Lack, Progress, Request};
+use sandbox::image::{self, BuildError, Built, Detail, Display, Progress, Request};
 use serde_json::{Value, json};
 
 use crate::cli::{BuildArgs, Format};
 use crate::context::Context;
-use crate::error::{Code, CommandError, of_engine};
+use crate::error::CommandError;
 use crate::exit_code::ExitCode;
-use crate::ui::{self, Ui};
+use crate::ui::Ui;
 use crate::{consent, files, load};
+
+mod failure;
 
 pub(crate) fn build(ui: &Ui, context: &Context, args: &BuildArgs) -> Result<ExitCode, CommandError> {
     let recipe = recipe(context, args)?;
@@ -28,12 +31,13 @@ pub(crate) fn build(ui: &Ui, context: &Context, args: &BuildArgs) -> Result<Exit
         metadata_file: args.metadata_file.as_deref(),
         detail: if ui.format() == Format::Json { Detail::Platforms } else { Detail::Whole },
     };
-    // buildx draws on a terminal by itself.
-    let draws = !ui.is_quiet() && io::stderr().is_terminal();
-    let mut say = |line: &str| ui.note(line);
-    let mut progress = if draws { Progress::Terminal } else { Progress::Lines(&mut say) };
+    // Whoever wants JSON reads by a program, also where stderr is a terminal.
+    let draws = ui.format() == Format::Text && !ui.is_quiet() && io::stderr().is_terminal();
+    let stderr = io::stderr();
+    let display = if draws { Display::Terminal(stderr.as_fd()) } else { Display::Lines };
     if args.dry_run {
-        let (variable, words) = image::command(&request, &progress)?;
+        let (variable, words) =
+            image::command(&request, display).map_err(|error| failure::told(&error, &recipe))?;
         ui.note(match recipe.source {
             Source::Stock { .. } => "the build context is carried inside sandboxctl, and comes on stdin",
             Source::Own { .. } => "before this, the entrypoint is built to disk, if it is wanted, and the image is checked there",
@@ -42,12 +46,14 @@ pub(crate) fn build(ui: &Ui, context: &Context, args: &BuildArgs) -> Result<Exit
         ui.data(&shown, |_| format!("{}\n", line(variable, &words)))?;
         return Ok(ExitCode::Success);
     }
-    let built = match image::build(&request, &mut progress) {
-        Err(BuildError::Ended(signal)) => {
-            ui.failure(&BuildError::Ended(signal).into());
+    let mut hear = |line: &str| ui.note(line);
+    let built = match image::build(&request, &mut Progress { display, hear: &mut hear }) {
+        Ok(built) => built,
+        Err(error @ BuildError::Ended(signal)) => {
+            ui.failure(&failure::told(&error, &recipe));
             return Ok(ExitCode::Signal(signal));
         }
-        built => built?,
+        Err(error) => return Err(failure::told(&error, &recipe)),
     };
     ui.data(&output(&recipe, &built), |_| text(&recipe, &built))?;
     Ok(ExitCode::Success)
@@ -75,7 +81,18 @@ fn recipe(context: &Context, args: &BuildArgs) -> Result<Recipe, CommandError> {
     if let Some(file) = &file {
         consent::require(context, &args.source, file, &settings.widenings)?;
     }
-    Recipe::new(&settings.effective, &flags).map_err(CommandError::problems)
+    let recipe = Recipe::new(&settings.effective, &flags).map_err(CommandError::problems)?;
+    if let Some(dockerfile) = &settings.effective.settings().image.dockerfile {
+        fs::read(&dockerfile.value).map_err(|error| {
+            let message = format!("{} cannot be read: {error}", dockerfile.value.display());
+            let place = &dockerfile.place;
+            CommandError::problems(vec![
+                Problem::new(place, "image.dockerfile", problem::Code::Host, message)
+                    .hinting("write it, or leave `image.dockerfile` out for the stock image"),
+            ])
+        })?;
+    }
+    Ok(recipe)
 }
 
 fn output(recipe: &Recipe, built: &Built) -> Value {
@@ -116,96 +133,6 @@ fn quoted(word: &str) -> String {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-/// An image that was not built.
-impl From<BuildError> for CommandError {
-    fn from(error: BuildError) -> Self {
-        let (code, details) = match &error {
-            BuildError::Engine(engine) => (of_engine(engine), Value::Null),
-            BuildError::NoBuildx { .. } | BuildError::Builder { .. } => (Code::BuilderMissing, Value::Null),
-            BuildError::Lacks { builder, lacks, .. } | BuildError::NoBuilder { builder, lacks, .. } => {
-                let emulator = lacks.iter().any(|lack| matches!(lack, Lack::Emulator(_)));
-                let code = if emulator { Code::EmulatorMissing } else { Code::BuilderUnfit };
-                let lacks: Vec<String> = lacks.iter().map(ToString::to_string).collect();
-                (code, json!({ "builder": builder, "lacks": lacks }))
-            }
-            BuildError::Emulator { platform } => (Code::EmulatorMissing, json!({ "platform": platform })),
-            BuildError::Fetch { image, .. } => (Code::ImageNotFetched, json!({ "image": image })),
-            BuildError::Push { .. } => (Code::ImageNotPushed, Value::Null),
-            BuildError::DiskFull { .. } => (Code::EngineDiskFull, Value::Null),
-            BuildError::Step { step, printed, .. } => {
-                (Code::BuildFailed, json!({ "step": step, "printed": printed }))
-            }
-            BuildError::Unfit { unfit } => {
-                let one = |(platform, what): &(_, image::Unfit)| json!({ "platform": platform, "problem": what.to_string() });
-                (Code::ImageUnfit, json!({ "problems": unfit.iter().map(one).collect::<Vec<_>>() }))
-            }
-            BuildError::Ended(_) | BuildError::File { .. } | BuildError::Answer { .. } => {
-                (Code::ToolFailed, Value::Null)
-            }
-        };
-        let hints = hints(&error);
-        let message = ui::one_line(&error.to_string());
-        hints.into_iter().fold(Self::message(code, message).details(details), Self::hint)
-    }
-}
-
-/// What to do next.
-fn hints(error: &BuildError) -> Vec<String> {
-    let hints: &[&str] = match error {
-        BuildError::Engine(EngineError::NotInstalled { .. }) => &[
-            "install Docker with buildx, which builds images; `sandboxctl run --provider native` needs none",
-        ],
-        BuildError::Engine(engine) => return engine.remedy().into_iter().collect(),
-        BuildError::NoBuildx { .. } => &[
-            "install it: `apt-get install docker-buildx-plugin` (Docker's packages) or `docker-buildx` (Debian's)",
-        ],
-        BuildError::Builder { .. } => {
-            &["`docker buildx ls` lists the builders, `docker buildx use default` takes the engine's own"]
-        }
-        BuildError::Lacks { lacks, .. } | BuildError::NoBuilder { lacks, .. } => {
-            return lacks.iter().map(remedy).collect();
-        }
-        BuildError::Emulator { .. } => &[EMULATE],
-        BuildError::Fetch { .. } => &[
-            "if the registry wants to know who you are: `docker login`; `--base` and `--build-arg RUST=` name other images",
-        ],
-        BuildError::Push { .. } => &["`docker login REGISTRY` gives the right to push, `--tag` another name"],
-        BuildError::DiskFull { .. } => {
-            &["`docker buildx du` says what the cache holds, `docker buildx prune` removes it"]
-        }
-        BuildError::Step { printed, .. } => {
-            return printed
-                .last()
-                .map(|line| format!("the last it said: {}", ui::one_line(line)))
-                .into_iter()
-                .collect();
-        }
-        BuildError::Unfit { .. } => {
-            &["`COPY --from=entrypoint /entrypoint /usr/local/bin/entrypoint` takes it in, \
-             `ENTRYPOINT [\"/usr/local/bin/entrypoint\"]` starts it; docs/image.md has a whole example"]
-        }
-        BuildError::Ended(_) | BuildError::File { .. } | BuildError::Answer { .. } => &[],
-    };
-    hints.iter().map(|hint| (*hint).to_owned()).collect()
-}
-
-const EMULATE: &str = "`docker run --privileged --rm tonistiigi/binfmt --install all` adds emulators until the next start of \
-                       this machine; Debian's `qemu-user-static` or `qemu-user-binfmt` for good";
-
-/// What gives a builder what it lacks.
-fn remedy(lack: &Lack) -> String {
-    match lack {
-        Lack::Emulator(platform) => format!("{EMULATE}; or leave {platform} out with `--platform`"),
-        Lack::Platforms | Lack::Store => "build for one platform (`--platform linux/amd64`), or let the engine keep images in \
-                                          containerd: {\"features\": {\"containerd-snapshotter\": true}} in /etc/docker/daemon.json, \
-                                          then `systemctl restart docker`; or `--push` without `--load`"
-            .to_owned(),
-        Lack::Attestations | Lack::Cache | Lack::Layout => {
-            "`docker buildx create --use --driver docker-container` makes a builder that can".to_owned()
-        }
     }
 }
 

@@ -99,7 +99,7 @@ fn what_is_missing_has_a_code_and_a_remedy() {
         with_docker("version = 1\n", "*nope*) echo 'ERROR: no builder \"nope\" found' >&2; exit 1 ;;");
     assert_snapshot!(code(&unknown, &["--builder", "nope"]), @r#"
     69 "builder.missing": "the builder \"nope\" cannot be used: no builder \"nope\" found"
-    "`docker buildx ls` lists the builders, `docker buildx use default` takes the engine's own"
+    "`docker buildx ls` lists the builders, `docker buildx use default` takes the engine's own; for the engine of another context set DOCKER_CONTEXT"
     "#);
 }
 
@@ -113,6 +113,77 @@ fn another_builder_is_taken_where_the_current_one_will_not_do() {
     let env = with_docker("version = 1\n[image]\nname = \"team/box\"\n", &cases);
     let answer = env.call(&["build", "--dry-run", "--push"]);
     assert!(answer.stdout.contains("--builder other "), "{answer}");
+}
+
+#[test]
+fn the_builder_of_another_engine_is_not_taken() {
+    let cases = format!(
+        "{CLASSIC}\n'context inspect'*) echo default ;;\n\
+         'buildx ls') printf 'NAME DRIVER\\ndefault* docker\\nelsewhere docker\\n' ;;\n\
+         'buildx inspect elsewhere') printf 'Name: elsewhere\\nDriver: docker\\nStatus: running\\n\
+         Platforms: linux/amd64, linux/arm64\\n' ;;\n\
+         'buildx inspect mine') printf 'Name: mine\\nDriver: docker-container\\nStatus: running\\n\
+         Platforms: linux/amd64, linux/arm64\\n' ;;"
+    );
+    let text = "version = 1\n[image]\nname = \"team/box\"\nplatforms = [\"linux/arm64\"]\n";
+    // Alone it has no emulator, and the other one has.
+    let env = with_docker(text, &format!("{ALONE}\n{cases}"));
+    let answer = env.call(&["--format", "json", "build", "--dry-run"]);
+    assert_eq!(answer.json()["error"]["code"], "emulator.missing", "{answer}");
+    // The engine's own is another engine's no longer.
+    let env = with_docker(text, &format!("{ALONE}\n'context inspect'*) echo elsewhere ;;\n{cases}"));
+    let answer = env.call(&["build", "--dry-run"]);
+    assert_eq!(answer.code, 69, "{answer}");
+    assert!(answer.stderr.contains("it is the engine of the context \"default\""), "{answer}");
+    // Which the current builder may stand before.
+    let current = "'buildx inspect --bootstrap') printf 'Name: mine\\nDriver: docker-container\\nStatus: running\\n\
+                   Platforms: linux/amd64\\n' ;;\n'context inspect'*) echo elsewhere ;;";
+    let env = with_docker(text, &format!("{current}\n{cases}"));
+    let answer = env.call(&["build", "--dry-run"]);
+    assert!(answer.stdout.contains("--builder elsewhere "), "{answer}");
+}
+
+#[test]
+fn an_engine_that_cannot_be_reached_has_a_code_and_a_remedy() {
+    let told = |said: &str| {
+        let answer = with_docker("version = 1\n", &format!("info*) echo '{said}' >&2; exit 1 ;;"))
+            .call(&["--format", "json", "build"]);
+        let error = answer.json()["error"].clone();
+        format!("{} {}: {}\n{}", answer.code, error["code"], error["message"], error["hint"])
+    };
+    assert_snapshot!(told("Cannot connect to the Docker daemon at tcp://192.0.2.1:2375. Is the docker daemon running?"), @r#"
+    69 "engine.unreachable": "no docker engine answers on tcp://192.0.2.1:2375: Cannot connect to the Docker daemon at tcp://192.0.2.1:2375. Is the docker daemon running?"
+    "look whether that machine can be reached and its engine runs; DOCKER_HOST or `docker context use` has chosen it"
+    "#);
+    assert_snapshot!(told("error during connect: command [ssh -- there] has exited with exit status 255: Permission denied (publickey)."), @r#"
+    69 "engine.forbidden": "the docker engine on tcp://192.0.2.1:2375 is not for this user: error during connect: command [ssh -- there] has exited with exit status 255: Permission denied (publickey)"
+    "that machine has to let you in, and there you have to be in the group of its engine; DOCKER_HOST or `docker context use` has chosen it"
+    "#);
+    assert_snapshot!(told("client version 1.50 is too new"), @r#"
+    125 "engine.failed": "docker: client version 1.50 is too new"
+    null
+    "#);
+}
+
+#[test]
+fn a_dockerfile_that_is_not_there_is_said_with_its_key() {
+    let env = with_docker("version = 1\n[image]\ndockerfile = \"docker/Dockerfile\"\n", "*) exit 3 ;;");
+    assert_snapshot!(env.call(&["build", "--trust"]), @r"
+    code: 2
+    --- stderr
+    error: sandbox.toml:3:14: image.dockerfile: [TEMP]/project/docker/Dockerfile cannot be read: No such file or directory (os error 2)
+    hint: write it, or leave `image.dockerfile` out for the stock image
+    ");
+}
+
+#[test]
+fn a_path_with_a_comma_is_one_value() {
+    let env = with_docker("version = 1\n[image]\nca_certificates = \"a, b.pem\"\n", "");
+    let answer = env.call(&["build", "--trust", "--dry-run"]);
+    assert!(
+        answer.stdout.contains("--secret 'id=ca_certificates,\"src=[TEMP]/project/a, b.pem\"' "),
+        "{answer}"
+    );
 }
 
 #[test]

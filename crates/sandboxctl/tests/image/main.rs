@@ -3,9 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
 mod ended;
+mod engines;
 mod own_dockerfile;
 mod project;
 mod stock;
+mod told;
 
 #[path = "../support/machine.rs"]
 #[expect(dead_code, reason = "nobody runs a sandbox here")]

@@ -11,6 +11,9 @@ use crate::machine::{Feature, is_there};
 /// The certificates that the machine's package servers may need.
 const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
+/// What buildx takes a path in would end at a comma.
+const DIRECTORY: &str = "a project, with a comma";
+
 pub(crate) struct Project {
     top: tempfile::TempDir,
     image: String,
@@ -21,11 +24,14 @@ impl Project {
     pub(crate) fn new(name: &str, settings: &str) -> Self {
         let project = Self { top: tempfile::tempdir().unwrap(), image: name.to_owned() };
         fs::create_dir(project.path()).unwrap();
+        let certificates = project.top.path().join("these, and no others.pem");
+        fs::copy(CERTIFICATES, &certificates).unwrap();
         project.write(
             "sandbox.toml",
             &format!(
-                "version = 1\n[image]\nname = {name:?}\nca_certificates = {CERTIFICATES:?}\n\
+                "version = 1\n[image]\nname = {name:?}\nca_certificates = {:?}\n\
                  build_args = {{ RUST = {:?} }}\n{settings}",
+                certificates.to_str().unwrap(),
                 variable("RUST")
             ),
         );
@@ -44,7 +50,7 @@ impl Project {
     }
 
     pub(crate) fn path(&self) -> PathBuf {
-        self.top.path().join("project")
+        self.top.path().join(DIRECTORY)
     }
 
     /// `sandboxctl build`, by the project's owner.
@@ -60,6 +66,31 @@ impl Project {
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .stdin(Stdio::null());
         command
+    }
+
+    /// Docker's command line, with the settings of this project's owner.
+    pub(crate) fn docker(&self, words: &[&str]) -> Output {
+        let mut command = Command::new("docker");
+        command.args(words).env("HOME", self.top.path()).stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// `sandboxctl build` on a terminal; gives back what is on the screen at last, line by line.
+    #[track_caller]
+    pub(crate) fn on_terminal(&self, flags: &[&str]) -> Vec<String> {
+        let command = self.command(flags);
+        let words: Vec<_> = std::iter::once(command.get_program()).chain(command.get_args()).collect();
+        let words: Vec<String> = words.iter().map(|word| format!("'{}'", word.to_str().unwrap())).collect();
+        let output = Command::new("script")
+            .args(["--quiet", "--return", "--command", &words.join(" "), "/dev/null"])
+            .current_dir(self.path())
+            .env_clear()
+            .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .env("TERM", "xterm")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let screen = String::from_utf8(output.stdout).unwrap();
+        screen.split("\r\n").map(str::to_owned).collect()
     }
 
     /// Builds, and gives back what is said of it.

@@ -1,7 +1,7 @@
 //! The command line by which an engine is told to run a container: data in, words out.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use confine::init::MEET_ARGUMENT;
@@ -13,6 +13,7 @@ use policy::policy::HOME;
 use super::meeting;
 use super::who::{Namespace, Who};
 use crate::engine::Kind;
+use crate::engine::csv::field;
 use crate::engine::image::Image;
 use crate::protect::Mounts;
 use crate::provider::native::HOSTNAME;
@@ -252,16 +253,6 @@ impl Words {
         }
         self.pair("--mount=", OsString::from_vec(value));
     }
-}
-
-/// One field of a line of CSV, in quotes.
-fn field(key: &str, path: &Path) -> Vec<u8> {
-    let mut field = [b"\"", key.as_bytes(), b"="].concat();
-    for byte in path.as_os_str().as_bytes() {
-        field.extend(if *byte == b'"' { &b"\"\""[..] } else { std::slice::from_ref(byte) });
-    }
-    field.push(b'"');
-    field
 }
 
 /// A path of this machine, as the engine sees it.
