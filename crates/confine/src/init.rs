@@ -20,7 +20,7 @@ use crate::lockdown::Lockdown;
 use crate::reap::Reaped;
 use crate::rlimit::Substitutes;
 use crate::start::{Inside, Start, Users};
-use crate::{capabilities, cgroup, command, inside, lockdown, probe, reap, sys, terminal};
+use crate::{capabilities, cgroup, command, inside, line, lockdown, probe, reap, sys, terminal};
 
 /// How PID 1 is told that it has a control socket, as descriptor 3.
 pub const CONTROL_ARGUMENT: &CStr = c"--control";
@@ -169,7 +169,7 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
         None => Ok(Agent { pid, _terminal: slave }),
         Some(Unable::Prepare(name, errno)) => Err(step(name)(errno)),
         Some(Unable::Start(errno)) => {
-            Err(step(format!("changing to the working directory {}", start.workdir.display()))(errno))
+            Err(step(format!("{} {}", line::WORKDIR, start.workdir.display()))(errno))
         }
         Some(Unable::Execute(errno)) => {
             let command = String::from_utf8_lossy(&start.argv[0]).into_owned();

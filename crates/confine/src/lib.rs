@@ -9,6 +9,7 @@ pub mod init;
 mod inside;
 pub mod join;
 pub mod landlock;
+pub mod line;
 pub mod lockdown;
 mod mountinfo;
 mod probe;

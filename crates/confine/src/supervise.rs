@@ -8,22 +8,24 @@
 use std::convert::Infallible;
 use std::ffi::{CStr, CString};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::str::FromStr;
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::unistd::{getpgrp, getpid, setpgid, setsid, tcgetpgrp, tcsetpgrp};
+use nix::unistd::{getpgrp, getpid, getsid, setpgid, setsid, tcgetpgrp, tcsetpgrp};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, WaitId, WaitIdOptions, set_child_subreaper, waitid};
 
+use crate::line::Line;
 use crate::lockdown::Machine;
 use crate::reap::Reaped;
 use crate::{capabilities, init, reap, sys};
 
-/// How the program is told to supervise, by itself: the agent's process, and the pipe that lets it go on.
+/// How the program is told to supervise, by itself: the agent's process, the pipe that lets it go on, and the line to a
+/// client that wants to hear of its end.
 pub const ARGUMENT: &str = "--supervise=";
 
 /// Exit code of whoever could not do its own work.
@@ -34,22 +36,29 @@ const FAILED: u8 = 125;
 pub struct Charge {
     agent: i32,
     go: i32,
+    line: Option<i32>,
 }
 
 impl FromStr for Charge {
     type Err = std::num::ParseIntError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (agent, go) = text.split_once(':').unwrap_or((text, ""));
-        Ok(Self { agent: agent.parse()?, go: go.parse()? })
+        let (agent, rest) = text.split_once(':').unwrap_or((text, ""));
+        let (go, line) = rest.split_once(':').map_or((rest, None), |(go, line)| (go, Some(line)));
+        Ok(Self { agent: agent.parse()?, go: go.parse()?, line: line.map(str::parse).transpose()? })
     }
 }
 
 /// Forks. The new process calls `agent`, which executes the command or returns the exit code that says why not; this
-/// one becomes [`run`] of a fresh image. Returns only what failed before there was an agent.
+/// one becomes [`run`] of a fresh image, which tells the `line` how the agent ends. Returns only what failed before there
+/// was an agent.
 ///
 /// This program must have one thread. On a real machine that is checked.
-pub fn stay(machine: Machine, agent: impl FnOnce() -> u8) -> io::Result<Infallible> {
+pub fn stay(
+    machine: Machine,
+    line: Option<BorrowedFd<'_>>,
+    agent: impl FnOnce() -> u8,
+) -> io::Result<Infallible> {
     // 1. This program, whatever becomes of its path.
     let itself = rustix::fs::open(c"/proc/self/exe", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
 
@@ -64,10 +73,13 @@ pub fn stay(machine: Machine, agent: impl FnOnce() -> u8) -> io::Result<Infallib
     };
     drop(wait);
 
-    // 4. A fresh image of this program. Only the pipe goes along: whatever else is open closes.
+    // 4. A fresh image of this program. Only the pipe and the line go along: whatever else is open closes.
     sys::close_from_on_exec(3)?;
-    fcntl_setfd(&go, FdFlags::empty())?;
-    let argument = CString::new(format!("{ARGUMENT}{child}:{}", go.as_raw_fd()))?;
+    for kept in std::iter::once(go.as_fd()).chain(line) {
+        fcntl_setfd(kept, FdFlags::empty())?;
+    }
+    let line = line.map_or_else(String::new, |line| format!(":{}", line.as_raw_fd()));
+    let argument = CString::new(format!("{ARGUMENT}{child}:{}{line}", go.as_raw_fd()))?;
     let arguments = [c"entrypoint", &argument];
     Err(match machine {
         Machine::Real => sys::execute_file(itself.as_fd(), &arguments).into(),
@@ -91,9 +103,11 @@ pub fn run(charge: Charge) -> io::Result<u8> {
     capabilities::not_dumpable().map_err(io::Error::other)?;
     rustix::thread::set_name(c"entrypoint")?;
     let go = sys::inherited(charge.go)?;
+    let mut line = charge.line.map(sys::inherited).transpose()?.map(Line::from);
 
     // 2. Orphans come to PID 1 by themselves, and to another process only if it asks.
     let first = getpid().as_raw() == 1;
+    let above_all = first || getsid(None)? == getpid();
     if !first {
         set_child_subreaper(Some(rustix::process::getpid()))?;
     }
@@ -120,12 +134,17 @@ pub fn run(charge: Charge) -> io::Result<u8> {
                 // One signal may stand for many children: the reaper asks until there is none.
                 loop {
                     match reap::reap(charge.agent) {
-                        Reaped::Agent(ending) => return Ok(ending.exit_code()),
+                        Reaped::Agent(ending) => {
+                            if let Some(line) = &mut line {
+                                line.ended(ending);
+                            }
+                            return Ok(ending.exit_code());
+                        }
                         Reaped::All => break,
                         Reaped::Some => {}
                     }
                 }
-                if first {
+                if above_all {
                     go_on(charge.agent);
                 }
             }
@@ -160,7 +179,8 @@ fn own_group() -> nix::Result<()> {
     if ours { tcsetpgrp(terminal, getpid()) } else { Ok(()) }
 }
 
-/// Wakes an agent that was stopped, as by Ctrl-Z: there is no shell above PID 1 that would ever do so.
+/// Wakes an agent that was stopped, as by Ctrl-Z: there is no shell above PID 1, or above the first process
+/// of a session, that would ever do so.
 fn go_on(agent: i32) {
     let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
     if let Some(agent) = Pid::from_raw(agent) {
@@ -175,9 +195,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_charge_is_two_numbers() {
-        assert_eq!("7:3".parse(), Ok(Charge { agent: 7, go: 3 }));
-        for bad in ["", "7", "7:", ":3", "7:3:1", "a:b"] {
+    fn a_charge_is_two_numbers_or_three() {
+        assert_eq!("7:3".parse(), Ok(Charge { agent: 7, go: 3, line: None }));
+        assert_eq!("7:3:4".parse(), Ok(Charge { agent: 7, go: 3, line: Some(4) }));
+        for bad in ["", "7", "7:", ":3", "7:3:", "7:3:4:5", "a:b"] {
             assert!(bad.parse::<Charge>().is_err(), "{bad:?}");
         }
     }

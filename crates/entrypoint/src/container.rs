@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use confine::landlock::Access;
+use confine::line::{self, Line};
 use confine::lockdown::{Lockdown, Locked, Machine, lock_down};
 use confine::report::Status;
 use confine::rlimit::Substitutes;
@@ -35,15 +36,29 @@ const DEFAULT_USER: &str = "agent";
 /// Starts the agent. Returns only the exit code that says why there is none.
 pub(crate) fn run(arguments: &[OsString], environment: Vec<(OsString, OsString)>) -> u8 {
     match settings::read(arguments, &environment) {
-        Ok(settings) => match start(&settings, environment) {
-            Ok(code) => code,
-            Err(error) => say(FAILED, &format!("{error:#}")),
-        },
+        Ok(settings) => {
+            let mut line = None;
+            match start(&settings, environment, &mut line) {
+                Ok(code) => code,
+                Err(error) => refuse(line.as_mut(), "confining the command", None, &error),
+            }
+        }
         Err(problems) => problems.iter().fold(FAILED, |code, problem| say(code, problem)),
     }
 }
 
-fn start(settings: &Settings, environment: Vec<(OsString, OsString)>) -> anyhow::Result<u8> {
+/// Says which step has failed: to the client that waits for it, or to whoever reads the container's output.
+fn refuse(line: Option<&mut Line>, step: &str, errno: Option<Errno>, error: &anyhow::Error) -> u8 {
+    let Some(line) = line else { return say(FAILED, &format!("{error:#}")) };
+    line.failed(step.to_owned(), errno.map(Errno::raw_os_error), format!("{error:#}"));
+    FAILED
+}
+
+fn start(
+    settings: &Settings,
+    environment: Vec<(OsString, OsString)>,
+    line: &mut Option<Line>,
+) -> anyhow::Result<u8> {
     // 1. Nobody looks into this process while it still knows what the agent must not. A set-uid copy of this
     //    program would do as root what any user asks for.
     capabilities::not_dumpable()?;
@@ -52,6 +67,8 @@ fn start(settings: &Settings, environment: Vec<(OsString, OsString)>) -> anyhow:
             && rustix::process::getgid() == rustix::process::getegid(),
         "this program is set-uid or set-gid and must not be; take the bits off with `chmod ug-s`"
     );
+    // A client that waits hears of everything from here on. Before the lock-down, which might not let us connect.
+    *line = settings.client.as_ref().map(Line::open).transpose().context("the client cannot be reached")?;
 
     // 2. Who the agent is. An unknown user ends the start here, and never continues as root.
     let account = account(settings)?;
@@ -77,18 +94,36 @@ fn start(settings: &Settings, environment: Vec<(OsString, OsString)>) -> anyhow:
     require(settings, &account, &locked)?;
 
     // 7. The working directory, as the agent: root may enter what the agent may not, and would leave it there.
-    enter(settings.workdir.as_deref())?;
+    if let Err(error) = enter(settings.workdir.as_deref()) {
+        let step =
+            format!("{} {}", line::WORKDIR, settings.workdir.as_deref().unwrap_or(Path::new(".")).display());
+        let errno = error.root_cause().downcast_ref::<Errno>().copied();
+        return Ok(refuse(line.as_mut(), &step, errno, &error));
+    }
 
     // 8. The agent takes this place, or this process stays and the agent becomes its child. Either way nothing crosses
     //    over but the three streams, no signal is ignored or blocked, and the command is looked up as the agent.
-    let agent = || {
+    let kept = line.as_ref().map(Line::try_clone).transpose()?;
+    if let Some(line) = line {
+        line.started();
+    }
+    let mut agent = || {
         let errno = command::hand_over(&settings.argv, &environment);
-        not_executed(settings, &account, &environment, errno)
+        match line {
+            Some(line) => {
+                line.unexecutable(
+                    String::from_utf8_lossy(&settings.argv[0]).into_owned(),
+                    errno.raw_os_error(),
+                );
+                if errno == Errno::NOENT { NOT_FOUND } else { NOT_EXECUTABLE }
+            }
+            None => not_executed(settings, &account, &environment, errno),
+        }
     };
     match settings.mode {
         Mode::Exec => Ok(agent()),
         Mode::Init => {
-            let never: Infallible = supervise::stay(locked.machine(), agent)
+            let never: Infallible = supervise::stay(locked.machine(), kept.as_ref().map(AsFd::as_fd), agent)
                 .context("cannot become the supervisor of the agent")?;
             match never {}
         }

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use confine::line::{ADDRESS, Address};
 use confine::user::Root;
 use policy::env::{
     AGENT_ALLOW_EMULATION, AGENT_ALLOW_ROOT, AGENT_ARGS, AGENT_COMMAND, AGENT_INIT, AGENT_USER, AGENT_WORKDIR,
@@ -30,6 +31,8 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     /// What landlock lets the agent write; without it landlock is not used.
     pub(crate) writable: Option<Vec<PathBuf>>,
+    /// The client that wants to hear what becomes of the command, where there is one.
+    pub(crate) client: Option<Address>,
 }
 
 /// What is done where an emulator takes the place of a processor.
@@ -77,6 +80,10 @@ pub(crate) fn read(
         })
         .map_err(&mut note)
         .unwrap_or_default();
+    let client = text(environment, ADDRESS)
+        .and_then(|text| text.map(|text| text.parse().map_err(of(ADDRESS))).transpose())
+        .map_err(&mut note)
+        .unwrap_or_default();
 
     if !problems.is_empty() {
         return Err(problems);
@@ -89,6 +96,7 @@ pub(crate) fn read(
         workdir,
         mode: if init { Mode::Init } else { Mode::Exec },
         writable,
+        client,
     })
 }
 
@@ -214,6 +222,7 @@ mod tests {
         assert_eq!((settings.root, settings.mode), (Root::Refused, Mode::Exec));
         assert_eq!(settings.emulation, Emulation::Refused);
         assert_eq!((settings.user, settings.workdir, settings.writable), (None, None, None));
+        assert_eq!(settings.client, None);
     }
 
     #[test]
@@ -227,6 +236,7 @@ mod tests {
                 ("AGENT_ALLOW_ROOT", "1"),
                 ("AGENT_ALLOW_EMULATION", "1"),
                 ("SANDBOX_WRITABLE", r#"["/workspace", "/tmp"]"#),
+                ("SANDBOX_CLIENT", "/socket:word"),
             ],
         );
         let settings = settings.unwrap();
@@ -234,6 +244,7 @@ mod tests {
         assert_eq!(settings.emulation, Emulation::Allowed);
         assert_eq!(settings.user.unwrap().to_string(), "1000:1000");
         assert_eq!(settings.workdir.unwrap(), Path::new("/workspace"));
+        assert_eq!(settings.client.unwrap().to_string(), "/socket:word");
         assert_eq!(settings.writable.unwrap(), [Path::new("/workspace"), Path::new("/tmp")]);
     }
 
@@ -248,10 +259,11 @@ mod tests {
                 ("AGENT_ALLOW_ROOT", ""),
                 ("AGENT_ALLOW_EMULATION", "true"),
                 ("SANDBOX_WRITABLE", r#"["tmp"]"#),
+                ("SANDBOX_CLIENT", "socket"),
             ],
         );
         let problems = problems.unwrap_err();
-        assert_eq!(problems.len(), 7, "{problems:#?}");
+        assert_eq!(problems.len(), 8, "{problems:#?}");
     }
 
     #[test]

@@ -131,6 +131,12 @@ impl Policy {
         &self.wanted
     }
 
+    /// The same without any directory of the host, for a command in a sandbox that has its own already.
+    #[must_use]
+    pub fn without_directories(self) -> Self {
+        Self { wanted: Vec::new(), ..self }
+    }
+
     /// The toolchains to look up on the host.
     pub fn expose(&self) -> impl Iterator<Item = &Exposed> {
         self.expose.iter().map(|exposed| &exposed.value)

@@ -65,8 +65,9 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run a second command in a sandbox that runs, confined as the first one is
     ///
-    /// It sees the files of the sandbox and its processes, and the variables of the configuration, but not its secrets. The
-    /// sandbox has to run in a container; it is found by the name that `run --name` gave it.
+    /// It sees the files of the sandbox and its processes, and the variables of the configuration, but neither its secrets
+    /// nor what `run --env` has set. The sandbox has to run in a container; it is found by the name that `run --name` gave
+    /// it, in whichever engine it runs.
     Exec(ExecArgs),
     /// Open an interactive shell in a fresh sandbox
     Shell(ShellArgs),
@@ -121,15 +122,24 @@ pub(crate) struct ExecArgs {
     /// Start in this directory inside
     #[arg(short, long, value_name = "DIR")]
     pub(crate) workdir: Option<String>,
-    /// Who runs the sandbox: docker or podman
-    #[arg(long, value_name = "PROVIDER")]
-    pub(crate) provider: Option<String>,
-    /// The name of the sandbox
+    /// Look in this engine alone
+    #[arg(long, value_enum, value_name = "PROVIDER")]
+    pub(crate) provider: Option<Engine>,
+    /// The name of the sandbox, or of its container
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
     /// The command and its arguments; without it, `[agent] command` runs
     #[arg(last = true, value_name = "CMD")]
     pub(crate) argv: Vec<OsString>,
+}
+
+/// A provider whose sandboxes can be entered.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Engine {
+    /// Containers of Docker
+    Docker,
+    /// Containers of Podman
+    Podman,
 }
 
 #[derive(Args, Debug)]

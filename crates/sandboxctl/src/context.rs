@@ -10,6 +10,8 @@ use anyhow::{Context as _, anyhow};
 use sandbox::engine;
 use sandbox::host_uid::{self, Identity};
 
+use crate::directories;
+
 /// Who calls, from where, with what.
 pub(crate) struct Context {
     /// The working directory, with every link resolved.
@@ -74,9 +76,11 @@ impl Context {
         [Some(self.home.as_path()), self.resolved_home.as_deref()].into_iter().flatten().collect()
     }
 
-    /// Where records and trust are kept: `$XDG_STATE_HOME/sandboxctl`.
+    /// Where records and trust are kept: `$XDG_STATE_HOME/sandboxctl`, with every link resolved, because an engine is asked
+    /// what it has mounted from there and may spell it so.
     pub(crate) fn state(&self) -> PathBuf {
-        self.base_directory("XDG_STATE_HOME", ".local/state")
+        let path = self.base_directory("XDG_STATE_HOME", ".local/state");
+        directories::resolve(&path).unwrap_or(path)
     }
 
     /// Where the user's own configuration is, if there is one: `$XDG_CONFIG_HOME/sandboxctl`.

@@ -7,8 +7,8 @@ use std::io;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use policy::problem::{self, Place, Problem};
-use sandbox::engine::EngineError;
-use sandbox::provider::StartError;
+use sandbox::engine::{EngineError, Kind};
+use sandbox::provider::{FindError, StartError};
 use sandbox::secrets::SecretError;
 use sandbox::trust::TrustError;
 use serde::Serialize;
@@ -328,6 +328,39 @@ impl From<StartError> for CommandError {
     }
 }
 
+/// A sandbox that was not found.
+impl From<FindError> for CommandError {
+    fn from(error: FindError) -> Self {
+        match &error {
+            FindError::Engine(engine) => {
+                let (code, remedy) = (of_engine(engine), engine.remedy());
+                remedy.into_iter().fold(Self::message(code, &error), Self::hint)
+            }
+            FindError::Nowhere { asked, unasked, .. } => {
+                let (asked, unasked) = (names(asked), unasked.iter().map(ToString::to_string));
+                let listing = asked.iter().map(|engine| {
+                    format!(
+                        "`{engine} ps --filter label=sandbox.managed` lists those that run; `run --name` names one"
+                    )
+                });
+                let failure = Self::message(Code::SandboxNotFound, &error);
+                let failure =
+                    failure.details(json!({ "asked": asked, "not_asked": unasked.collect::<Vec<_>>() }));
+                listing
+                    .fold(failure, Self::hint)
+                    .hint("a sandbox of the native provider cannot be entered yet")
+            }
+            FindError::Several { engines, .. } => Self::message(Code::SandboxNotFound, &error)
+                .details(json!({ "engines": names(engines) }))
+                .hint("`--provider` says in which engine to look"),
+        }
+    }
+}
+
+fn names(engines: &[Kind]) -> Vec<&'static str> {
+    engines.iter().map(|engine| engine.command()).collect()
+}
+
 /// The word for what went wrong with a container engine.
 pub(crate) fn of_engine(error: &EngineError) -> Code {
     match error {
@@ -418,15 +451,19 @@ fn command_of(rendered: &str) -> Option<String> {
 fn about_unknown(command: Option<&str>, argument: &str) -> Option<String> {
     let hint = match (command?, argument) {
         // Habits from container engines.
-        ("sandboxctl run" | "sandboxctl shell", "-i" | "-t" | "--interactive" | "--tty") => {
-            "leave it out: a terminal is detected by itself".to_owned()
-        }
+        (
+            "sandboxctl run" | "sandboxctl shell" | "sandboxctl exec",
+            "-i" | "-t" | "--interactive" | "--tty",
+        ) => "leave it out: a terminal is detected by itself".to_owned(),
         ("sandboxctl run" | "sandboxctl shell", "--rm") => {
             "leave it out: every sandbox is removed when its command has ended".to_owned()
         }
         (_, flag) if flag.starts_with('-') => return None,
         ("sandboxctl run" | "sandboxctl plan", stray) => {
             format!("a command to run inside stands after `--`: `sandboxctl run -- {stray}`")
+        }
+        ("sandboxctl exec", stray) => {
+            format!("a command to run inside stands after `--`: `sandboxctl exec NAME -- {stray}`")
         }
         ("sandboxctl shell", stray) => {
             format!("`shell` takes no command; `sandboxctl run -- {stray}` runs one")

@@ -50,13 +50,7 @@ pub(crate) fn plan(
     request: &Request,
     argv: Vec<OsString>,
 ) -> Result<Loaded, CommandError> {
-    let flags = request::overrides(context, request, argv);
-    let file = files::project(context, request.source.config.as_deref())?;
-    let settings = settings(context, file.as_ref(), &flags)?;
-    if let Some(file) = &file {
-        consent::require(context, &request.source, file, &settings.widenings)?;
-    }
-    let policy = policy(context, &settings)?;
+    let Rules { file, policy, left_aside } = rules(context, request, argv)?;
     let name = RunId::generate().context("cannot make a name for the sandbox")?.as_str().to_owned();
     let mut facts = facts::gather(context, &policy, name.clone());
     let missing = directories::to_make(request, &policy);
@@ -71,7 +65,40 @@ pub(crate) fn plan(
     if let Some(config) = &config {
         own_files::protect(config, &mut plan)?;
     }
-    Ok(Loaded { plan, config, left_aside: settings.effective.left_aside() })
+    Ok(Loaded { plan, config, left_aside })
+}
+
+/// Makes the plan of a second command. What there is to see in its sandbox was said when that was made: directories of the
+/// configuration that is found now are nothing to it.
+pub(crate) fn second(
+    context: &Context,
+    request: &Request,
+    argv: Vec<OsString>,
+) -> Result<Loaded, CommandError> {
+    let Rules { file, policy, left_aside } = rules(context, request, argv)?;
+    let policy = policy.without_directories();
+    let name = request.name.clone().unwrap_or_default();
+    let plan = lower(context, &policy, &facts::gather(context, &policy, name))?;
+    Ok(Loaded { plan, config: file.map(|file| file.candidate.path), left_aside })
+}
+
+/// What all settings make together.
+struct Rules {
+    /// The project's file, whose owner agrees.
+    file: Option<Found>,
+    policy: Policy,
+    left_aside: Option<String>,
+}
+
+/// Makes the rules for what was typed.
+fn rules(context: &Context, request: &Request, argv: Vec<OsString>) -> Result<Rules, CommandError> {
+    let flags = request::overrides(context, request, argv);
+    let file = files::project(context, request.source.config.as_deref())?;
+    let settings = settings(context, file.as_ref(), &flags)?;
+    if let Some(file) = &file {
+        consent::require(context, &request.source, file, &settings.widenings)?;
+    }
+    Ok(Rules { file, policy: policy(context, &settings)?, left_aside: settings.effective.left_aside() })
 }
 
 /// The plan, where nothing of this host stands against it.

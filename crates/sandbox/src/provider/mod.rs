@@ -4,8 +4,12 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use confine::control::Ending;
 use confine::report::Report;
 use policy::plan::{Layer, Plan, Provider};
+use rustix::io::Errno;
+
+pub use self::container::exec::{FindError, Found, Sought, find};
 
 use crate::capture::Captured;
 use crate::engine::{self, EngineError};
@@ -14,6 +18,7 @@ use crate::{detect, secrets};
 
 mod agent;
 mod boundaries;
+mod child;
 mod container;
 mod local;
 mod native;
@@ -99,6 +104,28 @@ pub enum End {
     NotExecutable(String, String),
 }
 
+impl End {
+    /// What an error number of execve(2) means, as [`confine::command`] gives it.
+    fn unexecutable(command: String, errno: i32) -> Self {
+        match Errno::from_raw_os_error(errno) {
+            Errno::NOENT => Self::NotFound(command),
+            Errno::NOEXEC => {
+                Self::NotExecutable(command, "not a program, or its interpreter is missing".into())
+            }
+            errno => Self::NotExecutable(command, io::Error::from(errno).to_string()),
+        }
+    }
+}
+
+impl From<Ending> for End {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Exited(status) => Self::Exited(u8::try_from(status).unwrap_or(u8::MAX)),
+            Ending::Signaled(signal) => Self::Signaled(signal),
+        }
+    }
+}
+
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -139,28 +166,17 @@ pub enum StartError {
 
 /// A second command in a sandbox that runs, as the caller asks for it.
 pub struct Entry<'a> {
-    /// What to do. Its name is that of the sandbox.
+    /// What to do.
     pub plan: &'a Plan,
+    /// Where.
+    pub sandbox: &'a Found,
     /// Where the standard streams lead.
     pub streams: Streams,
-    /// Whose sandbox it has to be.
-    pub owner: u32,
-    /// The caller's state directory.
-    pub state: &'a Path,
-    /// What leads to container engines.
-    pub engines: &'a engine::Surroundings,
 }
 
 /// Runs the command of a plan in a sandbox that runs already.
 pub fn enter(entry: &Entry<'_>) -> Result<Outcome, StartError> {
-    match entry.plan.provider {
-        Provider::Docker | Provider::Podman => container::exec::enter(entry),
-        provider @ (Provider::Native | Provider::Local) => Err(StartError::Refused {
-            asked: format!("a second command in a sandbox of provider {provider}"),
-            reason: "not supported yet".into(),
-            remedy: "--provider docker or podman, whose sandboxes can be entered".into(),
-        }),
-    }
+    container::exec::enter(entry)
 }
 
 /// Runs a plan to its end.

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use confine::control::{Control, Ending, Event, Failure, Request};
+use confine::control::{Control, Event, Failure, Request};
 use confine::report::Report;
 use nix::sys::signal::Signal;
 use policy::plan::Provider;
@@ -291,20 +291,11 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             Ok(())
         }
         Some(Event::Unexecutable { command, errno }) => {
-            state.end = Some(match Errno::from_raw_os_error(errno) {
-                Errno::NOENT => End::NotFound(command),
-                Errno::NOEXEC => {
-                    End::NotExecutable(command, "not a program, or its interpreter is missing".into())
-                }
-                errno => End::NotExecutable(command, io::Error::from(errno).to_string()),
-            });
+            state.end = Some(End::unexecutable(command, errno));
             Ok(())
         }
         Some(Event::Ended(ending)) => {
-            state.end = Some(match ending {
-                Ending::Exited(status) => End::Exited(u8::try_from(status).unwrap_or(u8::MAX)),
-                Ending::Signaled(signal) => End::Signaled(signal),
-            });
+            state.end = Some(ending.into());
             Ok(())
         }
         None if state.started => {

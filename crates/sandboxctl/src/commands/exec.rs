@@ -1,9 +1,9 @@
 //! `exec`: a second command in a sandbox that runs.
 
-use policy::plan::Plan;
-use sandbox::provider::{self, Entry, Streams};
+use sandbox::engine::Kind;
+use sandbox::provider::{self, Entry, Sought, Streams};
 
-use crate::cli::{ExecArgs, Format, Request};
+use crate::cli::{self, ExecArgs, Format, Request};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
@@ -12,27 +12,47 @@ use crate::{load, output};
 
 pub(crate) fn exec(ui: &Ui, context: &Context, args: ExecArgs) -> Result<ExitCode, CommandError> {
     let ExecArgs { source, env, workdir, provider, name, argv } = args;
-    let request = Request { source, name: Some(name), env, workdir, provider, ..Request::default() };
-    let loaded = load::plan(ui, context, &request, argv)?;
-    let plan: &Plan = &loaded.plan;
-    if !plan.secrets.is_empty() {
+
+    // 1. Where it runs, no configuration has to know.
+    let sandbox = provider::find(&Sought {
+        name: &name,
+        engine: provider.map(|provider| match provider {
+            cli::Engine::Docker => Kind::Docker,
+            cli::Engine::Podman => Kind::Podman,
+        }),
+        owner: context.caller,
+        state: &context.state(),
+        engines: &context.engines(),
+    })?;
+
+    // 2. The command and its variables, for the provider that it was found in.
+    let request = Request {
+        source,
+        name: Some(sandbox.name().to_owned()),
+        env,
+        workdir,
+        provider: Some(sandbox.provider().to_string()),
+        ..Request::default()
+    };
+    let loaded = load::second(context, &request, argv)?;
+    if !loaded.plan.secrets.is_empty() {
         ui.warning("secrets stay with the first command: an engine keeps what it is told of a second one");
     }
+
+    // 3. The command.
     let outcome = provider::enter(&Entry {
-        plan,
+        plan: &loaded.plan,
+        sandbox: &sandbox,
         streams: match ui.format() {
             Format::Text => Streams::Inherit,
             Format::Json => Streams::Capture,
         },
-        owner: context.caller.uid,
-        state: &context.state(),
-        engines: &context.engines(),
     })?;
-    let (code, failure) = super::run::judge(&outcome.end, plan.provider);
-    match ui.format() {
-        Format::Json => ui.json(&output::run(&loaded, &outcome, code, failure.as_ref(), &[]))?,
-        // The program inside has said what there is to say.
-        Format::Text => {}
+    let (code, failure) = super::run::judge(&outcome.end, loaded.plan.provider);
+    match (ui.format(), &failure) {
+        (Format::Json, _) => ui.json(&output::run(&loaded, &outcome, code, failure.as_ref(), &[]))?,
+        (Format::Text, Some(failure)) => ui.failure(failure),
+        (Format::Text, None) => {}
     }
     Ok(code)
 }

@@ -81,6 +81,20 @@ fn an_argument_where_none_can_be_gets_a_hint_that_fits_the_command() {
     hint: leave it out: a terminal is detected by itself
     hint: `sandboxctl run --help` says what it takes
     ");
+    assert_snapshot!(env.call(&["exec", "-it", "box", "--", "bash"]), @r"
+    code: 2
+    --- stderr
+    error: unexpected argument '-i' found
+    hint: leave it out: a terminal is detected by itself
+    hint: `sandboxctl exec --help` says what it takes
+    ");
+    assert_snapshot!(env.call(&["exec", "box", "ls"]), @r"
+    code: 2
+    --- stderr
+    error: unexpected argument 'ls' found
+    hint: a command to run inside stands after `--`: `sandboxctl exec NAME -- ls`
+    hint: `sandboxctl exec --help` says what it takes
+    ");
     assert_snapshot!(env.call(&["run", "--rm", "--", "ls"]), @r"
     code: 2
     --- stderr

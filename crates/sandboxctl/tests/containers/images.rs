@@ -9,6 +9,7 @@ use crate::environment::{engine, made_of_the_image};
 use crate::everywhere;
 use crate::machine::{Caller, Feature, Runner, callers, is_there, runners};
 use crate::place::Place;
+use crate::second_command::First;
 
 #[test]
 fn an_image_that_is_not_there_is_named_and_not_looked_for_in_public() {
@@ -78,15 +79,20 @@ fn an_image_cannot_say_that_it_is_a_sandbox() {
              sandbox.client=1:1:4026531836"
         );
         let image = made_of_the_image(&format!("sandbox-test-labels-{owner}"), &line);
+        let first = First::named(&place, "impostor");
         let container = engine(&place, runner, &["run", "--detach", "--rm", &image, "sleep", "1000"]);
         let container = container.trim();
         let words = place.words("exec", &["--format=json", "impostor"], &["true"]);
+        // Nor does it hide the one that is.
+        let output = place.outside(&words).output().unwrap();
+        first.end();
         let code = error(&mut place.outside(&words));
         // Nor is it cleared up as if it were one.
         assert!(place.inside(&["--quiet"], &["true"]).status().unwrap().success());
         let there = engine(&place, runner, &["inspect", "--format", "{{.State.Running}}", container]);
         engine(&place, runner, &["rm", "--force", container]);
         assert_eq!((code.as_str(), there.trim()), ("sandbox.not_found", "true"), "by {caller:?}");
+        assert!(output.status.success(), "by {caller:?}: {output:?}");
     }
 }
 

@@ -8,6 +8,7 @@ mod environment;
 mod images;
 mod killed;
 mod owners;
+mod second_command;
 mod swapped;
 
 #[path = "../support/machine.rs"]

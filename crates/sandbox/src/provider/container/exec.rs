@@ -2,35 +2,37 @@
 //! container was made with and without any of our confinement, but by way of our program there.
 
 use std::ffi::{OsStr, OsString};
-use std::io::IsTerminal;
-use std::path::Path;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::io::{self, IsTerminal};
+use std::process::{ExitStatus, Stdio};
+use std::time::Instant;
 
+use confine::control::{Event, Failure};
+use confine::line::{ADDRESS, WORKDIR};
 use confine::report::Report;
-use policy::plan::Mode;
+use nix::sys::signal::Signal;
 
-use super::{arguments, meeting, sweep};
+use self::line::{Heard, Line};
+pub use self::search::{FindError, Found, Sought, find};
+use super::{arguments, meeting};
 use crate::capture::Capture;
-use crate::deadline::Deadline;
-use crate::engine::{Engine, EngineError, Kind};
-use crate::provider::{Entry, Outcome, StartError, Streams, local};
-use crate::record::RunId;
+use crate::engine::{Engine, EngineError};
+use crate::provider::child::{self, Group};
+use crate::provider::{End, Entry, Outcome, Output, StartError, Streams};
 
-/// How long an engine may take to call a container running whose agent has started.
-const STARTING: Duration = Duration::from_secs(5);
+mod line;
+mod search;
 
-/// Between two looks at it.
-const PAUSE: Duration = Duration::from_millis(50);
+/// What the engine's command ends with where our program was killed by SIGKILL.
+const KILLED: i32 = 128 + Signal::SIGKILL as i32;
 
-/// Runs the plan's command in the sandbox of the same owner that has the plan's name.
+/// Runs the plan's command in a sandbox that was found.
 pub(in crate::provider) fn enter(entry: &Entry<'_>) -> Result<Outcome, StartError> {
-    let Entry { plan, streams, owner, state, engines } = *entry;
-    let kind = Kind::of(plan.provider);
-    let engine = Engine::find(kind, engines)?;
+    let Entry { plan, sandbox, streams } = *entry;
+    let Found { engine, id, run, seen, .. } = sandbox;
 
-    // 1. Which container: by its labels, and only one that has met a client of the caller's.
-    let container = find(&engine, owner, &plan.name, state)?;
+    // 1. Where our program says what becomes of the command.
+    let line = Line::open(&sandbox.place, sandbox.owner, &meeting::point(run))
+        .map_err(super::step("making a place to meet our program"))?;
 
     // 2. Variables stand on the argument list, where no secret may: an engine keeps what it is told, and what is in the
     //    environment of its command acts on that command. HOME and its like the program inside sets.
@@ -46,37 +48,39 @@ pub(in crate::provider) fn enter(entry: &Entry<'_>) -> Result<Outcome, StartErro
     }
 
     // 3. Our program takes these away again: who the agent is, what it may write, where it starts. All are set, or an
-    //    image's own would count.
-    let boundaries = plan.boundaries.iter().filter(|boundary| boundary.mode == Mode::ReadWrite);
-    let guests = boundaries.filter_map(|boundary| boundary.guest.to_str());
-    let writable: Vec<&str> = arguments::TEMPORARY.into_iter().chain(guests).collect();
+    //    image's own would count. It may write what the first command may, whatever is configured here and now.
+    let writable: Vec<&str> = arguments::TEMPORARY.into_iter().chain(seen.writable()).collect();
     let writable = serde_json::to_string(&writable).unwrap_or_default();
     // Where the agent is 0, it is so in a user namespace that is not the host's: there it is the caller.
-    let (user, root) = if container.agent_is_zero { ("root", "1") } else { ("agent", "0") };
+    let (user, root) = if seen.user() == "0:0" { ("root", "1") } else { ("agent", "0") };
     for (name, value) in [
         ("SANDBOX_WRITABLE", writable.as_str()),
         ("AGENT_USER", user),
         ("AGENT_ALLOW_ROOT", root),
         ("AGENT_ALLOW_EMULATION", "0"),
-        ("AGENT_INIT", "0"),
+        // It stays, and so can say how the command ends.
+        ("AGENT_INIT", "1"),
     ] {
         variable(name, OsStr::new(value));
     }
     variable("AGENT_WORKDIR", plan.agent.workdir.as_os_str());
+    // The word on the line is for nobody who can read argument lists: a name without a value passes it on.
+    words.extend(["--env".into(), ADDRESS.into()]);
+    command.env(ADDRESS, line.address().to_string());
 
     // 4. A terminal is the container's own, as for the agent.
-    let on_a_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let on_a_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     if streams == Streams::Inherit && on_a_terminal {
         words.push("--tty".into());
     }
-    words.push(container.id.into());
-    words.push(meeting::point(&container.run).join(meeting::PROGRAM).into());
+    words.push(id.into());
+    words.push(meeting::point(run).join(meeting::PROGRAM).into());
     words.push("--".into());
     words.extend(plan.agent.argv.iter().cloned());
     command.args(words);
 
-    // 5. The engine's command ends as the one inside does.
-    let failed = |source| EngineError::Call { kind, source };
+    // 5. The engine's command ends when the one inside does, or when the engine is gone.
+    let failed = |source| EngineError::Call { kind: engine.kind(), source };
     let captures = match streams {
         Streams::Inherit => {
             command.stdin(Stdio::inherit());
@@ -90,56 +94,71 @@ pub(in crate::provider) fn enter(entry: &Entry<'_>) -> Result<Outcome, StartErro
         }
     };
     let began = Instant::now();
-    let mut child = command.spawn().map_err(failed)?;
+    let mut running = command.spawn().map_err(failed)?;
     drop(command);
-    let watched = local::watch(child.id(), false, captures, None);
-    let status = child.wait().map_err(failed)?;
+    let watched = child::watch(running.id(), Group::Ours, captures, None);
+    let status = running.wait().map_err(failed)?;
     let (_, output) = watched.map_err(failed)?;
-    Ok(Outcome {
-        end: local::ended(status),
-        report: Report::default(),
-        output,
-        detected: Vec::new(),
-        duration: began.elapsed(),
+    let duration = began.elapsed();
+
+    // 6. What became of the command only our program can tell.
+    let end = match line.heard() {
+        Heard::Last(event) => told(event)?,
+        Heard::Started => lost(engine, id, status)?,
+        Heard::Nothing => return Err(never_started(engine, output.as_ref()).into()),
+    };
+    Ok(Outcome { end, report: Report::default(), output, detected: Vec::new(), duration })
+}
+
+/// What our program says, as the end of the command.
+fn told(event: Event) -> Result<End, StartError> {
+    match event {
+        Event::Ended(ending) => Ok(ending.into()),
+        Event::Unexecutable { command, errno } => Ok(End::unexecutable(command, errno)),
+        Event::Failed(Failure::Step { step, errno, message }) => {
+            let source = errno.map_or_else(|| io::Error::other(message), io::Error::from_raw_os_error);
+            let remedy = step.starts_with(WORKDIR).then(|| {
+                "`--workdir` or `[agent] workdir` names a directory inside that the agent may enter"
+                    .to_owned()
+            });
+            Err(StartError::Step { step, source, remedy })
+        }
+        other => {
+            let source = io::Error::other(format!("it is not to say {other:?}"));
+            Err(super::step("reading what our program inside says")(source))
+        }
+    }
+}
+
+/// What became of a command that was started, and of whose end nothing was said.
+fn lost(engine: &Engine, id: &str, status: ExitStatus) -> Result<End, StartError> {
+    // A list is empty where the container is not; whatever else is said is about the engine.
+    let by_id = format!("id={id}");
+    let listed = engine.ask(["ps", "--quiet", "--no-trunc", "--filter", &by_id]).map_err(|error| {
+        let reason = format!("{error}; the command may still run");
+        super::step("waiting for the end of the command")(io::Error::other(reason))
+    })?;
+    // PID 1 kills everything when the sandbox ends, and the engine's books may be slower.
+    if listed.trim().is_empty() || status.code() == Some(KILLED) {
+        return Ok(End::Signaled(Signal::SIGKILL as i32));
+    }
+    Err(StartError::Step {
+        step: "waiting for the end of the command".into(),
+        source: io::Error::other(format!(
+            "{} has let go of it ({status}), and the command may still run",
+            engine.kind()
+        )),
+        remedy: Some(format!("look whether {} was restarted, or its command was killed", engine.kind())),
     })
 }
 
-/// A container that was found.
-struct Found {
-    id: String,
-    run: RunId,
-    agent_is_zero: bool,
-}
-
-fn find(engine: &Engine, owner: u32, name: &str, state: &Path) -> Result<Found, StartError> {
-    let labels = [
-        format!("label={}", arguments::MANAGED),
-        format!("label={}={owner}", arguments::OWNER),
-        format!("label={}={name}", arguments::NAME),
-    ];
-    let filters = labels.iter().flat_map(|label| ["--filter", label]);
-    let until = Deadline::after(STARTING);
-    let id = loop {
-        let state = if until.is_over() { &[][..] } else { &["--all"][..] };
-        let words =
-            ["ps", "--no-trunc", "--format", "{{.ID}} {{.Status}}"].into_iter().chain(state.iter().copied());
-        let found = engine.ask(words.chain(filters.clone()))?;
-        match found.lines().next().and_then(|line| line.split_once(' ')) {
-            Some((id, status)) if status.starts_with("Up") => break id.to_owned(),
-            // Our PID 1 is faster than the engine's books.
-            Some(_) if !until.is_over() => std::thread::sleep(PAUSE),
-            _ => return Err(EngineError::NoSandbox { kind: engine.kind(), name: name.to_owned() }.into()),
-        }
-    };
-    let none = || EngineError::NoSandbox { kind: engine.kind(), name: name.to_owned() };
-    let asked = format!("{{{{.Config.User}}}} {{{{index .Config.Labels \"{}\"}}}}", arguments::ID);
-    let told = engine.ask(["inspect", "--format", &asked, &id])?;
-    let (user, run) = told.trim().split_once(' ').ok_or_else(none)?;
-    let run = RunId::try_from(run.to_owned()).map_err(|_| none())?;
-    // An image brings labels of its own; where its containers meet anybody, it cannot say.
-    if !sweep::met_here(engine, &id, state, &run)? {
-        return Err(none().into());
+/// What the engine says that has not started our program.
+fn never_started(engine: &Engine, output: Option<&Output>) -> EngineError {
+    match output {
+        Some(output) => EngineError::told(engine.kind(), &String::from_utf8_lossy(&output.stderr.bytes)),
+        None => EngineError::Refused {
+            kind: engine.kind(),
+            message: "it has not started the command, and has said why".to_owned(),
+        },
     }
-    let agent_is_zero = user == "0:0";
-    Ok(Found { id, run, agent_is_zero })
 }

@@ -31,6 +31,9 @@ const LONGEST: Duration = Duration::from_secs(120);
 /// What the name of a lock ends with.
 const LOCK: &str = "lock";
 
+/// What the name of a place in a container begins with.
+const POINT: &str = "sandboxctl-";
+
 /// The program, as it is called there.
 pub(super) const PROGRAM: &str = "entrypoint";
 
@@ -157,7 +160,13 @@ pub(super) fn forget(state: &Path, owner: Identity, run: &RunId) -> io::Result<(
 /// Where the container sees it: by a name that no image can have known, directly beneath the root. What the engine mounts
 /// there the kernel finds there, whatever links the image has.
 pub(super) fn point(run: &RunId) -> PathBuf {
-    Path::new("/").join(format!("sandboxctl-{}", run.as_str()))
+    Path::new("/").join(format!("{POINT}{}", run.as_str()))
+}
+
+/// Which run meets its client here, if it is such a place.
+pub(super) fn run_at(point: &Path) -> Option<RunId> {
+    let name = point.strip_prefix("/").ok()?.to_str()?;
+    RunId::try_from(name.strip_prefix(POINT)?.to_owned()).ok()
 }
 
 /// The directory of a run.

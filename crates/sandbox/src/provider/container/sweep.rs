@@ -41,7 +41,7 @@ pub(super) fn sweep(
     for (container, id) in abandoned(engine, runs.owner().uid)? {
         // One that has gone meanwhile cannot be looked at.
         if !meeting::is_held(state, runs.owner(), &id)
-            && matches!(met_here(engine, &container, state, &id), Ok(true))
+            && look(engine, &container).is_ok_and(|seen| seen.met(state) == Some(id))
         {
             // The engine may just be removing it. What stays, the next command removes.
             let _ = engine.call(["rm", "--force", "--volumes", &container], REMOVAL);
@@ -62,29 +62,75 @@ pub(super) fn remove(engine: &Engine, id: &RunId) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Whether a container sees, where PID 1 meets its client, the place of this run in this state directory. Labels may be an
-/// image's; what is mounted is not.
-pub(super) fn met_here(
-    engine: &Engine,
-    container: &str,
-    state: &Path,
-    run: &RunId,
-) -> Result<bool, EngineError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "PascalCase")]
-    struct Mount {
-        source: Option<PathBuf>,
-        destination: PathBuf,
+/// What an engine says of a container that it has made. Labels may be an image's; this is not.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Seen {
+    #[serde(default)]
+    mounts: Vec<Mount>,
+    host_config: HostConfig,
+    config: Config,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Mount {
+    source: Option<PathBuf>,
+    destination: String,
+    #[serde(default, rename = "RW")]
+    writable: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct HostConfig {
+    tmpfs: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Config {
+    #[serde(default)]
+    user: String,
+}
+
+impl Seen {
+    /// The run whose place in this state directory is where PID 1 has met its client; `None` where it has met somebody
+    /// else, or nobody.
+    pub(super) fn met(&self, state: &Path) -> Option<RunId> {
+        self.mounts.iter().find_map(|mount| {
+            let run = meeting::run_at(Path::new(&mount.destination))?;
+            // The engine may see the place by a longer path.
+            let place = meeting::path_of(state, &run);
+            let place = place.strip_prefix("/").unwrap_or(&place);
+            mount.source.as_deref()?.ends_with(place).then_some(run)
+        })
     }
-    let text = engine.ask(["inspect", "--format", "{{json .Mounts}}", container])?;
-    let mounts: Vec<Mount> = serde_json::from_str(&text).unwrap_or_default();
-    // The engine may see the place by a longer path.
-    let place = meeting::path_of(state, run);
-    let place = place.strip_prefix("/").unwrap_or(&place);
-    let point = meeting::point(run);
-    Ok(mounts.iter().any(|mount| {
-        mount.destination == point && mount.source.as_deref().is_some_and(|source| source.ends_with(place))
-    }))
+
+    /// Where it may be written to. What is mounted there later, for the owner of a directory, is itself read-only where it is
+    /// to be.
+    pub(super) fn writable(&self) -> impl Iterator<Item = &str> {
+        let mounts =
+            self.mounts.iter().filter(|mount| mount.writable).map(|mount| mount.destination.as_str());
+        let tmpfs = self.host_config.tmpfs.iter().flat_map(BTreeMap::keys).map(String::as_str);
+        mounts.chain(tmpfs)
+    }
+
+    /// Who the agent is there: user and group.
+    pub(super) fn user(&self) -> &str {
+        &self.config.user
+    }
+}
+
+/// Looks at a container.
+pub(super) fn look(engine: &Engine, container: &str) -> Result<Seen, EngineError> {
+    let text = engine.ask(["inspect", "--type", "container", container])?;
+    let unread = |reason: String| EngineError::Refused {
+        kind: engine.kind(),
+        message: format!("what it says of container {container} cannot be read: {reason}"),
+    };
+    let all: Vec<Seen> = serde_json::from_str(&text).map_err(|error| unread(error.to_string()))?;
+    all.into_iter().next().ok_or_else(|| unread("it is empty".to_owned()))
 }
 
 /// The containers of an owner whose clients are dead. Only a daemon makes any after the command that asked for them is

@@ -1,0 +1,378 @@
+//! A second command in a sandbox that runs: how the sandbox is found, and what is said of the command's end.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+use crate::answers::error;
+use crate::everywhere;
+use crate::machine::{Caller, Runner};
+use crate::place::Place;
+
+/// A sandbox that runs until this ends.
+pub(crate) struct First(Child);
+
+impl First {
+    pub(crate) fn start(mut command: Command) -> Self {
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n", "the first command");
+        Self(child)
+    }
+
+    pub(crate) fn named(place: &Place, name: &str) -> Self {
+        Self::start(place.inside(&["--name", name], &["sh", "-c", "echo ready; cat"]))
+    }
+
+    pub(crate) fn end(mut self) {
+        drop(self.0.stdin.take());
+        assert!(self.0.wait().unwrap().success(), "the first command");
+    }
+}
+
+/// Flags, a command, the exit code, and the error where there is one.
+type Case = (&'static [&'static str], &'static [&'static str], i32, Option<&'static str>);
+
+/// A second command, without a word about the engine.
+fn anywhere(place: &Place, flags: &[&str], argv: &[&str]) -> Command {
+    let program = place.path("sandboxctl");
+    let words = [&[program.to_str().unwrap(), "exec"], flags, &["--"], argv].concat();
+    place.outside(&words)
+}
+
+fn name(what: &str) -> String {
+    format!("{what}{}", std::process::id())
+}
+
+#[test]
+fn a_sandbox_is_found_by_its_name_alone() {
+    for (caller, runner) in everywhere("names of sandboxes") {
+        let place = Place::on(caller, runner);
+        let name = name("f");
+        let first = First::named(&place, &name);
+        // Neither the provider of this project nor what may be shared of this directory matters.
+        place.write("workspace/sandbox.toml", "provider = \"native\"\n[env]\nset = { GIVEN = \"1\" }\n");
+        for name in [name.clone(), format!("sandboxctl-{name}")] {
+            let output =
+                anywhere(&place, &[&name], &["sh", "-c", "echo $GIVEN; touch by-exec"]).output().unwrap();
+            assert_eq!(
+                String::from_utf8_lossy(&output.stdout),
+                "1\n",
+                "in {runner:?} by {caller:?}: {output:?}"
+            );
+            assert!(output.status.success(), "in {runner:?} by {caller:?}: {output:?}");
+        }
+        let mut at_home = anywhere(&place, &[&name], &["sh", "-c", "pwd; touch from-home"]);
+        let output = at_home.current_dir(place.home()).output().unwrap();
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            "/workspace\n",
+            "in {runner:?} by {caller:?}: {output:?}"
+        );
+        for written in ["by-exec", "from-home"] {
+            assert!(place.workspace().join(written).exists(), "{written} in {runner:?} by {caller:?}");
+        }
+        // Somebody who asks another engine is not given this one.
+        let other = if runner == Runner::Podman { "docker" } else { "podman" };
+        let output = anywhere(&place, &["--provider", other, &name], &["true"]).output().unwrap();
+        assert!(
+            [69, 125].contains(&output.status.code().unwrap()),
+            "in {runner:?} by {caller:?}: {output:?}"
+        );
+        first.end();
+
+        let output = anywhere(&place, &["--format=json", &name], &["true"]).output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(answer["error"]["code"], "sandbox.not_found", "{answer:#}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains("docker") && message.contains("podman"), "{message}");
+    }
+}
+
+#[test]
+fn sandboxes_of_one_name_are_told_apart_by_the_provider() {
+    for (caller, runner) in everywhere("names in two engines") {
+        // Whoever is root may use both without further ado.
+        if (caller, runner) != (Caller::Root, Runner::Docker) {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        let name = name("two");
+        let other = Place::on(caller, Runner::Podman);
+        let second = |place: &Place, flags: &[&str]| {
+            let mut command = anywhere(place, flags, &["true"]);
+            command.env("XDG_STATE_HOME", place.home().join("state"));
+            command
+        };
+        let first = |of: &Place| {
+            let mut command = of.inside(&["--name", &name], &["sh", "-c", "echo ready; cat"]);
+            command.env("XDG_STATE_HOME", place.home().join("state"));
+            First::start(command)
+        };
+        let both = [first(&place), first(&other)];
+        let output = second(&place, &[&name]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(125), "{said}");
+        assert!(said.contains("docker and podman") && said.contains("--provider"), "{said}");
+        for provider in ["docker", "podman"] {
+            let output = second(&place, &["--provider", provider, &name]).output().unwrap();
+            assert!(output.status.success(), "{provider}: {output:?}");
+        }
+        both.into_iter().for_each(First::end);
+    }
+}
+
+#[test]
+fn a_state_directory_may_be_spelled_in_any_way() {
+    for (caller, runner) in everywhere("state directories") {
+        let place = Place::on(caller, runner);
+        place.write("state/a/file", "");
+        symlink(place.path("state"), place.path("link")).unwrap();
+        for spelling in ["state/a/../st", "link/st"] {
+            let name = name("s");
+            let state = place.path("").join(spelling);
+            let mut command = place.inside(&["--name", &name], &["sh", "-c", "echo ready; cat"]);
+            command.env("XDG_STATE_HOME", &state);
+            let first = First::start(command);
+            let words = place.words("exec", &[&name], &["true"]);
+            let output = place.outside(&words).env("XDG_STATE_HOME", &state).output().unwrap();
+            assert!(output.status.success(), "{spelling} in {runner:?} by {caller:?}: {output:?}");
+            first.end();
+        }
+    }
+}
+
+#[test]
+fn what_fails_before_the_command_is_not_the_commands() {
+    for (caller, runner) in everywhere("ends of second commands") {
+        let place = Place::on(caller, runner);
+        let name = name("x");
+        let first = First::named(&place, &name);
+        let cases: [Case; 8] = [
+            (&[], &["no-such-command"], 127, Some("command.not_found")),
+            (&[], &["/etc/passwd"], 126, Some("command.not_executable")),
+            (&[], &["/workspace/script"], 126, Some("command.not_executable")),
+            (&["-w", "/nonexistent"], &["true"], 125, Some("start.failed")),
+            (&[], &["sh", "-c", "exit 125"], 125, None),
+            (&[], &["sh", "-c", "exit 127"], 127, None),
+            (&[], &["sh", "-c", "echo entrypoint: lies >&2; exit 1"], 1, None),
+            (&[], &["sh", "-c", "kill -9 $$"], 137, None),
+        ];
+        let script = place.write("workspace/script", "#!/no/such/interpreter\n");
+        fs::set_permissions(script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        for (flags, argv, code, wanted) in cases {
+            let call = |format: &str| {
+                let flags: Vec<&str> = [format].iter().chain(flags).copied().chain([name.as_str()]).collect();
+                place.outside(&place.words("exec", &flags, argv)).output().unwrap()
+            };
+            let output = call("--format=json");
+            let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(output.status.code(), Some(code), "{argv:?} in {runner:?} by {caller:?}: {answer:#}");
+            assert_eq!(answer["error"]["code"].as_str(), wanted, "{argv:?} in {runner:?} by {caller:?}");
+            let by = match (code, wanted) {
+                (125, Some(_)) => None,
+                (_, Some(_)) => Some("tool"),
+                (137, None) => Some("signal"),
+                (_, None) => Some("command"),
+            };
+            assert_eq!(answer["result"]["ended_by"].as_str(), by, "{argv:?} in {runner:?} by {caller:?}");
+
+            let output = call("--format=text");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(code), "{argv:?} in {runner:?} by {caller:?}: {said}");
+            assert_eq!(
+                said.contains("error: "),
+                wanted.is_some(),
+                "{argv:?} in {runner:?} by {caller:?}: {said}"
+            );
+            assert!(!said.contains("AGENT_"), "{argv:?} in {runner:?} by {caller:?}: {said}");
+            assert_eq!(said.contains("--workdir"), !flags.is_empty(), "in {runner:?} by {caller:?}: {said}");
+        }
+        first.end();
+    }
+}
+
+#[test]
+fn nobody_inside_learns_what_the_client_believes() {
+    for (caller, runner) in everywhere("the line to the client") {
+        let place = Place::on(caller, runner);
+        let name = name("l");
+        let first = First::named(&place, &name);
+        // The socket has a name that everybody may read; the word behind it stands nowhere.
+        let script = "ls /sandboxctl-*; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; \
+                      ls -l /proc/self/fd";
+        let output = place.outside(&place.words("exec", &[&name], &["sh", "-c", script])).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        let socket = said.lines().find(|line| line.starts_with("second-"));
+        let socket = socket.unwrap_or_else(|| panic!("the control, in {runner:?} by {caller:?}: {output:?}"));
+        assert!(
+            !said.contains(&format!("{socket}:")) && !said.contains("SANDBOX_CLIENT"),
+            "in {runner:?} by {caller:?}: {said}"
+        );
+        assert!(!said.contains("socket:"), "in {runner:?} by {caller:?}: {said}");
+        // And the socket goes with the command.
+        let words = place.words("exec", &[&name], &["sh", "-c", "ls /sandboxctl-*"]);
+        let output = place.outside(&words).output().unwrap();
+        let sockets = String::from_utf8_lossy(&output.stdout).matches("second-").count();
+        assert_eq!(sockets, 1, "in {runner:?} by {caller:?}: {output:?}");
+        first.end();
+    }
+}
+
+#[test]
+fn a_command_that_is_stopped_on_a_terminal_goes_on() {
+    for (caller, runner) in everywhere("stopped commands") {
+        let place = Place::on(caller, runner);
+        let name = name("z");
+        let first = First::named(&place, &name);
+        let words = place.words("exec", &[&name], &["sh", "-c", "stty -echo; echo ready; exec cat"]);
+        let words: Vec<String> = words.iter().map(|word| format!("'{}'", word.to_str().unwrap())).collect();
+        let mut child = place
+            .outside(&[
+                "timeout",
+                "60",
+                "script",
+                "--quiet",
+                "--return",
+                "--command",
+                &words.join(" "),
+                "/dev/null",
+            ])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.next().unwrap().unwrap().contains("ready"), "in {runner:?} by {caller:?}");
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(b"\x1atwo\n").unwrap();
+        let said = lines.next().unwrap().unwrap();
+        assert!(said.contains("two"), "in {runner:?} by {caller:?}: {said}");
+        stdin.write_all(b"\x04").unwrap();
+        assert!(child.wait().unwrap().success(), "in {runner:?} by {caller:?}");
+        first.end();
+    }
+}
+
+#[test]
+fn the_end_of_the_sandbox_is_not_the_commands() {
+    for (caller, runner) in everywhere("sandboxes that end") {
+        let place = Place::on(caller, runner);
+        let name = name("g");
+        let first = First::named(&place, &name);
+        let words =
+            place.words("exec", &["--format=json", &name], &["sh", "-c", "touch here; exec sleep 1000"]);
+        let second = place.outside(&words).stdout(Stdio::piped()).spawn().unwrap();
+        while !place.workspace().join("here").exists() {
+            std::thread::yield_now();
+        }
+        first.end();
+        let output = second.wait_with_output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(137), "in {runner:?} by {caller:?}: {answer:#}");
+        assert_eq!(answer["result"]["ended_by"], "signal", "in {runner:?} by {caller:?}: {answer:#}");
+    }
+}
+
+#[test]
+fn an_engine_that_is_gone_is_not_the_end_of_the_command() {
+    for (caller, runner) in everywhere("engines that go") {
+        // Whose the engine is, is told by who serves its socket: here that is whoever runs the tests.
+        if (caller, runner) != (Caller::Root, Runner::Docker) {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        let name = name("d");
+        let first = First::named(&place, &name);
+        let door = Door::open(&place);
+        let words = place.words("exec", &[&name], &["sh", "-c", "echo ready; exec sleep 1000"]);
+        let mut second = place
+            .outside(&words)
+            .env("DOCKER_HOST", door.address())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(second.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n", "the control");
+        door.close();
+        let output = second.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(125), "{said}");
+        assert!(
+            said.contains("waiting for the end of the command") && said.contains("may still run"),
+            "{said}"
+        );
+        first.end();
+
+        // One that does not start the command at all says so in words of its own.
+        let first = First::named(&place, &name);
+        let container = format!("sandboxctl-{name}");
+        assert!(place.command(&["docker", "pause", &container]).output().unwrap().status.success());
+        let code = error(&mut place.outside(&place.words("exec", &["--format=json", &name], &["true"])));
+        assert!(place.command(&["docker", "unpause", &container]).output().unwrap().status.success());
+        assert_eq!(code, "engine.failed");
+        first.end();
+    }
+}
+
+/// A socket that leads to Docker's, until it is closed.
+struct Door {
+    path: std::path::PathBuf,
+    open: Arc<Mutex<Vec<UnixStream>>>,
+}
+
+impl Door {
+    fn open(place: &Place) -> Self {
+        let path = place.path("door.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let open = Arc::new(Mutex::new(Vec::new()));
+        let all = Arc::clone(&open);
+        std::thread::spawn(move || {
+            for caller in listener.incoming() {
+                let (caller, engine) =
+                    (caller.unwrap(), UnixStream::connect("/var/run/docker.sock").unwrap());
+                for stream in [&caller, &engine] {
+                    all.lock().unwrap().push(stream.try_clone().unwrap());
+                }
+                let (back, forth) = (caller.try_clone().unwrap(), engine.try_clone().unwrap());
+                std::thread::spawn(move || pass(caller, forth));
+                std::thread::spawn(move || pass(engine, back));
+            }
+        });
+        Self { path, open }
+    }
+
+    fn address(&self) -> String {
+        format!("unix://{}", self.path.display())
+    }
+
+    fn close(&self) {
+        fs::remove_file(&self.path).unwrap();
+        for stream in self.open.lock().unwrap().iter() {
+            // One that has ended already is closed.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// Passes on what comes, and its end.
+fn pass(mut from: UnixStream, mut to: UnixStream) {
+    let mut buffer = [0; 4096];
+    while let Ok(length @ 1..) = from.read(&mut buffer) {
+        if to.write_all(&buffer[..length]).is_err() {
+            break;
+        }
+    }
+    // The other side may have gone before.
+    let _ = to.shutdown(Shutdown::Write);
+}
