@@ -85,7 +85,10 @@ pub(super) fn path_in(image: &Image) -> Result<PathBuf, Unfit> {
 /// A Dockerfile that takes what is looked at out of the image `subject`, whether it is there or not: a pattern that
 /// matches nothing copies nothing.
 pub(super) fn dockerfile(paths: &[PathBuf]) -> String {
-    let all = paths.iter().map(|path| (path.as_path(), "/program/")).chain([(Path::new("/etc/passwd"), "/")]);
+    let all = paths
+        .iter()
+        .map(|path| (path.as_path(), "/program/"))
+        .chain([(Path::new("/etc/passwd"), "/account/")]);
     let lines = all.map(|(path, to)| {
         let parts = path.components().skip(1).map(|part| pattern(&part.as_os_str().to_string_lossy()));
         let source = parts.fold(String::new(), |path, part| path + "/" + &part);
@@ -129,7 +132,10 @@ pub(super) fn look(directory: &Path, path: &Path, platform: &Platform) -> Vec<Un
             });
         }
     }
-    let passwd = fs::read_to_string(directory.join("passwd")).unwrap_or_default();
+    // What is no file might keep its reader waiting.
+    let passwd = directory.join("account/passwd");
+    let is_file = fs::symlink_metadata(&passwd).is_ok_and(|found| found.is_file() && found.len() <= LARGEST);
+    let passwd = if is_file { fs::read_to_string(&passwd).unwrap_or_default() } else { String::new() };
     if !passwd.lines().any(|line| line.split(':').nth(2) == Some("1000")) {
         unfit.push(Unfit::NoUser);
     }

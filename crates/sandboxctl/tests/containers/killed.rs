@@ -2,6 +2,7 @@
 //! else's.
 
 use std::fs;
+use std::io::Read;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -106,6 +107,33 @@ fn what_was_made_and_never_started_is_removed_by_the_next_command() {
         assert!(!exists(&place, runner, &left), "in {runner:?} by {caller:?}");
         assert!(exists(&place, runner, &others), "in {runner:?} by {caller:?}: somebody else's is gone");
         engine(&place, runner, &["rm", &others]);
+    }
+}
+
+#[test]
+fn what_an_agent_has_made_is_moved_aside_by_another_provider_too() {
+    for (caller, runner) in everywhere("hooks of killed runs") {
+        let place = Place::on(caller, runner);
+        let script = "mkdir -p sub/.git/hooks sub/.git/objects sub/.git/refs && echo 'ref: refs/heads/main' > sub/.git/HEAD
+            echo evil > sub/.git/hooks/pre-commit && echo made && exec sleep 1000";
+        let mut child = place
+            .inside(&["--quiet"], &["sh", "-c", script])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut made = [0; 5];
+        child.stdout.as_mut().unwrap().read_exact(&mut made).unwrap();
+        kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
+        child.wait().unwrap();
+        let hook = place.workspace().join("sub/.git/hooks/pre-commit");
+        assert!(hook.exists(), "the control");
+        let mut words = place.run(&["--quiet", "--provider", "native"], &["true"]);
+        // The last provider that is named is the one.
+        words.drain(2..4);
+        assert!(place.outside(&words).status().unwrap().success());
+        assert!(!hook.exists(), "in {runner:?} by {caller:?}");
     }
 }
 

@@ -1,10 +1,10 @@
 //! Whose files a container writes, and what of them is protected.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 
 use crate::everywhere;
-use crate::machine::{Caller, NORMAL, Runner};
+use crate::machine::{Caller, NORMAL, Runner, callers};
 use crate::place::Place;
 
 #[test]
@@ -57,6 +57,51 @@ fn a_directory_with_a_comma_and_a_quote_is_shared_as_it_is() {
             "content",
             "in {runner:?} by {caller:?}: {output:?}"
         );
+    }
+}
+
+#[test]
+fn root_does_nothing_for_a_record_that_the_user_behind_sudo_has_written() {
+    for caller in callers("records under sudo") {
+        if caller != Caller::Normal || !rustix::process::geteuid().is_root() {
+            continue;
+        }
+        let place = Place::new(caller);
+        // Of a client that is dead, with a directory of root's in which there was nothing before.
+        let theirs = place.path("root's");
+        fs::create_dir(&theirs).unwrap();
+        let hook = theirs.join(".bashrc");
+        fs::write(&hook, "root's own").unwrap();
+        let forge = |directory: &std::path::Path| {
+            let found = fs::metadata(directory).unwrap();
+            let root = serde_json::json!({ "device": found.dev(), "inode": found.ino() });
+            let record = serde_json::json!({
+                "id": "00000000deadbeef", "owner": NORMAL, "placed": null, "cgroups": [],
+                "client": { "pid": 1, "start_time": 1, "pid_namespace": fs::metadata("/proc/self/ns/pid").unwrap().ino() },
+                "boundaries": [{ "host": directory, "baseline": { "root": root, "taken": [0, 0], "entries": [], "hidden": [] } }],
+            });
+            let file =
+                place.write("home/.local/state/sandboxctl/runs/00000000deadbeef.json", &record.to_string());
+            for path in file.ancestors().take(2) {
+                fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
+            }
+            file
+        };
+        let sudo = || {
+            let mut command = place.command(&place.run(&["--quiet"], &["true"]));
+            command.env("SUDO_UID", NORMAL.to_string()).env("SUDO_GID", NORMAL.to_string());
+            command.env("XDG_STATE_HOME", place.home().join(".local/state"));
+            command.env("XDG_CONFIG_HOME", place.home().join(".config"));
+            assert!(command.status().unwrap().success());
+        };
+        forge(&theirs);
+        sudo();
+        assert_eq!(fs::read_to_string(&hook).unwrap(), "root's own");
+        // The control: what is the user's is moved aside.
+        let own = place.write("home/own/.bashrc", "the user's own");
+        forge(own.parent().unwrap());
+        sudo();
+        assert!(!own.exists());
     }
 }
 
