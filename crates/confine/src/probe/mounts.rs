@@ -1,5 +1,6 @@
 //! What is mounted: what was validated, where it was meant to be, and nothing else.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use policy::plan::{FileId, Mode};
@@ -100,11 +101,13 @@ fn stray(mountinfo: &[u8], expected: &[Mounted], places: &[PathBuf]) -> Option<P
     let of_the_kernel = |mount: &Mount<'_>| {
         OF_THE_KERNEL.iter().any(|(tree, kinds)| mount.point.starts_with(tree) && kinds.contains(&mount.kind))
     };
-    let is_known = |mount: &Mount<'_>| {
+    let mut covered = HashSet::new();
+    let mut is_known = |mount: &Mount<'_>| {
         let point = &mount.point;
         expected.iter().any(|one| one.path == *point && !matches!(one.what, What::Parent(_)))
-            || places.contains(point)
-            || OF_ENGINES.iter().any(|own| point == Path::new(own))
+            // What is mounted there a second time is not what was asked for.
+            || (places.contains(point) && covered.insert(point.clone()))
+            || (!places.contains(point) && OF_ENGINES.iter().any(|own| point == Path::new(own)))
             || of_the_kernel(mount)
     };
     mountinfo::parse(mountinfo).find(|mount| !is_known(mount)).map(|mount| mount.point)
@@ -151,6 +154,7 @@ mod tests {
             "/sys/kernel/debug rw - debugfs",
             "/dev/mapper rw - devtmpfs",
             "/tmp/x rw - tmpfs",
+            "/tmp rw - ext4",
         ] {
             let place = more.split(' ').next().map(PathBuf::from);
             assert_eq!(found(&[more]), place);
