@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use crate::control::{Control, Ending, Event, Failure, Request};
 use crate::lockdown::Lockdown;
-use crate::reap::Reaped;
+use crate::reap::{Others, Reaped};
 use crate::rlimit::Substitutes;
 use crate::start::{Inside, Start, Users};
 use crate::{capabilities, cgroup, command, inside, line, lockdown, probe, reap, sys, terminal};
@@ -112,6 +112,8 @@ fn step<E: Into<io::Error>>(name: impl Into<String>) -> impl FnOnce(E) -> Refusa
 /// An agent that runs.
 struct Agent {
     pid: i32,
+    /// Who has to end with it.
+    others: Others,
     /// Its terminal ends when we say so, and not whenever nobody happens to have it open.
     _terminal: Option<OwnedFd>,
 }
@@ -166,7 +168,7 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
     //     it, and not when we do.
     let_streams_go().map_err(step("closing the standard streams"))?;
     match failed {
-        None => Ok(Agent { pid, _terminal: slave }),
+        None => Ok(Agent { pid, others: others(&start.inside), _terminal: slave }),
         Some(Unable::Prepare(name, errno)) => Err(step(name)(errno)),
         Some(Unable::Start(errno)) => {
             Err(step(format!("{} {}", line::WORKDIR, start.workdir.display()))(errno))
@@ -175,6 +177,14 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
             let command = String::from_utf8_lossy(&start.argv[0]).into_owned();
             Err(Refusal::Unexecutable { command, errno: errno.raw_os_error() })
         }
+    }
+}
+
+/// Who may be beside the agent.
+fn others(inside: &Inside) -> Others {
+    match inside {
+        Inside::Own { .. } => Others::Agents,
+        Inside::Engine { .. } => Others::SecondCommands,
     }
 }
 
@@ -268,7 +278,7 @@ fn supervise(control: &mut Control, agent: &Agent) -> io::Result<u8> {
                 }
             }
             match reap::reap(agent.pid) {
-                Reaped::Agent(ending) => return Ok(end(control, ending)),
+                Reaped::Agent(ending) => return Ok(end(control, ending, agent.others)),
                 reaped => waiting = reaped == Reaped::Some,
             }
         }
@@ -277,7 +287,7 @@ fn supervise(control: &mut Control, agent: &Agent) -> io::Result<u8> {
                 Ok(Some(Request::Signal(signal))) => reap::signal_group(agent.pid, signal),
                 Ok(Some(Request::TerminalReady)) => {}
                 Ok(Some(Request::Kill | Request::Start(_)) | None) | Err(_) => {
-                    return Ok(end(control, Ending::Signaled(libc::SIGKILL)));
+                    return Ok(end(control, Ending::Signaled(libc::SIGKILL), agent.others));
                 }
             }
         }
@@ -285,8 +295,8 @@ fn supervise(control: &mut Control, agent: &Agent) -> io::Result<u8> {
 }
 
 /// Ends whatever else is inside, and only then says that it is over.
-fn end(control: &mut Control, ending: Ending) -> u8 {
-    reap::kill_all();
+fn end(control: &mut Control, ending: Ending, others: Others) -> u8 {
+    reap::kill_all(others);
     // A client that is gone needs no answer.
     let _ = control.send(&Event::Ended(ending), &[]);
     ending.exit_code()

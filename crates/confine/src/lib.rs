@@ -11,7 +11,7 @@ pub mod join;
 pub mod landlock;
 pub mod line;
 pub mod lockdown;
-mod mountinfo;
+pub mod mountinfo;
 mod probe;
 mod reap;
 pub mod report;

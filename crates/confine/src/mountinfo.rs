@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// The file.
 pub(crate) const PATH: &str = "/proc/self/mountinfo";
@@ -14,10 +15,19 @@ pub(crate) struct Mount<'a> {
     pub(crate) root: PathBuf,
     /// Where.
     pub(crate) point: PathBuf,
+    /// The options of the mount.
+    pub(crate) flags: &'a [u8],
     /// The kind of file system.
     pub(crate) kind: &'a [u8],
     /// The options of the file system, not of the mount.
     pub(crate) options: &'a [u8],
+}
+
+/// Where something is mounted beneath a directory, as this process sees it.
+pub fn beneath(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let text = fs::read(PATH)?;
+    let points = parse(&text).map(|mount| mount.point);
+    Ok(points.filter(|point| point.starts_with(directory) && point != directory).collect())
 }
 
 /// Every mount in the text of the file. Lines that make no sense are passed over.
@@ -27,11 +37,11 @@ pub(crate) fn parse(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
 
 fn line(line: &[u8]) -> Option<Mount<'_>> {
     let mut fields = line.split(|byte| *byte == b' ').skip(3);
-    let (root, point) = (unescape(fields.next()?), unescape(fields.next()?));
+    let (root, point, flags) = (unescape(fields.next()?), unescape(fields.next()?), fields.next()?);
     // Some fields there may be or not, and then this one.
     fields.find(|field| *field == b"-")?;
     let kind = fields.next()?;
-    Some(Mount { root, point, kind, options: fields.nth(1)? })
+    Some(Mount { root, point, flags, kind, options: fields.nth(1)? })
 }
 
 /// Undoes the octal escapes of blanks, line ends and backslashes.

@@ -45,10 +45,25 @@ pub(crate) fn signal_group(agent: i32, signal: i32) {
     }
 }
 
+/// Who else is in the PID namespace.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Others {
+    /// What the agent has started.
+    Agents,
+    /// Second commands too, which come by way of an engine.
+    SecondCommands,
+}
+
 /// Kills and collects everything but this process. Only for PID 1, for whom "everything" ends at its namespace.
-pub(crate) fn kill_all() {
+pub(crate) fn kill_all(others: Others) {
     // kill(2): -1 is every process there is, except PID 1 itself.
     // Nothing else being there is an error to kill, and success to us.
     let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(-1), nix::sys::signal::Signal::SIGKILL);
-    while rustix::process::wait(WaitOptions::empty()).is_ok() {}
+    // What a second command has left behind is beyond the reach of our signals (landlock(7), "Signals"), and nobody would
+    // ever see its end: it ends with this process.
+    let options = match others {
+        Others::Agents => WaitOptions::empty(),
+        Others::SecondCommands => WaitOptions::NOHANG,
+    };
+    while let Ok(Some(_)) = rustix::process::wait(options) {}
 }

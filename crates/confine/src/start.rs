@@ -51,7 +51,9 @@ pub enum Inside {
         limits: Limits,
         /// Who else is in its user namespace.
         users: Users,
-        /// Where it was asked to mount something, besides [`Outside::mounts`]. It may follow links that others put in
+        /// Where it was asked to mount something fresh, of a size that is bounded.
+        fresh: Vec<PathBuf>,
+        /// Where else it may have mounted something, besides [`Outside::mounts`]. It may follow links that others put in
         /// its way, so nothing may be mounted elsewhere.
         places: Vec<PathBuf>,
     },

@@ -101,9 +101,10 @@ fn is_table(key: &Key) -> bool {
 fn notes(key: &Key) -> Vec<String> {
     let status = match key.status {
         Status::NotYet(values) => Some(format!("Not supported yet: {values}")),
-        Status::Containers if is_table(key) => {
-            Some("Read and checked, and left aside by providers that run no containers".to_owned())
-        }
+        Status::Containers if is_table(key) => Some(
+            "Read and checked, and left aside by the providers `native` and `local` where they are named"
+                .to_owned(),
+        ),
         Status::ActedOn | Status::Containers => None,
     };
     let trust = match key.trust {

@@ -22,6 +22,7 @@ pub mod record;
 #[cfg(test)]
 mod root_only;
 pub mod secrets;
+pub mod small_file;
 pub mod state;
 pub mod terminal;
 pub mod toolchain;

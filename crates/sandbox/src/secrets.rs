@@ -18,6 +18,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
+use crate::acting::ActingAs;
+use crate::host_uid::Identity;
+
 /// The longest value. A variable with its name must fit into the 128 KiB that execve(2) takes.
 const LARGEST: usize = 64 << 10;
 
@@ -41,7 +44,7 @@ pub struct Surroundings<'a> {
     /// The host directories that the sandbox may write to. No secret is read from there.
     pub writable: &'a [&'a Path],
     /// The user who asks.
-    pub caller: u32,
+    pub caller: Identity,
     /// Gets what a command says on its standard error, with every occurrence of the value taken out.
     pub log: &'a mut dyn FnMut(&str),
 }
@@ -194,6 +197,8 @@ fn from_env(variable: &str, surroundings: &Surroundings<'_>) -> Result<Value, Re
 }
 
 fn from_file(path: &Path, surroundings: &Surroundings<'_>) -> Result<Value, Reason> {
+    // Under sudo the path is the user's: root opens nothing for them that they could not.
+    let _acting = ActingAs::user(surroundings.caller).map_err(Reason::Read)?;
     let path = path.canonicalize().map_err(Reason::Read)?;
     if let Some(boundary) = surroundings.writable.iter().find(|boundary| path.starts_with(boundary)) {
         return Err(Reason::Writable((*boundary).into()));
@@ -208,12 +213,12 @@ fn from_file(path: &Path, surroundings: &Surroundings<'_>) -> Result<Value, Reas
         return Err(Reason::NotAFile);
     }
     let owner = metadata.uid();
-    if owner != surroundings.caller && owner != 0 {
+    if owner != surroundings.caller.uid && owner != 0 {
         return Err(Reason::Owner(owner));
     }
     // A file of root's that the caller may read is one that root shares on purpose, as engines mount secrets
     // with mode 0444. One of the caller's own has no reason to be open.
-    let forbidden = if owner == surroundings.caller { 0o077 } else { 0o022 };
+    let forbidden = if owner == surroundings.caller.uid { 0o077 } else { 0o022 };
     if metadata.mode() & forbidden != 0 {
         return Err(Reason::Permissions(metadata.mode() & 0o7777));
     }
@@ -229,7 +234,12 @@ fn from_command(
 ) -> Result<Value, Reason> {
     let end = Instant::now() + deadline;
     // A group of its own: whatever it starts ends with it when it takes too long.
-    let mut child = Command::new("/bin/sh")
+    let mut command = Command::new("/bin/sh");
+    if surroundings.caller != Identity::own() && rustix::process::geteuid().is_root() {
+        // Under sudo it is the user's command. This takes root's groups away, too.
+        command.uid(surroundings.caller.uid).gid(surroundings.caller.gid);
+    }
+    let mut child = command
         .args(["-c", line])
         .env_clear()
         .envs(surroundings.env)
@@ -348,7 +358,7 @@ mod tests {
     struct World {
         env: BTreeMap<OsString, OsString>,
         writable: Vec<PathBuf>,
-        caller: u32,
+        caller: Identity,
         log: String,
     }
 
@@ -358,7 +368,7 @@ mod tests {
             Self {
                 env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
                 writable: vec![],
-                caller: rustix::process::getuid().as_raw(),
+                caller: Identity::own(),
                 log: String::new(),
             }
         }
@@ -446,7 +456,7 @@ mod tests {
         if !crate::root_only::can_give_files_away() {
             return;
         }
-        let mut world = World { caller: 1001, ..World::new() };
+        let mut world = World { caller: Identity { uid: 1001, gid: 1001 }, ..World::new() };
         let path = file(b"v", 0o444);
         assert_eq!(world.read(SecretSource::File(path.to_path_buf())).unwrap(), "v");
         chown(&path, Some(1002), None).unwrap();

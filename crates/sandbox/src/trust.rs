@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::acting::ActingAs;
+use crate::host_uid::Identity;
 use crate::state::{StateDir, StateError};
 
 /// The name under which a project's file is looked for.
@@ -118,8 +120,9 @@ pub fn find(start: &Path, home: Option<&Path>) -> Option<PathBuf> {
 }
 
 /// Reads a configuration file for `caller`, who or root must own it.
-pub fn read(path: &Path, caller: u32) -> Result<Candidate, TrustError> {
+pub fn read(path: &Path, caller: Identity) -> Result<Candidate, TrustError> {
     let failed = |source| TrustError::Read { path: path.into(), source };
+    let _acting = ActingAs::user(caller).map_err(failed)?;
     let resolved = path.canonicalize().map_err(failed)?;
     // O_NONBLOCK: a pipe in its place must not hang us. O_NOFOLLOW: every link has been resolved.
     let mut file = File::options()
@@ -131,8 +134,8 @@ pub fn read(path: &Path, caller: u32) -> Result<Candidate, TrustError> {
     if !metadata.is_file() {
         return Err(TrustError::NotConfiguration { path: resolved, what: "no regular file" });
     }
-    if metadata.uid() != caller && metadata.uid() != 0 {
-        return Err(TrustError::Owner { path: resolved, owner: metadata.uid(), caller });
+    if metadata.uid() != caller.uid && metadata.uid() != 0 {
+        return Err(TrustError::Owner { path: resolved, owner: metadata.uid(), caller: caller.uid });
     }
     let mut content = Vec::new();
     Read::by_ref(&mut file).take(LARGEST + 1).read_to_end(&mut content).map_err(failed)?;
@@ -221,17 +224,13 @@ mod tests {
 
     use super::*;
 
-    fn own_uid() -> u32 {
-        rustix::process::getuid().as_raw()
-    }
-
     fn store(top: &Path) -> Store {
-        Store::new(StateDir::open(&top.join("state"), crate::host_uid::Identity::own()).unwrap())
+        Store::new(StateDir::open(&top.join("state"), Identity::own()).unwrap())
     }
 
     fn write(path: &Path, text: &str) -> Candidate {
         fs::write(path, text).unwrap();
-        read(path, own_uid()).unwrap()
+        read(path, Identity::own()).unwrap()
     }
 
     #[test]
@@ -263,11 +262,14 @@ mod tests {
         let store = store(top.path());
         let file = write(&top.path().join("file"), "x");
         symlink("file", top.path().join("link")).unwrap();
-        store.trust(&read(&top.path().join("link"), own_uid()).unwrap()).unwrap();
+        store.trust(&read(&top.path().join("link"), Identity::own()).unwrap()).unwrap();
         assert_eq!(store.check(&file).unwrap(), Trust::Trusted);
         fs::remove_file(top.path().join("link")).unwrap();
         symlink(write(&top.path().join("other"), "x").path, top.path().join("link")).unwrap();
-        assert_eq!(store.check(&read(&top.path().join("link"), own_uid()).unwrap()).unwrap(), Trust::Unknown);
+        assert_eq!(
+            store.check(&read(&top.path().join("link"), Identity::own()).unwrap()).unwrap(),
+            Trust::Unknown
+        );
     }
 
     #[test]
@@ -288,11 +290,14 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join("f");
         fs::write(&path, "x").unwrap();
-        assert!(read(&path, 1001).is_ok());
+        assert!(read(&path, Identity { uid: 1001, gid: 1001 }).is_ok());
         chown(&path, Some(1002), None).unwrap();
-        assert!(matches!(read(&path, 1001), Err(TrustError::Owner { owner: 1002, caller: 1001, .. })));
-        assert!(matches!(read(&path, 0), Err(TrustError::Owner { .. })));
-        assert!(read(&path, 1002).is_ok());
+        assert!(matches!(
+            read(&path, Identity { uid: 1001, gid: 1001 }),
+            Err(TrustError::Owner { owner: 1002, caller: 1001, .. })
+        ));
+        assert!(matches!(read(&path, Identity { uid: 0, gid: 0 }), Err(TrustError::Owner { .. })));
+        assert!(read(&path, Identity { uid: 1002, gid: 1002 }).is_ok());
     }
 
     #[test]
@@ -307,12 +312,12 @@ mod tests {
             0,
         )
         .unwrap();
-        assert!(matches!(read(&pipe, own_uid()), Err(TrustError::NotConfiguration { .. })));
-        assert!(matches!(read(top.path(), own_uid()), Err(TrustError::NotConfiguration { .. })));
+        assert!(matches!(read(&pipe, Identity::own()), Err(TrustError::NotConfiguration { .. })));
+        assert!(matches!(read(top.path(), Identity::own()), Err(TrustError::NotConfiguration { .. })));
         let flood = top.path().join("flood");
         File::create(&flood).unwrap().set_len(LARGEST + 1).unwrap();
         assert!(matches!(
-            read(&flood, own_uid()),
+            read(&flood, Identity::own()),
             Err(TrustError::NotConfiguration { what: "too large", .. })
         ));
     }

@@ -122,7 +122,7 @@ pub(crate) struct ExecArgs {
     /// Start in this directory inside
     #[arg(short, long, value_name = "DIR")]
     pub(crate) workdir: Option<String>,
-    /// Look in this engine alone
+    /// Look in this engine alone: docker or podman
     #[arg(long, value_enum, value_name = "PROVIDER")]
     pub(crate) provider: Option<Engine>,
     /// The name of the sandbox, or of its container

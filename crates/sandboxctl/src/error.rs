@@ -72,6 +72,8 @@ pub(crate) enum Code {
     NameInUse,
     /// There is no sandbox of this name.
     SandboxNotFound,
+    /// More than one engine has a sandbox of this name.
+    SandboxAmbiguous,
     /// A layer is required and cannot be enforced on this machine.
     LayerUnenforceable,
     /// The value of a secret cannot be read.
@@ -118,6 +120,7 @@ impl Code {
             Self::ImageNotPushed => "image.not_pushed",
             Self::NameInUse => "sandbox.name_in_use",
             Self::SandboxNotFound => "sandbox.not_found",
+            Self::SandboxAmbiguous => "sandbox.ambiguous",
             Self::LayerUnenforceable => "layer.unenforceable",
             Self::SecretUnavailable => "secret.unavailable",
             Self::StartFailed => "start.failed",
@@ -160,7 +163,8 @@ impl Code {
             | Self::ImageUnfit
             | Self::ImageNotPushed
             | Self::NameInUse
-            | Self::SandboxNotFound => ExitCode::Failed,
+            | Self::SandboxNotFound
+            | Self::SandboxAmbiguous => ExitCode::Failed,
             Self::CommandNotFound => ExitCode::NotFound,
             Self::CommandTimedOut => ExitCode::TimedOut,
             Self::CommandNotExecutable => ExitCode::NotExecutable,
@@ -204,6 +208,7 @@ Error codes, in `error.code` with --format json:
   build.failed            125  a step of the build failed
   sandbox.name_in_use     125  there is a sandbox of this name
   sandbox.not_found       125  there is no sandbox of this name
+  sandbox.ambiguous       125  more than one engine has a sandbox of this name
   secret.unavailable      125  the value of a secret cannot be read
   start.failed            125  the sandbox could not be started
   tool.failed             125  something failed that has no code of its own
@@ -336,6 +341,16 @@ impl From<FindError> for CommandError {
                 let (code, remedy) = (of_engine(engine), engine.remedy());
                 remedy.into_iter().fold(Self::message(code, &error), Self::hint)
             }
+            FindError::Nowhere { asked, unasked, .. } if asked.is_empty() => {
+                // One that is not installed says less than one that does not answer.
+                let is_there = |error: &&EngineError| !matches!(error, EngineError::NotInstalled { .. });
+                let telling = unasked.iter().find(is_there).or(unasked.first());
+                let code = telling.map_or(Code::SandboxNotFound, of_engine);
+                telling
+                    .and_then(EngineError::remedy)
+                    .into_iter()
+                    .fold(Self::message(code, &error), Self::hint)
+            }
             FindError::Nowhere { asked, unasked, .. } => {
                 let (asked, unasked) = (names(asked), unasked.iter().map(ToString::to_string));
                 let listing = asked.iter().map(|engine| {
@@ -350,7 +365,7 @@ impl From<FindError> for CommandError {
                     .fold(failure, Self::hint)
                     .hint("a sandbox of the native provider cannot be entered yet")
             }
-            FindError::Several { engines, .. } => Self::message(Code::SandboxNotFound, &error)
+            FindError::Several { engines, .. } => Self::message(Code::SandboxAmbiguous, &error)
                 .details(json!({ "engines": names(engines) }))
                 .hint("`--provider` says in which engine to look"),
         }
@@ -378,7 +393,6 @@ pub(crate) fn of_engine(error: &EngineError) -> Code {
         EngineError::Pull { .. } => Code::ImageNotFetched,
         EngineError::Architecture { .. } | EngineError::NoPlatform { .. } => Code::ImageArchitecture,
         EngineError::NameInUse { .. } => Code::NameInUse,
-        EngineError::NoSandbox { .. } => Code::SandboxNotFound,
         EngineError::DiskFull { .. } => Code::EngineDiskFull,
         EngineError::Runtime { .. } => Code::EngineRuntime,
         EngineError::Refused { .. } | EngineError::Call { .. } => Code::EngineFailed,
@@ -507,6 +521,7 @@ mod tests {
         Code::ImageNotPushed,
         Code::NameInUse,
         Code::SandboxNotFound,
+        Code::SandboxAmbiguous,
         Code::LayerUnenforceable,
         Code::SecretUnavailable,
         Code::StartFailed,

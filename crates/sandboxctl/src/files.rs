@@ -75,7 +75,7 @@ pub(crate) fn base(context: &Context, directory: &Path) -> Base {
 
 fn found(context: &Context, path: &Path) -> Result<Found, CommandError> {
     let absolute = context.absolute(path);
-    let candidate = trust::read(&absolute, context.caller.uid)?;
+    let candidate = trust::read(&absolute, context.caller)?;
     let label = ui::one_line(&absolute.strip_prefix(&context.cwd).unwrap_or(&absolute).to_string_lossy());
     Ok(Found { candidate, label })
 }

@@ -1,10 +1,10 @@
 //! What was typed, as the strongest layer of settings.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::Path;
 
 use policy::overrides::{EnvFile, Overrides};
+use sandbox::small_file;
 
 use crate::cli::Request;
 use crate::context::Context;
@@ -35,6 +35,6 @@ pub(crate) fn overrides(context: &Context, request: &Request, argv: Vec<OsString
 }
 
 fn env_file(context: &Context, path: &Path) -> EnvFile {
-    let text = fs::read(context.cwd.join(path)).map_err(|error| error.to_string());
+    let text = small_file::read(&context.cwd.join(path), context.caller).map_err(|error| error.to_string());
     EnvFile { label: path.display().to_string(), text }
 }

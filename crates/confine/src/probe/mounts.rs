@@ -12,27 +12,28 @@ use crate::mountinfo::{self, Mount};
 use crate::start::{Inside, Mounted, Start, What};
 use crate::view::file_id;
 
-/// Where engines mount something of their own in every container.
-const OF_ENGINES: [&str; 18] = [
-    "/",
-    "/dev",
-    "/dev/console",
-    "/dev/full",
-    "/dev/mqueue",
-    "/dev/null",
-    "/dev/pts",
-    "/dev/random",
-    "/dev/shm",
-    "/dev/tty",
-    "/dev/urandom",
-    "/dev/zero",
-    "/etc/hostname",
-    "/etc/hosts",
-    "/etc/resolv.conf",
-    "/run/.containerenv",
-    "/run/secrets",
-    "/sys/fs/cgroup",
+/// Where engines mount something of their own in every container, and of which kind that is; none is any.
+const OF_ENGINES: [(&str, &[&[u8]]); 16] = [
+    ("/", &[]),
+    ("/dev", &[b"tmpfs"]),
+    ("/dev/console", &[b"devpts"]),
+    ("/dev/full", NODE),
+    ("/dev/mqueue", &[b"mqueue"]),
+    ("/dev/null", NODE),
+    ("/dev/pts", &[b"devpts"]),
+    ("/dev/random", NODE),
+    ("/dev/tty", NODE),
+    ("/dev/urandom", NODE),
+    ("/dev/zero", NODE),
+    ("/etc/hostname", &[]),
+    ("/etc/hosts", &[]),
+    ("/etc/resolv.conf", &[]),
+    ("/run/.containerenv", &[]),
+    ("/run/secrets", &[]),
 ];
+
+/// Where device nodes of the host come from.
+const NODE: &[&[u8]] = &[b"tmpfs", b"devtmpfs"];
 
 /// Trees that the kernel makes, and what engines mount in them: parts that they make read-only or cover, and groups.
 const OF_THE_KERNEL: [(&str, &[&[u8]]); 2] =
@@ -42,12 +43,18 @@ const OF_THE_KERNEL: [(&str, &[&[u8]]); 2] =
 pub(super) fn probe(start: &Start) -> Result<String, String> {
     let expected = &start.outside.mounts;
     let mut all = String::new();
-    if let Inside::Engine { places, .. } = &start.inside {
+    if let Inside::Engine { fresh, places, .. } = &start.inside {
         let text = std::fs::read(mountinfo::PATH).map_err(|error| format!("{}: {error}", mountinfo::PATH))?;
-        if let Some(stray) = stray(&text, expected, places) {
+        if let Some(replaced) = replaced(&text, fresh) {
             return Err(format!(
-                "something is mounted on {} that nobody asked for: the image has a link on the way to a mount point, or \
-                 somebody has put one into a shared directory meanwhile",
+                "what is mounted on {} is not what was asked for: a VOLUME of the image lies there, or a link leads there",
+                replaced.display()
+            ));
+        }
+        if let Some(stray) = stray(&text, expected, fresh, places) {
+            return Err(format!(
+                "something is mounted on {} that nobody asked for: the image has a link on the way to a mount point, \
+                 somebody has put one into a shared directory meanwhile, or the engine's own settings add mounts",
                 stray.display()
             ));
         }
@@ -96,19 +103,42 @@ fn look_at(path: &Path) -> Result<Seen, Errno> {
     })
 }
 
+/// The first place that should be fresh and is not: without a size, or with what somebody else has put there.
+fn replaced<'a>(mountinfo: &[u8], fresh: &'a [PathBuf]) -> Option<&'a PathBuf> {
+    let is_fresh = |mount: &Mount<'_>| {
+        let has = |flag: &[u8]| mount.flags.split(|byte| *byte == b',').any(|one| one == flag);
+        mount.kind == b"tmpfs" && mount.root == Path::new("/") && has(b"nosuid") && has(b"nodev")
+    };
+    fresh.iter().find(|place| {
+        let mut there = mountinfo::parse(mountinfo).filter(|mount| mount.point == **place);
+        !(there.next().is_some_and(|mount| is_fresh(&mount)) && there.next().is_none())
+    })
+}
+
 /// The first mount that nobody has asked for.
-fn stray(mountinfo: &[u8], expected: &[Mounted], places: &[PathBuf]) -> Option<PathBuf> {
+fn stray(mountinfo: &[u8], expected: &[Mounted], fresh: &[PathBuf], places: &[PathBuf]) -> Option<PathBuf> {
     let of_the_kernel = |mount: &Mount<'_>| {
         OF_THE_KERNEL.iter().any(|(tree, kinds)| mount.point.starts_with(tree) && kinds.contains(&mount.kind))
     };
-    let mut covered = HashSet::new();
+    let of_engines = |mount: &Mount<'_>| {
+        let is = |(own, kinds): &(&str, &[&[u8]])| {
+            mount.point == Path::new(own) && (kinds.is_empty() || kinds.contains(&mount.kind))
+        };
+        OF_ENGINES.iter().any(is)
+    };
+    let mut seen = HashSet::new();
     let mut is_known = |mount: &Mount<'_>| {
         let point = &mount.point;
-        expected.iter().any(|one| one.path == *point && !matches!(one.what, What::Parent(_)))
-            // What is mounted there a second time is not what was asked for.
-            || (places.contains(point) && covered.insert(point.clone()))
-            || (!places.contains(point) && OF_ENGINES.iter().any(|own| point == Path::new(own)))
+        // What was validated is compared with what is on top.
+        let is_expected =
+            expected.iter().any(|one| one.path == *point && !matches!(one.what, What::Parent(_)));
+        let is_place = fresh.contains(point) || places.contains(point);
+        let is_first = seen.insert(point.clone());
+        is_expected
             || of_the_kernel(mount)
+            // Whatever is mounted on an engine's own is not an engine's.
+            || (is_first && of_engines(mount))
+            || (is_place && !OF_ENGINES.iter().any(|(own, _)| point == Path::new(own)))
     };
     mountinfo::parse(mountinfo).find(|mount| !is_known(mount)).map(|mount| mount.point)
 }
@@ -116,6 +146,23 @@ fn stray(mountinfo: &[u8], expected: &[Mounted], places: &[PathBuf]) -> Option<P
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_should_be_fresh_is_a_tmpfs_of_its_own() {
+        let fresh = [PathBuf::from("/tmp")];
+        let found = |text: &str| replaced(text.as_bytes(), &fresh).is_some();
+        let good = "1 0 0:1 / /tmp rw,nosuid,nodev - tmpfs tmpfs rw,size=4k\n";
+        assert!(!found(good));
+        assert!(found(""), "it is not there");
+        assert!(found(&[good, good].concat()), "something covers it");
+        for bad in [
+            "1 0 8:1 /v/_data /tmp rw,nosuid,nodev - ext4 /dev/vda rw\n",
+            "1 0 0:1 / /tmp rw,nodev - tmpfs tmpfs rw\n",
+            "1 0 0:1 /part /tmp rw,nosuid,nodev - tmpfs tmpfs rw\n",
+        ] {
+            assert!(found(bad), "{bad}");
+        }
+    }
 
     #[test]
     fn what_nobody_asked_for_is_found() {
@@ -134,6 +181,7 @@ mod tests {
             "/dev/pts rw - devpts",
             "/etc/hosts rw - ext4",
             "/tmp rw - tmpfs",
+            "/data rw - ext4",
             "/workspace rw - ext4",
             "/workspace/d/s ro - devtmpfs",
         ];
@@ -143,7 +191,7 @@ mod tests {
                 format!("1 0 8:1 / {place} - {kind} source rw\n")
             });
             let text = entries.collect::<String>();
-            stray(text.as_bytes(), &expected, &["/tmp".into()])
+            stray(text.as_bytes(), &expected, &["/tmp".into()], &["/data".into()])
         };
         assert_eq!(found(&[]), None);
         for more in [
@@ -154,7 +202,9 @@ mod tests {
             "/sys/kernel/debug rw - debugfs",
             "/dev/mapper rw - devtmpfs",
             "/tmp/x rw - tmpfs",
-            "/tmp rw - ext4",
+            "/etc/hosts rw - ext4",
+            "/dev rw - ext4",
+            "/sys/fs/cgroup rw - ext4",
         ] {
             let place = more.split(' ').next().map(PathBuf::from);
             assert_eq!(found(&[more]), place);

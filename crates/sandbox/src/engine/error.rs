@@ -131,14 +131,6 @@ pub enum EngineError {
         /// The name.
         name: String,
     },
-    /// There is no sandbox of this name.
-    #[error("no sandbox named \"{name}\" of yours runs in {kind}")]
-    NoSandbox {
-        /// The engine.
-        kind: Kind,
-        /// The name.
-        name: String,
-    },
     /// There is no space left.
     #[error("{kind} has no space left: {message}")]
     DiskFull {
@@ -225,9 +217,6 @@ impl EngineError {
             Self::Architecture { .. } => "build or fetch the image for this machine (--platform), or install an emulator: \
                  sudo apt-get install qemu-user-static binfmt-support"
                 .to_owned(),
-            Self::NoSandbox { kind, .. } => {
-                format!("`{kind} ps --filter label=sandbox.managed` lists those that run; `run --name` names one")
-            }
             Self::NameInUse { .. } => "choose another --name".to_owned(),
             Self::DiskFull { kind, .. } => format!("make room: {kind} system df shows what takes it, {kind} image prune frees some"),
             Self::Runtime { kind, .. } => format!("`{kind} info` lists the runtimes it knows"),

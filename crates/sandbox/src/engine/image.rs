@@ -100,10 +100,11 @@ impl Engine {
         match (there, pull) {
             (Some(image), Pull::Missing) if names_a_registry(name) && !image.is_for(platform) => {
                 // An engine may have several under one name, and tell of one. What it does not have is fetched; where that
-                // cannot be, it may still run what it has.
+                // cannot be, it may still run what it has, or says itself why not.
                 match self.fetch(name, platform) {
                     Ok(()) => self.image(name)?.ok_or_else(missing),
-                    Err(_) => Ok(image),
+                    Err(EngineError::Pull { .. }) => Ok(image),
+                    Err(error) => Err(error),
                 }
             }
             (Some(image), _) => Ok(image),

@@ -106,14 +106,14 @@ pub(super) fn choose(
         None => inspect(docker, None)?,
     };
     // The engine that it is part of keeps what it makes: that would be another one.
-    if let (IN_ENGINE, Ok(context)) = (first.driver.as_str(), &docker.context()) {
-        if first.name != *context {
-            let said = format!(
-                "it is the engine of the context \"{}\", and the image is for that of \"{context}\"",
-                first.name
-            );
-            return Err(BuildError::Builder { builder: first.name, said });
-        }
+    let context = docker.context()?;
+    let is_elsewhere = |builder: &Builder| builder.driver == IN_ENGINE && builder.name != context;
+    if is_elsewhere(&first) {
+        let said = format!(
+            "it is the engine of the context \"{}\", and the image is for that of \"{context}\"",
+            first.name
+        );
+        return Err(BuildError::Builder { builder: first.name, said });
     }
     let lacking = lacks(&first);
     if lacking.is_empty() {
@@ -129,9 +129,7 @@ pub(super) fn choose(
         // What does not answer is not what is looked for.
         let Ok(builder) = running(docker, name) else { continue };
         // Those of other contexts are listed too, and each keeps what it makes in an engine of its own.
-        let is_elsewhere =
-            builder.driver == IN_ENGINE && !docker.context().is_ok_and(|own| own == builder.name);
-        if !is_elsewhere && lacks(&builder).is_empty() {
+        if !is_elsewhere(&builder) && lacks(&builder).is_empty() {
             return Ok(builder);
         }
     }

@@ -213,7 +213,8 @@ mod tests {
             fs::write(&file, content).unwrap();
             fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         }
-        fs::write(top.path().join("passwd"), passwd).unwrap();
+        fs::create_dir(top.path().join("account")).unwrap();
+        fs::write(top.path().join("account/passwd"), passwd).unwrap();
         look(top.path(), Path::new(USUAL), &platform("linux/amd64"))
     }
 
@@ -252,6 +253,6 @@ mod tests {
     fn a_pattern_that_matches_nothing_copies_nothing() {
         let text = dockerfile(&["/opt/entrypoint".into()]);
         assert!(text.contains("COPY --from=subject [\"/[o][p][t]/[e][n]"), "{text}");
-        assert!(text.ends_with("[\"/[e][t][c]/[p][a][s][s][w][d]\", \"/\"]\n"), "{text}");
+        assert!(text.ends_with("[\"/[e][t][c]/[p][a][s][s][w][d]\", \"/account/\"]\n"), "{text}");
     }
 }

@@ -220,6 +220,9 @@ pub(super) fn sweep(
         drop(acting);
         if is_gone {
             runs.forget(&record.id)?;
+        } else if !record.boundaries.is_empty() {
+            // What was found is done with. Later it would be taken for the agent's what is somebody else's.
+            runs.keep(&Record { boundaries: Vec::new(), ..record })?.leave();
         }
     }
     Ok(())

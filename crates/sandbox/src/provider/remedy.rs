@@ -81,7 +81,11 @@ pub(super) fn layer(provider: Provider, layer: Layer, reason: String) -> StartEr
         Layer::Memory | Layer::Cpu | Layer::Pids => doctor::remedy_for_limits(Path::new("/")),
         _ => "run `sandboxctl doctor` for what this host allows",
     };
-    let remedy = if provider.runs_containers() {
+    let remedy = if provider.runs_containers() && layer == Layer::Mount {
+        "use an image without links there, and no mounts in the settings of the engine; run again where another sandbox has \
+         changed a shared directory"
+            .to_owned()
+    } else if provider.runs_containers() {
         format!("{mend}, and an engine that lets containers use it; no container runs without \"{layer}\"")
     } else {
         format!("{mend}; or take \"{layer}\" off native.require, which lets it run without")

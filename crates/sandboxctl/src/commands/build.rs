@@ -1,9 +1,9 @@
 //! `build`: the image of container providers, made by buildx as `[image]` says.
 
+use std::env;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
-use std::{env, fs};
 
 use policy::overrides::Overrides;
 use policy::problem::{self, Problem};
@@ -83,7 +83,7 @@ fn recipe(context: &Context, args: &BuildArgs) -> Result<Recipe, CommandError> {
     }
     let recipe = Recipe::new(&settings.effective, &flags).map_err(CommandError::problems)?;
     if let Some(dockerfile) = &settings.effective.settings().image.dockerfile {
-        fs::read(&dockerfile.value).map_err(|error| {
+        sandbox::small_file::read(&dockerfile.value, context.caller).map_err(|error| {
             let message = format!("{} cannot be read: {error}", dockerfile.value.display());
             let place = &dockerfile.place;
             CommandError::problems(vec![

@@ -98,7 +98,7 @@ fn secrets(ui: &Ui, context: &Context, plan: &Plan) -> Result<Vec<(String, Value
     let mut surroundings = Surroundings {
         env: &context.env,
         writable: &writable,
-        caller: context.caller.uid,
+        caller: context.caller,
         log: &mut |line| ui.note(line.trim_end()),
     };
     let mut read = |secret: &Secret| Ok((secret.env_var.clone(), secrets::read(secret, &mut surroundings)?));

@@ -134,6 +134,10 @@ fn what_an_agent_has_made_is_moved_aside_by_another_provider_too() {
         words.drain(2..4);
         assert!(place.outside(&words).status().unwrap().success());
         assert!(!hook.exists(), "in {runner:?} by {caller:?}");
+        // What is there later is somebody else's.
+        place.write("workspace/sub/.git/hooks/pre-commit", "my own");
+        assert!(place.outside(&words).status().unwrap().success());
+        assert!(hook.exists(), "in {runner:?} by {caller:?}");
     }
 }
 

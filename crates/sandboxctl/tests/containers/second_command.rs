@@ -7,13 +7,18 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::answers::error;
+use crate::environment::made_of_the_image;
 use crate::everywhere;
 use crate::machine::{Caller, Runner};
 use crate::place::Place;
+
+/// How long a command may take to start.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A sandbox that runs until this ends.
 pub(crate) struct First(Child);
@@ -271,7 +276,9 @@ fn the_end_of_the_sandbox_is_not_the_commands() {
         let words =
             place.words("exec", &["--format=json", &name], &["sh", "-c", "touch here; exec sleep 1000"]);
         let second = place.outside(&words).stdout(Stdio::piped()).spawn().unwrap();
+        let until = Instant::now() + PATIENCE;
         while !place.workspace().join("here").exists() {
+            assert!(Instant::now() < until, "in {runner:?} by {caller:?}: it has not started");
             std::thread::yield_now();
         }
         first.end();
@@ -279,6 +286,67 @@ fn the_end_of_the_sandbox_is_not_the_commands() {
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(137), "in {runner:?} by {caller:?}: {answer:#}");
         assert_eq!(answer["result"]["ended_by"], "signal", "in {runner:?} by {caller:?}: {answer:#}");
+    }
+}
+
+#[test]
+fn a_command_that_kills_our_program_has_not_ended_by_that() {
+    for (caller, runner) in everywhere("second commands that kill") {
+        if runner != Runner::Docker {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        let name = name("k");
+        let first = First::named(&place, &name);
+        let words = place.words(
+            "exec",
+            &[&name],
+            &["sh", "-c", "exec >/dev/null 2>&1 </dev/null; kill -9 $PPID; exec sleep 1000"],
+        );
+        let output = place.outside(&words).output().unwrap();
+        first.end();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(125), "by {caller:?}: {said}");
+        assert!(said.contains("may still run"), "by {caller:?}: {said}");
+    }
+}
+
+#[test]
+fn what_a_second_command_has_left_behind_ends_with_the_sandbox() {
+    for (caller, runner) in everywhere("what second commands leave behind") {
+        let place = Place::on(caller, runner);
+        let name = name("b");
+        let first = First::named(&place, &name);
+        let script = "(exec sleep 1000 >/dev/null 2>&1 </dev/null) & echo left";
+        let words = place.words("exec", &["--quiet", &name], &["sh", "-c", script]);
+        let output = place.outside(&words).output().unwrap();
+        assert_eq!(output.stdout, b"left\n", "in {runner:?} by {caller:?}: {output:?}");
+        first.end();
+    }
+}
+
+#[test]
+fn what_the_image_wants_of_its_own_is_no_more_writable_than_for_the_first() {
+    for (caller, runner) in everywhere("second commands and volumes") {
+        if runner != Runner::Docker {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        let lines = "RUN mkdir -m 1777 /data\nVOLUME /data";
+        let image = made_of_the_image("sandbox-test-data", lines);
+        place.write("workspace/sandbox.toml", &format!("[image]\nname = {image:?}\n"));
+        let name = name("v");
+        let first = First::named(&place, &name);
+        let words = place.words(
+            "exec",
+            &["--quiet", &name],
+            &["sh", "-c", "touch /data/x; touch /tmp/x && echo tmp"],
+        );
+        let output = place.outside(&words).output().unwrap();
+        first.end();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("Permission denied"), "by {caller:?}: {said}");
+        assert_eq!(output.stdout, b"tmp\n", "the control, by {caller:?}: {said}");
     }
 }
 

@@ -1,10 +1,12 @@
 //! The command line by which an engine is told to run a container: data in, words out.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use confine::init::MEET_ARGUMENT;
+use confine::mountinfo;
 use policy::limits::{Bytes, MilliCpus};
 use policy::network;
 use policy::plan::{Boundary, Container, Mode, Plan};
@@ -35,6 +37,9 @@ pub(super) const PROXIES: [&str; 10] = [
     "ALL_PROXY",
     "all_proxy",
 ];
+
+/// What the name of a container begins with; the rest is that of the sandbox.
+pub(super) const CONTAINER: &str = "sandboxctl-";
 
 /// What marks a container as ours.
 pub(super) const MANAGED: &str = "sandbox.managed=true";
@@ -72,7 +77,7 @@ pub(super) struct Wanted<'a> {
 
 /// The name of the container. It may be another one's, so nothing is ever told by it.
 fn name(plan: &Plan) -> String {
-    format!("sandboxctl-{}", plan.name)
+    format!("{CONTAINER}{}", plan.name)
 }
 
 /// The words after the name of the engine's command.
@@ -117,11 +122,14 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     // 4. Namespaces of its own, whatever the engine's defaults are.
     words.add(["--ipc=private", "--cgroupns=private"]);
     words.pair("--hostname=", HOSTNAME);
-    if plan.network == network::Mode::None {
-        words.add(["--network=none"]);
+    match (plan.network, kind) {
+        (network::Mode::None, _) => words.add(["--network=none"]),
+        // Its settings may say that it is the host's.
+        (_, Kind::Podman) => words.add(["--network=private"]),
+        (_, Kind::Docker) => {}
     }
 
-    // 5. Limits. What the engine cannot set it leaves out without a word; PID 1 looks.
+    // 5. Limits. Some engines refuse what they cannot set, others leave it out without a word; PID 1 looks.
     if let Some(Bytes(bytes)) = plan.limits.memory {
         // As much with swap as without: no swap.
         words.pair("--memory=", format!("{bytes}b"));
@@ -182,16 +190,16 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     words.0
 }
 
-/// Where the engine mounts what it is asked for besides boundaries, and what the image asks for.
-pub(super) fn places(image: &Image, run: &RunId) -> Vec<PathBuf> {
-    let files = ["passwd", "group"].map(|file| Path::new("/etc").join(file));
-    TEMPORARY
-        .iter()
-        .map(PathBuf::from)
-        .chain(files)
-        .chain([meeting::point(run)])
-        .chain(image.config.volumes())
-        .collect()
+/// Where else the engine may mount something: what the image asks for, and what is mounted in shared directories on the
+/// host.
+pub(super) fn places(plan: &Plan, image: &Image) -> io::Result<Vec<PathBuf>> {
+    let mut all: Vec<PathBuf> = image.config.volumes().collect();
+    for boundary in &plan.boundaries {
+        let nested = mountinfo::beneath(&boundary.host)?;
+        let below = nested.iter().filter_map(|point| point.strip_prefix(&boundary.host).ok());
+        all.extend(below.map(|below| boundary.guest.join(below)));
+    }
+    Ok(all)
 }
 
 struct Words(Vec<OsString>);

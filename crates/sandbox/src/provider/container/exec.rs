@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::process::{ExitStatus, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use confine::control::{Event, Failure};
 use confine::line::{ADDRESS, WORKDIR};
@@ -15,12 +15,16 @@ use self::line::{Heard, Line};
 pub use self::search::{FindError, Found, Sought, find};
 use super::{arguments, meeting};
 use crate::capture::Capture;
+use crate::deadline::Deadline;
 use crate::engine::{Engine, EngineError};
 use crate::provider::child::{self, Group};
 use crate::provider::{End, Entry, Outcome, Output, StartError, Streams};
 
 mod line;
 mod search;
+
+/// How long an engine may take to notice that a container has ended.
+const ENDING: Duration = Duration::from_secs(5);
 
 /// What the engine's command ends with where our program was killed by SIGKILL.
 const KILLED: i32 = 128 + Signal::SIGKILL as i32;
@@ -31,7 +35,7 @@ pub(in crate::provider) fn enter(entry: &Entry<'_>) -> Result<Outcome, StartErro
     let Found { engine, id, run, seen, .. } = sandbox;
 
     // 1. Where our program says what becomes of the command.
-    let line = Line::open(&sandbox.place, sandbox.owner, &meeting::point(run))
+    let mut line = Line::open(&sandbox.place, sandbox.owner, &meeting::point(run))
         .map_err(super::step("making a place to meet our program"))?;
 
     // 2. Variables stand on the argument list, where no secret may: an engine keeps what it is told, and what is in the
@@ -134,13 +138,24 @@ fn told(event: Event) -> Result<End, StartError> {
 fn lost(engine: &Engine, id: &str, status: ExitStatus) -> Result<End, StartError> {
     // A list is empty where the container is not; whatever else is said is about the engine.
     let by_id = format!("id={id}");
-    let listed = engine.ask(["ps", "--quiet", "--no-trunc", "--filter", &by_id]).map_err(|error| {
-        let reason = format!("{error}; the command may still run");
-        super::step("waiting for the end of the command")(io::Error::other(reason))
-    })?;
-    // PID 1 kills everything when the sandbox ends, and the engine's books may be slower.
-    if listed.trim().is_empty() || status.code() == Some(KILLED) {
-        return Ok(End::Signaled(Signal::SIGKILL as i32));
+    let lives = || -> Result<bool, StartError> {
+        let listed = engine.ask(["ps", "--quiet", "--no-trunc", "--filter", &by_id]).map_err(|error| {
+            let reason = format!("{error}; the command may still run");
+            super::step("waiting for the end of the command")(io::Error::other(reason))
+        })?;
+        Ok(!listed.trim().is_empty())
+    };
+    // PID 1 kills everything when the sandbox ends, and the engine's books may be slower. An agent may have killed our
+    // program alone.
+    let until = Deadline::after(if status.code() == Some(KILLED) { ENDING } else { Duration::ZERO });
+    loop {
+        if !lives()? {
+            return Ok(End::Signaled(Signal::SIGKILL as i32));
+        }
+        if until.is_over() {
+            break;
+        }
+        std::thread::sleep(search::PAUSE);
     }
     Err(StartError::Step {
         step: "waiting for the end of the command".into(),
@@ -158,7 +173,7 @@ fn never_started(engine: &Engine, output: Option<&Output>) -> EngineError {
         Some(output) => EngineError::told(engine.kind(), &String::from_utf8_lossy(&output.stderr.bytes)),
         None => EngineError::Refused {
             kind: engine.kind(),
-            message: "it has not started the command, and has said why".to_owned(),
+            message: "nothing was heard of the command; what stands above says why".to_owned(),
         },
     }
 }

@@ -13,7 +13,10 @@ use std::time::Duration;
 
 use confine::control::Control;
 use confine::init::MEETING_SOCKET;
+use confine::start::{Mounted, What};
+use confine::view::file_id;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use policy::plan;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
 use crate::acting::ActingAs;
@@ -94,6 +97,19 @@ impl Meeting {
     /// The directory that the container sees.
     pub(super) fn path(&self) -> &Path {
         &self.place.path
+    }
+
+    /// What of it the container has to see where.
+    pub(super) fn mounts(&self, run: &RunId) -> io::Result<Vec<Mounted>> {
+        let _acting = ActingAs::user(self.place.owner)?;
+        let files =
+            ["passwd", "group"].map(|file| (self.place.path.join(file), Path::new("/etc").join(file)));
+        let all = files.into_iter().chain([(self.place.path.clone(), point(run))]);
+        let mounted = |(ours, path): (PathBuf, PathBuf)| {
+            let what = What::File(file_id(open(&ours)?)?);
+            Ok(Mounted { path, what, mode: plan::Mode::ReadOnly })
+        };
+        all.map(mounted).collect()
     }
 
     /// What tells others that somebody still needs this place: it is for as long as anybody has this open.
@@ -186,5 +202,5 @@ fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
 }
 
 fn open(path: &Path) -> io::Result<OwnedFd> {
-    Ok(rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+    Ok(rustix::fs::open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
 }

@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -108,7 +108,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     };
     let mut outside = Report::default();
     complete(&mut outside);
-    let mounts = mounts(plan, boundaries.mounts())?;
+    let mut mounts = mounts(plan, boundaries.mounts())?;
+    mounts.extend(meeting.mounts(&id).map_err(step("looking at the place to meet PID 1"))?);
     orders::refuse_missing(plan, &outside)?;
 
     // 8. The engine makes the container and starts PID 1 in it, which comes to meet us.
@@ -154,7 +155,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 11. What PID 1 is to run, secrets and streams included: over its socket, and so on no argument list and in no
     //     setting of the container.
-    let start = start(plan, &image, &who, &secrets, &streams, mounts, &id)?;
+    let start = start(plan, &image, &who, &secrets, &streams, mounts)?;
     let sent = control.send(&Request::Start(Box::new(start)), &streams.inside());
     match sent {
         // It has gone already, and says why, if anything does.
@@ -356,7 +357,6 @@ fn start(
     secrets: &[(String, Value)],
     streams: &Streams,
     mounts: Vec<Mounted>,
-    run: &RunId,
 ) -> Result<Start, StartError> {
     // Whose users they are, the socket of PID 1 has told.
     let names = Outside::NAMESPACES.into_iter().filter(|(_, layer)| *layer != Layer::User);
@@ -366,7 +366,8 @@ fn start(
         inside: Inside::Engine {
             limits: plan.limits.clone(),
             users: who.namespace.users(),
-            places: arguments::places(image, run),
+            fresh: arguments::TEMPORARY.iter().map(PathBuf::from).collect(),
+            places: arguments::places(plan, image).map_err(step("reading what is mounted"))?,
         },
         argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
         env: environment(plan, image, secrets),

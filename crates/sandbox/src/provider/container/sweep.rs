@@ -57,7 +57,11 @@ pub(super) fn remove(engine: &Engine, id: &RunId) -> Result<(), EngineError> {
     let found =
         engine.ask(["ps", "--all", "--quiet", "--no-trunc", "--filter", &managed, "--filter", &label])?;
     for container in found.lines() {
-        engine.call(["rm", "--force", "--volumes", container], REMOVAL)?;
+        match engine.call(["rm", "--force", "--volumes", container], REMOVAL) {
+            // It is just removing it by itself.
+            Err(EngineError::Refused { message, .. }) if message.contains("already in progress") => {}
+            removed => drop(removed?),
+        }
     }
     Ok(())
 }
@@ -79,6 +83,8 @@ struct Mount {
     destination: String,
     #[serde(default, rename = "RW")]
     writable: bool,
+    #[serde(default)]
+    r#type: String,
 }
 
 #[derive(Deserialize)]
@@ -111,7 +117,8 @@ impl Seen {
     /// to be.
     pub(super) fn writable(&self) -> impl Iterator<Item = &str> {
         let mounts =
-            self.mounts.iter().filter(|mount| mount.writable).map(|mount| mount.destination.as_str());
+            // What the image wants of its own is not the agent's: nothing bounds it.
+            self.mounts.iter().filter(|mount| mount.writable && mount.r#type != "volume").map(|mount| mount.destination.as_str());
         let tmpfs = self.host_config.tmpfs.iter().flat_map(BTreeMap::keys).map(String::as_str);
         mounts.chain(tmpfs)
     }

@@ -16,10 +16,7 @@ use crate::record::RunId;
 const STARTING: Duration = Duration::from_secs(5);
 
 /// Between two looks at it.
-const PAUSE: Duration = Duration::from_millis(50);
-
-/// What the name of a container begins with; the rest is that of the sandbox.
-const CONTAINER: &str = "sandboxctl-";
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
 /// In the order in which they are asked.
 const ALL: [Kind; 2] = [Kind::Docker, Kind::Podman];
@@ -114,7 +111,7 @@ pub fn find(sought: &Sought<'_>) -> Result<Found, FindError> {
 /// Looks in one engine.
 fn find_in(engine: &Engine, sought: &Sought<'_>) -> Result<Option<Found>, EngineError> {
     // `docker ps` shows the name of the container.
-    let names = [Some(sought.name), sought.name.strip_prefix(CONTAINER)];
+    let names = [Some(sought.name), sought.name.strip_prefix(arguments::CONTAINER)];
     for name in names.into_iter().flatten() {
         if let Some(found) = find_by(engine, sought, name)? {
             return Ok(Some(found));
@@ -139,7 +136,7 @@ fn find_by(engine: &Engine, sought: &Sought<'_>, name: &str) -> Result<Option<Fo
             // An image brings labels of its own; where its containers meet anybody, it cannot say.
             let (seen, run) = match sweep::look(engine, id) {
                 // One that has gone meanwhile cannot be looked at.
-                Err(EngineError::Refused { .. }) => continue,
+                Err(EngineError::Refused { message, .. }) if is_gone(&message) => continue,
                 seen => {
                     let seen = seen?;
                     let Some(run) = seen.met(sought.state) else { continue };
@@ -159,6 +156,11 @@ fn find_by(engine: &Engine, sought: &Sought<'_>, name: &str) -> Result<Option<Fo
         }
         std::thread::sleep(PAUSE);
     }
+}
+
+/// Whether an engine says that a container is not there.
+fn is_gone(message: &str) -> bool {
+    message.to_lowercase().contains("no such ")
 }
 
 /// What the engines have answered, for the end of a sentence.
