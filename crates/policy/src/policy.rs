@@ -69,7 +69,6 @@ impl Policy {
         let (provider, provider_reason) = effective.provider();
         check::supported(config, provider, &mut problems);
         check::local(config, &mut problems);
-        check::containers(effective, provider, &mut problems);
         let (env, secrets) = environment::rules(config, &mut problems);
         let protected = check::protected(config, &mut problems);
         let wanted = boundary::wanted(config, working_directory, &mut problems);
@@ -174,6 +173,14 @@ impl Policy {
     pub fn variable(&self, name: &str) -> Verdict {
         env::decide(name, &self.env)
     }
+}
+
+/// What was asked for and only containers have, where the provider starts none. It is no fault of a file: elsewhere there may be
+/// an engine.
+pub fn without_containers(effective: &Effective) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    check::containers(effective, effective.provider().0, &mut problems);
+    problems
 }
 
 /// What containers are made from.

@@ -11,7 +11,7 @@ use policy::config::Config;
 use policy::layer::{Answer, Effective};
 use policy::overrides::Overrides;
 use policy::plan::{Plan, Provider};
-use policy::policy::{Facts, Policy};
+use policy::policy::{Facts, Policy, without_containers};
 use policy::problem::{Owner, Problem};
 use policy::trust::{Context as Comparison, Widening, widenings};
 use policy::variables;
@@ -98,7 +98,12 @@ fn rules(context: &Context, request: &Request, argv: Vec<OsString>) -> Result<Ru
     if let Some(file) = &file {
         consent::require(context, &request.source, file, &settings.widenings)?;
     }
-    Ok(Rules { file, policy: policy(context, &settings)?, left_aside: settings.effective.left_aside() })
+    let policy = policy(context, &settings)?;
+    let missing = without_containers(&settings.effective);
+    if !missing.is_empty() {
+        return Err(CommandError::problems(missing));
+    }
+    Ok(Rules { file, policy, left_aside: settings.effective.left_aside() })
 }
 
 /// The plan, where nothing of this host stands against it.

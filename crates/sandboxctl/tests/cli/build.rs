@@ -17,6 +17,7 @@ fn with_docker(config: &str, cases: &str) -> TestEnv {
              'buildx inspect --bootstrap')\n\
              printf 'Name: default\\nDriver: docker\\nStatus: running\\nPlatforms: linux/amd64, linux/arm64\\n' ;;\n\
              'buildx ls') echo NAME; echo 'default* docker' ;;\n\
+             'context inspect'*) echo default ;;\n\
              *) echo \"asked for: $*\" >&2; exit 1 ;;\nesac\n"
         ),
     );

@@ -1,5 +1,6 @@
 //! Links on the way to mount points, in images and in shared directories: an engine follows them, as root.
 
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
@@ -31,6 +32,38 @@ fn an_image_puts_nothing_in_the_place_of_pid_1() {
             "by {caller:?}: {said}"
         );
         assert!(!place.workspace().join("pwned").exists(), "by {caller:?}");
+    }
+}
+
+#[test]
+fn an_image_puts_nothing_in_the_place_of_what_is_fresh() {
+    for (caller, runner) in everywhere("images with volumes behind links") {
+        if runner != Runner::Docker {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        let image = made_of_the_image("sandbox-test-unbounded", "RUN ln -s / /l\nVOLUME /l/tmp");
+        let said = refusal(&mut place.inside(&["--format=json", "--image", &image], &["true"]));
+        assert!(said.contains("/tmp is not what was asked for"), "by {caller:?}: {said}");
+    }
+}
+
+#[test]
+fn what_the_host_has_mounted_in_a_shared_directory_is_shared_too() {
+    for (caller, runner) in everywhere("mounts in shared directories") {
+        // It has no daemon, so it sees what is mounted for its caller alone.
+        if (caller, runner) != (Caller::Root, Runner::Podman) {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        let nested = place.workspace().join("nested");
+        std::fs::create_dir(&nested).unwrap();
+        let script = format!("mount -t tmpfs tmpfs {0} && echo on > {0}/it && exec \"$@\"", nested.display());
+        let mut words: Vec<OsString> =
+            ["unshare", "--mount", "sh", "-c", &script, "sh"].map(Into::into).into();
+        words.extend(place.run(&["--quiet"], &["cat", "nested/it"]));
+        let output = place.command(&words).output().unwrap();
+        assert_eq!(output.stdout, b"on\n", "{output:?}");
     }
 }
 
