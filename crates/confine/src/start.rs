@@ -116,10 +116,11 @@ pub struct Mounted {
 pub enum What {
     /// This very file or directory, which was validated, mounted there.
     File(FileId),
-    /// This very directory, which leads to something that must be mounted, and need not be mounted itself.
-    Parent(FileId),
-    /// Something else that covers a socket.
-    Cover,
+    /// Something else, mounted there to cover a socket.
+    Cover {
+        /// The very directory that the socket was found in: a path may lead elsewhere by now.
+        directory: FileId,
+    },
 }
 
 impl Outside {

@@ -1,10 +1,11 @@
 //! What is mounted: what was validated, where it was meant to be, and nothing else.
 
 use std::collections::HashSet;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use policy::plan::{FileId, Mode};
-use rustix::fs::{AtFlags, FileType, OFlags, StatVfsMountFlags, StatxAttributes, StatxFlags};
+use rustix::fs::{AtFlags, CWD, FileType, OFlags, StatVfsMountFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
 use super::count;
@@ -69,20 +70,30 @@ pub(super) fn probe(start: &Start) -> Result<String, String> {
 }
 
 fn compare(Mounted { path, what, mode }: &Mounted) -> Result<(), String> {
-    let seen = look_at(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let wrong = match what {
-        What::File(validated) | What::Parent(validated) if seen.file_id != *validated => {
-            "is not what was validated"
+    let failed = |error| format!("{}: {error}", path.display());
+    let (wrong, place) = match what {
+        What::File(validated) => {
+            let seen = Seen::at(CWD, path).map_err(failed)?;
+            let wrong = (seen.file_id != *validated).then_some("is not what was validated");
+            (wrong.or_else(|| seen.wrong(*mode)), path.as_path())
         }
-        What::File(_) if !seen.is_mounted => "is not mounted",
-        What::Cover if seen.is_socket || !seen.is_mounted => "is a socket that should be covered",
-        What::File(_) | What::Cover if *mode == Mode::ReadOnly && !seen.is_read_only => "can be written",
-        What::File(_) | What::Parent(_) | What::Cover => return Ok(()),
+        What::Cover { directory } => {
+            let (above, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
+            let opened = open(CWD, above).map_err(failed)?;
+            if file_id(&opened).map_err(failed)? == *directory {
+                // Looked at from there: the path may lead elsewhere now.
+                let seen = Seen::at(&opened, Path::new(name)).map_err(failed)?;
+                let wrong = seen.is_socket.then_some("is a socket that should be covered");
+                (wrong.or_else(|| seen.wrong(*mode)), path.as_path())
+            } else {
+                (Some("is not what was validated"), above)
+            }
+        }
     };
-    Err(format!("{} {wrong}", path.display()))
+    wrong.map_or(Ok(()), |wrong| Err(format!("{} {wrong}", place.display())))
 }
 
-/// What lies at a path.
+/// What lies somewhere.
 struct Seen {
     file_id: FileId,
     is_socket: bool,
@@ -90,17 +101,31 @@ struct Seen {
     is_read_only: bool,
 }
 
-fn look_at(path: &Path) -> Result<Seen, Errno> {
+impl Seen {
+    fn at(directory: impl AsFd, path: &Path) -> Result<Self, Errno> {
+        let file = open(directory, path)?;
+        let stat = rustix::fs::statx(&file, c"", AtFlags::EMPTY_PATH, StatxFlags::TYPE)?;
+        let mount = rustix::fs::fstatvfs(&file)?;
+        Ok(Self {
+            is_socket: FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Socket,
+            is_mounted: stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT),
+            is_read_only: mount.f_flag.contains(StatVfsMountFlags::RDONLY),
+            file_id: file_id(file)?,
+        })
+    }
+
+    /// What is wrong with how it is mounted.
+    fn wrong(&self, mode: Mode) -> Option<&'static str> {
+        if !self.is_mounted {
+            return Some("is not mounted");
+        }
+        (mode == Mode::ReadOnly && !self.is_read_only).then_some("can be written")
+    }
+}
+
+fn open(directory: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, rustix::fs::Mode::empty())?;
-    let stat = rustix::fs::statx(&file, c"", AtFlags::EMPTY_PATH, StatxFlags::TYPE)?;
-    let mount = rustix::fs::fstatvfs(&file)?;
-    Ok(Seen {
-        is_socket: FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Socket,
-        is_mounted: stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT),
-        is_read_only: mount.f_flag.contains(StatVfsMountFlags::RDONLY),
-        file_id: file_id(file)?,
-    })
+    rustix::fs::openat(directory, path, flags, rustix::fs::Mode::empty())
 }
 
 /// The first place that should be fresh and is not: without a size, or with what somebody else has put there.
@@ -130,8 +155,7 @@ fn stray(mountinfo: &[u8], expected: &[Mounted], fresh: &[PathBuf], places: &[Pa
     let mut is_known = |mount: &Mount<'_>| {
         let point = &mount.point;
         // What was validated is compared with what is on top.
-        let is_expected =
-            expected.iter().any(|one| one.path == *point && !matches!(one.what, What::Parent(_)));
+        let is_expected = expected.iter().any(|one| one.path == *point);
         let is_place = fresh.contains(point) || places.contains(point);
         let is_first = seen.insert(point.clone());
         is_expected
@@ -168,11 +192,8 @@ mod tests {
     fn what_nobody_asked_for_is_found() {
         let id = FileId { device: 1, inode: 2 };
         let mounted = |path: &str, what| Mounted { path: path.into(), what, mode: Mode::ReadWrite };
-        let expected = [
-            mounted("/workspace", What::File(id)),
-            mounted("/workspace/d/s", What::Cover),
-            mounted("/workspace/d", What::Parent(id)),
-        ];
+        let expected =
+            [mounted("/workspace", What::File(id)), mounted("/workspace/d/s", What::Cover { directory: id })];
         let usual = [
             "/ ro - overlay",
             "/proc rw - proc",

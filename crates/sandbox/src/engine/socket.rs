@@ -207,7 +207,8 @@ impl Socket {
 
 /// One question in HTTP/1.0, whose answer ends with the connection.
 fn get(mut stream: UnixStream, path: &str) -> io::Result<Answer> {
-    write!(stream, "GET {path} HTTP/1.0\r\nHost: docker\r\n\r\n")?;
+    // At once: not everything that listens reads on.
+    stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: docker\r\n\r\n").as_bytes())?;
     let mut answer = Vec::new();
     let mut buffer = [0; 16 << 10];
     let until = Deadline::after(PATIENCE);

@@ -90,10 +90,24 @@ fn a_socket_that_passes_on_somebody_elses_engine_is_told() {
     // another user than root, who is taken for the engine itself.
     let top = tempfile::tempdir().unwrap();
     let socket = top.path().join("docker.sock");
-    let script = "import os, socket, sys\nif os.getuid() == 0: os.setgid(1001), os.setuid(1001)\ns = socket.socket(socket.AF_UNIX)\ns.bind(sys.argv[1])\ns.listen(8)\nprint('ready', flush=True)\n\
-                      while True:\n  c, _ = s.accept()\n  path = c.recv(9999).split()[1]\n\
-                      \x20 body = b'OK' if path == b'/_ping' else b'{\"SecurityOptions\":[\"name=seccomp,profile=builtin\"]}'\n\
-                      \x20 c.sendall(b'HTTP/1.0 200 OK\\r\\n\\r\\n' + body)\n  c.close()\n";
+    let script = r#"
+import os, socket, sys
+if os.getuid() == 0:
+    os.setgid(1001)
+    os.setuid(1001)
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen(8)
+print('ready', flush=True)
+while True:
+    client, _ = listener.accept()
+    with client, client.makefile('rwb') as stream:
+        # To the end: a connection that is closed with something unread is reset.
+        asked = list(iter(lambda: stream.readline().strip(), b''))
+        if asked:
+            info = b'{"SecurityOptions":["name=seccomp,profile=builtin"]}'
+            stream.write(b'HTTP/1.0 200 OK\r\n\r\n' + (b'OK' if b' /_ping ' in asked[0] else info))
+"#;
     std::fs::set_permissions(top.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let mut server =
         Command::new("python3").args(["-c", script]).arg(&socket).stdout(Stdio::piped()).spawn().unwrap();

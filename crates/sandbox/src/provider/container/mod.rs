@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,9 @@ use confine::report::{Finding, Report, Status};
 use confine::start::{Inside, Mounted, Outside, Start, Terminal, What};
 use policy::env::{EnvRules, Unnamed};
 use policy::network;
-use policy::plan::{Container, Init, Layer, Mode, Plan};
+use policy::plan::{Container, FileId, Init, Layer, Mode, Plan};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::AtFlags;
 
 use self::arguments::Wanted;
 use self::meeting::{Meeting, Met};
@@ -35,7 +36,7 @@ use crate::deadline::Deadline;
 use crate::engine::image::{self, Image};
 use crate::engine::{Engine, EngineError, Kind, Running};
 use crate::init_program;
-use crate::protect::Mounts;
+use crate::protect::{MaskedSocket, Mounts};
 use crate::record::{Client, Placed, RecordError, RunId, Runs};
 use crate::secrets::Value;
 use crate::state::StateDir;
@@ -391,26 +392,35 @@ fn mounts(plan: &Plan, protected: &[Mounts]) -> Result<Vec<Mounted>, StartError>
     for (boundary, mounts) in plan.boundaries.iter().zip(protected) {
         let failed = |source| step("looking at what is to be mounted")(source);
         let root = boundary::open(boundary).map_err(|error| failed(io::Error::other(error)))?;
-        let identity = |path: &Path| match beneath::stat(&root, path) {
-            Ok(stat) => Ok(beneath::file_id(&stat)),
-            Err(errno) => Err(failed(io::Error::from(errno))),
-        };
         let mut add =
             |path: &Path, what, mode| all.push(Mounted { path: boundary.guest.join(path), what, mode });
         for pin in &mounts.pins {
-            add(pin, What::File(identity(pin)?), boundary.mode);
+            let pinned = beneath::directory(&root, pin).and_then(rustix::fs::fstat);
+            let pinned = pinned.map_err(|errno| failed(errno.into()))?;
+            add(pin, What::File(beneath::file_id(&pinned)), boundary.mode);
         }
         for file in &mounts.read_only {
             add(&file.path, What::File(file.file_id), Mode::ReadOnly);
         }
         for socket in &mounts.masked_sockets {
-            if let Some(parent) = socket.path.parent().filter(|parent| *parent != Path::new("")) {
-                add(parent, What::Parent(identity(parent)?), boundary.mode);
-            }
-            add(&socket.path, What::Cover, Mode::ReadOnly);
+            let directory = holds(&root, socket).map_err(failed)?;
+            add(&socket.path, What::Cover { directory }, Mode::ReadOnly);
         }
     }
     Ok(all)
+}
+
+/// The directory that a socket lies in: that one, and not what somebody has put in its place since it was found.
+fn holds(root: &OwnedFd, socket: &MaskedSocket) -> io::Result<FileId> {
+    let (directory, name) = beneath::parent(root, &socket.path)?;
+    let there = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    if beneath::file_id(&there) != socket.file_id {
+        let path = socket.path.display();
+        return Err(io::Error::other(format!(
+            "`{path}` was exchanged meanwhile; run again when nothing changes it"
+        )));
+    }
+    Ok(beneath::file_id(&rustix::fs::fstat(directory)?))
 }
 
 /// The environment of the agent: what the image sets, unless it is reserved, and over that what the plan says.
@@ -439,4 +449,31 @@ fn recorded(error: RecordError) -> StartError {
 
 fn step(name: &'static str) -> impl FnOnce(io::Error) -> StartError {
     move |source| StartError::Step { step: name.into(), source, remedy: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_lies_in_the_directory_that_it_was_found_in() {
+        let top = tempfile::tempdir().unwrap();
+        let path = |name: &str| top.path().join(name);
+        fs::create_dir(path("d")).unwrap();
+        fs::create_dir(path("decoy")).unwrap();
+        fs::write(path("decoy/s"), "").unwrap();
+        let _listener = UnixListener::bind(path("d/s")).unwrap();
+        let root = OwnedFd::from(File::open(top.path()).unwrap());
+        let id = |name: &str| beneath::file_id(&beneath::stat(&root, Path::new(name)).unwrap());
+        let socket = MaskedSocket { path: "d/s".into(), file_id: id("d/s") };
+        assert_eq!(holds(&root, &socket).unwrap(), id("d"));
+
+        fs::rename(path("d"), path("between")).unwrap();
+        fs::rename(path("decoy"), path("d")).unwrap();
+        let said = holds(&root, &socket).unwrap_err().to_string();
+        assert!(said.contains("`d/s` was exchanged"), "{said}");
+    }
 }
