@@ -45,6 +45,7 @@ use crate::terminal::Signals;
 mod arguments;
 pub(super) mod exec;
 mod meeting;
+mod seen;
 mod sweep;
 mod who;
 

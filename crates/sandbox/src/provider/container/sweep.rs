@@ -4,12 +4,13 @@
 //! client and the engine's command were killed in between.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use policy::plan::Plan;
 use serde::Deserialize;
 
+use super::seen::look;
 use super::{arguments, meeting};
 use crate::engine::{Engine, EngineError};
 use crate::provider::{Notice, StartError, boundaries};
@@ -64,80 +65,6 @@ pub(super) fn remove(engine: &Engine, id: &RunId) -> Result<(), EngineError> {
         }
     }
     Ok(())
-}
-
-/// What an engine says of a container that it has made. Labels may be an image's; this is not.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub(super) struct Seen {
-    #[serde(default)]
-    mounts: Vec<Mount>,
-    host_config: HostConfig,
-    config: Config,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Mount {
-    source: Option<PathBuf>,
-    destination: String,
-    #[serde(default, rename = "RW")]
-    writable: bool,
-    #[serde(default)]
-    r#type: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct HostConfig {
-    tmpfs: Option<BTreeMap<String, String>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Config {
-    #[serde(default)]
-    user: String,
-}
-
-impl Seen {
-    /// The run whose place in this state directory is where PID 1 has met its client; `None` where it has met somebody
-    /// else, or nobody.
-    pub(super) fn met(&self, state: &Path) -> Option<RunId> {
-        self.mounts.iter().find_map(|mount| {
-            let run = meeting::run_at(Path::new(&mount.destination))?;
-            // The engine may see the place by a longer path.
-            let place = meeting::path_of(state, &run);
-            let place = place.strip_prefix("/").unwrap_or(&place);
-            mount.source.as_deref()?.ends_with(place).then_some(run)
-        })
-    }
-
-    /// Where it may be written to. What is mounted there later, for the owner of a directory, is itself read-only where it is
-    /// to be.
-    pub(super) fn writable(&self) -> impl Iterator<Item = &str> {
-        let mounts =
-            // What the image wants of its own is not the agent's: nothing bounds it.
-            self.mounts.iter().filter(|mount| mount.writable && mount.r#type != "volume").map(|mount| mount.destination.as_str());
-        let tmpfs = self.host_config.tmpfs.iter().flat_map(BTreeMap::keys).map(String::as_str);
-        mounts.chain(tmpfs)
-    }
-
-    /// Who the agent is there: user and group.
-    pub(super) fn user(&self) -> &str {
-        &self.config.user
-    }
-}
-
-/// Looks at a container.
-pub(super) fn look(engine: &Engine, container: &str) -> Result<Seen, EngineError> {
-    let text = engine.ask(["inspect", "--type", "container", container])?;
-    let unread = |reason: String| EngineError::Refused {
-        kind: engine.kind(),
-        message: format!("what it says of container {container} cannot be read: {reason}"),
-    };
-    let all: Vec<Seen> = serde_json::from_str(&text).map_err(|error| unread(error.to_string()))?;
-    all.into_iter().next().ok_or_else(|| unread("it is empty".to_owned()))
 }
 
 /// The containers of an owner whose clients are dead. Only a daemon makes any after the command that asked for them is

@@ -135,7 +135,7 @@ enum Said {
 fn has_said(caller: &UnixStream, greeting: &[u8]) -> Said {
     let mut begun = vec![0; greeting.len()];
     match recv(caller, &mut begun, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-        Ok((_, length)) if begun[..length.min(greeting.len())] == *greeting => Said::Greeting,
+        Ok((length, _)) if begun[..length] == *greeting => Said::Greeting,
         Err(Errno::AGAIN | Errno::INTR) => Said::Nothing,
         // It is sent as a whole.
         Ok(_) | Err(_) => Said::Else,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use policy::plan::Provider;
 
-use super::super::sweep::Seen;
-use super::super::{arguments, meeting, sweep};
+use super::super::seen::{Seen, look};
+use super::super::{arguments, meeting};
 use crate::deadline::Deadline;
 use crate::engine::{self, Engine, EngineError, Kind};
 use crate::host_uid::Identity;
@@ -134,7 +134,7 @@ fn find_by(engine: &Engine, sought: &Sought<'_>, name: &str) -> Result<Option<Fo
         for listed in engine.ask(words.into_iter().chain(filters.clone()))?.lines() {
             let (id, status) = listed.split_once(' ').unwrap_or((listed, ""));
             // An image brings labels of its own; where its containers meet anybody, it cannot say.
-            let (seen, run) = match sweep::look(engine, id) {
+            let (seen, run) = match look(engine, id) {
                 // One that has gone meanwhile cannot be looked at.
                 Err(EngineError::Refused { message, .. }) if is_gone(&message) => continue,
                 seen => {

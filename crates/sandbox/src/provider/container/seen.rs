@@ -1,0 +1,84 @@
+//! A container as its engine describes it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::meeting;
+use crate::engine::{Engine, EngineError};
+use crate::record::RunId;
+
+/// What an engine says of a container that it has made. Labels may be an image's; this is not.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Seen {
+    #[serde(default)]
+    mounts: Vec<Mount>,
+    host_config: HostConfig,
+    config: Config,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Mount {
+    source: Option<PathBuf>,
+    destination: String,
+    #[serde(default, rename = "RW")]
+    writable: bool,
+    #[serde(default)]
+    r#type: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct HostConfig {
+    tmpfs: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Config {
+    #[serde(default)]
+    user: String,
+}
+
+impl Seen {
+    /// The run whose place in this state directory is where PID 1 has met its client; `None` where it has met somebody
+    /// else, or nobody.
+    pub(super) fn met(&self, state: &Path) -> Option<RunId> {
+        self.mounts.iter().find_map(|mount| {
+            let run = meeting::run_at(Path::new(&mount.destination))?;
+            // The engine may see the place by a longer path.
+            let place = meeting::path_of(state, &run);
+            let place = place.strip_prefix("/").unwrap_or(&place);
+            mount.source.as_deref()?.ends_with(place).then_some(run)
+        })
+    }
+
+    /// Where it may be written to. What is mounted there later, for the owner of a directory, is itself read-only where it is
+    /// to be.
+    pub(super) fn writable(&self) -> impl Iterator<Item = &str> {
+        // What the image wants of its own is not the agent's: nothing bounds it.
+        let is_the_agents = |mount: &&Mount| mount.writable && mount.r#type != "volume";
+        let mounts = self.mounts.iter().filter(is_the_agents).map(|mount| &mount.destination);
+        let tmpfs = self.host_config.tmpfs.iter().flat_map(BTreeMap::keys);
+        mounts.chain(tmpfs).map(String::as_str)
+    }
+
+    /// Who the agent is there: user and group.
+    pub(super) fn user(&self) -> &str {
+        &self.config.user
+    }
+}
+
+/// Looks at a container.
+pub(super) fn look(engine: &Engine, container: &str) -> Result<Seen, EngineError> {
+    let text = engine.ask(["inspect", "--type", "container", container])?;
+    let unread = |reason: String| EngineError::Refused {
+        kind: engine.kind(),
+        message: format!("what it says of container {container} cannot be read: {reason}"),
+    };
+    let all: Vec<Seen> = serde_json::from_str(&text).map_err(|error| unread(error.to_string()))?;
+    all.into_iter().next().ok_or_else(|| unread("it is empty".to_owned()))
+}

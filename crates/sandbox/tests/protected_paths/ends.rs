@@ -1,0 +1,68 @@
+//! Trees without end come to an end, and are not given the benefit of the doubt.
+
+use super::*;
+
+#[test]
+fn what_is_too_much_to_be_judged_is_not_given_the_benefit_of_the_doubt() {
+    let boundary = Boundary::new();
+    let baseline = boundary.baseline();
+    let nothing = format!("// {}\n{{}}", "x".repeat(1_000_000));
+    boundary.write(".claude/0.json", &nothing);
+    assert_eq!(boundary.paths(&baseline), Vec::<String>::new(), "the control: this file harms nobody");
+    for number in 1..100 {
+        let link = boundary.host.join(format!(".claude/{number}.json"));
+        fs::hard_link(boundary.host.join(".claude/0.json"), link).unwrap();
+    }
+    // It would be looked at last.
+    boundary.write(".vscode/tasks.json", r#"{"tasks":[{"runOptions":{"runOn":"folderOpen"}}]}"#);
+    let mut findings = boundary.compare(&baseline);
+    let found: Vec<_> = findings.iter().map(|one| (one.path.to_str().unwrap(), &one.reason)).collect();
+    assert_eq!(found, [(".claude", &Reason::Hidden), (".vscode", &Reason::Hidden)]);
+    for finding in &mut findings {
+        assert!(set_aside(boundary.root(), finding, now()).unwrap(), "{finding}");
+    }
+    assert_eq!(boundary.compare(&baseline), []);
+}
+
+#[test]
+fn entries_without_end_are_too_much_to_be_judged() {
+    let boundary = Boundary::new();
+    let baseline = boundary.baseline();
+    boundary.directory(".idea");
+    for number in 0..70_000 {
+        symlink("x", boundary.host.join(format!(".idea/{number}.txt"))).unwrap();
+    }
+    let findings = boundary.compare(&baseline);
+    let found: Vec<_> = findings.iter().map(|one| (one.path.to_str().unwrap(), &one.reason)).collect();
+    assert_eq!(found, [(".idea", &Reason::Hidden)]);
+}
+
+#[test]
+fn when_time_is_over_that_is_said_and_nothing_is_found() {
+    let boundary = Boundary::new();
+    let baseline = boundary.baseline();
+    boundary.repository("sub").write("sub/.git/hooks/pre-commit", "evil").write(".bashrc", "evil");
+    let over = Deadline::after(Duration::ZERO);
+    let list: Vec<String> = BUILT_IN.iter().map(|path| (*path).to_owned()).collect();
+    assert!(boundary.walk(3).is_whole);
+    let walk = walk_until(boundary.root(), 3, over).unwrap();
+    assert!(!walk.is_whole);
+    assert!(boundary.mounts().is_whole());
+    let late = mounts_until(boundary.root(), &boundary.host, &boundary.walk(3), &list, over).unwrap();
+    assert!(!late.is_whole());
+    assert_eq!(late.notices, [Notice::OutOfTime]);
+    let compared = baseline.compare(boundary.root(), &boundary.mounts(), over).unwrap();
+    assert!(!compared.is_whole);
+    assert_eq!(compared.findings, []);
+    assert_eq!(boundary.paths(&baseline), [".bashrc", "sub/.git/hooks/pre-commit"], "the control");
+}
+
+#[test]
+fn a_walk_stops_within_a_directory_that_has_no_end() {
+    let boundary = Boundary::new();
+    for number in 0..5_000 {
+        boundary.write(&format!("{number}"), "");
+    }
+    assert!(!walk_until(boundary.root(), 3, Deadline::after(Duration::ZERO)).unwrap().is_whole);
+    assert!(walk_until(boundary.root(), 3, Deadline::NEVER).unwrap().is_whole);
+}

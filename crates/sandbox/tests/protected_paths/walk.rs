@@ -1,0 +1,83 @@
+//! The walk: what is found, what is not entered, and what is left out.
+
+use super::*;
+
+#[test]
+fn finds_repositories_of_every_kind_and_sockets() {
+    let boundary = Boundary::new();
+    boundary.repository("").repository("a/b").bare("mirror").write("c/.git", "gitdir: ../x\n");
+    boundary.directory("d").link("../.git", "d/.git");
+    let _listener = UnixListener::bind(boundary.host.join("a/agent.sock")).unwrap();
+    let _listener = UnixListener::bind(boundary.host.join(".git/fsmonitor--daemon.ipc")).unwrap();
+    let found = boundary.walk(3);
+    let mut repositories: Vec<_> =
+        found.repositories.iter().map(|one| (one.path.to_str().unwrap(), one.git)).collect();
+    assert_eq!(repositories.remove(0), ("", Git::Directory), "the outer one comes first");
+    repositories.sort_by_key(|(path, _)| *path);
+    assert_eq!(
+        repositories,
+        [("a/b", Git::Directory), ("c", Git::File), ("d", Git::Link), ("mirror", Git::Bare)]
+    );
+    let mut sockets: Vec<_> = found.sockets.iter().map(|one| one.path.to_str().unwrap()).collect();
+    sockets.sort_unstable();
+    assert_eq!(sockets, [".git/fsmonitor--daemon.ipc", "a/agent.sock"]);
+}
+
+#[test]
+fn enters_no_more_levels_than_the_bound_and_says_what_it_left_out() {
+    let boundary = Boundary::new();
+    boundary.repository("1/2/3").repository("1/2/3/4").repository("node_modules/x");
+    let found = boundary.walk(3);
+    assert_eq!(paths(&found.repositories.iter().map(|one| one.path.clone()).collect::<Vec<_>>()), ["1/2/3"]);
+    assert_eq!(paths(&found.deeper.examples), ["1/2/3/4"]);
+    assert_eq!(paths(&found.skipped.examples), ["node_modules"]);
+    let found = boundary.walk(0);
+    assert_eq!(found.repositories, []);
+    assert_eq!((found.deeper.count, found.skipped.count), (1, 1));
+}
+
+#[test]
+fn what_was_moved_aside_is_not_looked_at_again_and_is_no_gap() {
+    let boundary = Boundary::new();
+    for name in [QUARANTINE.to_owned(), format!("{QUARANTINE}-1700000000-0")] {
+        boundary.repository(&format!("{name}/a")).directory(&format!("{name}/1/2/3/4/5"));
+        boundary.directory(&format!("{name}/node_modules"));
+    }
+    let found = boundary.walk(3);
+    assert_eq!((found.repositories.len(), found.deeper.count, found.skipped.count), (0, 0, 0));
+    boundary.repository(&format!("{QUARANTINE}-of-mine")).repository(&format!("sub/{QUARANTINE}"));
+    assert_eq!(boundary.walk(3).repositories.len(), 2, "other names and other places are no quarantine");
+}
+
+#[test]
+fn follows_no_link_out_of_the_boundary() {
+    let boundary = Boundary::new();
+    let outside = tempfile::tempdir().unwrap();
+    fs::create_dir(outside.path().join(".git")).unwrap();
+    boundary.link(outside.path(), "link").link(".", "circle");
+    assert_eq!(boundary.walk(8).repositories, []);
+}
+
+#[test]
+fn does_not_enter_another_file_system_and_says_so() {
+    // /dev is one file system, and what is mounted in it are others.
+    let found = walk(File::open("/dev").unwrap(), 1).unwrap();
+    let others = paths(&found.other_file_systems);
+    assert!(others.contains(&"pts".to_owned()), "{others:?}");
+}
+
+#[test]
+fn says_which_directories_it_could_not_read() {
+    // Root reads everything, so somebody else has to look.
+    if rustix::process::getuid().is_root() {
+        return as_somebody_else("walk::says_which_directories_it_could_not_read");
+    }
+    let boundary = Boundary::new();
+    boundary.repository("locked").directory("open");
+    fs::set_permissions(boundary.host.join("locked"), fs::Permissions::from_mode(0o000)).unwrap();
+    let found = boundary.walk(3);
+    fs::set_permissions(boundary.host.join("locked"), fs::Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(found.unread.len(), 1);
+    assert_eq!(found.unread[0].path, Path::new("locked"));
+    assert_eq!(found.unread[0].errno, nix::libc::EACCES);
+}
