@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use crate::enter::Step;
 use crate::report::Report;
 use crate::start::Start;
+use crate::view::View;
 
 /// The largest body of a frame: arguments and environment together stay below what `execve` takes.
 const LARGEST: u32 = 16 << 20;
@@ -28,8 +29,14 @@ const MOST_DESCRIPTORS: usize = 253;
 /// What a client tells PID 1.
 #[derive(Debug, Deserialize, Serialize)]
 pub enum Request {
-    /// The first one: what to run, and how it is confined. Descriptors: the trees of its view, then cgroup v1 `tasks`
-    /// files to join.
+    /// The first one to PID 1 of a sandbox of its own: what can be made before it is known what to run.
+    Prepare {
+        /// What there is to see, whatever is run.
+        view: View,
+        /// The name of the host, as the sandbox sees it.
+        hostname: String,
+    },
+    /// What to run, and how it is confined. Descriptors: the trees of its view, then cgroup v1 `tasks` files to join.
     Start(Box<Start>),
     /// The agent's terminal has the modes and the size of the client's.
     TerminalReady,

@@ -1,4 +1,4 @@
-//! The way in: one `clone3` makes every namespace, and the new process walks through a short list of steps until it
+//! The way in: one `clone3` makes a user and a PID namespace, and the new process walks through a short list of steps until it
 //! executes PID 1, which knows nothing of the host.
 //!
 //! The caller may have threads. From `clone3` to `execveat` the new process therefore neither allocates nor
@@ -77,6 +77,8 @@ pub enum Step {
     Capabilities,
     /// Executing PID 1.
     Execute,
+    /// Making the namespaces that PID 1 was not born into.
+    Namespaces,
     /// Joining the mount namespace of a container.
     Join,
     /// Cutting the propagation of mounts.
@@ -107,6 +109,7 @@ impl Step {
             Self::User => "becoming the agent's user",
             Self::Capabilities => "keeping the capabilities of the new namespace",
             Self::Execute => "executing PID 1",
+            Self::Namespaces => "creating the namespaces",
             Self::Join => "joining the mount namespace of the container",
             Self::Propagation => "cutting the propagation of mounts",
             Self::Hostname => "setting the host name",
@@ -120,14 +123,9 @@ impl Step {
     }
 }
 
-/// The namespaces every sandbox has.
-const NAMESPACES: u64 = (libc::CLONE_NEWUSER
-    | libc::CLONE_NEWNS
-    | libc::CLONE_NEWPID
-    | libc::CLONE_NEWNET
-    | libc::CLONE_NEWIPC
-    | libc::CLONE_NEWUTS
-    | libc::CLONE_NEWCGROUP) as u64;
+/// The namespaces that a process can only be born into, or that have to be there before all others. PID 1 makes the rest
+/// itself ([`crate::inside`]), while the caller prepares its orders: they take four times as long.
+const NAMESPACES: u64 = (libc::CLONE_NEWUSER | libc::CLONE_NEWPID) as u64;
 
 /// The one byte to a process that is not PID 1 yet.
 const MAPPED: u8 = b'm';

@@ -16,6 +16,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::control::{Control, Ending, Event, Failure, Request};
+use crate::inside::Failed;
 use crate::lockdown::Lockdown;
 use crate::reap::{Others, Reaped};
 use crate::rlimit::Substitutes;
@@ -52,26 +53,39 @@ pub fn run(orders: Orders) -> io::Result<u8> {
     // A caller may have ignored SIGCHLD, which survives an execution; then no child's end would be heard of.
     sys::default_signal(libc::SIGCHLD);
 
-    // 2. What is to be done. The end of the stream means that the client is gone.
-    let mut control = match orders {
-        Orders::Inherited => Control::from(sys::inherited(CONTROL)?),
-        Orders::Met(place) => Control::meet(&place.join(MEETING_SOCKET))?,
-    };
+    // 2. Namespaces and the part of the inside that is the same whatever is run there. An engine has made them already.
+    let mut control;
+    let mut root = None;
+    match orders {
+        Orders::Inherited => {
+            control = Control::from(sys::inherited(CONTROL)?);
+            if let Err(failed) = inside::leave_the_hosts() {
+                return not_made(&mut control, failed);
+            }
+            let Some(Request::Prepare { view, hostname }) = control.receive()? else { return Ok(125) };
+            match inside::begin(&view, &hostname) {
+                Ok(begun) => root = Some(begun),
+                Err(failed) => return not_made(&mut control, failed),
+            }
+        }
+        Orders::Met(place) => control = Control::meet(&place.join(MEETING_SOCKET))?,
+    }
+
+    // 3. What is to be done. The end of the stream means that the client is gone.
     let Some(Request::Start(mut start)) = control.receive()? else { return Ok(125) };
     let mut descriptors = control.take_descriptors();
 
-    // 3. The inside: an own root with what there is to see, and nothing of the host's. An engine has made it already,
-    //    and has connected the standard streams with itself.
-    match &mut start.inside {
-        Inside::Own { view, hostname, .. } => {
+    // 4. The rest of the inside, and the way into it. An engine has connected the standard streams with itself.
+    match (&mut start.inside, root) {
+        (Inside::Own { view, .. }, Some(root)) => {
             let mut view = std::mem::take(view);
             view.claim_trees(&mut descriptors);
-            if let Err((step, errno)) = inside::make(&view, hostname) {
-                control.send(&Event::SetUp { step, errno: errno.raw_os_error() }, &[])?;
-                return Ok(125);
+            if let Err(failed) = root.complete(&view) {
+                return not_made(&mut control, failed);
             }
         }
-        Inside::Engine { .. } => take_streams(&mut descriptors)?,
+        (Inside::Engine { .. }, None) => take_streams(&mut descriptors)?,
+        (Inside::Own { .. }, None) | (Inside::Engine { .. }, Some(_)) => return Ok(125),
     }
     let cgroups = descriptors;
 
@@ -92,6 +106,12 @@ pub fn run(orders: Orders) -> io::Result<u8> {
             Ok(125)
         }
     }
+}
+
+/// Tells the client that there is no inside.
+fn not_made(control: &mut Control, (step, errno): Failed) -> io::Result<u8> {
+    control.send(&Event::SetUp { step, errno: errno.raw_os_error() }, &[])?;
+    Ok(125)
 }
 
 /// Why no agent runs.
@@ -119,7 +139,7 @@ struct Agent {
 }
 
 fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Result<Agent, Refusal> {
-    // 4. A terminal of our own, while opening devices is still nobody's question; the client gets the master.
+    // 5. A terminal of our own, while opening devices is still nobody's question; the client gets the master.
     let slave = match start.terminal {
         Some(wanted) => {
             let pair = terminal::open(wanted.size).map_err(step("opening a terminal"))?;
@@ -134,7 +154,7 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
         None => None,
     };
 
-    // 5. The same confinement for this process as for the agent: PID 1 has no right that the agent lacks.
+    // 6. The same confinement for this process as for the agent: PID 1 has no right that the agent lacks.
     let locked = lockdown::lock_down(&Lockdown {
         substitutes: &substitutes(start),
         account: None,
@@ -145,18 +165,18 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
         Refusal::Failed(Failure::Step { step, errno: None, message: error.to_string() })
     })?;
 
-    // 6. Look from inside, and refuse to go on without a required layer.
+    // 7. Look from inside, and refuse to go on without a required layer.
     let report = probe::report(start, &locked);
     if let Some(missing) = probe::missing(&report, &start.required) {
         return Err(Refusal::Failed(Failure::Layer(missing)));
     }
     control.send(&Event::Started(report), &[]).map_err(step("reporting"))?;
 
-    // 7. Signals of ours are read from a descriptor; the agent gets an empty mask back before it is executed.
+    // 8. Signals of ours are read from a descriptor; the agent gets an empty mask back before it is executed.
     let all = SigSet::all();
     all.thread_block().map_err(step("blocking signals"))?;
 
-    // 8. The agent. We stand still until it has executed its command, or has failed to.
+    // 9. The agent. We stand still until it has executed its command, or has failed to.
     let mut failed = None;
     let pid = sys::spawn_suspended(&mut || {
         failed = Some(become_agent(start, slave.as_ref(), cgroups));
@@ -164,7 +184,7 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
     });
     let pid = pid.map_err(step("starting the agent"))?;
 
-    // 13. Our copies of the agent's streams go: whoever reads its output must see its end when the agent closes
+    // 14. Our copies of the agent's streams go: whoever reads its output must see its end when the agent closes
     //     it, and not when we do.
     let_streams_go().map_err(step("closing the standard streams"))?;
     match failed {
@@ -213,7 +233,7 @@ enum Unable {
 /// The last steps of the agent before its command. Returns only what failed.
 fn become_agent(start: &Start, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) -> Unable {
     match prepare_agent(start, slave, cgroups) {
-        // 12. The command, with nothing of ours but the three streams, and signals as a program expects them.
+        // 13. The command, with nothing of ours but the three streams, and signals as a program expects them.
         Ok(()) => Unable::Execute(command::hand_over(&start.argv, &start.env)),
         Err(unable) => unable,
     }
@@ -222,7 +242,7 @@ fn become_agent(start: &Start, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) -> 
 fn prepare_agent(start: &Start, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) -> Result<(), Unable> {
     let failed = |name| move |errno| Unable::Prepare(name, errno);
 
-    // 9. A session of its own, so that no terminal but its own can signal it or be pushed input.
+    // 10. A session of its own, so that no terminal but its own can signal it or be pushed input.
     rustix::process::setsid().map_err(failed("starting a session"))?;
     if let (Some(slave), Some(terminal)) = (slave, start.terminal) {
         rustix::process::ioctl_tiocsctty(slave).map_err(failed("taking the terminal"))?;
@@ -233,10 +253,10 @@ fn prepare_agent(start: &Start, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) ->
         }
     }
 
-    // 10. Into the cgroups, by the one way that costs microseconds: `0` means whoever writes.
+    // 11. Into the cgroups, by the one way that costs microseconds: `0` means whoever writes.
     cgroup::enter(cgroups).map_err(failed("entering the control groups"))?;
 
-    // 11. Where the agent starts.
+    // 12. Where the agent starts.
     rustix::process::chdir(start.workdir.as_path()).map_err(Unable::Start)
 }
 
@@ -286,7 +306,7 @@ fn supervise(control: &mut Control, agent: &Agent) -> io::Result<u8> {
             match control.receive() {
                 Ok(Some(Request::Signal(signal))) => reap::signal_group(agent.pid, signal),
                 Ok(Some(Request::TerminalReady)) => {}
-                Ok(Some(Request::Kill | Request::Start(_)) | None) | Err(_) => {
+                Ok(Some(Request::Kill | Request::Prepare { .. } | Request::Start(_)) | None) | Err(_) => {
                     return Ok(end(control, Ending::Signaled(libc::SIGKILL), agent.others));
                 }
             }

@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use nix::sched::{CloneFlags, unshare};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::mount::{
@@ -14,10 +15,26 @@ use crate::enter::Step;
 use crate::sys;
 use crate::view::View;
 
-/// Makes the inside, and moves into it. Fails with the step and its error.
-pub(crate) fn make(view: &View, hostname: &str) -> Result<(), (Step, Errno)> {
-    let failed = |step| move |errno| (step, errno);
+/// What was being done, and how it failed.
+pub(crate) type Failed = (Step, Errno);
 
+/// Leaves every namespace of the host that this process was born in.
+///
+/// The namespaces belong to the user namespace of this process, as they would had they been made together with it.
+pub(crate) fn leave_the_hosts() -> Result<(), Failed> {
+    let namespaces = CloneFlags::CLONE_NEWNS
+        | CloneFlags::CLONE_NEWNET
+        | CloneFlags::CLONE_NEWIPC
+        | CloneFlags::CLONE_NEWUTS
+        | CloneFlags::CLONE_NEWCGROUP;
+    unshare(namespaces).map_err(|errno| (Step::Namespaces, Errno::from_raw_os_error(errno as i32)))
+}
+
+/// A root that nobody has moved into yet.
+pub(crate) struct Root(OwnedFd);
+
+/// Begins with the inside: what is the same whatever is run there.
+pub(crate) fn begin(view: &View, hostname: &str) -> Result<Root, Failed> {
     // 1. What is mounted here stays here, and what the host mounts later does not come in.
     mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(failed(Step::Propagation))?;
@@ -32,25 +49,44 @@ pub(crate) fn make(view: &View, hostname: &str) -> Result<(), (Step, Errno)> {
 
     // 4. An empty root. It lies on top of the old one, where absolute paths do not lead: they still start at
     //    the old root, so sources are found wherever they are, /tmp included.
-    let root = empty_root().map_err(failed(Step::Root))?;
+    let root = Root(empty_root().map_err(failed(Step::Root))?);
 
-    // 5. Everything there is to see.
-    rustix::process::umask(Mode::empty());
-    view.build(root.as_fd()).map_err(|(described, errno)| (Step::View(described), errno))?;
-    rustix::process::umask(Mode::from_raw_mode(0o022));
+    // 5. What every sandbox sees.
+    root.show(view)?;
+    Ok(root)
+}
 
-    // 6. Make it the root, and let the host's file systems go: pivot_root(2) with both paths the same puts the
-    //    old root on top, where it is unmounted from. chroot(2) would leave a way back.
-    rustix::process::fchdir(&root).map_err(failed(Step::Pivot))?;
-    rustix::process::pivot_root(c".", c".").map_err(failed(Step::Pivot))?;
-    unmount(c".", UnmountFlags::DETACH).map_err(failed(Step::Detach))?;
-    rustix::process::chdir(c"/").map_err(failed(Step::Detach))?;
+impl Root {
+    /// Completes the inside, and moves into it.
+    pub(crate) fn complete(self, view: &View) -> Result<(), Failed> {
+        // 6. Everything else there is to see.
+        self.show(view)?;
 
-    // 7. The root itself changes no more.
-    let sealed = MountAttrFlags::MOUNT_ATTR_RDONLY
-        | MountAttrFlags::MOUNT_ATTR_NOSUID
-        | MountAttrFlags::MOUNT_ATTR_NODEV;
-    sys::mount_setattr(root.as_fd(), false, u64::from(sealed.bits()), None).map_err(failed(Step::Seal))
+        // 7. Make it the root, and let the host's file systems go: pivot_root(2) with both paths the same puts the
+        //    old root on top, where it is unmounted from. chroot(2) would leave a way back.
+        let Self(root) = self;
+        rustix::process::fchdir(&root).map_err(failed(Step::Pivot))?;
+        rustix::process::pivot_root(c".", c".").map_err(failed(Step::Pivot))?;
+        unmount(c".", UnmountFlags::DETACH).map_err(failed(Step::Detach))?;
+        rustix::process::chdir(c"/").map_err(failed(Step::Detach))?;
+
+        // 8. The root itself changes no more.
+        let sealed = MountAttrFlags::MOUNT_ATTR_RDONLY
+            | MountAttrFlags::MOUNT_ATTR_NOSUID
+            | MountAttrFlags::MOUNT_ATTR_NODEV;
+        sys::mount_setattr(root.as_fd(), false, u64::from(sealed.bits()), None).map_err(failed(Step::Seal))
+    }
+
+    fn show(&self, view: &View) -> Result<(), Failed> {
+        rustix::process::umask(Mode::empty());
+        view.build(self.0.as_fd()).map_err(|(described, errno)| (Step::View(described), errno))?;
+        rustix::process::umask(Mode::from_raw_mode(0o022));
+        Ok(())
+    }
+}
+
+fn failed(step: Step) -> impl FnOnce(Errno) -> Failed {
+    move |errno| (step, errno)
 }
 
 /// An empty tmpfs mounted on top of `/`. Small: files of the sandbox lie in mounts of their own.

@@ -35,12 +35,10 @@ pub struct Start {
 /// Who makes the inside of the sandbox: its root, with everything there is to see.
 #[derive(Debug, Deserialize, Serialize)]
 pub enum Inside {
-    /// PID 1, of the fresh namespaces that it was born in. Its standard streams are the agent's.
+    /// PID 1, of fresh namespaces. Its standard streams are the agent's.
     Own {
-        /// What there is to see.
+        /// What there is to see besides what was prepared ([`Request::Prepare`](crate::control::Request::Prepare)).
         view: View,
-        /// The name of the host, as the sandbox sees it.
-        hostname: String,
         /// Limits that no cgroup enforces.
         substitutes: Substitutes,
     },

@@ -27,6 +27,9 @@ pub struct View {
     /// Travel beside the text, as descriptors.
     #[serde(skip)]
     trees: Vec<OwnedFd>,
+    /// What parts that were taken before show of the host.
+    #[serde(skip)]
+    shared: Vec<CString>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -160,6 +163,14 @@ impl View {
         self.mount(What::Mask { covered }, path)
     }
 
+    /// Takes what was added so far, to be built first.
+    #[must_use]
+    pub fn part(&mut self) -> Self {
+        let shared = self.operations.iter().filter_map(Operation::shared).cloned();
+        let shared = self.shared.iter().cloned().chain(shared).collect();
+        std::mem::replace(self, Self { shared, ..Self::default() })
+    }
+
     /// The trees, which are sent as descriptors beside the view.
     pub fn take_trees(&mut self) -> Vec<OwnedFd> {
         std::mem::take(&mut self.trees)
@@ -185,7 +196,8 @@ impl View {
 
     fn mount(&mut self, what: What, path: impl Into<Vec<u8>>) -> &mut Self {
         let path = relative(path);
-        let shared = self.operations.iter().any(|operation| operation.shares(&path));
+        let mut shared = self.shared.iter().chain(self.operations.iter().filter_map(Operation::shared));
+        let shared = shared.any(|shared| is_beneath(&path, shared));
         let way = if shared { Way::Shared } else { Way::Own };
         self.operations.push(Operation::Mount(Mount { what, path, way }));
         self
@@ -203,11 +215,11 @@ impl View {
 }
 
 impl Operation {
-    /// Whether what lies at `path` is the host's, once this is done.
-    fn shares(&self, path: &CStr) -> bool {
+    /// Where this shows what is the host's.
+    fn shared(&self) -> Option<&CString> {
         match self {
-            Self::Mount(Mount { what: What::Bind { .. }, path: shared, .. }) => is_beneath(path, shared),
-            _ => false,
+            Self::Mount(Mount { what: What::Bind { .. }, path, .. }) => Some(path),
+            _ => None,
         }
     }
 }

@@ -11,7 +11,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::thread;
 
-use confine::cgroup::{Attach, Group, Hierarchy, enter, sweep};
+use confine::cgroup::{Attach, Group, Hierarchy, Site, enter, sweep};
 use confine::report::{Finding, Status};
 use policy::limits::{Bytes, Limits, MilliCpus};
 use policy::plan::Layer;
@@ -24,7 +24,7 @@ fn limits(memory: Option<u64>, milli_cpus: Option<u32>, pids: Option<u32>) -> Li
 
 /// A group with these limits, or a message that there is none and why.
 fn group(limits: &Limits) -> Option<(Group, Vec<Finding>)> {
-    let (group, findings) = Group::create(&Hierarchy::detect().unwrap(), limits);
+    let (group, findings) = Group::create(Site::choose(&Hierarchy::detect().unwrap(), limits));
     let Some(group) = group else {
         let reason = &findings[0].reason;
         let required = std::env::var("SANDBOX_TEST_FEATURES").unwrap_or_default();
@@ -99,7 +99,8 @@ fn what_still_runs_is_killed_when_the_group_goes() {
 fn a_quota_too_small_for_the_kernel_is_reported_and_the_rest_holds() {
     let Some((first, _)) = group(&limits(None, None, Some(5))) else { return };
     first.kill_and_remove().unwrap();
-    let (group, findings) = Group::create(&Hierarchy::detect().unwrap(), &limits(None, Some(1), Some(5)));
+    let (group, findings) =
+        Group::create(Site::choose(&Hierarchy::detect().unwrap(), &limits(None, Some(1), Some(5))));
     let status: Vec<_> = findings.iter().map(|finding| (finding.layer, finding.status)).collect();
     assert_eq!(status, [(Layer::Cpu, Status::Not), (Layer::Pids, Status::Enforced)], "{findings:?}");
     group.unwrap().kill_and_remove().unwrap();
@@ -108,13 +109,14 @@ fn a_quota_too_small_for_the_kernel_is_reported_and_the_rest_holds() {
 #[test]
 fn without_rights_every_limit_is_reported_with_the_reason() {
     let unprivileged = move || {
+        let wanted = limits(Some(1 << 30), Some(1000), Some(64));
         if rustix::process::getuid().is_root() {
             let ordinary = Uid::from_raw(1001);
             set_thread_res_uid(ordinary, ordinary, ordinary).unwrap();
-            Group::create(&Hierarchy::detect().unwrap(), &limits(Some(1 << 30), Some(1000), Some(64)))
+            Group::create(Site::choose(&Hierarchy::detect().unwrap(), &wanted))
         } else {
             // A user to whom a group is delegated has rights; this place is nobody's.
-            Group::create(&Hierarchy::default(), &limits(Some(1 << 30), Some(1000), Some(64)))
+            Group::create(Site::choose(&Hierarchy::default(), &wanted))
         }
     };
     let (group, findings) = thread::spawn(unprivileged).join().unwrap();

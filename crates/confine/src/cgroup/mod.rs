@@ -75,17 +75,50 @@ enum Limit {
 /// How long removing may take: everything inside has been killed by then.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-impl Group {
-    /// Makes groups for `limits` and says of each limit that is asked for how far it holds.
+/// Where the groups of a sandbox are to be.
+#[derive(Debug)]
+pub struct Site<'a> {
+    wanted: Vec<Limit>,
+    place: Result<Place<'a>, String>,
+}
+
+#[derive(Debug)]
+enum Place<'a> {
+    V1(&'a Hierarchy),
+    V2(v2::Place<'a>),
+}
+
+impl<'a> Site<'a> {
+    /// Looks for a place where `limits` hold.
     ///
-    /// Without limits, or without a single controller that can be used, there is no group. A limit that could
-    /// not be set is `not` in the findings, with the reason; the others hold nevertheless.
-    pub fn create(hierarchy: &Hierarchy, limits: &Limits) -> (Option<Self>, Vec<Finding>) {
+    /// One version or the other: a sandbox in two at once would need both ways in. Version 2 with some of the limits is taken
+    /// only where version 1 has nothing to offer.
+    pub fn choose(hierarchy: &'a Hierarchy, limits: &Limits) -> Self {
         let wanted: Vec<Limit> =
             [limits.memory.map(Limit::Memory), limits.cpus.map(Limit::Cpu), limits.pids.map(Limit::Pids)]
                 .into_iter()
                 .flatten()
                 .collect();
+        let place = v2::Place::find(hierarchy, &wanted);
+        let complete = place.as_ref().is_ok_and(|place| place.enforces_all(&wanted));
+        let place =
+            if complete || hierarchy.v1.is_empty() { place.map(Place::V2) } else { Ok(Place::V1(hierarchy)) };
+        Self { wanted, place }
+    }
+
+    /// Whether PID 1 has to be born in the groups ([`Attach::V2`]), so that they come first.
+    pub fn is_birthplace(&self) -> bool {
+        matches!(self.place, Ok(Place::V2(_)))
+    }
+}
+
+impl Group {
+    /// Makes groups and says of each limit that is asked for how far it holds.
+    ///
+    /// Without limits, or without a single controller that can be used, there is no group. A limit that could
+    /// not be set is `not` in the findings, with the reason; the others hold nevertheless.
+    pub fn create(site: Site<'_>) -> (Option<Self>, Vec<Finding>) {
+        let Site { wanted, place } = site;
         if wanted.is_empty() {
             return (None, Vec::new());
         }
@@ -93,14 +126,12 @@ impl Group {
             Ok(owner) => owner.new_name(),
             Err(error) => return (None, all_refused(&wanted, &format!("no name for a group: {error}"))),
         };
-        // One version or the other: a sandbox in two at once would need both ways in. Version 2 with some of
-        // the limits is taken only where version 1 has nothing to offer.
-        let place = v2::Place::find(hierarchy, &wanted);
-        let complete = place.as_ref().is_ok_and(|place| place.enforces_all(&wanted));
-        if !complete && !hierarchy.v1.is_empty() {
-            return v1::create(hierarchy, &wanted, &name);
-        }
-        match place.and_then(|place| place.create(&wanted, &name)) {
+        let made = match place {
+            Ok(Place::V1(hierarchy)) => return v1::create(hierarchy, &wanted, &name),
+            Ok(Place::V2(place)) => place.create(&wanted, &name),
+            Err(reason) => Err(reason),
+        };
+        match made {
             Ok((group, findings)) => (Some(group), findings),
             Err(reason) => (None, all_refused(&wanted, &reason)),
         }
@@ -311,7 +342,7 @@ mod tests {
     #[test]
     fn version_2_takes_every_limit_in_the_nearest_group_that_is_delegated() {
         let (root, hierarchy) = delegated("cpu memory pids\n");
-        let (group, findings) = Group::create(&hierarchy, &limits());
+        let (group, findings) = Group::create(Site::choose(&hierarchy, &limits()));
         assert!(
             findings.iter().all(|finding| finding.status == Status::Enforced || has_swap()),
             "{findings:?}"
@@ -330,7 +361,7 @@ mod tests {
     #[test]
     fn a_missing_controller_is_named_and_the_other_limits_hold() {
         let (root, hierarchy) = delegated("memory pids\n");
-        let (group, findings) = Group::create(&hierarchy, &limits());
+        let (group, findings) = Group::create(Site::choose(&hierarchy, &limits()));
         assert_eq!(
             status(&findings)[1..],
             [(Layer::Cpu, Status::Not), (Layer::Pids, Status::Enforced)],
@@ -344,7 +375,7 @@ mod tests {
     fn a_place_without_any_controller_is_not_used() {
         let (root, hierarchy) = delegated("\n");
         let before = fs::read_dir(root.path()).unwrap().count();
-        let (group, findings) = Group::create(&hierarchy, &limits());
+        let (group, findings) = Group::create(Site::choose(&hierarchy, &limits()));
         assert!(group.is_none());
         assert!(findings.iter().all(|finding| finding.status == Status::Not), "{findings:?}");
         assert!(findings[0].reason.contains("no cgroup is delegated"), "{}", findings[0].reason);
@@ -354,13 +385,13 @@ mod tests {
     #[test]
     fn without_limits_there_is_no_group() {
         let limits = Limits { pids: None, ..Limits::default() };
-        let (group, findings) = Group::create(&Hierarchy::default(), &limits);
+        let (group, findings) = Group::create(Site::choose(&Hierarchy::default(), &limits));
         assert!(group.is_none() && findings.is_empty());
     }
 
     #[test]
     fn without_cgroups_every_limit_is_reported() {
-        let (group, findings) = Group::create(&Hierarchy::default(), &limits());
+        let (group, findings) = Group::create(Site::choose(&Hierarchy::default(), &limits()));
         assert!(group.is_none());
         assert!(findings.iter().all(|finding| finding.status == Status::Not), "{findings:?}");
     }

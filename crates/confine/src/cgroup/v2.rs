@@ -11,6 +11,7 @@ use super::{Group, Limit, PERIOD, Version, has_swap, quota, set};
 use crate::report::{Finding, Status};
 
 /// Where a group can be made, and which limits it can have there.
+#[derive(Debug)]
 pub(super) struct Place<'a> {
     parent: &'a Path,
     controllers: Vec<Controller>,

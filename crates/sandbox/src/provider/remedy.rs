@@ -37,6 +37,7 @@ pub(super) fn set_up(step: &Step, source: io::Error) -> StartError {
     let described = step.describe().to_owned();
     let errno = Errno::from_io_error(&source);
     match (step, errno) {
+        (Step::Namespaces, _) => entering(source),
         // AppArmor lets the namespace be made and takes its capabilities away, so the first use of one fails.
         (
             Step::Map | Step::Capabilities | Step::Propagation | Step::Hostname | Step::Loopback | Step::Root,

@@ -2,52 +2,67 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use confine::cgroup::{Attach, Group, Hierarchy, sweep};
+use confine::cgroup::{Attach, Group, Hierarchy, Site, sweep};
 use confine::report::{Finding, Report, Status};
 use confine::rlimit::Substitutes;
 use policy::plan::{Layer, Need, Plan};
 
 use crate::provider::{StartError, remedy};
 
-/// The limits of one sandbox, in force until they are removed.
-pub(super) struct Limits {
-    hierarchy: Hierarchy,
+/// The limits of one sandbox, in force until this is dropped.
+pub(super) struct Limits<'a> {
+    plan: &'a Plan,
+    hierarchy: &'a Hierarchy,
+    /// Where groups are still to be made.
+    site: Option<Site<'a>>,
     group: Option<Group>,
     /// How the agent gets into the group.
-    pub(super) attach: Option<Attach>,
+    attach: Option<Attach>,
     findings: Vec<Finding>,
-    /// What rlimits stand in for.
-    pub(super) substitutes: Substitutes,
 }
 
-impl Limits {
-    /// Makes the groups.
-    pub(super) fn apply(plan: &Plan) -> Result<Self, StartError> {
-        let failed =
-            |source| StartError::Step { step: "looking for control groups".into(), source, remedy: None };
-        let hierarchy = Hierarchy::detect().map_err(failed)?;
-        let (group, findings) = Group::create(&hierarchy, &plan.limits);
-        let substitutes = Substitutes::for_missing(&plan.limits, &findings);
-        let mut limits = Self { hierarchy, group, attach: None, findings, substitutes };
-        for finding in &limits.findings {
-            if plan.layers.get(&finding.layer) == Some(&Need::Required) && finding.status != Status::Enforced
-            {
-                return Err(remedy::layer(plan.provider, finding.layer, finding.reason.clone()));
-            }
+impl<'a> Limits<'a> {
+    /// Chooses where the groups will be. Groups that PID 1 has to be born in are made at once, others by [`Self::apply`].
+    pub(super) fn choose(plan: &'a Plan, hierarchy: &'a Hierarchy) -> Result<Self, StartError> {
+        let site = Site::choose(hierarchy, &plan.limits);
+        let comes_first = site.is_birthplace();
+        let mut limits =
+            Self { plan, hierarchy, site: Some(site), group: None, attach: None, findings: Vec::new() };
+        if comes_first {
+            limits.apply()?;
         }
-        let attach = limits.group.as_ref().map(Group::attach).transpose();
-        limits.attach = attach.map_err(|error| StartError::Step {
+        Ok(limits)
+    }
+
+    /// Makes the groups, unless that was done.
+    pub(super) fn apply(&mut self) -> Result<(), StartError> {
+        let Some(site) = self.site.take() else { return Ok(()) };
+        (self.group, self.findings) = Group::create(site);
+        let needs = &self.plan.layers;
+        let is_missing = |finding: &&Finding| {
+            needs.get(&finding.layer) == Some(&Need::Required) && finding.status != Status::Enforced
+        };
+        if let Some(missing) = self.findings.iter().find(is_missing) {
+            return Err(remedy::layer(self.plan.provider, missing.layer, missing.reason.clone()));
+        }
+        let attach = self.group.as_ref().map(Group::attach).transpose();
+        self.attach = attach.map_err(|error| StartError::Step {
             step: "entering the control groups".into(),
             source: std::io::Error::other(error),
             remedy: None,
         })?;
-        Ok(limits)
+        Ok(())
+    }
+
+    /// What rlimits stand in for.
+    pub(super) fn substitutes(&self) -> Substitutes {
+        Substitutes::for_missing(&self.plan.limits, &self.findings)
     }
 
     /// Removes the empty groups of runs whose clients were killed. Nobody waits for it: it is done while PID 1
     /// confines itself.
     pub(super) fn sweep_others(&self) {
-        sweep(&self.hierarchy);
+        sweep(self.hierarchy);
     }
 
     /// Completes what PID 1 has seen. A limit that neither holds is `not`; one that rlimits stand in for keeps
@@ -71,6 +86,11 @@ impl Limits {
         self.group.as_ref().and_then(Group::oom_kills).is_some_and(|kills| kills > 0)
     }
 
+    /// Whether PID 1 itself is in the groups, which can only be removed when it is gone.
+    pub(super) fn hold_pid_1(&self) -> bool {
+        self.birthplace().is_some()
+    }
+
     /// The cgroup v2 directory that PID 1 is born in.
     pub(super) fn birthplace(&self) -> Option<BorrowedFd<'_>> {
         match &self.attach {
@@ -88,7 +108,7 @@ impl Limits {
     }
 }
 
-impl Drop for Limits {
+impl Drop for Limits<'_> {
     fn drop(&mut self) {
         // Everything inside has ended; a group that resists is empty soon, and the next command sweeps it.
         if let Some(group) = self.group.take() {

@@ -3,10 +3,11 @@
 //! `docs/native.md` lists the same steps in the same order.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
+use confine::cgroup::Hierarchy;
 use confine::control::{Control, Request};
 use confine::enter::{Entered, Entry, enter};
 use confine::report::{Report, Status};
@@ -48,14 +49,19 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     // 3. Where its streams lead.
     let mut streams = Streams::open(streams, plan.limits.output_bytes, &agent)?;
 
-    // 4. What may be used.
-    let limits = Limits::apply(plan)?;
+    // 4. Where what may be used is bounded. PID 1 may have to be born there.
+    let hierarchy = Hierarchy::detect().map_err(step("looking for control groups"))?;
+    let mut limits = Limits::choose(plan, &hierarchy)?;
 
-    // 5. One clone3, and PID 1 is on its way to where it waits for its orders. They are prepared meanwhile.
+    // 5. One clone3, and PID 1 is on its way. It makes its namespaces and what every sandbox sees, while its orders are
+    //    prepared.
     let program = init_program::in_memory().map_err(step("making the program of PID 1"))?;
     let entry = Entry { identity: agent.identity, streams: streams.inside(), cgroup: limits.birthplace() };
     let Entered { pidfd, mut control, .. } = enter(&entry, &program).map_err(remedy::entering)?;
-    let child = Child(pidfd);
+    let child = Child { pidfd, is_over: false };
+    let (system, layout) = view::lay_out_system(plan).map_err(step("laying out the view"))?;
+    tell(&mut control, &Request::Prepare { view: system, hostname: view::HOSTNAME.into() }, &[])?;
+    limits.apply()?;
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
@@ -72,7 +78,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 8. What there is to see.
     let view =
-        view::lay_out(plan, trees, boundaries.mounts(), toolchains).map_err(step("laying out the view"))?;
+        layout.lay_out(plan, trees, boundaries.mounts(), toolchains).map_err(step("laying out the view"))?;
 
     let complete = |report: &mut Report| {
         limits.complete(report);
@@ -89,7 +95,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 10. What PID 1 is to make and to run, secrets included: over its socket, and so on no argument list.
     let start = start(plan, view, &secrets, &streams, &limits, &agent)?;
-    send(&mut control, start, &limits).map_err(step("telling PID 1 what to run"))?;
+    send(&mut control, start, &limits)?;
     drop(secrets);
     streams.close_inside();
     limits.sweep_others();
@@ -112,11 +118,14 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let duration = began.elapsed();
     // PID 1 says that it is over when nothing else is left inside. Where it has said nothing, it is ended now, and
     // with it its namespace.
-    let child = ended.is_ok().then_some(child);
+    if ended.is_ok() && !limits.hold_pid_1() {
+        child.leave();
+    } else {
+        drop(child);
+    }
 
     // 12. What the agent made that would run on the host later is moved aside, and nothing of ours stays.
     let last = boundaries.close(notice);
-    drop(child);
     if limits.ran_out_of_memory() {
         let limit = plan.limits.memory.map_or_else(String::new, |limit| format!(" of {limit}"));
         notice(Notice::Warning(format!(
@@ -130,24 +139,42 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 }
 
 /// PID 1 of a sandbox, which ends with this at the latest.
-struct Child(OwnedFd);
+struct Child {
+    pidfd: OwnedFd,
+    /// Whether it has said that it is over.
+    is_over: bool,
+}
 
 impl Child {
     /// Kills it, and waits until its namespace has ended: it is no zombie before that has.
     fn end(&self) {
         // One that has ended is still ours to collect, so neither call can hit anybody else.
-        let _ = rustix::process::pidfd_send_signal(&self.0, rustix::process::Signal::KILL);
-        let _ = rustix::io::retry_on_intr(|| {
-            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-            rustix::process::waitid(WaitId::PidFd(self.0.as_fd()), options)
-        });
+        let _ = rustix::process::pidfd_send_signal(&self.pidfd, rustix::process::Signal::KILL);
+        let _ = self.wait(WaitIdOptions::NOWAIT);
+    }
+
+    /// Leaves it alone, since nothing but itself is left inside. What the kernel clears up after it takes milliseconds
+    /// (`synchronize_rcu`), and nobody has to wait for that.
+    fn leave(mut self) {
+        self.is_over = true;
+    }
+
+    fn wait(&self, more: WaitIdOptions) -> rustix::io::Result<()> {
+        let options = WaitIdOptions::EXITED | more;
+        rustix::io::retry_on_intr(|| rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), options))
+            .map(drop)
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        self.end();
-        let _ = rustix::process::waitid(WaitId::PidFd(self.0.as_fd()), WaitIdOptions::EXITED);
+        if self.is_over {
+            // Where it has not gone yet, whoever inherits our children collects it.
+            let _ = self.wait(WaitIdOptions::NOHANG);
+        } else {
+            self.end();
+            let _ = self.wait(WaitIdOptions::empty());
+        }
     }
 }
 
@@ -156,16 +183,21 @@ fn recorded(error: RecordError) -> StartError {
     StartError::Step { step, source: io::Error::other(error), remedy: None }
 }
 
-/// Sends PID 1 its orders. One that failed before it could read them has said why itself.
-fn send(control: &mut Control, mut start: Start, limits: &Limits) -> io::Result<()> {
+/// Sends PID 1 its orders.
+fn send(control: &mut Control, mut start: Start, limits: &Limits<'_>) -> Result<(), StartError> {
     let trees = match &mut start.inside {
         Inside::Own { view, .. } => view.take_trees(),
         Inside::Engine { .. } => Vec::new(),
     };
     let descriptors: Vec<_> = trees.iter().map(AsFd::as_fd).chain(limits.tasks()).collect();
-    match control.send(&Request::Start(Box::new(start)), &descriptors) {
+    tell(control, &Request::Start(Box::new(start)), &descriptors)
+}
+
+/// Tells PID 1 something. One that failed before it could hear it has said why itself.
+fn tell(control: &mut Control, request: &Request, descriptors: &[BorrowedFd<'_>]) -> Result<(), StartError> {
+    match control.send(request, descriptors) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        sent => sent,
+        sent => sent.map_err(step("telling PID 1 what to do")),
     }
 }
 
@@ -205,13 +237,13 @@ fn start(
     view: View,
     secrets: &[(String, Value)],
     streams: &Streams,
-    limits: &Limits,
+    limits: &Limits<'_>,
     agent: &Agent,
 ) -> Result<Start, StartError> {
     let namespaces = Outside::NAMESPACES.map(|(name, _)| Ok((name.to_owned(), Outside::namespace(name)?)));
     let namespaces: io::Result<Vec<_>> = namespaces.into_iter().collect();
     Ok(Start {
-        inside: Inside::Own { view, hostname: view::HOSTNAME.into(), substitutes: limits.substitutes },
+        inside: Inside::Own { view, substitutes: limits.substitutes() },
         argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
         env: orders::environment(plan, secrets),
         workdir: plan.agent.workdir.clone(),

@@ -49,13 +49,8 @@ pub(crate) enum Tree {
     Detached(OwnedFd),
 }
 
-/// Lays out what the plan shows: `trees` and `protected` belong to its boundaries, `toolchains` to what it exposes.
-pub(crate) fn lay_out(
-    plan: &Plan,
-    trees: Vec<Tree>,
-    protected: &[Mounts],
-    toolchains: Vec<Tree>,
-) -> io::Result<View> {
+/// Lays out what every sandbox sees, whatever lies in its boundaries; they come later, with [`Layout::lay_out`].
+pub(crate) fn lay_out_system(plan: &Plan) -> io::Result<(View, Layout)> {
     let mut view = Layout::default();
 
     // 1. The system. On merged systems /bin is a link into /usr; it stays one.
@@ -91,25 +86,7 @@ pub(crate) fn lay_out(
         view.directory(Path::new(path));
         view.view.tmpfs(path, plan.limits.tmp_size.0, mode);
     }
-    // 5. Toolchains, at the path where they were installed.
-    for (exposed, tree) in plan.expose.iter().zip(toolchains) {
-        let source = tree.source(&exposed.host)?;
-        view.bind(source, &exposed.guest, Access::ReadOnly, None, &exposed.host)?;
-    }
-    // 6. The boundaries, outer before inner, and right after each what is protected in it.
-    let mut boundaries: Vec<_> = plan.boundaries.iter().zip(trees).zip(protected).collect();
-    boundaries.sort_by_key(|((boundary, _), _)| boundary.guest.components().count());
-    for ((boundary, tree), protected) in boundaries {
-        view.bind(
-            tree.source(&boundary.host)?,
-            &boundary.guest,
-            access(boundary.mode),
-            Some(boundary.file_id),
-            &boundary.host,
-        )?;
-        protect(&mut view.view, &boundary.guest, protected);
-    }
-    Ok(view.view)
+    Ok((view.view.part(), view))
 }
 
 /// What is laid over the view of somebody else, who has a mount point for each boundary: the boundaries, outer before
@@ -159,7 +136,7 @@ impl Tree {
 
 /// A view whose parent directories come by themselves.
 #[derive(Default)]
-struct Layout {
+pub(crate) struct Layout {
     view: View,
     made: HashSet<PathBuf>,
     /// What shows the host: there nothing can be made.
@@ -167,6 +144,35 @@ struct Layout {
 }
 
 impl Layout {
+    /// Lays out what the plan shows: `trees` and `protected` belong to its boundaries, `toolchains` to what it exposes.
+    pub(crate) fn lay_out(
+        mut self,
+        plan: &Plan,
+        trees: Vec<Tree>,
+        protected: &[Mounts],
+        toolchains: Vec<Tree>,
+    ) -> io::Result<View> {
+        // 5. Toolchains, at the path where they were installed.
+        for (exposed, tree) in plan.expose.iter().zip(toolchains) {
+            let source = tree.source(&exposed.host)?;
+            self.bind(source, &exposed.guest, Access::ReadOnly, None, &exposed.host)?;
+        }
+        // 6. The boundaries, outer before inner, and right after each what is protected in it.
+        let mut boundaries: Vec<_> = plan.boundaries.iter().zip(trees).zip(protected).collect();
+        boundaries.sort_by_key(|((boundary, _), _)| boundary.guest.components().count());
+        for ((boundary, tree), protected) in boundaries {
+            self.bind(
+                tree.source(&boundary.host)?,
+                &boundary.guest,
+                access(boundary.mode),
+                Some(boundary.file_id),
+                &boundary.host,
+            )?;
+            protect(&mut self.view, &boundary.guest, protected);
+        }
+        Ok(self.view)
+    }
+
     /// Shows a path of the host as it is there, if it is there: a link stays a link, all else is read-only.
     fn host(&mut self, path: &Path) -> io::Result<()> {
         let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(()) };
