@@ -4,6 +4,7 @@
 //! every link resolved, and what is there. It must be taken again with fresh facts when the directory is
 //! opened, because links can change in between.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -362,7 +363,8 @@ fn place(path: &Path, caller: &Caller<'_>) -> Result<(), Rule> {
     if let Some(tree) = SYSTEM.iter().find(|tree| !excepted && path.starts_with(tree)) {
         return Err(Rule::System { tree });
     }
-    match CREDENTIALS.iter().find(|credentials| has_components(&path, Path::new(credentials))) {
+    let names: Vec<&OsStr> = path.iter().collect();
+    match CREDENTIALS.iter().find(|credentials| follow_each_other(&names, credentials)) {
         Some(credentials) => Err(Rule::Credentials { credentials }),
         None => Ok(()),
     }
@@ -379,9 +381,10 @@ fn plain(path: &Path) -> PathBuf {
     path
 }
 
-/// Whether the components of `part` follow each other somewhere in `path`.
-fn has_components(path: &Path, part: &Path) -> bool {
-    path.ancestors().any(|ancestor| ancestor.ends_with(part))
+/// Whether the components of `part` follow each other somewhere among `names`.
+fn follow_each_other(names: &[&OsStr], part: &str) -> bool {
+    let part = || part.split('/').map(OsStr::new);
+    names.windows(part().count()).any(|some| some.iter().copied().eq(part()))
 }
 
 fn leads_to(given: &Path, refused: &Path) -> String {
