@@ -8,8 +8,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::error;
 
 pub(crate) use self::build::BuildArgs;
+pub(crate) use self::deferred::Deferred;
 
 mod build;
+mod deferred;
 
 /// Give an agent a folder, a few credentials and a little network, and nothing else
 #[derive(Debug, Parser)]
@@ -57,22 +59,22 @@ pub(crate) enum Command {
     ///
     /// buildx does the work, with the caller's builders and credentials. What is printed are the names of the image
     /// with its digest; --format json adds the digest of each platform.
-    Build(BuildArgs),
+    Build(Deferred<BuildArgs>),
     /// Run a command in a fresh sandbox and remove the sandbox afterwards
     ///
     /// Without a sandbox.toml the working directory becomes /workspace, read-write, and the network is off.
     /// stdin, stdout and stderr pass through byte-exact; a terminal is detected, never asked for.
-    Run(RunArgs),
+    Run(Deferred<RunArgs>),
     /// Run a second command in a sandbox that runs, confined as the first one is
     ///
     /// It sees the files of the sandbox and its processes, and the variables of the configuration, but neither its secrets
     /// nor what `run --env` has set. The sandbox has to run in a container; it is found by the name that `run --name` gave
     /// it, in whichever engine it runs.
-    Exec(ExecArgs),
+    Exec(Deferred<ExecArgs>),
     /// Open an interactive shell in a fresh sandbox
-    Shell(ShellArgs),
+    Shell(Deferred<ShellArgs>),
     /// Show what `run` would do, fully resolved, without doing it
-    Plan(PlanArgs),
+    Plan(Deferred<PlanArgs>),
     /// Show what a sandbox.toml widens, and allow exactly this content
     Trust(TrustArgs),
     /// Take back the trust in a sandbox.toml

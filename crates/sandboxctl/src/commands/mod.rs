@@ -1,6 +1,6 @@
 //! The commands, one file each. The help of a command stands on its arguments in [`crate::cli`].
 
-use crate::cli::Command;
+use crate::cli::{Command, Deferred};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
@@ -26,11 +26,11 @@ pub(crate) fn run(ui: &Ui, command: Command) -> Result<ExitCode, CommandError> {
         Command::Completions(args) => completions::completions(ui, &args),
         Command::Man(args) => man::man(ui, &args),
         Command::Init(args) => init::init(ui, &Context::gather()?, &args),
-        Command::Build(args) => build::build(ui, &Context::gather()?, &args),
-        Command::Run(args) => run::run(ui, &Context::gather()?, args),
-        Command::Exec(args) => exec::exec(ui, &Context::gather()?, args),
-        Command::Shell(args) => shell::shell(ui, &Context::gather()?, &args),
-        Command::Plan(args) => plan::plan(ui, &Context::gather()?, args),
+        Command::Build(Deferred(args)) => build::build(ui, &Context::gather()?, &args),
+        Command::Run(Deferred(args)) => run::run(ui, &Context::gather()?, args),
+        Command::Exec(Deferred(args)) => exec::exec(ui, &Context::gather()?, args),
+        Command::Shell(Deferred(args)) => shell::shell(ui, &Context::gather()?, &args),
+        Command::Plan(Deferred(args)) => plan::plan(ui, &Context::gather()?, args),
         Command::Trust(args) => trust::trust(ui, &Context::gather()?, &args),
         Command::Untrust(args) => trust::untrust(ui, &Context::gather()?, &args),
         Command::Config(command) => config::config(ui, &Context::gather()?, &command),
