@@ -74,7 +74,7 @@ pub enum EngineError {
         message: String,
     },
     /// The image is there, but not for this platform.
-    #[error("{kind} has no image {image} for {platform}")]
+    #[error("{kind} has no image {image} for {platform}{}", .unfetched.as_ref().map_or_else(String::new, |reason| format!(", and none could be fetched: {reason}")))]
     NoPlatform {
         /// The engine.
         kind: Kind,
@@ -82,6 +82,8 @@ pub enum EngineError {
         image: String,
         /// The platform.
         platform: String,
+        /// Why none could be fetched, where that was tried.
+        unfetched: Option<String>,
     },
     /// The settings of Docker cannot be read.
     #[error("cannot tell which engine Docker's settings mean: {}: {reason}", path.display())]

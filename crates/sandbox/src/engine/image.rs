@@ -23,6 +23,9 @@ pub struct Image {
     pub architecture: String,
     /// What it sets for whoever is started from it.
     pub config: Config,
+    /// Why none for another processor could be fetched, where that was tried.
+    #[serde(skip)]
+    pub unfetched: Option<String>,
 }
 
 /// What an image sets.
@@ -103,7 +106,7 @@ impl Engine {
                 // cannot be, it may still run what it has, or says itself why not.
                 match self.fetch(name, platform) {
                     Ok(()) => self.image(name)?.ok_or_else(missing),
-                    Err(EngineError::Pull { .. }) => Ok(image),
+                    Err(EngineError::Pull { reason, .. }) => Ok(Image { unfetched: Some(reason), ..image }),
                     Err(error) => Err(error),
                 }
             }

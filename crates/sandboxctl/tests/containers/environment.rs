@@ -32,6 +32,23 @@ fn nothing_enters_but_what_the_image_and_the_file_say() {
 }
 
 #[test]
+fn the_way_out_is_open_only_where_that_was_asked_for() {
+    // Interfaces but loopback, and routes.
+    let script = "tail -n +3 /proc/net/dev | grep -vc '^ *lo:'; tail -n +2 /proc/net/route | wc -l";
+    for (caller, runner) in everywhere("networks") {
+        let place = Place::on(caller, runner);
+        let counted = |flags: &[&str]| {
+            let output = place.inside(flags, &["sh", "-c", script]).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            said.lines().map(|line| line.trim().parse().unwrap()).collect::<Vec<u32>>()
+        };
+        assert_eq!(counted(&["--quiet"]), [0, 0], "in {runner:?} by {caller:?}");
+        let open = counted(&["--quiet", "--network=open"]);
+        assert!(open.iter().all(|count| *count > 0), "in {runner:?} by {caller:?}: {open:?}");
+    }
+}
+
+#[test]
 fn an_engine_knows_nothing_of_what_an_agent_is_given() {
     for (caller, runner) in everywhere("what engines know") {
         let place = Place::on(caller, runner);

@@ -322,6 +322,7 @@ mod tests {
             reference: container.image.clone(),
             architecture: "amd64".to_owned(),
             config: crate::engine::image::Config::default(),
+            unfetched: None,
         };
         let who = Who { agent: Agent::for_test(1001), inside, namespace };
         let protected = [Mounts::default(), Mounts { pins: vec![".git".into()], ..Mounts::default() }];

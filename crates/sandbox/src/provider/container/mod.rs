@@ -133,8 +133,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let mut started = Started::run(&engine, &words, &id, &meeting, &leave)?;
     let Met { mut control, uid, pid } = started.meet(&meeting).map_err(|error| match error {
         StartError::Engine(EngineError::Refused { kind, message }) if image::is_missing(&message) => {
-            EngineError::NoPlatform { kind, image: container.image.clone(), platform: platform.clone() }
-                .into()
+            let (image, unfetched) = (container.image.clone(), image.unfetched.clone());
+            EngineError::NoPlatform { kind, image, platform: platform.clone(), unfetched }.into()
         }
         error => error,
     })?;
