@@ -424,3 +424,34 @@ fn c_string(text: impl Into<Vec<u8>>) -> CString {
     }
     CString::new(text).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_link_is_followed_beneath_what_an_earlier_part_shows_of_the_host() {
+        let mut view = View::default();
+        view.bind(Source::Host(c"/usr".into()), "usr", Access::ReadOnly, None);
+        let first = view.part();
+        view.bind(Source::Itself, "usr/local", Access::ReadOnly, None).bind(
+            Source::Itself,
+            "opt",
+            Access::ReadOnly,
+            None,
+        );
+        let second = view.part();
+        view.bind(Source::Itself, "usr/share", Access::ReadOnly, None);
+        view.bind(Source::Itself, "opt/x", Access::ReadOnly, None);
+        let ways = |view: &View| -> Vec<Way> {
+            let way = |operation: &Operation| match operation {
+                Operation::Mount(mount) => Some(mount.way),
+                Operation::Entry(_) => None,
+            };
+            view.operations.iter().filter_map(way).collect()
+        };
+        assert_eq!(ways(&first), [Way::Own]);
+        assert_eq!(ways(&second), [Way::Shared, Way::Own]);
+        assert_eq!(ways(&view), [Way::Shared, Way::Shared]);
+    }
+}
