@@ -20,6 +20,7 @@ use crate::inside::Failed;
 use crate::lockdown::Lockdown;
 use crate::reap::{Others, Reaped};
 use crate::rlimit::Substitutes;
+use crate::seccomp::Pid1;
 use crate::start::{Inside, Start, Users};
 use crate::{capabilities, cgroup, command, inside, line, lockdown, probe, reap, sys, terminal};
 
@@ -159,6 +160,7 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
         substitutes: &substitutes(start),
         account: None,
         grants: Some(&start.grants),
+        pid_1: Pid1::Ours,
     })
     .map_err(|error| {
         let step = error.step().into();

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use crate::landlock::{self, Restricted, Ruleset};
 use crate::report::{Finding, Status};
 use crate::rlimit::Substitutes;
+use crate::seccomp::Pid1;
 use crate::start::Grant;
 use crate::switch::{self, Groups};
 use crate::user::Account;
@@ -24,6 +25,8 @@ pub struct Lockdown<'a> {
     /// What landlock allows; `None` where it guards no files. Then it only keeps what is beneath this process from looking
     /// into what is above it, unless nothing is.
     pub grants: Option<&'a [Grant]>,
+    /// Who PID 1 is where the agent runs.
+    pub pid_1: Pid1,
 }
 
 /// What executes this program.
@@ -108,7 +111,7 @@ pub fn lock_down(lockdown: &Lockdown<'_>) -> Result<Locked, Error> {
     };
 
     // 9. The filter of system calls, last: it refuses what the steps before it need.
-    let seccomp = seccomp::install(&seccomp::program());
+    let seccomp = seccomp::install(&seccomp::program(lockdown.pid_1));
 
     Ok(Locked { landlock, apart, seccomp, limits, groups })
 }

@@ -13,6 +13,7 @@ use confine::line::{self, Line};
 use confine::lockdown::{Lockdown, Locked, Machine, lock_down};
 use confine::report::Status;
 use confine::rlimit::Substitutes;
+use confine::seccomp::Pid1;
 use confine::start::Grant;
 use confine::switch::{Groups, KeptBecause};
 use confine::user::{Account, LookupError, Root};
@@ -88,6 +89,10 @@ fn start(
         substitutes: &Substitutes::default(),
         account: Some(&account),
         grants: grants.as_deref(),
+        pid_1: match settings.mode {
+            Mode::Exec => Pid1::Agents,
+            Mode::Init => Pid1::Ours,
+        },
     })?;
 
     // 6. Look from inside, and refuse to go on without a layer.

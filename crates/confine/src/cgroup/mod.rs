@@ -187,12 +187,12 @@ pub fn enter(tasks: &[OwnedFd]) -> Result<(), rustix::io::Errno> {
     tasks.iter().try_for_each(|file| rustix::io::write(file, b"0").map(drop))
 }
 
-/// Removes empty groups whose maker was killed before it could; returns how many.
+/// Removes empty groups whose maker was killed before it could.
 ///
 /// Looks beside the groups of this process and above it, where [`Group::create`] makes new ones. A group
 /// whose maker lives, or runs in another PID namespace, is left alone, as is one in which something still
 /// runs.
-pub fn sweep(hierarchy: &Hierarchy) -> usize {
+pub fn sweep(hierarchy: &Hierarchy) -> Swept {
     let above = hierarchy.v2.iter().flat_map(v2::candidates);
     let mut places: Vec<&Path> = hierarchy.v1.values().map(PathBuf::as_path).chain(above).collect();
     places.sort_unstable();
@@ -200,11 +200,25 @@ pub fn sweep(hierarchy: &Hierarchy) -> usize {
     let stale = |entry: &fs::DirEntry| {
         entry.file_name().to_str().and_then(Owner::of).is_some_and(|owner| owner.is_gone())
     };
-    places
-        .into_iter()
-        .flat_map(|place| fs::read_dir(place).into_iter().flatten().flatten())
-        .filter(|entry| stale(entry) && fs::remove_dir(entry.path()).is_ok())
-        .count()
+    let mut swept = Swept::default();
+    for entry in places.into_iter().flat_map(|place| fs::read_dir(place).into_iter().flatten().flatten()) {
+        if stale(&entry) {
+            match fs::remove_dir(entry.path()) {
+                Ok(()) => swept.removed += 1,
+                Err(_) => swept.left += 1,
+            }
+        }
+    }
+    swept
+}
+
+/// What became of groups whose maker is gone.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Swept {
+    /// How many were removed.
+    pub removed: usize,
+    /// How many were not, since something in them is still ending.
+    pub left: usize,
 }
 
 impl Limit {
@@ -418,7 +432,7 @@ mod tests {
             (Controller::Memory, place.path().to_owned()),
             (Controller::Cpu, place.path().to_owned()),
         ]);
-        assert_eq!(sweep(&Hierarchy { v1, v2: None }), 1);
+        assert_eq!(sweep(&Hierarchy { v1, v2: None }), Swept { removed: 1, left: 1 });
         assert!(!place.path().join(dead).exists());
         for name in [live.as_str(), &busy, foreign, "user.slice"] {
             assert!(place.path().join(name).exists(), "{name}");

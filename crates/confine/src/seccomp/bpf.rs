@@ -28,8 +28,13 @@ struct Range<'a> {
     otherwise: Action,
 }
 
-/// Compiles `groups`; numbers in none of them get `unknown`, other architectures die.
-pub(super) fn compile(architecture: u32, groups: &[Group], unknown: Action) -> Vec<sock_filter> {
+/// Compiles `groups`; of two that hold a number the later one counts. Numbers in none of them get `unknown`, other
+/// architectures die.
+pub(super) fn compile<'a>(
+    architecture: u32,
+    groups: impl Iterator<Item = &'a Group>,
+    unknown: Action,
+) -> Vec<sock_filter> {
     let mut code = Code { reversed: Vec::with_capacity(512), answers: Vec::new(), leaves: Vec::new() };
     code.tree(&ranges(groups, unknown));
     code.push(load(NUMBER));
@@ -41,7 +46,7 @@ pub(super) fn compile(architecture: u32, groups: &[Group], unknown: Action) -> V
 }
 
 /// The whole number line, from zero up, as few ranges as it takes.
-fn ranges(groups: &[Group], unknown: Action) -> Vec<Range<'_>> {
+fn ranges<'a>(groups: impl Iterator<Item = &'a Group>, unknown: Action) -> Vec<Range<'a>> {
     let mut answers: [(&[Case], Action); NUMBERS] = [(&[], unknown); NUMBERS];
     for group in groups {
         for &call in group.calls {

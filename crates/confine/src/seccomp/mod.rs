@@ -34,13 +34,26 @@ pub enum Error {
     Emulated,
 }
 
+/// Who PID 1 is of the namespace that a filter is put on in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Pid1 {
+    /// A program of ours, which the agent must not hold up.
+    Ours,
+    /// The agent may be, and does with itself what it likes.
+    Agents,
+}
+
 /// Compiles the filter for the architecture this runs on.
 ///
 /// Calls of another architecture (32-bit code on a 64-bit kernel) kill the process: their numbers mean other
 /// calls, so no list fits them, and a 32-bit program could not even exit by itself. "Bad system call" says
 /// what happened. Numbers of the x32 convention are unknown numbers like any other.
-pub fn program() -> Program {
-    Program(bpf::compile(syscalls::ARCHITECTURE, syscalls::GROUPS, syscalls::UNKNOWN))
+pub fn program(pid_1: Pid1) -> Program {
+    let more = match pid_1 {
+        Pid1::Ours => syscalls::WHERE_PID_1_IS_OURS,
+        Pid1::Agents => &[],
+    };
+    Program(bpf::compile(syscalls::ARCHITECTURE, syscalls::GROUPS.iter().chain(more), syscalls::UNKNOWN))
 }
 
 /// Puts the filter on, for this thread and everything it gives birth to.
@@ -94,7 +107,7 @@ mod tests {
     use libc::{SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_KILL_PROCESS, c_int, c_long};
 
     use super::bpf::interpreter::{Call, run};
-    use super::syscalls::{ARCHITECTURE, Action, GROUPS, Group, Test, UNKNOWN};
+    use super::syscalls::{ARCHITECTURE, Action, GROUPS, Group, Test, UNKNOWN, WHERE_PID_1_IS_OURS};
     use super::*;
 
     /// The data, read as a person reads it.
@@ -102,9 +115,9 @@ mod tests {
         if call.arch != ARCHITECTURE {
             return SECCOMP_RET_KILL_PROCESS;
         }
-        let action = GROUPS.iter().find(|group| group.calls.contains(&c_long::from(call.number))).map_or(
-            UNKNOWN,
-            |group| {
+        let mut groups = WHERE_PID_1_IS_OURS.iter().chain(GROUPS);
+        let action =
+            groups.find(|group| group.calls.contains(&c_long::from(call.number))).map_or(UNKNOWN, |group| {
                 let holds = |test: &Test| match *test {
                     Test::OneOf { arg, mask, values } => values.contains(&(low(call, arg) & mask)),
                     Test::AnyBit { arg, mask } => low(call, arg) & mask != 0,
@@ -114,8 +127,7 @@ mod tests {
                     .iter()
                     .find(|case| case.when.iter().all(holds))
                     .map_or(group.otherwise, |case| case.then)
-            },
-        );
+            });
         match action {
             Action::Allow => SECCOMP_RET_ALLOW,
             Action::Refuse(error) => SECCOMP_RET_ERRNO | error.unsigned_abs(),
@@ -134,7 +146,7 @@ mod tests {
     fn answer(number: c_long, args: &[u64]) -> u32 {
         let mut call = Call { number: number.try_into().unwrap(), arch: ARCHITECTURE, args: [0; 6] };
         call.args[..args.len()].copy_from_slice(args);
-        run(&program().0, &call).0
+        run(&program(Pid1::Ours).0, &call).0
     }
 
     /// Values that lie on, beside and above everything a group compares with.
@@ -156,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_program_says_what_the_data_says_for_every_number() {
-        let program = program().0;
+        let program = program(Pid1::Ours).0;
         let x32 = 0x4000_0000;
         let numbers = (0..600).chain(x32..x32 + 600).chain([u32::MAX, u32::MAX - 1, x32 - 1, 1 << 31]);
         for number in numbers {
@@ -164,7 +176,8 @@ mod tests {
                 let call = Call { number, arch, args: [0; 6] };
                 assert_eq!(run(&program, &call).0, expected(&call), "{call:x?}");
             }
-            let group = GROUPS.iter().find(|group| group.calls.contains(&c_long::from(number)));
+            let mut groups = WHERE_PID_1_IS_OURS.iter().chain(GROUPS);
+            let group = groups.find(|group| group.calls.contains(&c_long::from(number)));
             let Some(group) = group.filter(|group| !group.cases.is_empty()) else { continue };
             let values = interesting_values(group);
             let looked_at: BTreeSet<usize> = group
@@ -257,6 +270,33 @@ mod tests {
     }
 
     #[test]
+    fn nobody_holds_up_a_pid_1_of_ours() {
+        for (number, args) in [
+            (libc::SYS_sched_setscheduler, [1, 5]),
+            (libc::SYS_sched_setaffinity, [1, 8]),
+            (libc::SYS_sched_setattr, [1, 0]),
+            (libc::SYS_prlimit64, [1, 7]),
+            (libc::SYS_setpriority, [0, 1]),
+            (libc::SYS_setpriority, [2, 0]),
+            (libc::SYS_ioprio_set, [1, 1]),
+            (libc::SYS_ioprio_set, [3, 1000]),
+        ] {
+            assert_eq!(answer(number, &args), refusal(libc::EPERM), "{number} {args:?}");
+            let mut call = Call { number: number.try_into().unwrap(), arch: ARCHITECTURE, args: [0; 6] };
+            call.args[..2].copy_from_slice(&args);
+            assert_eq!(run(&program(Pid1::Agents).0, &call).0, SECCOMP_RET_ALLOW, "{number} {args:?}");
+        }
+        for (number, args) in [
+            (libc::SYS_sched_setscheduler, [0, 3]),
+            (libc::SYS_prlimit64, [7, 7]),
+            (libc::SYS_setpriority, [0, 0]),
+            (libc::SYS_ioprio_set, [1, 0]),
+        ] {
+            assert_eq!(answer(number, &args), SECCOMP_RET_ALLOW, "{number} {args:?}");
+        }
+    }
+
+    #[test]
     fn what_pid_1_lives_by_is_allowed() {
         for call in [
             libc::SYS_wait4,
@@ -281,7 +321,7 @@ mod tests {
 
     #[test]
     fn a_call_is_found_in_few_steps() {
-        let program = program().0;
+        let program = program(Pid1::Ours).0;
         assert!(program.len() < 1024, "{} instructions", program.len());
         for number in 0..600 {
             let steps = run(&program, &Call { number, arch: ARCHITECTURE, args: [0; 6] }).1;
@@ -295,12 +335,12 @@ mod tests {
         let best = (0..50)
             .map(|_| {
                 let start = Instant::now();
-                std::hint::black_box(program());
+                std::hint::black_box(program(Pid1::Ours));
                 start.elapsed()
             })
             .min()
             .unwrap();
-        println!("{} instructions compiled in {best:?}", program().0.len());
+        println!("{} instructions compiled in {best:?}", program(Pid1::Ours).0.len());
         assert!(best.as_micros() < 2000, "{best:?}");
     }
 }

@@ -53,6 +53,30 @@ pub(super) struct Group {
 /// The answer to a number that is in no group.
 pub(super) const UNKNOWN: Action = Action::Refuse(ENOSYS);
 
+/// What holds besides where PID 1 is ours: scheduled as idle on a processor that is busy, or out of its limits, it could not
+/// end the sandbox when that is due. It has the agent's user, and its number is the same in every sandbox. The kernel's other
+/// ways to name it are its group, whose number nobody inside knows, and its user.
+#[rustfmt::skip] // a paragraph for each group, not a line for each call
+pub(super) static WHERE_PID_1_IS_OURS: &[Group] = &[
+    checked(
+        &[SYS_sched_setaffinity, SYS_sched_setparam, SYS_sched_setscheduler, SYS_sched_setattr, SYS_prlimit64],
+        &[Case { when: &[Test::OneOf { arg: 0, mask: WHOLE, values: &[1] }], then: REFUSED }],
+    ),
+    checked(&[SYS_setpriority], &[
+        Case { when: &[Test::OneOf { arg: 0, mask: WHOLE, values: &[PRIO_USER] }], then: REFUSED },
+        Case { when: &[Test::OneOf { arg: 1, mask: WHOLE, values: &[1] }], then: REFUSED },
+    ]),
+    checked(&[SYS_ioprio_set], &[
+        Case { when: &[Test::OneOf { arg: 0, mask: WHOLE, values: &[IOPRIO_WHO_USER] }], then: REFUSED },
+        Case { when: &[Test::OneOf { arg: 1, mask: WHOLE, values: &[1] }], then: REFUSED },
+    ]),
+];
+
+/// linux/resource.h; libcs do not agree on its type.
+const PRIO_USER: u32 = 2;
+/// linux/ioprio.h.
+const IOPRIO_WHO_USER: u32 = 3;
+
 /// The value of `AUDIT_ARCH_*` (linux/audit.h) for the only calling convention that is let in.
 #[cfg(target_arch = "x86_64")]
 pub(super) const ARCHITECTURE: u32 = 0xc000_003e;

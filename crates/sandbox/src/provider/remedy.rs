@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::doctor;
 use crate::provider::StartError;
 
-/// `clone3` itself was refused, or the map of users.
+/// `clone3` itself was refused, or the map of users, or the namespaces that PID 1 makes.
 pub(super) fn entering(source: io::Error) -> StartError {
     let errno = Errno::from_io_error(&source);
     match errno {
@@ -19,7 +19,7 @@ pub(super) fn entering(source: io::Error) -> StartError {
         Some(Errno::NOSPC | Errno::USERS) => StartError::Layer {
             layer: Layer::User,
             reason: format!("the limit of namespaces is reached ({source})"),
-            remedy: "raise it: sudo sysctl user.max_user_namespaces=65536".into(),
+            remedy: format!("raise it: sudo sysctl {}=65536", lowest_limit(Path::new("/proc/sys/user"))),
         },
         Some(Errno::INVAL | Errno::NOSYS) => StartError::Layer {
             layer: Layer::User,
@@ -30,6 +30,16 @@ pub(super) fn entering(source: io::Error) -> StartError {
         },
         _ => StartError::Step { step: "creating the namespaces".into(), source, remedy: None },
     }
+}
+
+/// The setting that most likely is the limit: the lowest of those for the kinds of namespaces that a sandbox has.
+fn lowest_limit(settings: &Path) -> String {
+    let limit = |kind: &&str| {
+        let text = fs::read_to_string(settings.join(format!("max_{kind}_namespaces"))).unwrap_or_default();
+        text.trim().parse().unwrap_or(u64::MAX)
+    };
+    let lowest = ["user", "pid", "mnt", "net", "ipc", "uts", "cgroup"].into_iter().min_by_key(limit);
+    format!("user.max_{}_namespaces", lowest.unwrap_or("user"))
 }
 
 /// The sandbox could not be made.
@@ -121,4 +131,20 @@ fn refused_by_host(source: &io::Error) -> StartError {
         )
     };
     StartError::Layer { layer: Layer::User, reason: format!("{reason}: {source}"), remedy: remedy.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_that_is_reached_is_named() {
+        let top = tempfile::tempdir().unwrap();
+        for kind in ["user", "pid", "mnt", "net", "ipc", "uts", "cgroup"] {
+            fs::write(top.path().join(format!("max_{kind}_namespaces")), "95000\n").unwrap();
+        }
+        assert_eq!(lowest_limit(top.path()), "user.max_user_namespaces");
+        fs::write(top.path().join("max_net_namespaces"), "0\n").unwrap();
+        assert_eq!(lowest_limit(top.path()), "user.max_net_namespaces");
+    }
 }

@@ -78,6 +78,21 @@ fn that_memory_has_run_out_is_said() {
 }
 
 #[test]
+fn nothing_of_a_sandbox_is_left_to_anybody_when_its_client_has_ended() {
+    if !is_there(Feature::Root, "a PID namespace whose PID 1 collects nothing") {
+        return;
+    }
+    let place = Place::new(Caller::Root);
+    // While PID 1 of a sandbox is there, so is all that it had mounted.
+    let script = "for run in 1 2 3 4 5; do \"$@\" || exit; done; echo /proc/[0-9]*";
+    let start = ["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh"];
+    let words = start.into_iter().map(Into::into).chain(place.run(&["--quiet"], &["true"]));
+    let output = place.outside(&words.collect::<Vec<_>>()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said, "/proc/1\n", "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn a_timeout_ends_the_whole_tree() {
     for caller in callers("timeouts") {
         let place = Place::new(caller);

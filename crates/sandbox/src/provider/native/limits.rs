@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use confine::cgroup::{Attach, Group, Hierarchy, Site, sweep};
+use confine::cgroup::{Attach, Group, Hierarchy, Site, Swept, sweep};
 use confine::report::{Finding, Report, Status};
 use confine::rlimit::Substitutes;
 use policy::plan::{Layer, Need, Plan};
@@ -61,8 +61,8 @@ impl<'a> Limits<'a> {
 
     /// Removes the empty groups of runs whose clients were killed. Nobody waits for it: it is done while PID 1
     /// confines itself.
-    pub(super) fn sweep_others(&self) {
-        sweep(self.hierarchy);
+    pub(super) fn sweep_others(&self) -> Swept {
+        sweep(self.hierarchy)
     }
 
     /// Completes what PID 1 has seen. A limit that neither holds is `not`; one that rlimits stand in for keeps
@@ -84,11 +84,6 @@ impl<'a> Limits<'a> {
     /// Whether the kernel has killed a process inside because the limit of memory was reached.
     pub(super) fn ran_out_of_memory(&self) -> bool {
         self.group.as_ref().and_then(Group::oom_kills).is_some_and(|kills| kills > 0)
-    }
-
-    /// Whether PID 1 itself is in the groups, which can only be removed when it is gone.
-    pub(super) fn hold_pid_1(&self) -> bool {
-        self.birthplace().is_some()
     }
 
     /// The cgroup v2 directory that PID 1 is born in.

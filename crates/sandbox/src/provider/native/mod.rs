@@ -58,7 +58,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let program = init_program::in_memory().map_err(step("making the program of PID 1"))?;
     let entry = Entry { identity: agent.identity, streams: streams.inside(), cgroup: limits.birthplace() };
     let Entered { pidfd, mut control, .. } = enter(&entry, &program).map_err(remedy::entering)?;
-    let child = Child { pidfd, is_over: false };
+    let child = Child(pidfd);
     let (system, layout) = view::lay_out_system(plan).map_err(step("laying out the view"))?;
     tell(&mut control, &Request::Prepare { view: system, hostname: view::HOSTNAME.into() }, &[])?;
     limits.apply()?;
@@ -98,7 +98,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     send(&mut control, start, &limits)?;
     drop(secrets);
     streams.close_inside();
-    limits.sweep_others();
+    let swept = limits.sweep_others();
 
     // 11. The sandbox lives until the agent ends, its time is over, or we are told to end it.
     let began = Instant::now();
@@ -118,14 +118,16 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let duration = began.elapsed();
     // PID 1 says that it is over when nothing else is left inside. Where it has said nothing, it is ended now, and
     // with it its namespace.
-    if ended.is_ok() && !limits.hold_pid_1() {
-        child.leave();
-    } else {
-        drop(child);
-    }
+    let child = ended.is_ok().then_some(child);
 
-    // 12. What the agent made that would run on the host later is moved aside, and nothing of ours stays.
+    // 12. What the agent made that would run on the host later is moved aside, and nothing of ours stays. Only when PID 1 is
+    //     gone has the kernel let go of what it had mounted: memory of a tmpfs, and file systems of the host.
     let last = boundaries.close(notice);
+    drop(child);
+    if swept.left > 0 {
+        // What was still ending then has had the time.
+        limits.sweep_others();
+    }
     if limits.ran_out_of_memory() {
         let limit = plan.limits.memory.map_or_else(String::new, |limit| format!(" of {limit}"));
         notice(Notice::Warning(format!(
@@ -139,42 +141,24 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 }
 
 /// PID 1 of a sandbox, which ends with this at the latest.
-struct Child {
-    pidfd: OwnedFd,
-    /// Whether it has said that it is over.
-    is_over: bool,
-}
+struct Child(OwnedFd);
 
 impl Child {
     /// Kills it, and waits until its namespace has ended: it is no zombie before that has.
     fn end(&self) {
         // One that has ended is still ours to collect, so neither call can hit anybody else.
-        let _ = rustix::process::pidfd_send_signal(&self.pidfd, rustix::process::Signal::KILL);
-        let _ = self.wait(WaitIdOptions::NOWAIT);
-    }
-
-    /// Leaves it alone, since nothing but itself is left inside. What the kernel clears up after it takes milliseconds
-    /// (`synchronize_rcu`), and nobody has to wait for that.
-    fn leave(mut self) {
-        self.is_over = true;
-    }
-
-    fn wait(&self, more: WaitIdOptions) -> rustix::io::Result<()> {
-        let options = WaitIdOptions::EXITED | more;
-        rustix::io::retry_on_intr(|| rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), options))
-            .map(drop)
+        let _ = rustix::process::pidfd_send_signal(&self.0, rustix::process::Signal::KILL);
+        let _ = rustix::io::retry_on_intr(|| {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            rustix::process::waitid(WaitId::PidFd(self.0.as_fd()), options)
+        });
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        if self.is_over {
-            // Where it has not gone yet, whoever inherits our children collects it.
-            let _ = self.wait(WaitIdOptions::NOHANG);
-        } else {
-            self.end();
-            let _ = self.wait(WaitIdOptions::empty());
-        }
+        self.end();
+        let _ = rustix::process::waitid(WaitId::PidFd(self.0.as_fd()), WaitIdOptions::EXITED);
     }
 }
 

@@ -66,3 +66,37 @@ while open(f"/proc/{victim}/comm").read() != "sleep\n":
         ("pidfd_getfd", "ok", "EPERM"),
     ]);
 }
+
+#[test]
+fn pid_1_is_not_held_up() {
+    // The control is that of another process of the same user. Inside it is PID 1, which has to end the sandbox in time.
+    Attack::new(
+        r#"
+import resource
+target = globals().get("victim", 1)
+attempt("scheduled as idle", lambda: os.sched_setscheduler(target, os.SCHED_IDLE, os.sched_param(0)))
+attempt("on one processor", lambda: os.sched_setaffinity(target, {min(os.sched_getaffinity(0))}))
+attempt("without priority", lambda: os.setpriority(os.PRIO_PROCESS, target, 19))
+# Of a user who has no process here: in the control this must not slow the whole machine down.
+attempt("a user without priority", lambda: os.setpriority(os.PRIO_USER, 54321, 19))
+attempt("without descriptors", lambda: resource.prlimit(target, resource.RLIMIT_NOFILE, (0, 0)))
+attempt("itself", lambda: os.setpriority(os.PRIO_PROCESS, 0, 5))
+"#,
+    )
+    .before_the_control(
+        r#"
+import atexit, signal, subprocess
+child = subprocess.Popen(["sleep", "60"])
+atexit.register(os.kill, child.pid, signal.SIGKILL)
+victim = child.pid
+"#,
+    )
+    .gets(&[
+        ("scheduled as idle", "ok", "EPERM"),
+        ("on one processor", "ok", "EPERM"),
+        ("without priority", "ok", "EPERM"),
+        ("a user without priority", "ESRCH", "EPERM"),
+        ("without descriptors", "ok", "EPERM"),
+        ("itself", "ok", "ok"),
+    ]);
+}
