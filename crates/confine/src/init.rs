@@ -55,22 +55,20 @@ pub fn run(orders: Orders) -> io::Result<u8> {
     sys::default_signal(libc::SIGCHLD);
 
     // 2. Namespaces and the part of the inside that is the same whatever is run there. An engine has made them already.
-    let mut control;
-    let mut root = None;
-    match orders {
+    let (mut control, root) = match orders {
         Orders::Inherited => {
-            control = Control::from(sys::inherited(CONTROL)?);
+            let mut control = Control::from(sys::inherited(CONTROL)?);
             if let Err(failed) = inside::leave_the_hosts() {
                 return not_made(&mut control, failed);
             }
             let Some(Request::Prepare { view, hostname }) = control.receive()? else { return Ok(125) };
             match inside::begin(&view, &hostname) {
-                Ok(begun) => root = Some(begun),
+                Ok(root) => (control, Some(root)),
                 Err(failed) => return not_made(&mut control, failed),
             }
         }
-        Orders::Met(place) => control = Control::meet(&place.join(MEETING_SOCKET))?,
-    }
+        Orders::Met(place) => (Control::meet(&place.join(MEETING_SOCKET))?, None),
+    };
 
     // 3. What is to be done. The end of the stream means that the client is gone.
     let Some(Request::Start(mut start)) = control.receive()? else { return Ok(125) };

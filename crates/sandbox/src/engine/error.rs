@@ -74,7 +74,7 @@ pub enum EngineError {
         message: String,
     },
     /// The image is there, but not for this platform.
-    #[error("{kind} has no image {image} for {platform}{}", .unfetched.as_ref().map_or_else(String::new, |reason| format!(", and none could be fetched: {reason}")))]
+    #[error("{kind} has no image {image} for {platform}{}", because(.unfetched.as_deref()))]
     NoPlatform {
         /// The engine.
         kind: Kind,
@@ -165,6 +165,11 @@ pub enum EngineError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+/// Why an image could not be fetched, for the end of a sentence.
+fn because(unfetched: Option<&str>) -> String {
+    unfetched.map_or_else(String::new, |reason| format!(", and none could be fetched: {reason}"))
 }
 
 impl EngineError {

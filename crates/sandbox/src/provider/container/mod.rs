@@ -21,6 +21,7 @@ use policy::network;
 use policy::plan::{Container, FileId, Init, Layer, Mode, Plan};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::AtFlags;
+use rustix::io::Errno;
 
 use self::arguments::Wanted;
 use self::meeting::{Meeting, Met};
@@ -397,7 +398,7 @@ fn mounts(plan: &Plan, protected: &[Mounts]) -> Result<Vec<Mounted>, StartError>
             |path: &Path, what, mode| all.push(Mounted { path: boundary.guest.join(path), what, mode });
         for pin in &mounts.pins {
             let pinned = beneath::directory(&root, pin).and_then(rustix::fs::fstat);
-            let pinned = pinned.map_err(|errno| failed(errno.into()))?;
+            let pinned = pinned.map_err(|errno| failed(io::Error::other(exchanged(pin, errno))))?;
             add(pin, What::File(beneath::file_id(&pinned)), boundary.mode);
         }
         for file in &mounts.read_only {
@@ -413,15 +414,21 @@ fn mounts(plan: &Plan, protected: &[Mounts]) -> Result<Vec<Mounted>, StartError>
 
 /// The directory that a socket lies in: that one, and not what somebody has put in its place since it was found.
 fn holds(root: &OwnedFd, socket: &MaskedSocket) -> io::Result<FileId> {
-    let (directory, name) = beneath::parent(root, &socket.path)?;
-    let there = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    if beneath::file_id(&there) != socket.file_id {
-        let path = socket.path.display();
-        return Err(io::Error::other(format!(
-            "`{path}` was exchanged meanwhile; run again when nothing changes it"
-        )));
-    }
-    Ok(beneath::file_id(&rustix::fs::fstat(directory)?))
+    let look = || {
+        let (directory, name) = beneath::parent(root, &socket.path)?;
+        let there = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if beneath::file_id(&there) == socket.file_id {
+            Ok(beneath::file_id(&rustix::fs::fstat(directory)?))
+        } else {
+            Err(Errno::STALE)
+        }
+    };
+    look().map_err(|errno| io::Error::other(exchanged(&socket.path, errno)))
+}
+
+/// What somebody has moved or removed since it was found.
+fn exchanged(path: &Path, errno: Errno) -> String {
+    format!("`{}` was exchanged meanwhile ({errno}); run again when nothing changes it", path.display())
 }
 
 /// The environment of the agent: what the image sets, unless it is reserved, and over that what the plan says.
@@ -474,6 +481,9 @@ mod tests {
 
         fs::rename(path("d"), path("between")).unwrap();
         fs::rename(path("decoy"), path("d")).unwrap();
+        let said = holds(&root, &socket).unwrap_err().to_string();
+        assert!(said.contains("`d/s` was exchanged"), "{said}");
+        fs::remove_file(path("d/s")).unwrap();
         let said = holds(&root, &socket).unwrap_err().to_string();
         assert!(said.contains("`d/s` was exchanged"), "{said}");
     }

@@ -60,7 +60,7 @@ impl<'a> Limits<'a> {
     }
 
     /// Removes the empty groups of runs whose clients were killed. Nobody waits for it: it is done while PID 1
-    /// confines itself.
+    /// confines itself, and once more at the end where something was left.
     pub(super) fn sweep_others(&self) -> Swept {
         sweep(self.hierarchy)
     }
