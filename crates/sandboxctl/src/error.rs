@@ -173,7 +173,10 @@ impl Code {
 
     /// Whether the same call may go through later with nothing changed by the caller.
     fn retryable(self) -> bool {
-        matches!(self, Self::SecretUnavailable | Self::EngineTimedOut | Self::ImageNotFetched)
+        matches!(
+            self,
+            Self::SecretUnavailable | Self::EngineTimedOut | Self::ImageNotFetched | Self::ImageNotPushed
+        )
     }
 }
 

@@ -23,7 +23,9 @@ pub(super) fn told(lines: &[String]) -> BuildError {
         let platform = step.as_deref().and_then(|step| step.strip_prefix('[')?.split([' ', ']']).next());
         return BuildError::Emulator { platform: platform.unwrap_or("another platform").to_owned() };
     }
-    if said.contains("failed to push") || said.contains("server message: insufficient_scope") {
+    // Where the engine itself pushes, buildx calls that a step.
+    let pushing = step.as_deref().is_some_and(|step| step.starts_with("pushing "));
+    if pushing || said.contains("failed to push") || said.contains("server message: insufficient_scope") {
         return BuildError::Push { said };
     }
     let image = ["failed to resolve source metadata for ", "failed to load cache key: "]
@@ -88,6 +90,11 @@ mod tests {
         assert!(matches!(of(full), BuildError::DiskFull { .. }));
         let push = "ERROR: failed to solve: failed to push localhost:5001/a: dial tcp 127.0.0.1:5001: connect: connection refused";
         assert!(matches!(of(push), BuildError::Push { .. }));
+        let engine = "------\n > pushing localhost:5000/a:1 with docker:\n------\nERROR: unexpected status from HEAD request to \
+                      http://localhost:5000/v2/a/manifests/1: 500 Internal Server Error";
+        assert!(
+            matches!(of(engine), BuildError::Push { said } if said.ends_with("500 Internal Server Error"))
+        );
         assert!(matches!(of(""), BuildError::Step { step: None, .. }));
     }
 }

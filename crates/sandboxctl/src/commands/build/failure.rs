@@ -108,6 +108,8 @@ enum Obstacle {
     Network,
     /// It has no such image.
     Absent,
+    /// It cannot do it now.
+    Fault,
 }
 
 impl Obstacle {
@@ -126,6 +128,14 @@ impl Obstacle {
             Some(Self::Network)
         } else if said.ends_with(": not found") {
             Some(Self::Absent)
+        } else if says(&[
+            "429 Too Many Requests",
+            "500 Internal Server Error",
+            "502 Bad Gateway",
+            "503 Service Unavailable",
+            "504 Gateway Timeout",
+        ]) {
+            Some(Self::Fault)
         } else {
             None
         }
@@ -142,6 +152,9 @@ impl Obstacle {
                 "the engine cannot reach that registry: look at the name, and at the engine's network and proxy"
             }
             Self::Absent => "the registry has no such image: look at the name and the tag",
+            Self::Fault => {
+                "the registry has a fault or too much to do: try again, nothing that was built is built again"
+            }
         };
         remedy.to_owned()
     }
@@ -267,6 +280,7 @@ mod tests {
             ("dial tcp: lookup a on 10.0.0.53:53: no such host", "network and proxy"),
             ("dial tcp 127.0.0.1:5001: connect: connection refused", "network and proxy"),
             ("localhost:5000/nosuch:1: not found", "no such image"),
+            ("unexpected status from HEAD request to http://a/v2/b: 503 Service Unavailable", "try again"),
             (
                 "tls: failed to verify certificate: x509: certificate signed by unknown authority",
                 "restart the engine",
