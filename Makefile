@@ -19,7 +19,7 @@ run: ## Build, and run a Python program in a sandbox
 	@tail -n 3 examples/demo/output/primes.txt
 
 test: ## Install what the tests need, and run all of them
-	@tests/setup cargo cc gcc git node python3 venv script setpriv unshare bwrap
+	@tests/setup cargo cc gcc git ip node python3 venv script setpriv unshare bwrap
 	@tests/engine || echo 'without an engine, tests of containers are not run' >&2
 	@tests/run
 

@@ -512,7 +512,7 @@ mod tests {
         let mut world = World::new();
         let pids = tempfile::NamedTempFile::new().unwrap();
         let line = format!("sleep 1000 & echo $! > {}; wait", pids.path().display());
-        let result = world.ask(|surroundings| from_command(&line, Duration::from_millis(300), surroundings));
+        let result = world.ask(|surroundings| from_command(&line, Duration::from_secs(3), surroundings));
         assert!(matches!(result, Err(Reason::TimedOut(_))));
         let pid: i32 = fs::read_to_string(pids.path()).unwrap().trim().parse().unwrap();
         // Its parent is gone; as an orphan it may still wait to be reaped, but soon it does not run.

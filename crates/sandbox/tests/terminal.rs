@@ -45,6 +45,8 @@ impl Person {
         tcsetwinsize(&master, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let clone = || Stdio::from(terminal.try_clone().unwrap());
         command.stdin(clone()).stdout(clone()).stderr(clone());
+        // What a shell shows beside the words depends on it.
+        command.env("TERM", "xterm");
         streams(command, &terminal);
         let child = command.spawn().unwrap();
         Self { master: master.into(), terminal, child, seen: String::new() }

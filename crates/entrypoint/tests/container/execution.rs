@@ -88,12 +88,8 @@ fn why_a_command_is_not_executed_is_a_code_and_a_sentence() {
         return;
     }
     let image = Image::new();
-    let script = |path: &str, text: &str| {
-        image.write(path, text);
-        fs::set_permissions(image.path(path), PermissionsExt::from_mode(0o755)).unwrap();
-    };
-    script("tmp/orphan", "#!/nowhere/python\n");
-    script("tmp/nothing", "not a program\n");
+    image.program("tmp/orphan", "#!/nowhere/python\n");
+    image.program("tmp/nothing", "not a program\n");
     image.write("tmp/text", "#!/bin/sh\n");
     for (command, code, why) in [
         ("no-such-command", 127, "was not found; looked in /usr/local/bin"),

@@ -93,6 +93,16 @@ impl Image {
         fs::set_permissions(self.path(path), PermissionsExt::from_mode(0o644)).unwrap();
     }
 
+    /// Writes a file that everybody may execute.
+    ///
+    /// By another process: what this one has open for writing, a child of another test may hold open until it executes its
+    /// own program, and until then nobody can execute it (ETXTBSY).
+    pub(crate) fn program(&self, path: &str, text: &str) {
+        let mut write = Command::new("sh");
+        write.args(["-c", r#"printf %s "$1" >"$0" && chmod 755 "$0""#]).arg(self.path(path)).arg(text);
+        assert!(write.status().unwrap().success(), "{path} was not written");
+    }
+
     pub(crate) fn start(&self) -> Start<'_> {
         let path = "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
         Start {

@@ -77,8 +77,10 @@ for n in range(20):
         if os.fork() == 0: os._exit(0)
         os._exit(0)
     os.waitpid(child, 0)
-time.sleep(0.2)
-print(sum('State:\\tZ' in open(f).read() for f in glob.glob('/proc/[0-9]*/status')))",
+def zombies(): return sum('State:\\tZ' in open(f).read() for f in glob.glob('/proc/[0-9]*/status'))
+until = time.monotonic() + 10
+while zombies() < 20 and time.monotonic() < until: time.sleep(0.01)
+print(zombies())",
     ]);
     assert_eq!(left.out, "20\n", "{left:?}");
 }
@@ -94,7 +96,8 @@ fn sigterm_ends_it_at_once() {
     started.signal(Signal::TERM);
     let ended = started.wait();
     assert_eq!(ended.code, 143, "{ended:?}");
-    assert!(sent.elapsed() < Duration::from_millis(100), "{:?}", sent.elapsed());
+    // At once, and not when a time to think is over, which is ten seconds with most tools.
+    assert!(sent.elapsed() < Duration::from_secs(5), "{:?}", sent.elapsed());
 }
 
 #[test]

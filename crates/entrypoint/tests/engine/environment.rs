@@ -165,7 +165,8 @@ fn a_second_command_does_not_look_into_the_first() {
         let refused = container.exec("", &["entrypoint", "--", "sh", "-c", look]);
         assert!(refused.code == 2 && refused.err.contains("Permission denied"), "{flags}: {refused:?}");
         let work = "echo heard > /tmp/told; kill -USR1 $(cat /tmp/agent)";
-        container.exec("", &["entrypoint", "--", "sh", "-c", work]).well();
+        // It may end with the container, or just before that.
+        let _ = container.exec("", &["entrypoint", "--", "sh", "-c", work]);
         let ended = container.wait();
         assert_eq!((ended.code, ended.out.as_str()), (7, "heard\n"), "{flags}: {ended:?}");
     }

@@ -1,5 +1,4 @@
 //! `build`, as far as it can be told without an engine: a script stands for Docker.
-#![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
 use insta::assert_snapshot;
 
@@ -8,7 +7,7 @@ use crate::env::TestEnv;
 /// A project with a Docker that answers as the lines of a shell's `case` say.
 fn with_docker(config: &str, cases: &str) -> TestEnv {
     let env = TestEnv::with_config(config);
-    env.write(
+    env.program(
         "bin/docker",
         &format!(
             "#!/bin/sh\ncase \"$*\" in\n{cases}\n\
@@ -21,8 +20,6 @@ fn with_docker(config: &str, cases: &str) -> TestEnv {
              *) echo \"asked for: $*\" >&2; exit 1 ;;\nesac\n"
         ),
     );
-    let docker = env.project().join("bin/docker");
-    std::fs::set_permissions(&docker, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let path = format!("{}:/usr/bin:/bin", env.project().join("bin").display());
     // An engine elsewhere is not looked for on a socket.
     env.set("PATH", &path).set("DOCKER_HOST", "tcp://192.0.2.1:2375")

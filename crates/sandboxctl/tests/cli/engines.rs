@@ -15,10 +15,8 @@ use crate::env::{Answer, TestEnv};
 /// A place with a `docker` command, which is looked for before a socket is, and never called here.
 fn with_docker(host: &str) -> TestEnv {
     let env = TestEnv::new();
-    env.write("bin/docker", "#!/bin/sh\nexit 99\n");
-    let program = env.project().join("bin/docker");
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let path = program.parent().unwrap().display().to_string();
+    env.program("bin/docker", "#!/bin/sh\nexit 99\n");
+    let path = env.project().join("bin").display().to_string();
     env.set("PATH", &path).set("DOCKER_HOST", host)
 }
 
@@ -122,9 +120,7 @@ while True:
 #[test]
 fn podman_that_calls_another_one_is_told() {
     let env = with_docker("unix:///nonexistent/docker.sock");
-    env.write("bin/podman", "#!/bin/sh\nexit 99\n");
-    let program = env.project().join("bin/podman");
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    env.program("bin/podman", "#!/bin/sh\nexit 99\n");
     let env = env.set("CONTAINER_HOST", "ssh://me@192.0.2.1/run/podman.sock");
     let answer = env.call(&["run", "--provider", "podman", "-v", ".:/workspace:ro", "--", "true"]);
     assert_eq!(answer.code, 69, "{answer}");

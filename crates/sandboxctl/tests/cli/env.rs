@@ -10,6 +10,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::program;
+
 /// A temporary directory with a home and a project, and the environment to run in.
 pub(crate) struct TestEnv {
     root: tempfile::TempDir,
@@ -63,6 +65,11 @@ impl TestEnv {
         let path = self.project().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
+    }
+
+    /// Writes a program of the project, a script.
+    pub(crate) fn program(&self, name: &str, script: &str) {
+        program::write(&self.project().join(name), script);
     }
 
     pub(crate) fn read(&self, name: &str) -> String {

@@ -1,6 +1,8 @@
 //! The command line from outside: the real binary in a hermetic environment.
 
 mod env;
+#[path = "../support/program.rs"]
+mod program;
 
 mod build;
 mod completions;

@@ -62,10 +62,16 @@ fn a_terminal_is_one_inside() {
         );
         let words: Vec<String> = words.iter().map(|word| format!("'{}'", word.to_str().unwrap())).collect();
         let line = format!("stty rows 33 cols 99; {}", words.join(" "));
-        let output = place
+        let mut script = place
             .outside(&["script", "--quiet", "--return", "--command", &line, "/dev/null"])
-            .output()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
             .unwrap();
+        // Open until it is over: `script` passes the end of its input on as Ctrl-D, which would be shown.
+        let keyboard = script.stdin.take();
+        let output = script.wait_with_output().unwrap();
+        drop(keyboard);
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "in {runner:?} by {caller:?}: {said}");
         assert!(said.contains("33 99\r\n/dev/pts/0\r\nx"), "in {runner:?} by {caller:?}: {said}");

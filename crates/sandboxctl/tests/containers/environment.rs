@@ -63,7 +63,7 @@ fn an_engine_knows_nothing_of_what_an_agent_is_given() {
             "home/.docker/config.json",
             r#"{"proxies":{"default":{"httpProxy":"http://me:pass@proxy"}}}"#,
         );
-        let name = format!("k{}", std::process::id());
+        let name = format!("inspected{}", std::process::id());
         let script = "echo \"$TOKEN $GIVEN\"; cat";
         let mut child = place
             .inside(&["--trust", "--name", &name, "-e", "GIVEN=plain-value"], &["sh", "-c", script])

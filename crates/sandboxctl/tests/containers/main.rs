@@ -15,6 +15,8 @@ mod swapped;
 mod machine;
 #[path = "../support/place.rs"]
 mod place;
+#[path = "../support/program.rs"]
+mod program;
 
 use crate::machine::{Caller, Runner, callers, runners};
 

@@ -16,6 +16,7 @@ use crate::environment::made_of_the_image;
 use crate::everywhere;
 use crate::machine::{Caller, Runner};
 use crate::place::Place;
+use crate::program;
 
 /// How long a command may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -171,8 +172,7 @@ fn what_fails_before_the_command_is_not_the_commands() {
             (&[], &["sh", "-c", "echo entrypoint: lies >&2; exit 1"], 1, None),
             (&[], &["sh", "-c", "kill -9 $$"], 137, None),
         ];
-        let script = place.write("workspace/script", "#!/no/such/interpreter\n");
-        fs::set_permissions(script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        program::write(&place.workspace().join("script"), "#!/no/such/interpreter\n");
         for (flags, argv, code, wanted) in cases {
             let call = |format: &str| {
                 let flags: Vec<&str> = [format].iter().chain(flags).copied().chain([name.as_str()]).collect();

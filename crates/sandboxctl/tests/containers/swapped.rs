@@ -11,6 +11,7 @@ use crate::environment::made_of_the_image;
 use crate::everywhere;
 use crate::machine::{Caller, Runner};
 use crate::place::Place;
+use crate::program;
 
 /// What an image needs to have its own program started in the place of ours, were that at a path it knows.
 const IMPOSTOR: &str = "RUN mkdir -p /l /run/sandboxctl && ln -s /run /l/m \\\n\
@@ -122,8 +123,7 @@ fn behind(place: &Place, runner: Runner, before: &str, argv: &[&str]) -> Command
     let script = format!(
         "#!/bin/sh\nPATH={elsewhere}\nif [ \"$1\" = run ]; then {before} || exit; fi\nexec {engine} \"$@\"\n"
     );
-    let program = place.write(&format!("bin/{engine}"), &script);
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    program::write(&place.path("bin").join(engine), &script);
     let mut command = place.inside(&["--format=json"], argv);
     let path = format!("{}:{elsewhere}", place.path("bin").display());
     command.env("PATH", path);

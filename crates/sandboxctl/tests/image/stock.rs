@@ -14,8 +14,8 @@ fn base() -> String {
     let directory = tempfile::tempdir().unwrap();
     let text = format!(
         "FROM {}\nWORKDIR /dev\nRUN --mount=type=secret,id=ca set -e; \
-         apt-get -o Acquire::https::CAInfo=/run/secrets/ca update -qq; \
-         apt-get -o Acquire::https::CAInfo=/run/secrets/ca install -y -qq --no-install-recommends ca-certificates\n",
+         apt='apt-get -o Acquire::https::CAInfo=/run/secrets/ca -o Acquire::Retries=10'; \
+         $apt update -qq; $apt install -y -qq --no-install-recommends ca-certificates\n",
         variable("DEBIAN")
     );
     fs::write(directory.path().join("Dockerfile"), text).unwrap();

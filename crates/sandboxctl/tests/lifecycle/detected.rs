@@ -31,19 +31,19 @@ with open("lived", "w") as lived:
 fn looking_at_what_the_agent_makes_does_not_give_it_more_time() {
     for caller in callers("looks that take long") {
         let place = Place::new(caller);
-        let status = place
-            .inside(&["--timeout", "4s"], &["python3", "-c", LINKS])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .unwrap();
-        assert_eq!(status.code(), Some(124), "by {caller:?}");
+        let output = place.inside(&["--timeout", "4s"], &["python3", "-c", LINKS]).output().unwrap();
+        assert_eq!(output.status.code(), Some(124), "by {caller:?}");
         let lived = fs::read_to_string(place.workspace().join("lived")).unwrap();
         // Judging all of them takes 25 s in a release build, and four minutes in this one.
         let lived: f64 = lived.trim().parse().unwrap();
         assert!(lived < 15.0, "by {caller:?}: it lived for {lived} s");
-        // It may have been one of them that runs a program.
-        assert!(!place.workspace().join(".claude").exists(), "by {caller:?}: who moved it aside?");
+        // It may have been one of them that runs a program; and where the last look has run out of time, that is said.
+        let said = String::from_utf8_lossy(&output.stderr);
+        let is_there = place.workspace().join(".claude").exists();
+        assert!(
+            !is_there || said.contains("not all that the agent made was looked through"),
+            "by {caller:?}: {said}"
+        );
     }
 }
 

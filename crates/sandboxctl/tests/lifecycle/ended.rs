@@ -40,15 +40,15 @@ fn the_exit_code_says_how_the_command_ended() {
 fn the_exit_code_is_the_same_where_the_caller_wants_to_hear_of_no_child() {
     for caller in callers("SIGCHLD that is ignored") {
         let place = Place::new(caller);
-        let cases: [(&[&str], i32); 5] = [
-            (&["true"], 0),
-            (&["sh", "-c", "(exit 3); exit $(($? + 4))"], 7),
-            (&["no-such-command"], 127),
-            (&["sh", "-c", "kill -KILL $$"], 128 + 9),
-            (&["sleep", "1000"], 124),
+        let cases: [(&str, &[&str], i32); 5] = [
+            ("60s", &["true"], 0),
+            ("60s", &["sh", "-c", "(exit 3); exit $(($? + 4))"], 7),
+            ("60s", &["no-such-command"], 127),
+            ("60s", &["sh", "-c", "kill -KILL $$"], 128 + 9),
+            ("1s", &["sleep", "1000"], 124),
         ];
-        for (argv, code) in cases {
-            let run = place.run(&["--timeout", "1s"], argv);
+        for (timeout, argv, code) in cases {
+            let run = place.run(&["--timeout", timeout], argv);
             let ignoring = ["env", "--ignore-signal=CHLD"].map(Into::into).into_iter().chain(run);
             let output = place.outside(&ignoring.collect::<Vec<_>>()).output().unwrap();
             let stderr = String::from_utf8_lossy(&output.stderr);

@@ -11,13 +11,14 @@ use crate::place::Place;
 /// Everything that runs of this place have left: processes, mounts, records, files; and control groups of these
 /// clients, since groups have no other names.
 ///
-/// Every process inside sees the workspace as a mount, and its table of mounts names the place.
+/// Every process inside sees the workspace as a mount, and its table of mounts names the place, if only from where its file
+/// system begins.
 pub(crate) fn of(place: &Place, clients: &[u32]) -> Vec<String> {
-    let mark = place.path("").display().to_string();
-    let mark = mark.trim_end_matches('/');
+    let top = place.path("");
+    let mark = top.file_name().expect("a directory with a name").to_string_lossy();
     let processes = processes().into_iter().filter(|process| {
         let holds = |file| {
-            fs::read(process.join(file)).is_ok_and(|text| String::from_utf8_lossy(&text).contains(mark))
+            fs::read(process.join(file)).is_ok_and(|text| String::from_utf8_lossy(&text).contains(&*mark))
         };
         holds("mountinfo") || holds("cmdline")
     });

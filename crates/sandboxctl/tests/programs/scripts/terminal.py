@@ -2,7 +2,7 @@
 
 The arguments are the command that starts bash. Whatever is not answered in time ends this with a message.
 """
-import fcntl, os, pty, re, select, struct, sys, termios
+import codecs, fcntl, os, pty, re, select, struct, sys, termios
 
 PATIENCE = 30
 
@@ -12,6 +12,8 @@ class Terminal:
         if self.child == 0:
             os.execvp(argv[0], argv)
         self.seen = ""
+        # A character of several bytes may come in two pieces.
+        self.decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
 
     def type(self, text):
         os.write(self.master, text.encode())
@@ -23,7 +25,7 @@ class Terminal:
             chunk = os.read(self.master, 4096) if ready else b""
             if not chunk:
                 sys.exit(f"{pattern!r} was not shown, but {self.seen!r}")
-            self.seen += chunk.decode(errors="replace")
+            self.seen += self.decode(chunk)
         self.seen = self.seen[match.end():]
         return match
 
@@ -34,7 +36,7 @@ class Terminal:
             self.type(key)
             ready, _, _ = select.select([self.master], [], [], 1)
             while ready and not re.search(pattern, self.seen):
-                self.seen += os.read(self.master, 4096).decode(errors="replace")
+                self.seen += self.decode(os.read(self.master, 4096))
                 ready, _, _ = select.select([self.master], [], [], 1)
         return self.until(pattern)
 
