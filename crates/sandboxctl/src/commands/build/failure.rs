@@ -152,9 +152,7 @@ impl Obstacle {
                 "the engine cannot reach that registry: look at the name, and at the engine's network and proxy"
             }
             Self::Absent => "the registry has no such image: look at the name and the tag",
-            Self::Fault => {
-                "the registry has a fault or too much to do: try again, nothing that was built is built again"
-            }
+            Self::Fault => "the registry has a fault or too much to do: try again later",
         };
         remedy.to_owned()
     }
