@@ -156,8 +156,7 @@ fn a_second_command_does_not_look_into_the_first() {
     if !Engine::Docker.is_declared() {
         return;
     }
-    let script =
-        "trap 'cat /tmp/told; exit 7' USR1; echo $$ > /tmp/agent; echo started; while :; do sleep 0.01; done";
+    let script = "trap 'cat /tmp/told' USR1; trap 'exit 7' USR2; echo $$ > /tmp/agent; echo started; while :; do sleep 0.01; done";
     for flags in ["--env AGENT_INIT=0", "--env AGENT_INIT=1", BENEATH_AN_INIT] {
         let container = told().flags(flags).started(script);
         let look = "grep -c ANTHROPIC_API_KEY=kept /proc/$(cat /tmp/agent)/environ";
@@ -165,8 +164,9 @@ fn a_second_command_does_not_look_into_the_first() {
         let refused = container.exec("", &["entrypoint", "--", "sh", "-c", look]);
         assert!(refused.code == 2 && refused.err.contains("Permission denied"), "{flags}: {refused:?}");
         let work = "echo heard > /tmp/told; kill -USR1 $(cat /tmp/agent)";
-        // It may end with the container, or just before that.
-        let _ = container.exec("", &["entrypoint", "--", "sh", "-c", work]);
+        container.exec("", &["entrypoint", "--", "sh", "-c", work]).well();
+        // Not by the second command, which would end with the container.
+        container.order(&["kill", "--signal", "USR2"]);
         let ended = container.wait();
         assert_eq!((ended.code, ended.out.as_str()), (7, "heard\n"), "{flags}: {ended:?}");
     }

@@ -38,10 +38,7 @@ fn a_client_that_is_killed_leaves_no_container() {
             child.wait().unwrap();
         }
         // The command that the client has started does its work to the end, and then there is nobody to meet.
-        let deadline = Instant::now() + PATIENCE;
-        while (at_work(&place) || !ours(&place, runner).is_empty()) && Instant::now() < deadline {
-            std::thread::yield_now();
-        }
+        wait_while(|| at_work(&place) || !ours(&place, runner).is_empty());
         let left = ours(&place, runner);
         let states = engine(&place, runner, &["ps", "--all"]);
         assert_eq!(left, "", "in {runner:?} by {caller:?}:\n{states}");
@@ -90,10 +87,7 @@ fn what_was_made_and_never_started_is_removed_by_the_next_command() {
         }
         child.wait().unwrap();
         // A command that the client has started since it was looked at does its work to the end.
-        let deadline = Instant::now() + PATIENCE;
-        while at_work(&place) && Instant::now() < deadline {
-            std::thread::yield_now();
-        }
+        wait_while(|| at_work(&place));
         let id = record.trim_end_matches(".json");
         // What such a client may have left, and what is somebody else's and only looks like it.
         let image = crate::machine::image();
@@ -148,6 +142,14 @@ fn what_an_agent_has_made_is_moved_aside_by_another_provider_too() {
 
 fn exists(place: &Place, runner: Runner, container: &str) -> bool {
     engine(place, runner, &["inspect", "--format", "{{.Id}}", container]).trim() == container
+}
+
+/// Waits while something is so. What ought to be so then is for the caller to see.
+fn wait_while(is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while is_so() && Instant::now() < deadline {
+        std::thread::yield_now();
+    }
 }
 
 /// Whether a command of an engine's still has to do with this place.

@@ -22,7 +22,7 @@ attempt("raw socketpair", lambda: checked(libc.socketpair(socket.AF_PACKET, RAW,
 "#,
     )
     .control(Control::Namespaces(&[]))
-    // Not every kernel has the last ones; the filter does not ask.
+    // A kernel may have no vsock and none of two kinds of netlink; the filter does not ask it.
     .gets(&[
         ("raw IPv4", "ok", "EPERM"),
         ("raw IPv6", "ok", "EPERM"),
