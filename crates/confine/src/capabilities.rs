@@ -19,6 +19,7 @@ use rustix::thread::{
     set_thread_uid,
 };
 
+use crate::kernel_file::FileSystem;
 use crate::report::{Finding, Status};
 
 /// A step that failed.
@@ -141,7 +142,7 @@ fn look() -> (Status, String) {
 
 /// Who root of this user namespace is in the one around it, if that is somebody else.
 fn root_outside() -> Option<u32> {
-    let map = std::fs::read_to_string("/proc/self/uid_map").ok()?;
+    let map = FileSystem::Processes.text("/proc/self/uid_map").ok()?;
     let lines = map.lines().map(|line| line.split_whitespace().filter_map(|id| id.parse().ok()).collect());
     lines
         .filter_map(|ids: Vec<u32>| Some((*ids.first()?, *ids.get(1)?)))

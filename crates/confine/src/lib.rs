@@ -8,6 +8,7 @@ pub mod enter;
 pub mod init;
 mod inside;
 pub mod join;
+pub mod kernel_file;
 pub mod landlock;
 pub mod line;
 pub mod lockdown;

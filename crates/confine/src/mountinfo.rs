@@ -1,9 +1,11 @@
 //! What is mounted, and where: `/proc/self/mountinfo`, see `proc_pid_mountinfo(5)`.
 
 use std::ffi::OsString;
+use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+
+use crate::kernel_file::FileSystem;
 
 /// The file.
 pub(crate) const PATH: &str = "/proc/self/mountinfo";
@@ -25,7 +27,7 @@ pub(crate) struct Mount<'a> {
 
 /// Where something is mounted beneath a directory, as this process sees it.
 pub fn beneath(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let text = fs::read(PATH)?;
+    let text = FileSystem::Processes.read(PATH)?;
     let points = parse(&text).map(|mount| mount.point);
     Ok(points.filter(|point| point.starts_with(directory) && point != directory).collect())
 }

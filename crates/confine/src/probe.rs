@@ -2,12 +2,11 @@
 //!
 //! Nothing is reported because it was asked for. Each line says what was seen from inside.
 
-use std::fs;
-
 use policy::network;
 use policy::plan::Layer;
 
 use crate::enter::AGENT_ID;
+use crate::kernel_file::FileSystem;
 use crate::lockdown::Locked;
 use crate::report::{Finding, Report, Status};
 use crate::start::{Inside, Outside, Start};
@@ -82,7 +81,8 @@ fn namespace(start: &Start, name: &str, theirs: u64, layer: Layer) -> Result<Str
 
 /// One user, who is neither host root nor anybody else than was chosen.
 fn user(chosen: u32) -> Result<String, String> {
-    let map = fs::read_to_string("/proc/self/uid_map").map_err(|error| format!("uid_map: {error}"))?;
+    let map =
+        FileSystem::Processes.text("/proc/self/uid_map").map_err(|error| format!("uid_map: {error}"))?;
     let fields: Vec<_> = map.split_whitespace().collect();
     let expected = [AGENT_ID.to_string(), chosen.to_string(), "1".to_owned()];
     if chosen == 0 || fields != expected {
@@ -93,8 +93,9 @@ fn user(chosen: u32) -> Result<String, String> {
 
 /// Nothing but loopback, unless more was asked for.
 fn interfaces(wanted: network::Mode) -> Result<String, String> {
-    let text =
-        fs::read_to_string("/proc/self/net/dev").map_err(|error| format!("/proc/self/net/dev: {error}"))?;
+    let text = FileSystem::Processes
+        .text("/proc/self/net/dev")
+        .map_err(|error| format!("/proc/self/net/dev: {error}"))?;
     let others: Vec<_> = text
         .lines()
         .skip(2)

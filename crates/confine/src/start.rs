@@ -7,6 +7,7 @@ use policy::network;
 use policy::plan::{FileId, Layer, Mode};
 use serde::{Deserialize, Serialize};
 
+use crate::kernel_file::FileSystem;
 use crate::landlock::Access;
 use crate::rlimit::Substitutes;
 use crate::view::View;
@@ -135,7 +136,7 @@ impl Outside {
 
     /// The inode number of one namespace of this process.
     pub fn namespace(name: &str) -> std::io::Result<u64> {
-        use std::os::unix::fs::MetadataExt;
-        Ok(std::fs::metadata(format!("/proc/self/ns/{name}"))?.ino())
+        let found = FileSystem::Namespaces.find(format!("/proc/self/ns/{name}"))?;
+        Ok(rustix::fs::fstat(found)?.st_ino)
     }
 }

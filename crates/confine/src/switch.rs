@@ -1,13 +1,12 @@
 //! The change of user: to become somebody for good, and to see that it is so.
 
-use std::fs;
-
 use nix::unistd::{getresgid, getresuid};
 use rustix::io::Errno;
 use rustix::process::getgroups;
 use rustix::thread::{Gid, Uid};
 use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
+use crate::kernel_file::FileSystem;
 use crate::user::Account;
 
 /// Why this process is not who it should be.
@@ -121,7 +120,7 @@ fn set_groups(account: &Account, there: bool) -> Result<Groups, Error> {
         return Ok(Groups::Set);
     }
     let extra = current.into_iter().filter(|group| !wanted.contains(group)).collect();
-    if fs::read("/proc/self/setgroups").is_ok_and(|text| text.starts_with(b"deny")) {
+    if FileSystem::Processes.read("/proc/self/setgroups").is_ok_and(|text| text.starts_with(b"deny")) {
         return Ok(Groups::Kept { extra, reason: KeptBecause::Namespace });
     }
     let groups: Vec<_> = account.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();

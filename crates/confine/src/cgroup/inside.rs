@@ -1,30 +1,30 @@
 //! Limits that a container engine was asked to set, as they are seen from inside the container.
 
-use std::fs;
 use std::path::Path;
 
 use policy::limits::{Bytes, Limits, MilliCpus};
 use policy::plan::Layer;
 
+use crate::kernel_file::FileSystem;
 use crate::report::{Finding, Status};
 
 /// What holds of each limit that was asked for. Engines take limits that they cannot set without a word, so nobody is
-/// believed: the files are read that the kernel shows to this process.
+/// believed: the files are read that the kernel shows to this process, and that are the kernel's.
 pub(crate) fn seen_from_inside(limits: &Limits) -> Vec<Finding> {
-    let root = Path::new("/sys/fs/cgroup");
+    let seen = |path: &str| FileSystem::ControlGroups.text(Path::new("/sys/fs/cgroup").join(path)).ok();
     let memory = limits.memory.map(|Bytes(wanted)| {
-        let found = number(root, &["memory.max", "memory/memory.limit_in_bytes"]);
+        let found = number(seen, &["memory.max", "memory/memory.limit_in_bytes"]);
         compare(Layer::Memory, wanted, found, |bytes| Bytes(bytes).to_string())
     });
     let cpu = limits.cpus.map(|MilliCpus(wanted)| {
-        let found = quota(root);
+        let found = quota(seen);
         let shown = |milli: u64| {
             u32::try_from(milli).map_or_else(|_| milli.to_string(), |milli| MilliCpus(milli).to_string())
         };
         compare(Layer::Cpu, u64::from(wanted), found, |milli| format!("{} processors", shown(milli)))
     });
     let pids = limits.pids.map(|wanted| {
-        let found = number(root, &["pids.max", "pids/pids.max"]);
+        let found = number(seen, &["pids.max", "pids/pids.max"]);
         compare(Layer::Pids, u64::from(wanted), found, |pids| pids.to_string())
     });
     [memory, cpu, pids].into_iter().flatten().collect()
@@ -45,17 +45,17 @@ fn compare(layer: Layer, wanted: u64, found: Option<u64>, show: impl Fn(u64) -> 
 }
 
 /// The number in the first of these files that there is; `None` where it says that there is no limit.
-fn number(root: &Path, files: &[&str]) -> Option<u64> {
-    let text = files.iter().find_map(|file| fs::read_to_string(root.join(file)).ok())?;
+fn number(seen: impl Fn(&str) -> Option<String>, files: &[&str]) -> Option<u64> {
+    let text = files.iter().find_map(|file| seen(file))?;
     // In version 1 no limit is the largest number of whole pages.
     text.trim().parse().ok().filter(|number| *number < 1 << 62)
 }
 
 /// Thousandths of a processor: of version 2 `cpu.max`, of version 1 two files that may lie in either directory.
-fn quota(root: &Path) -> Option<u64> {
-    let text = fs::read_to_string(root.join("cpu.max")).ok().or_else(|| {
+fn quota(seen: impl Fn(&str) -> Option<String>) -> Option<u64> {
+    let text = seen("cpu.max").or_else(|| {
         ["cpu", "cpu,cpuacct"].into_iter().find_map(|directory| {
-            let read = |file| fs::read_to_string(root.join(directory).join(file)).ok();
+            let read = |file| seen(&format!("{directory}/{file}"));
             Some(format!("{} {}", read("cpu.cfs_quota_us")?.trim(), read("cpu.cfs_period_us")?.trim()))
         })
     })?;
@@ -69,32 +69,25 @@ fn quota(root: &Path) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn files(content: &[(&str, &str)]) -> tempfile::TempDir {
-        let root = tempfile::tempdir().unwrap();
-        for (path, text) in content {
-            let path = root.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        root
+    /// What is seen of these files.
+    fn files<'a>(content: &'a [(&str, &str)]) -> impl Fn(&str) -> Option<String> + use<'a> {
+        move |path| content.iter().find(|(one, _)| *one == path).map(|(_, text)| (*text).to_owned())
     }
 
     #[test]
     fn both_versions_are_understood() {
-        let second = files(&[("cpu.max", "50000 100000\n"), ("pids.max", "64\n"), ("memory.max", "max\n")]);
-        assert_eq!(quota(second.path()), Some(500));
-        assert_eq!(number(second.path(), &["pids.max", "pids/pids.max"]), Some(64));
-        assert_eq!(number(second.path(), &["memory.max"]), None);
-        let first = files(&[("memory/memory.limit_in_bytes", "9223372036854771712\n")]);
-        assert_eq!(number(first.path(), &["memory.max", "memory/memory.limit_in_bytes"]), None);
-        let first = files(&[("cpu/cpu.cfs_quota_us", "-1\n"), ("cpu/cpu.cfs_period_us", "100000\n")]);
-        assert_eq!(quota(first.path()), None);
-        let first = files(&[
-            ("cpu,cpuacct/cpu.cfs_quota_us", "150000\n"),
-            ("cpu,cpuacct/cpu.cfs_period_us", "100000\n"),
-        ]);
-        assert_eq!(quota(first.path()), Some(1500));
-        assert_eq!(quota(Path::new("/nonexistent")), None);
+        let second = [("cpu.max", "50000 100000\n"), ("pids.max", "64\n"), ("memory.max", "max\n")];
+        assert_eq!(quota(files(&second)), Some(500));
+        assert_eq!(number(files(&second), &["pids.max", "pids/pids.max"]), Some(64));
+        assert_eq!(number(files(&second), &["memory.max"]), None);
+        let first = [("memory/memory.limit_in_bytes", "9223372036854771712\n")];
+        assert_eq!(number(files(&first), &["memory.max", "memory/memory.limit_in_bytes"]), None);
+        let first = [("cpu/cpu.cfs_quota_us", "-1\n"), ("cpu/cpu.cfs_period_us", "100000\n")];
+        assert_eq!(quota(files(&first)), None);
+        let first =
+            [("cpu,cpuacct/cpu.cfs_quota_us", "150000\n"), ("cpu,cpuacct/cpu.cfs_period_us", "100000\n")];
+        assert_eq!(quota(files(&first)), Some(1500));
+        assert_eq!(quota(files(&[])), None);
     }
 
     #[test]

@@ -9,43 +9,110 @@ use rustix::fs::{AtFlags, CWD, FileType, OFlags, StatVfsMountFlags, StatxAttribu
 use rustix::io::Errno;
 
 use super::count;
+use crate::kernel_file::FileSystem;
 use crate::mountinfo::{self, Mount};
 use crate::start::{Inside, Mounted, Start, What};
 use crate::view::file_id;
 
-/// Where engines mount something of their own in every container, and of which kind that is; none is any.
-const OF_ENGINES: [(&str, &[&[u8]]); 16] = [
-    ("/", &[]),
-    ("/dev", &[b"tmpfs"]),
-    ("/dev/console", &[b"devpts"]),
-    ("/dev/full", NODE),
-    ("/dev/mqueue", &[b"mqueue"]),
-    ("/dev/null", NODE),
-    ("/dev/pts", &[b"devpts"]),
-    ("/dev/random", NODE),
-    ("/dev/tty", NODE),
-    ("/dev/urandom", NODE),
-    ("/dev/zero", NODE),
-    ("/etc/hostname", &[]),
-    ("/etc/hosts", &[]),
-    ("/etc/resolv.conf", &[]),
-    ("/run/.containerenv", &[]),
-    ("/run/secrets", &[]),
+/// Something that an engine mounts by itself.
+///
+/// Its place alone says nothing, because a `VOLUME` of an image comes to lie wherever a link of the image leads. Which
+/// file system it is and which part of that, no image chooses: its volumes are directories named `_data`.
+struct Own {
+    kinds: Kinds,
+    part: Part,
+}
+
+/// Which kinds of file system.
+enum Kinds {
+    /// Whatever the engine keeps its files in.
+    Any,
+    /// One of these.
+    Of(&'static [&'static [u8]]),
+}
+
+/// Which part of a file system is mounted.
+enum Part {
+    /// Whatever is.
+    Any,
+    /// All of it.
+    Whole,
+    /// What is called so in there.
+    Named(&'static str),
+}
+
+impl Own {
+    const fn new(kinds: &'static [&'static [u8]], part: Part) -> Self {
+        Self { kinds: Kinds::Of(kinds), part }
+    }
+
+    /// A file or directory that the engine keeps for this container.
+    const fn kept(name: &'static str) -> Self {
+        Self { kinds: Kinds::Any, part: Part::Named(name) }
+    }
+
+    /// A device node of the host's, or of the container's own `/dev`.
+    const fn node(name: &'static str) -> Self {
+        Self::new(&[b"tmpfs", b"devtmpfs"], Part::Named(name))
+    }
+
+    fn is(&self, mount: &Mount<'_>) -> bool {
+        let of_kind = match self.kinds {
+            Kinds::Any => true,
+            Kinds::Of(kinds) => kinds.contains(&mount.kind),
+        };
+        of_kind
+            && match self.part {
+                Part::Any => true,
+                Part::Whole => mount.root == Path::new("/"),
+                Part::Named(name) => mount.root.ends_with(name),
+            }
+    }
+}
+
+/// Where engines mount something of their own in every container, and what that is.
+const OF_ENGINES: [(&str, Own); 16] = [
+    ("/", Own { kinds: Kinds::Any, part: Part::Any }),
+    ("/dev", Own::new(&[b"tmpfs"], Part::Whole)),
+    ("/dev/console", Own::new(&[b"devpts"], Part::Any)),
+    ("/dev/full", Own::node("full")),
+    ("/dev/mqueue", Own::new(&[b"mqueue"], Part::Whole)),
+    ("/dev/null", Own::node("null")),
+    ("/dev/pts", Own::new(&[b"devpts"], Part::Whole)),
+    ("/dev/random", Own::node("random")),
+    ("/dev/tty", Own::node("tty")),
+    ("/dev/urandom", Own::node("urandom")),
+    ("/dev/zero", Own::node("zero")),
+    ("/etc/hostname", Own::kept("hostname")),
+    ("/etc/hosts", Own::kept("hosts")),
+    ("/etc/resolv.conf", Own::kept("resolv.conf")),
+    ("/run/.containerenv", Own::kept(".containerenv")),
+    ("/run/secrets", Own::kept("run/secrets")),
 ];
 
-/// Where device nodes of the host come from.
-const NODE: &[&[u8]] = &[b"tmpfs", b"devtmpfs"];
-
 /// Trees that the kernel makes, and what engines mount in them: parts that they make read-only or cover, and groups.
-const OF_THE_KERNEL: [(&str, &[&[u8]]); 2] =
-    [("/proc", &[b"proc", b"tmpfs", b"devtmpfs"]), ("/sys", &[b"sysfs", b"tmpfs", b"cgroup", b"cgroup2"])];
+const OF_THE_KERNEL: [(&str, &[Own]); 2] = [
+    ("/proc", &[Own::new(&[b"proc"], Part::Any), EMPTY, NOTHING, SHARED_EMPTY]),
+    ("/sys", &[Own::new(&[b"sysfs", b"cgroup", b"cgroup2"], Part::Any), EMPTY, NOTHING, SHARED_EMPTY]),
+];
+
+/// What covers a directory.
+const EMPTY: Own = Own::new(&[b"tmpfs"], Part::Whole);
+
+/// What covers a file.
+const NOTHING: Own = Own::node("null");
+
+/// What covers a directory where crun runs the container.
+const SHARED_EMPTY: Own = Own::kept(".empty-directory");
 
 /// What was validated is what is mounted, nothing else is, and the root changes no more.
 pub(super) fn probe(start: &Start) -> Result<String, String> {
     let expected = &start.outside.mounts;
     let mut all = String::new();
     if let Inside::Engine { fresh, places, .. } = &start.inside {
-        let text = std::fs::read(mountinfo::PATH).map_err(|error| format!("{}: {error}", mountinfo::PATH))?;
+        let text = FileSystem::Processes
+            .read(mountinfo::PATH)
+            .map_err(|error| format!("{}: {error}", mountinfo::PATH))?;
         if let Some(replaced) = replaced(&text, fresh) {
             return Err(format!(
                 "what is mounted on {} is not what was asked for: a VOLUME of the image lies there, or a link leads there",
@@ -143,13 +210,13 @@ fn replaced<'a>(mountinfo: &[u8], fresh: &'a [PathBuf]) -> Option<&'a PathBuf> {
 /// The first mount that nobody has asked for.
 fn stray(mountinfo: &[u8], expected: &[Mounted], fresh: &[PathBuf], places: &[PathBuf]) -> Option<PathBuf> {
     let of_the_kernel = |mount: &Mount<'_>| {
-        OF_THE_KERNEL.iter().any(|(tree, kinds)| mount.point.starts_with(tree) && kinds.contains(&mount.kind))
+        let is = |(tree, owns): &(&str, &[Own])| {
+            mount.point.starts_with(tree) && owns.iter().any(|own| own.is(mount))
+        };
+        OF_THE_KERNEL.iter().any(is)
     };
     let of_engines = |mount: &Mount<'_>| {
-        let is = |(own, kinds): &(&str, &[&[u8]])| {
-            mount.point == Path::new(own) && (kinds.is_empty() || kinds.contains(&mount.kind))
-        };
-        OF_ENGINES.iter().any(is)
+        OF_ENGINES.iter().any(|(place, own)| mount.point == Path::new(place) && own.is(mount))
     };
     let mut seen = HashSet::new();
     let mut is_known = |mount: &Mount<'_>| {
@@ -162,7 +229,7 @@ fn stray(mountinfo: &[u8], expected: &[Mounted], fresh: &[PathBuf], places: &[Pa
             || of_the_kernel(mount)
             // Whatever is mounted on an engine's own is not an engine's.
             || (is_first && of_engines(mount))
-            || (is_place && !OF_ENGINES.iter().any(|(own, _)| point == Path::new(own)))
+            || (is_place && !OF_ENGINES.iter().any(|(place, _)| point == Path::new(place)))
     };
     mountinfo::parse(mountinfo).find(|mount| !is_known(mount)).map(|mount| mount.point)
 }
@@ -195,40 +262,52 @@ mod tests {
         let expected =
             [mounted("/workspace", What::File(id)), mounted("/workspace/d/s", What::Cover { directory: id })];
         let usual = [
-            "/ ro - overlay",
-            "/proc rw - proc",
-            "/proc/keys rw - tmpfs",
-            "/sys/fs/cgroup/memory ro - cgroup",
-            "/dev/pts rw - devpts",
-            "/etc/hosts rw - ext4",
-            "/tmp rw - tmpfs",
-            "/data rw - ext4",
-            "/workspace rw - ext4",
-            "/workspace/d/s ro - devtmpfs",
+            "/ / ro - overlay",
+            "/ /proc rw - proc",
+            "/sys /proc/sys ro - proc",
+            "/null /proc/keys rw - tmpfs",
+            "/ /proc/acpi ro - tmpfs",
+            "/crun/.empty-directory /proc/scsi ro - tmpfs",
+            "/ /sys/fs/cgroup/memory ro - cgroup",
+            "/ /dev/pts rw - devpts",
+            "/var/lib/engine/c1/hosts /etc/hosts rw - ext4",
+            "/ /tmp rw - tmpfs",
+            "/volumes/v1/_data /data rw - ext4",
+            "/srv /workspace rw - ext4",
+            "/null /workspace/d/s ro - devtmpfs",
         ];
         let found = |more: &[&str]| {
             let entries = usual.iter().chain(more).map(|entry| {
                 let (place, kind) = entry.split_once(" - ").unwrap();
-                format!("1 0 8:1 / {place} - {kind} source rw\n")
+                format!("1 0 8:1 {place} - {kind} source rw\n")
             });
             let text = entries.collect::<String>();
             stray(text.as_bytes(), &expected, &["/tmp".into()], &["/data".into()])
         };
         assert_eq!(found(&[]), None);
+        assert_eq!(found(&["/userdata/run/secrets /run/secrets ro - ext4"]), None);
         for more in [
-            "/home/me/.ssh rw - ext4",
-            "/workspace/other rw - ext4",
-            "/workspace/d rw - ext4",
-            "/proc/1 rw - ext4",
-            "/sys/kernel/debug rw - debugfs",
-            "/dev/mapper rw - devtmpfs",
-            "/tmp/x rw - tmpfs",
-            "/etc/hosts rw - ext4",
-            "/dev rw - ext4",
-            "/sys/fs/cgroup rw - ext4",
+            "/ /home/me/.ssh rw - ext4",
+            "/ /workspace/other rw - ext4",
+            "/ /workspace/d rw - ext4",
+            "/ /proc/1 rw - ext4",
+            "/ /sys/kernel/debug rw - debugfs",
+            "/mapper /dev/mapper rw - devtmpfs",
+            "/ /tmp/x rw - tmpfs",
+            "/var/lib/engine/c1/hosts /etc/hosts rw - ext4",
+            "/ /dev rw - ext4",
+            "/ /sys/fs/cgroup rw - ext4",
+            // Volumes that links of the image have led elsewhere, in whatever file system the engine keeps them.
+            "/volumes/v2/_data /run/secrets rw - ext4",
+            "/volumes/v2/_data /run/secrets rw - tmpfs",
+            "/volumes/v2/_data /run/.containerenv rw - ext4",
+            "/volumes/v2/_data /etc/hostname rw - ext4",
+            "/volumes/v2/_data /sys/fs/cgroup rw - tmpfs",
+            "/volumes/v2/_data /proc/scsi rw - tmpfs",
+            "/volumes/v2/_data /dev/zero rw - tmpfs",
         ] {
-            let place = more.split(' ').next().map(PathBuf::from);
-            assert_eq!(found(&[more]), place);
+            let place = more.split(' ').nth(1).map(PathBuf::from);
+            assert_eq!(found(&[more]), place, "{more}");
         }
     }
 }

@@ -7,11 +7,10 @@
 mod bpf;
 mod syscalls;
 
-use std::fs;
-
 use policy::plan::Layer;
 use rustix::io::Errno;
 
+use crate::kernel_file::FileSystem;
 use crate::report::{Finding, Status};
 use crate::sys;
 
@@ -96,7 +95,7 @@ pub fn probe() -> Finding {
 
 /// What the kernel shows of this thread; nothing where there is no `/proc`.
 fn status() -> String {
-    fs::read_to_string("/proc/thread-self/status").unwrap_or_default()
+    FileSystem::Processes.text("/proc/thread-self/status").unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 mod answers;
 mod elsewhere;
 mod environment;
+mod hostile_images;
 mod images;
 mod killed;
 mod owners;

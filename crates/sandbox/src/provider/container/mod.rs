@@ -332,21 +332,28 @@ fn refuse_unsupported(plan: &Plan) -> Result<&Container, StartError> {
         .ok_or_else(|| refused("a container", "the plan names no image", "name one in [image]"))
 }
 
+/// Trees that the kernel makes, which no image adds anything to.
+const OF_THE_KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
+
 /// Refuses an image that would have the engine put something of its own where the agent may write: nothing bounds it, and
-/// beneath a shared directory it would leave a directory of root's on the host.
+/// beneath a shared directory it would leave a directory of root's on the host. Or where the kernel answers: it would
+/// answer in the kernel's place.
 fn refuse_volumes(plan: &Plan, name: &str, image: &Image) -> Result<(), StartError> {
     let guests = plan.boundaries.iter().map(|boundary| boundary.guest.as_path());
     let ours: Vec<&Path> = guests.chain(arguments::TEMPORARY.map(Path::new)).collect();
     let beneath = |volume: &Path| ours.iter().any(|place| volume.starts_with(place) && volume != *place);
-    let found = image.config.volumes().find(|volume| beneath(volume));
-    match found {
+    let reason = |volume: &Path| {
+        if OF_THE_KERNEL.iter().any(|tree| volume.starts_with(tree)) {
+            Some("lies in a directory that is the kernel's")
+        } else {
+            beneath(volume).then_some("lies in a directory that is fresh or shared in a sandbox")
+        }
+    };
+    match image.config.volumes().find_map(|volume| reason(&volume).map(|reason| (volume, reason))) {
         None => Ok(()),
-        Some(volume) => Err(StartError::Refused {
+        Some((volume, reason)) => Err(StartError::Refused {
             asked: format!("image {name}"),
-            reason: format!(
-                "its VOLUME {} lies in a directory that is fresh or shared in a sandbox",
-                volume.display()
-            ),
+            reason: format!("its VOLUME {} {reason}", volume.display()),
             remedy: "take that VOLUME out of its Dockerfile".into(),
         }),
     }
