@@ -13,7 +13,7 @@ use crate::config::{
     ProviderChoice,
 };
 use crate::plan::Provider;
-use crate::problem::{Located, Place};
+use crate::problem::{Located, Owner, Place};
 
 /// Every setting that holds, each with the place it comes from. What nobody set has its default.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -60,6 +60,27 @@ impl Effective {
     /// Adds whether one does.
     pub fn with_engine(&mut self, answer: Answer) {
         self.engine = Some(answer);
+    }
+
+    /// Names the image of a project that says what is in it and not what it is called: what others build and run under the
+    /// default name, or under the user's, stays theirs.
+    pub fn with_own_image(&mut self, name: String) {
+        let image = &self.settings.image;
+        let places = [
+            image.base.as_ref().map(|setting| &setting.place),
+            image.packages.as_ref().map(|setting| &setting.place),
+            image.platforms.as_ref().map(|setting| &setting.place),
+            image.dockerfile.as_ref().map(|setting| &setting.place),
+            image.ca_certificates.as_ref().map(|setting| &setting.place),
+        ];
+        let arguments = self.settings.build_args.values().map(|value| &value.place);
+        let says = places.into_iter().flatten().chain(arguments).find(|place| place.is_projects()).cloned();
+        let is_the_users =
+            |name: &Located<String>| matches!(name.place, Place::File { owner: Owner::User, .. });
+        let is_named = image.name.as_ref().is_some_and(|name| !is_the_users(name));
+        if let (Some(place), false) = (says, is_named) {
+            self.settings.image.name = Some(Located::new(name, place));
+        }
     }
 
     /// Who runs the sandbox, and why when it was not asked for by name.
@@ -178,7 +199,6 @@ fn located<T: Show>(rows: &mut Rows, table: &str, name: &str, value: &Located<T>
 mod tests {
     use super::*;
     use crate::config::{Base, File};
-    use crate::problem::Owner;
     use crate::schema;
 
     fn layer(owner: Owner, text: &str) -> Config {
@@ -189,6 +209,27 @@ mod tests {
 
     fn merged(user: &str, project: &str) -> Effective {
         Effective::merge([layer(Owner::User, user), layer(Owner::Project, project)])
+    }
+
+    #[test]
+    fn a_project_that_says_what_is_in_its_image_has_an_image_of_its_own() {
+        let named = |user: &str, project: &str| {
+            let mut effective = merged(user, project);
+            effective.with_own_image("sandbox-project-0123".to_owned());
+            effective.settings().image.name.as_ref().map(|name| name.value.clone())
+        };
+        let own = Some("sandbox-project-0123".to_owned());
+        for says in
+            ["base = \"debian:13\"", "packages = []", "dockerfile = \"D\"", "build_args = { A = \"1\" }"]
+        {
+            let project = format!("[image]\n{says}");
+            assert_eq!(named("", &project), own, "{says}");
+            assert_eq!(named("image.name = \"mine\"", &project), own, "{says}");
+            assert_eq!(named("", &format!("{project}\nname = \"theirs\"")).unwrap(), "theirs");
+            // What the user's own file says is for all projects, and has one name.
+            assert_eq!(named(&format!("{project}\nname = \"mine\""), "[image]").unwrap(), "mine");
+            assert_eq!(named(&project, "[limits]"), None);
+        }
     }
 
     fn row(effective: &Effective, key: &str) -> String {

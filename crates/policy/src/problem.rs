@@ -41,6 +41,11 @@ pub enum Place {
 }
 
 impl Place {
+    /// Whether it is in the file of a project.
+    pub fn is_projects(&self) -> bool {
+        matches!(self, Self::File { owner: Owner::Project, .. })
+    }
+
     /// The same place without its column, as verdicts show it.
     pub fn origin(&self) -> Origin {
         match self {

@@ -21,6 +21,9 @@ use crate::schema;
 pub const BASE: &str = "alpine:3.23";
 /// What is installed in it, unless told otherwise.
 pub const PACKAGES: &[&str] = &["bash", "curl", "git", "openssh-client", "python3", "nodejs", "npm"];
+/// The repositories of bases for the stock image. Docker's own people make what is in them, and nothing in there has a build
+/// that starts from it run something (`ONBUILD`).
+pub const BASES: [&str; 2] = ["alpine", "debian"];
 /// The secret by which certificates reach a build.
 pub const CA_CERTIFICATES: &str = "ca_certificates";
 
@@ -367,6 +370,12 @@ impl Reader {
     }
 }
 
+/// Whether a base is in one of [`BASES`], whatever its tag or digest.
+pub fn is_stock_base(name: &str) -> bool {
+    let name = name.strip_prefix("docker.io/library/").unwrap_or(name);
+    BASES.contains(&name.split([':', '@']).next().unwrap_or(name))
+}
+
 fn flag<T>(name: &str, value: T) -> Located<T> {
     Located::new(value, Place::Flag(name.into()))
 }
@@ -399,11 +408,12 @@ fn tag(text: &str) -> Result<String, Fault> {
 }
 
 /// A package of a distribution, as its package manager takes one: with a version, an architecture or a suite if need
-/// be. Never an option, and nothing that a shell would read as more than a word.
+/// be. Never an option or an address, and nothing that a shell would read as more than a word.
 fn package(text: &str) -> Result<String, Fault> {
     let known = |byte: u8| byte.is_ascii_alphanumeric() || b"+-._:/=~<>@".contains(&byte);
     if text.bytes().all(known)
         && text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '.')
+        && !text.contains("//")
     {
         Ok(text.to_owned())
     } else {

@@ -24,7 +24,7 @@ use crate::path::normalise;
 use crate::plan::{Layer, Need, Provider};
 use crate::policy::{self, DEPTH};
 use crate::problem::{Located, Place};
-use crate::schema;
+use crate::{recipe, schema};
 
 /// What a file is compared with.
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +113,20 @@ fn containers(config: &Config, found: &mut Found) {
         if let Some(Located { value, place }) = setting {
             found.add(key, place, format!("{what}: {}", value.display()));
         }
+    }
+    // Packages come from the distribution's archive, whatever their names.
+    if let Some(Located { value, place }) = &config.image.base {
+        if !recipe::is_stock_base(value) {
+            found.add(
+                "image.base",
+                place,
+                format!("has a build start from {value:?}, and run what that says"),
+            );
+        }
+    }
+    for (name, Located { value, place }) in &config.build_args {
+        let what = format!("sets {name} to {value:?} for a build, which decides what that runs");
+        found.add(format!("image.build_args.{name}"), place, what);
     }
     if let Some(Located { value, place }) = &config.container.runtime {
         found.add("container.runtime", place, format!("has containers run by another runtime: {value:?}"));

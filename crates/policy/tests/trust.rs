@@ -21,6 +21,10 @@ const WIDENING: &[(&str, &str)] = &[
     ("agent.user", "agent.user = \"1000:0\""),
     ("image.dockerfile", "image.dockerfile = \"Dockerfile\""),
     ("image.ca_certificates", "image.ca_certificates = \"ca.pem\""),
+    ("image.base", "image.base = \"registry.example.org/debian:13\""),
+    ("image.base", "image.base = \"debian.example.org/x\""),
+    ("image.base", "image.base = \"debianish\""),
+    ("image.build_args.x", "image.build_args.x = \"1\""),
     ("shared_dirs.x.host", "shared_dirs.x = { host = \"..\", guest = \"/x\" }"),
     ("shared_dirs.x.host", "shared_dirs.x = { host = \"a/../../other\", guest = \"/x\" }"),
     (
@@ -142,6 +146,7 @@ fn a_file_that_only_narrows_needs_no_trust() {
         limits = { memory = "1g", cpus = 1, pids = 256, timeout = "30m", output_bytes = "1m", tmp_size = "64m" }
         env.pass = ["LANG", "TERM"]
         env.set = { CI = "1" }
+        image = { base = "debian:trixie-slim", packages = ["git"], platforms = ["linux/amd64"] }
         network = { mode = "none", deny = ["example.org"] }
         protect = { paths = ["secret.txt"], depth = 3 }
         native.expose = ["rust", "node", "python"]

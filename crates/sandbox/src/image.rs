@@ -2,11 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use policy::recipe::{Destination, Platform, Recipe, Reuse, Source};
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 
 pub use self::builder::Lack;
 use self::builder::{Builder, Making};
@@ -295,6 +297,17 @@ fn same(platform: &Platform, made: &Made) -> bool {
     platform.as_str() == made.platform
 }
 
+/// The name of the image of a project, by where the project is: of no other project, and the same each time.
+pub fn name_of_project(directory: &Path) -> String {
+    let word = directory.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let known = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+    let word: String = word.chars().take(32).map(known).collect();
+    let digest = Sha256::digest(directory.as_os_str().as_bytes());
+    let digits = digest.iter().take(6).map(|byte| format!("{byte:02x}"));
+    let parts = word.split('-').filter(|part| !part.is_empty()).map(str::to_owned).chain([digits.collect()]);
+    parts.fold("sandbox".to_owned(), |name, part| name + "-" + &part)
+}
+
 /// The name of an image without its tag.
 fn repository(name: &str) -> &str {
     match name.rsplit_once(':') {
@@ -347,6 +360,15 @@ mod tests {
         ] {
             assert!(!takes_entrypoint(text), "{text}");
         }
+    }
+
+    #[test]
+    fn each_project_has_a_name_for_its_image() {
+        let name = |path: &str| name_of_project(Path::new(path));
+        assert_eq!(name("/src/My Tool_2"), "sandbox-my-tool-2-b3b7953ff55e");
+        assert_eq!(name("/src/ä--"), "sandbox-038233305407");
+        assert_eq!(name("/"), "sandbox-8a5edab28263");
+        assert_ne!(name("/a/b"), name("/c/b"));
     }
 
     #[test]

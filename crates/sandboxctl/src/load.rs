@@ -16,6 +16,7 @@ use policy::problem::{Owner, Problem};
 use policy::trust::{Context as Comparison, Widening, widenings};
 use policy::variables;
 use sandbox::engine::{Engine, Kind};
+use sandbox::image;
 use sandbox::record::RunId;
 
 use crate::cli::Request;
@@ -137,6 +138,9 @@ pub(crate) fn settings(
     let environment = layer(variables::read(context.env.clone()));
     let flags = layer(flags.read(&files::base(context, &context.cwd)));
     let mut effective = Effective::merge([user.clone(), config.clone(), environment, flags]);
+    if let Some(found) = project {
+        effective.with_own_image(image::name_of_project(found.directory()));
+    }
     if effective.asks_for_engine() {
         effective.with_engine(engine(context));
     }

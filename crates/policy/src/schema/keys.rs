@@ -97,7 +97,8 @@ pub const KEYS: &[Key] = &[
         path: "image.name",
         kind: Kind::Text(Format::Image),
         default: "\"sandbox-image\"",
-        doc: "The name of the image.",
+        doc: "The name of the image. Where a project says what is in its image and not how it is called, that is `sandbox-`, the name \
+              of its directory and some digits.",
         example: "\"registry.example.org/team/sandbox\"",
         status: Status::Containers,
         trust: Trust::Free,
@@ -109,7 +110,9 @@ pub const KEYS: &[Key] = &[
         doc: "The image it starts from, of the Alpine or the Debian family.",
         example: "\"debian:trixie-slim\"",
         status: Status::Containers,
-        trust: Trust::Free,
+        trust: Trust::Needed(
+            "it is neither `alpine` nor `debian` of Docker's own, with any tag or digest: a build runs what a base says",
+        ),
     },
     Key {
         path: "image.packages",
@@ -154,7 +157,7 @@ pub const KEYS: &[Key] = &[
         doc: "The value of one argument.",
         example: "\"3.13\"",
         status: Status::Containers,
-        trust: Trust::Free,
+        trust: Trust::Needed("any is set: they decide what a build runs"),
     },
     Key {
         path: "image.ca_certificates",

@@ -36,14 +36,14 @@ const CLASSIC: &str = "info*) echo '[[\"Backing Filesystem\",\"extfs\"]]' ;;";
 fn a_dry_run_prints_the_command_line() {
     let text = "version = 1\n[image]\nname = \"team/box:1\"\npackages = [\"bash\", \"git\"]\nbuild_args = { A = \"it's\" }\n";
     let env = with_docker(text, "");
-    assert_snapshot!(env.call(&["build", "--dry-run", "--base", "debian:13", "--no-cache", "--sbom"]), @r#"
+    assert_snapshot!(env.call(&["build", "--trust", "--dry-run", "--base", "debian:13", "--no-cache", "--sbom"]), @r#"
     code: 0
     --- stdout
     SOURCE_DATE_EPOCH=1767225600 docker buildx build --builder default --progress plain --platform linux/amd64,linux/arm64 --file docker/Dockerfile --build-arg BASE=debian:13 --build-arg 'PACKAGES=bash git' --build-arg 'A=it'\''s' --sbom=true --tag team/box:1 --output type=image,oci-mediatypes=true --no-cache -
     --- stderr
     the build context is carried inside sandboxctl, and comes on stdin
     "#);
-    assert_snapshot!(env.set("SOURCE_DATE_EPOCH", "1").call(&["build", "--dry-run", "--platform", "linux/arm64", "--push"]), @r#"
+    assert_snapshot!(env.set("SOURCE_DATE_EPOCH", "1").call(&["build", "--trust", "--dry-run", "--platform", "linux/arm64", "--push"]), @r#"
     code: 0
     --- stdout
     docker buildx build --builder default --progress plain --platform linux/arm64 --file docker/Dockerfile --build-arg BASE=alpine:3.23 --build-arg 'PACKAGES=bash git' --build-arg 'A=it'\''s' --tag team/box:1 --output type=image,oci-mediatypes=true,push=true -
@@ -54,13 +54,13 @@ fn a_dry_run_prints_the_command_line() {
 
 #[test]
 fn everything_that_is_wrong_is_said_before_docker_is_asked() {
-    let env = with_docker("version = 1\n[image]\npackages = [\"-y\"]\n", "*) exit 3 ;;");
+    let env = with_docker("version = 1\n[image]\npackages = [\"-y\"]\nname = \"box\"\n", "*) exit 3 ;;");
     assert_snapshot!(env.call(&["build", "--platform", "linux/arm46", "--push"]), @r#"
     code: 2
     --- stderr
     error: 3 problems:
-      image.name: "sandbox-image" names no registry that it could be pushed to; `--tag registry.example.org/team/image` names one
       sandbox.toml:3:13: image.packages: "-y" cannot be a package; expected a name such as "git", one package an entry
+      sandbox.toml:4:8: image.name: "box" names no registry that it could be pushed to; `--tag registry.example.org/team/image` names one
       --platform: image.platforms: "linux/arm46" is not known; expected "linux/amd64" or "linux/arm64"; did you mean "linux/arm64"?
     "#);
 }
@@ -99,6 +99,35 @@ fn what_is_missing_has_a_code_and_a_remedy() {
     69 "builder.missing": "the builder \"nope\" cannot be used: no builder \"nope\" found"
     "`docker buildx ls` lists the builders, `docker buildx use default` takes the engine's own; for the engine of another context set DOCKER_CONTEXT"
     "#);
+}
+
+#[test]
+fn a_projects_file_neither_decides_what_a_build_runs_nor_takes_the_name_of_another_image() {
+    for setting in [
+        "base = \"registry.example.org/debian:13\"",
+        "build_args = { RUST = \"registry.example.org/rust\" }",
+        "build_args = { BUILDKIT_SYNTAX = \"registry.example.org/frontend\" }",
+        "build_args = { HTTP_PROXY = \"http://192.0.2.1\" }",
+    ] {
+        let text = format!("version = 1\n[image]\n{setting}\n");
+        let env = with_docker(&text, "");
+        let answer = env.call(&["build", "--format=json", "--dry-run"]);
+        assert_eq!(answer.json()["error"]["code"], "config.untrusted", "{setting}: {answer}");
+        assert_eq!(env.call(&["build", "--dry-run", "--trust"]).code, 0, "the control: {setting}");
+    }
+    // What only chooses among what a distribution has is built, under a name of the project's own, which `run` looks for too.
+    let env = with_docker("version = 1\n[image]\nbase = \"debian:trixie-slim\"\npackages = [\"git\"]\n", "");
+    let recipe = env.call(&["build", "--format=json", "--dry-run"]).json()["recipe"].clone();
+    let name = recipe["tags"][0].as_str().unwrap().to_owned();
+    assert!(name.starts_with("sandbox-") && name != "sandbox-image", "{name}");
+    let plan = env.call(&["plan", "--format=json", "--provider=docker"]).json();
+    assert_eq!(plan["container"]["image"], name.as_str(), "{plan:#}");
+    // The user's own flags may.
+    let answer = env.call(&["build", "--dry-run", "--tag=box", "--base=x/y", "--build-arg=A=1"]);
+    assert!(answer.code == 0 && answer.stdout.contains("--tag box "), "{answer}");
+    // And a project that says nothing of its image shares what is there.
+    let shared = with_docker("version = 1\n[image]\n", "").call(&["build", "--dry-run"]);
+    assert!(shared.stdout.contains("--tag sandbox-image "), "{shared}");
 }
 
 #[test]
