@@ -13,7 +13,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::protect::table::{self, Row};
+
 mod git;
+pub(crate) mod harmless;
 mod settings;
 
 pub use git::{Reference, references};
@@ -62,13 +65,21 @@ pub enum Reason {
     Hook,
     /// It makes git look for its configuration and hooks somewhere else.
     GitElsewhere,
-    /// A setting that runs a program, or makes one run without being asked about.
+    /// A setting that runs a program, or makes one run without being asked about, or that is not among those
+    /// that are known to be harmless.
     Setting {
         /// Its key, as the file's own manual writes it.
         key: String,
     },
     /// A file that a shell runs when it starts.
     StartUp,
+    /// A file that some other program runs, or that says what it runs.
+    Run {
+        /// The program.
+        program: String,
+    },
+    /// It lies at a path that `[protect] paths` names, where nothing was.
+    Listed,
     /// A `sandbox.toml`: it has no effect until it is trusted.
     Policy,
 }
@@ -85,8 +96,10 @@ impl fmt::Display for Reason {
             Self::Unreadable { format } => write!(f, "it cannot be read as {format}"),
             Self::Hook => f.write_str("it is a git hook that is not a sample"),
             Self::GitElsewhere => f.write_str("it makes git take its configuration from somewhere else"),
-            Self::Setting { key } => write!(f, "its setting `{key}` can run a program"),
+            Self::Setting { key } => write!(f, "its setting `{key}` may run a program"),
             Self::StartUp => f.write_str("a shell runs it when it starts"),
+            Self::Run { program } => write!(f, "{program} would run it, or what it says"),
+            Self::Listed => f.write_str("`[protect] paths` names it, and it was not there"),
             Self::Policy => f.write_str("it is a sandbox policy, which has no effect until it is trusted"),
         }
     }
@@ -102,6 +115,10 @@ pub enum Format {
     Json,
     /// TOML.
     Toml,
+    /// YAML, one mapping without anything unusual at its top.
+    Yaml,
+    /// Lines of `key = value`.
+    Ini,
     /// Text in UTF-8.
     Text,
 }
@@ -112,6 +129,8 @@ impl fmt::Display for Format {
             Self::Git => "a configuration of git",
             Self::Json => "JSON",
             Self::Toml => "TOML",
+            Self::Yaml => "plain YAML",
+            Self::Ini => "lines of `key = value`",
             Self::Text => "text",
         })
     }
@@ -130,7 +149,7 @@ pub fn judge(relative: &Path, found: Found, content: &[u8]) -> Option<Reason> {
     let place = Place::of(relative);
     let mode = match found {
         Found::Directory => return None,
-        Found::Link if leads_to_orders(relative) => return Some(Reason::NotAFile),
+        Found::Link if leads_to_protected(relative) => return Some(Reason::NotAFile),
         Found::Link | Found::Special => {
             let expected = !matches!(place, None | Some(Place::LooseConfig));
             return expected.then_some(Reason::NotAFile);
@@ -155,18 +174,62 @@ pub fn judge(relative: &Path, found: Found, content: &[u8]) -> Option<Reason> {
         Place::GitFile => git::judge_git_file(content),
         Place::CommonDir => Some(Reason::GitElsewhere),
         Place::WorktreeCommonDir => (content.trim_ascii() != b"../..").then_some(Reason::GitElsewhere),
-        Place::StartUp => (!content.trim_ascii().is_empty()).then_some(Reason::StartUp),
-        Place::Ripgrep => settings::judge_ripgrep(content),
-        Place::Json(keys) => settings::judge_json(content, keys),
-        Place::Toml(keys) => settings::judge_toml(content, keys),
-        Place::Prompt => settings::judge_prompt(content),
-        Place::Idea => settings::judge_idea(content),
         Place::Policy => Some(Reason::Policy),
+        Place::Listed(row, listed) => listed.judge(content, row),
+    }
+}
+
+/// How the content of a new file is judged.
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// Nothing in it runs anything by itself.
+    Harmless,
+    /// It is run, or says what is: whatever it holds counts.
+    Run,
+    /// A shell runs it when it starts.
+    StartUp,
+    /// A configuration of git.
+    GitConfig,
+    /// What git knows of submodules.
+    GitModules,
+    /// Settings, of which only these keys are harmless.
+    Settings(Format, &'static harmless::Keys),
+    /// Lines whose first word is one of these.
+    Words(&'static [&'static str]),
+    /// Names of programs and their versions.
+    Versions,
+    /// Arguments of ripgrep.
+    Ripgrep,
+    /// A prompt for an agent, with a header.
+    Prompt,
+    /// A file of a project of `JetBrains`.
+    Idea,
+    /// A `sandbox.toml`.
+    Policy,
+}
+
+impl Content {
+    fn judge(&self, content: &[u8], row: &Row) -> Option<Reason> {
+        let is_empty = content.trim_ascii().is_empty();
+        match self {
+            Self::Harmless => None,
+            Self::Run => (!is_empty).then(|| Reason::Run { program: row.program.to_owned() }),
+            Self::StartUp => (!is_empty).then_some(Reason::StartUp),
+            Self::GitConfig => git::judge_config(content, git::Worktree::Own),
+            Self::GitModules => git::judge_modules(content),
+            Self::Settings(format, keys) => settings::judge(content, *format, keys),
+            Self::Words(harmless) => settings::judge_words(content, harmless),
+            Self::Versions => settings::judge_versions(content),
+            Self::Ripgrep => settings::judge_ripgrep(content),
+            Self::Prompt => settings::judge_prompt(content),
+            Self::Idea => settings::judge_idea(content),
+            Self::Policy => Some(Reason::Policy),
+        }
     }
 }
 
 /// Which program outside would obey the file.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 enum Place {
     Hook,
     GitConfig,
@@ -179,39 +242,10 @@ enum Place {
     GitFile,
     CommonDir,
     WorktreeCommonDir,
-    StartUp,
-    Ripgrep,
-    Json(&'static settings::Keys),
-    Toml(&'static settings::Keys),
-    Prompt,
-    Idea,
     Policy,
+    /// In this row of the table of protected paths.
+    Listed(&'static Row, &'static Content),
 }
-
-/// What a shell, or `direnv` for it, runs when it starts.
-const START_UP: &[&str] = &[
-    ".bash_aliases",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_profile",
-    ".bashrc",
-    ".cshrc",
-    ".envrc",
-    ".kshrc",
-    ".login",
-    ".logout",
-    ".profile",
-    ".tcshrc",
-    ".zlogin",
-    ".zlogout",
-    ".zprofile",
-    ".zshenv",
-    ".zshrc",
-];
-
-/// Directories in which editors, agents and shells look for orders.
-const DIRECTORIES_OF_ORDERS: &[&str] =
-    &[".agents", ".claude", ".codex", ".config", ".cursor", ".gemini", ".idea", ".vscode"];
 
 impl Place {
     fn of(relative: &Path) -> Option<Self> {
@@ -227,29 +261,15 @@ impl Place {
             return Some(Self::Hook);
         }
         match components.as_slice() {
-            [.., ".git"] => Some(Self::GitFile),
-            [.., ".gitmodules"] => Some(Self::GitModules),
-            [.., "sandbox.toml"] => Some(Self::Policy),
-            [".gitconfig"] | [".config", "git", "config"] => Some(Self::GitConfig),
-            [name] if START_UP.contains(name) => Some(Self::StartUp),
-            [".config", "fish", .., name] if has_extension(name, "fish") => Some(Self::StartUp),
-            [".ripgreprc"] => Some(Self::Ripgrep),
-            [".vscode", "tasks.json"] => Some(Self::Json(&settings::VSCODE_TASKS)),
-            [".vscode", "settings.json"] => Some(Self::Json(&settings::VSCODE)),
-            [".mcp.json"] => Some(Self::Json(&settings::SERVERS)),
-            [".vscode" | ".cursor" | ".agents", .., name] if has_extension(name, "json") => {
-                Some(Self::Json(&settings::SERVERS))
-            }
-            [".claude" | ".gemini" | ".codex", .., name] if has_extension(name, "json") => {
-                Some(Self::Json(&settings::AGENT))
-            }
-            [".codex" | ".gemini" | ".agents", .., name] if has_extension(name, "toml") => {
-                Some(Self::Toml(&settings::AGENT))
-            }
-            [".claude", .., name] if has_extension(name, "md") => Some(Self::Prompt),
-            [".idea", .., name] if has_extension(name, "xml") => Some(Self::Idea),
-            [.., "config"] => Some(Self::LooseConfig),
-            _ => None,
+            [.., ".git"] => return Some(Self::GitFile),
+            [.., ".gitmodules"] => return Some(Self::GitModules),
+            [.., "sandbox.toml"] => return Some(Self::Policy),
+            _ => {}
+        }
+        match table::judged(&components) {
+            Some((_, Content::Harmless)) => None,
+            Some((row, content)) => Some(Self::Listed(row, content)),
+            None => (*name == "config").then_some(Self::LooseConfig),
         }
     }
 
@@ -274,10 +294,11 @@ impl Place {
 }
 
 /// Whether a link here would lead a program to orders that lie elsewhere: in `.git`, or in the place of a
-/// whole directory of them.
-fn leads_to_orders(relative: &Path) -> bool {
+/// protected path or of a directory above one.
+fn leads_to_protected(relative: &Path) -> bool {
     let folded = relative.to_string_lossy().to_ascii_lowercase();
-    DIRECTORIES_OF_ORDERS.contains(&folded.as_str()) || folded.split('/').any(|name| name == ".git")
+    let components: Vec<&str> = folded.split('/').filter(|name| !name.is_empty()).collect();
+    components.contains(&".git") || table::leads_to_protected(&components)
 }
 
 fn is_sample(name: &str) -> bool {

@@ -1,7 +1,7 @@
 //! Protected paths: what stays read-only inside a writable boundary.
 //!
 //! These are files that a program outside the sandbox obeys when somebody opens the directory: git, a shell,
-//! an editor, another agent. Whoever may write one of them runs code outside.
+//! an editor, another agent, a tool. Whoever may write one of them runs code outside. They stand in one [`table`].
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,51 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::suggest;
 
-/// What is protected unless `[protect] allow` names it.
-///
-/// All of it applies to the root of every writable boundary and to the root of every repository within.
-/// Shell start-up files are among them there too, because people link their home to a repository of dotfiles.
-pub const BUILT_IN: &[&str] = &[
-    // git: hooks and configuration run programs; `commondir` makes git read both somewhere else.
-    ".git/commondir",
-    ".git/config",
-    ".git/config.worktree",
-    ".git/hooks",
-    ".config/git",
-    ".gitconfig",
-    ".gitmodules",
-    // Shells and what they start.
-    ".bash_aliases",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_profile",
-    ".bashrc",
-    ".config/fish",
-    ".cshrc",
-    ".envrc",
-    ".kshrc",
-    ".login",
-    ".logout",
-    ".profile",
-    ".ripgreprc",
-    ".tcshrc",
-    ".zlogin",
-    ".zlogout",
-    ".zprofile",
-    ".zshenv",
-    ".zshrc",
-    // Editors and agents: tasks, hooks and servers that they start.
-    ".agents",
-    ".claude",
-    ".codex",
-    ".cursor",
-    ".gemini",
-    ".idea",
-    ".mcp.json",
-    ".vscode",
-    // The policy itself.
-    "sandbox.toml",
-];
+pub mod table;
 
 /// Directories that a search for nested repositories does not enter: large, and filled by package managers.
 pub const SKIPPED: &[&str] = &[
@@ -76,7 +32,8 @@ pub const SKIPPED: &[&str] = &[
 /// Where it is a directory it must stay writable, or git could not work.
 pub const GIT_FILE: &str = ".git";
 
-/// A path below a boundary: relative, not empty, without `.` and `..`, in UTF-8.
+/// A path below a boundary: relative, not empty, without `.` and `..`, in UTF-8. `*.suffix` stands for every name
+/// in the boundary that ends so.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct RelativePath(String);
@@ -107,7 +64,10 @@ pub enum ProtectError {
         given: String,
     },
     /// A wildcard: paths are taken literally, so a pattern would protect nothing.
-    #[error("`{given}` has a wildcard; paths are taken literally, and a directory covers all that is in it")]
+    #[error(
+        "`{given}` has a wildcard; but for `*.suffix` at the top, paths are taken literally, and a directory covers \
+         all that is in it"
+    )]
     Wildcard {
         /// What was written.
         given: String,
@@ -153,7 +113,8 @@ impl FromStr for RelativePath {
         if text.starts_with(['/', '~']) {
             return Err(ProtectError::Absolute { given: given() });
         }
-        if text.contains(['*', '?', '[']) {
+        let literal = table::suffix(text).filter(|suffix| !suffix.contains('/')).unwrap_or(text);
+        if literal.contains(['*', '?', '[']) {
             return Err(ProtectError::Wildcard { given: given() });
         }
         let mut components = Vec::new();
@@ -199,6 +160,8 @@ pub struct Protected {
     index: HashMap<String, usize>,
     /// The same for what lies in `.git`, as seen from there.
     in_git: HashMap<String, usize>,
+    /// The ends of names for which a path of the list stands, and where it is in `paths`.
+    suffixes: Vec<(String, usize)>,
     /// How many components the longest path has.
     deepest: usize,
 }
@@ -206,7 +169,7 @@ pub struct Protected {
 impl Protected {
     /// The built-in list, with some added and some given up by name. All mistakes are returned at once.
     pub fn new(added: &[RelativePath], allowed: &[RelativePath]) -> Result<Self, Vec<ProtectError>> {
-        let built_in = BUILT_IN.iter().map(|path| RelativePath((*path).to_owned()));
+        let built_in = table::built_in().map(|path| RelativePath(path.to_owned()));
         let all: Vec<RelativePath> = built_in.chain(added.iter().cloned()).collect();
         let unknown: Vec<ProtectError> = allowed
             .iter()
@@ -222,13 +185,22 @@ impl Protected {
 
     /// Exactly these paths, as a plan lists them.
     pub fn exactly(paths: impl IntoIterator<Item = RelativePath>) -> Self {
-        let mut protected = Self { paths: vec![], index: HashMap::new(), in_git: HashMap::new(), deepest: 0 };
+        let mut protected = Self {
+            paths: vec![],
+            index: HashMap::new(),
+            in_git: HashMap::new(),
+            suffixes: vec![],
+            deepest: 0,
+        };
         for path in paths {
             let folded = path.0.to_ascii_lowercase();
             if !protected.index.contains_key(&folded) {
                 protected.deepest = protected.deepest.max(path.0.split('/').count());
                 if let Some(rest) = folded.strip_prefix(".git/") {
                     protected.in_git.insert(rest.to_owned(), protected.paths.len());
+                }
+                if let Some(suffix) = table::suffix(&folded) {
+                    protected.suffixes.push((suffix.to_owned(), protected.paths.len()));
                 }
                 protected.index.insert(folded, protected.paths.len());
                 protected.paths.push(path);
@@ -251,6 +223,10 @@ impl Protected {
         let folded = relative.to_string_lossy().to_ascii_lowercase();
         if let Some(path) = self.within(&self.index, &folded) {
             return Some(path);
+        }
+        let (first, _) = first_component(&folded);
+        if let Some((_, at)) = self.suffixes.iter().find(|(suffix, _)| table::ends_with(first, suffix)) {
+            return self.paths.get(*at);
         }
         let mut in_git: Option<&str> = None;
         let mut rest = folded.as_str();

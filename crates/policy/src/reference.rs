@@ -5,10 +5,11 @@ use std::fmt::{self, Write};
 use serde_json::{Map, Value, json};
 use toml::de::DeValue;
 
+use crate::env;
 use crate::plan::Need;
+use crate::protect::table::{self, GROUPS, Group, Row, Treatment};
 use crate::schema::{self, Format, KEYS, Key, Kind, Status, Trust, UNLIMITED};
 use crate::variables::{PREFIX, VARIABLES};
-use crate::{env, protect};
 
 /// The reference page of `sandbox.toml`, as Markdown.
 pub fn markdown() -> String {
@@ -24,6 +25,41 @@ pub fn json_schema() -> String {
     schema.insert("title".to_owned(), json!("sandbox.toml"));
     schema.insert("description".to_owned(), json!("What a sandbox may see, reach and use."));
     format!("{:#}\n", Value::Object(schema))
+}
+
+/// Where the table of protected paths stands in docs/protect.md.
+const TABLE_MARKS: (&str, &str) = (
+    "<!-- Generated from crates/policy/src/protect/table by `make generate`. Do not edit below. -->\n",
+    "<!-- End of what is generated. -->\n",
+);
+
+/// The page about protected paths with its table made anew; nothing where it has no place for one.
+pub fn with_protected_paths(page: &str) -> Option<String> {
+    let (before, rest) = page.split_once(TABLE_MARKS.0)?;
+    let (_, after) = rest.split_once(TABLE_MARKS.1)?;
+    Some([before, TABLE_MARKS.0, &protected_paths(), TABLE_MARKS.1, after].concat())
+}
+
+/// The table of protected paths, as Markdown.
+fn protected_paths() -> String {
+    let group = |Group { title, rows }: &Group| {
+        let is_writable = rows.iter().all(|row| matches!(row.treatment, Treatment::Writable));
+        let head = if is_writable {
+            "| path | run by | what runs |\n| --- | --- | --- |"
+        } else {
+            "| path | obeyed by | which | source |\n| --- | --- | --- | --- |"
+        };
+        let rows: String = rows.iter().map(row).collect();
+        format!("\n### {title}\n\n{head}\n{rows}")
+    };
+    GROUPS.iter().map(group).collect::<String>() + "\n"
+}
+
+fn row(Row { path, program, effect, source, treatment }: &Row) -> String {
+    match treatment {
+        Treatment::Writable => format!("| `{path}` | {program} | {effect} |\n"),
+        Treatment::ReadOnly(_) => format!("| `{path}` | {program} | {effect} | {source} |\n"),
+    }
 }
 
 const INTRODUCTION: &str = "\
@@ -80,7 +116,7 @@ fn write(page: &mut String) -> fmt::Result {
     }
     writeln!(page, "\n## Paths that are protected\n")?;
     writeln!(page, "These stay read-only in every writable boundary and in every repository within it:\n")?;
-    for path in protect::BUILT_IN {
+    for path in table::built_in() {
         writeln!(page, "- `{path}`")?;
     }
     writeln!(page, "\n## Variables of sandboxctl\n")?;

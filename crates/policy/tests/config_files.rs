@@ -158,4 +158,7 @@ fn generated_files_are_fresh() {
         let checked_in = fs::read_to_string(docs.join(name)).unwrap_or_default();
         assert!(checked_in == generated, "docs/{name} is stale: run `make generate` and commit the result");
     }
+    let page = fs::read_to_string(docs.join("protect.md")).unwrap_or_default();
+    let generated = policy::reference::with_protected_paths(&page).unwrap_or_default();
+    assert!(page == generated, "docs/protect.md is stale: run `make generate` and commit the result");
 }

@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use policy::protect::BUILT_IN;
+use policy::protect::table::built_in;
 use sandbox::detect::Baseline;
 use sandbox::protect::mounts;
 use sandbox::walk::walk;
@@ -47,7 +47,7 @@ fn main() -> io::Result<()> {
 }
 
 fn row(name: &str, host: &Path, depth: u32) -> io::Result<()> {
-    let list: Vec<String> = BUILT_IN.iter().map(|path| (*path).to_owned()).collect();
+    let list: Vec<String> = built_in().map(str::to_owned).collect();
     let root = File::open(host)?;
     let found = walk(&root, depth)?;
     let there = mounts(&root, host, &found, &list)?;

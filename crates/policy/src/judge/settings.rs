@@ -1,119 +1,53 @@
-//! What editors and agents obey: settings that run a program when a directory is opened.
+//! What editors, agents and tools obey: settings in the formats that they are written in.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use toml::de::{DeTable, DeValue};
 
+use super::harmless::{IDEA, Keys};
 use super::{Format, Reason};
 
-/// Which keys run a program, at any depth and without regard to case.
-#[derive(Debug, Eq, PartialEq)]
-pub(super) struct Keys {
-    /// The whole key.
-    exact: &'static [&'static str],
-    /// The end of a key.
-    ends: &'static [&'static str],
-    /// A key that only counts with this value.
-    with_value: &'static [(&'static str, &'static str)],
-}
-
-/// Tasks of Visual Studio Code: those that run when the folder is opened.
-pub(super) const VSCODE_TASKS: Keys = Keys { exact: &[], ends: &[], with_value: &[("runon", "folderopen")] };
-
-/// Settings of Visual Studio Code: where programs are, what terminals start and with which environment, and
-/// what runs without a question (CVE-2025-53773).
-pub(super) const VSCODE: Keys = Keys {
-    exact: &["env", "git.path", "go.alternatetools", "go.toolsenvvars", "path", "task.allowautomatictasks"],
-    ends: &[
-        "args",
-        "autoapprove",
-        "command",
-        "executable",
-        "interpreter",
-        "path",
-        "paths",
-        "shell.linux",
-        "shell.osx",
-        "shell.windows",
-        "tsdk",
-        ".env.linux",
-        ".env.osx",
-        ".env.windows",
-    ],
-    with_value: &[],
-};
-
-/// Lists of MCP servers and hooks: whatever has a command.
-pub(super) const SERVERS: Keys =
-    Keys { exact: &["hooks"], ends: &["command", "helper"], with_value: &[("runon", "folderopen")] };
-
-/// Settings of agents: hooks, servers, helpers, environment, and what they may do without asking.
-pub(super) const AGENT: Keys = Keys {
-    exact: &[
-        "allow",
-        "approval_policy",
-        "awsauthrefresh",
-        "awscredentialexport",
-        "defaultmode",
-        "enableallprojectmcpservers",
-        "enabledmcpjsonservers",
-        "env",
-        "hooks",
-        "mcp_servers",
-        "mcpservers",
-        "notify",
-        "sandbox_mode",
-        "statusline",
-        "trust",
-    ],
-    ends: &["command", "helper"],
-    with_value: &[],
-};
-
-impl Keys {
-    fn run(&self, key: &str, value: Option<&str>) -> bool {
-        let key = key.to_ascii_lowercase();
-        self.exact.contains(&key.as_str())
-            || self.ends.iter().any(|end| key.ends_with(end))
-            || self.with_value.iter().any(|(name, text)| {
-                *name == key && value.is_some_and(|value| value.eq_ignore_ascii_case(text))
-            })
-    }
-}
-
-/// Judges JSON, with the comments and trailing commas that editors allow.
-pub(super) fn judge_json(content: &[u8], keys: &Keys) -> Option<Reason> {
-    let unreadable = Some(Reason::Unreadable { format: Format::Json });
-    let Ok(text) = std::str::from_utf8(content) else {
-        return unreadable;
+/// Judges a file of settings: the first key that is not harmless, or that it cannot be read.
+pub(super) fn judge(content: &[u8], format: Format, keys: &'static Keys) -> Option<Reason> {
+    let unreadable = Some(Reason::Unreadable { format });
+    let Ok(text) = std::str::from_utf8(content) else { return unreadable };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut reader = Reader { keys, path: Vec::new(), found: None };
+    let read = match format {
+        Format::Json => reader.json(text),
+        Format::Toml => reader.toml(text),
+        Format::Yaml => reader.yaml(text),
+        Format::Ini => {
+            reader.ini(text);
+            Some(())
+        }
+        Format::Git | Format::Text => None,
     };
-    let text = plain_json(text.strip_prefix('\u{feff}').unwrap_or(text));
-    if text.trim().is_empty() {
-        return None;
-    }
-    let mut found = Settings(Vec::new());
-    let mut json = serde_json::Deserializer::from_str(&text);
-    match found.deserialize(&mut json).and_then(|_| json.end()) {
-        Ok(()) => found
-            .0
-            .into_iter()
-            .find(|(key, value)| keys.run(key, value.as_deref()))
-            .map(|(key, _)| Reason::Setting { key }),
-        Err(_) => unreadable,
+    match (read, reader.found) {
+        (None, _) => unreadable,
+        (Some(()), found) => found.map(|key| Reason::Setting { key }),
     }
 }
 
-/// Judges TOML.
-pub(super) fn judge_toml(content: &[u8], keys: &Keys) -> Option<Reason> {
-    let unreadable = Some(Reason::Unreadable { format: Format::Toml });
-    let Ok(text) = std::str::from_utf8(content) else {
-        return unreadable;
-    };
-    match DeTable::parse(text) {
-        Ok(table) => find_in_table(table.get_ref(), keys).map(|key| Reason::Setting { key }),
-        Err(_) => unreadable,
-    }
+/// Judges lines of which the first word says what they do: only these words are harmless.
+pub(super) fn judge_words(content: &[u8], harmless: &[&str]) -> Option<Reason> {
+    let text = String::from_utf8_lossy(content);
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| line.split(|ends: char| ends.is_whitespace() || ends == '=').next().unwrap_or_default())
+        .find(|word| !harmless.iter().any(|harmless| harmless.eq_ignore_ascii_case(word)))
+        .map(|word| Reason::Setting { key: word.to_owned() })
+}
+
+/// Judges a list of programs and their versions: anything else than plain words may be a path.
+pub(super) fn judge_versions(content: &[u8]) -> Option<Reason> {
+    let text = String::from_utf8_lossy(content);
+    text.lines()
+        .flat_map(|line| line.split('#').next().unwrap_or_default().split_whitespace())
+        .find(|word| !is_plain(word))
+        .map(|word| Reason::Setting { key: word.to_owned() })
 }
 
 /// Judges a configuration of ripgrep: one argument a line, of which two run a program.
@@ -134,87 +68,262 @@ pub(super) fn judge_prompt(content: &[u8]) -> Option<Reason> {
         .map(|mark| Reason::Setting { key: mark.trim_end_matches(':').to_owned() })
 }
 
-/// Judges a file of a `JetBrains` editor: what runs when the project is opened, or a file is saved.
+/// Judges a file of a `JetBrains` editor: each of its components must be one that only describes the project.
 pub(super) fn judge_idea(content: &[u8]) -> Option<Reason> {
-    let text = String::from_utf8_lossy(content);
-    ["ProjectStartup", "ProjectTasksOptions", "TaskOptions"]
-        .into_iter()
-        .find(|component| text.contains(component))
-        .map(|component| Reason::Setting { key: component.to_owned() })
-}
-
-fn find_in_table(table: &DeTable<'_>, keys: &Keys) -> Option<String> {
-    table.iter().find_map(|(key, value)| {
-        let key = key.get_ref();
-        if keys.run(key, value.get_ref().as_str()) {
-            return Some(key.to_string());
+    let unreadable = Some(Reason::Unreadable { format: Format::Text });
+    let Ok(text) = std::str::from_utf8(content) else { return unreadable };
+    if text.trim().is_empty() {
+        return None;
+    }
+    // Entities of a document type could write a name in another way, and so could another encoding.
+    let declares = text.split("encoding=").nth(1).map(|rest| rest.get(1..6).unwrap_or_default());
+    let is_utf_8 = declares.is_none_or(|name| name.eq_ignore_ascii_case("utf-8"));
+    let mut tags = text.split("<component").skip(1).peekable();
+    if text.contains("<!") || !is_utf_8 || tags.peek().is_none() {
+        return unreadable;
+    }
+    for tag in tags {
+        let attributes = tag.split('>').next().unwrap_or_default();
+        let value = attributes.split_once("name=").map(|(_, value)| value);
+        let name = value.and_then(|value| {
+            let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
+            value[1..].split_once(quote).map(|(name, _)| name)
+        });
+        match name {
+            None => return unreadable,
+            Some(name) if !IDEA.contains(&name) => return Some(Reason::Setting { key: name.to_owned() }),
+            Some(_) => {}
         }
-        find_in_value(value.get_ref(), keys)
-    })
+    }
+    None
 }
 
-fn find_in_value(value: &DeValue<'_>, keys: &Keys) -> Option<String> {
-    match value {
-        DeValue::Table(table) => find_in_table(table, keys),
-        DeValue::Array(values) => values.iter().find_map(|value| find_in_value(value.get_ref(), keys)),
-        _ => None,
+/// Reads settings of any format, and remembers the first that is not harmless: also one that a later one of the
+/// same name hides from a parser that keeps only the last.
+struct Reader {
+    keys: &'static Keys,
+    path: Vec<String>,
+    found: Option<String>,
+}
+
+impl Reader {
+    /// Goes into the value of a key.
+    fn enter(&mut self, key: &str) {
+        self.path.push(key.to_owned());
+        let passes = match self.keys {
+            Keys::Only(harmless) => harmless.iter().any(|pattern| covers(pattern, &self.path) != Covers::No),
+            Keys::AllBut(dangerous) => !dangerous.iter().any(|name| name.eq_ignore_ascii_case(key)),
+        };
+        if !passes {
+            self.note();
+        }
+    }
+
+    fn leave(&mut self) {
+        self.path.pop();
+    }
+
+    /// Looks at the value of the key that this is in.
+    fn value(&mut self, value: &str) {
+        let Keys::Only(harmless) = self.keys else { return };
+        let covering = harmless.iter().find(|pattern| covers(pattern, &self.path) == Covers::Wholly);
+        let wants_plain = covering.is_some_and(|pattern| pattern.ends_with('='));
+        if expands(value) || wants_plain && !is_plain(value) {
+            self.note();
+        }
+    }
+
+    fn note(&mut self) {
+        if self.found.is_none() {
+            self.found = Some(self.path.join("."));
+        }
+    }
+
+    /// JSON, with the comments and trailing commas that editors allow.
+    fn json(&mut self, text: &str) -> Option<()> {
+        let text = plain_json(text);
+        if text.trim().is_empty() {
+            return Some(());
+        }
+        let mut json = serde_json::Deserializer::from_str(&text);
+        (&mut *self).deserialize(&mut json).and_then(|()| json.end()).ok()
+    }
+
+    fn toml(&mut self, text: &str) -> Option<()> {
+        self.table(DeTable::parse(text).ok()?.get_ref());
+        Some(())
+    }
+
+    fn table(&mut self, table: &DeTable<'_>) {
+        for (key, value) in table {
+            self.enter(key.get_ref());
+            self.toml_value(value.get_ref());
+            self.leave();
+        }
+    }
+
+    fn toml_value(&mut self, value: &DeValue<'_>) {
+        match value {
+            DeValue::Table(table) => self.table(table),
+            DeValue::Array(values) => values.iter().for_each(|value| self.toml_value(value.get_ref())),
+            DeValue::String(text) => self.value(text),
+            _ => {}
+        }
+    }
+
+    /// The keys at the top of a document that is one plain mapping. What is indented belongs to the key above;
+    /// every other way to write one is refused, and so are the line ends that only some readers know.
+    fn yaml(&mut self, text: &str) -> Option<()> {
+        if text.contains(['\t', '\u{85}', '\u{2028}', '\u{2029}']) {
+            return None;
+        }
+        let mut is_below_a_key = false;
+        for line in text.split(['\n', '\r']) {
+            let is_document = line.trim_end() == "---" && !is_below_a_key;
+            if line.trim().is_empty() || line.trim_start().starts_with('#') || is_document {
+                continue;
+            }
+            // A list may stand as far to the left as its key.
+            if line.starts_with(' ') || line.starts_with("- ") {
+                is_below_a_key.then_some(())?;
+                self.value(line);
+                continue;
+            }
+            let (key, value) = line.split_once(':')?;
+            if !is_plain(key) || !(value.is_empty() || value.starts_with(' ')) {
+                return None;
+            }
+            self.path.clear();
+            self.enter(key);
+            self.value(value.trim());
+            is_below_a_key = true;
+        }
+        self.path.clear();
+        Some(())
+    }
+
+    /// Lines of `key = value`, below `[sections]`.
+    fn ini(&mut self, text: &str) {
+        let mut section = None;
+        for line in text.split(['\n', '\r']).map(str::trim) {
+            if line.is_empty() || line.starts_with(['#', ';']) {
+                continue;
+            }
+            if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+                section = Some(name.trim());
+                continue;
+            }
+            let (key, value) = line.split_once('=').or_else(|| line.split_once(':')).unwrap_or((line, ""));
+            self.path.clear();
+            self.path.extend(section.map(str::to_owned));
+            self.enter(key.trim());
+            self.value(value.trim());
+        }
     }
 }
 
-/// Every key of a document with its value, if that is text: also of keys that a later one of the same name
-/// hides from a parser that keeps only the last.
-struct Settings(Vec<(String, Option<String>)>);
+/// How a pattern of harmless keys covers a key.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Covers {
+    /// The key, and all that is in it.
+    Wholly,
+    /// Something in it.
+    Partly,
+    No,
+}
 
-impl<'de> DeserializeSeed<'de> for &mut Settings {
-    type Value = Option<String>;
+fn covers(pattern: &str, path: &[String]) -> Covers {
+    let (pattern, is_exact) = match pattern.strip_suffix('=') {
+        Some(pattern) => (pattern, true),
+        None => (pattern, false),
+    };
+    let mut parts = pattern.split('/');
+    for key in path {
+        match parts.next() {
+            Some(part) if is_key(part, key) => {}
+            None if !is_exact => return Covers::Wholly,
+            _ => return Covers::No,
+        }
+    }
+    if parts.next().is_some() { Covers::Partly } else { Covers::Wholly }
+}
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<String>, D::Error> {
+/// Whether one part of a pattern is this key.
+fn is_key(part: &str, key: &str) -> bool {
+    match part {
+        "*" => is_plain(key),
+        // A language of Visual Studio Code, or several.
+        "[*]" => key.starts_with('[') && key.ends_with(']'),
+        _ => match part.strip_suffix('*') {
+            Some(beginning) => key.starts_with(beginning),
+            None => part == key,
+        },
+    }
+}
+
+/// A word that is no path, no address and no command.
+fn is_plain(word: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
+    !word.is_empty() && word.bytes().all(is_plain) && !word.starts_with("..")
+}
+
+/// Whether a program might run a command, or hand over a variable, to make something else of a value.
+fn expands(value: &str) -> bool {
+    ["${", "$(", "!{"].into_iter().any(|mark| value.contains(mark))
+}
+
+impl<'de> DeserializeSeed<'de> for &mut Reader {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for &mut Settings {
-    type Value = Option<String>;
+impl<'de> Visitor<'de> for &mut Reader {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<String>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
-            let value = map.next_value_seed(&mut *self)?;
-            self.0.push((key, value));
+            self.enter(&key);
+            map.next_value_seed(&mut *self)?;
+            self.leave();
         }
-        Ok(None)
+        Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Option<String>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<(), A::Error> {
         while sequence.next_element_seed(&mut *self)?.is_some() {}
-        Ok(None)
+        Ok(())
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Option<String>, E> {
-        Ok(Some(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.value(text);
+        Ok(())
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Option<String>, E> {
-        Ok(None)
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Option<String>, E> {
-        Ok(None)
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Option<String>, E> {
-        Ok(None)
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Option<String>, E> {
-        Ok(None)
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_unit<E>(self) -> Result<Option<String>, E> {
-        Ok(None)
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
     }
 }
 

@@ -6,4 +6,5 @@ mod limits;
 mod network;
 mod path;
 mod protect;
+mod table;
 mod workspace;

@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
-use policy::protect::{BUILT_IN, ProtectError, Protected, RelativePath};
+use policy::protect::table;
+use policy::protect::{ProtectError, Protected, RelativePath};
 
 fn path(text: &str) -> RelativePath {
     text.parse().expect("a relative path")
@@ -16,10 +17,10 @@ fn matched(protected: &Protected, relative: &str) -> Option<String> {
 
 #[test]
 fn the_built_in_list_is_of_relative_paths() {
-    for text in BUILT_IN {
-        assert_eq!(path(text).as_str(), *text, "each stands there in its normal form");
+    for text in table::built_in() {
+        assert_eq!(path(text).as_str(), text, "each stands there in its normal form");
     }
-    assert_eq!(built_in().paths().len(), BUILT_IN.len(), "none stands there twice");
+    assert_eq!(built_in().paths().len(), table::built_in().count(), "none stands there twice");
 }
 
 #[test]
@@ -131,11 +132,23 @@ fn what_is_no_relative_path_is_refused() {
     for text in ["a\0b", "a\nb"] {
         assert!(matches!(error(text), ProtectError::Control { .. }), "{text:?}");
     }
-    for text in ["*.key", "a/?", "[ab]"] {
+    for text in ["*", "*key", "*.k*y", "*.a/b", "a/*.key", "a/?", "[ab]"] {
         assert!(matches!(error(text), ProtectError::Wildcard { .. }), "{text}");
     }
     assert_eq!(path("./a//b/./c/").as_str(), "a/b/c");
     assert_eq!(path("a..b").as_str(), "a..b");
+    assert_eq!(path("*.key").as_str(), "*.key");
+}
+
+#[test]
+fn a_path_may_stand_for_every_name_that_ends_so() {
+    let protected = Protected::exactly([path("*.Key"), path("a")]);
+    for relative in ["x.key", "X.KEY", "x.key/y", "x.y.key"] {
+        assert_eq!(matched(&protected, relative).as_deref(), Some("*.Key"), "{relative}");
+    }
+    for relative in [".key", "key", "x.keys", "b/x.key"] {
+        assert_eq!(matched(&protected, relative), None, "{relative}");
+    }
 }
 
 #[test]

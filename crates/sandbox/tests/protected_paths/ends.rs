@@ -43,7 +43,7 @@ fn when_time_is_over_that_is_said_and_nothing_is_found() {
     let baseline = boundary.baseline();
     boundary.repository("sub").write("sub/.git/hooks/pre-commit", "evil").write(".bashrc", "evil");
     let over = Deadline::after(Duration::ZERO);
-    let list: Vec<String> = BUILT_IN.iter().map(|path| (*path).to_owned()).collect();
+    let list: Vec<String> = built_in().map(str::to_owned).collect();
     assert!(boundary.walk(3).is_whole);
     let walk = walk_until(boundary.root(), 3, over).unwrap();
     assert!(!walk.is_whole);

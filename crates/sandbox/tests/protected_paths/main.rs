@@ -17,7 +17,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use policy::judge::Reason;
-use policy::protect::BUILT_IN;
+use policy::protect::table::built_in;
 use rustix::time::{ClockId, clock_gettime};
 use sandbox::deadline::Deadline;
 use sandbox::detect::{Baseline, Finding, Origin};
@@ -91,7 +91,7 @@ impl Boundary {
     }
 
     fn mounts(&self) -> Mounts {
-        let list: Vec<String> = BUILT_IN.iter().map(|path| (*path).to_owned()).collect();
+        let list: Vec<String> = built_in().map(str::to_owned).collect();
         mounts(self.root(), &self.host, &self.walk(3), &list).unwrap()
     }
 

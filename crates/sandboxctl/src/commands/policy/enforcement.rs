@@ -9,7 +9,7 @@ use policy::judge;
 use policy::path::{Access, GuestPath};
 use policy::plan::{Mode, Provider};
 use policy::policy::{Policy, Wanted};
-use policy::protect::{BUILT_IN, SKIPPED};
+use policy::protect::{SKIPPED, table};
 use policy::verdict::{Decision, Origin, Verdict};
 use sandbox::protect::{self, Cause, Mounts};
 use sandbox::walk::walk;
@@ -96,7 +96,8 @@ fn is_judged(rules: &Policy, below: &Path) -> bool {
     let levels = if directories.len() == below.iter().count() { 0 } else { directories.len() };
     let is_skipped = SKIPPED.iter().any(|skipped| directories.contains(&skipped.as_ref()));
     let is_reached = usize::try_from(rules.protect().depth).is_ok_and(|depth| levels <= depth) && !is_skipped;
-    is_reached && (judge::concerns(below) || BUILT_IN.iter().any(|path| below.ends_with(path)))
+    let is_listed = || table::built_in().any(|path| below.ends_with(path));
+    is_reached && (judge::concerns(below) || is_listed())
 }
 
 /// What a person has to know besides the rule.

@@ -15,9 +15,18 @@ git init --quiet --bare bare && git -C bare config core.fsmonitor 'touch /tmp/ow
 echo 'echo owned' > .bashrc
 echo '{"mcpServers":{"x":{"command":"sh","args":["-c","echo owned"]}}}' > .mcp.json
 mkdir .vscode && echo '{"tasks":[{"label":"x","type":"shell","command":"sh","runOptions":{"runOn":"folderOpen"}}]}' > .vscode/tasks.json
+mkdir .husky .cargo .zed .devcontainer && echo 'echo owned' > .husky/pre-commit
+printf '[build]\nrustc-wrapper = "./evil"\n' > .cargo/config.toml
+echo '{"lsp":{"x":{"binary":{"path":"./evil"}}}}' > .zed/settings.json
+echo '{"image":"x","initializeCommand":"./evil"}' > .devcontainer/devcontainer.json
+echo '{"mcp":{"x":{"type":"local","command":["./evil"]}}}' > opencode.json
+printf '[hooks]\nenter = "./evil"\n' > mise.toml
+echo 'repos: [{repo: local}]' > .pre-commit-config.yaml
+echo 'yarnPath: ./evil.cjs' > .yarnrc.yml
+mkdir .helix && printf 'theme = "x"\n' > .helix/config.toml
 "#;
 
-const DANGEROUS: [&str; 7] = [
+const DANGEROUS: [&str; 15] = [
     ".git/hooks/post-checkout",
     "nested/.git/hooks/pre-commit",
     "nested/.git/config",
@@ -25,6 +34,14 @@ const DANGEROUS: [&str; 7] = [
     ".bashrc",
     ".mcp.json",
     ".vscode/tasks.json",
+    ".husky/pre-commit",
+    ".cargo/config.toml",
+    ".zed/settings.json",
+    ".devcontainer/devcontainer.json",
+    "opencode.json",
+    "mise.toml",
+    ".pre-commit-config.yaml",
+    ".yarnrc.yml",
 ];
 
 #[test]
@@ -53,8 +70,15 @@ fn what_would_run_on_the_host_is_moved_aside_and_reported() {
             let aside = finding["aside"].as_str().unwrap().strip_prefix("/workspace/").unwrap();
             assert!(place.workspace().join(aside).exists(), "by {caller:?}: {aside} is lost");
         }
-        // The control of the judgement: what git itself makes stays.
-        for path in [".git/HEAD", ".git/config", ".git/hooks/pre-commit.sample", "nested/.git/HEAD"] {
+        // The control of the judgement: what git itself makes stays, and so do settings that run nothing.
+        let harmless = [
+            ".git/HEAD",
+            ".git/config",
+            ".git/hooks/pre-commit.sample",
+            "nested/.git/HEAD",
+            ".helix/config.toml",
+        ];
+        for path in harmless {
             assert!(place.workspace().join(path).exists(), "by {caller:?}: {path} was taken away");
         }
     }

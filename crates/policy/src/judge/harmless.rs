@@ -1,0 +1,485 @@
+//! Settings that run nothing: what a new file may say without being suspicious.
+//!
+//! Lists of what is dangerous are never complete: each release of an editor, and each extension, brings settings
+//! that run a program. So these are the ones that only format, display or choose a model, taken from the
+//! documentation that the table of protected paths names. A setting that is missing here costs somebody a look
+//! at what was moved aside; a dangerous one on a list would cost more.
+
+/// How the keys of a file are judged.
+#[derive(Debug)]
+pub(crate) enum Keys {
+    /// Only these pass, with all that is in them. A key is written with those above it, `languages/*/tab_size`.
+    /// `*` is any plain name, `editor.*` whatever begins so, and a `=` at the end asks for a value that is one
+    /// plain word. A value that a program might expand (`${…}`, `$(…)`) never passes.
+    Only(&'static [&'static str]),
+    /// All pass but these, at any depth and without regard to case.
+    AllBut(&'static [&'static str]),
+}
+
+/// Files of which every setting counts.
+pub(crate) const NOTHING: &Keys = &Keys::Only(&["$schema", "version="]);
+
+/// Visual Studio Code, "Default settings" and the extensions that most projects name in their settings.
+const EDITOR: &[&str] = &[
+    "[*]/editor.*",
+    "[*]/files.*",
+    "breadcrumbs.*",
+    "cSpell.ignorePaths",
+    "cSpell.ignoreWords",
+    "cSpell.language",
+    "cSpell.words",
+    "css.format.*",
+    "css.lint.*",
+    "diffEditor.*",
+    "editor.*",
+    "explorer.*",
+    "files.associations",
+    "files.autoSave",
+    "files.autoSaveDelay",
+    "files.encoding",
+    "files.eol",
+    "files.exclude",
+    "files.insertFinalNewline",
+    "files.readonlyInclude",
+    "files.trimFinalNewlines",
+    "files.trimTrailingWhitespace",
+    "files.watcherExclude",
+    "html.format.*",
+    "javascript.format.*",
+    "javascript.preferences.*",
+    "json.format.*",
+    "markdown.preview.breaks",
+    "markdown.preview.fontSize",
+    "markdown.preview.lineHeight",
+    "markdown.validate.enabled",
+    "outline.*",
+    "prettier.printWidth",
+    "prettier.semi",
+    "prettier.singleQuote",
+    "prettier.tabWidth",
+    "prettier.trailingComma",
+    "prettier.useTabs",
+    "problems.*",
+    "python.analysis.autoImportCompletions",
+    "python.analysis.diagnosticMode",
+    "python.analysis.exclude",
+    "python.analysis.extraPaths",
+    "python.analysis.ignore",
+    "python.analysis.include",
+    "python.analysis.typeCheckingMode",
+    "python.testing.autoTestDiscoverOnSaveEnabled",
+    "rust-analyzer.cargo.allTargets",
+    "rust-analyzer.cargo.features",
+    "rust-analyzer.check.allTargets",
+    "rust-analyzer.inlayHints.*",
+    "rust-analyzer.lens.*",
+    "scss.format.*",
+    "scss.lint.*",
+    "search.exclude",
+    "search.useIgnoreFiles",
+    "typescript.format.*",
+    "typescript.preferences.*",
+    "workbench.colorCustomizations",
+    "workbench.colorTheme",
+    "workbench.editor.*",
+    "workbench.iconTheme",
+    "workbench.tree.*",
+    "yaml.format.*",
+    "zenMode.*",
+];
+
+pub(crate) const VSCODE: &Keys = &Keys::Only(EDITOR);
+
+/// Tasks run when somebody runs them, but for those that run when the folder is opened.
+pub(crate) const VSCODE_TASKS: &Keys = &Keys::AllBut(&["runOn"]);
+
+pub(crate) const VSCODE_WORKSPACE: &Keys = &Keys::Only(&[
+    "extensions/recommendations",
+    "extensions/unwantedRecommendations",
+    "folders/name",
+    "folders/path",
+    "settings/editor.*",
+    "settings/explorer.*",
+    "settings/files.associations",
+    "settings/files.eol",
+    "settings/files.exclude",
+    "settings/files.insertFinalNewline",
+    "settings/files.trimTrailingWhitespace",
+    "settings/files.watcherExclude",
+    "settings/search.exclude",
+    "settings/workbench.colorCustomizations",
+    "settings/workbench.colorTheme",
+]);
+
+/// Without `compilerPath`, which the extension runs to ask it for its directories.
+pub(crate) const VSCODE_CPP: &Keys = &Keys::Only(&[
+    "configurations/cStandard",
+    "configurations/cppStandard",
+    "configurations/defines",
+    "configurations/intelliSenseMode",
+    "configurations/name",
+    "version",
+]);
+
+/// Development Containers: what runs runs in the container. The host runs `initializeCommand`; `mounts`,
+/// `runArgs` and compose files share what is the host's.
+pub(crate) const DEVCONTAINER: &Keys = &Keys::Only(&[
+    "$schema",
+    "containerEnv",
+    "containerUser",
+    "customizations/vscode/extensions",
+    "features",
+    "forwardPorts",
+    "hostRequirements",
+    "image",
+    "name",
+    "onCreateCommand",
+    "portsAttributes",
+    "postAttachCommand",
+    "postCreateCommand",
+    "postStartCommand",
+    "remoteUser",
+    "shutdownAction",
+    "updateContentCommand",
+    "waitFor",
+]);
+
+pub(crate) const ZED: &Keys = &Keys::Only(&[
+    "buffer_font_size",
+    "ensure_final_newline_on_save",
+    "file_scan_exclusions",
+    "file_types",
+    "format_on_save=",
+    "hard_tabs",
+    "languages/*/ensure_final_newline_on_save",
+    "languages/*/format_on_save=",
+    "languages/*/hard_tabs",
+    "languages/*/preferred_line_length",
+    "languages/*/remove_trailing_whitespace_on_save",
+    "languages/*/show_wrap_guides",
+    "languages/*/soft_wrap",
+    "languages/*/tab_size",
+    "languages/*/wrap_guides",
+    "preferred_line_length",
+    "remove_trailing_whitespace_on_save",
+    "show_wrap_guides",
+    "soft_wrap",
+    "tab_size",
+    "wrap_guides",
+]);
+
+/// Tasks run when somebody runs them, but for those that run when a worktree is made.
+pub(crate) const ZED_TASKS: &Keys = &Keys::AllBut(&["hooks"]);
+
+pub(crate) const HELIX: &Keys = &Keys::Only(&[
+    "editor/auto-format",
+    "editor/auto-pairs",
+    "editor/auto-save",
+    "editor/bufferline",
+    "editor/color-modes",
+    "editor/cursor-shape",
+    "editor/cursorcolumn",
+    "editor/cursorline",
+    "editor/file-picker",
+    "editor/indent-guides",
+    "editor/insert-final-newline",
+    "editor/line-number",
+    "editor/rulers",
+    "editor/scrolloff",
+    "editor/soft-wrap",
+    "editor/text-width",
+    "editor/trim-trailing-whitespace",
+    "editor/whitespace",
+    "theme",
+]);
+
+pub(crate) const HELIX_LANGUAGES: &Keys = &Keys::Only(&[
+    "language/auto-format",
+    "language/comment-token",
+    "language/comment-tokens",
+    "language/file-types",
+    "language/indent",
+    "language/name",
+    "language/rulers",
+    "language/soft-wrap",
+    "language/text-width",
+]);
+
+pub(crate) const SUBLIME: &Keys = &Keys::Only(&[
+    "folders",
+    "settings/default_line_ending",
+    "settings/detect_indentation",
+    "settings/ensure_newline_at_eof_on_save",
+    "settings/rulers",
+    "settings/tab_size",
+    "settings/translate_tabs_to_spaces",
+    "settings/trim_trailing_white_space_on_save",
+    "settings/word_wrap",
+    "settings/wrap_width",
+]);
+
+pub(crate) const KATE: &Keys = &Keys::Only(&["files", "name"]);
+
+/// Components of a project of `JetBrains` that only describe it.
+pub(crate) const IDEA: &[&str] = &[
+    "CodeStyleSettingsManager",
+    "DaemonCodeAnalyzer",
+    "DictionarySettings",
+    "Encoding",
+    "FacetManager",
+    "InspectionProjectProfileManager",
+    "JavaScriptSettings",
+    "MarkdownSettings",
+    "ModuleRootManager",
+    "NewModuleRootManager",
+    "ProjectCodeStyleConfiguration",
+    "ProjectDictionaryState",
+    "ProjectModuleManager",
+    "ProjectRootManager",
+    "VcsDirectoryMappings",
+    "WebResourcesPaths",
+];
+
+/// Servers that are reached over the network; whatever names a command is missing.
+pub(crate) const SERVERS: &Keys = &Keys::Only(&[
+    "$schema",
+    "description",
+    "mcpServers/*/description",
+    "mcpServers/*/disabled",
+    "mcpServers/*/timeout",
+    "mcpServers/*/type=",
+    "mcpServers/*/url",
+    "permissions/deny",
+    "servers/*/type=",
+    "servers/*/url",
+    "version=",
+]);
+
+/// Files that an agent finds somewhere in its directory: those of skills and plugins, whose data may be named
+/// anything.
+pub(crate) const OTHER_OF_AGENTS: &Keys = &Keys::AllBut(&[
+    "allow",
+    "approval_policy",
+    "apiKeyHelper",
+    "command",
+    "commands",
+    "defaultMode",
+    "env",
+    "hooks",
+    "lspServers",
+    "mcp_servers",
+    "mcpServers",
+    "monitors",
+    "notify",
+    "runOn",
+    "sandbox_mode",
+    "statusLine",
+]);
+
+/// Claude Code, "All settings".
+pub(crate) const CLAUDE: &Keys = &Keys::Only(&[
+    "$schema",
+    "alwaysThinkingEnabled",
+    "attribution",
+    "cleanupPeriodDays",
+    "includeCoAuthoredBy",
+    "language",
+    "model",
+    "outputStyle",
+    "permissions/ask",
+    "permissions/deny",
+    "permissions/disableBypassPermissionsMode",
+    "showTurnDuration",
+    "spinnerTipsEnabled",
+    "terminalProgressBarEnabled",
+]);
+
+/// Codex, "Config reference".
+pub(crate) const CODEX: &Keys = &Keys::Only(&[
+    "hide_agent_reasoning",
+    "model",
+    "model_reasoning_effort",
+    "model_reasoning_summary",
+    "model_verbosity",
+    "project_doc_fallback_filenames",
+    "project_doc_max_bytes",
+    "show_raw_agent_reasoning",
+]);
+
+/// Gemini CLI, "Configuration".
+pub(crate) const GEMINI: &Keys = &Keys::Only(&[
+    "$schema",
+    "context/fileName",
+    "contextFileName",
+    "general/vimMode",
+    "model/maxSessionTurns",
+    "model/name",
+    "theme",
+    "ui/hideBanner",
+    "ui/hideTips",
+    "ui/theme",
+]);
+
+/// A command of Gemini CLI is a prompt; `!{…}` in it runs a program.
+pub(crate) const GEMINI_COMMAND: &Keys = &Keys::Only(&["description", "prompt"]);
+
+/// opencode, "Config".
+pub(crate) const OPENCODE: &Keys = &Keys::Only(&[
+    "$schema",
+    "autoupdate",
+    "disabled_providers",
+    "model",
+    "share",
+    "small_model",
+    "theme",
+    "username",
+]);
+
+/// aider, "Options reference".
+pub(crate) const AIDER: &Keys = &Keys::Only(&[
+    "architect",
+    "attribute-author",
+    "attribute-committer",
+    "auto-commits",
+    "cache-prompts",
+    "code-theme",
+    "dark-mode",
+    "dirty-commits",
+    "edit-format",
+    "editor-model",
+    "light-mode",
+    "map-refresh",
+    "map-tokens",
+    "model",
+    "pretty",
+    "read",
+    "show-diffs",
+    "stream",
+    "subtree-only",
+    "vim",
+    "weak-model",
+]);
+
+/// The Cargo Book, "Configuration".
+pub(crate) const CARGO: &Keys = &Keys::Only(&[
+    "build/incremental",
+    "build/jobs",
+    "build/target=",
+    "build/target-dir=",
+    "cache/auto-clean-frequency",
+    "future-incompat-report/frequency",
+    "net/offline",
+    "net/retry",
+    "profile/*/codegen-units",
+    "profile/*/debug",
+    "profile/*/incremental",
+    "profile/*/lto",
+    "profile/*/opt-level",
+    "profile/*/overflow-checks",
+    "profile/*/panic",
+    "profile/*/strip",
+    "term/color",
+    "term/progress",
+    "term/quiet",
+    "term/verbose",
+]);
+
+/// The rustup book, "Overrides".
+pub(crate) const RUST_TOOLCHAIN: &Keys =
+    &Keys::Only(&["toolchain/channel=", "toolchain/components=", "toolchain/profile=", "toolchain/targets="]);
+
+/// mise, "Configuration": tools by name and version.
+pub(crate) const MISE: &Keys = &Keys::Only(&["min_version=", "tools/*="]);
+
+/// npm and pnpm, "config": neither where packages come from nor what runs for them.
+pub(crate) const NPM: &Keys = &Keys::Only(&[
+    "audit",
+    "auto-install-peers",
+    "color",
+    "dedupe-peer-dependents",
+    "engine-strict",
+    "fund",
+    "hoist",
+    "legacy-peer-deps",
+    "link-workspace-packages",
+    "loglevel",
+    "package-lock",
+    "prefer-workspace-packages",
+    "progress",
+    "save-exact",
+    "save-prefix",
+    "shamefully-hoist",
+    "strict-peer-dependencies",
+    "update-notifier",
+]);
+
+/// Yarn, "Settings (.yarnrc.yml)".
+pub(crate) const YARN: &Keys = &Keys::Only(&[
+    "compressionLevel",
+    "defaultSemverRangePrefix",
+    "enableColors",
+    "enableGlobalCache",
+    "enableProgressBars",
+    "enableTelemetry",
+    "enableTimers",
+    "logFilters",
+    "nmHoistingLimits",
+    "nmMode",
+    "nodeLinker",
+    "pnpFallbackMode",
+    "pnpMode",
+    "preferInteractive",
+    "supportedArchitectures",
+]);
+
+/// Bun, "bunfig.toml".
+pub(crate) const BUN: &Keys = &Keys::Only(&[
+    "install/dev",
+    "install/exact",
+    "install/frozenLockfile",
+    "install/optional",
+    "install/peer",
+    "install/production",
+    "install/saveTextLockfile",
+    "logLevel",
+    "smol",
+    "telemetry",
+    "test/coverage",
+    "test/coverageThreshold",
+]);
+
+/// uv, "Settings".
+pub(crate) const UV: &Keys = &Keys::Only(&[
+    "compile-bytecode",
+    "concurrent-builds",
+    "concurrent-downloads",
+    "exclude-newer=",
+    "link-mode",
+    "no-cache",
+    "offline",
+    "prerelease",
+    "resolution",
+]);
+
+/// Ansible, "Configuration Settings".
+pub(crate) const ANSIBLE: &Keys = &Keys::Only(&[
+    "defaults/forks",
+    "defaults/gathering",
+    "defaults/host_key_checking",
+    "defaults/nocows",
+    "defaults/retry_files_enabled",
+    "defaults/timeout",
+    "diff/always",
+]);
+
+/// Of `ssh_config(5)`, what neither runs a program nor reads another file.
+pub(crate) const SSH: &[&str] = &[
+    "host",
+    "hostname",
+    "identitiesonly",
+    "identityfile",
+    "port",
+    "serveralivecountmax",
+    "serveraliveinterval",
+    "user",
+];

@@ -1,0 +1,202 @@
+//! Rows of other agents.
+
+use super::{Files, Row, read_only};
+use crate::judge::harmless;
+use crate::judge::{Content, Format};
+
+/// What is in the directory of an agent of which no more is known: hooks and plugins run, settings that only
+/// name servers elsewhere pass, and so does text.
+const DIRECTORY: Files = &[
+    ("hooks/*", Content::Run),
+    ("plugin/*", Content::Run),
+    ("plugins/*", Content::Run),
+    ("*.md", Content::Prompt),
+    ("*.json", Content::Settings(Format::Json, harmless::SERVERS)),
+    ("*.jsonc", Content::Settings(Format::Json, harmless::SERVERS)),
+    ("*.toml", Content::Settings(Format::Toml, harmless::NOTHING)),
+    ("*.yaml", Content::Settings(Format::Yaml, harmless::NOTHING)),
+    ("*.yml", Content::Settings(Format::Yaml, harmless::NOTHING)),
+    ("*.ts", Content::Run),
+    ("*.js", Content::Run),
+    ("*.mjs", Content::Run),
+    ("*.env", Content::Run),
+    (".env", Content::Run),
+];
+
+const SERVERS: Files = &[("", Content::Settings(Format::Json, harmless::SERVERS))];
+
+const OPENCODE: Files = &[
+    ("", Content::Settings(Format::Json, harmless::OPENCODE)),
+    (".gitignore", Content::Harmless),
+    ("*.lock", Content::Harmless),
+    ("opencode.json", Content::Settings(Format::Json, harmless::OPENCODE)),
+    ("opencode.jsonc", Content::Settings(Format::Json, harmless::OPENCODE)),
+    ("*.json", Content::Settings(Format::Json, harmless::NOTHING)),
+    ("*.md", Content::Prompt),
+    ("themes/*", Content::Harmless),
+    ("*", Content::Run),
+];
+
+const OPENCODE_DOCS: &str = "opencode, \"Config\", \"Plugins\" and \"Custom Tools\"";
+
+const CLINE: &str = "Cline, \"Hooks\"";
+
+pub(super) const ROWS: &[Row] = &[
+    read_only(
+        ".agents",
+        "agents that share skills",
+        "runs what their settings name",
+        "Agent Skills specification",
+        &[
+            ("*.json", Content::Settings(Format::Json, harmless::OTHER_OF_AGENTS)),
+            ("*.toml", Content::Settings(Format::Toml, harmless::OTHER_OF_AGENTS)),
+        ],
+    ),
+    read_only(
+        ".claude",
+        "Claude Code",
+        "runs hooks, helpers, servers and plugins that settings name, and what they allow",
+        "Claude Code, \"All settings\", \"Hooks\" and \"Plugins\"; CVE-2025-59536, CVE-2026-21852",
+        &[
+            ("settings.json", Content::Settings(Format::Json, harmless::CLAUDE)),
+            ("settings.local.json", Content::Settings(Format::Json, harmless::CLAUDE)),
+            ("*.json", Content::Settings(Format::Json, harmless::OTHER_OF_AGENTS)),
+            ("*.md", Content::Prompt),
+        ],
+    ),
+    read_only(
+        ".mcp.json",
+        "Claude Code, Copilot CLI and others",
+        "starts the servers that it names",
+        "Claude Code, \"MCP\"; Model Context Protocol",
+        SERVERS,
+    ),
+    read_only(
+        ".codex",
+        "Codex",
+        "runs hooks, servers, set-up scripts and `notify`, and what rules allow",
+        "Codex, \"Config reference\", \"Hooks\" and \"Rules\"; CVE-2025-61260",
+        &[
+            ("config.toml", Content::Settings(Format::Toml, harmless::CODEX)),
+            ("*.toml", Content::Settings(Format::Toml, harmless::NOTHING)),
+            ("*.json", Content::Settings(Format::Json, harmless::SERVERS)),
+            ("*.rules", Content::Run),
+            (".env", Content::Run),
+            ("*.md", Content::Prompt),
+        ],
+    ),
+    read_only(
+        ".cursor",
+        "Cursor",
+        "starts servers, runs hooks, set-up of worktrees, and what permissions allow",
+        "Cursor, \"MCP\", \"Hooks\" and \"Worktrees\"; CVE-2025-54135, CVE-2025-54136",
+        DIRECTORY,
+    ),
+    read_only(
+        ".gemini",
+        "Gemini CLI",
+        "runs hooks, servers and `toolDiscoveryCommand`, and takes variables from `.env`",
+        "Gemini CLI, \"Configuration\" and \"Trusted Folders\"",
+        &[
+            ("settings.json", Content::Settings(Format::Json, harmless::GEMINI)),
+            ("*.json", Content::Settings(Format::Json, harmless::SERVERS)),
+            ("*.toml", Content::Settings(Format::Toml, harmless::GEMINI_COMMAND)),
+            (".env", Content::Run),
+            ("*.md", Content::Prompt),
+        ],
+    ),
+    read_only(
+        ".opencode",
+        "opencode",
+        "loads each plugin and tool in it, and installs its packages, at the start",
+        OPENCODE_DOCS,
+        OPENCODE,
+    ),
+    read_only(
+        "opencode.json",
+        "opencode",
+        "runs servers, formatters and plugins that it names",
+        OPENCODE_DOCS,
+        OPENCODE,
+    ),
+    read_only("opencode.jsonc", "opencode", "the same as `opencode.json`", OPENCODE_DOCS, OPENCODE),
+    read_only(
+        ".aider.conf.yml",
+        "aider",
+        "runs `lint-cmd`, `test-cmd`, `notifications-command` and what `load` names",
+        "aider, \"YAML config file\" and \"Options reference\"",
+        &[("", Content::Settings(Format::Yaml, harmless::AIDER))],
+    ),
+    read_only(
+        ".github/hooks",
+        "GitHub Copilot",
+        "runs hooks that it names when a session starts, and around each tool",
+        "GitHub Copilot, \"Hooks reference\"",
+        &[("*.json", Content::Settings(Format::Json, harmless::NOTHING))],
+    ),
+    read_only(".github/mcp.json", "GitHub Copilot CLI", "starts the servers that it names", MCP, SERVERS),
+    read_only(".windsurf", "Windsurf", "runs hooks and servers", "Windsurf, \"Cascade Hooks\"", DIRECTORY),
+    read_only(
+        ".kiro",
+        "Kiro",
+        "runs hooks, servers and what agents allow",
+        "Kiro, \"Hooks\", \"MCP\" and \"Custom agents\"",
+        DIRECTORY,
+    ),
+    read_only(
+        ".amazonq",
+        "Amazon Q Developer CLI",
+        "starts servers and runs hooks of agents",
+        "Amazon Q Developer, \"MCP configuration\"",
+        DIRECTORY,
+    ),
+    read_only(
+        ".amp",
+        "Amp",
+        "starts servers, loads plugins, and takes permissions",
+        "Amp, \"Owner's Manual\", settings",
+        DIRECTORY,
+    ),
+    read_only(".cline", "Cline", "runs each file in `hooks`", CLINE, DIRECTORY),
+    read_only(".clinerules", "Cline", "runs each file in `hooks`", CLINE, DIRECTORY),
+    read_only(".roo", "Roo Code", "starts the servers that `mcp.json` names", "Roo Code, \"MCP\"", DIRECTORY),
+    read_only(
+        ".continue",
+        "Continue",
+        "starts servers that it names, and runs `config.ts`",
+        "Continue, \"config.yaml Reference\"",
+        DIRECTORY,
+    ),
+    read_only(
+        ".continuerc.json",
+        "Continue",
+        "the same as `.continue`",
+        "Continue, \"config.json Reference\"",
+        SERVERS,
+    ),
+    read_only(".crush.json", "Crush", "runs servers and `$(commands)` that it names", CRUSH, SERVERS),
+    read_only("crush.json", "Crush", "the same as `.crush.json`", CRUSH, SERVERS),
+    read_only(".qwen", "Qwen Code", "the same as `.gemini`", "Qwen Code, \"Configuration\"", DIRECTORY),
+    read_only(".factory", "Droid", "runs hooks and servers", "Factory, \"Hooks\" and \"MCP\"", DIRECTORY),
+    read_only(".junie", "Junie", "starts the servers that it names", "Junie, \"MCP\"", DIRECTORY),
+    read_only(".trae", "Trae", "starts the servers that it names", "Trae, \"MCP\"", DIRECTORY),
+    read_only(
+        "conductor.json",
+        "Conductor",
+        "runs its scripts when a workspace is made or put away",
+        "Conductor, \"Scripts\"",
+        &[("", Content::Settings(Format::Json, harmless::NOTHING))],
+    ),
+    // The policy itself.
+    read_only(
+        "sandbox.toml",
+        "sandboxctl",
+        "takes from it what a sandbox may do",
+        "[sandbox-toml.md](sandbox-toml.md)",
+        &[("", Content::Policy)],
+    ),
+];
+
+const MCP: &str = "GitHub Copilot CLI, \"Adding MCP servers\"";
+
+const CRUSH: &str = "Crush, \"Configuration\"";

@@ -1,0 +1,136 @@
+//! Rows of what tells tools for building, packages and versions which program to run.
+
+use super::{Files, Row, read_only};
+use crate::judge::harmless;
+use crate::judge::{Content, Format};
+
+const RUN: Files = &[("*", Content::Run)];
+
+const CARGO: Files = &[("", Content::Settings(Format::Toml, harmless::CARGO))];
+
+const MISE_TOML: Files = &[("", Content::Settings(Format::Toml, harmless::MISE))];
+
+const MISE_DIRECTORY: Files = &[
+    ("tasks/*", Content::Harmless),
+    ("*.toml", Content::Settings(Format::Toml, harmless::MISE)),
+    ("*", Content::Run),
+];
+
+const MISE: &str = "mise, \"Configuration\" and \"Hooks\"";
+
+const MISE_EFFECT: &str = "runs hooks, sets variables and chooses programs when the directory is entered";
+
+const YARN: &str = "Yarn, \"Settings (.yarnrc.yml)\"";
+
+const PNPM: &str = "pnpm, \".pnpmfile.cjs\"";
+
+const BAZEL: &str = "Bazel, \"Write bazelrc configuration files\"";
+
+pub(super) const ROWS: &[Row] = &[
+    // What runs on entering the directory, or in place of the command that was typed.
+    read_only("mise.toml", "mise", MISE_EFFECT, MISE, MISE_TOML),
+    read_only("mise.local.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
+    read_only(".mise.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
+    read_only(".mise.local.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
+    read_only(".miserc.toml", "mise", "chooses which of its files are read", MISE, MISE_TOML),
+    read_only(".rtx.toml", "mise, once rtx", "the same as `mise.toml`", MISE, MISE_TOML),
+    read_only(".mise", "mise", "the same as `mise.toml`", MISE, MISE_DIRECTORY),
+    read_only("mise/config.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
+    read_only(".config/mise.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
+    read_only(".config/mise", "mise", "the same as `mise.toml`", MISE, MISE_DIRECTORY),
+    read_only(
+        ".tool-versions",
+        "asdf, mise",
+        "chooses programs; `path:` may name one in the project",
+        "asdf, \"Configuration\"",
+        &[("", Content::Versions)],
+    ),
+    read_only(
+        "rust-toolchain.toml",
+        "rustup, for cargo and rustc",
+        "chooses the toolchain; `path` may name one in the project",
+        "The rustup book, \"Overrides\"",
+        &[("", Content::Settings(Format::Toml, harmless::RUST_TOOLCHAIN))],
+    ),
+    read_only(
+        "rust-toolchain",
+        "rustup, for cargo and rustc",
+        "the same as `rust-toolchain.toml`",
+        "The rustup book, \"Overrides\"",
+        &[("", Content::Versions)],
+    ),
+    read_only(
+        ".cargo/config.toml",
+        "cargo",
+        "runs wrappers, linkers, runners, credential helpers and aliases that it names",
+        "The Cargo Book, \"Configuration\"",
+        CARGO,
+    ),
+    read_only(
+        ".cargo/config",
+        "cargo",
+        "the same as `.cargo/config.toml`",
+        "The Cargo Book, \"Configuration\"",
+        CARGO,
+    ),
+    // Packages.
+    read_only(
+        ".npmrc",
+        "npm, pnpm",
+        "runs `script-shell`, `git` and `node-options`, and chooses where packages come from",
+        "npm, \"config\"",
+        &[("", Content::Settings(Format::Ini, harmless::NPM))],
+    ),
+    read_only(
+        ".yarnrc.yml",
+        "yarn",
+        "runs `yarnPath` and `plugins` in place of yarn itself",
+        YARN,
+        &[("", Content::Settings(Format::Yaml, harmless::YARN))],
+    ),
+    read_only(".yarnrc", "yarn 1", "runs `yarn-path` in place of yarn itself", "Yarn 1, \".yarnrc\"", RUN),
+    read_only(".yarn/releases", "yarn", "runs the one that `yarnPath` names", YARN, RUN),
+    read_only(".yarn/plugins", "yarn", "loads those that `plugins` names", YARN, RUN),
+    read_only(".pnpmfile.cjs", "pnpm", "runs it when it installs", PNPM, RUN),
+    read_only(".pnpmfile.mjs", "pnpm", "the same as `.pnpmfile.cjs`", PNPM, RUN),
+    read_only("pnpmfile.js", "pnpm", "the same as `.pnpmfile.cjs`", PNPM, RUN),
+    read_only(
+        "bunfig.toml",
+        "bun",
+        "loads what `preload` names, and chooses where packages come from",
+        "Bun, \"bunfig.toml\"",
+        &[("", Content::Settings(Format::Toml, harmless::BUN))],
+    ),
+    read_only(
+        "uv.toml",
+        "uv",
+        "chooses where packages and Python itself come from",
+        "uv, \"Settings\"",
+        &[("", Content::Settings(Format::Toml, harmless::UV))],
+    ),
+    // Builds and operations.
+    read_only(
+        ".mvn",
+        "Maven, and IDEs that open the project",
+        "loads extensions, and takes arguments and those of Java",
+        "Maven, \"Configuring Apache Maven\"",
+        &[("wrapper/*", Content::Harmless), ("*", Content::Run)],
+    ),
+    read_only(".bazelrc", "bazel", "takes arguments from it, of which some run programs", BAZEL, RUN),
+    read_only(".bazeliskrc", "bazelisk", "chooses where bazel itself comes from", "Bazelisk, README", RUN),
+    read_only("tools/bazel", "bazelisk, bazel", "runs it in place of bazel", "Bazelisk, README", RUN),
+    read_only(
+        "ansible.cfg",
+        "ansible",
+        "loads plugins from where it says",
+        "Ansible, \"Configuration Settings\"",
+        &[("", Content::Settings(Format::Ini, harmless::ANSIBLE))],
+    ),
+    read_only(
+        ".terraformrc",
+        "terraform, tofu",
+        "runs providers and credential helpers that it names, where this is somebody's home",
+        "Terraform, \"CLI Configuration\"",
+        RUN,
+    ),
+];

@@ -1,0 +1,69 @@
+//! Rows of git, and of what people let it run at a commit.
+
+use super::{Files, Row, read_only};
+use crate::judge::Content;
+
+/// What lies in `.git` is judged by its place, wherever a repository keeps its data: see `judge/git.rs`.
+const BY_PLACE: Files = &[];
+
+const RUN: Files = &[("*", Content::Run)];
+
+const HOOKS: &str = "githooks(5), gitrepository-layout(5)";
+
+pub(super) const ROWS: &[Row] = &[
+    read_only(".git/commondir", "git", "reads hooks and configuration somewhere else", HOOKS, BY_PLACE),
+    read_only(
+        ".git/config",
+        "git",
+        "runs pagers, filters, helpers and monitors that it names",
+        "git-config(1)",
+        BY_PLACE,
+    ),
+    read_only(".git/config.worktree", "git", "the same, for one worktree", "git-worktree(1)", BY_PLACE),
+    read_only(".git/hooks", "git", "runs them at commits, checkouts, merges and pushes", HOOKS, BY_PLACE),
+    read_only(
+        ".config/git",
+        "git",
+        "the same as `.git/config`, where this is somebody's home",
+        "git-config(1)",
+        &[("config", Content::GitConfig)],
+    ),
+    read_only(
+        ".gitconfig",
+        "git",
+        "the same as `.git/config`, where this is somebody's home",
+        "git-config(1)",
+        &[("", Content::GitConfig)],
+    ),
+    read_only(
+        ".gitmodules",
+        "git",
+        "takes paths and commands of submodules from it",
+        "gitmodules(5), CVE-2018-11235, CVE-2024-32002",
+        &[("", Content::GitModules)],
+    ),
+    read_only(".husky", "git, by husky", "runs each file as a hook", "husky, \"How to\"", RUN),
+    read_only(
+        ".pre-commit-config.yaml",
+        "pre-commit, prek",
+        "runs the hooks that it names at each commit, once installed",
+        "pre-commit, \"Adding pre-commit plugins to your project\"",
+        RUN,
+    ),
+    read_only("prek.toml", "prek", "the same as `.pre-commit-config.yaml`", "prek, \"Configuration\"", RUN),
+    read_only(".overcommit.yml", "overcommit", "runs the hooks that it names", "overcommit, README", RUN),
+    read_only(".lefthook", "lefthook", "runs the scripts in it at each commit", LEFTHOOK, RUN),
+    read_only(".lefthook-local", "lefthook", "the same as `.lefthook`", LEFTHOOK, RUN),
+    read_only("lefthook.yml", "lefthook", "runs commands at each commit, once installed", LEFTHOOK, RUN),
+    read_only("lefthook.yaml", "lefthook", "the same as `lefthook.yml`", LEFTHOOK, RUN),
+    read_only("lefthook.toml", "lefthook", "the same as `lefthook.yml`", LEFTHOOK, RUN),
+    read_only("lefthook.json", "lefthook", "the same as `lefthook.yml`", LEFTHOOK, RUN),
+    read_only("lefthook-local.yml", "lefthook", "the same as `lefthook.yml`", LEFTHOOK, RUN),
+    read_only(".lefthook.yml", "lefthook", "the same as `lefthook.yml`", LEFTHOOK, RUN),
+    read_only(".lefthook.yaml", "lefthook", "the same as `lefthook.yml`", LEFTHOOK, RUN),
+    read_only(".lefthook.toml", "lefthook", "the same as `lefthook.yml`", LEFTHOOK, RUN),
+    read_only(".lefthook.json", "lefthook", "the same as `lefthook.yml`", LEFTHOOK, RUN),
+    read_only(".lefthook-local.yml", "lefthook", "the same as `lefthook.yml`", LEFTHOOK, RUN),
+];
+
+const LEFTHOOK: &str = "lefthook, \"Configuration\"";

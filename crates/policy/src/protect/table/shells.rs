@@ -1,0 +1,94 @@
+//! Rows of shells, of what they start by themselves, and of interpreters and debuggers.
+
+use super::{Files, Row, read_only};
+use crate::judge::Content;
+use crate::judge::harmless;
+
+const START_UP: Files = &[("", Content::StartUp)];
+
+const RUN: Files = &[("*", Content::Run)];
+
+const BASH: &str = "bash(1)";
+
+const ZSH: &str = "zsh(1)";
+
+const CSH: &str = "tcsh(1)";
+
+const HOME: &str = "runs it at its start, where this is somebody's home";
+
+const HERE: &str = "runs it when it is started in this directory";
+
+pub(super) const ROWS: &[Row] = &[
+    read_only(".bash_aliases", "bash", HOME, "Debian's ~/.bashrc", START_UP),
+    read_only(".bash_login", "bash", HOME, BASH, START_UP),
+    read_only(".bash_logout", "bash", HOME, BASH, START_UP),
+    read_only(".bash_profile", "bash", HOME, BASH, START_UP),
+    read_only(".bashrc", "bash", HOME, BASH, START_UP),
+    read_only(".config/fish", "fish", HOME, "fish(1)", &[("*.fish", Content::StartUp)]),
+    read_only(".cshrc", "csh, tcsh", HOME, CSH, START_UP),
+    read_only(".kshrc", "ksh", HOME, "ksh(1)", START_UP),
+    read_only(".login", "csh, tcsh", HOME, CSH, START_UP),
+    read_only(".logout", "csh, tcsh", HOME, CSH, START_UP),
+    read_only(".profile", "sh, bash, ksh", HOME, "sh(1), bash(1)", START_UP),
+    read_only(".tcshrc", "tcsh", HOME, CSH, START_UP),
+    read_only(".xinitrc", "startx", HOME, "startx(1)", START_UP),
+    read_only(".xprofile", "display managers", HOME, "Xsession(5)", START_UP),
+    read_only(".xsession", "display managers", HOME, "Xsession(5)", START_UP),
+    read_only(".xsessionrc", "display managers", HOME, "Xsession(5)", START_UP),
+    read_only(".zlogin", "zsh", HOME, ZSH, START_UP),
+    read_only(".zlogout", "zsh", HOME, ZSH, START_UP),
+    read_only(".zprofile", "zsh", HOME, ZSH, START_UP),
+    read_only(".zshenv", "zsh", HOME, ZSH, START_UP),
+    read_only(".zshrc", "zsh", HOME, ZSH, START_UP),
+    // On entering the directory.
+    read_only(".envrc", "direnv", "runs it when the directory is entered", "direnv(1)", START_UP),
+    read_only(
+        ".envrc.local",
+        "direnv",
+        "many an `.envrc` that was allowed runs it too",
+        "direnv-stdlib(1), source_env_if_exists",
+        START_UP,
+    ),
+    read_only(
+        ".autoenv.zsh",
+        "zsh-autoenv",
+        "runs it when the directory is entered",
+        "zsh-autoenv, README",
+        START_UP,
+    ),
+    // Commands of every day.
+    read_only(
+        ".ripgreprc",
+        "ripgrep",
+        "takes arguments from it, of which `--pre` runs a program",
+        "rg(1), RIPGREP_CONFIG_PATH",
+        &[("", Content::Ripgrep)],
+    ),
+    read_only(
+        ".ssh",
+        "ssh, sshd",
+        "runs what `ProxyCommand`, `Match exec` and `rc` say, and lets in who is authorised",
+        "ssh_config(5), sshd(8)",
+        &[
+            ("config", Content::Words(harmless::SSH)),
+            ("authorized_keys", Content::Run),
+            ("authorized_keys2", Content::Run),
+            ("environment", Content::Run),
+            ("rc", Content::Run),
+        ],
+    ),
+    read_only(".tmux.conf", "tmux", HOME, "tmux(1)", RUN),
+    // Interpreters and debuggers that read a file where they are started.
+    read_only(".gdbinit", "gdb", HERE, "gdb(1), \"Auto-loading safe path\"", RUN),
+    read_only(".lldbinit", "lldb", HERE, "lldb(1), target.load-cwd-lldbinit", RUN),
+    read_only(".pdbrc", "pdb of Python", HERE, "Python library reference, pdb", RUN),
+    read_only(".perldb", "the debugger of Perl", HERE, "perldebug(1)", RUN),
+    read_only(".Rprofile", "R", HERE, "R, ?Startup", RUN),
+    read_only(".Renviron", "R", "takes variables of its environment from it", "R, ?Startup", RUN),
+    read_only(".irbrc", "irb", HERE, "irb(1)", RUN),
+    read_only(".pryrc", "pry", HERE, "pry, \"Customization and configuration\"", RUN),
+    read_only(".ghci", "ghci", HERE, "GHC User's Guide, \"The .ghci and .haskeline files\"", RUN),
+    read_only(".ocamlinit", "ocaml, utop", HERE, "OCaml manual, \"The toplevel system\"", RUN),
+    read_only(".iex.exs", "iex", HERE, "Elixir, IEx, \"The .iex.exs file\"", RUN),
+    read_only(".octaverc", "octave", HERE, "GNU Octave manual, \"Startup Files\"", RUN),
+];

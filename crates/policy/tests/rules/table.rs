@@ -1,0 +1,371 @@
+//! Each row of the table of protected paths, by an example of what it finds and of what passes.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use policy::judge::{Found, Reason, judge};
+use policy::protect::Protected;
+use policy::protect::table::{GROUPS, Treatment, built_in, rows};
+
+const FILE: Found = Found::File { mode: 0o100_644 };
+
+/// A row's path, a file in it, content that a program would obey, and content that harms nobody.
+const EXAMPLES: &[(&str, &str, &str, &str)] = &[
+    // Git, and what runs at a commit.
+    (".git/commondir", ".git/commondir", "../evil", ""),
+    (".git/config", ".git/config", "[core]\npager = evil", "[core]\nbare = false"),
+    (".git/config.worktree", ".git/config.worktree", "[core]\npager = evil", "[core]\nbare = false"),
+    (".git/hooks", ".git/hooks/pre-commit", "evil", ""),
+    (".config/git", ".config/git/config", "[core]\npager = evil", "[user]\nname = A"),
+    (".gitconfig", ".gitconfig", "[core]\npager = evil", "[user]\nname = A"),
+    (".gitmodules", ".gitmodules", "[submodule \"s\"]\nupdate = !evil", "[submodule \"s\"]\npath = s"),
+    (".husky", ".husky/pre-commit", "evil", ""),
+    (".husky", ".husky/_/h", "evil", ""),
+    (".pre-commit-config.yaml", ".pre-commit-config.yaml", "repos: [{repo: local}]", "\n"),
+    ("prek.toml", "prek.toml", "[[repos]]", ""),
+    (".overcommit.yml", ".overcommit.yml", "PreCommit:", ""),
+    (".lefthook", ".lefthook/pre-commit/evil.sh", "evil", ""),
+    (".lefthook-local", ".lefthook-local/pre-commit/evil.sh", "evil", ""),
+    ("lefthook.yml", "lefthook.yml", "pre-commit:", ""),
+    ("lefthook.yaml", "lefthook.yaml", "pre-commit:", ""),
+    ("lefthook.toml", "lefthook.toml", "[pre-commit]", ""),
+    ("lefthook.json", "lefthook.json", "{\"pre-commit\": {}}", ""),
+    ("lefthook-local.yml", "lefthook-local.yml", "pre-commit:", ""),
+    (".lefthook.yml", ".lefthook.yml", "pre-commit:", ""),
+    (".lefthook.yaml", ".lefthook.yaml", "pre-commit:", ""),
+    (".lefthook.toml", ".lefthook.toml", "[pre-commit]", ""),
+    (".lefthook.json", ".lefthook.json", "{\"pre-commit\": {}}", ""),
+    (".lefthook-local.yml", ".lefthook-local.yml", "pre-commit:", ""),
+    // Shells and what they start.
+    (".bash_aliases", ".bash_aliases", "evil", " \n"),
+    (".bash_login", ".bash_login", "evil", ""),
+    (".bash_logout", ".bash_logout", "evil", ""),
+    (".bash_profile", ".bash_profile", "evil", ""),
+    (".bashrc", ".bashrc", "evil", ""),
+    (".config/fish", ".config/fish/conf.d/a.fish", "evil", ""),
+    (".cshrc", ".cshrc", "evil", ""),
+    (".kshrc", ".kshrc", "evil", ""),
+    (".login", ".login", "evil", ""),
+    (".logout", ".logout", "evil", ""),
+    (".profile", ".profile", "evil", ""),
+    (".tcshrc", ".tcshrc", "evil", ""),
+    (".xinitrc", ".xinitrc", "evil", ""),
+    (".xprofile", ".xprofile", "evil", ""),
+    (".xsession", ".xsession", "evil", ""),
+    (".xsessionrc", ".xsessionrc", "evil", ""),
+    (".zlogin", ".zlogin", "evil", ""),
+    (".zlogout", ".zlogout", "evil", ""),
+    (".zprofile", ".zprofile", "evil", ""),
+    (".zshenv", ".zshenv", "evil", ""),
+    (".zshrc", ".zshrc", "evil", ""),
+    (".envrc", ".envrc", "evil", ""),
+    (".envrc.local", ".envrc.local", "evil", ""),
+    (".autoenv.zsh", ".autoenv.zsh", "evil", ""),
+    (".ripgreprc", ".ripgreprc", "--pre=./evil", "--smart-case"),
+    (".ssh", ".ssh/config", "Host *\n  ProxyCommand evil", "Host *\n  User me"),
+    (".ssh", ".ssh/config", "Match exec \"evil\"", "Host a\n  IdentityFile=x"),
+    (".ssh", ".ssh/authorized_keys", "ssh-ed25519 AAAA", ""),
+    (".tmux.conf", ".tmux.conf", "run-shell evil", ""),
+    (".gdbinit", ".gdbinit", "shell evil", ""),
+    (".lldbinit", ".lldbinit", "platform shell evil", ""),
+    (".pdbrc", ".pdbrc", "import evil", ""),
+    (".perldb", ".perldb", "system 'evil'", ""),
+    (".Rprofile", ".Rprofile", "system('evil')", ""),
+    (".Renviron", ".Renviron", "R_PROFILE=evil", ""),
+    (".irbrc", ".irbrc", "evil", ""),
+    (".pryrc", ".pryrc", "evil", ""),
+    (".ghci", ".ghci", ":! evil", ""),
+    (".ocamlinit", ".ocamlinit", "Sys.command \"evil\"", ""),
+    (".iex.exs", ".iex.exs", "evil", ""),
+    (".octaverc", ".octaverc", "system evil", ""),
+    // Editors.
+    (".vscode", ".vscode/settings.json", r#"{"jest.jestCommandLine": "evil"}"#, r#"{"editor.tabSize": 2}"#),
+    (
+        ".vscode",
+        ".vscode/settings.json",
+        r#"{"java.jdt.ls.java.home": "./evil"}"#,
+        r#"{"files.exclude": {"**/x": true}}"#,
+    ),
+    (
+        ".vscode",
+        ".vscode/settings.json",
+        r#"{"go.goroot": "./evil"}"#,
+        r#"{"[rust]": {"editor.formatOnSave": true}}"#,
+    ),
+    (
+        ".vscode",
+        ".vscode/settings.json",
+        r#"{"rust-analyzer.cargo.extraEnv": {"RUSTC": "./evil"}}"#,
+        r#"{"rust-analyzer.cargo.features": ["a"]}"#,
+    ),
+    (".vscode", ".vscode/settings.json", r#"{"an.extension.of.tomorrow": "./evil"}"#, "{}"),
+    (".vscode", ".vscode/settings.json", r#"{"[python]": {"python.pythonPath": "./evil"}}"#, "{}"),
+    (
+        ".vscode",
+        ".vscode/tasks.json",
+        r#"{"tasks": [{"runOptions": {"runOn": "folderOpen"}}]}"#,
+        r#"{"tasks": [{"label": "build", "command": "make"}]}"#,
+    ),
+    (".vscode", ".vscode/mcp.json", r#"{"servers": {"x": {"command": "evil"}}}"#, r#"{"servers": {}}"#),
+    (
+        ".vscode",
+        ".vscode/c_cpp_properties.json",
+        r#"{"configurations": [{"compilerPath": "./evil"}]}"#,
+        r#"{"configurations": [{"cStandard": "c17"}], "version": 4}"#,
+    ),
+    (".vscode", ".vscode/of-another-extension.json", r#"{"command": "evil"}"#, "{}"),
+    (
+        "*.code-workspace",
+        "a.code-workspace",
+        r#"{"settings": {"git.path": "./evil"}}"#,
+        r#"{"folders": [{"path": "."}], "settings": {"editor.tabSize": 2}}"#,
+    ),
+    (
+        "*.code-workspace",
+        "A.Code-Workspace",
+        r#"{"tasks": {"tasks": [{"runOptions": {"runOn": "folderOpen"}}]}}"#,
+        r#"{"folders": []}"#,
+    ),
+    (
+        ".idea",
+        ".idea/startup.xml",
+        r#"<project><component name="ProjectStartupSharedConfiguration"/></project>"#,
+        r#"<project version="4"><component name="ProjectModuleManager"></component></project>"#,
+    ),
+    (
+        ".idea",
+        ".idea/of-tomorrow.xml",
+        "<project><component\n  name='RunsWhatever'/></project>",
+        r#"<?xml version="1.0" encoding="UTF-8"?><module><component name="NewModuleRootManager"/></module>"#,
+    ),
+    (".zed", ".zed/settings.json", r#"{"lsp": {"x": {"binary": {"path": "evil"}}}}"#, r#"{"tab_size": 4}"#),
+    (
+        ".zed",
+        ".zed/settings.json",
+        r#"{"languages": {"Rust": {"formatter": {"external": {"command": "evil"}}}}}"#,
+        r#"{"languages": {"Rust": {"tab_size": 4, "format_on_save": "on"}}}"#,
+    ),
+    (".zed", ".zed/tasks.json", r#"[{"hooks": ["create_worktree"]}]"#, r#"[{"label": "a", "command": "b"}]"#),
+    (
+        ".helix",
+        ".helix/languages.toml",
+        "[language-server.evil]\ncommand = 'evil'",
+        "[[language]]\nname = 'rust'\nauto-format = true",
+    ),
+    (".helix", ".helix/config.toml", "[editor]\nshell = ['evil']", "theme = 'x'\n[editor]\nrulers = [80]"),
+    (".nvim.lua", ".nvim.lua", "os.execute('evil')", ""),
+    (".nvimrc", ".nvimrc", "!evil", ""),
+    (".exrc", ".exrc", "!evil", ""),
+    (".vimrc", ".vimrc", "!evil", ""),
+    (".gvimrc", ".gvimrc", "!evil", ""),
+    (".lvimrc", ".lvimrc", "!evil", ""),
+    (".dir-locals.el", ".dir-locals.el", "((nil . ((eval . (evil)))))", ""),
+    (".dir-locals-2.el", ".dir-locals-2.el", "((nil . ((eval . (evil)))))", ""),
+    (
+        "*.sublime-project",
+        "a.sublime-project",
+        r#"{"settings": {"LSP": {"x": {"command": ["evil"]}}}}"#,
+        r#"{"folders": [{"path": "."}]}"#,
+    ),
+    (".kateproject", ".kateproject", r#"{"lspclient": {"servers": {}}}"#, r#"{"name": "a"}"#),
+    (
+        ".devcontainer",
+        ".devcontainer/devcontainer.json",
+        r#"{"image": "a", "initializeCommand": "evil"}"#,
+        r#"{"image": "a", "postCreateCommand": "make"}"#,
+    ),
+    (
+        ".devcontainer",
+        ".devcontainer/python/devcontainer.json",
+        r#"{"runArgs": ["-v", "/:/host"]}"#,
+        r#"{"name": "a", "features": {"ghcr.io/x/y:1": {}}}"#,
+    ),
+    (
+        ".devcontainer.json",
+        ".devcontainer.json",
+        r#"{"containerEnv": {"A": "${localEnv:SECRET}"}}"#,
+        r#"{"containerEnv": {"A": "b"}}"#,
+    ),
+    // Agents.
+    (".agents", ".agents/mcp.json", r#"{"mcpServers": {"x": {"command": "evil"}}}"#, r#"{"name": "a"}"#),
+    (
+        ".claude",
+        ".claude/settings.json",
+        r#"{"enabledPlugins": {"evil@market": true}}"#,
+        r#"{"permissions": {"deny": ["Read(.env)"]}, "model": "x"}"#,
+    ),
+    (
+        ".claude",
+        ".claude/settings.local.json",
+        r#"{"extraKnownMarketplaces": {}}"#,
+        r#"{"outputStyle": "x"}"#,
+    ),
+    (".claude", ".claude/skills/a/hooks/hooks.json", r#"{"hooks": {}}"#, r#"{"data": [1]}"#),
+    (".claude", ".claude/commands/a.md", "!`evil`", "Write tests"),
+    (
+        ".mcp.json",
+        ".mcp.json",
+        r#"{"mcpServers": {"x": {"command": "evil"}}}"#,
+        r#"{"mcpServers": {"x": {"type": "http", "url": "https://example.org"}}}"#,
+    ),
+    (
+        ".mcp.json",
+        ".mcp.json",
+        r#"{"mcpServers": {"x": {"url": "https://example.org/${SECRET}"}}}"#,
+        r#"{"mcpServers": {}}"#,
+    ),
+    (".mcp.json", ".mcp.json", r#"{"mcpServers": {"x/url": {"command": "evil"}}}"#, ""),
+    (".codex", ".codex/config.toml", "[mcp_servers.x]\ncommand = 'evil'", "model = 'x'"),
+    (".codex", ".codex/environments/environment.toml", "[setup]\nscript = 'evil'", ""),
+    (".codex", ".codex/hooks.json", r#"{"hooks": {"SessionStart": []}}"#, "{}"),
+    (".codex", ".codex/rules/a.rules", "prefix_rule(['evil'], 'allow')", ""),
+    (".cursor", ".cursor/worktrees.json", r#"{"setup-worktree": ["evil"]}"#, "{}"),
+    (".cursor", ".cursor/mcp.json", r#"{"mcpServers": {"x": {"command": "evil"}}}"#, "{}"),
+    (".cursor", ".cursor/hooks/a.sh", "evil", ""),
+    (".gemini", ".gemini/settings.json", r#"{"toolDiscoveryCommand": "evil"}"#, r#"{"theme": "x"}"#),
+    (".gemini", ".gemini/.env", "GOOGLE_GEMINI_BASE_URL=evil", ""),
+    (".gemini", ".gemini/commands/a.toml", "prompt = 'see !{evil}'", "prompt = 'see `x`'"),
+    (".opencode", ".opencode/plugins/evil.ts", "evil", ""),
+    (".opencode", ".opencode/tool/evil.js", "evil", ""),
+    (".opencode", ".opencode/package.json", r#"{"dependencies": {"evil": "1"}}"#, "{}"),
+    (".opencode", ".opencode/command/a.md", "!`evil`", "Write tests"),
+    ("opencode.json", "opencode.json", r#"{"mcp": {"x": {"command": ["evil"]}}}"#, r#"{"model": "x"}"#),
+    ("opencode.json", "opencode.json", r#"{"plugin": ["./evil.js"]}"#, r#"{"theme": "x"}"#),
+    ("opencode.jsonc", "opencode.jsonc", r#"{"formatter": {}}"#, "{ // nothing\n }"),
+    (".aider.conf.yml", ".aider.conf.yml", "model: x\nlint-cmd: evil", "model: x\nread:\n- A.md\n  - B.md"),
+    (".aider.conf.yml", ".aider.conf.yml", "{lint-cmd: evil}", "# nothing\n"),
+    (".aider.conf.yml", ".aider.conf.yml", "model: x\u{2028}lint-cmd: evil", "---\nmodel: x"),
+    (".aider.conf.yml", ".aider.conf.yml", "model: x\n--- {lint-cmd: evil}", "vim: true"),
+    (".aider.conf.yml", ".aider.conf.yml", "\"lint-cmd\": evil", "dark-mode: true"),
+    (".github/hooks", ".github/hooks/a.json", r#"{"version": 1, "hooks": {}}"#, r#"{"version": 1}"#),
+    (".github/mcp.json", ".github/mcp.json", r#"{"mcpServers": {"x": {"command": "evil"}}}"#, "{}"),
+    (".windsurf", ".windsurf/hooks.json", r#"{"hooks": {}}"#, "{}"),
+    (".kiro", ".kiro/hooks/a.kiro.hook", "evil", ""),
+    (".kiro", ".kiro/settings/mcp.json", r#"{"mcpServers": {"x": {"command": "evil"}}}"#, "{}"),
+    (".amazonq", ".amazonq/cli-agents/a.json", r#"{"hooks": {}}"#, "{}"),
+    (".amp", ".amp/settings.json", r#"{"amp.mcpServers": {}}"#, "{}"),
+    (".amp", ".amp/plugins/evil.ts", "evil", ""),
+    (".cline", ".cline/hooks/TaskStart", "evil", ""),
+    (".clinerules", ".clinerules/hooks/TaskStart", "evil", ""),
+    (".roo", ".roo/mcp.json", r#"{"mcpServers": {"x": {"command": "evil"}}}"#, "{}"),
+    (".continue", ".continue/config.ts", "evil", ""),
+    (".continue", ".continue/mcpServers/a.yaml", "mcpServers:", "version: 1.0.0"),
+    (".continuerc.json", ".continuerc.json", r#"{"slashCommands": []}"#, "{}"),
+    (".crush.json", ".crush.json", r#"{"lsp": {"x": {"command": "evil"}}}"#, "{}"),
+    ("crush.json", "crush.json", r#"{"mcp": {"x": {"command": "evil"}}}"#, "{}"),
+    (".qwen", ".qwen/settings.json", r#"{"hooks": {}}"#, "{}"),
+    (".factory", ".factory/mcp.json", r#"{"mcpServers": {"x": {"command": "evil"}}}"#, "{}"),
+    (".junie", ".junie/mcp/mcp.json", r#"{"mcpServers": {"x": {"command": "evil"}}}"#, "{}"),
+    (".trae", ".trae/mcp.json", r#"{"mcpServers": {"x": {"command": "evil"}}}"#, "{}"),
+    ("conductor.json", "conductor.json", r#"{"scripts": {"setup": "evil"}}"#, "{}"),
+    // Tools for building and versions.
+    ("mise.toml", "mise.toml", "[hooks]\nenter = 'evil'", "[tools]\nnode = '22'\npython = ['3.12']"),
+    ("mise.toml", "mise.toml", "[tools]\nnode = 'path:./evil'", "min_version = '2024.1'"),
+    ("mise.toml", "mise.toml", "[tools]\n'ubi:evil/evil' = '1'", ""),
+    ("mise.local.toml", "mise.local.toml", "[env]\nPATH = 'evil'", ""),
+    (".mise.toml", ".mise.toml", "[env]\nPATH = 'evil'", ""),
+    (".mise.local.toml", ".mise.local.toml", "[env]\nPATH = 'evil'", ""),
+    (".miserc.toml", ".miserc.toml", "env = ['evil']", ""),
+    (".rtx.toml", ".rtx.toml", "[env]\nPATH = 'evil'", ""),
+    (".mise", ".mise/config.toml", "[env]\nPATH = 'evil'", ""),
+    ("mise/config.toml", "mise/config.toml", "[env]\nPATH = 'evil'", ""),
+    (".config/mise.toml", ".config/mise.toml", "[env]\nPATH = 'evil'", ""),
+    (".config/mise", ".config/mise/config.toml", "[env]\nPATH = 'evil'", ""),
+    (".tool-versions", ".tool-versions", "nodejs path:./evil", "nodejs 22.1.0 # lts\npython 3.12"),
+    (
+        "rust-toolchain.toml",
+        "rust-toolchain.toml",
+        "[toolchain]\npath = './evil'",
+        "[toolchain]\nchannel = '1.95'",
+    ),
+    ("rust-toolchain", "rust-toolchain", "[toolchain]\npath = './evil'", "nightly-2026-01-01\n"),
+    (".cargo/config.toml", ".cargo/config.toml", "[build]\nrustc-wrapper = './evil'", "[net]\nretry = 3"),
+    (".cargo/config.toml", ".cargo/config.toml", "[target.x]\nrunner = './evil'", "[build]\njobs = 2"),
+    (".cargo/config.toml", ".cargo/config.toml", "[alias]\nb = ['run']", "[profile.dev]\ndebug = 0"),
+    (".cargo/config", ".cargo/config", "[env]\nRUSTC = './evil'", ""),
+    (".npmrc", ".npmrc", "save-exact=true\nscript-shell=./evil", "save-exact=true\n; nothing\naudit = false"),
+    (".npmrc", ".npmrc", "registry=https://evil.example", "fund=false"),
+    (".yarnrc.yml", ".yarnrc.yml", "nodeLinker: pnp\nyarnPath: ./evil.cjs", "nodeLinker: node-modules\n"),
+    (".yarnrc", ".yarnrc", "yarn-path \"./evil\"", ""),
+    (".yarn/releases", ".yarn/releases/yarn-4.cjs", "evil", ""),
+    (".yarn/plugins", ".yarn/plugins/@yarnpkg/plugin-evil.cjs", "evil", ""),
+    (".pnpmfile.cjs", ".pnpmfile.cjs", "evil", ""),
+    (".pnpmfile.mjs", ".pnpmfile.mjs", "evil", ""),
+    ("pnpmfile.js", "pnpmfile.js", "evil", ""),
+    ("bunfig.toml", "bunfig.toml", "preload = ['./evil.ts']", "[install]\nexact = true"),
+    ("uv.toml", "uv.toml", "index-url = 'https://evil.example'", "offline = true"),
+    (".mvn", ".mvn/extensions.xml", "<extensions>", ""),
+    (".mvn", ".mvn/jvm.config", "-javaagent:evil", ""),
+    (".bazelrc", ".bazelrc", "run --run_under=evil", ""),
+    (".bazeliskrc", ".bazeliskrc", "BAZELISK_BASE_URL=https://evil.example", ""),
+    ("tools/bazel", "tools/bazel", "evil", ""),
+    ("ansible.cfg", "ansible.cfg", "[defaults]\ncallback_plugins = ./evil", "[defaults]\nforks = 5"),
+    (".terraformrc", ".terraformrc", "provider_installation {}", ""),
+];
+
+fn file(path: &str, content: &str) -> Option<Reason> {
+    judge(Path::new(path), FILE, content.as_bytes())
+}
+
+#[test]
+fn every_row_finds_what_it_is_for_and_lets_the_harmless_pass() {
+    let mut shown = BTreeSet::new();
+    for (row, path, dangerous, harmless) in EXAMPLES {
+        assert!(file(path, dangerous).is_some(), "{path}: {dangerous}");
+        // Of two, whatever they hold counts, and a policy is told of in any case.
+        if ![".git/commondir", ".git/hooks"].contains(row) {
+            assert_eq!(file(path, harmless), None, "{path}: {harmless}");
+        }
+        // A repository may lie anywhere, and be called anything.
+        if !path.starts_with(".git") && !path.ends_with("/config") {
+            let nowhere = format!("somewhere/else/{path}");
+            assert_eq!(file(&nowhere, dangerous), None, "{nowhere}: no program looks there");
+        }
+        shown.insert(*row);
+    }
+    shown.insert("sandbox.toml");
+    let all: BTreeSet<&str> = built_in().collect();
+    assert_eq!(shown, all, "each row has an example");
+}
+
+#[test]
+fn every_row_is_protected_with_all_that_is_in_it() {
+    let protected = Protected::new(&[], &[]).unwrap();
+    for (row, path, ..) in EXAMPLES {
+        let by = protected.matches(Path::new(path)).map(ToString::to_string);
+        assert_eq!(by.as_deref(), Some(*row), "{path}");
+    }
+}
+
+#[test]
+fn a_link_at_a_row_or_at_a_hidden_directory_above_one_is_suspicious() {
+    let link = |path: &str| judge(Path::new(path), Found::Link, b"");
+    for path in built_in() {
+        let path = path.replace('*', "a");
+        assert_eq!(link(&path), Some(Reason::NotAFile), "{path}");
+    }
+    for path in [".config", ".cargo", ".github", ".yarn"] {
+        assert_eq!(link(path), Some(Reason::NotAFile), "{path}");
+    }
+    for path in ["tools", "mise", "a/tools/bazel", "README.md", ".config/other"] {
+        assert_eq!(link(path), None, "{path}");
+    }
+}
+
+#[test]
+fn every_row_says_who_obeys_it_and_where_that_is_written() {
+    for row in rows() {
+        assert!(!row.program.is_empty() && !row.effect.is_empty(), "{}", row.path);
+        let is_read_only = matches!(row.treatment, Treatment::ReadOnly(_));
+        assert_eq!(is_read_only, !row.source.is_empty(), "{}", row.path);
+        assert!(!row.program.contains('|') && !row.effect.contains('|'), "{}: a cell of a table", row.path);
+    }
+    assert!(GROUPS.iter().all(|group| !group.rows.is_empty()));
+}
+
+#[test]
+fn what_is_writable_is_not_judged() {
+    for row in rows().filter(|row| matches!(row.treatment, Treatment::Writable)) {
+        assert_eq!(file(row.path, "evil"), None, "{}", row.path);
+    }
+}
