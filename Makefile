@@ -3,7 +3,7 @@
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 SANDBOXCTL := $(TARGET_DIR)/release/sandboxctl
 
-.PHONY: help run test check msrv bench dist image generate docs deny advisories clean
+.PHONY: help run test soak check msrv bench dist image generate docs deny advisories clean
 .DEFAULT_GOAL := help
 
 help: ## Show these lines
@@ -22,6 +22,11 @@ test: ## Install what the tests need, and run all of them
 	@tests/setup cargo cc gcc git ip node python3 venv script setpriv unshare bwrap
 	@tests/engine || echo 'without an engine, tests of containers are not run' >&2
 	@tests/run
+
+soak: ## Kill sandboxes at random moments and look for what is left; SECONDS=120, SEED=N repeats a sequence
+	@tests/setup cargo cc python3 setpriv
+	cargo build --locked --release -p sandboxctl
+	tests/soak $(SANDBOXCTL) --seconds $(or $(SECONDS),120) $(if $(SEED),--seed $(SEED))
 
 check: ## Formatting, lints, licences, generated pages, rules of style, commands of the documentation
 	@tests/setup cargo cc git python3 venv
