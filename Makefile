@@ -3,7 +3,7 @@
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 SANDBOXCTL := $(TARGET_DIR)/release/sandboxctl
 
-.PHONY: help run test soak check msrv bench dist image generate docs deny advisories clean
+.PHONY: help run test fuzz soak check msrv bench dist image generate docs deny advisories clean
 .DEFAULT_GOAL := help
 
 help: ## Show these lines
@@ -23,13 +23,17 @@ test: ## Install what the tests need, and run all of them
 	@tests/engine || echo 'without an engine, tests of containers are not run' >&2
 	@tests/run
 
+fuzz: ## Look for new inputs that break what reads untrusted bytes; SECONDS=60 for each target
+	@command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
+	tests/fuzz run $(or $(SECONDS),60)
+
 soak: ## Kill sandboxes at random moments and look for what is left; SECONDS=120, SEED=N repeats a sequence
 	@tests/setup cargo cc python3 setpriv
 	cargo build --locked --release -p sandboxctl
 	tests/soak $(SANDBOXCTL) --seconds $(or $(SECONDS),120) $(if $(SEED),--seed $(SEED))
 
-check: ## Formatting, lints, licences, generated pages, rules of style, commands of the documentation
-	@tests/setup cargo cc git python3 venv
+check: ## Formatting, lints, licences, generated pages, rules of style, seeds of the fuzz targets, commands of the documentation
+	@tests/setup cargo cc c++ git python3 venv
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
@@ -38,6 +42,7 @@ check: ## Formatting, lints, licences, generated pages, rules of style, commands
 	cargo test --locked --quiet -p policy --test config_files generated_files_are_fresh
 	cargo test --locked --quiet -p sandboxctl --bin sandboxctl the_command_reference_is_fresh
 	tests/style
+	tests/fuzz seeds
 	tests/workflows
 	@$(MAKE) --no-print-directory docs
 
