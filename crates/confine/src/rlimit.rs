@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::report::{Finding, Status};
 
+/// The size of a core file at which the kernel neither makes one nor starts a program that takes it.
+const CORE_FILES: u64 = 1;
+
 /// How many descriptors a process may have open unless it asks for more: what build tools and servers want.
 const OPEN_FILES: u64 = 1 << 16;
 
@@ -50,8 +53,10 @@ impl Substitutes {
 ///
 /// No limit is raised above its hard limit, which takes a capability; a lower one is kept.
 pub fn apply(substitutes: &Substitutes) -> Result<Vec<Finding>, Error> {
-    // A core file would carry the agent's memory, secrets included, to wherever the host's core_pattern says.
-    both(Resource::Core, "core files", 0)?;
+    // A core file would carry the agent's memory, secrets included, to wherever the host's core_pattern says, and what
+    // an agent makes of its memory to a program that the kernel starts as root. To a pipe a limit says nothing (core(5)),
+    // but for 1, by which the kernel keeps that program from dumping into itself; for a file 1 is as little as 0.
+    both(Resource::Core, "core files", CORE_FILES)?;
     soft(Resource::Nofile, "open files", OPEN_FILES)?;
     let mut findings = Vec::new();
     if let Some(Bytes(bytes)) = substitutes.memory {

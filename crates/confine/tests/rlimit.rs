@@ -15,7 +15,8 @@ fn limits_are_lowered_reported_and_never_raised() {
     let findings = apply(&Substitutes { memory: Some(memory), pids: Some(4000) }).unwrap();
     let lines: Vec<_> = findings.iter().map(|finding| (finding.layer, finding.status)).collect();
     assert_eq!(lines, [(Layer::Memory, Status::Partly), (Layer::Pids, Status::Partly)]);
-    assert_eq!(getrlimit(Resource::Core).maximum, Some(0));
+    let core = getrlimit(Resource::Core);
+    assert_eq!((core.current, core.maximum), (Some(1), Some(1)));
     assert_eq!(getrlimit(Resource::Data).maximum, Some(memory.0));
     assert_eq!(getrlimit(Resource::Nproc).maximum, Some(4000));
     let after = getrlimit(Resource::Nofile);

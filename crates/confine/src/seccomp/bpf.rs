@@ -115,6 +115,12 @@ impl<'a> Code<'a> {
                     self.branch(BPF_JSET, mask, next, otherwise);
                     next = self.push(load_low_half(arg));
                 }
+                Test::NotNull { arg } => {
+                    self.branch(BPF_JEQ, 0, otherwise, next);
+                    let high = self.push(load_high_half(arg));
+                    self.branch(BPF_JEQ, 0, high, next);
+                    next = self.push(load_low_half(arg));
+                }
                 Test::OneOf { arg, mask, values } => {
                     let mut no = otherwise;
                     for &value in values {
@@ -138,6 +144,7 @@ impl<'a> Code<'a> {
         let value = match action {
             Action::Allow => SECCOMP_RET_ALLOW,
             Action::Refuse(error) => SECCOMP_RET_ERRNO | error.unsigned_abs(),
+            Action::Pretend => SECCOMP_RET_ERRNO,
         };
         let label = self.push(statement(BPF_RET | BPF_K, value));
         self.answers.push((action, label));
@@ -176,6 +183,10 @@ impl<'a> Code<'a> {
 /// The half of an argument that the kernel reads; both architectures are little-endian, so it comes first.
 fn load_low_half(arg: u8) -> sock_filter {
     load(ARGUMENTS + 8 * u32::from(arg))
+}
+
+fn load_high_half(arg: u8) -> sock_filter {
+    load(ARGUMENTS + 8 * u32::from(arg) + 4)
 }
 
 fn load(offset: u32) -> sock_filter {

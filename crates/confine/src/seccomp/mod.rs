@@ -120,6 +120,7 @@ mod tests {
                 let holds = |test: &Test| match *test {
                     Test::OneOf { arg, mask, values } => values.contains(&(low(call, arg) & mask)),
                     Test::AnyBit { arg, mask } => low(call, arg) & mask != 0,
+                    Test::NotNull { arg } => call.args[usize::from(arg)] != 0,
                 };
                 group
                     .cases
@@ -130,6 +131,7 @@ mod tests {
         match action {
             Action::Allow => SECCOMP_RET_ALLOW,
             Action::Refuse(error) => SECCOMP_RET_ERRNO | error.unsigned_abs(),
+            Action::Pretend => SECCOMP_RET_ERRNO,
         }
     }
 
@@ -160,6 +162,7 @@ mod tests {
                     values.extend((0..32).map(|bit| 1 << bit).filter(|bit| mask & bit != 0));
                     values.insert(!mask);
                 }
+                Test::NotNull { .. } => {}
             }
         }
         values.into_iter().map(u64::from).flat_map(|value| [value, value | 1 << 32]).collect()
@@ -184,7 +187,9 @@ mod tests {
                 .iter()
                 .flat_map(|case| case.when)
                 .map(|test| match *test {
-                    Test::OneOf { arg, .. } | Test::AnyBit { arg, .. } => usize::from(arg),
+                    Test::OneOf { arg, .. } | Test::AnyBit { arg, .. } | Test::NotNull { arg } => {
+                        usize::from(arg)
+                    }
                 })
                 .collect();
             let mut calls = vec![Call { number, arch: ARCHITECTURE, args: [0; 6] }];
@@ -257,6 +262,48 @@ mod tests {
         assert_eq!(answer(libc::SYS_socket, &[netlink, raw, 0]), SECCOMP_RET_ALLOW);
         let audit = u64::from(libc::NETLINK_AUDIT.unsigned_abs());
         assert_eq!(answer(libc::SYS_socket, &[netlink, 2, audit]), refusal(libc::EAFNOSUPPORT));
+    }
+
+    #[test]
+    fn the_limit_of_core_files_stays_what_it_is() {
+        let (core, files) = (4, 7);
+        // A pointer may be null in one half.
+        for pointer in [1, 1 << 32, u64::MAX] {
+            assert_eq!(answer(libc::SYS_prlimit64, &[0, core, pointer]), refusal(0), "{pointer:#x}");
+            assert_eq!(
+                answer(libc::SYS_prlimit64, &[7, core | 1 << 32, pointer]),
+                refusal(0),
+                "{pointer:#x}"
+            );
+            assert_eq!(answer(libc::SYS_prlimit64, &[0, files, pointer]), SECCOMP_RET_ALLOW, "{pointer:#x}");
+        }
+        assert_eq!(answer(libc::SYS_prlimit64, &[0, core, 0]), SECCOMP_RET_ALLOW);
+        assert_eq!(answer(libc::SYS_setrlimit, &[core, 1]), refusal(0));
+        assert_eq!(answer(libc::SYS_setrlimit, &[files, 1]), SECCOMP_RET_ALLOW);
+    }
+
+    #[test]
+    fn of_a_file_system_nothing_is_asked_but_what_is_listed() {
+        // FIONREAD; DRM_IOCTL_VERSION, for a device that was passed in; FICLONE, FICLONERANGE, FIDEDUPERANGE, FS_IOC_GETFLAGS.
+        for request in [0x541b, 0xc040_6400, 0x4004_9409, 0x4020_940d, 0xc018_9436, 0x8008_6601] {
+            assert_eq!(answer(libc::SYS_ioctl, &[0, request]), SECCOMP_RET_ALLOW, "{request:#x}");
+        }
+        // BTRFS_IOC_SUBVOL_CREATE, _CREATE_V2, _SNAP_CREATE, _SNAP_CREATE_V2, _SNAP_DESTROY; BCH_IOCTL_SUBVOLUME_CREATE;
+        // FS_IOC_SETFLAGS; FS_IOC_FSSETXATTR; FS_IOC_SET_ENCRYPTION_POLICY; FS_IOC_ENABLE_VERITY.
+        for request in [
+            0x5000_940e,
+            0x5000_9418,
+            0x5000_9401,
+            0x5000_9417,
+            0x5000_940f,
+            0x4020_bc10,
+            0x4008_6602,
+            0x401c_5820,
+            0x800c_6613,
+            0x4080_6685,
+        ] {
+            assert_eq!(answer(libc::SYS_ioctl, &[0, request]), refusal(libc::ENOTTY), "{request:#x}");
+        }
     }
 
     #[test]

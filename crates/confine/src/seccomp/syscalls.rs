@@ -7,7 +7,7 @@
 //! Only the low 32 bits of an argument are compared. Every argument looked at here is an `int`, an `unsigned
 //! int` or a `umode_t` in the kernel, which drops the rest: a comparison of all 64 bits would let `AF_PACKET
 //! | 1 << 32` pass for an unknown family. `ptrace` alone reads a `long`; there the low half refuses a little
-//! more.
+//! more. Whether a pointer is null is asked of both halves.
 
 #![cfg_attr(
     not(test), // where clippy does not look for it
@@ -24,6 +24,8 @@ pub(super) enum Action {
     Allow,
     /// The call is not made and returns this error.
     Refuse(c_int),
+    /// The call is not made and returns 0: what it asks for holds already.
+    Pretend,
 }
 
 /// A question about one argument.
@@ -33,6 +35,8 @@ pub(super) enum Test {
     OneOf { arg: u8, mask: u32, values: &'static [u32] },
     /// The low half of argument `arg` has at least one bit of `mask`.
     AnyBit { arg: u8, mask: u32 },
+    /// Argument `arg`, a pointer, is not null: all of its 64 bits count.
+    NotNull { arg: u8 },
 }
 
 /// An answer that is given when all tests say yes.
@@ -59,9 +63,13 @@ pub(super) const UNKNOWN: Action = Action::Refuse(ENOSYS);
 #[rustfmt::skip] // a paragraph for each group, not a line for each call
 pub(super) static WHERE_PID_1_IS_OURS: &[Group] = &[
     checked(
-        &[SYS_sched_setaffinity, SYS_sched_setparam, SYS_sched_setscheduler, SYS_sched_setattr, SYS_prlimit64],
+        &[SYS_sched_setaffinity, SYS_sched_setparam, SYS_sched_setscheduler, SYS_sched_setattr],
         &[Case { when: &[Test::OneOf { arg: 0, mask: WHOLE, values: &[1] }], then: REFUSED }],
     ),
+    checked(&[SYS_prlimit64], &[
+        Case { when: &[Test::OneOf { arg: 0, mask: WHOLE, values: &[1] }], then: REFUSED },
+        CORE_LIMIT_STAYS,
+    ]),
     checked(&[SYS_setpriority], &[
         Case { when: &[Test::OneOf { arg: 0, mask: WHOLE, values: &[PRIO_USER] }], then: REFUSED },
         Case { when: &[Test::OneOf { arg: 1, mask: WHOLE, values: &[1] }], then: REFUSED },
@@ -74,6 +82,8 @@ pub(super) static WHERE_PID_1_IS_OURS: &[Group] = &[
 
 /// linux/resource.h; libcs do not agree on its type.
 const PRIO_USER: u32 = 2;
+/// asm-generic/resource.h, likewise.
+const RLIMIT_CORE: u32 = 4;
 /// linux/ioprio.h.
 const IOPRIO_WHO_USER: u32 = 3;
 
@@ -83,6 +93,13 @@ pub(super) const ARCHITECTURE: u32 = 0xc000_003e;
 /// The value of `AUDIT_ARCH_*` (linux/audit.h) for the only calling convention that is let in.
 #[cfg(target_arch = "aarch64")]
 pub(super) const ARCHITECTURE: u32 = 0xc000_00b7;
+
+/// The limit of core files is 1, which alone keeps a program of the host's from being started for a crash (see
+/// `rlimit.rs`): lowered to 0 it would not. Whoever sets it wants fewer core files, and there are none.
+const CORE_LIMIT_STAYS: Case = Case {
+    when: &[Test::OneOf { arg: 1, mask: WHOLE, values: &[RLIMIT_CORE] }, Test::NotNull { arg: 2 }],
+    then: Action::Pretend,
+};
 
 const REFUSED: Action = Action::Refuse(EPERM);
 const NO_FAMILY: Action = Action::Refuse(EAFNOSUPPORT);
@@ -157,7 +174,11 @@ pub(super) static GROUPS: &[Group] = &[
         SYS_sched_setparam, SYS_sched_getscheduler, SYS_sched_setscheduler, SYS_sched_getattr,
         SYS_sched_setattr, SYS_sched_get_priority_max, SYS_sched_get_priority_min,
         SYS_sched_rr_get_interval, SYS_getpriority, SYS_setpriority, SYS_ioprio_get, SYS_ioprio_set,
-        SYS_getrlimit, SYS_setrlimit, SYS_prlimit64, SYS_getrusage, SYS_getcpu,
+        SYS_getrlimit, SYS_getrusage, SYS_getcpu,
+    ]),
+    checked(&[SYS_prlimit64], &[CORE_LIMIT_STAYS]),
+    checked(&[SYS_setrlimit], &[
+        Case { when: &[Test::OneOf { arg: 0, mask: WHOLE, values: &[RLIMIT_CORE] }], then: Action::Pretend },
     ]),
     // Who one is. With one id mapped and no capability, the kernel refuses every change by itself.
     allowed(&[
@@ -233,17 +254,23 @@ pub(super) static GROUPS: &[Group] = &[
     },
     // Devices and terminals, except what puts bytes into a terminal's input as if they had been typed
     // (TIOCSTI; TIOCLINUX does it by selecting and pasting: CVE-2017-5226 and its kin), and TIOCSETD, which
-    // loads line disciplines: a long row of kernel bugs and no use for an agent.
+    // loads line disciplines: a long row of kernel bugs and no use for an agent. Of what file systems offer, sharing
+    // blocks between files and two questions. The rest gets the answer of one that does not know the request: there are
+    // requests that make a subvolume, which looks like another file system to whoever looks through a shared directory
+    // on the host, and that make a directory whose names are matched without case, or can be read only with a key.
     Group {
         calls: &[SYS_ioctl],
-        cases: &[Case {
-            when: &[Test::OneOf {
-                arg: 1,
-                mask: WHOLE,
-                values: &[TIOCSTI, TIOCLINUX, TIOCSETD],
-            }],
-            then: REFUSED,
-        }],
+        cases: &[
+            Case {
+                when: &[Test::OneOf { arg: 1, mask: WHOLE, values: &[TIOCSTI, TIOCLINUX, TIOCSETD] }],
+                then: REFUSED,
+            },
+            Case { when: &[Test::OneOf { arg: 1, mask: WHOLE, values: OF_FILES }], then: Action::Allow },
+            Case {
+                when: &[Test::OneOf { arg: 1, mask: REQUEST_TYPE, values: OF_FILE_SYSTEMS }],
+                then: Action::Refuse(ENOTTY),
+            },
+        ],
         otherwise: Action::Allow,
     },
     // New processes and threads, but no namespaces: a user namespace gives back capabilities, and with them
@@ -385,6 +412,19 @@ const SOCK_PACKET: u32 = 10; // linux/net.h, obsolete
 const TIOCSTI: u32 = 0x5412; // asm-generic/ioctls.h, as the next two
 const TIOCLINUX: u32 = 0x541c;
 const TIOCSETD: u32 = 0x5423;
+/// Requests to files (linux/fs.h). The directions are those of asm-generic/ioctl.h, which both architectures use.
+const OF_FILES: &[u32] = &[
+    0x4004_9409, // FICLONE
+    0x4020_940d, // FICLONERANGE
+    0xc018_9436, // FIDEDUPERANGE
+    0xc020_660b, // FS_IOC_FIEMAP
+    0x8008_6601, // FS_IOC_GETFLAGS
+    0x801c_581f, // FS_IOC_FSGETXATTR
+];
+/// `_IOC_TYPE` (asm-generic/ioctl.h): whose request it is.
+const REQUEST_TYPE: u32 = 0xff00;
+/// Every file system's (`f`), XFS's (`X`), btrfs's, bcachefs's: Documentation/userspace-api/ioctl/ioctl-number.rst.
+const OF_FILE_SYSTEMS: &[u32] = &[0x6600, 0x5800, 0x9400, 0xbc00];
 const PTRACE_ATTACH: u32 = 16; // linux/ptrace.h
 const PTRACE_SEIZE: u32 = 0x4206; // linux/ptrace.h
 const SECCOMP_FILTER_FLAG_NEW_LISTENER: u32 = 1 << 3; // linux/seccomp.h

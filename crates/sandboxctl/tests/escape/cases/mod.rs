@@ -2,12 +2,14 @@
 
 mod abstract_sockets;
 mod configured_hooks;
+mod core_files;
 mod created;
 mod descriptors;
 mod devices;
 mod disk;
 mod environment;
 mod evading_detection;
+mod file_systems;
 mod fork_bomb;
 mod groups;
 mod hard_links;
