@@ -5,6 +5,7 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use policy::limits::TmpfsLimits;
 use policy::plan::FileId;
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -71,7 +72,7 @@ enum What {
 /// A file system that is made for this sandbox.
 #[derive(Debug, Deserialize, Serialize)]
 enum Fresh {
-    Tmpfs { size: CString, mode: CString },
+    Tmpfs { size: CString, inodes: CString, mode: CString },
     Proc,
     Devpts,
 }
@@ -123,10 +124,11 @@ impl View {
         self.entry(Entry::File { path: relative(path), content: content.into(), mode })
     }
 
-    /// Mounts a fresh tmpfs of at most `size` bytes.
-    pub fn tmpfs(&mut self, path: impl Into<Vec<u8>>, size: u64, mode: &'static str) -> &mut Self {
-        let (size, mode) = (c_string(size.to_string()), c_string(mode));
-        self.mount(What::Fresh(Fresh::Tmpfs { size, mode }), path)
+    /// Mounts a fresh tmpfs.
+    pub fn tmpfs(&mut self, path: impl Into<Vec<u8>>, limits: TmpfsLimits, mode: &'static str) -> &mut Self {
+        let number = |number: u64| c_string(number.to_string());
+        let (size, inodes, mode) = (number(limits.size.0), number(limits.inodes), c_string(mode));
+        self.mount(What::Fresh(Fresh::Tmpfs { size, inodes, mode }), path)
     }
 
     /// Mounts the processes of this PID namespace.
@@ -349,7 +351,10 @@ impl Fresh {
 
     fn options(&self) -> Vec<(&'static CStr, &CStr)> {
         match self {
-            Self::Tmpfs { size, mode } => vec![(c"size", size), (c"mode", mode)],
+            // Unless told, a tmpfs has an inode for every second page of the machine's memory (tmpfs(5)).
+            Self::Tmpfs { size, inodes, mode } => {
+                vec![(c"size", size), (c"nr_inodes", inodes), (c"mode", mode)]
+            }
             Self::Proc => Vec::new(),
             Self::Devpts => vec![(c"ptmxmode", c"0666"), (c"mode", c"0620")],
         }

@@ -68,6 +68,48 @@ impl Default for Limits {
     }
 }
 
+/// Whether somebody counts what a sandbox keeps in memory file systems.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TmpfsMemory {
+    /// A control group does, together with everything else.
+    Counted,
+    /// Nobody does: the file systems, of which there are so many, have to stay within the limit by themselves.
+    Uncounted {
+        /// How many there are.
+        tmpfs: u64,
+    },
+}
+
+/// What one tmpfs may hold.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct TmpfsLimits {
+    /// Content, in bytes.
+    pub size: Bytes,
+    /// Files, directories, links and further names of files. Each takes about a KiB of the kernel's own memory.
+    pub inodes: u64,
+}
+
+/// The least that a file with content takes of a tmpfs: a page.
+const PAGE: u64 = 4096;
+
+/// The fewest inodes of a tmpfs; none would be no limit.
+const MIN_INODES: u64 = 64;
+
+impl Limits {
+    /// What each tmpfs may hold: `tmp_size`, and an inode for each page of it. Where nobody counts what lies there, all of
+    /// them together stay within `memory`, a fifth of which is for their inodes.
+    pub fn tmpfs(&self, memory: TmpfsMemory) -> TmpfsLimits {
+        let size = match (self.memory, memory) {
+            (Some(limit), TmpfsMemory::Uncounted { tmpfs }) => {
+                let share = limit.0 / 5 * 4 / tmpfs.max(1);
+                self.tmp_size.0.min((share / PAGE * PAGE).max(PAGE))
+            }
+            _ => self.tmp_size.0,
+        };
+        TmpfsLimits { size: Bytes(size), inodes: (size / PAGE).max(MIN_INODES) }
+    }
+}
+
 /// Why a limit was refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -317,4 +359,31 @@ fn number(digits: &str) -> Option<u64> {
         return None;
     }
     Some(digits.replace('_', "").parse().unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_tmpfs_has_an_inode_for_each_page() {
+        let limits = Limits::default();
+        let each = TmpfsLimits { size: Bytes(512 << 20), inodes: 131_072 };
+        assert_eq!(limits.tmpfs(TmpfsMemory::Counted), each);
+        // Without a limit of memory there is nothing to stay within.
+        assert_eq!(limits.tmpfs(TmpfsMemory::Uncounted { tmpfs: 4 }), each);
+        let tiny = Limits { tmp_size: Bytes(1), ..limits };
+        assert_eq!(tiny.tmpfs(TmpfsMemory::Counted), TmpfsLimits { size: Bytes(1), inodes: 64 });
+    }
+
+    #[test]
+    fn where_nobody_counts_all_of_them_stay_within_the_limit_of_memory() {
+        for memory in [MIN_MEMORY.0, 64 << 20, 100_000_000, 1 << 30] {
+            let limits = Limits { memory: Some(Bytes(memory)), ..Limits::default() };
+            let TmpfsLimits { size, inodes } = limits.tmpfs(TmpfsMemory::Uncounted { tmpfs: 4 });
+            assert!(4 * (size.0 + inodes * 1024) <= memory, "{memory}: {size} and {inodes} inodes");
+            assert!(4 * size.0 > memory / 2, "{memory}: {size}");
+            assert_eq!(limits.tmpfs(TmpfsMemory::Counted).size, limits.tmp_size);
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use confine::init::MEET_ARGUMENT;
 use confine::mountinfo;
-use policy::limits::{Bytes, MilliCpus};
+use policy::limits::{Bytes, MilliCpus, TmpfsLimits, TmpfsMemory};
 use policy::network;
 use policy::plan::{Boundary, Container, Mode, Plan};
 use policy::policy::HOME;
@@ -142,15 +142,18 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
 
     // 6. What there is to see: the image, read-only; room to write that ends with the container; the boundaries.
     words.add(["--read-only"]);
-    let size = plan.limits.tmp_size.0;
+    // The engine's control group counts what lies there.
+    let TmpfsLimits { size: Bytes(size), inodes } = plan.limits.tmpfs(TmpfsMemory::Counted);
     words.pair("--shm-size=", format!("{size}b"));
     // The agent's own: a runtime may take the mode of what the image has there.
     for path in TEMPORARY.iter().filter(|path| **path != "/dev/shm") {
         match kind {
             Kind::Docker => {
-                let options = format!("rw,exec,nosuid,nodev,mode=1777,size={size},uid={uid},gid={gid}");
+                let limits = format!("size={size},nr_inodes={inodes}");
+                let options = format!("rw,exec,nosuid,nodev,mode=1777,{limits},uid={uid},gid={gid}");
                 words.pair("--tmpfs=", format!("{path}:{options}"));
             }
+            // Of a mount it knows no limit of inodes, and of `--tmpfs` not that nothing is to be copied into it.
             Kind::Podman => {
                 let options = format!("tmpfs-mode=1777,tmpfs-size={size},chown=true,notmpcopyup");
                 words.pair("--mount=", format!("type=tmpfs,destination={path},{options}"));

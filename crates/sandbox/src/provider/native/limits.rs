@@ -5,8 +5,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use confine::cgroup::{Attach, Group, Hierarchy, Site, Swept, sweep};
 use confine::report::{Finding, Report, Status};
 use confine::rlimit::Substitutes;
+use policy::limits::{TmpfsLimits, TmpfsMemory};
 use policy::plan::{Layer, Need, Plan};
 
+use super::view::TEMPORARY;
 use crate::provider::{StartError, remedy};
 
 /// The limits of one sandbox, in force until this is dropped.
@@ -22,10 +24,11 @@ pub(super) struct Limits<'a> {
 }
 
 impl<'a> Limits<'a> {
-    /// Chooses where the groups will be. Groups that PID 1 has to be born in are made at once, others by [`Self::apply`].
+    /// Chooses where the groups will be. Groups that PID 1 has to be born in are made at once, and groups that limit
+    /// memory, since the size of a tmpfs depends on whether they do; others by [`Self::apply`].
     pub(super) fn choose(plan: &'a Plan, hierarchy: &'a Hierarchy) -> Result<Self, StartError> {
         let site = Site::choose(hierarchy, &plan.limits);
-        let comes_first = site.is_birthplace();
+        let comes_first = site.is_birthplace() || plan.limits.memory.is_some();
         let mut limits =
             Self { plan, hierarchy, site: Some(site), group: None, attach: None, findings: Vec::new() };
         if comes_first {
@@ -54,6 +57,17 @@ impl<'a> Limits<'a> {
         Ok(())
     }
 
+    /// What each tmpfs of the sandbox may hold.
+    pub(super) fn tmpfs(&self) -> TmpfsLimits {
+        let counts = |finding: &Finding| finding.layer == Layer::Memory && finding.status != Status::Not;
+        let tmpfs = u64::try_from(TEMPORARY.len()).unwrap_or(u64::MAX);
+        self.plan.limits.tmpfs(if self.findings.iter().any(counts) {
+            TmpfsMemory::Counted
+        } else {
+            TmpfsMemory::Uncounted { tmpfs }
+        })
+    }
+
     /// What rlimits stand in for.
     pub(super) fn substitutes(&self) -> Substitutes {
         Substitutes::for_missing(&self.plan.limits, &self.findings)
@@ -74,10 +88,14 @@ impl<'a> Limits<'a> {
                 None => report.add(finding.clone()),
             }
         }
+        let tmpfs = self.tmpfs();
         report.add(Finding {
             layer: Layer::Disk,
             status: Status::Partly,
-            reason: "each tmpfs is bounded by tmp_size; space in shared directories is not".into(),
+            reason: format!(
+                "each tmpfs holds at most {} and {} files; space in shared directories is not bounded",
+                tmpfs.size, tmpfs.inodes
+            ),
         });
     }
 

@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
 use confine::view::{Access, Source, View};
+use policy::limits::TmpfsLimits;
 use policy::plan::{FileId, Mode, Plan};
 
 use crate::protect::Mounts;
@@ -49,8 +50,9 @@ pub(crate) enum Tree {
     Detached(OwnedFd),
 }
 
-/// Lays out what every sandbox sees, whatever lies in its boundaries; they come later, with [`Layout::lay_out`].
-pub(crate) fn lay_out_system(plan: &Plan) -> io::Result<(View, Layout)> {
+/// Lays out what every sandbox sees, whatever lies in its boundaries; they come later, with [`Layout::lay_out`]. Each of its
+/// tmpfs is limited.
+pub(crate) fn lay_out_system(tmpfs: TmpfsLimits) -> io::Result<(View, Layout)> {
     let mut view = Layout::default();
 
     // 1. The system. On merged systems /bin is a link into /usr; it stays one.
@@ -84,7 +86,7 @@ pub(crate) fn lay_out_system(plan: &Plan) -> io::Result<(View, Layout)> {
     // 4. Room to write that ends with the sandbox.
     for (path, mode) in TEMPORARY {
         view.directory(Path::new(path));
-        view.view.tmpfs(path, plan.limits.tmp_size.0, mode);
+        view.view.tmpfs(path, tmpfs, mode);
     }
     Ok((view.view.part(), view))
 }

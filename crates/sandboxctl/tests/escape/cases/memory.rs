@@ -1,6 +1,8 @@
 //! Memory until there is none, scaled down.
 
 use crate::attack::Attack;
+use crate::machine::{callers, runners};
+use crate::place::Place;
 
 #[test]
 fn memory_runs_out_inside_and_not_on_the_host() {
@@ -25,4 +27,30 @@ attempt("256 MiB", exhaust)
     )
     .flags(&["--memory", "64m"])
     .gets(&[("256 MiB", "ok", "stopped")]);
+}
+
+/// Writes 128 MiB into what looks like a disk.
+const FILES: &str = r#"
+import os
+for directory in ["/tmp", "/run", "/dev/shm", os.environ["HOME"]]:
+    with open(directory + "/filler", "wb", buffering=0) as file:
+        for _ in range(32):
+            file.write(b"x" * (1 << 20))
+print("all of it")
+"#;
+
+/// Whoever counts memory counts files in memory too; where nobody does, they stay within the limit all together.
+#[test]
+fn what_lies_in_memory_as_files_stays_within_the_limit() {
+    for caller in callers("files in memory") {
+        for runner in runners(caller, "files in memory") {
+            let write = |flags: &[&str]| {
+                let place = Place::on(caller, runner);
+                let output = place.inside(flags, &["python3", "-c", FILES]).output().unwrap();
+                String::from_utf8_lossy(&output.stdout).into_owned()
+            };
+            assert_eq!(write(&["--memory", "64m"]), "", "in {runner:?} by {caller:?}");
+            assert_eq!(write(&[]), "all of it\n", "the control, in {runner:?} by {caller:?}");
+        }
+    }
 }
