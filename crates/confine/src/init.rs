@@ -54,6 +54,12 @@ pub fn run(orders: Orders) -> io::Result<u8> {
     // A caller may have ignored SIGCHLD, which survives an execution; then no child's end would be heard of.
     sys::default_signal(libc::SIGCHLD);
 
+    // A second line next to the lifeline, for when this process is stopped and cannot watch that. A client that is gone
+    // already has closed the lifeline. In a container the parent is the engine's, and may end when it likes.
+    if orders == Orders::Inherited {
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    }
+
     // 2. Namespaces and the part of the inside that is the same whatever is run there. An engine has made them already.
     let (mut control, root) = match orders {
         Orders::Inherited => {
@@ -256,7 +262,9 @@ fn prepare_agent(start: &Start, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) ->
     // 11. Into the cgroups, by the one way that costs microseconds: `0` means whoever writes.
     cgroup::enter(cgroups).map_err(failed("entering the control groups"))?;
 
-    // 12. Where the agent starts.
+    // 12. Where the agent starts, and the caller's umask: what it makes in a shared directory is as private as what the
+    //     caller makes there.
+    rustix::process::umask(Mode::from_raw_mode(start.umask));
     rustix::process::chdir(start.workdir.as_path()).map_err(Unable::Start)
 }
 

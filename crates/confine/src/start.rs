@@ -23,6 +23,8 @@ pub struct Start {
     pub env: Vec<Vec<u8>>,
     /// Where the agent starts.
     pub workdir: PathBuf,
+    /// The permissions that files the agent makes do not get, unless it says otherwise: the caller's (umask(2)).
+    pub umask: u32,
     /// The terminal the agent gets, if the client has one.
     pub terminal: Option<Terminal>,
     /// What landlock allows; all else is refused.

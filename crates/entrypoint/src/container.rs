@@ -98,7 +98,11 @@ fn start(
     // 6. Look from inside, and refuse to go on without a layer.
     require(settings, &account, &locked)?;
 
-    // 7. The working directory, as the agent: root may enter what the agent may not, and would leave it there.
+    // 7. The umask of whoever asked for the command. The working directory, as the agent: root may enter what the agent
+    //    may not, and would leave it there.
+    if let Some(umask) = settings.umask {
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
+    }
     if let Err(error) = enter(settings.workdir.as_deref()) {
         let step =
             format!("{} {}", line::WORKDIR, settings.workdir.as_deref().unwrap_or(Path::new(".")).display());

@@ -14,6 +14,9 @@ use policy::user::Spec;
 /// Directories and files that the agent may write to, as a JSON array of absolute paths.
 pub(crate) const SANDBOX_WRITABLE: &str = "SANDBOX_WRITABLE";
 
+/// The agent's umask, in octal.
+pub(crate) const SANDBOX_UMASK: &str = "SANDBOX_UMASK";
+
 /// Everything that can be set.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct Settings {
@@ -31,6 +34,8 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     /// What landlock lets the agent write; without it landlock is not used.
     pub(crate) writable: Option<Vec<PathBuf>>,
+    /// Its umask, where that is not this process's.
+    pub(crate) umask: Option<u32>,
     /// The client that wants to hear what becomes of the command, where there is one.
     pub(crate) client: Option<Address>,
 }
@@ -80,6 +85,10 @@ pub(crate) fn read(
         })
         .map_err(&mut note)
         .unwrap_or_default();
+    let umask = text(environment, SANDBOX_UMASK)
+        .and_then(|text| text.map(umask).transpose())
+        .map_err(&mut note)
+        .unwrap_or_default();
     let client = text(environment, ADDRESS)
         .and_then(|text| text.map(|text| text.parse().map_err(of(ADDRESS))).transpose())
         .map_err(&mut note)
@@ -96,6 +105,7 @@ pub(crate) fn read(
         workdir,
         mode: if init { Mode::Init } else { Mode::Exec },
         writable,
+        umask,
         client,
     })
 }
@@ -178,6 +188,13 @@ fn list(environment: &[(OsString, OsString)], name: &str) -> Result<Option<Vec<S
     })
 }
 
+fn umask(text: &str) -> Result<u32, String> {
+    let umask = u32::from_str_radix(text, 8).ok().filter(|umask| *umask <= 0o777);
+    umask.ok_or_else(|| {
+        format!("{SANDBOX_UMASK}: {text:?} is not a umask; expected octal digits such as 0022")
+    })
+}
+
 fn absolute(name: &'static str, path: &Path) -> Result<PathBuf, String> {
     if path.is_absolute() && !path.as_os_str().as_bytes().contains(&0) {
         Ok(path.to_owned())
@@ -222,7 +239,7 @@ mod tests {
         assert_eq!((settings.root, settings.mode), (Root::Refused, Mode::Exec));
         assert_eq!(settings.emulation, Emulation::Refused);
         assert_eq!((settings.user, settings.workdir, settings.writable), (None, None, None));
-        assert_eq!(settings.client, None);
+        assert_eq!((settings.umask, settings.client), (None, None));
     }
 
     #[test]
@@ -236,6 +253,7 @@ mod tests {
                 ("AGENT_ALLOW_ROOT", "1"),
                 ("AGENT_ALLOW_EMULATION", "1"),
                 ("SANDBOX_WRITABLE", r#"["/workspace", "/tmp"]"#),
+                ("SANDBOX_UMASK", "0077"),
                 ("SANDBOX_CLIENT", "/socket:word"),
             ],
         );
@@ -244,6 +262,7 @@ mod tests {
         assert_eq!(settings.emulation, Emulation::Allowed);
         assert_eq!(settings.user.unwrap().to_string(), "1000:1000");
         assert_eq!(settings.workdir.unwrap(), Path::new("/workspace"));
+        assert_eq!(settings.umask, Some(0o77));
         assert_eq!(settings.client.unwrap().to_string(), "/socket:word");
         assert_eq!(settings.writable.unwrap(), [Path::new("/workspace"), Path::new("/tmp")]);
     }
@@ -259,11 +278,12 @@ mod tests {
                 ("AGENT_ALLOW_ROOT", ""),
                 ("AGENT_ALLOW_EMULATION", "true"),
                 ("SANDBOX_WRITABLE", r#"["tmp"]"#),
+                ("SANDBOX_UMASK", "0o22"),
                 ("SANDBOX_CLIENT", "socket"),
             ],
         );
         let problems = problems.unwrap_err();
-        assert_eq!(problems.len(), 8, "{problems:#?}");
+        assert_eq!(problems.len(), 9, "{problems:#?}");
     }
 
     #[test]

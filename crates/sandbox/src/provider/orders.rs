@@ -1,5 +1,6 @@
 //! What PID 1 is told, whoever has started it.
 
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,14 @@ pub(super) fn environment(plan: &Plan, secrets: &[(String, Value)]) -> Vec<Vec<u
 /// One variable, as a process gets it.
 pub(super) fn entry(name: &str, value: &[u8]) -> Vec<u8> {
     [name.as_bytes(), b"=", value].concat()
+}
+
+/// The caller's umask. Asked of `/proc`: umask(2) tells it only by changing it, for all threads.
+pub(super) fn umask() -> io::Result<u32> {
+    let status = std::fs::read_to_string("/proc/thread-self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    let umask = line.and_then(|text| u32::from_str_radix(text.trim(), 8).ok());
+    umask.ok_or_else(|| io::Error::other("/proc/thread-self/status does not tell it"))
 }
 
 /// The boundaries, as PID 1 must find them.

@@ -3,6 +3,7 @@
 //! The moments are pseudo-random with a seed, so that a failure names the one that failed. Waiting for them is
 //! the attack itself.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::thread;
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::machine::callers;
+use crate::pid_1::only_child;
 use crate::place::Place;
 use crate::traces;
 
@@ -149,6 +151,32 @@ fn what_a_killed_run_made_is_moved_aside_by_the_next_command() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(stderr.contains(".bashrc"), "by {caller:?}: {stderr}");
         assert!(!place.workspace().join(".bashrc").exists(), "by {caller:?}: {stderr}");
+    }
+}
+
+/// A stopped PID 1 does not watch its lifeline; the kernel does it instead.
+#[test]
+fn a_stopped_sandbox_ends_with_its_client() {
+    for caller in callers("a stopped PID 1") {
+        let place = Place::new(caller);
+        let mut client = place.inside(&NO_FLAGS, &TREE).stdout(Stdio::piped()).spawn().unwrap();
+        await_line(&mut client);
+        let first: u32 = only_child(client.id()).parse().unwrap();
+        traces::kill(first, Signal::STOP);
+        let state = || {
+            let status = fs::read_to_string(format!("/proc/{first}/status")).unwrap();
+            status.lines().find_map(|line| line.strip_prefix("State:\t")).unwrap().to_owned()
+        };
+        let asked = Instant::now();
+        while !state().starts_with('T') {
+            assert!(asked.elapsed() < PATIENCE, "by {caller:?}: {}", state());
+            thread::yield_now();
+        }
+        // The control: as long as the client lives, nothing ends.
+        assert!(client.try_wait().unwrap().is_none(), "by {caller:?}");
+        traces::kill(client.id(), Signal::KILL);
+        client.wait().unwrap();
+        traces::until_no_process_is_left(&place, PATIENCE);
     }
 }
 

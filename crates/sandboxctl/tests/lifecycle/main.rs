@@ -10,6 +10,7 @@ mod pid_1;
 mod refused;
 mod streams;
 mod traces;
+mod umask;
 
 #[expect(dead_code, reason = "these tests are about the native provider")]
 #[path = "../support/machine.rs"]

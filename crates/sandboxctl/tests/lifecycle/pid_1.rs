@@ -66,7 +66,7 @@ fn held(process: &Path) -> BTreeSet<String> {
 }
 
 /// The process that a client has started: PID 1.
-fn only_child(client: u32) -> String {
+pub(crate) fn only_child(client: u32) -> String {
     let children = fs::read_to_string(format!("/proc/{client}/task/{client}/children")).unwrap();
     let children: Vec<_> = children.split_whitespace().collect();
     assert_eq!(children.len(), 1, "{children:?}");

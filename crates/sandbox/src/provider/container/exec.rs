@@ -18,7 +18,7 @@ use crate::capture::Capture;
 use crate::deadline::Deadline;
 use crate::engine::{Engine, EngineError};
 use crate::provider::child::{self, Group};
-use crate::provider::{End, Entry, Outcome, Output, StartError, Streams};
+use crate::provider::{End, Entry, Outcome, Output, StartError, Streams, orders};
 
 mod line;
 mod search;
@@ -57,8 +57,10 @@ pub(in crate::provider) fn enter(entry: &Entry<'_>) -> Result<Outcome, StartErro
     let writable = serde_json::to_string(&writable).unwrap_or_default();
     // Where the agent is 0, it is so in a user namespace that is not the host's: there it is the caller.
     let (user, root) = if seen.user() == "0:0" { ("root", "1") } else { ("agent", "0") };
+    let umask = orders::umask().map_err(super::step("reading the umask of this process"))?;
     for (name, value) in [
         ("SANDBOX_WRITABLE", writable.as_str()),
+        ("SANDBOX_UMASK", &format!("{umask:04o}")),
         ("AGENT_USER", user),
         ("AGENT_ALLOW_ROOT", root),
         ("AGENT_ALLOW_EMULATION", "0"),

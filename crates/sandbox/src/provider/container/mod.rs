@@ -382,6 +382,7 @@ fn start(
         argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
         env: environment(plan, image, secrets),
         workdir: plan.agent.workdir.clone(),
+        umask: orders::umask().map_err(step("reading the umask of this process"))?,
         terminal: streams.size().map(|size| Terminal { streams: streams.terminal, size }),
         grants: orders::grants(plan, &arguments::TEMPORARY).into_iter().chain(streams.grants()).collect(),
         outside: Outside {

@@ -59,7 +59,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let entry = Entry { identity: agent.identity, streams: streams.inside(), cgroup: limits.birthplace() };
     let Entered { pidfd, mut control, .. } = enter(&entry, &program).map_err(remedy::entering)?;
     let child = Child(pidfd);
-    let (system, layout) = view::lay_out_system(plan).map_err(step("laying out the view"))?;
+    let (system, layout) = view::lay_out_system(limits.tmpfs()).map_err(step("laying out the view"))?;
     tell(&mut control, &Request::Prepare { view: system, hostname: view::HOSTNAME.into() }, &[])?;
     limits.apply()?;
 
@@ -231,6 +231,7 @@ fn start(
         argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
         env: orders::environment(plan, secrets),
         workdir: plan.agent.workdir.clone(),
+        umask: orders::umask().map_err(step("reading the umask of this process"))?,
         terminal: streams.size().map(|size| Terminal { streams: streams.terminal, size }),
         grants: orders::grants(plan, &view::TEMPORARY.map(|(path, _)| path))
             .into_iter()
