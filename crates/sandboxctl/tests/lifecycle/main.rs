@@ -12,7 +12,6 @@ mod streams;
 mod traces;
 mod umask;
 
-#[expect(dead_code, reason = "these tests are about the native provider")]
 #[path = "../support/machine.rs"]
 mod machine;
 #[path = "../support/place.rs"]
