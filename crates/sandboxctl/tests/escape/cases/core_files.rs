@@ -1,6 +1,6 @@
 //! Memory that leaves as a core file, or that a program of the host's takes through a pipe (core(5)).
 //!
-//! The machine's own core_pattern is left alone: what keeps the kernel from both is a limit of 1, so that is what must hold.
+//! The machine's own `core_pattern` is left alone: what keeps the kernel from both is a limit of 1, so that is what must hold.
 
 use crate::attack::Attack;
 
