@@ -82,6 +82,8 @@ pub enum Reason {
     Listed,
     /// A `sandbox.toml`: it has no effect until it is trusted.
     Policy,
+    /// A link stood at a protected path and does not any more, or leads elsewhere.
+    LinkReplaced,
 }
 
 impl fmt::Display for Reason {
@@ -100,6 +102,7 @@ impl fmt::Display for Reason {
             Self::StartUp => f.write_str("a shell runs it when it starts"),
             Self::Run { program } => write!(f, "{program} would run it, or what it says"),
             Self::Listed => f.write_str("`[protect] paths` names it, and it was not there"),
+            Self::LinkReplaced => f.write_str("the link that was protected here was replaced or removed"),
             Self::Policy => f.write_str("it is a sandbox policy, which has no effect until it is trusted"),
         }
     }
@@ -225,6 +228,18 @@ impl Content {
             Self::Idea => settings::judge_idea(content),
             Self::Policy => Some(Reason::Policy),
         }
+    }
+}
+
+/// What of a file's content a program obeys: where this is the same, the same is run. Of a configuration of git these are the
+/// settings that run something, so that `git config user.name` changes nothing; else it is all of it.
+pub fn essence(relative: &Path, content: &[u8]) -> Vec<u8> {
+    match Place::of(relative) {
+        Some(Place::GitConfig) => git::executing(content, git::Worktree::Own),
+        Some(Place::SubmoduleConfig | Place::LooseConfig) => {
+            git::executing(content, git::Worktree::Elsewhere)
+        }
+        _ => content.to_vec(),
     }
 }
 

@@ -5,33 +5,24 @@
 //! the boundary. What existed before the first start is the user's own and is never moved.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fmt;
-use std::io::Read;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use policy::judge::{Found, MAX_CONTENT, Reason, concerns, judge};
+use policy::judge::Reason;
 use policy::plan::FileId;
 use rustix::fs::{AtFlags, FileType, Stat, StatxFlags};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+pub use self::judgement::Linked;
+use self::judgement::{Judgement, Verdict, Watched, watched};
 use crate::beneath;
 use crate::deadline::Deadline;
-use crate::protect::{Cause, Mounts, ReadOnly};
+use crate::protect::{Cause, Mounts};
 
-/// How many directories deep a protected directory that appeared is judged.
-const LEVELS: u32 = 8;
-
-/// How much is judged at one time: the content of files in bytes, and [`ENTRY`] more for each. No project has as
-/// much at its protected paths. Looking at it takes about a second; links to one large file, which cost an agent
-/// nothing, would take hours. What is beyond it is not given the benefit of the doubt.
-const MOST_JUDGED: u64 = 16 << 20;
-
-/// What an entry counts for besides its content: finding it costs as much as reading so many bytes.
-const ENTRY: u64 = 256;
+mod judgement;
 
 /// What of a boundary was there at the start. It can be stored, and compared by a later process.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -44,6 +35,30 @@ pub struct Baseline {
     entries: Vec<Entry>,
     /// What could not be looked into.
     hidden: Vec<Verdict>,
+    /// Small files that a program obeys, in the order of their paths: to be put back where others took their places.
+    kept: Vec<Content>,
+}
+
+/// A file as it was.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct Content {
+    #[serde(with = "any_path")]
+    path: PathBuf,
+    /// Its permissions, without the set-id bits.
+    pub(crate) mode: u32,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    #[serde(with = "bytes")]
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What was at a path at the start, as far as it can be put back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Original<'a> {
+    /// A file.
+    File(&'a Content),
+    /// A link to this.
+    Link(&'a Path),
 }
 
 /// A protected path as it was.
@@ -68,13 +83,6 @@ struct Stamp {
     changed: (i64, i64),
 }
 
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-struct Verdict {
-    #[serde(with = "any_path")]
-    path: PathBuf,
-    reason: Reason,
-}
-
 /// What a comparison has found.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Compared {
@@ -97,6 +105,8 @@ pub struct Finding {
     /// Where it was moved to, relative to the boundary, if it was.
     #[serde(with = "any_path_or_none")]
     pub aside: Option<PathBuf>,
+    /// Whether what was there at the start was put back.
+    pub restored: bool,
 }
 
 /// Whether something is new.
@@ -105,9 +115,13 @@ pub struct Finding {
 pub enum Origin {
     /// It was not there at the start: it can be moved aside.
     Created,
-    /// Something was there at the start, and somebody on the host has replaced it since, which took its
-    /// protection away. It may be the user's own work, so it is only reported.
+    /// Something else was there at the start. Where that was a file, somebody on the host has replaced it, which took
+    /// its protection away, and the agent may have written what is there now; a link the agent can replace by itself.
+    /// It is moved aside, and what was there at the start is put back.
     Replaced,
+    /// It was there at the start. Somebody on the host has changed it since, or a program obeys it only now. It
+    /// may be the user's own work, so it is only reported.
+    Earlier,
 }
 
 /// Why something could not be compared.
@@ -131,12 +145,13 @@ pub enum DetectError {
 impl Baseline {
     /// Remembers what of the protected paths is there.
     ///
-    /// `root` is the boundary, and `mounts` what [`crate::protect::mounts`] found in it.
-    pub fn take(root: impl AsFd, mounts: &Mounts) -> Result<Self, DetectError> {
+    /// `root` is the boundary, and `mounts` what [`crate::protect::mounts`] found in it. Says too which protected files
+    /// have names elsewhere.
+    pub fn take(root: impl AsFd, mounts: &Mounts) -> Result<(Self, Linked), DetectError> {
         let root = root.as_fd();
         let clock = clock_gettime(ClockId::RealtimeCoarse);
         let mut entries = Vec::new();
-        let mut judgement = Judgement::until(Deadline::NEVER);
+        let mut judgement = Judgement::until(Deadline::NEVER).keeping();
         for one in watched(mounts) {
             let Ok(stat) = beneath::stat(root, one.path) else { continue };
             let known = judgement.of(root, &one);
@@ -145,8 +160,16 @@ impl Baseline {
         }
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         let hidden: BTreeSet<_> = mounts.unreadable.iter().map(|path| hiding(root, path)).collect();
-        let hidden = hidden.into_iter().map(|path| Verdict { path, reason: Reason::Hidden }).collect();
-        Ok(Self { root: id_of(root)?, taken: (clock.tv_sec, clock.tv_nsec), entries, hidden })
+        let hidden = hidden.into_iter().map(|path| Verdict::of(path, Reason::Hidden)).collect();
+        let (mut kept, linked) = judgement.kept();
+        kept.sort_by(|a, b| a.path.cmp(&b.path));
+        let taken = (clock.tv_sec, clock.tv_nsec);
+        Ok((Self { root: id_of(root)?, taken, entries, hidden, kept }, linked))
+    }
+
+    /// Which directory this was taken of.
+    pub(crate) fn root(&self) -> FileId {
+        self.root
     }
 
     /// Whether an open directory is the boundary that this was taken of.
@@ -166,7 +189,19 @@ impl Baseline {
         if id_of(root)? != self.root {
             return Err(DetectError::AnotherRoot);
         }
-        let mut findings = Vec::new();
+        let mut findings: Vec<Finding> = Vec::new();
+        let mut found = |path, reason, origin| {
+            findings.push(Finding { path, reason, origin, aside: None, restored: false });
+        };
+        // A link cannot be mounted over, so the agent can put something else in its place, or take it away.
+        let is_replaced = |entry: &&Entry| {
+            entry.target.is_some() && beneath::read_link(root, &entry.path).ok() != entry.target
+        };
+        let replaced: Vec<&Path> =
+            self.entries.iter().filter(is_replaced).map(|entry| entry.path.as_path()).collect();
+        for path in &replaced {
+            found((*path).into(), Reason::LinkReplaced, Origin::Replaced);
+        }
         let mut judgement = Judgement::until(until);
         for one in watched(mounts) {
             if until.is_over() {
@@ -181,18 +216,14 @@ impl Baseline {
             let verdicts = judgement.of(root, &one);
             let same_target = |entry: &&Entry| entry.target == beneath::read_link(root, one.path).ok();
             let known = before.filter(same_target).map_or(&[][..], |entry| &entry.known);
-            // A configuration that the agent made may name what was there all along.
-            let origin = |path: &Path| match (before, one.cause) {
-                (None, Cause::Listed) => Origin::Created,
-                (None, Cause::Named) if self.is_older_than(root, path) => Origin::Created,
-                _ => Origin::Replaced,
+            let is_news = |verdict: &Verdict| {
+                // What stands in the place of a link goes as a whole.
+                !known.contains(verdict) && !replaced.iter().any(|link| verdict.path.starts_with(link))
             };
-            findings.extend(verdicts.into_iter().filter(|verdict| !known.contains(verdict)).map(
-                |Verdict { path, reason }| {
-                    let origin = origin(&path);
-                    Finding { path, reason, origin, aside: None }
-                },
-            ));
+            for verdict in verdicts.into_iter().filter(is_news) {
+                let origin = self.origin(root, &one, before.zip(Some(&stat)), &verdict.path);
+                found(verdict.path, verdict.reason, origin);
+            }
         }
         let mut said: BTreeSet<PathBuf> = findings.iter().map(|finding| finding.path.clone()).collect();
         said.extend(self.hidden.iter().map(|verdict| verdict.path.clone()));
@@ -203,21 +234,57 @@ impl Baseline {
             }
             let path = hiding(root, unreadable);
             if said.insert(path.clone()) {
-                let origin = if self.is_older_than(root, &path) { Origin::Created } else { Origin::Replaced };
-                findings.push(Finding { path, reason: Reason::Hidden, origin, aside: None });
+                let origin = match self.is_older_than(root, &path) {
+                    Some(true) => Origin::Created,
+                    _ => Origin::Earlier,
+                };
+                findings.push(Finding { path, reason: Reason::Hidden, origin, aside: None, restored: false });
             }
         }
         Ok(Compared { findings, is_whole: judgement.is_whole })
     }
 
-    /// Whether something was made after this. Where the file system does not say, it was not: what may be the
-    /// user's own is not moved. Nobody can set the time of birth, see statx(2).
-    fn is_older_than(&self, root: BorrowedFd<'_>, path: &Path) -> bool {
-        let Ok((parent, name)) = beneath::parent(root, path) else { return false };
-        rustix::fs::statx(parent, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).is_ok_and(|stat| {
-            let born = (stat.stx_btime.tv_sec, i64::from(stat.stx_btime.tv_nsec));
-            stat.stx_mask & StatxFlags::BTIME.bits() != 0 && born >= self.taken
-        })
+    /// Whether something at a path is the agent's, took the place of what was there, or is the user's own.
+    fn origin(
+        &self,
+        root: BorrowedFd<'_>,
+        one: &Watched<'_>,
+        before: Option<(&Entry, &Stat)>,
+        path: &Path,
+    ) -> Origin {
+        match (before, one.cause) {
+            (None, Cause::Listed) => Origin::Created,
+            // A configuration that the agent made may name what was there all along.
+            (None, Cause::Named) => match self.is_older_than(root, path) {
+                Some(true) => Origin::Created,
+                _ => Origin::Earlier,
+            },
+            // The same file was read-only all the time. The number of one that is gone can be had again, the time of
+            // its birth cannot.
+            (Some((entry, stat)), _) => {
+                let is_same = entry.stamp.file_id == beneath::file_id(stat)
+                    && self.is_older_than(root, one.path) == Some(false);
+                if is_same { Origin::Earlier } else { Origin::Replaced }
+            }
+        }
+    }
+
+    /// What was at a path at the start, if it can be put back.
+    pub(crate) fn original(&self, path: &Path) -> Option<Original<'_>> {
+        if let Some(target) = self.entry(path).and_then(|entry| entry.target.as_deref()) {
+            return Some(Original::Link(target));
+        }
+        let at = self.kept.binary_search_by(|kept| kept.path.as_path().cmp(path)).ok()?;
+        self.kept.get(at).map(Original::File)
+    }
+
+    /// Whether something was made after this; `None` where the file system does not say. Nobody can set the time of
+    /// birth, see statx(2).
+    fn is_older_than(&self, root: BorrowedFd<'_>, path: &Path) -> Option<bool> {
+        let (parent, name) = beneath::parent(root, path).ok()?;
+        let stat = rustix::fs::statx(parent, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok()?;
+        let born = (stat.stx_btime.tv_sec, i64::from(stat.stx_btime.tv_nsec));
+        (stat.stx_mask & StatxFlags::BTIME.bits() != 0).then_some(born >= self.taken)
     }
 
     fn entry(&self, path: &Path) -> Option<&Entry> {
@@ -241,12 +308,22 @@ impl Stamp {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path.display(), self.reason)?;
-        match (&self.origin, &self.aside) {
-            (_, Some(aside)) => write!(f, "; moved to {}", aside.display()),
-            (Origin::Created, None) => Ok(()),
-            (Origin::Replaced, None) => {
-                f.write_str("; it was there at the start and was changed while the sandbox ran, look at it")
+        match self.origin {
+            Origin::Created => {}
+            Origin::Replaced => f.write_str("; it is not what was there at the start")?,
+            Origin::Earlier => {
+                f.write_str("; it was there at the start and was changed while the sandbox ran, look at it")?;
             }
+        }
+        if let Some(aside) = &self.aside {
+            write!(f, "; moved to {}", aside.display())?;
+        }
+        match (self.origin, self.restored) {
+            (Origin::Replaced, true) => f.write_str("; what was there at the start was put back"),
+            (Origin::Replaced, false) if self.aside.is_some() => {
+                f.write_str("; what was there at the start could not be put back")
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -255,116 +332,6 @@ impl fmt::Display for Finding {
 fn hiding(root: BorrowedFd<'_>, path: &Path) -> PathBuf {
     let closed = |path: &&Path| beneath::stat(root, path).err() != Some(Errno::ACCESS);
     path.ancestors().find(closed).unwrap_or(path).to_path_buf()
-}
-
-/// A path to be compared, and how it is judged.
-struct Watched<'a> {
-    path: &'a Path,
-    seen_as: &'a Path,
-    cause: Cause,
-}
-
-fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
-    let files = mounts.read_only.iter().map(|ReadOnly { path, seen_as, cause, .. }| Watched {
-        path,
-        seen_as,
-        cause: *cause,
-    });
-    files.chain(mounts.links.iter().map(|link| Watched {
-        path: &link.path,
-        seen_as: &link.seen_as,
-        cause: link.cause,
-    }))
-}
-
-/// The judgement of many paths, which comes to an end however much is there.
-struct Judgement {
-    verdicts: Vec<Verdict>,
-    /// How much of [`MOST_JUDGED`] is left.
-    left: u64,
-    until: Deadline,
-    /// Whether there was time to look at everything.
-    is_whole: bool,
-}
-
-impl Judgement {
-    fn until(until: Deadline) -> Self {
-        Self { verdicts: Vec::new(), left: MOST_JUDGED, until, is_whole: true }
-    }
-
-    /// Judges what is at a path, and in it.
-    fn of(&mut self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Vec<Verdict> {
-        if let Ok((parent, name)) = beneath::parent(root, one.path) {
-            self.entry(&parent, name, one.path, one.seen_as, LEVELS);
-        }
-        std::mem::take(&mut self.verdicts)
-    }
-
-    fn entry(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, seen_as: &Path, levels: u32) {
-        // What is gone by now harms nobody.
-        let Ok(stat) = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
-        if self.left == 0 {
-            return self.verdict(path, Reason::Hidden);
-        }
-        self.left = self.left.saturating_sub(ENTRY);
-        let mut content = Vec::new();
-        let found = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => Found::Directory,
-            FileType::Symlink => Found::Link,
-            FileType::RegularFile => {
-                if concerns(seen_as) && !read(parent, name, &mut content) {
-                    return self.verdict(path, Reason::NotAFile);
-                }
-                Found::File { mode: stat.st_mode }
-            }
-            _ => Found::Special,
-        };
-        self.left = self.left.saturating_sub(content.len() as u64);
-        if let Some(reason) = judge(seen_as, found, &content) {
-            self.verdict(path, reason);
-        }
-        if found == Found::Directory && levels > 0 {
-            self.directory(parent, name, path, seen_as, levels - 1);
-        }
-    }
-
-    fn directory(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, seen_as: &Path, levels: u32) {
-        // One more than there is room for, so that it is seen that there are more.
-        let most = usize::try_from(self.left / ENTRY).unwrap_or(usize::MAX).saturating_add(1);
-        let list = || {
-            let directory = beneath::listing(parent, Path::new(name))?;
-            let entries = beneath::entries(directory.as_fd())?.take(most).collect::<Result<Vec<_>, _>>()?;
-            Ok((directory, entries))
-        };
-        let (directory, mut entries) = match list() {
-            Ok(listed) => listed,
-            Err(Errno::NOENT | Errno::NOTDIR) => return,
-            Err(_) => return self.verdict(path, Reason::Hidden),
-        };
-        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
-        for (name, _) in entries {
-            if self.until.is_over() {
-                self.is_whole = false;
-                return;
-            }
-            if self.left == 0 {
-                return self.verdict(path, Reason::Hidden);
-            }
-            self.entry(&directory, &name, &path.join(&name), &seen_as.join(&name), levels);
-        }
-    }
-
-    fn verdict(&mut self, path: &Path, reason: Reason) {
-        self.verdicts.push(Verdict { path: path.into(), reason });
-    }
-}
-
-/// Reads as much of a file as is judged. False if it is none any more, or cannot be read: an agent that hides
-/// what it wrote is not given the benefit of the doubt.
-fn read(parent: &OwnedFd, name: &OsStr, content: &mut Vec<u8>) -> bool {
-    beneath::file(parent, Path::new(name)).is_ok_and(|(file, _)| {
-        std::fs::File::from(file).take(MAX_CONTENT as u64 + 1).read_to_end(content).is_ok()
-    })
 }
 
 fn id_of(root: BorrowedFd<'_>) -> Result<FileId, DetectError> {
@@ -427,5 +394,31 @@ mod any_path_or_none {
         deserializer: D,
     ) -> Result<Option<PathBuf>, D::Error> {
         Ok(Option::<AnyPath>::deserialize(deserializer)?.map(|path| path.0))
+    }
+}
+
+/// The content of a file in JSON: text where it is UTF-8, else its bytes.
+mod bytes {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Owned {
+        Text(String),
+        Bytes(Vec<u8>),
+    }
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => text.serialize(serializer),
+            Err(_) => bytes.serialize(serializer),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        Ok(match Owned::deserialize(deserializer)? {
+            Owned::Text(text) => text.into_bytes(),
+            Owned::Bytes(bytes) => bytes,
+        })
     }
 }

@@ -12,10 +12,13 @@ use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use crate::beneath;
-use crate::detect::{Finding, Origin};
+use crate::detect::{Content, Finding, Origin, Original};
 
 /// Where things are moved to, in the root of their boundary.
 pub const QUARANTINE: &str = ".sandboxctl-quarantine";
+
+/// How many names are tried in the directory of something that cannot be moved to the quarantine.
+const MOST_IN_PLACE: u32 = 1000;
 
 /// Why something could not be moved.
 #[derive(Debug, thiserror::Error)]
@@ -35,14 +38,21 @@ pub enum QuarantineError {
     },
 }
 
-/// Moves something that was created aside, and says in the finding where it is.
+/// Moves something aside, and says in the finding where it is. What was there at the start, where it is known, takes its
+/// place in the same moment.
 ///
 /// It goes to `.sandboxctl-quarantine/<seconds>-<n>/` under its own path, where a leading dot of each name
-/// becomes `dot-`: nothing obeys it there, and git does not list it. Every directory on the way is opened without
-/// following links, so that an agent which is still running cannot lead this anywhere else; whatever it puts at the
-/// path in the meantime is moved instead. False if nothing is there any more.
-pub fn set_aside(root: impl AsFd, finding: &mut Finding, now: SystemTime) -> Result<bool, QuarantineError> {
-    if finding.origin != Origin::Created {
+/// becomes `dot-`: nothing obeys it there, and git does not list it. Where no directory can be made, because space or
+/// file numbers are used up, it gets an inert name in its own directory, which takes neither. Every directory on the way
+/// is opened without following links, so that an agent which is still running cannot lead this anywhere else; whatever it
+/// puts at the path in the meantime is moved instead. False if nothing is there any more.
+pub(crate) fn set_aside_for(
+    root: impl AsFd,
+    finding: &mut Finding,
+    original: Option<Original<'_>>,
+    now: SystemTime,
+) -> Result<bool, QuarantineError> {
+    if finding.origin == Origin::Earlier {
         return Err(QuarantineError::NotCreated(finding.path.clone()));
     }
     let root = root.as_fd();
@@ -56,33 +66,147 @@ pub fn set_aside(root: impl AsFd, finding: &mut Finding, now: SystemTime) -> Res
         Err(errno) => return Err(failed("open the directory of", &finding.path)(errno)),
     };
     if let Err(Errno::NOENT) = rustix::fs::statat(&from, name, AtFlags::SYMLINK_NOFOLLOW) {
-        return Ok(false);
+        let Some(Original::Link(target)) = original else { return Ok(false) };
+        make_link(target, &from, name).map_err(failed("put back", &finding.path))?;
+        finding.restored = true;
+        return Ok(true);
     }
-    let (mut place, mut to) =
-        new_place(root, now).map_err(failed("make a place in", Path::new(QUARANTINE)))?;
-    let inert: Vec<OsString> = finding.path.iter().map(inert).collect();
-    let (last, directories) =
-        inert.split_last().ok_or(Errno::INVAL).map_err(failed("name", &finding.path))?;
-    for directory in directories {
-        place.push(directory);
-        to = make_directory(&to, directory).map_err(failed("make", &place))?;
-    }
-    place.push(last);
-    let moved = rustix::fs::renameat_with(&from, name, &to, last, RenameFlags::NOREPLACE);
-    let moved = match moved {
+    let slot = match Slot::make(root, &finding.path, now) {
+        Err(Errno::NOSPC | Errno::DQUOT | Errno::MLINK | Errno::NOMEM) => {
+            let renamed = rename_in_place(root, &finding.path, &from, name)
+                .map_err(failed("move aside", &finding.path));
+            return renamed.map(|aside| {
+                finding.aside = Some(aside);
+                true
+            });
+        }
+        made => made.map_err(failed("make a place in", Path::new(QUARANTINE)))?,
+    };
+    let original = original.filter(|original| slot.fill(*original).is_ok());
+    let flags = original.map_or(RenameFlags::NOREPLACE, |_| RenameFlags::EXCHANGE);
+    let rename = || rustix::fs::renameat_with(&from, name, &slot.directory, &slot.name, flags);
+    let moved = match rename() {
         // Where something lies, and a directory that goes elsewhere, must be writable.
-        Err(Errno::ACCESS) => open_for_moving(root, &finding.path, &from, name)
-            .and_then(|()| rustix::fs::renameat_with(&from, name, &to, last, RenameFlags::NOREPLACE)),
+        Err(Errno::ACCESS) => open_for_moving(root, &finding.path, &from, name).and_then(|()| rename()),
         moved => moved,
     };
     match moved {
         Ok(()) => {
-            finding.aside = Some(place);
+            finding.aside = Some(slot.path);
+            finding.restored = original.is_some();
             Ok(true)
         }
         Err(Errno::NOENT) => Ok(false),
         Err(errno) => Err(failed("move aside", &finding.path)(errno)),
     }
+}
+
+/// Moves something aside that was created.
+pub fn set_aside(root: impl AsFd, finding: &mut Finding, now: SystemTime) -> Result<bool, QuarantineError> {
+    set_aside_for(root, finding, None, now)
+}
+
+/// A place in the quarantine for one thing.
+struct Slot {
+    /// Where it is, relative to the boundary.
+    path: PathBuf,
+    directory: OwnedFd,
+    name: OsString,
+}
+
+impl Slot {
+    fn make(root: BorrowedFd<'_>, of: &Path, now: SystemTime) -> Result<Self, Errno> {
+        let (mut path, mut directory) = new_place(root, now)?;
+        let mut inert: Vec<OsString> = of.iter().map(inert).collect();
+        let name = inert.pop().ok_or(Errno::INVAL)?;
+        for above in inert {
+            path.push(&above);
+            directory = make_directory(&directory, &above)?;
+        }
+        path.push(&name);
+        Ok(Self { path, directory, name })
+    }
+
+    /// Makes what is to be put back there, from where it is exchanged for what goes aside.
+    fn fill(&self, original: Original<'_>) -> Result<(), Errno> {
+        let made = match original {
+            Original::Link(target) => make_link(target, &self.directory, &self.name),
+            Original::File(content) => self.write(content),
+        };
+        made.inspect_err(|_| {
+            // Half of it is of no use; that it cannot be removed adds nothing.
+            let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
+        })
+    }
+
+    fn write(&self, content: &Content) -> Result<(), Errno> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.directory, &self.name, flags, Mode::RUSR | Mode::WUSR)?;
+        let mut rest = content.bytes.as_slice();
+        while !rest.is_empty() {
+            let written = rustix::io::retry_on_intr(|| rustix::io::write(&file, rest))?;
+            rest = rest.get(written..).unwrap_or_default();
+        }
+        let stat = rustix::fs::fstat(&file)?;
+        if (stat.st_uid, stat.st_gid) != (content.uid, content.gid) {
+            let (uid, gid) = (rustix::fs::Uid::from_raw(content.uid), rustix::fs::Gid::from_raw(content.gid));
+            rustix::fs::fchown(&file, Some(uid), Some(gid))?;
+        }
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(content.mode))
+    }
+}
+
+/// Makes a link that belongs to whoever owns the directory.
+fn make_link(target: &Path, directory: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
+    rustix::fs::symlinkat(target, directory, name)?;
+    let above = rustix::fs::fstat(directory)?;
+    let (uid, gid) = (rustix::fs::Uid::from_raw(above.st_uid), rustix::fs::Gid::from_raw(above.st_gid));
+    if uid == rustix::process::geteuid() {
+        return Ok(());
+    }
+    rustix::fs::chownat(directory, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)
+}
+
+/// Gives something an inert name in its own directory, and says which.
+fn rename_in_place(
+    root: BorrowedFd<'_>,
+    path: &Path,
+    from: &OwnedFd,
+    name: &OsStr,
+) -> Result<PathBuf, Errno> {
+    let inert_name = |number: u32| {
+        let mut inert = inert(name);
+        inert.push(QUARANTINE);
+        if number > 0 {
+            inert.push(format!("-{number}"));
+        }
+        inert
+    };
+    for number in 0..MOST_IN_PLACE {
+        let to = inert_name(number);
+        let rename = || rustix::fs::renameat_with(from, name, from, &to, RenameFlags::NOREPLACE);
+        let renamed = match rename() {
+            Err(Errno::ACCESS) => open_for_moving(root, path, from, name).and_then(|()| rename()),
+            renamed => renamed,
+        };
+        match renamed {
+            Err(Errno::EXIST) => {}
+            renamed => return renamed.map(|()| path.with_file_name(to)),
+        }
+    }
+    Err(Errno::EXIST)
+}
+
+/// Whether something has the name of what was moved aside within its own directory.
+pub(crate) fn is_set_aside(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    let suffix = QUARANTINE.as_bytes();
+    let at = name.windows(suffix.len()).rposition(|window| window == suffix);
+    at.is_some_and(|at| match &name[at + suffix.len()..] {
+        [] => true,
+        [b'-', number @ ..] => !number.is_empty() && number.iter().all(u8::is_ascii_digit),
+        _ => false,
+    })
 }
 
 /// Whether a path in a boundary is one where things were moved to, or one that was put out of their way.

@@ -1,4 +1,7 @@
 //! Records of runs: what the next command needs to know to tidy up after a client that was killed.
+//!
+//! The client holds a lock on its record for as long as it lives. The kernel lets go of it with the process, and shows it
+//! alike in every namespace of processes and time.
 
 use std::cell::Cell;
 use std::fmt;
@@ -6,12 +9,17 @@ use std::io;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use policy::plan::{FileId, Protect};
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 
-use crate::detect::Baseline;
+pub(crate) use self::unread::Unread;
+use self::unread::hosts;
+use crate::detect::{Baseline, Finding};
 use crate::host_uid::Identity;
-use crate::state::{StateDir, StateError, draft_writer};
+use crate::state::{Holder, Lock, StateDir, StateError, draft_writer};
+
+mod unread;
 
 /// Why records cannot be kept or read.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +40,8 @@ pub enum RecordError {
 /// What one run leaves behind if its client is killed.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Record {
+    /// The form of the record.
+    pub version: Version,
     /// The run. Unique, and the name of the record's file.
     pub id: RunId,
     /// The user whose run it is.
@@ -40,6 +50,8 @@ pub struct Record {
     pub client: Client,
     /// The writable boundaries, with what was in them at the start.
     pub boundaries: Vec<Remembered>,
+    /// By which rules they are looked through: those of this run, whoever does it.
+    pub protect: Protect,
     /// Control groups that were made for the run.
     pub cgroups: Vec<PathBuf>,
     /// The engine that has a container of the run.
@@ -62,6 +74,46 @@ pub struct Remembered {
     pub host: PathBuf,
     /// What was in it.
     pub baseline: Baseline,
+    /// What is left to be done, where it was looked through already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stuck: Option<Vec<Stuck>>,
+}
+
+/// Something that could not be moved aside.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Stuck {
+    /// What was found against it.
+    pub finding: Finding,
+    /// Which file it was. Another one at its place is somebody else's.
+    pub file_id: FileId,
+}
+
+/// The form of a record: this one. A record of any other is not read.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(into = "u32", try_from = "u32")]
+pub struct Version;
+
+impl Version {
+    /// Goes up whenever what a record holds means something else.
+    const NUMBER: u32 = 2;
+}
+
+impl From<Version> for u32 {
+    fn from(_: Version) -> Self {
+        Version::NUMBER
+    }
+}
+
+impl TryFrom<u32> for Version {
+    type Error = String;
+
+    fn try_from(number: u32) -> Result<Self, Self::Error> {
+        if number == Self::NUMBER {
+            Ok(Self)
+        } else {
+            Err(format!("version {number}, and this program knows {}", Self::NUMBER))
+        }
+    }
 }
 
 /// The name of a run: sixteen hexadecimal digits.
@@ -79,6 +131,9 @@ pub struct Client {
     /// The PID namespace in which the number means this process. A container may share its caller's state
     /// directory; from there nobody can tell whether the process lives.
     pub pid_namespace: u64,
+    /// The time namespace in which it started at that time. In another one it is read with another offset, see
+    /// `time_namespaces(7)`.
+    pub time_namespace: u64,
 }
 
 /// Where records are kept.
@@ -92,6 +147,16 @@ pub struct Kept<'a> {
     runs: &'a Runs,
     file: Option<String>,
     stays: Cell<bool>,
+    _lock: Option<Lock>,
+}
+
+/// What was found among the records.
+#[derive(Debug, Default)]
+pub struct Swept {
+    /// The records whose clients are dead.
+    pub dead: Vec<Record>,
+    /// What cannot be read.
+    pub(crate) unread: Vec<Unread>,
 }
 
 impl Kept<'_> {
@@ -134,24 +199,21 @@ impl Client {
         let start_time = start_time(pid).map_err(failed("the start time"))?.ok_or_else(|| {
             RecordError::Process { what: "the start time", source: io::ErrorKind::NotFound.into() }
         })?;
-        Ok(Self { pid, start_time, pid_namespace: pid_namespace().map_err(failed("the PID namespace"))? })
+        let pid_namespace = namespace("pid").map_err(failed("the PID namespace"))?;
+        Ok(Self { pid, start_time, pid_namespace, time_namespace: time_namespace() })
     }
 
-    /// Whether it has ended. Of a process of another namespace nobody can tell.
+    /// Whether it has ended. Of a process of another namespace nobody can tell, nor when one started in another time.
     pub(crate) fn is_dead(&self) -> bool {
-        pid_namespace().is_ok_and(|namespace| !self.may_live(namespace))
-    }
-
-    /// Whether it lives, or cannot be told dead.
-    fn may_live(&self, namespace: u64) -> bool {
-        namespace != self.pid_namespace
-            || start_time(self.pid).map_or(true, |found| found == Some(self.start_time))
+        namespace("pid").is_ok_and(|own| own == self.pid_namespace)
+            && time_namespace() == self.time_namespace
+            && start_time(self.pid).is_ok_and(|found| found != Some(self.start_time))
     }
 }
 
 impl fmt::Display for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.pid, self.start_time, self.pid_namespace)
+        write!(f, "{}:{}:{}:{}", self.pid, self.start_time, self.pid_namespace, self.time_namespace)
     }
 }
 
@@ -159,12 +221,13 @@ impl FromStr for Client {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let malformed = "a process is named by three numbers";
+        let malformed = "a process is named by four numbers";
         let mut numbers = text.split(':').map(|number| number.parse::<u64>().map_err(|_| malformed));
         let mut next = || numbers.next().unwrap_or(Err(malformed));
         let pid = u32::try_from(next()?).map_err(|_| malformed)?;
-        let (start_time, pid_namespace) = (next()?, next()?);
-        if numbers.next().is_some() { Err(malformed) } else { Ok(Self { pid, start_time, pid_namespace }) }
+        let (start_time, pid_namespace, time_namespace) = (next()?, next()?, next()?);
+        let all = Self { pid, start_time, pid_namespace, time_namespace };
+        if numbers.next().is_some() { Err(malformed) } else { Ok(all) }
     }
 }
 
@@ -182,7 +245,7 @@ impl Runs {
     /// Keeps a record until the guard is dropped. Writes nothing where there is nothing to remember.
     pub fn keep(&self, record: &Record) -> Result<Kept<'_>, RecordError> {
         if record.boundaries.is_empty() && record.cgroups.is_empty() && record.placed.is_none() {
-            return Ok(Kept { runs: self, file: None, stays: Cell::new(false) });
+            return Ok(Kept { runs: self, file: None, stays: Cell::new(false), _lock: None });
         }
         let file = file_name(&record.id);
         let text = serde_json::to_vec(record).map_err(|error| StateError::File {
@@ -190,38 +253,69 @@ impl Runs {
             path: PathBuf::from(&file),
             source: error.into(),
         })?;
-        self.0.write(&file, &text)?;
-        Ok(Kept { runs: self, file: Some(file), stays: Cell::new(false) })
+        let lock = self.0.write_held(&file, &text)?;
+        Ok(Kept { runs: self, file: Some(file), stays: Cell::new(false), _lock: Some(lock) })
     }
 
     /// The records whose clients are dead, and only the owner's of this directory.
     ///
-    /// Whoever has tidied up after one calls [`Runs::forget`]. What a client left half written is removed here,
-    /// and so is a record that cannot be read: it was torn by a crash of the machine, which ended the run and
-    /// its control groups too.
-    pub fn sweep(&self) -> Result<Vec<Record>, RecordError> {
-        let names = self.0.names()?;
-        if names.is_empty() {
-            return Ok(Vec::new());
-        }
-        let namespace =
-            pid_namespace().map_err(|source| RecordError::Process { what: "the PID namespace", source })?;
-        let mut dead = Vec::new();
-        for name in names {
+    /// Whoever has tidied up after one calls [`Runs::forget`]. What a client left half written is removed here. A record
+    /// that cannot be read, because it was torn or has another form, is set aside, unless its client lives: it guards
+    /// something, and nobody knows what. Whatever else lies in the directory is not ours.
+    pub fn sweep(&self) -> Result<Swept, RecordError> {
+        let mut swept = Swept::default();
+        for name in self.0.names()? {
             if let Some(writer) = draft_writer(&name) {
                 if start_time(writer).is_ok_and(|found| found.is_none()) {
-                    self.0.remove(&name)?;
+                    // One that stays does no harm.
+                    let _ = self.0.remove(&name);
                 }
                 continue;
             }
-            let Some(text) = self.0.read(&name)? else { continue };
+            if name == UNREAD {
+                swept.unread.extend(self.unread());
+                continue;
+            }
+            if name.strip_suffix(SUFFIX).is_none_or(|id| RunId::try_from(id.to_owned()).is_err()) {
+                continue;
+            }
+            let (text, holder) = match self.0.read_held(&name) {
+                Ok(None | Some((_, Holder::Lives))) => continue,
+                Ok(Some(read)) => read,
+                Err(error) => {
+                    swept.unread.push(self.set_unread_aside(&name, &[], error.to_string()));
+                    continue;
+                }
+            };
             match serde_json::from_slice::<Record>(&text) {
-                Ok(record) if record.owner != self.0.owner().uid || record.client.may_live(namespace) => {}
-                Ok(record) => dead.push(record),
-                Err(_) => self.0.remove(&name)?,
+                Ok(record) if record.owner != self.0.owner().uid => {}
+                Ok(record) if holder == Holder::Unknown && !record.client.is_dead() => {}
+                Ok(record) => swept.dead.push(record),
+                Err(_) if unread::client(&text).is_some_and(|client| !client.is_dead()) => {}
+                Err(error) => swept.unread.push(self.set_unread_aside(&name, &text, error.to_string())),
             }
         }
-        Ok(dead)
+        Ok(swept)
+    }
+
+    /// Puts a record that cannot be read where it is not taken for one.
+    fn set_unread_aside(&self, name: &str, text: &[u8], reason: String) -> Unread {
+        let (file, reason) = match self.0.set_aside(name, UNREAD) {
+            Ok(file) => (file, reason),
+            Err(error) => (self.0.path().join(name), format!("{reason}; {error}")),
+        };
+        Unread { file, hosts: hosts(text), reason }
+    }
+
+    /// What was set aside and is still there.
+    fn unread(&self) -> Vec<Unread> {
+        let Ok(aside) = self.0.within(UNREAD) else { return Vec::new() };
+        let unread = |name: String| {
+            let text = aside.read(&name).ok().flatten().unwrap_or_default();
+            let reason = "it could not be read when it was found".into();
+            Unread { file: aside.path().join(&name), hosts: hosts(&text), reason }
+        };
+        aside.names().unwrap_or_default().into_iter().map(unread).collect()
     }
 
     /// Removes the record of a run after which everything was tidied up.
@@ -239,8 +333,14 @@ impl Drop for Kept<'_> {
     }
 }
 
+/// How the name of a record ends.
+const SUFFIX: &str = ".json";
+
+/// Where records are put that cannot be read.
+const UNREAD: &str = "unread";
+
 fn file_name(id: &RunId) -> String {
-    format!("{}.json", id.0)
+    format!("{}{SUFFIX}", id.0)
 }
 
 /// When a process started; `None` where there is no such process.
@@ -267,8 +367,13 @@ fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(nix::libc::ESRCH)
 }
 
-fn pid_namespace() -> io::Result<u64> {
-    Ok(rustix::fs::stat("/proc/self/ns/pid")?.st_ino)
+fn namespace(kind: &str) -> io::Result<u64> {
+    Ok(rustix::fs::stat(format!("/proc/self/ns/{kind}"))?.st_ino)
+}
+
+/// Kernels before 5.6 have one time for all.
+fn time_namespace() -> u64 {
+    namespace("time").unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -285,6 +390,8 @@ mod tests {
 
     fn record(client: Client) -> Record {
         Record {
+            version: Version,
+            protect: Protect { paths: vec![], depth: 3 },
             id: RunId::generate().unwrap(),
             owner: rustix::process::getuid().as_raw(),
             client,
@@ -307,24 +414,54 @@ mod tests {
         Client::this().unwrap()
     }
 
+    /// The record stays when whoever has written it is gone.
+    fn left(runs: &Runs, record: &Record) {
+        runs.keep(record).unwrap().leave();
+    }
+
     #[test]
     fn a_record_of_a_living_client_is_left_alone_and_goes_with_its_guard() {
         let top = tempfile::tempdir().unwrap();
         let runs = runs(&top);
         let kept = runs.keep(&record(this())).unwrap();
-        assert_eq!(runs.sweep().unwrap(), []);
+        assert_eq!(runs.sweep().unwrap().dead, []);
         assert_eq!(runs.0.names().unwrap().len(), 1);
         drop(kept);
         assert_eq!(runs.0.names().unwrap().len(), 0);
     }
 
     #[test]
+    fn who_holds_a_record_lives_whatever_else_it_says() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let elsewhere = Client { time_namespace: 1, ..dead_client() };
+        for client in [elsewhere, dead_client(), Client { start_time: this().start_time - 1, ..this() }] {
+            let kept = runs.keep(&record(client)).unwrap();
+            assert_eq!(runs.sweep().unwrap().dead, [], "{client}");
+            kept.leave();
+            drop(kept);
+            assert_eq!(runs.sweep().unwrap().dead.len(), 1, "{client}");
+            runs.forget(&runs.sweep().unwrap().dead[0].id).unwrap();
+        }
+    }
+
+    #[test]
     fn a_client_is_read_as_it_is_written() {
         assert_eq!(this().to_string().parse(), Ok(this()));
-        for bad in ["", "1", "1:2", "1:2:3:4", "a:2:3", "4294967296:2:3"] {
+        for bad in ["", "1", "1:2:3", "1:2:3:4:5", "a:2:3:4", "4294967296:2:3:4"] {
             assert!(bad.parse::<Client>().is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn what_started_elsewhere_cannot_be_told_dead() {
         assert!(!this().is_dead() && dead_client().is_dead());
+        assert!(
+            Client { start_time: this().start_time - 1, ..this() }.is_dead(),
+            "a later one with its number"
+        );
+        assert!(!Client { pid_namespace: 1, ..dead_client() }.is_dead());
+        assert!(!Client { time_namespace: 1, ..dead_client() }.is_dead());
     }
 
     #[test]
@@ -332,29 +469,10 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let runs = runs(&top);
         let record = record(dead_client());
-        std::mem::forget(runs.keep(&record).unwrap());
-        assert_eq!(runs.sweep().unwrap(), std::slice::from_ref(&record));
+        left(&runs, &record);
+        assert_eq!(runs.sweep().unwrap().dead, std::slice::from_ref(&record));
         runs.forget(&record.id).unwrap();
-        assert_eq!(runs.sweep().unwrap(), []);
-    }
-
-    #[test]
-    fn a_later_process_with_the_same_number_is_another() {
-        let top = tempfile::tempdir().unwrap();
-        let runs = runs(&top);
-        let earlier = Client { start_time: this().start_time - 1, ..this() };
-        std::mem::forget(runs.keep(&record(earlier)).unwrap());
-        assert_eq!(runs.sweep().unwrap().len(), 1);
-    }
-
-    #[test]
-    fn what_lives_elsewhere_cannot_be_told_dead() {
-        let top = tempfile::tempdir().unwrap();
-        let runs = runs(&top);
-        let elsewhere = Client { pid_namespace: 1, ..dead_client() };
-        std::mem::forget(runs.keep(&record(elsewhere)).unwrap());
-        assert_eq!(runs.sweep().unwrap(), []);
-        assert_eq!(runs.0.names().unwrap().len(), 1);
+        assert_eq!(runs.sweep().unwrap().dead, []);
     }
 
     #[test]
@@ -363,20 +481,74 @@ mod tests {
         let runs = runs(&top);
         let mut other = record(dead_client());
         other.owner += 1;
-        std::mem::forget(runs.keep(&other).unwrap());
-        assert_eq!(runs.sweep().unwrap(), []);
+        left(&runs, &other);
+        assert_eq!(runs.sweep().unwrap().dead, []);
     }
 
     #[test]
-    fn torn_records_and_unfinished_drafts_of_dead_writers_are_removed() {
+    fn a_record_that_cannot_be_read_is_set_aside_and_found_until_it_is_removed() {
         let top = tempfile::tempdir().unwrap();
         let runs = runs(&top);
         let directory = top.path().join("state/runs");
-        std::fs::write(directory.join("0123456789abcdef.json"), "{\"id\"").unwrap();
+        let name = "0123456789abcdef.json";
+        let mut other = serde_json::to_value(record(dead_client())).unwrap();
+        other["version"] = 999.into();
+        other["boundaries"] = serde_json::json!([{ "host": "/some/where" }]);
+        let torn = "{\"id\"".to_owned();
+        for (text, hosts) in [(other.to_string(), vec![PathBuf::from("/some/where")]), (torn, vec![])] {
+            std::fs::write(directory.join(name), text).unwrap();
+            for _ in 0..2 {
+                let swept = runs.sweep().unwrap();
+                assert_eq!(swept.dead, []);
+                let [unread] = &swept.unread[..] else { panic!("{swept:?}") };
+                assert_eq!(unread.file, directory.join(UNREAD).join(name));
+                assert_eq!(unread.hosts, hosts);
+            }
+            std::fs::remove_file(directory.join(UNREAD).join(name)).unwrap();
+            assert_eq!(runs.sweep().unwrap().unread, []);
+        }
+    }
+
+    #[test]
+    fn a_record_of_another_version_stays_while_its_client_lives() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let name = "0123456789abcdef.json";
+        // As the first version wrote it: without a number of its own, a time namespace or a lock.
+        let mut first = serde_json::to_value(record(this())).unwrap();
+        first.as_object_mut().unwrap().remove("version");
+        first["client"].as_object_mut().unwrap().remove("time_namespace");
+        std::fs::write(top.path().join("state/runs").join(name), first.to_string()).unwrap();
+        let swept = runs.sweep().unwrap();
+        assert!(swept.unread.is_empty() && swept.dead.is_empty(), "{swept:?}");
+        assert_eq!(runs.0.names().unwrap(), [name]);
+    }
+
+    #[test]
+    fn odd_entries_keep_nobody_from_anything() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let directory = top.path().join("state/runs");
+        std::fs::create_dir(directory.join("0123456789abcdef.json")).unwrap();
+        std::fs::create_dir(directory.join("a directory")).unwrap();
+        std::fs::write(directory.join("notes.json"), "").unwrap();
+        std::os::unix::fs::symlink("/nowhere", directory.join("0123456789abcdee.json")).unwrap();
+        let record = record(dead_client());
+        left(&runs, &record);
+        let swept = runs.sweep().unwrap();
+        assert_eq!(swept.dead, [record], "the control");
+        assert_eq!(swept.unread.len(), 2, "{swept:?}");
+    }
+
+    #[test]
+    fn unfinished_drafts_of_dead_writers_are_removed() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let directory = top.path().join("state/runs");
         std::fs::write(directory.join(format!(".x.json.{}.0.draft", dead_client().pid)), "").unwrap();
         let own_draft = format!(".x.json.{}.0.draft", std::process::id());
         std::fs::write(directory.join(&own_draft), "").unwrap();
-        assert_eq!(runs.sweep().unwrap(), []);
+        assert_eq!(runs.sweep().unwrap().dead, []);
         assert_eq!(runs.0.names().unwrap(), [own_draft]);
     }
 

@@ -61,6 +61,20 @@ pub struct StateDir {
 #[must_use = "the lock ends when this is dropped"]
 pub(crate) struct Lock(#[expect(dead_code, reason = "the lock lives as long as the descriptor")] OwnedFd);
 
+/// Whether whoever holds a file is still there.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Holder {
+    /// A process holds it.
+    Lives,
+    /// None does.
+    Gone,
+    /// The file system has no locks.
+    Unknown,
+}
+
+/// The longest file that is read. Nothing of ours comes near it.
+const LONGEST: u64 = 64 << 20;
+
 impl StateDir {
     /// Opens the directory, making it and its parents with mode 0700 where they are missing.
     ///
@@ -92,6 +106,11 @@ impl StateDir {
     /// A directory within this one, for one kind of thing.
     pub(crate) fn within(&self, name: &str) -> Result<Self, StateError> {
         Self::open(&self.path.join(name), self.owner)
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Whose directory it is.
@@ -133,24 +152,81 @@ impl StateDir {
         Ok(Some(content))
     }
 
+    /// Reads a file that somebody may hold, see [`StateDir::write_held`]; `None` where there is none any more.
+    pub(crate) fn read_held(&self, name: &str) -> Result<Option<(Vec<u8>, Holder)>, StateError> {
+        let _acting = self.acting(name)?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&self.directory, name, flags, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(self.failed("open", name, errno.into())),
+        };
+        let lock = || rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared);
+        let holder = match rustix::io::retry_on_intr(lock) {
+            Ok(()) => Holder::Gone,
+            Err(Errno::WOULDBLOCK) => Holder::Lives,
+            // A file system without locks.
+            Err(_) => Holder::Unknown,
+        };
+        let mut content = Vec::new();
+        (&file)
+            .take(LONGEST)
+            .read_to_end(&mut content)
+            .map_err(|source| self.failed("read", name, source))?;
+        let stat = rustix::fs::fstat(&file).map_err(|errno| self.failed("look at", name, errno.into()))?;
+        // Its holder may just have removed it.
+        Ok((stat.st_nlink > 0).then_some((content, holder)))
+    }
+
     /// Replaces a file as a whole: whoever reads it sees the old content or the new.
     ///
     /// It is not forced to disk. Nothing here means anything after the machine has gone down, save trust, and
     /// trust that is lost is asked for again.
     pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<(), StateError> {
+        self.replace(name, content, |_| {}).map(drop)
+    }
+
+    /// The same, and holds the file until the lock is dropped or its process is gone, however it ends. From wherever
+    /// somebody reads it, in whatever namespace, they see whether it is held.
+    pub(crate) fn write_held(&self, name: &str, content: &[u8]) -> Result<Lock, StateError> {
+        // Before it has its name nobody else can hold it. Where there are no locks, readers see that.
+        let hold = |file: &OwnedFd| {
+            let _ = rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive);
+        };
+        self.replace(name, content, hold).map(Lock)
+    }
+
+    fn replace(
+        &self,
+        name: &str,
+        content: &[u8],
+        before: impl FnOnce(&OwnedFd),
+    ) -> Result<OwnedFd, StateError> {
         let _acting = self.acting(name)?;
         let draft = draft_name(name);
-        let write = || -> io::Result<()> {
+        let write = || -> io::Result<OwnedFd> {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let file = rustix::fs::openat(&self.directory, &draft, flags, Mode::RUSR | Mode::WUSR)?;
-            File::from(file).write_all(content)?;
-            Ok(rustix::fs::renameat(&self.directory, &draft, &self.directory, name)?)
+            before(&file);
+            let mut file = File::from(file);
+            file.write_all(content)?;
+            rustix::fs::renameat(&self.directory, &draft, &self.directory, name)?;
+            Ok(file.into())
         };
         write().map_err(|source| {
             // The draft is of no use; that it cannot be removed adds nothing to why it could not be written.
             let _ = rustix::fs::unlinkat(&self.directory, &draft, AtFlags::empty());
             self.failed("write", name, source)
         })
+    }
+
+    /// Moves whatever has this name into a directory within this one, and says where it is.
+    pub(crate) fn set_aside(&self, name: &str, within: &str) -> Result<PathBuf, StateError> {
+        let aside = self.within(within)?;
+        let _acting = self.acting(name)?;
+        rustix::fs::renameat(&self.directory, name, &aside.directory, name)
+            .map_err(|errno| self.failed("move aside", name, errno.into()))?;
+        Ok(aside.path.join(name))
     }
 
     /// Removes a file; that it is gone already is fine.

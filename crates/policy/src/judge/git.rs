@@ -100,9 +100,19 @@ pub fn references(content: &[u8]) -> Vec<Reference> {
 
 /// Judges a configuration of git.
 pub(super) fn judge_config(content: &[u8], worktree: Worktree) -> Option<Reason> {
-    judge_entries(content, |entry| {
-        executes(entry) || (worktree == Worktree::Own && is(entry, ("core", "worktree")))
-    })
+    judge_entries(content, |entry| is_obeyed(entry, worktree))
+}
+
+/// The settings of a configuration that run something, with their values; all of it where it cannot be read.
+pub(super) fn executing(content: &[u8], worktree: Worktree) -> Vec<u8> {
+    let Ok(entries) = read(content) else { return content.to_vec() };
+    let obeyed = entries.iter().filter(|entry| is_obeyed(entry, worktree));
+    // No name or value holds NUL.
+    obeyed.flat_map(|entry| format!("{}\0{:?}\0", name(entry), entry.value).into_bytes()).collect()
+}
+
+fn is_obeyed(entry: &Entry, worktree: Worktree) -> bool {
+    executes(entry) || (worktree == Worktree::Own && is(entry, ("core", "worktree")))
 }
 
 /// Judges a `.gitmodules`: the same, and what made git itself run something: names that lead out of

@@ -78,20 +78,29 @@ fn a_link_in_the_place_of_a_protected_path_is_found() {
 }
 
 #[test]
-fn what_was_replaced_on_the_host_is_reported_and_never_moved() {
+fn what_took_the_place_of_a_protected_file_is_told_from_what_was_changed_in_it() {
     let boundary = Boundary::new();
     boundary.repository("").write(".git/config", "[core]\n\tpager = less\n");
+    boundary.until_the_clock_is_past(".git/config");
     let baseline = boundary.baseline();
-    boundary.write("new", "[core]\n\tpager = less\n[remote \"o\"]\n\turl = x\n");
-    fs::rename(boundary.host.join("new"), boundary.host.join(".git/config")).unwrap();
-    assert_eq!(boundary.compare(&baseline), [], "the pager was there before");
-    boundary.write("new", "[core]\n\tfsmonitor = evil\n");
-    fs::rename(boundary.host.join("new"), boundary.host.join(".git/config")).unwrap();
+    let replace = |content: &str| {
+        boundary.write("new", content);
+        fs::rename(boundary.host.join("new"), boundary.host.join(".git/config")).unwrap();
+    };
+    let origins = || boundary.compare(&baseline).iter().map(|finding| finding.origin).collect::<Vec<_>>();
+    boundary.write(".git/config", "[core]\n\tpager = more\n");
+    assert_eq!(origins(), [Origin::Earlier], "the same file was protected all the time");
     let mut findings = boundary.compare(&baseline);
-    assert_eq!(findings.len(), 1);
-    assert_eq!(findings[0].origin, Origin::Replaced);
     assert!(set_aside(boundary.root(), &mut findings[0], now()).is_err());
-    assert!(boundary.host.join(".git/config").exists());
+    replace("[core]\n\tpager = less\n[remote \"o\"]\n\turl = x\n");
+    assert_eq!(origins(), [], "the pager was there before");
+    for executing in ["[core]\n\tpager = evil\n", "[core]\n\tpager = less\n\tfsmonitor = evil\n"] {
+        replace(executing);
+        assert_eq!(origins(), [Origin::Replaced], "{executing}");
+    }
+    let mut findings = boundary.compare(&baseline);
+    assert!(set_aside(boundary.root(), &mut findings[0], now()).unwrap());
+    assert!(!boundary.host.join(".git/config").exists());
 }
 
 #[test]
@@ -117,9 +126,9 @@ fn what_was_there_all_along_is_not_moved_because_a_new_configuration_names_it() 
         found,
         [
             (".git/config", Origin::Created),
-            ("src/main.rs", Origin::Replaced),
+            ("src/main.rs", Origin::Earlier),
             ("src/pre-push", Origin::Created),
-            ("way", Origin::Replaced),
+            ("way", Origin::Earlier),
         ]
     );
 }
@@ -199,7 +208,7 @@ fn what_cannot_be_looked_into_is_found() {
             ("a/.git", &Reason::Hidden, Origin::Created),
             ("b", &Reason::Hidden, Origin::Created),
             ("c", &Reason::Hidden, Origin::Created),
-            ("mine", &Reason::Hidden, Origin::Replaced),
+            ("mine", &Reason::Hidden, Origin::Earlier),
         ]
     );
     for finding in findings.iter_mut().filter(|finding| finding.origin == Origin::Created) {

@@ -100,7 +100,7 @@ impl Boundary {
     }
 
     fn baseline(&self) -> Baseline {
-        Baseline::take(self.root(), &self.mounts()).unwrap()
+        Baseline::take(self.root(), &self.mounts()).unwrap().0
     }
 
     fn compare(&self, baseline: &Baseline) -> Vec<Finding> {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
@@ -85,43 +85,6 @@ fn however_much_is_found_little_is_said_and_all_is_moved() {
             let hook = place.workspace().join(format!("r{number}/.git/hooks/pre-commit"));
             assert!(!hook.exists(), "by {caller:?}: {} is still there", hook.display());
         }
-    }
-}
-
-#[test]
-fn what_could_not_be_looked_through_is_said_and_looked_through_by_the_next_command() {
-    for caller in callers("what could not be looked through") {
-        let place = Place::new(caller);
-        let script = "echo 'echo owned' > .bashrc; echo ready; read -r line";
-        let mut client = place
-            .inside(&NO_FLAGS, &["sh", "-c", script])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(client.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line, "ready\n");
-        // Somebody on the host moves the directory away, and another one stands in its place.
-        fs::rename(place.workspace(), place.path("away")).unwrap();
-        fs::create_dir(place.workspace()).unwrap();
-        drop(client.stdin.take());
-        let Output { status, stderr, .. } = client.wait_with_output().unwrap();
-        let stderr = String::from_utf8_lossy(&stderr);
-        assert_eq!(status.code(), Some(1), "by {caller:?}: the command's own, {stderr}");
-        assert!(stderr.contains("could not be looked through"), "by {caller:?}: {stderr}");
-        assert!(place.path("away/.bashrc").exists(), "by {caller:?}");
-
-        fs::remove_dir(place.workspace()).unwrap();
-        fs::rename(place.path("away"), place.workspace()).unwrap();
-        let Output { stderr, .. } = place.inside(&NO_FLAGS, &["true"]).output().unwrap();
-        let stderr = String::from_utf8_lossy(&stderr);
-        assert!(stderr.contains(".bashrc"), "by {caller:?}: {stderr}");
-        assert!(!place.workspace().join(".bashrc").exists(), "by {caller:?}: {stderr}");
-        // And by no other after that.
-        let Output { stderr, .. } = place.inside(&NO_FLAGS, &["true"]).output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&stderr), "", "by {caller:?}");
     }
 }
 

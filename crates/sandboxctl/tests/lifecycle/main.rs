@@ -3,6 +3,7 @@
 
 mod detected;
 mod ended;
+mod guarded;
 mod hung_up;
 mod killed;
 mod many;

@@ -91,9 +91,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let state_directory = StateDir::open(state, caller).map_err(Into::into);
     let runs = state_directory.and_then(|state| Runs::open(&state)).map_err(recorded)?;
     let id = RunId::generate().map_err(recorded)?;
-    sweep::sweep(&runs, plan, &engine, state, notice)?;
+    let left = sweep::sweep(&runs, &engine, state, notice)?;
     let placed = Placed { engine: kind.command().to_owned(), socket: engine.address() };
-    let boundaries = Boundaries::open(plan, caller.uid, &runs, &id, Some(placed))?;
+    let boundaries = Boundaries::open(plan, caller.uid, &runs, &id, Some(placed), &left)?;
 
     // 7. Where PID 1 and this process meet, with what the engine is to show of ours.
     let (passwd, group) = (who.passwd(policy::policy::HOME), who.group());

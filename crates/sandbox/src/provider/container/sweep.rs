@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use policy::plan::Plan;
 use serde::Deserialize;
 
 use super::seen::look;
@@ -22,11 +21,10 @@ const REMOVAL: Duration = Duration::from_secs(20);
 /// Clears up after the runs of this engine and this owner.
 pub(super) fn sweep(
     runs: &Runs,
-    plan: &Plan,
     engine: &Engine,
     state: &Path,
     notice: &mut dyn FnMut(Notice),
-) -> Result<(), StartError> {
+) -> Result<Vec<boundaries::Left>, StartError> {
     // 1. Runs that have a record: their containers, and what their agents made. While the engine's command is at work,
     //    the container may still be on its way.
     let mut gone = |placed: &Placed, id: &RunId| {
@@ -36,7 +34,7 @@ pub(super) fn sweep(
             && meeting::forget(state, runs.owner(), id).is_ok()
     };
     let failed = |error: RecordError| super::recorded(error);
-    boundaries::sweep(runs, plan, notice, &mut gone).map_err(failed)?;
+    let left = boundaries::sweep(runs, notice, &mut gone).map_err(failed)?;
 
     // 2. Containers that came to be after that, because an engine goes on with what it has begun.
     for (container, id) in abandoned(engine, runs.owner().uid)? {
@@ -48,7 +46,7 @@ pub(super) fn sweep(
             let _ = engine.call(["rm", "--force", "--volumes", &container], REMOVAL);
         }
     }
-    Ok(())
+    Ok(left)
 }
 
 /// Removes the container of a run, if the engine has one.

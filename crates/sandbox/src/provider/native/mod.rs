@@ -68,9 +68,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let runs = StateDir::open(state, caller).map_err(Into::into).and_then(|state| Runs::open(&state));
     let runs = runs.map_err(recorded)?;
     // Where another provider has left a container, its next command removes that.
-    boundaries::sweep(&runs, plan, notice, &mut |_, _| false).map_err(recorded)?;
+    let left = boundaries::sweep(&runs, notice, &mut |_, _| false).map_err(recorded)?;
     let id = RunId::generate().map_err(recorded)?;
-    let boundaries = Boundaries::open(plan, caller.uid, &runs, &id, None)?;
+    let boundaries = Boundaries::open(plan, caller.uid, &runs, &id, None, &left)?;
 
     // 7. Whom the files belong to: mapped, where the agent does not own them.
     let trees = owner::map_boundaries(plan, &agent)?;

@@ -1,0 +1,234 @@
+//! The judgement of what lies at protected paths, which comes to an end however much is there.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use policy::judge::{Found, MAX_CONTENT, Reason, concerns, essence, judge};
+use policy::plan::FileId;
+use rustix::fs::{AtFlags, FileType, Stat};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::Content;
+use crate::beneath;
+use crate::deadline::Deadline;
+use crate::protect::{Cause, Mounts, ReadOnly};
+use crate::quarantine::is_set_aside;
+
+/// How many directories deep a protected directory that appeared is judged.
+const LEVELS: u32 = 8;
+
+/// How much is judged at one time: the content of files in bytes, and [`ENTRY`] more for each. No project has as
+/// much at its protected paths. Looking at it takes about a second; links to one large file, which cost an agent
+/// nothing, would take hours. What is beyond it is not given the benefit of the doubt.
+const MOST_JUDGED: u64 = 16 << 20;
+
+/// What an entry counts for besides its content: finding it costs as much as reading so many bytes.
+const ENTRY: u64 = 256;
+
+/// The largest file whose content is kept. Configurations and hooks are smaller.
+const LARGEST_KEPT: usize = 64 << 10;
+
+/// How much is kept of one boundary.
+const MOST_KEPT: usize = 1 << 20;
+
+/// What was found against a file.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(super) struct Verdict {
+    #[serde(with = "super::any_path")]
+    pub(super) path: PathBuf,
+    pub(super) reason: Reason,
+    /// The SHA-256 of what a program would obey: the same reason may stand for something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    essence: Option<String>,
+}
+
+impl Verdict {
+    pub(super) fn of(path: PathBuf, reason: Reason) -> Self {
+        Self { path, reason, essence: None }
+    }
+}
+
+/// Protected files that have names elsewhere, through which they can be written.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Linked {
+    /// The files, by every name that was looked at.
+    pub paths: Vec<PathBuf>,
+    /// Whether there was too much to look at every file.
+    pub may_be_more: bool,
+}
+
+/// A path to be compared, and how it is judged.
+pub(super) struct Watched<'a> {
+    pub(super) path: &'a Path,
+    seen_as: &'a Path,
+    pub(super) cause: Cause,
+}
+
+pub(super) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
+    let files = mounts.read_only.iter().map(|ReadOnly { path, seen_as, cause, .. }| Watched {
+        path,
+        seen_as,
+        cause: *cause,
+    });
+    files.chain(mounts.links.iter().map(|link| Watched {
+        path: &link.path,
+        seen_as: &link.seen_as,
+        cause: link.cause,
+    }))
+}
+
+/// The judgement of many paths, which comes to an end however much is there.
+pub(super) struct Judgement {
+    verdicts: Vec<Verdict>,
+    /// How much of [`MOST_JUDGED`] is left.
+    left: u64,
+    until: Deadline,
+    /// Whether there was time to look at everything.
+    pub(super) is_whole: bool,
+    keeping: Option<Keeping>,
+}
+
+/// What is remembered beside the verdicts.
+#[derive(Default)]
+struct Keeping {
+    kept: Vec<Content>,
+    bytes: usize,
+    /// Files with several names: how many, and those that were met.
+    linked: BTreeMap<(u64, u64), (usize, Vec<PathBuf>)>,
+}
+
+impl Keeping {
+    fn note_names(&mut self, path: &Path, stat: &Stat) {
+        let several = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_nlink > 1;
+        if several {
+            let FileId { device, inode } = beneath::file_id(stat);
+            let names = usize::try_from(stat.st_nlink).unwrap_or(usize::MAX);
+            self.linked.entry((device, inode)).or_insert((names, Vec::new())).1.push(path.into());
+        }
+    }
+
+    fn note_content(&mut self, path: &Path, stat: &Stat, content: &[u8]) {
+        if content.len() <= LARGEST_KEPT && self.bytes + content.len() <= MOST_KEPT {
+            self.bytes += content.len();
+            self.kept.push(Content {
+                path: path.into(),
+                mode: stat.st_mode & 0o777,
+                uid: stat.st_uid,
+                gid: stat.st_gid,
+                bytes: content.into(),
+            });
+        }
+    }
+}
+
+impl Judgement {
+    pub(super) fn until(until: Deadline) -> Self {
+        Self { verdicts: Vec::new(), left: MOST_JUDGED, until, is_whole: true, keeping: None }
+    }
+
+    /// Has it remember the content of what it judges.
+    pub(super) fn keeping(self) -> Self {
+        Self { keeping: Some(Keeping::default()), ..self }
+    }
+
+    /// What it has remembered, and which files have names that it has not met.
+    pub(super) fn kept(self) -> (Vec<Content>, Linked) {
+        let Some(keeping) = self.keeping else { return Default::default() };
+        let elsewhere = keeping.linked.into_values().filter(|(names, met)| *names > met.len());
+        let paths = elsewhere.flat_map(|(_, met)| met).collect();
+        (keeping.kept, Linked { paths, may_be_more: self.left == 0 })
+    }
+
+    /// Judges what is at a path, and in it.
+    pub(super) fn of(&mut self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Vec<Verdict> {
+        if let Ok((parent, name)) = beneath::parent(root, one.path) {
+            self.entry(&parent, name, one.path, one.seen_as, LEVELS);
+        }
+        std::mem::take(&mut self.verdicts)
+    }
+
+    fn entry(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, seen_as: &Path, levels: u32) {
+        // What is gone by now harms nobody.
+        let Ok(stat) = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
+        if self.left == 0 {
+            return self.verdict(path, Reason::Hidden);
+        }
+        self.left = self.left.saturating_sub(ENTRY);
+        if let Some(keeping) = &mut self.keeping {
+            keeping.note_names(path, &stat);
+        }
+        let mut content = Vec::new();
+        let found = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => Found::Directory,
+            FileType::Symlink => Found::Link,
+            FileType::RegularFile => {
+                if concerns(seen_as) && !read(parent, name, &mut content) {
+                    return self.verdict(path, Reason::NotAFile);
+                }
+                Found::File { mode: stat.st_mode }
+            }
+            _ => Found::Special,
+        };
+        self.left = self.left.saturating_sub(content.len() as u64);
+        if let (Some(keeping), true) = (&mut self.keeping, concerns(seen_as)) {
+            if let Found::File { .. } = found {
+                keeping.note_content(path, &stat, &content);
+            }
+        }
+        if let Some(reason) = judge(seen_as, found, &content) {
+            let essence = (!content.is_empty()).then(|| hex(&essence(seen_as, &content)));
+            self.verdicts.push(Verdict { path: path.into(), reason, essence });
+        }
+        if found == Found::Directory && levels > 0 {
+            self.directory(parent, name, path, seen_as, levels - 1);
+        }
+    }
+
+    fn directory(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, seen_as: &Path, levels: u32) {
+        // One more than there is room for, so that it is seen that there are more.
+        let most = usize::try_from(self.left / ENTRY).unwrap_or(usize::MAX).saturating_add(1);
+        let list = || {
+            let directory = beneath::listing(parent, Path::new(name))?;
+            let entries = beneath::entries(directory.as_fd())?.take(most).collect::<Result<Vec<_>, _>>()?;
+            Ok((directory, entries))
+        };
+        let (directory, mut entries) = match list() {
+            Ok(listed) => listed,
+            Err(Errno::NOENT | Errno::NOTDIR) => return,
+            Err(_) => return self.verdict(path, Reason::Hidden),
+        };
+        entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+        // What was moved aside within its directory is inert there.
+        for (name, _) in entries.into_iter().filter(|(name, _)| !is_set_aside(name)) {
+            if self.until.is_over() {
+                self.is_whole = false;
+                return;
+            }
+            if self.left == 0 {
+                return self.verdict(path, Reason::Hidden);
+            }
+            self.entry(&directory, &name, &path.join(&name), &seen_as.join(&name), levels);
+        }
+    }
+
+    fn verdict(&mut self, path: &Path, reason: Reason) {
+        self.verdicts.push(Verdict::of(path.into(), reason));
+    }
+}
+
+/// Reads as much of a file as is judged. False if it is none any more, or cannot be read: an agent that hides
+/// what it wrote is not given the benefit of the doubt.
+fn read(parent: &OwnedFd, name: &OsStr, content: &mut Vec<u8>) -> bool {
+    beneath::file(parent, Path::new(name)).is_ok_and(|(file, _)| {
+        std::fs::File::from(file).take(MAX_CONTENT as u64 + 1).read_to_end(content).is_ok()
+    })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    format!("{:x}", Sha256::digest(bytes))
+}
