@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod config;
+pub mod covering;
 mod document;
 pub mod env;
 pub mod judge;

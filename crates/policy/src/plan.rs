@@ -179,6 +179,10 @@ pub struct Boundary {
     pub mode: Mode,
     /// The directory that was validated; what is mounted must be this one.
     pub file_id: FileId,
+    /// The protected path that it is or lies in, in words, where it is writable: programs outside obey what is written
+    /// there, and nothing beneath it is read-only for that.
+    #[serde(default)]
+    pub obeyed_as: Option<String>,
 }
 
 /// What may be done in a boundary.

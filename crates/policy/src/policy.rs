@@ -17,7 +17,9 @@ use crate::network::{self, Rules};
 use crate::path::{Access, Boundaries, GuestPath};
 use crate::plan::{self, Init, Layer, Need, Provider};
 use crate::problem::{self, Located, Place, Problem};
+use crate::protect::RelativePath;
 use crate::schema;
+use crate::trust;
 use crate::verdict::Verdict;
 
 mod boundary;
@@ -56,6 +58,8 @@ pub struct Policy {
     network: Rules,
     limits: Limits,
     protect: plan::Protect,
+    /// The built-in protected paths that were given up.
+    given_up: Vec<RelativePath>,
     layers: BTreeMap<Layer, Need>,
 }
 
@@ -111,6 +115,7 @@ impl Policy {
                 paths: protected.paths().iter().map(ToString::to_string).collect(),
                 depth: config.protect.depth.as_ref().map_or(DEPTH, |depth| depth.value),
             },
+            given_up: trust::given_up(config),
             layers: layers(config, provider),
         })
     }

@@ -7,7 +7,8 @@
 //! processors and time are unlimited by default, so there a file only widens what the user has set; processes,
 //! tmpfs and captured output have defaults, because they take the whole machine or the caller with them.
 //!
-//! A boundary may be the directory that holds the file itself, read and write: inside, the file is read-only.
+//! A boundary may be the directory that holds the file itself, read and write: inside, the file is read-only. It may not
+//! be a protected path, nor lie in one: what programs outside obey there would be the agent's to write.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,13 +18,15 @@ use serde::{Serialize, Serializer};
 
 use crate::config::show::Show;
 use crate::config::{Config, Exposed, ProviderChoice};
+use crate::covering::covering;
 use crate::env;
 use crate::layer::Effective;
 use crate::network::{self, HostPattern};
 use crate::path::normalise;
-use crate::plan::{Layer, Need, Provider};
+use crate::plan::{Layer, Mode, Need, Provider, SecretSource};
 use crate::policy::{self, DEPTH};
 use crate::problem::{Located, Place};
+use crate::protect::RelativePath;
 use crate::{recipe, schema};
 
 /// What a file is compared with.
@@ -35,11 +38,36 @@ pub struct Context<'a> {
     pub directory: &'a Path,
     /// The same directory with every link resolved.
     pub resolved_directory: &'a Path,
-    /// What each boundary leads to with every link resolved, by name; for one that does not exist, what its
-    /// nearest directory leads to, and the rest of the path. One that is not here counts as leading out.
-    pub resolved: &'a BTreeMap<String, PathBuf>,
-    /// Who would run the sandbox, all layers taken together.
-    pub provider: Provider,
+    /// Where each path that the file names leads, by the path as [`paths`] gives it. One that is not here leads nobody
+    /// knows where.
+    pub leads: &'a BTreeMap<PathBuf, Lead>,
+}
+
+/// Where a path leads.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Lead {
+    /// The path with every link resolved; for one that does not exist, what it will be.
+    pub path: PathBuf,
+    /// The bare repository that it lies in without being the whole of it.
+    pub repository: Option<PathBuf>,
+}
+
+/// Every path of the host that a file names and that leads somewhere, whose links have to be resolved for
+/// [`widenings`].
+pub fn paths(config: &Config) -> impl Iterator<Item = &Path> {
+    let boundaries = config.shared_dirs.values().filter_map(|dir| dir.value.host.as_ref());
+    let secrets = config.secrets.values().filter_map(|secret| match &secret.value.source.as_ref()?.value {
+        SecretSource::File(path) => Some(path),
+        SecretSource::Env(_) | SecretSource::Command(_) => None,
+    });
+    let exposed =
+        config.native.expose.iter().flat_map(|list| &list.value).filter_map(|one| match &one.value {
+            Exposed::Path(path) => Some(path),
+            Exposed::Preset(_) => None,
+        });
+    let image = [&config.image.dockerfile, &config.image.ca_certificates].into_iter().flatten();
+    let settings = boundaries.chain(image).map(|setting| &setting.value);
+    settings.chain(secrets).chain(exposed).map(PathBuf::as_path)
 }
 
 /// One thing that a file would widen.
@@ -49,22 +77,43 @@ pub struct Widening {
     pub key: String,
     /// Where it stands.
     pub place: Place,
-    /// What it widens, as a sentence without a full stop.
+    /// What it widens, as a sentence without a full stop. Two widenings are the same if they say the same: a path that
+    /// leads elsewhere than it says is named with where it leads.
     pub what: String,
+    /// Where its path leads, if that is elsewhere than it says.
+    pub leads_to: Option<PathBuf>,
+    /// When it does so.
+    pub applies: Applies,
+}
+
+/// When a file widens something.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Applies {
+    /// Whoever runs the sandbox.
+    Always,
+    /// With the provider `local` alone, where no walls stand around what the file says.
+    Locally,
+}
+
+impl Widening {
+    /// Whether it counts with this provider.
+    pub fn applies_to(&self, provider: Provider) -> bool {
+        self.applies == Applies::Always || provider == Provider::Local
+    }
 }
 
 /// Everything that a project's file would widen, from top to bottom. Nothing means that it needs no trust.
 pub fn widenings(config: &Config, context: &Context<'_>) -> Vec<Widening> {
     let mut found = Found(Vec::new());
     provider(config, &mut found);
-    agent(config, context.provider, &mut found);
-    containers(config, &mut found);
+    agent(config, &mut found);
+    containers(config, context, &mut found);
     boundaries(config, context, &mut found);
-    credentials(config, &mut found);
+    credentials(config, context, &mut found);
     hosts(config, context.without.settings(), &mut found);
     limits(config, context.without.settings(), &mut found);
     protection(config, context.without.settings(), &mut found);
-    native(config, context.without.settings(), &mut found);
+    native(config, context, &mut found);
     found.0.sort_by(|a, b| a.place.cmp(&b.place));
     found.0
 }
@@ -73,7 +122,38 @@ struct Found(Vec<Widening>);
 
 impl Found {
     fn add(&mut self, key: impl Into<String>, place: &Place, what: impl Into<String>) {
-        self.0.push(Widening { key: key.into(), place: place.clone(), what: what.into() });
+        self.0.push(Widening {
+            key: key.into(),
+            place: place.clone(),
+            what: what.into(),
+            leads_to: None,
+            applies: Applies::Always,
+        });
+    }
+
+    /// Adds what a path widens, with where it leads if that is elsewhere than it says.
+    fn add_path(
+        &mut self,
+        key: impl Into<String>,
+        place: &Place,
+        what: &str,
+        path: &Path,
+        context: &Context<'_>,
+    ) {
+        let leads_to = context.leads.get(path).filter(|lead| lead.path != normalise(path));
+        let leads_to = leads_to.map(|lead| lead.path.clone());
+        let more = leads_to.iter().map(|lead| format!(", which leads to {}", lead.display()));
+        self.add(key, place, more.fold(what.to_owned(), |what, more| what + &more));
+        if let Some(added) = self.0.last_mut() {
+            added.leads_to = leads_to;
+        }
+    }
+
+    fn add_locally(&mut self, key: impl Into<String>, place: &Place, what: impl Into<String>) {
+        self.add(key, place, what);
+        if let Some(added) = self.0.last_mut() {
+            added.applies = Applies::Locally;
+        }
     }
 }
 
@@ -86,32 +166,30 @@ fn provider(config: &Config, found: &mut Found) {
     }
 }
 
-fn agent(config: &Config, provider: Provider, found: &mut Found) {
+fn agent(config: &Config, found: &mut Found) {
     if let Some(Located { value: user, place }) = &config.agent.user {
         if user.names_root() {
             found.add("agent.user", place, "runs the agent as root");
         }
     }
     // Elsewhere these act within walls. Here there are none, and the file would run what it likes.
-    if provider == Provider::Local {
-        if let Some(Located { value, place }) = &config.agent.command {
-            found.add("agent.command", place, format!("runs {} on this machine", value.show()));
-        }
-        for (name, Located { value, place }) in &config.env.set {
-            let what = format!("sets {name} to {} for what runs on this machine", value.show());
-            found.add(format!("env.set.{name}"), place, what);
-        }
+    if let Some(Located { value, place }) = &config.agent.command {
+        found.add_locally("agent.command", place, format!("runs {} on this machine", value.show()));
+    }
+    for (name, Located { value, place }) in &config.env.set {
+        let what = format!("sets {name} to {} for what runs on this machine", value.show());
+        found.add_locally(format!("env.set.{name}"), place, what);
     }
 }
 
-fn containers(config: &Config, found: &mut Found) {
+fn containers(config: &Config, context: &Context<'_>, found: &mut Found) {
     let paths = [
         ("image.dockerfile", &config.image.dockerfile, "builds an image by a Dockerfile of the project"),
         ("image.ca_certificates", &config.image.ca_certificates, "makes the build trust more certificates"),
     ];
     for (key, setting, what) in paths {
         if let Some(Located { value, place }) = setting {
-            found.add(key, place, format!("{what}: {}", value.display()));
+            found.add_path(key, place, &format!("{what}: {}", value.display()), value, context);
         }
     }
     // Packages come from the distribution's archive, whatever their names.
@@ -139,28 +217,53 @@ fn containers(config: &Config, found: &mut Found) {
 
 fn boundaries(config: &Config, context: &Context<'_>, found: &mut Found) {
     let directory = normalise(context.directory);
+    let given_up = given_up(context.without.settings());
     for (name, dir) in &config.shared_dirs {
-        let Some(host) = &dir.value.host else { continue };
-        let written = normalise(&host.value);
+        let Some(Located { value: host, place }) = &dir.value.host else { continue };
+        let written = normalise(host);
         let shown = written.display();
-        let what = match context.resolved.get(name) {
-            _ if !written.starts_with(&directory) => format!("shares {shown}, which is outside the project"),
-            Some(resolved) if resolved.starts_with(context.resolved_directory) => continue,
-            Some(resolved) => {
-                format!("shares {shown}, which leads out of the project to {}", resolved.display())
-            }
-            None => format!("shares {shown}, and where that leads cannot be told"),
+        let lead = context.leads.get(host);
+        let mut add = |what: String| {
+            found.add_path(format!("shared_dirs.{name}.host"), place, &what, host, context);
         };
-        found.add(format!("shared_dirs.{name}.host"), &host.place, what);
+        match lead {
+            _ if !written.starts_with(&directory) => {
+                add(format!("shares {shown}, which is outside the project"));
+            }
+            Some(lead) if lead.path.starts_with(context.resolved_directory) => {}
+            Some(_) => add(format!("shares {shown} through a link out of the project")),
+            None => add(format!("shares {shown}, and where that leads cannot be told")),
+        }
+        let mode = dir.value.mode.as_ref().map(|mode| mode.value).unwrap_or_default();
+        if mode == Mode::ReadWrite {
+            let resolved = lead.map_or(written.as_path(), |lead| lead.path.as_path());
+            let covered = [resolved, &written].into_iter().find_map(|path| covering(path, &given_up));
+            let repository = lead.and_then(|lead| lead.repository.as_ref());
+            let inside = covered.map(|covered| covered.to_string()).or_else(|| {
+                repository.map(|repository| format!("part of the repository {}", repository.display()))
+            });
+            if let Some(inside) = inside {
+                add(format!("lets the agent write {shown}, {inside}, which programs outside obey"));
+            }
+        }
     }
 }
 
-fn credentials(config: &Config, found: &mut Found) {
+/// The protected paths that these settings give up.
+pub(crate) fn given_up(settings: &Config) -> Vec<RelativePath> {
+    settings.protect.allow.iter().flat_map(|list| &list.value).map(|path| path.value.clone()).collect()
+}
+
+fn credentials(config: &Config, context: &Context<'_>, found: &mut Found) {
     for (name, secret) in &config.secrets {
         let source = secret.value.source.as_ref().map_or_else(String::new, |source| source.value.show());
         let env_var = secret.value.env_var.as_ref().map_or("", |name| name.value.as_str());
         let what = format!("hands the agent the secret {source} as {env_var}");
-        found.add(format!("secrets.{name}"), &secret.place, what);
+        let key = format!("secrets.{name}");
+        match secret.value.source.as_ref().map(|source| &source.value) {
+            Some(SecretSource::File(path)) => found.add_path(key, &secret.place, &what, path, context),
+            _ => found.add(key, &secret.place, what),
+        }
     }
     for name in config.env.pass.iter().flat_map(|list| &list.value) {
         if !env::HARMLESS.contains(&name.value.as_str()) {
@@ -238,7 +341,8 @@ fn protection(config: &Config, without: &Config, found: &mut Found) {
     }
 }
 
-fn native(config: &Config, without: &Config, found: &mut Found) {
+fn native(config: &Config, context: &Context<'_>, found: &mut Found) {
+    let without = context.without.settings();
     if let Some(list) = &config.native.require {
         let kept: BTreeSet<Layer> = list.value.iter().map(|layer| layer.value).collect();
         for layer in required(without).difference(&kept) {
@@ -248,7 +352,8 @@ fn native(config: &Config, without: &Config, found: &mut Found) {
     }
     for exposed in config.native.expose.iter().flat_map(|list| &list.value) {
         if let Exposed::Path(path) = &exposed.value {
-            found.add("native.expose", &exposed.place, format!("shows the agent {}", path.display()));
+            let what = format!("shows the agent {}", path.display());
+            found.add_path("native.expose", &exposed.place, &what, path, context);
         }
     }
 }

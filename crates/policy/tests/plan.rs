@@ -41,7 +41,10 @@ fn facts(policy: &Policy) -> Facts {
     let directories = policy.boundaries().iter().zip(1..).map(|(wanted, inode)| {
         let host = policy::path::normalise(&wanted.host);
         let file_id = FileId { device: 1, inode };
-        (wanted.name.clone(), Ok(Directory { host, kind: Kind::Directory, owner: 1001, file_id }))
+        (
+            wanted.name.clone(),
+            Ok(Directory { host, kind: Kind::Directory, owner: 1001, file_id, repository: None }),
+        )
     });
     Facts {
         name: "quick-fox".to_owned(),

@@ -8,7 +8,7 @@ use policy::layer::Effective;
 use policy::plan::Provider;
 use policy::problem::Owner;
 use policy::schema::{self, Kind, Trust};
-use policy::trust::{Context, widenings};
+use policy::trust::{Context, Lead, paths, widenings};
 
 const PROJECT: &str = "/home/me/project";
 
@@ -34,6 +34,11 @@ const WIDENING: &[(&str, &str)] = &[
     ("shared_dirs.x.host", "shared_dirs.x = { host = \"~/.config\", guest = \"/x\" }"),
     ("shared_dirs.x.host", "shared_dirs.x = { host = \"link-to-home\", guest = \"/x\" }"),
     ("shared_dirs.x.host", "shared_dirs.x = { host = \"dangling\", guest = \"/x\" }"),
+    ("shared_dirs.x.host", "shared_dirs.x = { host = \".git/hooks\", guest = \"/x\" }"),
+    ("shared_dirs.x.host", "shared_dirs.x = { host = \".git\", guest = \"/x\" }"),
+    ("shared_dirs.x.host", "shared_dirs.x = { host = \"sub/.vscode/x\", guest = \"/x\" }"),
+    ("shared_dirs.x.host", "shared_dirs.x = { host = \"link-to-hooks\", guest = \"/x\" }"),
+    ("shared_dirs.x.host", "shared_dirs.x = { host = \"hooks-of-bare\", guest = \"/x\" }"),
     ("secrets.x", "secrets.x = { mode = \"inject\", env_var = \"X\", source = \"env:X\" }"),
     ("env.pass", "env.pass = [\"LANG\", \"AWS_SECRET_ACCESS_KEY\"]"),
     ("network.mode", "network.mode = \"allowlist\""),
@@ -71,29 +76,30 @@ fn config(owner: Owner, text: &str) -> Config {
 /// The keys that a project's file widens, where the user's own file is `user`.
 fn widened(user: &str, project: &str) -> Vec<String> {
     let project = config(Owner::Project, project);
-    let resolved: BTreeMap<String, PathBuf> = project
-        .shared_dirs
-        .iter()
-        .filter_map(|(name, dir)| {
-            let host = dir.value.host.as_ref()?.value.as_path();
-            match host.file_name()?.to_str()? {
-                "dangling" => None,
-                "link-to-home" => Some((name.clone(), "/home/me".into())),
-                _ => Some((name.clone(), policy::path::normalise(host))),
+    let lead = |path: &Path| Lead { path: path.to_owned(), repository: None };
+    let leads: BTreeMap<PathBuf, Lead> = paths(&project)
+        .filter_map(|path| match path.file_name()?.to_str()? {
+            "dangling" => None,
+            "link-to-home" => Some((path.to_owned(), lead(Path::new("/home/me")))),
+            "link-to-hooks" => Some((path.to_owned(), lead(Path::new("/home/me/project/.git/hooks")))),
+            "hooks-of-bare" => {
+                Some((path.to_owned(), Lead { repository: Some(PROJECT.into()), ..lead(path) }))
             }
+            _ => Some((path.to_owned(), lead(&policy::path::normalise(path)))),
         })
         .collect();
     let user = config(Owner::User, user);
     let local = ProviderChoice::Named(Provider::Local);
     let chosen = user.general.provider.as_ref().is_some_and(|provider| provider.value == local);
+    let provider = if chosen { Provider::Local } else { Provider::Native };
     let context = Context {
-        provider: if chosen { Provider::Local } else { Provider::Native },
         without: &Effective::merge([user]),
         directory: Path::new(PROJECT),
         resolved_directory: Path::new(PROJECT),
-        resolved: &resolved,
+        leads: &leads,
     };
-    widenings(&project, &context).into_iter().map(|widening| widening.key).collect()
+    let all = widenings(&project, &context).into_iter();
+    all.filter(|widening| widening.applies_to(provider)).map(|widening| widening.key).collect()
 }
 
 #[test]

@@ -117,6 +117,18 @@ pub(crate) fn kind_of(directory: BorrowedFd<'_>, name: &CStr, listed: FileType) 
     }
 }
 
+/// The path of what is open, without any link (`proc_pid_fd(5)`).
+pub(crate) fn path_of(descriptor: impl AsFd) -> Result<PathBuf, Errno> {
+    let link = rustix::fs::readlinkat(
+        rustix::fs::CWD,
+        format!("/proc/self/fd/{}", descriptor.as_fd().as_raw_fd()),
+        Vec::new(),
+    )?;
+    let path = PathBuf::from(OsString::from_vec(link.into_bytes()));
+    // What lies outside of this root, or is no file, has a text there that is no path.
+    if path.is_absolute() { Ok(path) } else { Err(Errno::NOENT) }
+}
+
 /// Which file it is.
 pub(crate) fn file_id(stat: &Stat) -> FileId {
     FileId { device: stat.st_dev, inode: stat.st_ino }

@@ -1,14 +1,20 @@
 //! Boundaries on the host: a path becomes a directory that may be shared, and stays that directory.
+//!
+//! Each path is resolved once, to a descriptor, and everything is decided on what that descriptor says: trust, whether
+//! it may be shared, and what is mounted. While it is held, nobody can put another directory in its place without that
+//! being seen: device and inode cannot be given to anything else.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
-use policy::plan::{Boundary, FileId, Mode};
+use policy::plan::{Boundary, FileId};
 use policy::workspace::{Caller, Candidate, Kind, Refusal, validate};
-use rustix::fs::{CWD, FileType, Gid, Mode as Permissions, OFlags, Uid};
+use rustix::fs::{CWD, FileType, Gid, Mode as Permissions, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
+use crate::acting::ActingAs;
 use crate::beneath;
 use crate::host_uid::Identity;
 
@@ -36,95 +42,133 @@ pub enum BoundaryError {
     Exchanged(PathBuf),
 }
 
-/// A directory as it is asked for.
-#[derive(Clone, Copy, Debug)]
-pub struct Ask<'a> {
-    /// Its name in the configuration.
-    pub name: &'a str,
-    /// The host path: absolute, and with its links.
-    pub host: &'a Path,
-    /// Where the sandbox will see it.
-    pub guest: &'a Path,
-    /// What may be done there.
-    pub mode: Mode,
+/// Where a path leads, every link followed.
+#[derive(Debug)]
+pub enum Lead {
+    /// To something that is there.
+    Found(Found),
+    /// To nothing yet, though only names are missing that could be made.
+    Missing(Missing),
 }
 
-/// A directory that may be shared.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Resolved {
-    /// What the plan says about it.
-    pub boundary: Boundary,
+/// What a path led to. It is held open.
+#[derive(Debug)]
+pub struct Found {
+    descriptor: OwnedFd,
+    /// Its path without any link, as the kernel knows it.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: Kind,
     /// Whose it is.
     pub owner: Identity,
+    /// Which file it is.
+    pub file_id: FileId,
 }
 
-/// Resolves every link of a path, looks at what is there, and asks the policy whether it may be shared.
-pub fn resolve(ask: &Ask<'_>, caller: &Caller<'_>) -> Result<Resolved, BoundaryError> {
-    let host = match ask.host.canonicalize() {
-        Ok(host) => host,
-        // A missing directory in a place that is refused anyway: creating it would not help.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let future = existing_part(ask.host)?;
-            check(ask, &future.path(), Kind::Directory, caller.uid, caller)?;
-            return Err(BoundaryError::Missing(ask.host.into()));
-        }
-        Err(source) => return Err(failed("resolve", ask.host, source)),
-    };
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let found = rustix::fs::openat(CWD, &host, flags, Permissions::empty())
-        .and_then(rustix::fs::fstat)
-        .map_err(|errno| failed("look at", &host, errno.into()))?;
-    let kind = match FileType::from_raw_mode(found.st_mode) {
-        FileType::Directory => Kind::Directory,
-        FileType::RegularFile => Kind::File,
-        FileType::Socket => Kind::Socket,
-        FileType::Fifo => Kind::Fifo,
-        FileType::CharacterDevice | FileType::BlockDevice => Kind::Device,
-        // It was none a moment ago.
-        FileType::Symlink | FileType::Unknown => return Err(BoundaryError::Exchanged(host)),
-    };
-    check(ask, &host, kind, found.st_uid, caller)?;
-    Ok(Resolved {
-        boundary: Boundary {
-            name: ask.name.into(),
-            host,
-            guest: ask.guest.into(),
-            mode: ask.mode,
-            file_id: beneath::file_id(&found),
-        },
-        owner: Identity { uid: found.st_uid, gid: found.st_gid },
-    })
+/// A path of which only the beginning exists.
+#[derive(Debug)]
+pub struct Missing {
+    existing: Found,
+    names: Vec<OsString>,
 }
 
-/// Makes the missing directories of a path, with mode 0755 and owned by the caller, also where root acts for
-/// them. No link is followed below what exists already, and nothing is made where nothing may be shared.
-pub fn create(ask: &Ask<'_>, caller: &Caller<'_>, owner: Identity) -> Result<(), BoundaryError> {
-    let future = existing_part(ask.host)?;
-    check(ask, &future.path(), Kind::Directory, caller.uid, caller)?;
-    let mut path = future.existing;
-    let mut directory = open_resolved(&path)?;
-    for name in future.missing {
-        path.push(&name);
-        let made = match rustix::fs::mkdirat(&directory, &name, Permissions::from_raw_mode(0o755)) {
-            Ok(()) => true,
-            Err(Errno::EXIST) => false,
-            Err(errno) => return Err(failed("make", &path, errno.into())),
-        };
-        let open = || -> Result<OwnedFd, Errno> {
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let own = rustix::fs::openat(&directory, &name, flags, Permissions::empty())?;
-            if made {
-                // The caller's umask has nothing to say about what everybody agreed to share.
-                rustix::fs::fchmod(&own, Permissions::from_raw_mode(0o755))?;
-                if rustix::process::geteuid().as_raw() != owner.uid {
-                    rustix::fs::fchown(&own, Some(Uid::from_raw(owner.uid)), Some(Gid::from_raw(owner.gid)))?;
+impl Lead {
+    /// Follows a path as this user could. A link that leads nowhere is an error that says so, because what its target
+    /// will be is for others to say.
+    pub fn of(path: &Path, user: Identity) -> io::Result<Self> {
+        let _acting = ActingAs::user(user)?;
+        let mut names = Vec::new();
+        for ancestor in path.ancestors() {
+            match Found::at(ancestor) {
+                Ok(existing) if names.is_empty() => return Ok(Self::Found(existing)),
+                Ok(existing) => {
+                    names.reverse();
+                    return Ok(Self::Missing(Missing { existing, names }));
                 }
+                Err(Errno::NOENT) => match ancestor.components().next_back() {
+                    Some(Component::Normal(_)) if ancestor.symlink_metadata().is_ok() => {
+                        return Err(io::Error::other(format!(
+                            "`{}` is a link that leads nowhere",
+                            ancestor.display()
+                        )));
+                    }
+                    Some(Component::Normal(name)) => names.push(name.to_owned()),
+                    // `..` in what does not exist leads nobody knows where.
+                    _ => break,
+                },
+                Err(errno) => return Err(errno.into()),
             }
-            Ok(own)
-        };
-        directory = open().map_err(|errno| failed("open", &path, errno.into()))?;
+        }
+        Err(io::ErrorKind::NotFound.into())
     }
-    Ok(())
+
+    /// Its path without any link; where it is missing, what it will be.
+    pub fn path(&self) -> PathBuf {
+        match self {
+            Self::Found(found) => found.path.clone(),
+            Self::Missing(missing) => missing.path(),
+        }
+    }
+}
+
+impl Found {
+    fn at(path: &Path) -> Result<Self, Errno> {
+        let descriptor = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Permissions::empty())?;
+        Self::open(descriptor)
+    }
+
+    fn open(descriptor: OwnedFd) -> Result<Self, Errno> {
+        let stat = rustix::fs::fstat(&descriptor)?;
+        // What was removed in between has no name that could be compared with a rule.
+        if stat.st_nlink == 0 {
+            return Err(Errno::NOENT);
+        }
+        let path = beneath::path_of(&descriptor)?;
+        Ok(Self {
+            descriptor,
+            path,
+            kind: kind(&stat),
+            owner: Identity { uid: stat.st_uid, gid: stat.st_gid },
+            file_id: beneath::file_id(&stat),
+        })
+    }
+
+    /// The repository of git's that it lies in without being the whole of it, where its files are the repository's own:
+    /// hooks and configuration of a bare one.
+    pub fn enclosing_repository(&self) -> Option<PathBuf> {
+        self.path.ancestors().skip(1).find(|directory| is_repository(directory)).map(Path::to_owned)
+    }
+}
+
+impl Missing {
+    /// What its path will be.
+    pub fn path(&self) -> PathBuf {
+        let mut path = self.existing.path.clone();
+        path.extend(&self.names);
+        path
+    }
+
+    /// Makes the directories beneath the one that was found, with mode 0755 and owned by the caller, also where root
+    /// acts for them. No link is followed, and nothing is made where nothing may be shared.
+    pub fn create(
+        self,
+        candidate: &Candidate<'_>,
+        caller: &Caller<'_>,
+        owner: Identity,
+    ) -> Result<Found, BoundaryError> {
+        let resolved = self.path();
+        validate(
+            &Candidate { resolved: &resolved, kind: Kind::Directory, owner: caller.uid, ..*candidate },
+            caller,
+        )?;
+        let Self { existing: Found { descriptor: mut directory, mut path, .. }, names } = self;
+        for name in names {
+            path.push(&name);
+            directory = make(&directory, &name, owner)
+                .map_err(|(action, errno)| failed(action, &path, errno.into()))?;
+        }
+        Found::open(directory).map_err(|errno| failed("look at", &path, errno.into()))
+    }
 }
 
 /// Opens the directory of a boundary for mounting: without following a link, and only if it is still the one
@@ -141,50 +185,46 @@ pub fn open(boundary: &Boundary) -> Result<OwnedFd, BoundaryError> {
     }
 }
 
-/// A path of which only the beginning exists.
-struct Future {
-    /// What exists, with every link resolved.
-    existing: PathBuf,
-    missing: Vec<std::ffi::OsString>,
+/// Makes one directory beneath another. That it is there already is fine.
+fn make(parent: &OwnedFd, name: &OsStr, owner: Identity) -> Result<OwnedFd, (&'static str, Errno)> {
+    let made = match rustix::fs::mkdirat(parent, name, Permissions::from_raw_mode(0o755)) {
+        Ok(()) => true,
+        Err(Errno::EXIST) => false,
+        Err(errno) => return Err(("make", errno)),
+    };
+    let open = || -> Result<OwnedFd, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let own = rustix::fs::openat(parent, name, flags, Permissions::empty())?;
+        if made {
+            // The caller's umask has nothing to say about what everybody agreed to share.
+            rustix::fs::fchmod(&own, Permissions::from_raw_mode(0o755))?;
+            if rustix::process::geteuid().as_raw() != owner.uid {
+                rustix::fs::fchown(&own, Some(Uid::from_raw(owner.uid)), Some(Gid::from_raw(owner.gid)))?;
+            }
+        }
+        Ok(own)
+    };
+    open().map_err(|errno| ("open", errno))
 }
 
-impl Future {
-    fn path(&self) -> PathBuf {
-        let mut path = self.existing.clone();
-        path.extend(&self.missing);
-        path
-    }
-}
-
-fn existing_part(path: &Path) -> Result<Future, BoundaryError> {
-    let mut missing = Vec::new();
-    for ancestor in path.ancestors() {
-        match ancestor.canonicalize() {
-            Ok(existing) => {
-                missing.reverse();
-                return Ok(Future { existing, missing });
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                match ancestor.components().next_back() {
-                    Some(Component::Normal(name)) => missing.push(name.to_owned()),
-                    // `..` in what does not exist leads nobody knows where.
-                    _ => return Err(BoundaryError::Missing(path.into())),
-                }
-            }
-            Err(source) => return Err(failed("resolve", ancestor, source)),
+fn kind(stat: &Stat) -> Kind {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => Kind::Directory,
+        FileType::RegularFile => Kind::File,
+        FileType::Socket => Kind::Socket,
+        FileType::Fifo => Kind::Fifo,
+        // Every link was followed, so it is none.
+        FileType::CharacterDevice | FileType::BlockDevice | FileType::Symlink | FileType::Unknown => {
+            Kind::Device
         }
     }
-    Err(BoundaryError::Missing(path.into()))
 }
 
-fn check(
-    ask: &Ask<'_>,
-    resolved: &Path,
-    kind: Kind,
-    owner: u32,
-    caller: &Caller<'_>,
-) -> Result<(), BoundaryError> {
-    Ok(validate(&Candidate { given: ask.host, resolved, kind, owner, mode: ask.mode }, caller)?)
+/// Whether a directory has what git wants of a repository: a `HEAD`, `objects` and `refs`, the last two perhaps where
+/// `commondir` says (gitrepository-layout(5)).
+fn is_repository(directory: &Path) -> bool {
+    let has = |name| directory.join(name).symlink_metadata().is_ok();
+    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
 /// Opens a directory whose path has no links; one that has any now was exchanged.
@@ -209,59 +249,91 @@ fn failed(action: &'static str, path: &Path, source: io::Error) -> BoundaryError
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    use policy::plan::Mode;
 
     use super::*;
 
     const ROOT: Caller<'_> = Caller { uid: 0, homes: &[], allowed_root: None };
 
-    fn ask(host: &Path) -> Ask<'_> {
-        Ask { name: "workspace", host, guest: Path::new("/workspace"), mode: Mode::ReadWrite }
-    }
-
     fn own() -> Identity {
         Identity { uid: rustix::process::getuid().as_raw(), gid: rustix::process::getgid().as_raw() }
     }
 
-    #[test]
-    fn every_link_is_resolved_and_the_directory_identified() {
-        let top = tempfile::tempdir().unwrap();
-        fs::create_dir(top.path().join("real")).unwrap();
-        symlink("real", top.path().join("link")).unwrap();
-        let found = resolve(&ask(&top.path().join("link")), &ROOT).unwrap();
-        let real = top.path().canonicalize().unwrap().join("real");
-        assert_eq!(found.boundary.host, real);
-        assert_eq!(found.boundary.file_id.inode, fs::metadata(&real).unwrap().ino());
-        assert_eq!(found.owner, own());
-        assert!(open(&found.boundary).is_ok());
+    fn found(path: &Path) -> Found {
+        match Lead::of(path, own()).unwrap() {
+            Lead::Found(found) => found,
+            Lead::Missing(missing) => panic!("{} is missing", missing.path().display()),
+        }
     }
 
-    #[test]
-    fn a_missing_directory_is_named_with_the_way_to_make_it() {
-        let top = tempfile::tempdir().unwrap();
-        let path = top.path().join("no/such");
-        let error = resolve(&ask(&path), &ROOT).unwrap_err().to_string();
-        assert!(error.contains(path.to_str().unwrap()) && error.contains("--create-dirs"), "{error}");
+    fn create(path: &Path, owner: Identity) -> Result<Found, BoundaryError> {
+        let candidate = Candidate {
+            given: path,
+            resolved: path,
+            kind: Kind::Directory,
+            owner: owner.uid,
+            mode: Mode::ReadWrite,
+        };
+        match Lead::of(path, own()).map_err(|source| failed("resolve", path, source))? {
+            Lead::Found(found) => Ok(found),
+            Lead::Missing(missing) => missing.create(&candidate, &ROOT, owner),
+        }
     }
 
-    #[test]
-    fn a_missing_directory_where_nothing_may_be_shared_is_refused_for_that() {
-        for path in ["/etc/no-such-directory", "/usr/x/y"] {
-            let error = resolve(&ask(Path::new(path)), &ROOT).unwrap_err();
-            assert!(matches!(error, BoundaryError::Refused(_)), "{error}");
-            assert!(create(&ask(Path::new(path)), &ROOT, own()).is_err());
-            assert!(!Path::new(path).exists());
+    fn boundary(found: &Found) -> Boundary {
+        Boundary {
+            name: "workspace".into(),
+            host: found.path.clone(),
+            guest: "/workspace".into(),
+            mode: Mode::ReadWrite,
+            file_id: found.file_id,
+            obeyed_as: None,
         }
     }
 
     #[test]
-    fn what_is_no_directory_or_leads_to_the_system_is_refused() {
+    fn every_link_is_followed_and_the_directory_identified() {
+        let top = tempfile::tempdir().unwrap();
+        fs::create_dir(top.path().join("real")).unwrap();
+        symlink("real", top.path().join("link")).unwrap();
+        let found = found(&top.path().join("link"));
+        let real = top.path().canonicalize().unwrap().join("real");
+        assert_eq!((&found.path, found.kind, found.owner), (&real, Kind::Directory, own()));
+        assert_eq!(found.file_id.inode, fs::metadata(&real).unwrap().ino());
+        assert!(open(&boundary(&found)).is_ok());
+    }
+
+    #[test]
+    fn what_is_missing_leads_where_it_would_be_made() {
+        let top = tempfile::tempdir().unwrap();
+        let real = top.path().canonicalize().unwrap().join("real");
+        fs::create_dir(&real).unwrap();
+        symlink("real", top.path().join("link")).unwrap();
+        symlink("nowhere", top.path().join("dangling")).unwrap();
+        let lead = |name: &str| Lead::of(&top.path().join(name), own()).map(|lead| lead.path());
+        assert_eq!(lead("link").unwrap(), real);
+        assert_eq!(lead("link/a/b").unwrap(), real.join("a/b"));
+        for name in ["missing/../a", "dangling", "dangling/a"] {
+            assert!(lead(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_told_from_a_directory() {
         let top = tempfile::tempdir().unwrap();
         fs::write(top.path().join("file"), "").unwrap();
-        symlink("/etc", top.path().join("etc")).unwrap();
-        for name in ["file", "etc"] {
-            let error = resolve(&ask(&top.path().join(name)), &ROOT).unwrap_err();
+        assert_eq!(found(&top.path().join("file")).kind, Kind::File);
+        assert_eq!(found(Path::new("/dev/null")).kind, Kind::Device);
+    }
+
+    #[test]
+    fn nothing_is_made_where_nothing_may_be_shared() {
+        for path in ["/etc/no-such-directory", "/usr/x/y"] {
+            let error = create(Path::new(path), own()).unwrap_err();
             assert!(matches!(error, BoundaryError::Refused(_)), "{error}");
+            assert!(!Path::new(path).exists());
         }
     }
 
@@ -270,14 +342,38 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join("d");
         fs::create_dir(&path).unwrap();
-        let found = resolve(&ask(&path), &ROOT).unwrap().boundary;
+        let boundary = boundary(&found(&path));
         fs::rename(&path, top.path().join("old")).unwrap();
-        assert!(matches!(open(&found), Err(BoundaryError::Missing(_))));
+        assert!(matches!(open(&boundary), Err(BoundaryError::Missing(_))));
         symlink("old", &path).unwrap();
-        assert!(matches!(open(&found), Err(BoundaryError::Exchanged(_))), "a link, even to the same one");
+        assert!(matches!(open(&boundary), Err(BoundaryError::Exchanged(_))), "a link, even to the same one");
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        assert!(matches!(open(&found), Err(BoundaryError::Exchanged(_))), "another directory");
+        assert!(matches!(open(&boundary), Err(BoundaryError::Exchanged(_))), "another directory");
+    }
+
+    #[test]
+    fn what_is_made_lies_in_the_directory_that_was_found_wherever_its_path_leads_by_then() {
+        let top = tempfile::tempdir().unwrap();
+        let [given, aside, outside] = ["d", "aside", "outside"].map(|name| top.path().join(name));
+        fs::create_dir(&given).unwrap();
+        fs::create_dir(&outside).unwrap();
+        let Lead::Missing(missing) = Lead::of(&given.join("new"), own()).unwrap() else {
+            panic!("it is there")
+        };
+        fs::rename(&given, &aside).unwrap();
+        symlink("outside", &given).unwrap();
+        let path = given.join("new");
+        let candidate = Candidate {
+            given: &path,
+            resolved: &path,
+            kind: Kind::Directory,
+            owner: own().uid,
+            mode: Mode::ReadWrite,
+        };
+        let found = missing.create(&candidate, &ROOT, own()).unwrap();
+        assert_eq!(found.path, aside.canonicalize().unwrap().join("new"));
+        assert!(!outside.join("new").exists());
     }
 
     #[test]
@@ -287,23 +383,46 @@ mod tests {
         }
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join("a/b");
-        create(&ask(&path), &ROOT, Identity { uid: 1001, gid: 1002 }).unwrap();
+        create(&path, Identity { uid: 1001, gid: 1002 }).unwrap();
         for made in [path.parent().unwrap(), &path] {
             let metadata = fs::metadata(made).unwrap();
             assert_eq!((metadata.uid(), metadata.gid(), metadata.mode() & 0o7777), (1001, 1002, 0o755));
         }
         symlink("nowhere", top.path().join("link")).unwrap();
-        assert!(create(&ask(&top.path().join("link/x")), &ROOT, own()).is_err());
+        assert!(create(&top.path().join("link/x"), own()).is_err());
         assert!(!top.path().join("nowhere").exists());
-        assert!(create(&ask(&top.path().join("no/../../x")), &ROOT, own()).is_err());
+        assert!(create(&top.path().join("no/../../x"), own()).is_err());
     }
 
     #[test]
-    fn making_what_exists_changes_nothing() {
+    fn root_finds_for_somebody_only_what_they_could() {
+        use std::os::unix::fs::PermissionsExt;
+
+        if !crate::root_only::can_give_files_away() {
+            return;
+        }
         let top = tempfile::tempdir().unwrap();
+        let inner = top.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        fs::set_permissions(&inner, fs::Permissions::from_mode(0o777)).unwrap();
+        let somebody = Identity { uid: 1001, gid: 1001 };
         fs::set_permissions(top.path(), fs::Permissions::from_mode(0o700)).unwrap();
-        create(&ask(top.path()), &ROOT, Identity { uid: 1001, gid: 1001 }).unwrap();
-        let metadata = fs::metadata(top.path()).unwrap();
-        assert_eq!((metadata.uid(), metadata.mode() & 0o777), (own().uid, 0o700));
+        let error = Lead::of(&inner, somebody).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+        fs::set_permissions(top.path(), fs::Permissions::from_mode(0o711)).unwrap();
+        assert!(matches!(Lead::of(&inner, somebody), Ok(Lead::Found(_))));
+    }
+
+    #[test]
+    fn the_inside_of_a_bare_repository_is_told_from_the_whole() {
+        let top = tempfile::tempdir().unwrap();
+        let bare = top.path().canonicalize().unwrap().join("bare");
+        for name in ["objects", "refs", "hooks"] {
+            fs::create_dir_all(bare.join(name)).unwrap();
+        }
+        assert_eq!(found(&bare.join("hooks")).enclosing_repository(), None, "no HEAD yet");
+        fs::write(bare.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        assert_eq!(found(&bare.join("hooks")).enclosing_repository(), Some(bare.clone()));
+        assert_eq!(found(&bare).enclosing_repository(), None);
     }
 }

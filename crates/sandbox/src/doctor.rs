@@ -165,6 +165,7 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
             guest: PathBuf::from("/workspace"),
             mode: Mode::ReadWrite,
             file_id,
+            obeyed_as: None,
         }],
         expose: Vec::new(),
         container: None,

@@ -1,7 +1,7 @@
-//! Trust: which configuration files their owner has said yes to, by content.
+//! Trust: which configuration files their owner has said yes to, and to what.
 //!
-//! A file is trusted as it was shown: by its resolved path and the SHA-256 of its content. One byte more and
-//! the question is asked again.
+//! A file is trusted as it was shown: by its resolved path, the SHA-256 of its content, and the list of what it widens,
+//! with where its paths led. One byte more, or a directory that has become a link, and the question is asked again.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::acting::ActingAs;
+use crate::beneath;
 use crate::host_uid::Identity;
 use crate::state::{StateDir, StateError};
 
@@ -84,14 +85,45 @@ pub struct Candidate {
 pub struct Digest(String);
 
 /// What the store says about a file.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Trust {
-    /// Its owner said yes to just this content.
+    /// Its owner said yes to just this content, and to all that it widens.
     Trusted,
+    /// Its owner said yes to this content, which has come to widen more: these are the lines that were not shown.
+    Widened(Vec<String>),
     /// Its owner said yes to other content at this path.
     Changed,
     /// Nobody was asked yet.
     Unknown,
+}
+
+/// What was said yes to.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(from = "Stored")]
+struct Consent {
+    content: Digest,
+    widens: Vec<String>,
+}
+
+/// The forms that a consent was ever stored in.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Listed {
+        content: Digest,
+        widens: Vec<String>,
+    },
+    /// What was shown was not kept: it stands for nothing that widens.
+    Unlisted(Digest),
+}
+
+impl From<Stored> for Consent {
+    fn from(stored: Stored) -> Self {
+        match stored {
+            Stored::Listed { content, widens } => Self { content, widens },
+            Stored::Unlisted(content) => Self { content, widens: Vec::new() },
+        }
+    }
 }
 
 /// The store of trusted files.
@@ -123,13 +155,11 @@ pub fn find(start: &Path, home: Option<&Path>) -> Option<PathBuf> {
 pub fn read(path: &Path, caller: Identity) -> Result<Candidate, TrustError> {
     let failed = |source| TrustError::Read { path: path.into(), source };
     let _acting = ActingAs::user(caller).map_err(failed)?;
-    let resolved = path.canonicalize().map_err(failed)?;
-    // O_NONBLOCK: a pipe in its place must not hang us. O_NOFOLLOW: every link has been resolved.
-    let mut file = File::options()
-        .read(true)
-        .custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOFOLLOW)
-        .open(&resolved)
-        .map_err(failed)?;
+    // O_NONBLOCK: a pipe in its place must not hang us.
+    let mut file =
+        File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path).map_err(failed)?;
+    // Which file it is, is asked of what was opened: links may lead elsewhere by now.
+    let resolved = beneath::path_of(&file).map_err(|errno| failed(errno.into()))?;
     let metadata = file.metadata().map_err(failed)?;
     if !metadata.is_file() {
         return Err(TrustError::NotConfiguration { path: resolved, what: "no regular file" });
@@ -146,9 +176,18 @@ pub fn read(path: &Path, caller: Identity) -> Result<Candidate, TrustError> {
 }
 
 impl Candidate {
-    /// The hash by which its content is trusted.
-    pub fn digest(&self) -> Digest {
-        Digest(format!("{:x}", Sha256::digest(&self.content)))
+    /// The hash by which it is trusted: of its content and, where links take paths that it names elsewhere than they
+    /// say, of each such key with where it leads.
+    pub fn digest<'a>(&self, leads: impl IntoIterator<Item = (&'a str, &'a Path)>) -> Digest {
+        use std::os::unix::ffi::OsStrExt;
+        let mut hash = Sha256::new_with_prefix(&self.content);
+        for (key, path) in leads {
+            // A NUL is in no key, no path, and no TOML.
+            for part in [b"\0", key.as_bytes(), b"\0", path.as_os_str().as_bytes()] {
+                hash.update(part);
+            }
+        }
+        Digest(format!("{:x}", hash.finalize()))
     }
 }
 
@@ -168,18 +207,23 @@ impl Store {
         Self(state)
     }
 
-    /// What was said about this file.
-    pub fn check(&self, candidate: &Candidate) -> Result<Trust, TrustError> {
+    /// What was said about this file, which widens what these lines say.
+    pub fn check(&self, candidate: &Candidate, widens: &[String]) -> Result<Trust, TrustError> {
         Ok(match self.load()?.get(&key(&candidate.path)) {
             None => Trust::Unknown,
-            Some(digest) if *digest == candidate.digest() => Trust::Trusted,
-            Some(_) => Trust::Changed,
+            Some(consent) if consent.content != candidate.digest([]) => Trust::Changed,
+            Some(consent) => {
+                let new = |line: &&String| !consent.widens.contains(line);
+                let new: Vec<String> = widens.iter().filter(new).cloned().collect();
+                if new.is_empty() { Trust::Trusted } else { Trust::Widened(new) }
+            }
         })
     }
 
-    /// Trusts this file with just this content.
-    pub fn trust(&self, candidate: &Candidate) -> Result<(), TrustError> {
-        self.edit(|trusted| trusted.insert(key(&candidate.path), candidate.digest()))?;
+    /// Trusts this file with just this content, and with all that these lines say.
+    pub fn trust(&self, candidate: &Candidate, widens: Vec<String>) -> Result<(), TrustError> {
+        let consent = Consent { content: candidate.digest([]), widens };
+        self.edit(|trusted| trusted.insert(key(&candidate.path), consent))?;
         Ok(())
     }
 
@@ -189,7 +233,7 @@ impl Store {
         Ok(self.edit(|trusted| trusted.remove(&key(&path)))?.is_some())
     }
 
-    fn load(&self) -> Result<BTreeMap<String, Digest>, TrustError> {
+    fn load(&self) -> Result<BTreeMap<String, Consent>, TrustError> {
         match self.0.read(Self::NAME)? {
             None => Ok(BTreeMap::new()),
             Some(text) => serde_json::from_slice(&text)
@@ -197,7 +241,7 @@ impl Store {
         }
     }
 
-    fn edit<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Digest>) -> T) -> Result<T, TrustError> {
+    fn edit<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Consent>) -> T) -> Result<T, TrustError> {
         let _lock = self.0.lock(Self::LOCK)?;
         let mut trusted = self.load()?;
         let result = change(&mut trusted);
@@ -234,26 +278,50 @@ mod tests {
     }
 
     #[test]
+    fn what_was_not_shown_asks_again_and_what_is_gone_does_not() {
+        let top = tempfile::tempdir().unwrap();
+        let store = store(top.path());
+        let file = write(&top.path().join(FILE_NAME), "version = 1\n");
+        let lines = |lines: &[&str]| lines.iter().map(ToString::to_string).collect::<Vec<_>>();
+        store.trust(&file, lines(&["a", "b"])).unwrap();
+        assert_eq!(store.check(&file, &lines(&["a", "b"])).unwrap(), Trust::Trusted);
+        assert_eq!(store.check(&file, &lines(&["b"])).unwrap(), Trust::Trusted);
+        assert_eq!(store.check(&file, &lines(&["b", "c"])).unwrap(), Trust::Widened(lines(&["c"])));
+    }
+
+    #[test]
+    fn trust_of_a_time_when_no_list_was_kept_is_trust_in_what_widens_nothing() {
+        let top = tempfile::tempdir().unwrap();
+        let store = store(top.path());
+        let file = write(&top.path().join(FILE_NAME), "version = 1\n");
+        let old = serde_json::json!({ key(&file.path): file.digest([]).as_str() });
+        store.0.write(Store::NAME, old.to_string().as_bytes()).unwrap();
+        assert_eq!(store.check(&file, &[]).unwrap(), Trust::Trusted);
+        let widens = ["a".to_owned()];
+        assert_eq!(store.check(&file, &widens).unwrap(), Trust::Widened(widens.to_vec()));
+    }
+
+    #[test]
     fn one_byte_more_asks_again() {
         let top = tempfile::tempdir().unwrap();
         let store = store(top.path());
         let path = top.path().join(FILE_NAME);
         let first = write(&path, "version = 1\n");
-        assert_eq!(store.check(&first).unwrap(), Trust::Unknown);
-        store.trust(&first).unwrap();
-        assert_eq!(store.check(&first).unwrap(), Trust::Trusted);
-        assert_eq!(store.check(&write(&path, "version = 1\n\n")).unwrap(), Trust::Changed);
+        assert_eq!(store.check(&first, &[]).unwrap(), Trust::Unknown);
+        store.trust(&first, vec![]).unwrap();
+        assert_eq!(store.check(&first, &[]).unwrap(), Trust::Trusted);
+        assert_eq!(store.check(&write(&path, "version = 1\n\n"), &[]).unwrap(), Trust::Changed);
         assert!(store.untrust(&path).unwrap());
         assert!(!store.untrust(&path).unwrap());
-        assert_eq!(store.check(&first).unwrap(), Trust::Unknown);
+        assert_eq!(store.check(&first, &[]).unwrap(), Trust::Unknown);
     }
 
     #[test]
     fn the_same_content_elsewhere_is_not_trusted() {
         let top = tempfile::tempdir().unwrap();
         let store = store(top.path());
-        store.trust(&write(&top.path().join("a"), "x")).unwrap();
-        assert_eq!(store.check(&write(&top.path().join("b"), "x")).unwrap(), Trust::Unknown);
+        store.trust(&write(&top.path().join("a"), "x"), vec![]).unwrap();
+        assert_eq!(store.check(&write(&top.path().join("b"), "x"), &[]).unwrap(), Trust::Unknown);
     }
 
     #[test]
@@ -262,12 +330,12 @@ mod tests {
         let store = store(top.path());
         let file = write(&top.path().join("file"), "x");
         symlink("file", top.path().join("link")).unwrap();
-        store.trust(&read(&top.path().join("link"), Identity::own()).unwrap()).unwrap();
-        assert_eq!(store.check(&file).unwrap(), Trust::Trusted);
+        store.trust(&read(&top.path().join("link"), Identity::own()).unwrap(), vec![]).unwrap();
+        assert_eq!(store.check(&file, &[]).unwrap(), Trust::Trusted);
         fs::remove_file(top.path().join("link")).unwrap();
         symlink(write(&top.path().join("other"), "x").path, top.path().join("link")).unwrap();
         assert_eq!(
-            store.check(&read(&top.path().join("link"), Identity::own()).unwrap()).unwrap(),
+            store.check(&read(&top.path().join("link"), Identity::own()).unwrap(), &[]).unwrap(),
             Trust::Unknown
         );
     }
@@ -277,7 +345,7 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let store = store(top.path());
         let file = write(&top.path().join("file"), "x");
-        store.trust(&file).unwrap();
+        store.trust(&file, vec![]).unwrap();
         fs::remove_file(&file.path).unwrap();
         assert!(store.untrust(&file.path).unwrap());
     }
@@ -328,8 +396,9 @@ mod tests {
         std::thread::scope(|scope| {
             for number in 0..8 {
                 let path = top.path();
-                scope
-                    .spawn(move || store(path).trust(&write(&path.join(format!("f{number}")), "x")).unwrap());
+                scope.spawn(move || {
+                    store(path).trust(&write(&path.join(format!("f{number}")), "x"), vec![]).unwrap();
+                });
             }
         });
         let store = store(top.path());
@@ -339,12 +408,16 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_is_the_sha_256_of_the_content() {
+    fn the_digest_is_the_sha_256_of_the_content_and_of_where_links_lead() {
         let candidate = Candidate { path: "/x".into(), content: b"abc".into() };
         assert_eq!(
-            candidate.digest().as_str(),
+            candidate.digest([]).as_str(),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
         );
+        let elsewhere = candidate.digest([("a.host", Path::new("/x"))]);
+        assert_ne!(elsewhere, candidate.digest([]));
+        assert_ne!(elsewhere, candidate.digest([("a.host", Path::new("/y"))]));
+        assert_ne!(elsewhere, candidate.digest([("b.host", Path::new("/x"))]));
     }
 
     #[test]

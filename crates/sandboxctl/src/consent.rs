@@ -1,17 +1,18 @@
 //! Consent: whether a project's file may do what it asks for.
 //!
-//! What only narrows needs nobody's consent. What widens does, and consent is to a content: a changed file asks
-//! again.
+//! What only narrows needs nobody's consent. What widens does, and consent is to a content and to the list that was shown
+//! of it: a changed file asks again, and so does one whose paths have come to lead elsewhere.
 
 use policy::trust::Widening;
 use sandbox::state::StateDir;
-use sandbox::trust::{Candidate, Store, Trust};
+use sandbox::trust::{Store, Trust};
 use serde_json::json;
 
 use crate::cli::{Source, Trusted};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
 use crate::files::Found;
+use crate::load::Settings;
 use crate::ui;
 
 /// Refuses a file that widens and that nobody trusts.
@@ -19,28 +20,46 @@ pub(crate) fn require(
     context: &Context,
     source: &Source,
     file: &Found,
-    widenings: &[Widening],
+    settings: &Settings,
 ) -> Result<(), CommandError> {
     let Found { candidate, label } = file;
-    let changed = match &source.trust {
-        // A hash is a promise about the content, whatever the content asks for.
-        Some(Trusted::Hash(expected)) => return matches_hash(file, expected),
+    let widenings = settings.needed();
+    let all = widenings.iter().copied();
+    let hash = hash(file, &settings.widenings);
+    let (changed, shown) = match &source.trust {
+        // A hash is a promise about the content and where its paths lead, whatever it asks for.
+        Some(Trusted::Hash(expected)) => return matches_hash(file, &hash, expected),
         Some(Trusted::Any) => return Ok(()),
         None if widenings.is_empty() => return Ok(()),
-        None => match store(context)?.check(candidate)? {
+        None => match check(context, file, &widenings)? {
             Trust::Trusted => return Ok(()),
-            Trust::Changed => "and has changed since it was trusted",
-            Trust::Unknown => "and is not trusted",
+            Trust::Widened(new) => {
+                let is_new = |widening: &&Widening| new.contains(&line(widening));
+                ("and was trusted for another list, without", list(all.filter(is_new)))
+            }
+            Trust::Changed => ("and has changed since it was trusted", list(all)),
+            Trust::Unknown => ("and is not trusted", list(all)),
         },
     };
     let refusal = CommandError::message(
         Code::ConfigUntrusted,
-        format_args!("{label} widens what a sandbox may do, {changed}:\n{}", list(widenings)),
+        format_args!("{label} widens what a sandbox may do, {changed}:\n{shown}"),
     );
     Err(refusal
         .hint(format!("`sandboxctl trust {label}` shows this list and asks; read the file first"))
-        .hint(format!("where nobody can be asked: `--trust={}` trusts just this content", hash(candidate)))
-        .details(json!({ "file": candidate.path, "hash": hash(candidate), "widens": widenings })))
+        .hint(format!("where nobody can be asked: `--trust={hash}` trusts just this content and list"))
+        .details(json!({ "file": candidate.path, "hash": hash, "widens": widenings })))
+}
+
+/// What the store says about a file that widens this.
+pub(crate) fn check(context: &Context, file: &Found, widenings: &[&Widening]) -> Result<Trust, CommandError> {
+    let lines: Vec<String> = widenings.iter().map(|widening| line(widening)).collect();
+    Ok(store(context)?.check(&file.candidate, &lines)?)
+}
+
+/// Records that the owner of a file agrees to all of this.
+pub(crate) fn record(context: &Context, file: &Found, widenings: &[Widening]) -> Result<(), CommandError> {
+    Ok(store(context)?.trust(&file.candidate, widenings.iter().map(line).collect())?)
 }
 
 /// The store of trusted files.
@@ -48,25 +67,34 @@ pub(crate) fn store(context: &Context) -> Result<Store, CommandError> {
     Ok(Store::new(StateDir::open(&context.state(), context.caller).map_err(anyhow::Error::new)?))
 }
 
-/// A file's content in the form that `--trust` takes.
-pub(crate) fn hash(candidate: &Candidate) -> String {
-    format!("sha256:{}", candidate.digest().as_str())
+/// A file, with where links take its paths, in the form that `--trust` takes.
+pub(crate) fn hash(file: &Found, widenings: &[Widening]) -> String {
+    let leads =
+        widenings.iter().filter_map(|widening| Some((widening.key.as_str(), widening.leads_to.as_deref()?)));
+    format!("sha256:{}", file.candidate.digest(leads).as_str())
 }
 
 /// What a file widens, one line each.
-pub(crate) fn list(widenings: &[Widening]) -> String {
-    let line = |Widening { key, place, what }: &Widening| ui::one_line(&format!("  {place}: {key} {what}"));
-    widenings.iter().map(line).collect::<Vec<_>>().join("\n")
+pub(crate) fn list<'w>(widenings: impl IntoIterator<Item = &'w Widening>) -> String {
+    let line =
+        |Widening { key, place, what, .. }: &Widening| ui::one_line(&format!("  {place}: {key} {what}"));
+    widenings.into_iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn matches_hash(Found { candidate, label }: &Found, expected: &str) -> Result<(), CommandError> {
-    let found = hash(candidate);
-    if found == *expected {
+/// How a widening is recorded. The place is that of the content, which is recorded beside it.
+fn line(Widening { key, what, .. }: &Widening) -> String {
+    format!("{key} {what}")
+}
+
+fn matches_hash(Found { candidate, label }: &Found, found: &str, expected: &str) -> Result<(), CommandError> {
+    if found == expected {
         return Ok(());
     }
     Err(CommandError::message(
         Code::ConfigUntrusted,
-        format_args!("{label} is not what was trusted: its content has the hash {found}"),
+        format_args!(
+            "{label} is not what was trusted: what it says, and where its paths lead, has the hash {found}"
+        ),
     )
     .hint("read what changed, then pass the new hash")
     .details(json!({ "file": candidate.path, "hash": found, "expected": expected })))

@@ -80,7 +80,7 @@ impl Context {
     /// what it has mounted from there and may spell it so.
     pub(crate) fn state(&self) -> PathBuf {
         let path = self.base_directory("XDG_STATE_HOME", ".local/state");
-        directories::resolve(&path).unwrap_or(path)
+        directories::resolve(self, &path).unwrap_or(path)
     }
 
     /// Where the user's own configuration is, if there is one: `$XDG_CONFIG_HOME/sandboxctl`.

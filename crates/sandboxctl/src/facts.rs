@@ -9,16 +9,21 @@ use policy::workspace::Caller;
 use sandbox::toolchain::{self, Host, Toolchains};
 
 use crate::context::Context;
-use crate::directories;
+use crate::directories::{self, Directories};
 
 /// Looks up every directory and toolchain that the policy names.
-pub(crate) fn gather(context: &Context, policy: &Policy, name: String) -> Facts {
-    let directories = policy.boundaries().iter();
+pub(crate) fn gather(
+    context: &Context,
+    policy: &Policy,
+    directories: &mut Directories,
+    name: String,
+) -> Facts {
+    let boundaries = policy.boundaries().iter();
     Facts {
         name,
         environment: context.env.clone().into_iter().collect(),
-        directories: directories
-            .map(|wanted| (wanted.name.clone(), directories::look(context, wanted)))
+        directories: boundaries
+            .map(|wanted| (wanted.name.clone(), directories.look(context, wanted)))
             .collect(),
         workdir: directories::look_at_start(policy),
         toolchains: toolchains(context, policy.expose().cloned().collect()),

@@ -13,7 +13,7 @@ use policy::overrides::Overrides;
 use policy::plan::{Plan, Provider};
 use policy::policy::{Facts, Policy, without_containers};
 use policy::problem::{Owner, Problem};
-use policy::trust::{Context as Comparison, Widening, widenings};
+use policy::trust::{Context as Comparison, Lead, Widening, paths, widenings};
 use policy::variables;
 use sandbox::engine::{Engine, Kind};
 use sandbox::image;
@@ -21,10 +21,11 @@ use sandbox::record::RunId;
 
 use crate::cli::Request;
 use crate::context::Context;
+use crate::directories::Directories;
 use crate::error::CommandError;
 use crate::files::{self, Found};
 use crate::ui::Ui;
-use crate::{consent, directories, facts, own_files, request};
+use crate::{consent, facts, own_files, request};
 
 /// A plan, and where it comes from.
 pub(crate) struct Loaded {
@@ -34,14 +35,26 @@ pub(crate) struct Loaded {
     pub(crate) config: Option<PathBuf>,
     /// What was asked for and left aside, because no engine answers.
     pub(crate) left_aside: Option<String>,
+    /// The directories that it names, held open until they are mounted.
+    _directories: Directories,
 }
 
 /// The layers of configuration, merged.
 pub(crate) struct Settings {
     /// What holds, with the place of each value.
     pub(crate) effective: Effective,
-    /// What the project's file widens; nothing means that it needs no trust.
+    /// All that the project's file widens.
     pub(crate) widenings: Vec<Widening>,
+    /// Where the paths that it names lead.
+    pub(crate) directories: Directories,
+}
+
+impl Settings {
+    /// What the project's file widens with the provider that is chosen; nothing means that it needs no trust.
+    pub(crate) fn needed(&self) -> Vec<&Widening> {
+        let (provider, _) = self.effective.provider();
+        self.widenings.iter().filter(|widening| widening.applies_to(provider)).collect()
+    }
 }
 
 /// Makes the plan for what was typed.
@@ -51,22 +64,22 @@ pub(crate) fn plan(
     request: &Request,
     argv: Vec<OsString>,
 ) -> Result<Loaded, CommandError> {
-    let Rules { file, policy, left_aside } = rules(context, request, argv)?;
+    let Rules { file, policy, left_aside, mut directories } = rules(context, request, argv)?;
     let name = RunId::generate().context("cannot make a name for the sandbox")?.as_str().to_owned();
-    let mut facts = facts::gather(context, &policy, name.clone());
-    let missing = directories::to_make(request, &policy);
+    let mut facts = facts::gather(context, &policy, &mut directories, name.clone());
+    let missing = directories.to_make(request, &policy);
     if !missing.is_empty() {
         // Nothing is made while anything else is wrong.
-        lower(context, &policy, &directories::as_if_made(context, &missing, &facts))?;
-        directories::make(ui, context, request, &missing)?;
-        facts = facts::gather(context, &policy, name);
+        lower(context, &policy, &directories.as_if_made(context, &missing, &facts))?;
+        directories.make(ui, context, request, &missing)?;
+        facts = facts::gather(context, &policy, &mut directories, name);
     }
     let mut plan = lower(context, &policy, &facts)?;
     let config = file.map(|file| file.candidate.path);
     if let Some(config) = &config {
         own_files::protect(config, &mut plan)?;
     }
-    Ok(Loaded { plan, config, left_aside })
+    Ok(Loaded { plan, config, left_aside, _directories: directories })
 }
 
 /// Makes the plan of a second command. What there is to see in its sandbox was said when that was made: directories of the
@@ -76,11 +89,12 @@ pub(crate) fn second(
     request: &Request,
     argv: Vec<OsString>,
 ) -> Result<Loaded, CommandError> {
-    let Rules { file, policy, left_aside } = rules(context, request, argv)?;
+    let Rules { file, policy, left_aside, mut directories } = rules(context, request, argv)?;
     let policy = policy.without_directories();
     let name = request.name.clone().unwrap_or_default();
-    let plan = lower(context, &policy, &facts::gather(context, &policy, name))?;
-    Ok(Loaded { plan, config: file.map(|file| file.candidate.path), left_aside })
+    let plan = lower(context, &policy, &facts::gather(context, &policy, &mut directories, name))?;
+    let config = file.map(|file| file.candidate.path);
+    Ok(Loaded { plan, config, left_aside, _directories: directories })
 }
 
 /// What all settings make together.
@@ -89,6 +103,7 @@ struct Rules {
     file: Option<Found>,
     policy: Policy,
     left_aside: Option<String>,
+    directories: Directories,
 }
 
 /// Makes the rules for what was typed.
@@ -97,14 +112,15 @@ fn rules(context: &Context, request: &Request, argv: Vec<OsString>) -> Result<Ru
     let file = files::project(context, request.source.config.as_deref())?;
     let settings = settings(context, file.as_ref(), &flags)?;
     if let Some(file) = &file {
-        consent::require(context, &request.source, file, &settings.widenings)?;
+        consent::require(context, &request.source, file, &settings)?;
     }
     let policy = policy(context, &settings)?;
     let missing = without_containers(&settings.effective);
     if !missing.is_empty() {
         return Err(CommandError::problems(missing));
     }
-    Ok(Rules { file, policy, left_aside: settings.effective.left_aside() })
+    let left_aside = settings.effective.left_aside();
+    Ok(Rules { file, policy, left_aside, directories: settings.directories })
 }
 
 /// The plan, where nothing of this host stands against it.
@@ -144,12 +160,13 @@ pub(crate) fn settings(
     if effective.asks_for_engine() {
         effective.with_engine(engine(context));
     }
+    let mut directories = Directories::default();
     let widenings = project.map_or_else(Vec::new, |found| {
         let without = Effective::merge([user]);
-        compare(&config, &without, found, &effective)
+        compare(context, &config, &without, found, &mut directories)
     });
     if problems.is_empty() {
-        return Ok(Settings { effective, widenings });
+        return Ok(Settings { effective, widenings, directories });
     }
     // A person wants to see everything at once, also what is wrong with the rest.
     problems.extend(Policy::new(&effective, &context.cwd).err().unwrap_or_default());
@@ -175,15 +192,16 @@ pub(crate) fn policy(context: &Context, settings: &Settings) -> Result<Policy, C
 }
 
 /// What a project's file widens.
-fn compare(config: &Config, without: &Effective, found: &Found, effective: &Effective) -> Vec<Widening> {
-    let hosts =
-        config.shared_dirs.iter().filter_map(|(name, dir)| Some((name, &dir.value.host.as_ref()?.value)));
-    let resolved: BTreeMap<String, PathBuf> =
-        hosts.filter_map(|(name, host)| Some((name.clone(), directories::resolve(host)?))).collect();
+fn compare(
+    context: &Context,
+    config: &Config,
+    without: &Effective,
+    found: &Found,
+    directories: &mut Directories,
+) -> Vec<Widening> {
+    let leads: BTreeMap<PathBuf, Lead> =
+        paths(config).filter_map(|path| Some((path.to_owned(), directories.lead(context, path)?))).collect();
     // The path of the file has its links resolved, and so has that of its directory.
     let directory = found.directory();
-    let (provider, _) = effective.provider();
-    let context =
-        Comparison { without, directory, resolved_directory: directory, resolved: &resolved, provider };
-    widenings(config, &context)
+    widenings(config, &Comparison { without, directory, resolved_directory: directory, leads: &leads })
 }

@@ -14,7 +14,7 @@ use crate::error::{Code, CommandError};
 pub(crate) fn keep_apart(context: &Context, policy: &Policy, plan: &Plan) -> Result<(), CommandError> {
     let own = [(context.state(), "records"), (context.settings(), "settings")];
     let own: Vec<_> =
-        own.iter().filter_map(|(path, what)| Some((directories::resolve(path)?, what))).collect();
+        own.iter().filter_map(|(path, what)| Some((directories::resolve(context, path)?, what))).collect();
     let mut problems = Vec::new();
     for Boundary { name, host, .. } in writable(plan) {
         let touched = own.iter().filter(|(path, _)| path.starts_with(host) || host.starts_with(path));

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::{AGENT, HOME, Policy, Wanted, boundary};
 use crate::config::Exposed;
+use crate::covering::covering;
 use crate::env;
-use crate::plan::{self, FileId, Plan, Provider, Variable};
+use crate::path::normalise;
+use crate::plan::{self, FileId, Mode, Plan, Provider, Variable};
 use crate::problem::{self, Code, Place, Problem};
 use crate::workspace::{self, Caller, Candidate, Kind, Overlap, Shared};
 
@@ -46,6 +48,8 @@ pub struct Directory {
     pub owner: u32,
     /// Which file it is.
     pub file_id: FileId,
+    /// The bare repository that it lies in without being the whole of it.
+    pub repository: Option<PathBuf>,
 }
 
 /// What a toolchain consists of.
@@ -119,6 +123,7 @@ impl Policy {
                     guest: wanted.guest.as_path().to_owned(),
                     mode: wanted.mode,
                     file_id: directory.file_id,
+                    obeyed_as: self.obeyed_as(wanted, directory),
                 });
             }
         }
@@ -139,6 +144,19 @@ impl Policy {
             }
         }
         boundaries
+    }
+
+    /// The protected path that a writable boundary is or lies in, by the way to it or by where that leads.
+    fn obeyed_as(&self, wanted: &Wanted, directory: &Directory) -> Option<String> {
+        if wanted.mode == Mode::ReadOnly {
+            return None;
+        }
+        let written = normalise(&wanted.host);
+        let covered = [&directory.host, &written].into_iter().find_map(|path| covering(path, &self.given_up));
+        let repository = || directory.repository.as_ref();
+        covered.map(|covered| covered.to_string()).or_else(|| {
+            repository().map(|repository| format!("part of the repository {}", repository.display()))
+        })
     }
 
     fn parts<'f>(&self, facts: &'f Facts, problems: &mut Vec<Problem>) -> Vec<&'f Parts> {

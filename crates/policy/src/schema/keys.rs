@@ -195,7 +195,8 @@ pub const KEYS: &[Key] = &[
         example: "\"./workspace\"",
         status: Status::ActedOn,
         trust: Trust::Needed(
-            "it leads out of the directory of the file, as written or once links are resolved",
+            "it leads out of the directory of the file, as written or once links are resolved; or when it can be written \
+             and is, or lies in, a protected path",
         ),
     },
     Key {

@@ -20,14 +20,14 @@ pub(crate) fn config(ui: &Ui, context: &Context, command: &ConfigCommand) -> Res
             let file = files::required(context, file.as_deref())?;
             let settings = load::settings(context, Some(&file), &Overrides::default())?;
             load::policy(context, &settings)?;
-            let widenings = &settings.widenings;
+            let widenings = &settings.needed();
             ui.data(&json!({ "file": file.candidate.path, "valid": true, "widens": widenings }), |_| {
                 let trust = if widenings.is_empty() {
                     "needs no trust".to_owned()
                 } else {
                     format!(
                         "needs trust, because it widens what a sandbox may do:\n{}",
-                        consent::list(widenings)
+                        consent::list(widenings.iter().copied())
                     )
                 };
                 format!("{} is valid and {trust}\n", file.label)

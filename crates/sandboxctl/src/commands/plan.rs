@@ -41,12 +41,14 @@ fn text(plan: &Plan) -> String {
     let argv: Vec<_> = plan.agent.argv.iter().map(|arg| format!("{arg:?}")).collect();
     line("command", &argv.join(" "));
     line("workdir", &plan.agent.workdir.display());
-    for Boundary { host, guest, mode, .. } in &plan.boundaries {
+    for Boundary { host, guest, mode, obeyed_as, .. } in &plan.boundaries {
         let mode = match mode {
             Mode::ReadWrite => "read-write",
             Mode::ReadOnly => "read-only",
         };
-        line("directory", &format_args!("{} is {}, {mode}", guest.display(), host.display()));
+        let obeyed = obeyed_as.iter().map(|path| format!(", {path}, which programs outside obey"));
+        let obeyed: String = obeyed.collect();
+        line("directory", &format_args!("{} is {}, {mode}{obeyed}", guest.display(), host.display()));
     }
     for exposed in &plan.expose {
         line("toolchain", &format_args!("{} ({})", exposed.guest.display(), exposed.name));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use confine::report::Report;
-use policy::plan::{Mode, Plan, Provider, Secret};
+use policy::plan::{Boundary, Mode, Plan, Provider, Secret};
 use sandbox::provider::{self, End, Launch, Notice, Streams};
 use sandbox::secrets::{self, Surroundings, Value};
 
@@ -39,6 +39,7 @@ pub(super) fn carry_out(
     let plan = &loaded.plan;
     // What runs instead has other programs than the image.
     let mut warnings: Vec<String> = loaded.left_aside.iter().cloned().collect();
+    warnings.extend(plan.boundaries.iter().filter_map(obeyed));
     for warning in &warnings {
         ui.warning(warning);
     }
@@ -85,6 +86,16 @@ pub(super) fn carry_out(
         }
     }
     Ok(code)
+}
+
+/// What a person has to know of a directory whose content programs outside obey.
+fn obeyed(boundary: &Boundary) -> Option<String> {
+    let path = boundary.obeyed_as.as_ref()?;
+    Some(format!(
+        "shared directory \"{}\" is {path}: the agent can write what programs outside obey there, and nothing in it is \
+         protected for that; `mode = \"ro\"`, or `:ro`, keeps it from doing so",
+        boundary.name
+    ))
 }
 
 /// Reads the values of the plan's secrets, which go to nobody but the agent.

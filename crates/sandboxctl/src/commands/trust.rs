@@ -1,6 +1,8 @@
 //! `trust` and `untrust`: what a project's file widens, and whether its owner wants that.
 
 use policy::overrides::Overrides;
+use policy::plan::Provider;
+use sandbox::trust::Trust;
 use serde_json::json;
 
 use crate::cli::{Format, TrustArgs, UntrustArgs};
@@ -15,22 +17,43 @@ use crate::ui::{self, Ui};
 pub(crate) fn trust(ui: &Ui, context: &Context, args: &TrustArgs) -> Result<ExitCode, CommandError> {
     let file = files::required(context, args.file.as_deref())?;
     let settings = load::settings(context, Some(&file), &Overrides::default())?;
-    let (label, widenings, hash) = (&file.label, &settings.widenings, consent::hash(&file.candidate));
+    let (label, widenings, hash) =
+        (&file.label, settings.needed(), consent::hash(&file, &settings.widenings));
+    let locally: Vec<_> =
+        settings.widenings.iter().filter(|widening| !widening.applies_to(Provider::Native)).collect();
     let answer = |trusted: bool, text: &str| {
-        let object =
-            json!({ "file": file.candidate.path, "hash": hash, "widens": widenings, "trusted": trusted });
+        let object = json!({
+            "file": file.candidate.path,
+            "hash": hash,
+            "widens": widenings,
+            "widens_without_isolation": locally,
+            "trusted": trusted,
+        });
         ui.data(&object, |_| text.to_owned())
     };
-    // What widens nothing by itself may still need trust together with a flag such as `--provider local`.
-    let shown = if widenings.is_empty() {
+    let mut shown = if widenings.is_empty() {
         format!("{label} widens nothing by itself, and needs no trust for that")
     } else {
-        format!("{label} widens what a sandbox may do:\n{}", consent::list(widenings))
+        format!("{label} widens what a sandbox may do:\n{}", consent::list(widenings.iter().copied()))
     };
+    // What is said yes to is all of it, whichever flags the next command has.
+    let beside = locally.iter().copied().filter(|one| !widenings.contains(one));
+    let beside = consent::list(beside);
+    if !beside.is_empty() {
+        shown = format!("{shown}\nwith `--provider local`, which isolates nothing, it also:\n{beside}");
+    }
     if args.show {
-        let trusted = consent::store(context)?.check(&file.candidate)? == sandbox::trust::Trust::Trusted;
-        let state = if trusted { "trusted" } else { "not trusted" };
-        answer(trusted, &format!("{shown}\n{hash} is {state}\n"))?;
+        let trust = consent::check(context, &file, &widenings)?;
+        let state = match &trust {
+            Trust::Trusted => format!("{hash} is trusted"),
+            Trust::Widened(new) => {
+                let new: Vec<_> = new.iter().map(|line| ui::one_line(&format!("  {line}"))).collect();
+                format!("{hash} was trusted for another list; new is:\n{}", new.join("\n"))
+            }
+            Trust::Changed => format!("{hash} is not trusted; other content was"),
+            Trust::Unknown => format!("{hash} is not trusted"),
+        };
+        answer(trust == Trust::Trusted, &format!("{shown}\n{state}\n"))?;
         return Ok(ExitCode::Success);
     }
     if args.answers.yes {
@@ -55,8 +78,8 @@ pub(crate) fn trust(ui: &Ui, context: &Context, args: &TrustArgs) -> Result<Exit
             ));
         }
     }
-    // What was shown is what was read, and its hash is what is kept.
-    consent::store(context)?.trust(&file.candidate)?;
+    // What was shown is what was read, and just that is kept.
+    consent::record(context, &file, &settings.widenings)?;
     answer(true, &format!("trusted {label}, {hash}\n"))?;
     Ok(ExitCode::Success)
 }

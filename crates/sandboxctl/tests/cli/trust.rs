@@ -15,7 +15,7 @@ fn a_file_that_widens_is_refused_with_the_list_and_the_command_that_trusts_it() 
       sandbox.toml:2:8: limits.pids raises the limit to 5000; without the file it is 1024
       sandbox.toml:4:9: env.pass shows the agent your variable AWS_PROFILE
     hint: `sandboxctl trust sandbox.toml` shows this list and asks; read the file first
-    hint: where nobody can be asked: `--trust=sha256:dbd932bc7ea14f0f08ad81130a337941c649c4f6ca9422cb846a874c927b46f7` trusts just this content
+    hint: where nobody can be asked: `--trust=sha256:dbd932bc7ea14f0f08ad81130a337941c649c4f6ca9422cb846a874c927b46f7` trusts just this content and list
     ");
 }
 
@@ -95,6 +95,75 @@ fn trust_holds_until_the_content_changes() {
 }
 
 #[test]
+fn trust_is_in_the_list_that_was_shown() {
+    let env =
+        TestEnv::with_config(&format!("{WIDE}[shared_dirs]\nd = {{ host = \"./d\", guest = \"/d\" }}\n"));
+    env.write("d/file", "");
+    std::fs::create_dir(env.root().join("outside")).unwrap();
+    assert_eq!(env.call(&["trust", "--yes"]).code, 0);
+    assert_eq!(env.call(&["plan"]).code, 0);
+    let hash = |env: &TestEnv| {
+        env.call(&["trust", "--show", "--format", "json"]).json()["hash"].as_str().unwrap().to_owned()
+    };
+    let before = hash(&env);
+    assert_eq!(env.call(&["plan", &format!("--trust={before}")]).code, 0);
+
+    std::fs::remove_dir_all(env.project().join("d")).unwrap();
+    std::os::unix::fs::symlink("../outside", env.project().join("d")).unwrap();
+    let refused = env.call(&["plan"]);
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(refused.stderr.contains("was trusted for another list"), "{refused}");
+    assert!(refused.stderr.contains("which leads to [TEMP]/outside"), "{refused}");
+    // What was shown then is not what is new.
+    assert!(!refused.stderr.contains("limits.pids"), "{refused}");
+    let shown = env.call(&["trust", "--show"]);
+    assert!(shown.stdout.contains("was trusted for another list; new is:\n  shared_dirs.d.host"), "{shown}");
+    let by_hash = env.call(&["plan", &format!("--trust={before}")]);
+    assert!(by_hash.stderr.contains("is not what was trusted"), "{by_hash}");
+
+    assert_eq!(env.call(&["trust", "--yes"]).code, 0);
+    assert_eq!(env.call(&["plan"]).code, 0);
+    assert_eq!(env.call(&["plan", &format!("--trust={}", hash(&env))]).code, 0);
+    // Less than what was shown needs no second word.
+    std::fs::remove_file(env.project().join("d")).unwrap();
+    env.write("d/file", "");
+    assert_eq!(env.call(&["plan"]).code, 0);
+}
+
+#[test]
+fn a_boundary_that_programs_outside_obey_needs_trust_and_is_told_with_it() {
+    for (host, told) in [
+        ("./.git/hooks", "`.git/hooks` of [TEMP]/project"),
+        ("./link", "`.git/hooks` of [TEMP]/project"),
+        ("./sub/.vscode", "`.vscode` of [TEMP]/project/sub"),
+        ("./bare/hooks", "part of the repository [TEMP]/project/bare"),
+        ("./.cursor", "`.cursor` of [TEMP]/project"),
+    ] {
+        let shared =
+            |more: &str| format!("[shared_dirs]\nx = {{ host = \"{host}\", guest = \"/x\"{more} }}\n");
+        let env = TestEnv::with_config(&shared(""));
+        for name in
+            [".git/hooks/x", "sub/.vscode/x", "bare/HEAD", "bare/objects/x", "bare/refs/x", "bare/hooks/x"]
+        {
+            env.write(name, "");
+        }
+        std::os::unix::fs::symlink(".git/hooks", env.project().join("link")).unwrap();
+        // One that a tracked link replaces leads elsewhere, and git, an editor or an agent follows it.
+        std::fs::create_dir(env.project().join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink("elsewhere", env.project().join(".cursor")).unwrap();
+        let refused = env.call(&["plan"]);
+        assert_eq!(refused.code, 2, "{refused}");
+        assert!(refused.stderr.contains(told), "{refused}");
+        let planned = env.call(&["plan", "--trust"]);
+        assert_eq!(planned.code, 0, "{planned}");
+        assert!(planned.stdout.contains(&format!("{told}, which programs outside obey")), "{planned}");
+        // The control: what cannot be written is nothing to them.
+        env.write("sandbox.toml", &shared(", mode = \"ro\""));
+        assert_eq!(env.call(&["plan"]).code, 0, "{host}");
+    }
+}
+
+#[test]
 fn trust_can_be_taken_back() {
     let env = TestEnv::with_config(WIDE);
     assert_eq!(env.call(&["trust", "--yes"]).code, 0);
@@ -129,6 +198,8 @@ fn without_isolation_the_files_own_command_needs_trust_which_can_be_given() {
     assert_eq!(env.call(&["plan"]).code, 0);
     let refused = env.call(&["plan", "--provider", "local", "--format", "json"]);
     assert_eq!(refused.json()["error"]["details"]["widens"][0]["key"], "agent.command", "{refused}");
+    let shown = env.call(&["trust", "--show"]);
+    assert!(shown.stdout.contains("with `--provider local`, which isolates nothing, it also:\n"), "{shown}");
     assert_eq!(env.call(&["trust", "--yes"]).code, 0);
     assert_eq!(env.call(&["plan", "--provider", "local"]).code, 0);
 }

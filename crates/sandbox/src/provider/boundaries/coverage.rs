@@ -28,6 +28,9 @@ impl Coverage {
     /// Counts what was found in a writable boundary.
     pub(super) fn add(&mut self, boundary: &Boundary, walk: &Walk, mounts: &Mounts) {
         self.read_only += mounts.read_only.len();
+        if let Some(path) = &boundary.obeyed_as {
+            self.add_gap(boundary, &format!("it is {path}, where programs outside obey what is written"));
+        }
         let before = self.open.len();
         self.add_sockets(boundary, walk, mounts);
         self.gaps.extend_from_slice(&self.open[before..]);

@@ -291,6 +291,7 @@ mod tests {
             guest: guest.into(),
             mode,
             file_id: ID,
+            obeyed_as: None,
         };
         let plan = Plan {
             name: "box".to_owned(),

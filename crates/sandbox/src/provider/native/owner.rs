@@ -118,6 +118,7 @@ mod tests {
             guest: Path::new("/workspace").into(),
             mode: Mode::ReadWrite,
             file_id: FileId { device: stat.st_dev, inode: stat.st_ino },
+            obeyed_as: None,
         };
         let agent = agent::choose(Identity { uid: 0, gid: 0 }, locks.path()).unwrap();
         assert!(agent.is_nobody);
