@@ -8,6 +8,7 @@ pub use screen::RestorePoint;
 pub use signals::Signals;
 pub use stream::{StreamError, StreamKind, check_stream};
 
+mod query;
 mod relay;
 mod screen;
 mod signals;

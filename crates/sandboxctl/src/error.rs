@@ -86,9 +86,14 @@ pub(crate) enum Code {
     CommandNotExecutable,
     /// The command ran out of time.
     CommandTimedOut,
+    /// Whoever read standard output has gone.
+    OutputClosed,
     /// Something failed that has no name of its own.
     ToolFailed,
 }
+
+/// The signal that ends a program which writes to a pipe that nobody reads, by signal(7).
+const SIGPIPE: i32 = 13;
 
 impl Code {
     /// The string in `error.code`. It never changes its meaning.
@@ -127,6 +132,7 @@ impl Code {
             Self::CommandNotFound => "command.not_found",
             Self::CommandNotExecutable => "command.not_executable",
             Self::CommandTimedOut => "command.timed_out",
+            Self::OutputClosed => "output.closed",
             Self::ToolFailed => "tool.failed",
         }
     }
@@ -168,6 +174,7 @@ impl Code {
             Self::CommandNotFound => ExitCode::NotFound,
             Self::CommandTimedOut => ExitCode::TimedOut,
             Self::CommandNotExecutable => ExitCode::NotExecutable,
+            Self::OutputClosed => ExitCode::Signal(SIGPIPE),
         }
     }
 
@@ -217,6 +224,7 @@ Error codes, in `error.code` with --format json:
   tool.failed             125  something failed that has no code of its own
   command.not_executable  126  the command is there but cannot be executed
   command.not_found       127  there is no such command inside
+  output.closed           141  whoever read standard output has gone; nothing is said
 
 A command that ran gives its own exit code, and 128+n when signal n ended it; `result.ended_by` says which it was.";
 
@@ -531,6 +539,7 @@ mod tests {
         Code::CommandNotFound,
         Code::CommandNotExecutable,
         Code::CommandTimedOut,
+        Code::OutputClosed,
         Code::ToolFailed,
     ];
 

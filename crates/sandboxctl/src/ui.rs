@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::cli::{Format, Global};
-use crate::error::CommandError;
+use crate::error::{Code, CommandError};
 
 /// How to talk to whoever called.
 pub(crate) struct Ui {
@@ -50,16 +50,17 @@ impl Ui {
         self.raw(format!("{text}\n").as_bytes())
     }
 
-    /// Writes bytes to stdout as they are. A reader that went away is not an error: it has what it wanted.
+    /// Writes bytes to stdout as they are.
     #[expect(clippy::unused_self, reason = "everything that reaches stdout goes through here")]
     pub(crate) fn raw(&self, bytes: &[u8]) -> Result<(), CommandError> {
         let mut stdout = io::stdout().lock();
-        match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(anyhow::Error::new(error).context("cannot write to stdout").into())
-            }
-            _ => Ok(()),
-        }
+        stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|error| {
+            let code = match error.kind() {
+                io::ErrorKind::BrokenPipe => Code::OutputClosed,
+                _ => Code::ToolFailed,
+            };
+            CommandError::new(code, anyhow::Error::new(error).context("cannot write to standard output"))
+        })
     }
 
     /// Says what happened, unless the caller wants quiet.
@@ -81,14 +82,14 @@ impl Ui {
         to_stderr(&self.label("warning:", "33"), &format!(" {message}\n"));
     }
 
-    /// Reports why the command failed: to programs as the one object on stdout, to people on stderr.
+    /// Reports why the command failed: to programs as the one object on stdout, to people on stderr, and there too where
+    /// stdout takes nothing.
     pub(crate) fn failure(&self, error: &CommandError) {
         match self.format {
-            Format::Json => {
-                // There is nobody left to tell when stdout is gone too; the exit code still says it.
-                let _ = self.json(&error.to_json());
-            }
-            Format::Text => {
+            // A reader that went away has what it wanted, as for every program that SIGPIPE ends.
+            _ if error.code == Code::OutputClosed => {}
+            Format::Json if self.json(&error.to_json()).is_ok() => {}
+            Format::Json | Format::Text => {
                 to_stderr(&self.label("error:", "31"), &format!(" {:#}\n", error.cause));
                 for hint in &error.hints {
                     to_stderr(&self.label("hint:", "36"), &format!(" {hint}\n"));

@@ -79,7 +79,10 @@ pub(super) fn run(
     // With it goes our end of the terminal, which would keep that open.
     drop(command);
     let mut running = Running::new(child).map_err(failed)?;
-    let mut voice = screen.map_or_else(|| Voice::Pipe(running.child.stderr.take()), Voice::Terminal);
+    let mut voice = match screen {
+        Some(relay) => Voice::Terminal(Box::new(relay)),
+        None => Voice::Pipe(running.child.stderr.take()),
+    };
     let (status, ended) =
         watch(&mut running, &signals, &group, &mut voice, &mut heard, progress).map_err(failed)?;
     if let Voice::Terminal(relay) = voice {
@@ -109,7 +112,7 @@ enum Voice {
     /// Line by line; nothing once it has ended.
     Pipe(Option<ChildStderr>),
     /// By drawing.
-    Terminal(Relay),
+    Terminal(Box<Relay>),
 }
 
 impl Voice {

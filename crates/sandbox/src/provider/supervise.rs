@@ -116,7 +116,14 @@ pub(super) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         }
         on_time(&mut watch, &mut state).map_err(lost)?;
         if ready.control {
-            on_event(&mut watch, &mut state, &mut relay)?;
+            if let Err(error) = on_event(&mut watch, &mut state, &mut relay) {
+                // A start that fails when its time is over was ended for that.
+                if state.timed_out.is_none() {
+                    return Err(error);
+                }
+                (watch.end)();
+                state.end = Some(End::Signaled(Signal::SIGKILL as i32));
+            }
         }
     }
 
@@ -309,5 +316,48 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             Ok(())
         }
         None => Err(lost(io::Error::other("PID 1 ended before it started anything"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use policy::limits::Bytes;
+
+    use super::*;
+    use crate::provider;
+    use crate::provider::agent::Agent;
+
+    /// Watches a PID 1 that says nothing and ends when it is told to, or by itself at once.
+    fn watch_what_never_starts(timeout: Option<Duration>) -> Result<Ended, StartError> {
+        let (control, theirs) = Control::pair().unwrap();
+        let theirs = RefCell::new(Some(theirs));
+        let end = || drop(theirs.borrow_mut().take());
+        if timeout.is_none() {
+            end();
+        }
+        let agent = Agent::for_test(rustix::process::geteuid().as_raw());
+        let mut streams = Streams::open(provider::Streams::Capture, Bytes(1), &agent).unwrap();
+        streams.close_inside();
+        let watch = Watch {
+            provider: Provider::Native,
+            control,
+            end: &end,
+            streams,
+            timeout,
+            complete: &|_| {},
+            detect: &Vec::new,
+            notice: &mut |_| {},
+        };
+        supervise(watch, &Signals::block().unwrap())
+    }
+
+    #[test]
+    fn a_deadline_that_passes_before_the_start_is_a_deadline() {
+        let ended = watch_what_never_starts(Some(Duration::ZERO)).unwrap();
+        assert_eq!(ended.end, End::TimedOut(Duration::ZERO));
+        // The control: what ends by itself was never started.
+        assert!(watch_what_never_starts(None).is_err());
     }
 }

@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::termios::{OptionalActions, OutputModes};
 
+use super::query::Queries;
 use super::screen::{RestorePoint, Screen, stop_here};
 
 /// How much waits in one direction before no more is read.
@@ -20,6 +21,12 @@ const PIECE: usize = 4 << 10;
 /// How often a relay in the background looks whether it was brought to the front. A shell says nothing when it
 /// does that to a job which was not stopped.
 const GLANCE: Duration = Duration::from_millis(250);
+
+/// How long after a question of the agent's its answer may still be on its way.
+const ANSWERING: Duration = Duration::from_secs(1);
+
+/// How long a terminal that was asked has to be silent to have said everything.
+const SILENCE: Duration = Duration::from_millis(200);
 
 /// The caller's terminals among the standard streams.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +64,9 @@ pub struct Relay {
     to_screen: Vec<u8>,
     /// What was read of the agent's terminal, where somebody listens.
     heard: Option<Vec<u8>>,
+    /// What the agent asks the terminal, and when it last did.
+    queries: Queries,
+    asked: Option<Instant>,
     /// Nobody types any more: the caller's terminal has hung up.
     input_ended: bool,
     /// The agent's terminal was closed by everybody inside.
@@ -93,6 +103,8 @@ impl Relay {
             to_agent: Vec::new(),
             to_screen: Vec::new(),
             heard: None,
+            queries: Queries::default(),
+            asked: None,
             input_ended: false,
             master_ended: false,
             in_foreground: false,
@@ -216,7 +228,29 @@ impl Relay {
                 self.on_ready(source, events)?;
             }
         }
+        self.hear_answers()?;
         self.restore()
+    }
+
+    /// Takes away what the terminal answers to an agent that has ended: the caller's shell would read it.
+    fn hear_answers(&self) -> io::Result<()> {
+        let (Some(input), Some(asked)) = (&self.input, self.asked) else { return Ok(()) };
+        let end = asked + ANSWERING;
+        while self.in_foreground && Instant::now() < end {
+            let mut fds = [PollFd::new(input, PollFlags::IN)];
+            let silence = Timespec { tv_sec: 0, tv_nsec: i64::from(SILENCE.subsec_nanos()) };
+            match poll(&mut fds, Some(&silence)) {
+                Ok(0) => break,
+                Ok(_) => match rustix::io::read(input, &mut [0; PIECE]) {
+                    Ok(0) | Err(Errno::IO) => break,
+                    Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
+                    Err(errno) => return Err(errno.into()),
+                },
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
     }
 
     /// Makes the caller's terminal what it was before.
@@ -273,6 +307,9 @@ impl Relay {
                 }
                 Ok(length) => {
                     self.to_screen.extend_from_slice(&buffer[..length]);
+                    if self.queries.ask(&buffer[..length]) {
+                        self.asked = Some(Instant::now());
+                    }
                     if let Some(heard) = &mut self.heard {
                         heard.extend_from_slice(&buffer[..length]);
                     }
@@ -320,4 +357,64 @@ fn write_some(to: impl AsFd, bytes: &mut Vec<u8>) -> Result<(), Errno> {
     };
     bytes.drain(..written);
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::{Read, Write};
+
+    use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
+
+    use super::*;
+
+    /// Both ends of a terminal.
+    fn terminal() -> (File, OwnedFd) {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = openpt(flags).unwrap();
+        unlockpt(&master).unwrap();
+        let slave = ioctl_tiocgptpeer(&master, flags).unwrap();
+        (File::from(master), slave)
+    }
+
+    /// Whether somebody who reads from a terminal next would get something.
+    fn is_typed(slave: &OwnedFd) -> bool {
+        let mut raw = rustix::termios::tcgetattr(slave).unwrap();
+        raw.make_raw();
+        rustix::termios::tcsetattr(slave, OptionalActions::Now, &raw).unwrap();
+        let mut fds = [PollFd::new(slave, PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap() == 1
+    }
+
+    #[test]
+    fn what_was_typed_and_not_read_is_not_for_whoever_comes_next() {
+        let ((mut person, caller), (agent, _inside)) = (terminal(), terminal());
+        let ends = Ends { input: Some(caller.as_fd()), output: caller.as_fd() };
+        let mut relay = Relay::new(agent.into(), ends).unwrap();
+        person.write_all(b"\x1b[?62;c").unwrap();
+        assert!(is_typed(&caller), "the control");
+        relay.restore().unwrap();
+        assert!(!is_typed(&caller));
+        drop(relay);
+        person.write_all(b"x").unwrap();
+        assert!(is_typed(&caller), "what comes later is somebody else's");
+    }
+
+    #[test]
+    fn an_answer_that_comes_after_the_end_of_the_agent_is_waited_for() {
+        let ((mut person, caller), (agent, inside)) = (terminal(), terminal());
+        let ends = Ends { input: Some(caller.as_fd()), output: caller.as_fd() };
+        let relay = Relay::new(agent.into(), ends).unwrap();
+        File::from(inside).write_all(b"\x1b[c").unwrap();
+        let terminal = std::thread::spawn(move || {
+            let mut seen = [0; 3];
+            person.read_exact(&mut seen).unwrap();
+            person.write_all(b"\x1b[?62;c").unwrap();
+            (person, seen)
+        });
+        relay.finish(Duration::from_secs(10)).unwrap();
+        let (_person, seen) = terminal.join().unwrap();
+        assert_eq!(&seen, b"\x1b[c");
+        assert!(!is_typed(&caller));
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::termios::{OptionalActions, Termios, Winsize};
+use rustix::termios::{OptionalActions, QueueSelector, Termios, Winsize};
 
 /// A terminal of the caller's, opened anew.
 ///
@@ -52,8 +52,7 @@ impl Screen {
     /// Whether this process may read from it. One that is not the caller's controlling terminal knows no
     /// foreground.
     pub(super) fn in_foreground(&self) -> bool {
-        let Ok(foreground) = rustix::termios::tcgetpgrp(&self.descriptor) else { return true };
-        foreground == rustix::process::getpgrp()
+        in_foreground(&self.descriptor)
     }
 
     /// Makes it raw: every key goes to the agent, Ctrl-C and Ctrl-Z too. Also when it is raw already, because
@@ -92,9 +91,19 @@ impl Screen {
 }
 
 impl RestorePoint {
-    /// Makes the terminal what it was before.
+    /// Makes the terminal what it was before. What was typed and not read is dropped: a terminal may have typed it in
+    /// answer to the agent, and whoever reads next would take it for a command of the caller's.
     pub fn restore(&self) -> io::Result<()> {
-        Ok(rustix::termios::tcsetattr(&self.descriptor, OptionalActions::Now, &self.before)?)
+        // Not `OptionalActions::Flush`, which waits until everything is written: somebody may have stopped the output.
+        let drop_input = || {
+            if in_foreground(&self.descriptor) {
+                let _ = rustix::termios::tcflush(&self.descriptor, QueueSelector::IFlush);
+            }
+        };
+        drop_input();
+        rustix::termios::tcsetattr(&self.descriptor, OptionalActions::Now, &self.before)?;
+        drop_input();
+        Ok(())
     }
 }
 
@@ -109,6 +118,11 @@ impl Drop for Screen {
         // There is nobody left to tell.
         let _ = self.restore();
     }
+}
+
+fn in_foreground(terminal: impl AsFd) -> bool {
+    let Ok(foreground) = rustix::termios::tcgetpgrp(terminal) else { return true };
+    foreground == rustix::process::getpgrp()
 }
 
 /// Stops this process as the kernel would have, had the signal not been blocked; returns once it goes on.

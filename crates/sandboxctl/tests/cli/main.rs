@@ -11,6 +11,7 @@ mod doctor;
 mod engines;
 mod init;
 mod man;
+mod output;
 mod plan;
 mod policy;
 mod run;

@@ -1,8 +1,5 @@
 //! What is wrong with a command line, and how that is said.
 
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-
 use insta::assert_snapshot;
 
 use crate::env::TestEnv;
@@ -153,13 +150,4 @@ fn what_is_not_built_yet_says_so() {
         assert_eq!(answer.code, 2, "{answer}");
         assert!(answer.stderr.contains("not supported yet"), "{answer}");
     }
-}
-
-#[test]
-fn a_reader_that_goes_away_is_no_error() {
-    let env = TestEnv::new();
-    let (writer, reader) = UnixStream::pair().unwrap();
-    drop(reader);
-    let output = env.command(&env.project(), &["man"]).stdout(OwnedFd::from(writer)).output().unwrap();
-    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
 }
