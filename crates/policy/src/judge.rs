@@ -235,7 +235,9 @@ impl Content {
 /// settings that run something, so that `git config user.name` changes nothing; else it is all of it.
 pub fn essence(relative: &Path, content: &[u8]) -> Vec<u8> {
     match Place::of(relative) {
-        Some(Place::GitConfig) => git::executing(content, git::Worktree::Own),
+        Some(Place::GitConfig | Place::Listed(_, Content::GitConfig)) => {
+            git::executing(content, git::Worktree::Own)
+        }
         Some(Place::SubmoduleConfig | Place::LooseConfig) => {
             git::executing(content, git::Worktree::Elsewhere)
         }

@@ -254,11 +254,14 @@ impl Baseline {
     ) -> Origin {
         match (before, one.cause) {
             (None, Cause::Listed) => Origin::Created,
-            // A configuration that the agent made may name what was there all along.
-            (None, Cause::Named) => match self.is_older_than(root, path) {
+            (None, Cause::Asked) if one.is_in_place() => Origin::Created,
+            // A configuration or link that the agent made may lead to what was there all along.
+            (None, Cause::Asked | Cause::Named) => match self.is_older_than(root, path) {
                 Some(true) => Origin::Created,
                 _ => Origin::Earlier,
             },
+            // Nothing is known of its content, and it may be the work of an editor of the user's.
+            (Some(_), Cause::Asked) => Origin::Earlier,
             // The same file was read-only all the time. The number of one that is gone can be had again, the time of
             // its birth cannot.
             (Some((entry, stat)), _) => {

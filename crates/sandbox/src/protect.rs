@@ -10,6 +10,7 @@ use std::io;
 use std::path::PathBuf;
 
 use policy::plan::FileId;
+use policy::protect::table;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
@@ -55,10 +56,19 @@ pub struct ReadOnly {
 /// Why a path is protected.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Cause {
-    /// It is on the list.
+    /// `[protect] paths` names it: whatever appears there is news, without regard to its content.
+    Asked,
+    /// It is on the built-in list.
     Listed,
     /// A configuration of git names it. It may be the user's own though the configuration is not.
     Named,
+}
+
+impl Cause {
+    /// Why a path of a plan's list is on it.
+    fn of(path: &str) -> Self {
+        if table::is_built_in(path) { Self::Listed } else { Self::Asked }
+    }
 }
 
 /// A link at a protected path.

@@ -3,6 +3,7 @@
 //! To protect one more path is to add one row: the built-in list, the judgement of new files and the table of
 //! docs/protect.md come from here.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::judge::Content;
@@ -80,6 +81,11 @@ pub fn built_in() -> impl Iterator<Item = &'static str> {
     rows().filter(|row| matches!(row.treatment, Treatment::ReadOnly(_))).map(|row| row.path)
 }
 
+/// Whether a path is protected without being asked for.
+pub fn is_built_in(path: &str) -> bool {
+    built_in().any(|listed| listed.eq_ignore_ascii_case(path))
+}
+
 /// The row that a path is in, and how its content is judged. Components are in lower case: on some file systems
 /// that is the same.
 pub(crate) fn judged(components: &[&str]) -> Option<(&'static Row, &'static Content)> {
@@ -122,8 +128,18 @@ impl Row {
     }
 }
 
+/// Whether a path of the list is this one, or a directory above it.
+pub fn covers(listed: &str, relative: &Path) -> bool {
+    match suffix(listed) {
+        None => relative.starts_with(listed),
+        Some(suffix) => {
+            relative.iter().next().and_then(OsStr::to_str).is_some_and(|name| ends_with(name, suffix))
+        }
+    }
+}
+
 /// The end of the names that a path of the list stands for, if it stands for more than one: `.key` of `*.key`.
-pub(crate) fn suffix(path: &str) -> Option<&str> {
+pub fn suffix(path: &str) -> Option<&str> {
     path.strip_prefix('*').filter(|suffix| suffix.starts_with('.'))
 }
 

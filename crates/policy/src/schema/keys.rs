@@ -457,7 +457,8 @@ pub const KEYS: &[Key] = &[
         path: "protect.paths",
         kind: Kind::List(Format::InnerPath),
         default: "[]",
-        doc: "Paths that are protected besides the built-in ones. The lists of all files add up.",
+        doc: "Paths that are protected besides the built-in ones; `*.suffix` stands for every name that ends so. Where nothing is \
+              yet, whatever appears is moved aside. The lists of all files add up.",
         example: "[\".github/workflows\"]",
         status: Status::ActedOn,
         trust: Trust::Free,

@@ -69,6 +69,13 @@ pub(super) struct Watched<'a> {
     pub(super) cause: Cause,
 }
 
+impl Watched<'_> {
+    /// Whether it lies where the list says, and not where a link leads.
+    pub(super) fn is_in_place(&self) -> bool {
+        self.path.ends_with(self.seen_as)
+    }
+}
+
 pub(super) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
     let files = mounts.read_only.iter().map(|ReadOnly { path, seen_as, cause, .. }| Watched {
         path,
@@ -146,10 +153,24 @@ impl Judgement {
 
     /// Judges what is at a path, and in it.
     pub(super) fn of(&mut self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Vec<Verdict> {
+        if one.cause == Cause::Asked {
+            return self.asked(root, one);
+        }
         if let Ok((parent, name)) = beneath::parent(root, one.path) {
             self.entry(&parent, name, one.path, one.seen_as, LEVELS);
         }
         std::mem::take(&mut self.verdicts)
+    }
+
+    /// What is at a path that was asked for counts, whatever it holds. What is remembered there is the user's own.
+    fn asked(&mut self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Vec<Verdict> {
+        let Some(keeping) = &mut self.keeping else {
+            return vec![Verdict::of(one.path.into(), Reason::Listed)];
+        };
+        if let Ok(stat) = beneath::stat(root, one.path) {
+            keeping.note_names(one.path, &stat);
+        }
+        Vec::new()
     }
 
     fn entry(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, seen_as: &Path, levels: u32) {

@@ -6,16 +6,19 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 
+use self::listed::Listed;
 use super::{Cause, FileKind, Link, MaskedSocket, Mounts, Notice, ReadOnly};
 use crate::beneath;
 use crate::deadline::Deadline;
 use crate::walk::{Git, Walk};
 
 mod configured;
+mod listed;
 
 /// How many links are followed inside a boundary before they are taken for a circle, as the kernel does.
 const MOST_LINKS: usize = 40;
@@ -45,11 +48,12 @@ pub fn mounts_until(
     protected: &[String],
     until: Deadline,
 ) -> io::Result<Mounts> {
-    let (in_git, in_tree): (Vec<&Path>, Vec<&Path>) = protected
-        .iter()
-        .map(|path| Path::new(path.as_str()))
-        .partition(|path| path.starts_with(".git") && path.components().count() > 1);
-    let in_git = in_git.iter().filter_map(|path| path.strip_prefix(".git").ok()).collect();
+    let all = protected.iter().map(|path| (Path::new(path.as_str()), Cause::of(path)));
+    let (in_git, in_tree): (Vec<_>, Vec<_>) =
+        all.partition(|(path, _)| path.starts_with(".git") && path.components().count() > 1);
+    let in_git = in_git.iter().filter_map(|(path, cause)| Some((path.strip_prefix(".git").ok()?, *cause)));
+    let in_git = Rc::new(Listed::new(in_git));
+    let in_tree = Rc::new(Listed::new(in_tree.into_iter()));
     let mut search = Search {
         root: root.as_fd(),
         host,
@@ -107,9 +111,9 @@ struct Search<'a> {
     root: BorrowedFd<'a>,
     host: &'a Path,
     /// Protected paths in a directory where git keeps its data.
-    in_git: Vec<&'a Path>,
+    in_git: Rc<Listed<'a>>,
     /// Protected paths in a work tree.
-    in_tree: Vec<&'a Path>,
+    in_tree: Rc<Listed<'a>>,
     seen_git: BTreeSet<PathBuf>,
     /// Directories of git's data with the work trees they were looked at for: several may share one.
     seen_trees: BTreeSet<(PathBuf, Option<PathBuf>)>,
@@ -132,7 +136,7 @@ impl Search<'_> {
 
     /// Protects what a work tree has of the list.
     fn tree(&mut self, tree: &Path) {
-        self.all(tree, Path::new(""), &self.in_tree.clone());
+        self.all(tree, Path::new(""), &Rc::clone(&self.in_tree));
     }
 
     /// Protects what a directory of git's own data has of the list, and everything that it leads to. Its
@@ -142,7 +146,7 @@ impl Search<'_> {
             return;
         }
         if self.seen_git.insert(git.into()) {
-            self.all(git, seen_from_repository(git), &self.in_git.clone());
+            self.all(git, seen_from_repository(git), &Rc::clone(&self.in_git));
             self.modules(&git.join("modules"), MODULE_LEVELS);
             for worktree in self.directories(&git.join("worktrees")) {
                 self.git(&worktree, None);
@@ -202,24 +206,34 @@ impl Search<'_> {
     }
 
     /// Protects those of the paths in a directory that exist.
-    fn all(&mut self, base: &Path, seen_as: &Path, paths: &[&Path]) {
-        let directory = match beneath::directory(self.root, base) {
-            Ok(directory) => directory,
+    fn all(&mut self, base: &Path, seen_as: &Path, listed: &Listed<'_>) {
+        let names = || {
+            let directory = beneath::listing(self.root, base)?;
+            let found = listed.first_names_in(&directory, self.until)?;
+            Ok((directory, found))
+        };
+        let (directory, found) = match names() {
+            Ok(found) => found,
             Err(Errno::NOENT | Errno::NOTDIR) => return,
+            // Whoever may enter it, and not see its names, finds by name what is there.
+            Err(Errno::ACCESS) => match beneath::directory(self.root, base) {
+                Ok(directory) => (directory, listed.without_patterns()),
+                Err(errno) => return self.unreadable(base, errno),
+            },
             Err(errno) => return self.unreadable(base, errno),
         };
-        for path in paths {
+        self.is_out_of_time();
+        for (path, cause) in found {
             let Some(Component::Normal(first)) = path.components().next() else { continue };
-            // Most of the list is not there: one call for each.
             match rustix::fs::statat(&directory, first, AtFlags::SYMLINK_NOFOLLOW) {
                 Err(Errno::NOENT | Errno::NOTDIR) => {}
                 Err(errno) => self.unreadable(&base.join(first), errno),
                 Ok(stat) => {
                     let kind = FileType::from_raw_mode(stat.st_mode);
                     if path.as_os_str() == first && kind != FileType::Symlink {
-                        self.protect(base.join(path), &stat, seen_as.join(path), Cause::Listed);
+                        self.protect(base.join(&path), &stat, seen_as.join(&path), cause);
                     } else {
-                        self.follow(&base.join(path), &seen_as.join(path));
+                        self.follow_listed(&base.join(&path), &seen_as.join(&path), cause);
                     }
                 }
             }
@@ -228,18 +242,25 @@ impl Search<'_> {
 
     /// Protects one path, wherever links inside the boundary lead it, and says where that is.
     fn follow(&mut self, path: &Path, seen_as: &Path) -> Option<(PathBuf, FileKind)> {
+        self.follow_listed(path, seen_as, Cause::Listed)
+    }
+
+    fn follow_listed(&mut self, path: &Path, seen_as: &Path, cause: Cause) -> Option<(PathBuf, FileKind)> {
         match self.resolve(Path::new(""), path) {
             Ok(Leads::Nowhere) => None,
             Ok(Leads::Astray { links }) => {
-                self.link(path, seen_as, links, |link| Notice::LinkOutside { link });
+                self.link(path, seen_as, links, cause, |link| Notice::LinkOutside { link });
                 None
             }
             Ok(Leads::To { path: target, stat, links }) => {
-                self.link(path, seen_as, links, |link| Notice::LinkInside { link, target: target.clone() });
+                self.link(path, seen_as, links, cause, |link| Notice::LinkInside {
+                    link,
+                    target: target.clone(),
+                });
                 let kind = FileType::from_raw_mode(stat.st_mode).into();
                 // A whole `.git` that a link leads to must stay writable but for what is on the list.
                 if path.file_name() != Some(OsStr::new(".git")) || kind != FileKind::Directory {
-                    self.protect(target.clone(), &stat, seen_as.into(), Cause::Listed);
+                    self.protect(target.clone(), &stat, seen_as.into(), cause);
                 }
                 Some((target, kind))
             }
@@ -251,12 +272,19 @@ impl Search<'_> {
     }
 
     /// Remembers the first link on the way to a protected path: the one that lies in that path itself.
-    fn link(&mut self, path: &Path, seen_as: &Path, links: Vec<PathBuf>, notice: impl Fn(PathBuf) -> Notice) {
+    fn link(
+        &mut self,
+        path: &Path,
+        seen_as: &Path,
+        links: Vec<PathBuf>,
+        cause: Cause,
+        notice: impl Fn(PathBuf) -> Notice,
+    ) {
         let Some(link) = links.into_iter().next() else { return };
         // As many components from the end as the link lies above the path.
         let above = path.components().count().saturating_sub(link.components().count());
         let seen_as = seen_as.ancestors().nth(above).unwrap_or(seen_as);
-        self.links.insert(Link { path: link.clone(), seen_as: seen_as.into(), cause: Cause::Listed });
+        self.links.insert(Link { path: link.clone(), seen_as: seen_as.into(), cause });
         self.notices.push(notice(link));
     }
 
@@ -270,7 +298,8 @@ impl Search<'_> {
         }
         let file_id = beneath::file_id(stat);
         let one = ReadOnly { path: path.clone(), file_id, kind, seen_as, cause };
-        if cause == Cause::Listed || !self.read_only.contains_key(&path) {
+        // The strongest reason is the first of them.
+        if self.read_only.get(&path).is_none_or(|before| cause <= before.cause) {
             self.read_only.insert(path, one);
         }
     }

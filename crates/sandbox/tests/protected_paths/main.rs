@@ -4,6 +4,7 @@
 mod aside;
 mod detection;
 mod ends;
+mod listed;
 mod mounts;
 mod walk;
 

@@ -21,7 +21,7 @@ fn check_answers_with_its_exit_code() {
     code: 77
     --- stdout
     deny: `/workspace/.git/hooks/post-commit` must not be written: `.git/hooks` is protected in `workspace`; `[protect] allow` gives it up by name (default)
-    detected, not prevented: nothing is there yet to be made read-only; what the agent makes is moved aside when the command has ended, if a program outside would obey it
+    detected, not prevented: nothing is there yet to be made read-only; what the agent makes is moved aside when the command has ended, if a program outside would obey it or `[protect] paths` names it
     ");
     assert_snapshot!(env.call(&["policy", "check", "host", "example.org"]), @r#"
     code: 77
@@ -68,7 +68,7 @@ fn enforcement(env: &TestEnv, path: &str) -> (String, Option<String>, bool) {
 
 #[test]
 fn a_denial_says_how_it_is_carried_out_and_that_is_what_happens() {
-    let env = TestEnv::with_config("protect.paths = [\"mine.txt\"]\n");
+    let env = TestEnv::with_config("protect.paths = [\"mine.txt\", \"*.key\", \"ci\"]\n");
     let answer = |decision: &str, enforcement: Option<&str>, written: bool| {
         (decision.to_owned(), enforcement.map(str::to_owned), written)
     };
@@ -76,12 +76,19 @@ fn a_denial_says_how_it_is_carried_out_and_that_is_what_happens() {
     // What is not there yet.
     assert_eq!(enforcement(&env, ".bashrc"), answer("deny", Some("detected"), true));
     assert!(!env.project().join(".bashrc").exists(), "it was moved aside");
-    assert_eq!(enforcement(&env, "mine.txt"), answer("deny", Some("none"), true));
+    for path in ["mine.txt", "a.key", "ci/deploy.sh"] {
+        assert_eq!(enforcement(&env, path), answer("deny", Some("detected"), true), "{path}");
+        assert!(!env.project().join(path).exists(), "{path} was moved aside");
+    }
+    // In a directory that is neither shared nor a repository nobody looks.
+    assert_eq!(enforcement(&env, "docs/mine.txt"), answer("allow", None, true));
+    assert!(env.project().join("docs/mine.txt").exists(), "the control");
     assert_eq!(enforcement(&env, "a/b/c/d/.git/config"), answer("deny", Some("none"), true));
     assert_eq!(enforcement(&env, "node_modules/.git/config"), answer("deny", Some("none"), true));
     assert_eq!(enforcement(&env, "file"), answer("allow", None, true));
     // What is, whether or not the rules alone would tell.
     env.write(".profile", "");
+    env.write("mine.txt", "");
     env.write("nested/.git/config", "[core]\n\thooksPath = tools\n");
     env.write("nested/.zshrc", "");
     env.write("nested/tools/pre-commit", "");

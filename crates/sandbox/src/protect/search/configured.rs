@@ -21,7 +21,7 @@ impl Search<'_> {
     pub(super) fn configurations(&mut self, git: &Path, tree: Option<&Path>) {
         let mut ahead = Vec::new();
         for name in ["config", "config.worktree"] {
-            if !self.in_git.contains(&Path::new(name)) {
+            if !self.in_git.contains(Path::new(name)) {
                 continue;
             }
             // What cannot be looked at is said where the list is gone through.

@@ -67,7 +67,7 @@ pub(super) fn of_path(rules: &Policy, path: &Path, access: Access) -> Answer {
         }
         // Only a look shows what nested repositories and configurations of git add.
         let why = match protected.cause {
-            Cause::Listed => "belongs to a repository",
+            Cause::Asked | Cause::Listed => "belongs to a repository",
             Cause::Named => "is named by a configuration of git",
         };
         let (path, protected, name) = (path.display(), protected.path.display(), &wanted.name);
@@ -97,7 +97,10 @@ fn is_judged(rules: &Policy, below: &Path) -> bool {
     let is_skipped = SKIPPED.iter().any(|skipped| directories.contains(&skipped.as_ref()));
     let is_reached = usize::try_from(rules.protect().depth).is_ok_and(|depth| levels <= depth) && !is_skipped;
     let is_listed = || table::built_in().any(|path| below.ends_with(path));
-    is_reached && (judge::concerns(below) || is_listed())
+    // Whatever appears at a path that the file asks for is news.
+    let asked = |path: &String| !table::is_built_in(path) && table::covers(path, below);
+    let is_asked = || rules.protect().paths.iter().any(asked);
+    is_reached && (judge::concerns(below) || is_listed() || is_asked())
 }
 
 /// What a person has to know besides the rule.
@@ -107,7 +110,7 @@ impl fmt::Display for Enforcement {
             Self::Prevented => "prevented: the sandbox refuses it",
             Self::Detected => {
                 "detected, not prevented: nothing is there yet to be made read-only; what the agent makes is moved aside \
-                 when the command has ended, if a program outside would obey it"
+                 when the command has ended, if a program outside would obey it or `[protect] paths` names it"
             }
             Self::None => "not enforced: nothing keeps the agent from it",
         })

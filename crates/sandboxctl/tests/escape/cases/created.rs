@@ -23,10 +23,11 @@ echo '{"mcp":{"x":{"type":"local","command":["./evil"]}}}' > opencode.json
 printf '[hooks]\nenter = "./evil"\n' > mise.toml
 echo 'repos: [{repo: local}]' > .pre-commit-config.yaml
 echo 'yarnPath: ./evil.cjs' > .yarnrc.yml
+echo '{"settings":{"git.path":"./evil"}}' > a.code-workspace
 mkdir .helix && printf 'theme = "x"\n' > .helix/config.toml
 "#;
 
-const DANGEROUS: [&str; 15] = [
+const DANGEROUS: [&str; 16] = [
     ".git/hooks/post-checkout",
     "nested/.git/hooks/pre-commit",
     "nested/.git/config",
@@ -42,6 +43,7 @@ const DANGEROUS: [&str; 15] = [
     "mise.toml",
     ".pre-commit-config.yaml",
     ".yarnrc.yml",
+    "a.code-workspace",
 ];
 
 #[test]
@@ -81,5 +83,29 @@ fn what_would_run_on_the_host_is_moved_aside_and_reported() {
         for path in harmless {
             assert!(place.workspace().join(path).exists(), "by {caller:?}: {path} was taken away");
         }
+    }
+}
+
+#[test]
+fn whatever_appears_at_a_path_that_the_file_names_is_moved_aside() {
+    const MAKE: &str = "mkdir ci && echo x > ci/deploy.sh && echo x > a.key && echo x > other";
+    for caller in callers("what is created anew") {
+        let place = Place::new(caller);
+        let output = place.inside(&["--format", "json"], &["sh", "-c", MAKE]).output().unwrap();
+        assert!(output.status.success());
+        for path in ["ci/deploy.sh", "a.key", "other"] {
+            assert!(place.workspace().join(path).exists(), "the control, by {caller:?}: nobody named {path}");
+        }
+
+        let place = Place::new(caller);
+        place.write("workspace/sandbox.toml", "version = 1\n[protect]\npaths = [\"ci\", \"*.key\"]\n");
+        let output = place.inside(&["--format", "json"], &["sh", "-c", MAKE]).output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let detected = answer["detected"].as_array().cloned().unwrap_or_default();
+        let paths: Vec<_> = detected.iter().map(|finding| finding["path"].as_str().unwrap()).collect();
+        assert_eq!(paths, ["/workspace/a.key", "/workspace/ci"], "by {caller:?}: {answer:#}");
+        assert!(detected.iter().all(|finding| finding["reason"]["kind"] == "listed"), "{answer:#}");
+        assert!(!place.workspace().join("ci").exists() && !place.workspace().join("a.key").exists());
+        assert!(place.workspace().join("other").exists(), "by {caller:?}: other was taken away");
     }
 }

@@ -1,0 +1,97 @@
+//! The paths of the list, to be looked up by the names that a directory has.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use policy::protect::table;
+use rustix::fs::RawDir;
+use rustix::io::Errno;
+
+use crate::deadline::Deadline;
+use crate::protect::Cause;
+
+/// How much of a directory is read at once.
+const LISTING: usize = 16 << 10;
+
+/// Paths of the list that are looked for in one directory.
+pub(super) struct Listed<'a> {
+    all: Vec<(&'a Path, Cause)>,
+    /// Positions in `all` by the first name of each path, in lower case: on some file systems that is the same.
+    by_name: HashMap<Vec<u8>, Vec<usize>>,
+    /// The ends of names that paths stand for, such as `.code-workspace`.
+    suffixes: Vec<(&'a str, Cause)>,
+    longest: usize,
+}
+
+impl<'a> Listed<'a> {
+    pub(super) fn new(paths: impl Iterator<Item = (&'a Path, Cause)>) -> Self {
+        let mut listed = Self { all: Vec::new(), by_name: HashMap::new(), suffixes: Vec::new(), longest: 0 };
+        for (path, cause) in paths {
+            if let Some(suffix) = path.to_str().and_then(table::suffix) {
+                listed.suffixes.push((suffix, cause));
+            } else if let Some(Component::Normal(first)) = path.components().next() {
+                let name = first.as_bytes().to_ascii_lowercase();
+                listed.longest = listed.longest.max(name.len());
+                listed.by_name.entry(name).or_default().push(listed.all.len());
+                listed.all.push((path, cause));
+            }
+        }
+        listed
+    }
+
+    /// Whether this path is on the list.
+    pub(super) fn contains(&self, path: &Path) -> bool {
+        self.all.iter().any(|(listed, _)| *listed == path)
+    }
+
+    /// Every path that is no pattern, for a directory that does not show its names.
+    pub(super) fn without_patterns(&self) -> Vec<(PathBuf, Cause)> {
+        self.all.iter().map(|(path, cause)| (path.to_path_buf(), *cause)).collect()
+    }
+
+    /// The paths of the list whose first name is in a directory, as they are written there.
+    ///
+    /// Most of the list is in no directory: to read its names once costs less than to ask for each path.
+    pub(super) fn first_names_in(
+        &self,
+        directory: impl AsFd,
+        until: Deadline,
+    ) -> Result<Vec<(PathBuf, Cause)>, Errno> {
+        let mut found = Vec::new();
+        let mut buffer = [MaybeUninit::uninit(); LISTING];
+        let mut listing = RawDir::new(directory, &mut buffer);
+        while let Some(entry) = listing.next() {
+            let entry = entry?;
+            self.add(entry.file_name().to_bytes(), &mut found);
+            // The kernel gives many names at a time.
+            if listing.is_buffer_empty() && until.is_over() {
+                break;
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    fn add(&self, name: &[u8], found: &mut Vec<(PathBuf, Cause)>) {
+        let here = Path::new(OsStr::from_bytes(name));
+        for (suffix, cause) in &self.suffixes {
+            let at = name.len().checked_sub(suffix.len()).filter(|at| *at > 0);
+            if at.is_some_and(|at| name[at..].eq_ignore_ascii_case(suffix.as_bytes())) {
+                found.push((here.to_path_buf(), *cause));
+            }
+        }
+        if name.len() > self.longest {
+            return;
+        }
+        for at in self.by_name.get(&name.to_ascii_lowercase()).into_iter().flatten() {
+            let (path, cause) = self.all[*at];
+            let rest: PathBuf = path.components().skip(1).collect();
+            let path = if rest.as_os_str().is_empty() { here.to_path_buf() } else { here.join(rest) };
+            found.push((path, cause));
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The list of protected paths, in a boundary: every row, patterns, and what `[protect] paths` asks for.
+
+use super::*;
+
+fn with(boundary: &Boundary, asked: &[&'static str]) -> Mounts {
+    let list: Vec<String> = built_in().chain(asked.iter().copied()).map(str::to_owned).collect();
+    mounts(boundary.root(), &boundary.host, &boundary.walk(3), &list).unwrap()
+}
+
+fn compare(boundary: &Boundary, baseline: &Baseline, asked: &[&'static str]) -> Vec<Finding> {
+    baseline.compare(boundary.root(), &with(boundary, asked), Deadline::NEVER).unwrap().findings
+}
+
+#[test]
+fn every_row_is_read_only_where_it_exists() {
+    let boundary = Boundary::new();
+    boundary.repository("").repository("nested");
+    assert_eq!(boundary.read_only().len(), 4, "the control: two configurations and two directories of hooks");
+    let all = || built_in().flat_map(|row| [row.to_owned(), format!("nested/{row}")]);
+    for path in all().map(|path| path.replace('*', "Some Name")) {
+        if !boundary.host.join(&path).is_dir() {
+            boundary.write(&path, "");
+        }
+    }
+    let mut expected: Vec<_> = all().map(|path| PathBuf::from(path.replace('*', "Some Name"))).collect();
+    expected.sort();
+    assert_eq!(boundary.mounts().read_only.into_iter().map(|one| one.path).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_pattern_finds_every_name_that_ends_so_whatever_its_case() {
+    let boundary = Boundary::new();
+    boundary.write("a.code-workspace", "{}").write("B.CODE-WORKSPACE", "{}").write("c.sublime-project", "{}");
+    boundary
+        .write(".code-workspace", "{}")
+        .write("code-workspace", "{}")
+        .write("deep/a.code-workspace", "{}");
+    assert_eq!(boundary.read_only(), ["B.CODE-WORKSPACE", "a.code-workspace", "c.sublime-project"]);
+    let baseline = boundary.baseline();
+    boundary.write("new.code-workspace", r#"{"settings": {"git.path": "./evil"}}"#);
+    boundary.write("harmless.code-workspace", r#"{"folders": [{"path": "."}]}"#);
+    assert_eq!(boundary.paths(&baseline), ["new.code-workspace"]);
+}
+
+#[test]
+fn names_that_cannot_be_listed_are_asked_for_one_by_one() {
+    // Root lists everything, so somebody else has to look.
+    if rustix::process::getuid().is_root() {
+        return as_somebody_else("listed::names_that_cannot_be_listed_are_asked_for_one_by_one");
+    }
+    let boundary = Boundary::new();
+    boundary.write("a/.claude/settings.json", "").repository("a").mode("a", 0o311);
+    let walk = Walk { repositories: vec![], ..boundary.walk(0) };
+    let repository = sandbox::walk::Repository { path: "a".into(), git: Git::Directory };
+    let walk = Walk { repositories: vec![repository], ..walk };
+    let list: Vec<String> = built_in().map(str::to_owned).collect();
+    let found = mounts(boundary.root(), &boundary.host, &walk, &list).unwrap();
+    boundary.mode("a", 0o755);
+    let found: Vec<_> = found.read_only.iter().map(|one| one.path.to_str().unwrap()).collect();
+    assert_eq!(found, ["a/.claude", "a/.git/config", "a/.git/hooks"]);
+}
+
+#[test]
+fn whatever_appears_at_a_path_that_was_asked_for_is_found() {
+    let asked = ["secrets", "ci/deploy.sh", "*.key"];
+    let boundary = Boundary::new();
+    boundary.repository("").write("ordinary.txt", "");
+    let baseline = Baseline::take(boundary.root(), &with(&boundary, &asked)).unwrap().0;
+    assert_eq!(compare(&boundary, &baseline, &asked), []);
+    boundary
+        .write("secrets/anything.txt", "harmless")
+        .write("ci/deploy.sh", "")
+        .write("A.KEY", "x")
+        .write("ci/other.sh", "x")
+        .repository("nested")
+        .write("nested/ci/deploy.sh", "");
+    let mut findings = compare(&boundary, &baseline, &asked);
+    findings.sort_by(|a, b| a.path.cmp(&b.path));
+    let found: Vec<_> = findings.iter().map(|one| one.path.to_str().unwrap()).collect();
+    assert_eq!(found, ["A.KEY", "ci/deploy.sh", "nested/ci/deploy.sh", "secrets"]);
+    assert!(findings.iter().all(|one| one.reason == Reason::Listed && one.origin == Origin::Created));
+    assert_eq!(compare(&boundary, &baseline, &[]), [], "the control: nobody asked");
+    for finding in &mut findings {
+        assert!(set_aside(boundary.root(), finding, now()).unwrap(), "{finding}");
+    }
+    assert_eq!(compare(&boundary, &baseline, &asked), []);
+    assert!(boundary.host.join("ordinary.txt").exists());
+}
+
+#[test]
+fn what_was_asked_for_and_was_there_is_read_only_and_no_news() {
+    let boundary = Boundary::new();
+    boundary.write("secrets/a", "mine").write("notes.txt", "mine");
+    let asked = ["secrets", "link"];
+    let there = with(&boundary, &asked);
+    assert_eq!(there.read_only.iter().map(|one| one.path.to_str().unwrap()).collect::<Vec<_>>(), ["secrets"]);
+    boundary.until_the_clock_is_past("notes.txt");
+    let baseline = Baseline::take(boundary.root(), &there).unwrap().0;
+    assert_eq!(compare(&boundary, &baseline, &asked), []);
+    // A link at such a path is news, and what it leads to is still the user's own.
+    boundary.link("notes.txt", "link");
+    let found: Vec<_> = compare(&boundary, &baseline, &asked)
+        .into_iter()
+        .filter(|finding| finding.origin == Origin::Created)
+        .map(|finding| finding.path)
+        .collect();
+    assert_eq!(found, [PathBuf::from("link")]);
+}
