@@ -22,6 +22,6 @@ pub mod start;
 pub mod supervise;
 pub mod switch;
 mod sys;
-mod terminal;
+pub mod terminal;
 pub mod user;
 pub mod view;

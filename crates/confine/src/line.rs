@@ -1,18 +1,27 @@
-//! The line to the client of a second command, on which our program says what became of the command.
+//! The line to the client of an exec: what to run comes in on it, and what became of the command goes out.
 //!
-//! Its streams and its exit code are the command's, and beside it lives an agent that is the same user: whatever stands
-//! there, either could have said. So the client listens at the meeting point, and believes whoever begins with a word that
-//! it gave to nobody but our program. That has it in its environment, which processes of the agent cannot look into
-//! (landlock), and takes it away before the command begins.
+//! An engine keeps what it is told of an exec, its argument list can be read by every user of the host, and its own settings add
+//! to it. So the engine is told of our program alone, and our program gets everything else here, the three streams
+//! included. The command's streams and exit code are its own, and beside it lives an agent that is the same user: whatever
+//! stands there, either could have said. So the client listens at the meeting point, and believes whoever begins with a
+//! word that it gave to nobody but our program. That has it in its environment, which processes of the agent cannot look
+//! into (landlock), and takes it away before the command begins.
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::control::{Control, Ending, Event, Failure};
+use serde::{Deserialize, Serialize};
+
+use crate::control::{Control, Ending, Event, Failure, Request};
 use crate::report::Report;
+use crate::start::Grant;
+use crate::{sys, terminal};
+
+/// How our program is told that it is there for an exec, and that its client waits at the [`ADDRESS`].
+pub const ARGUMENT: &str = "--exec";
 
 /// The variable with the [`Address`].
 pub const ADDRESS: &str = "SANDBOX_CLIENT";
@@ -48,16 +57,68 @@ impl FromStr for Address {
     }
 }
 
+/// What a client wants to be run. Descriptors: the three standard streams.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct ExecRequest {
+    /// The command with its arguments; never empty.
+    pub argv: Vec<Vec<u8>>,
+    /// Its whole environment, each as `NAME=value`.
+    pub env: Vec<Vec<u8>>,
+    /// Where it starts.
+    pub workdir: PathBuf,
+    /// Its umask: the caller's.
+    pub umask: u32,
+    /// Who it runs as.
+    pub agent: Agent,
+    /// What landlock lets it write.
+    pub writable: Vec<PathBuf>,
+    /// What landlock allows besides: its streams.
+    pub grants: Vec<Grant>,
+    /// Which of its streams, if any, is its terminal.
+    pub terminal: Option<u8>,
+}
+
+/// Who the agent of a container is.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Agent {
+    /// The user `agent`.
+    Named,
+    /// Root of a user namespace that is not the host's.
+    RootInside,
+}
+
+/// Takes the streams of a request in place of those that an engine has connected with itself, and the terminal among them
+/// as this session's own.
+pub fn take_streams(streams: &[OwnedFd], terminal: Option<u8>) -> io::Result<()> {
+    for (stream, number) in streams.iter().zip(0..) {
+        sys::duplicate_onto(stream.as_fd(), number)?;
+    }
+    match terminal.and_then(|number| streams.get(usize::from(number))) {
+        Some(stream) => Ok(terminal::control(stream.as_fd())?),
+        None => Ok(()),
+    }
+}
+
 /// The end of our program.
 #[derive(Debug)]
 pub struct Line(Control);
 
 impl Line {
-    /// Calls the client.
-    pub fn open(address: &Address) -> io::Result<Self> {
+    /// Calls the client, and hears what it wants: with the three streams.
+    pub fn open(address: &Address) -> io::Result<(Self, ExecRequest, Vec<OwnedFd>)> {
         let mut control = Control::meet(&address.socket)?;
         control.send(&address.word, &[])?;
-        Ok(Self(control))
+        let request = control.receive()?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let streams = control.take_descriptors();
+        if streams.len() == 3 {
+            return Ok((Self(control), request, streams));
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidData, "a request without three streams"))
+    }
+
+    /// What the client says next; `None` when it is gone.
+    pub(crate) fn request(&mut self) -> io::Result<Option<Request>> {
+        self.0.receive()
     }
 
     /// Says that all is in place, and that the command is about to be executed.
@@ -88,6 +149,12 @@ impl Line {
     fn tell(&mut self, event: &Event) {
         // A client that is gone needs to be told nothing.
         let _ = self.0.send(event, &[]);
+    }
+}
+
+impl AsFd for Line {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

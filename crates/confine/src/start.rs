@@ -79,7 +79,7 @@ pub struct Terminal {
 }
 
 /// One hierarchy that landlock lets the agent use.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
 pub struct Grant {
     /// The path, as the sandbox sees it.
     pub path: PathBuf,

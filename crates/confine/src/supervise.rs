@@ -14,11 +14,13 @@ use std::str::FromStr;
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{getpgrp, getpid, getsid, setpgid, setsid, tcgetpgrp, tcsetpgrp};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, WaitId, WaitIdOptions, set_child_subreaper, waitid};
 
+use crate::control::Request;
 use crate::line::Line;
 use crate::lockdown::Machine;
 use crate::reap::Reaped;
@@ -104,6 +106,7 @@ pub fn run(charge: Charge) -> io::Result<u8> {
     rustix::thread::set_name(c"entrypoint")?;
     let go = sys::inherited(charge.go)?;
     let mut line = charge.line.map(sys::inherited).transpose()?.map(Line::from);
+    let mut listens = true;
 
     // 2. Orphans come to PID 1 by themselves, and to another process only if it asks.
     let first = getpid().as_raw() == 1;
@@ -118,7 +121,7 @@ pub fn run(charge: Charge) -> io::Result<u8> {
     // 4. Signals are read one after the other, without a delay (tini looks once a second).
     let all = SigSet::all();
     all.thread_block()?;
-    let signals = SignalFd::with_flags(&all, SfdFlags::SFD_CLOEXEC)?;
+    let signals = SignalFd::with_flags(&all, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
 
     // 5. Whoever reads the agent's output sees its end when the agent closes it, and not when we do.
     init::let_streams_go()?;
@@ -128,6 +131,8 @@ pub fn run(charge: Charge) -> io::Result<u8> {
     drop(go);
 
     loop {
+        // A client that is gone says nothing more, and is waited for no longer.
+        listens = heed(&signals, line.as_mut().filter(|_| listens), charge.agent)?;
         let Some(signal) = signals.read_signal()? else { continue };
         match i32::try_from(signal.ssi_signo) {
             Ok(libc::SIGCHLD) => {
@@ -152,6 +157,27 @@ pub fn run(charge: Charge) -> io::Result<u8> {
             Err(_) => {}
         }
     }
+}
+
+/// Waits for a signal or for the client, and does what that says. Whether the client may say more.
+fn heed(signals: &SignalFd, client: Option<&mut Line>, agent: i32) -> io::Result<bool> {
+    let signal = PollFd::new(signals, PollFlags::IN);
+    let Some(client) = client else {
+        rustix::io::retry_on_intr(|| poll(&mut [signal.clone()], None))?;
+        return Ok(false);
+    };
+    let mut ready = [signal, PollFd::from_borrowed_fd(client.as_fd(), PollFlags::IN)];
+    rustix::io::retry_on_intr(|| poll(&mut ready, None))?;
+    if ready[1].revents().is_empty() {
+        return Ok(true);
+    }
+    match client.request() {
+        Ok(Some(Request::Signal(signal))) => reap::signal_group(agent, signal),
+        Ok(Some(Request::Kill)) => reap::signal_group(agent, Signal::SIGKILL as i32),
+        Ok(Some(Request::TerminalReady | Request::Prepare { .. } | Request::Start(_))) => {}
+        Ok(None) | Err(_) => return Ok(false),
+    }
+    Ok(true)
 }
 
 /// The agent's process, until its command: its own group, and its turn. Returns the exit code of what failed.

@@ -1,6 +1,7 @@
-//! A terminal inside: a pty of the sandbox's own devpts, so that its name means something there.
+//! A terminal of an agent's own: a pty of the devpts of whoever opens it. PID 1 opens one inside, so that its name means
+//! something there; the client opens one outside, so that nobody inside has a name for it.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -8,15 +9,24 @@ use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 /// Both sides of a new pty.
-pub(crate) struct Pair {
+#[derive(Debug)]
+pub struct Pair {
     /// What the client reads and writes.
-    pub(crate) master: OwnedFd,
+    pub master: OwnedFd,
     /// What the agent calls its terminal.
-    pub(crate) slave: OwnedFd,
+    pub slave: OwnedFd,
+}
+
+/// Makes a terminal that was opened outside the one of this process, which leads a session or is made to.
+pub fn control(stream: BorrowedFd<'_>) -> Result<(), Errno> {
+    if rustix::process::getsid(None)? != rustix::process::getpid() {
+        rustix::process::setsid()?;
+    }
+    rustix::process::ioctl_tiocsctty(stream)
 }
 
 /// Opens a pty of the given rows and columns.
-pub(crate) fn open((rows, columns): (u16, u16)) -> Result<Pair, Errno> {
+pub fn open((rows, columns): (u16, u16)) -> Result<Pair, Errno> {
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     let master = rustix::fs::open(c"/dev/ptmx", flags, Mode::empty())?;
     unlockpt(&master)?;

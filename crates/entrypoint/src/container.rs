@@ -38,14 +38,48 @@ const DEFAULT_USER: &str = "agent";
 pub(crate) fn run(arguments: &[OsString], environment: Vec<(OsString, OsString)>) -> u8 {
     match settings::read(arguments, &environment) {
         Ok(settings) => {
-            let mut line = None;
-            match start(&settings, environment, &mut line) {
-                Ok(code) => code,
-                Err(error) => refuse(line.as_mut(), "confining the command", None, &error),
-            }
+            // 3. The environment without everything that is not the agent's, all occurrences of it, and with what
+            //    belongs to the new user: an engine has set HOME for the user it started.
+            let environment = |account: &Account| agent_environment(environment, account);
+            let started = hide().and_then(|()| start(&settings, environment, &mut None));
+            started.unwrap_or_else(|error| refuse(None, "confining the command", None, &error))
         }
         Err(problems) => problems.iter().fold(FAILED, |code, problem| say(code, problem)),
     }
+}
+
+/// Starts the command of an exec, as its client says. Returns only the exit code that says why there is none.
+pub(crate) fn exec(environment: &[(OsString, OsString)]) -> u8 {
+    let mut line = None;
+    match hide().and_then(|()| answer(environment, &mut line)) {
+        Ok(code) => code,
+        Err(error) => refuse(line.as_mut(), "confining the command", None, &error),
+    }
+}
+
+/// Asks the client of an exec what to run, and starts that.
+fn answer(environment: &[(OsString, OsString)], line: &mut Option<Line>) -> anyhow::Result<u8> {
+    let address = settings::client(environment).map_err(anyhow::Error::msg)?;
+    // Before the lock-down, which might not let us connect.
+    let (opened, mut request, streams) = Line::open(&address).context("the client cannot be reached")?;
+    *line = Some(opened);
+    line::take_streams(&streams, request.terminal).context("cannot take the standard streams")?;
+    // An engine, an image or their settings may have set more. What the client says is all.
+    let environment = std::mem::take(&mut request.env);
+    start(&request.into(), |_| Ok(environment), line)
+}
+
+/// Keeps everybody from looking into this process while it still knows what the agent must not. A set-uid copy of this
+/// program would do as root what any user asks for.
+fn hide() -> anyhow::Result<()> {
+    // 1. Before anything else is known.
+    capabilities::not_dumpable()?;
+    ensure!(
+        rustix::process::getuid() == rustix::process::geteuid()
+            && rustix::process::getgid() == rustix::process::getegid(),
+        "this program is set-uid or set-gid and must not be; take the bits off with `chmod ug-s`"
+    );
+    Ok(())
 }
 
 /// Says which step has failed: to the client that waits for it, or to whoever reads the container's output.
@@ -57,26 +91,13 @@ fn refuse(line: Option<&mut Line>, step: &str, errno: Option<Errno>, error: &any
 
 fn start(
     settings: &Settings,
-    environment: Vec<(OsString, OsString)>,
+    environment: impl FnOnce(&Account) -> anyhow::Result<Vec<Vec<u8>>>,
     line: &mut Option<Line>,
 ) -> anyhow::Result<u8> {
-    // 1. Nobody looks into this process while it still knows what the agent must not. A set-uid copy of this
-    //    program would do as root what any user asks for.
-    capabilities::not_dumpable()?;
-    ensure!(
-        rustix::process::getuid() == rustix::process::geteuid()
-            && rustix::process::getgid() == rustix::process::getegid(),
-        "this program is set-uid or set-gid and must not be; take the bits off with `chmod ug-s`"
-    );
-    // A client that waits hears of everything from here on. Before the lock-down, which might not let us connect.
-    *line = settings.client.as_ref().map(Line::open).transpose().context("the client cannot be reached")?;
-
     // 2. Who the agent is. An unknown user ends the start here, and never continues as root.
     let account = account(settings)?;
 
-    // 3. The environment without everything that is not the agent's, all occurrences of it, and with what
-    //    belongs to the new user: an engine has set HOME for the user it started.
-    let environment = agent_environment(environment, &account)?;
+    let environment = environment(&account)?;
 
     // 4. Standard streams become the agent's, while root is still here to give them away: otherwise
     //    `echo > /dev/stderr` fails for it.
@@ -84,7 +105,7 @@ fn start(
 
     // 5. Limits, capabilities, groups, group, user, no_new_privs, landlock, seccomp: the order and its reasons stand in
     //    `confine::lockdown`. Root cannot be regained, and that was tried.
-    let grants = settings.writable.as_deref().map(grants);
+    let grants = settings.writable.as_deref().map(|writable| grants(writable, &settings.grants));
     let locked = lock_down(&Lockdown {
         substitutes: &Substitutes::default(),
         account: Some(&account),
@@ -203,7 +224,7 @@ fn give_streams(account: &Account) -> anyhow::Result<()> {
 }
 
 /// What landlock lets the agent do: read and execute what there is to see, write where it was said.
-fn grants(writable: &[PathBuf]) -> Vec<Grant> {
+fn grants(writable: &[PathBuf], more: &[Grant]) -> Vec<Grant> {
     let grant = |path: &Path, access| Grant { path: path.to_owned(), access };
     let devices = ["null", "zero", "full", "random", "urandom"].map(|name| Path::new("/dev").join(name));
     [
@@ -218,6 +239,7 @@ fn grants(writable: &[PathBuf]) -> Vec<Grant> {
     .into_iter()
     .map(|(path, access)| grant(Path::new(path), access))
     .chain(devices.iter().chain(writable).map(|path| grant(path, Access::ReadWrite)))
+    .chain(more.iter().map(|one| grant(&one.path, one.access)))
     .collect()
 }
 

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use confine::init::{self, Orders};
-use confine::{join, supervise};
+use confine::{join, line, supervise};
 
 /// musl's own maps and unmaps pages for most of what it is asked for, which was a fifth of a sandbox's start.
 #[cfg(target_env = "musl")]
@@ -29,6 +29,8 @@ fn main() -> ExitCode {
         init::run(Orders::Met(place)).unwrap_or_else(|error| {
             container::say(container::FAILED, &format!("cannot take orders from the client: {error}"))
         })
+    } else if first == line::ARGUMENT {
+        container::exec(&std::env::vars_os().collect::<Vec<_>>())
     } else if first == join::ARGUMENT {
         join::run().unwrap_or(container::FAILED)
     } else if let Some(charge) = first.strip_prefix(supervise::ARGUMENT) {

@@ -4,11 +4,13 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use confine::line::{ADDRESS, Address};
+use confine::line::{ADDRESS, Address, Agent, ExecRequest};
+use confine::start::Grant;
 use confine::user::Root;
 use policy::env::{
     AGENT_ALLOW_EMULATION, AGENT_ALLOW_ROOT, AGENT_ARGS, AGENT_COMMAND, AGENT_INIT, AGENT_USER, AGENT_WORKDIR,
 };
+use policy::policy::AGENT;
 use policy::user::Spec;
 
 /// Directories and files that the agent may write to, as a JSON array of absolute paths.
@@ -30,14 +32,14 @@ pub(crate) struct Settings {
     pub(crate) emulation: Emulation,
     /// Where it starts; absolute.
     pub(crate) workdir: Option<PathBuf>,
+    /// Its umask, where that is not this process's.
+    pub(crate) umask: Option<u32>,
     /// What becomes of this process.
     pub(crate) mode: Mode,
     /// What landlock lets the agent write; without it landlock is not used.
     pub(crate) writable: Option<Vec<PathBuf>>,
-    /// Its umask, where that is not this process's.
-    pub(crate) umask: Option<u32>,
-    /// The client that wants to hear what becomes of the command, where there is one.
-    pub(crate) client: Option<Address>,
+    /// What landlock allows besides.
+    pub(crate) grants: Vec<Grant>,
 }
 
 /// What is done where an emulator takes the place of a processor.
@@ -89,10 +91,6 @@ pub(crate) fn read(
         .and_then(|text| text.map(umask).transpose())
         .map_err(&mut note)
         .unwrap_or_default();
-    let client = text(environment, ADDRESS)
-        .and_then(|text| text.map(|text| text.parse().map_err(of(ADDRESS))).transpose())
-        .map_err(&mut note)
-        .unwrap_or_default();
 
     if !problems.is_empty() {
         return Err(problems);
@@ -103,11 +101,40 @@ pub(crate) fn read(
         root: if root { Root::ByName } else { Root::Refused },
         emulation: if emulation { Emulation::Allowed } else { Emulation::Refused },
         workdir,
+        umask,
         mode: if init { Mode::Init } else { Mode::Exec },
         writable,
-        umask,
-        client,
+        grants: Vec::new(),
     })
+}
+
+/// Where the client of an exec waits. Whatever else is in the environment may be the image's, or the engine's.
+pub(crate) fn client(environment: &[(OsString, OsString)]) -> Result<Address, String> {
+    match text(environment, ADDRESS)? {
+        Some(text) => text.parse().map_err(of(ADDRESS)),
+        None => Err(format!("{ADDRESS} is not set; `sandboxctl exec` sets it")),
+    }
+}
+
+impl From<ExecRequest> for Settings {
+    fn from(request: ExecRequest) -> Self {
+        let (user, root) = match request.agent {
+            Agent::Named => (AGENT, Root::Refused),
+            Agent::RootInside => ("root", Root::ByName),
+        };
+        Self {
+            argv: request.argv,
+            user: user.parse().ok(),
+            root,
+            emulation: Emulation::Refused,
+            workdir: Some(request.workdir),
+            umask: Some(request.umask),
+            // It stays, and so can say how the command ends.
+            mode: Mode::Init,
+            writable: Some(request.writable),
+            grants: request.grants,
+        }
+    }
 }
 
 /// The command: what follows `--`, or else `AGENT_COMMAND` with `AGENT_ARGS`, or else the arguments.
@@ -188,19 +215,19 @@ fn list(environment: &[(OsString, OsString)], name: &str) -> Result<Option<Vec<S
     })
 }
 
-fn umask(text: &str) -> Result<u32, String> {
-    let umask = u32::from_str_radix(text, 8).ok().filter(|umask| *umask <= 0o777);
-    umask.ok_or_else(|| {
-        format!("{SANDBOX_UMASK}: {text:?} is not a umask; expected octal digits such as 0022")
-    })
-}
-
 fn absolute(name: &'static str, path: &Path) -> Result<PathBuf, String> {
     if path.is_absolute() && !path.as_os_str().as_bytes().contains(&0) {
         Ok(path.to_owned())
     } else {
         Err(format!("{name}: `{}` is not an absolute path; expected such as `/workspace`", path.display()))
     }
+}
+
+fn umask(text: &str) -> Result<u32, String> {
+    let umask = u32::from_str_radix(text, 8).ok().filter(|umask| *umask <= 0o777);
+    umask.ok_or_else(|| {
+        format!("{SANDBOX_UMASK}: {text:?} is not a umask; expected octal digits such as 0022")
+    })
 }
 
 fn of<E: std::fmt::Display>(name: &'static str) -> impl FnOnce(E) -> String {
@@ -239,7 +266,7 @@ mod tests {
         assert_eq!((settings.root, settings.mode), (Root::Refused, Mode::Exec));
         assert_eq!(settings.emulation, Emulation::Refused);
         assert_eq!((settings.user, settings.workdir, settings.writable), (None, None, None));
-        assert_eq!((settings.umask, settings.client), (None, None));
+        assert_eq!(settings.umask, None);
     }
 
     #[test]
@@ -254,7 +281,6 @@ mod tests {
                 ("AGENT_ALLOW_EMULATION", "1"),
                 ("SANDBOX_WRITABLE", r#"["/workspace", "/tmp"]"#),
                 ("SANDBOX_UMASK", "0077"),
-                ("SANDBOX_CLIENT", "/socket:word"),
             ],
         );
         let settings = settings.unwrap();
@@ -262,9 +288,8 @@ mod tests {
         assert_eq!(settings.emulation, Emulation::Allowed);
         assert_eq!(settings.user.unwrap().to_string(), "1000:1000");
         assert_eq!(settings.workdir.unwrap(), Path::new("/workspace"));
-        assert_eq!(settings.umask, Some(0o77));
-        assert_eq!(settings.client.unwrap().to_string(), "/socket:word");
         assert_eq!(settings.writable.unwrap(), [Path::new("/workspace"), Path::new("/tmp")]);
+        assert_eq!(settings.umask, Some(0o77));
     }
 
     #[test]
@@ -279,11 +304,26 @@ mod tests {
                 ("AGENT_ALLOW_EMULATION", "true"),
                 ("SANDBOX_WRITABLE", r#"["tmp"]"#),
                 ("SANDBOX_UMASK", "0o22"),
-                ("SANDBOX_CLIENT", "socket"),
             ],
         );
         let problems = problems.unwrap_err();
-        assert_eq!(problems.len(), 9, "{problems:#?}");
+        assert_eq!(problems.len(), 8, "{problems:#?}");
+    }
+
+    #[test]
+    fn a_client_is_known_by_one_address() {
+        let found = |given: &[(&str, &str)]| {
+            let all: Vec<_> = given.iter().map(|(name, value)| (name.into(), value.into())).collect();
+            client(&all).ok().map(|address| address.to_string())
+        };
+        assert_eq!(found(&[("A", "1"), ("SANDBOX_CLIENT", "/socket:word")]).unwrap(), "/socket:word");
+        for bad in [
+            &[][..],
+            &[("SANDBOX_CLIENT", "socket")],
+            &[("SANDBOX_CLIENT", "/a:b"), ("SANDBOX_CLIENT", "/c:d")],
+        ] {
+            assert_eq!(found(bad), None, "{bad:?}");
+        }
     }
 
     #[test]

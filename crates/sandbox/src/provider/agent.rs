@@ -4,6 +4,7 @@ use std::path::Path;
 
 use confine::enter::Identity;
 
+use super::streams::Owner;
 use crate::host_uid::{self, Free, HostUid};
 use crate::provider::StartError;
 
@@ -19,6 +20,13 @@ pub(super) struct Agent {
     pub(super) is_nobody: bool,
     /// An id of the range is ours only while it is locked.
     _lock: Option<HostUid>,
+}
+
+impl Agent {
+    /// Whose its streams are.
+    pub(super) fn owner(&self) -> Owner {
+        Owner { uid: self.uid, gid: self.gid }
+    }
 }
 
 #[cfg(test)]

@@ -10,10 +10,16 @@ use rustix::fs::{Gid, Mode, OFlags, Uid};
 use confine::landlock::Access;
 use confine::start::Grant;
 
-use super::agent::Agent;
 use crate::capture::Capture;
 use crate::provider::{self, StartError};
 use crate::terminal::{Ends, StreamKind, check_stream};
+
+/// The agent's user and group on the host.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Owner {
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+}
 
 /// Where the agent's three streams lead, on our side and on its.
 pub(super) struct Streams {
@@ -31,7 +37,7 @@ enum Inside {
 
 impl Streams {
     /// Opens them. A stream that would hand over more than a stream is refused.
-    pub(super) fn open(wanted: provider::Streams, limit: Bytes, agent: &Agent) -> Result<Self, StartError> {
+    pub(super) fn open(wanted: provider::Streams, limit: Bytes, agent: Owner) -> Result<Self, StartError> {
         let failed =
             |source| StartError::Step { step: "opening the standard streams".into(), source, remedy: None };
         match wanted {
@@ -108,6 +114,14 @@ impl Streams {
     pub(super) fn ends(&self) -> Option<Ends<'static>> {
         let output = [1, 2, 0].into_iter().find(|at| self.terminal[usize::from(*at)]).map(standard)?;
         Some(Ends { input: self.terminal[0].then(|| standard(0)), output })
+    }
+
+    /// Puts a terminal of the agent's own in the place of the caller's. Which of the streams is one.
+    pub(super) fn take_terminal(&mut self, slave: &OwnedFd) -> io::Result<Option<u8>> {
+        for (inside, _) in self.inside.iter_mut().zip(self.terminal).filter(|(_, is_terminal)| *is_terminal) {
+            *inside = Inside::Made(slave.try_clone()?);
+        }
+        Ok((0..).zip(self.terminal).find_map(|(number, is_terminal)| is_terminal.then_some(number)))
     }
 
     /// Rows and columns of the caller's terminal.

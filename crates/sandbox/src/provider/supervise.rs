@@ -48,13 +48,25 @@ pub(super) struct Ended {
     pub(super) output: Option<Output>,
 }
 
-/// A sandbox that is being watched.
+/// What it means that the other side is gone, and has not said how the command has ended.
+pub(super) enum Gone<'a> {
+    /// PID 1 was killed, and everything with it.
+    Sandbox,
+    /// Our program beside an exec was, and this tells what became of the command.
+    Exec(&'a dyn Fn() -> Result<End, StartError>),
+}
+
+/// A sandbox, or an exec in one, that is being watched.
 pub(super) struct Watch<'a> {
     pub(super) provider: Provider,
     pub(super) control: Control,
     /// Ends PID 1 from outside and everything inside with it, and waits until that is so.
     pub(super) end: &'a dyn Fn(),
     pub(super) streams: Streams,
+    /// The agent's terminal, where that is there already.
+    pub(super) relay: Option<Relay>,
+    /// Who is on the other side.
+    pub(super) gone: Gone<'a>,
     pub(super) timeout: Option<Duration>,
     /// Completes the report with what only the outside knows, before anybody is told.
     pub(super) complete: &'a dyn Fn(&mut Report),
@@ -91,7 +103,7 @@ pub(super) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         interrupts: 0,
         look: (Instant::now() + FIRST_LOOK, FIRST_LOOK),
     };
-    let mut relay: Option<Relay> = None;
+    let mut relay = watch.relay.take();
     let mut captures = watch.streams.captures.take();
     let mut open = [captures.is_some(); 2];
 
@@ -306,6 +318,10 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             Ok(())
         }
         None if state.started => {
+            if let Gone::Exec(told) = &watch.gone {
+                state.end = Some(told()?);
+                return Ok(());
+            }
             // Its socket closes before everything inside has ended, and nobody else would end one that has only closed
             // its socket.
             (watch.end)();
@@ -338,13 +354,15 @@ mod tests {
             end();
         }
         let agent = Agent::for_test(rustix::process::geteuid().as_raw());
-        let mut streams = Streams::open(provider::Streams::Capture, Bytes(1), &agent).unwrap();
+        let mut streams = Streams::open(provider::Streams::Capture, Bytes(1), agent.owner()).unwrap();
         streams.close_inside();
         let watch = Watch {
             provider: Provider::Native,
             control,
             end: &end,
             streams,
+            relay: None,
+            gone: Gone::Sandbox,
             timeout,
             complete: &|_| {},
             detect: &Vec::new,

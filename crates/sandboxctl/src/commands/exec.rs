@@ -36,7 +36,7 @@ pub(crate) fn exec(ui: &Ui, context: &Context, args: ExecArgs) -> Result<ExitCod
     };
     let loaded = load::second(context, &request, argv)?;
     if !loaded.plan.secrets.is_empty() {
-        ui.warning("secrets stay with the first command: an engine keeps what it is told of a second one");
+        ui.warning("secrets stay with the first command; an exec gets none");
     }
 
     // 3. The command.

@@ -5,6 +5,7 @@
 mod answers;
 mod elsewhere;
 mod environment;
+mod exec_apart;
 mod hostile_images;
 mod images;
 mod killed;

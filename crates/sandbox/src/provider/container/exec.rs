@@ -1,143 +1,179 @@
-//! A second command in a container that runs: never by the engine's own way in, which would start it with what the
-//! container was made with and without any of our confinement, but by way of our program there.
+//! An exec in a container that runs: never by the engine's own way in, which would start it with what the container was
+//! made with and without any of our confinement, but by way of our program there.
 
-use std::ffi::{OsStr, OsString};
-use std::io::{self, IsTerminal};
+use std::cell::RefCell;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use confine::control::{Event, Failure};
-use confine::line::{ADDRESS, WORKDIR};
+use confine::landlock::Access;
+use confine::line::{self, ADDRESS, Agent, ExecRequest, WORKDIR};
 use confine::report::Report;
+use confine::start::Grant;
+use confine::terminal;
 use nix::sys::signal::Signal;
+use rustix::fs::{Gid, Uid};
 
-use self::line::{Heard, Line};
+use self::caller::Line;
 pub use self::search::{FindError, Found, Sought, find};
-use super::{arguments, meeting};
-use crate::capture::Capture;
+use super::{arguments, environment, meeting};
 use crate::deadline::Deadline;
-use crate::engine::{Engine, EngineError};
-use crate::provider::child::{self, Group};
-use crate::provider::{End, Entry, Outcome, Output, StartError, Streams, orders};
+use crate::engine::{Engine, EngineError, Rights, Running};
+use crate::provider::streams::{Owner, Streams};
+use crate::provider::supervise::{Gone, Watch, supervise};
+use crate::provider::{End, Entry, Outcome, StartError, orders};
+use crate::terminal::{Relay, Signals};
 
-mod line;
+mod caller;
 mod search;
 
-/// How long an engine may take to notice that a container has ended.
+/// How long an engine may take to notice that a container, or our program in it, has ended.
 const ENDING: Duration = Duration::from_secs(5);
-
-/// What the engine's command ends with where our program was killed by SIGKILL.
-const KILLED: i32 = 128 + Signal::SIGKILL as i32;
 
 /// Runs the plan's command in a sandbox that was found.
 pub(in crate::provider) fn enter(entry: &Entry<'_>) -> Result<Outcome, StartError> {
     let Entry { plan, sandbox, streams } = *entry;
     let Found { engine, id, run, seen, .. } = sandbox;
+    let step = super::step;
 
-    // 1. Where our program says what becomes of the command.
-    let mut line = Line::open(&sandbox.place, sandbox.owner, &meeting::point(run))
-        .map_err(super::step("making a place to meet our program"))?;
+    // 1. Where its streams lead. A terminal is one of the host's: the first command, which is the same user, has a name for
+    //    every terminal of the container and none for this.
+    let owner = owner(engine, seen.user());
+    let mut streams = Streams::open(streams, plan.limits.output_bytes, owner)?;
+    let pair = streams.size().map(terminal::open).transpose();
+    let pair = pair.map_err(|errno| step("opening a terminal")(errno.into()))?;
+    let mut terminal = None;
+    if let Some(pair) = &pair {
+        terminal = streams.take_terminal(&pair.slave).map_err(step("opening a terminal"))?;
+        if rustix::process::geteuid().is_root() {
+            let (uid, gid) = (Uid::from_raw(owner.uid), Gid::from_raw(owner.gid));
+            rustix::fs::fchown(&pair.slave, Some(uid), Some(gid))
+                .map_err(|errno| step("opening a terminal")(errno.into()))?;
+        }
+    }
 
-    // 2. Variables stand on the argument list, where no secret may: an engine keeps what it is told, and what is in the
-    //    environment of its command acts on that command. HOME and its like the program inside sets.
-    let mut command = engine.command();
-    let mut words: Vec<OsString> = vec!["exec".into(), "--interactive".into()];
-    let mut variable = |name: &str, value: &OsStr| {
-        let mut word = OsString::from(format!("{name}="));
-        word.push(value);
-        words.extend(["--env".into(), word]);
+    // 2. What our program is to run. All of it goes over its line: an engine keeps what it is told, every user of the host
+    //    may read its argument list, and what is in the environment of its command acts on that command.
+    let image = engine
+        .image(seen.image())?
+        .ok_or_else(|| EngineError::NoImage { kind: engine.kind(), image: seen.image().to_owned() })?;
+    let on_terminal = (0_u8..).zip(streams.terminal).filter(|(_, is_terminal)| *is_terminal);
+    let terminals = on_terminal.map(|(number, _)| Grant {
+        path: Path::new("/proc/self/fd").join(number.to_string()),
+        access: Access::Terminal,
+    });
+    let request = ExecRequest {
+        argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
+        env: environment(plan, &image, &[]),
+        workdir: plan.agent.workdir.clone(),
+        umask: orders::umask().map_err(step("reading the umask of this process"))?,
+        // Where the agent is 0, it is so in a user namespace that is not the host's: there it is the caller.
+        agent: if seen.user() == Some((0, 0)) { Agent::RootInside } else { Agent::Named },
+        // What the first command may write, whatever is configured here and now.
+        writable: arguments::TEMPORARY.into_iter().chain(seen.writable()).map(PathBuf::from).collect(),
+        grants: streams.grants().chain(terminals).collect(),
+        terminal,
     };
-    for each in plan.env.iter().filter(|each| !["HOME", "LOGNAME", "USER"].contains(&each.name.as_str())) {
-        variable(&each.name, &each.value);
-    }
 
-    // 3. Our program takes these away again: who the agent is, what it may write, where it starts. All are set, or an
-    //    image's own would count. It may write what the first command may, whatever is configured here and now.
-    let writable: Vec<&str> = arguments::TEMPORARY.into_iter().chain(seen.writable()).collect();
-    let writable = serde_json::to_string(&writable).unwrap_or_default();
-    // Where the agent is 0, it is so in a user namespace that is not the host's: there it is the caller.
-    let (user, root) = if seen.user() == "0:0" { ("root", "1") } else { ("agent", "0") };
-    let umask = orders::umask().map_err(super::step("reading the umask of this process"))?;
-    for (name, value) in [
-        ("SANDBOX_WRITABLE", writable.as_str()),
-        ("SANDBOX_UMASK", &format!("{umask:04o}")),
-        ("AGENT_USER", user),
-        ("AGENT_ALLOW_ROOT", root),
-        ("AGENT_ALLOW_EMULATION", "0"),
-        // It stays, and so can say how the command ends.
-        ("AGENT_INIT", "1"),
-    ] {
-        variable(name, OsStr::new(value));
-    }
-    variable("AGENT_WORKDIR", plan.agent.workdir.as_os_str());
-    // The word on the line is for nobody who can read argument lists: a name without a value passes it on.
-    words.extend(["--env".into(), ADDRESS.into()]);
-    command.env(ADDRESS, line.address().to_string());
-
-    // 4. A terminal is the container's own, as for the agent.
-    let on_a_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
-    if streams == Streams::Inherit && on_a_terminal {
-        words.push("--tty".into());
-    }
-    words.push(id.into());
-    words.push(meeting::point(run).join(meeting::PROGRAM).into());
-    words.push("--".into());
-    words.extend(plan.agent.argv.iter().cloned());
-    command.args(words);
-
-    // 5. The engine's command ends when the one inside does, or when the engine is gone.
+    // 3. Where our program calls, with a word that is for nobody who can read argument lists: a name without a value passes
+    //    it on.
+    let point = meeting::point(run);
+    let line = Line::open(&sandbox.place, sandbox.owner, &point)
+        .map_err(step("making a place to meet our program"))?;
     let failed = |source| EngineError::Call { kind: engine.kind(), source };
-    let captures = match streams {
-        Streams::Inherit => {
-            command.stdin(Stdio::inherit());
-            None
-        }
-        Streams::Capture => {
-            let open = || Capture::open(plan.limits.output_bytes).map_err(failed);
-            let ((stdout, out), (stderr, err)) = (open()?, open()?);
-            command.stdout(out).stderr(err);
-            Some([stdout, stderr])
-        }
-    };
+    let mut command = engine.command();
+    command.args(["exec", "--env", ADDRESS, id]).arg(point.join(meeting::PROGRAM)).arg(line::ARGUMENT);
+    command.env(ADDRESS, line.address().to_string());
+    // A group of its own: Ctrl-C is for the command, and comes there by way of us.
+    command.process_group(0).stdout(Stdio::null()).stderr(Stdio::piped());
     let began = Instant::now();
-    let mut running = command.spawn().map_err(failed)?;
+    let mut running = command.spawn().and_then(Running::new).map_err(failed)?;
     drop(command);
-    let watched = child::watch(running.id(), Group::Ours, captures, None);
-    let status = running.wait().map_err(failed)?;
-    let (_, output) = watched.map_err(failed)?;
-    let duration = began.elapsed();
 
-    // 6. What became of the command only our program can tell.
-    let end = match line.heard() {
-        Heard::Last(event) => told(event)?,
-        Heard::Started => lost(engine, id, status)?,
-        Heard::Nothing => return Err(never_started(engine, output.as_ref()).into()),
+    // 4. It calls, or the engine has said why it does not.
+    let called = line.called(&running.pidfd).map_err(step("waiting for our program"))?;
+    let Some(mut control) = called else {
+        let (_, [_, said]) = running.hear(Deadline::after(ENDING)).map_err(failed)?;
+        return Err(EngineError::told(engine.kind(), &String::from_utf8_lossy(&said)).into());
     };
-    Ok(Outcome { end, report: Report::default(), output, detected: Vec::new(), duration })
+
+    // 5. From here on Ctrl-C is for the command.
+    let signals = Signals::block().map_err(step("blocking signals"))?;
+    let relay = match (&pair, streams.ends()) {
+        (Some(pair), Some(ends)) => {
+            let master = pair.master.try_clone().map_err(step("relaying the terminal"))?;
+            Some(Relay::new(master, ends).map_err(step("relaying the terminal"))?)
+        }
+        _ => None,
+    };
+    match control.send(&request, &streams.inside()) {
+        // It has gone already, and says why, if anything does.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        sent => sent.map_err(step("telling our program what to run"))?,
+    }
+    streams.close_inside();
+
+    // 6. What became of the command only our program can tell. The engine is not needed for that.
+    let running = RefCell::new(running);
+    let told = || {
+        let status = running.borrow_mut().wait(Deadline::after(ENDING)).map_err(failed)?;
+        lost(engine, id, status)
+    };
+    let ended = supervise(
+        Watch {
+            provider: plan.provider,
+            control,
+            end: &|| {},
+            streams,
+            relay,
+            gone: Gone::Exec(&told),
+            timeout: None,
+            complete: &|_| {},
+            detect: &Vec::new,
+            notice: &mut |_| {},
+        },
+        &signals,
+    );
+    drop(pair);
+    let duration = began.elapsed();
+    let ended = ended.map_err(with_remedy)?;
+    // What the engine has kept of it goes when its command ends by itself.
+    let _ = running.borrow_mut().wait(Deadline::after(ENDING));
+    Ok(Outcome {
+        end: ended.end,
+        report: Report::default(),
+        output: ended.output,
+        detected: Vec::new(),
+        duration,
+    })
 }
 
-/// What our program says, as the end of the command.
-fn told(event: Event) -> Result<End, StartError> {
-    match event {
-        Event::Ended(ending) => Ok(ending.into()),
-        Event::Unexecutable { command, errno } => Ok(End::unexecutable(command, errno)),
-        Event::Failed(Failure::Step { step, errno, message }) => {
-            let source = errno.map_or_else(|| io::Error::other(message), io::Error::from_raw_os_error);
-            let remedy = step.starts_with(WORKDIR).then(|| {
-                "`--workdir` or `[agent] workdir` names a directory inside that the agent may enter"
-                    .to_owned()
-            });
-            Err(StartError::Step { step, source, remedy })
+/// Who the agent is on the host: in a user namespace it is the caller.
+fn owner(engine: &Engine, inside: Option<(u32, u32)>) -> Owner {
+    match (engine.rights(), inside) {
+        (Rights::Rootful, Some((uid, gid))) => Owner { uid, gid },
+        (Rights::Rootful, None) | (Rights::Rootless(_), _) => {
+            Owner { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() }
         }
-        other => {
-            let source = io::Error::other(format!("it is not to say {other:?}"));
-            Err(super::step("reading what our program inside says")(source))
+    }
+}
+
+/// What to do about a step that has failed, where that is known.
+fn with_remedy(error: StartError) -> StartError {
+    match error {
+        StartError::Step { step, source, remedy: None } if step.starts_with(WORKDIR) => {
+            let remedy = "`--workdir` or `[agent] workdir` names a directory inside that the agent may enter";
+            StartError::Step { step, source, remedy: Some(remedy.to_owned()) }
         }
+        error => error,
     }
 }
 
 /// What became of a command that was started, and of whose end nothing was said.
-fn lost(engine: &Engine, id: &str, status: ExitStatus) -> Result<End, StartError> {
+fn lost(engine: &Engine, id: &str, status: Option<ExitStatus>) -> Result<End, StartError> {
     // A list is empty where the container is not; whatever else is said is about the engine.
     let by_id = format!("id={id}");
     let lives = || -> Result<bool, StartError> {
@@ -149,7 +185,7 @@ fn lost(engine: &Engine, id: &str, status: ExitStatus) -> Result<End, StartError
     };
     // PID 1 kills everything when the sandbox ends, and the engine's books may be slower. An agent may have killed our
     // program alone.
-    let until = Deadline::after(if status.code() == Some(KILLED) { ENDING } else { Duration::ZERO });
+    let until = Deadline::after(ENDING);
     loop {
         if !lives()? {
             return Ok(End::Signaled(Signal::SIGKILL as i32));
@@ -162,20 +198,9 @@ fn lost(engine: &Engine, id: &str, status: ExitStatus) -> Result<End, StartError
     Err(StartError::Step {
         step: "waiting for the end of the command".into(),
         source: io::Error::other(format!(
-            "{} has let go of it ({status}), and the command may still run",
-            engine.kind()
+            "our program beside it has gone without a word{}, and the command may still run",
+            status.map(|status| format!(" ({}: {status})", engine.kind())).unwrap_or_default()
         )),
         remedy: Some(format!("look whether {} was restarted, or its command was killed", engine.kind())),
     })
-}
-
-/// What the engine says that has not started our program.
-fn never_started(engine: &Engine, output: Option<&Output>) -> EngineError {
-    match output {
-        Some(output) => EngineError::told(engine.kind(), &String::from_utf8_lossy(&output.stderr.bytes)),
-        None => EngineError::Refused {
-            kind: engine.kind(),
-            message: "nothing was heard of the command; what stands above says why".to_owned(),
-        },
-    }
 }

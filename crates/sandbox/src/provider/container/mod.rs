@@ -29,7 +29,7 @@ use self::who::Who;
 use super::boundaries::Boundaries;
 use super::native::{owner, view};
 use super::streams::Streams;
-use super::supervise::{Watch, supervise};
+use super::supervise::{Gone, Watch, supervise};
 use super::{Launch, Notice, Outcome, StartError, orders, remedy};
 use crate::beneath;
 use crate::boundary;
@@ -71,7 +71,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let who = who::choose(&engine, caller, locks)?;
 
     // 4. Where its streams lead.
-    let mut streams = Streams::open(streams, plan.limits.output_bytes, &who.agent)?;
+    let mut streams = Streams::open(streams, plan.limits.output_bytes, who.agent.owner())?;
 
     // 5. The image. It is fetched now or not at all.
     let image = engine.provide(&container.image, container.pull, container.platform.as_deref())?;
@@ -176,6 +176,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
             control,
             end: &|| started.force(),
             streams,
+            relay: None,
+            gone: Gone::Sandbox,
             timeout: plan.limits.timeout,
             complete: &complete,
             detect: &|| boundaries.detect(),

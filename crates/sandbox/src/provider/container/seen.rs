@@ -13,6 +13,8 @@ use crate::record::RunId;
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Seen {
+    /// The image, by its digest.
+    image: String,
     #[serde(default)]
     mounts: Vec<Mount>,
     host_config: HostConfig,
@@ -67,8 +69,14 @@ impl Seen {
     }
 
     /// Who the agent is there: user and group.
-    pub(super) fn user(&self) -> &str {
-        &self.config.user
+    pub(super) fn user(&self) -> Option<(u32, u32)> {
+        let (uid, gid) = self.config.user.split_once(':')?;
+        Some((uid.parse().ok()?, gid.parse().ok()?))
+    }
+
+    /// What it was made from.
+    pub(super) fn image(&self) -> &str {
+        &self.image
     }
 }
 

@@ -22,7 +22,7 @@ use self::limits::Limits;
 use super::agent::{self, Agent};
 use super::boundaries::{self, Boundaries};
 use super::streams::Streams;
-use super::supervise::{Watch, supervise};
+use super::supervise::{Gone, Watch, supervise};
 use super::{Launch, Notice, Outcome, StartError, orders, remedy};
 use crate::init_program;
 use crate::record::{RecordError, RunId, Runs};
@@ -47,7 +47,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let agent = agent::choose(caller, locks)?;
 
     // 3. Where its streams lead.
-    let mut streams = Streams::open(streams, plan.limits.output_bytes, &agent)?;
+    let mut streams = Streams::open(streams, plan.limits.output_bytes, agent.owner())?;
 
     // 4. Where what may be used is bounded. PID 1 may have to be born there.
     let hierarchy = Hierarchy::detect().map_err(step("looking for control groups"))?;
@@ -108,6 +108,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
             control,
             end: &|| child.end(),
             streams,
+            relay: None,
+            gone: Gone::Sandbox,
             timeout: plan.limits.timeout,
             complete: &complete,
             detect: &|| boundaries.detect(),

@@ -1,23 +1,20 @@
-//! The client's end of the line on which our program in a container says what became of a second command.
+//! The client's end of the line on which our program in a container hears what an exec is to run, and says what became of it.
 //!
-//! What the engine's command ends with may be the engine's own, and what is on its streams the agent's: of both nobody can
-//! tell who has said it. See [`confine::line`].
+//! Whoever lives in the container may call there too. See [`confine::line`].
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::thread::JoinHandle;
 
-use confine::control::{Control, Event};
+use confine::control::Control;
 use confine::line::Address;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
-use rustix::pipe::PipeFlags;
 
 use crate::acting::ActingAs;
 use crate::host_uid::Identity;
@@ -34,21 +31,8 @@ pub(super) struct Line {
     path: PathBuf,
     owner: Identity,
     address: Address,
-    /// Takes callers beside the command: those whom nobody takes would keep our program waiting.
-    operator: Option<JoinHandle<Option<UnixStream>>>,
-    /// Whoever has this open still waits for a call.
-    waiting: Option<OwnedFd>,
-}
-
-/// What was said.
-#[derive(Debug)]
-pub(super) enum Heard {
-    /// Nothing: our program has not got as far.
-    Nothing,
-    /// The command was about to be executed, and of its end nothing was said.
-    Started,
-    /// This, which is the last that there is to say.
-    Last(Event),
+    listener: UnixListener,
+    greeting: Vec<u8>,
 }
 
 impl Line {
@@ -69,10 +53,8 @@ impl Line {
         // To connect is to write, and the agent may be another user. Whoever comes has to know the word.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666))?;
         let greeting = greeting(&word)?;
-        let (over, waiting) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        let operator = std::thread::spawn(move || operate(&listener, &over, &greeting));
         let address = Address { socket: point.join(socket), word };
-        Ok(Self { path, owner, address, operator: Some(operator), waiting: Some(waiting) })
+        Ok(Self { path, owner, address, listener, greeting })
     }
 
     /// What our program is to be told.
@@ -80,19 +62,20 @@ impl Line {
         &self.address
     }
 
-    /// What was said until now. Never waits: who has ended has said all that there is.
-    pub(super) fn heard(&mut self) -> Heard {
-        drop(self.waiting.take());
-        let caller = self.operator.take().and_then(|operator| operator.join().ok().flatten());
-        caller.and_then(listen_to).unwrap_or(Heard::Nothing)
+    /// Waits until our program has called, or until it cannot any more, because `over` is ready.
+    pub(super) fn called(&self, over: impl AsFd) -> io::Result<Option<Control>> {
+        let Some(stream) = operate(&self.listener, over, &self.greeting) else { return Ok(None) };
+        let mut control = Control::from(OwnedFd::from(stream));
+        let _: Option<String> = control.receive()?;
+        Ok(Some(control))
     }
 }
 
 /// Takes whoever calls, until somebody knows the word or nobody waits any more.
-fn operate(listener: &UnixListener, over: &OwnedFd, greeting: &[u8]) -> Option<UnixStream> {
+fn operate(listener: &UnixListener, over: impl AsFd, greeting: &[u8]) -> Option<UnixStream> {
     let mut strangers: VecDeque<UnixStream> = VecDeque::new();
     loop {
-        let calls = [PollFd::new(over, PollFlags::IN), PollFd::new(listener, PollFlags::IN)].into_iter();
+        let calls = [PollFd::new(&over, PollFlags::IN), PollFd::new(listener, PollFlags::IN)].into_iter();
         let mut ready: Vec<_> =
             calls.chain(strangers.iter().map(|stranger| PollFd::new(stranger, PollFlags::IN))).collect();
         rustix::io::retry_on_intr(|| poll(&mut ready, None)).ok()?;
@@ -152,24 +135,8 @@ fn greeting(word: &str) -> io::Result<Vec<u8>> {
     Ok(sent)
 }
 
-/// What the one who knows the word has said.
-fn listen_to(stream: UnixStream) -> Option<Heard> {
-    stream.set_nonblocking(true).ok()?;
-    let mut control = Control::from(OwnedFd::from(stream));
-    let _: String = control.receive().ok()??;
-    let mut heard = Heard::Nothing;
-    while let Ok(Some(event)) = control.receive::<Event>() {
-        match event {
-            Event::Started(_) => heard = Heard::Started,
-            last => return Some(Heard::Last(last)),
-        }
-    }
-    Some(heard)
-}
-
 impl Drop for Line {
     fn drop(&mut self) {
-        drop(self.waiting.take());
         // What stays goes with the meeting point.
         let Ok(_acting) = ActingAs::user(self.owner) else { return };
         let _ = fs::remove_file(&self.path);
@@ -178,68 +145,64 @@ impl Drop for Line {
 
 #[cfg(test)]
 mod tests {
-    use confine::control::Ending;
-    use confine::report::Report;
+    use confine::control::{Ending, Event};
+    use rustix::pipe::pipe;
 
     use super::*;
 
-    fn call(line: &Line, word: &str, events: &[Event]) -> Control {
+    fn call(line: &Line, word: &str, said: i32) -> Control {
         let mut control = Control::from(OwnedFd::from(UnixStream::connect(&line.path).unwrap()));
         control.send(&word, &[]).unwrap();
-        for event in events {
-            control.send(event, &[]).unwrap();
-        }
+        control.send(&Event::Ended(Ending::Exited(said)), &[]).unwrap();
         control
+    }
+
+    fn said(control: Option<Control>) -> i32 {
+        match control.unwrap().receive().unwrap() {
+            Some(Event::Ended(Ending::Exited(code))) => code,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn open() -> (tempfile::TempDir, Line) {
+        let place = tempfile::tempdir().unwrap();
+        let line = Line::open(place.path(), Identity::own(), place.path()).unwrap();
+        (place, line)
     }
 
     #[test]
     fn who_does_not_know_the_word_is_not_believed() {
-        let place = tempfile::tempdir().unwrap();
-        let mut line = Line::open(place.path(), Identity::own(), place.path()).unwrap();
-        let _liar = call(&line, "guessed", &[Event::Ended(Ending::Exited(0))]);
+        let (_place, line) = open();
+        let (over, _still) = pipe().unwrap();
+        let _liar = call(&line, "guessed", 0);
         let _silent = UnixStream::connect(&line.path).unwrap();
-        let _ours = call(
-            &line,
-            &line.address.word,
-            &[Event::Started(Report::default()), Event::Ended(Ending::Exited(3))],
-        );
-        match line.heard() {
-            Heard::Last(Event::Ended(Ending::Exited(3))) => {}
-            heard => panic!("{heard:?}"),
-        }
+        let _ours = call(&line, &line.address.word, 3);
+        assert_eq!(said(line.called(&over).unwrap()), 3);
         let path = line.path.clone();
         drop(line);
         assert!(!path.exists());
     }
 
     #[test]
-    fn a_command_of_which_nothing_is_told_has_not_started() {
-        let place = tempfile::tempdir().unwrap();
-        let mut line = Line::open(place.path(), Identity::own(), place.path()).unwrap();
-        assert!(matches!(line.heard(), Heard::Nothing));
-    }
-
-    #[test]
-    fn whether_the_other_side_is_still_there_or_not() {
-        let place = tempfile::tempdir().unwrap();
-        let open = || Line::open(place.path(), Identity::own(), place.path()).unwrap();
-        let mut line = open();
-        let there = call(&line, &line.address.word, &[Event::Started(Report::default())]);
-        assert!(matches!(line.heard(), Heard::Started));
-        drop(there);
-        let mut line = open();
-        drop(call(&line, &line.address.word, &[Event::Started(Report::default())]));
-        assert!(matches!(line.heard(), Heard::Started));
+    fn nobody_is_waited_for_who_cannot_call_any_more() {
+        let (_place, line) = open();
+        let (over, still) = pipe().unwrap();
+        drop(still);
+        let _liar = call(&line, "guessed", 0);
+        assert!(line.called(&over).unwrap().is_none());
     }
 
     #[test]
     fn who_calls_without_end_keeps_nobody_waiting() {
-        let place = tempfile::tempdir().unwrap();
-        let mut line = Line::open(place.path(), Identity::own(), place.path()).unwrap();
-        // More than may wait at a socket, and more than are waited for.
-        let strangers: Vec<_> = (0..400).map(|_| UnixStream::connect(&line.path).unwrap()).collect();
-        let ours = call(&line, &line.address.word, &[Event::Ended(Ending::Exited(7))]);
-        assert!(matches!(line.heard(), Heard::Last(Event::Ended(Ending::Exited(7)))));
-        drop((strangers, ours));
+        let (_place, line) = open();
+        let (over, _still) = pipe().unwrap();
+        std::thread::scope(|scope| {
+            let found = scope.spawn(|| said(line.called(&over).unwrap()));
+            // More than may wait at a socket, and more than are waited for.
+            let strangers: Vec<_> = (0..400).map(|_| UnixStream::connect(&line.path).unwrap()).collect();
+            let ours = call(&line, &line.address.word, 7);
+            assert_eq!(found.join().unwrap(), 7);
+            drop((strangers, ours));
+        });
     }
 }
