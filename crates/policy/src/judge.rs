@@ -15,8 +15,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::protect::table::{self, Row};
 
+mod alias;
 mod git;
 pub(crate) mod harmless;
+mod operation;
+pub mod repository;
 mod settings;
 
 pub use git::{Reference, references};
@@ -175,6 +178,7 @@ pub fn judge(relative: &Path, found: Found, content: &[u8]) -> Option<Reason> {
             .filter(|reason| !matches!(reason, Reason::Unreadable { .. })),
         Place::GitModules => git::judge_modules(content),
         Place::GitFile => git::judge_git_file(content),
+        Place::Operation => operation::judge(&name_of(relative), content),
         Place::CommonDir => Some(Reason::GitElsewhere),
         Place::WorktreeCommonDir => (content.trim_ascii() != b"../..").then_some(Reason::GitElsewhere),
         Place::Policy => Some(Reason::Policy),
@@ -259,6 +263,8 @@ enum Place {
     GitFile,
     CommonDir,
     WorktreeCommonDir,
+    /// In a directory in which git stores an interrupted operation.
+    Operation,
     Policy,
     /// In this row of the table of protected paths.
     Listed(&'static Row, &'static Content),
@@ -303,6 +309,7 @@ impl Place {
             ("config" | "config.worktree", []) => Some(Self::GitConfig),
             ("config" | "config.worktree", _) if nested => Some(Self::SubmoduleConfig),
             ("config", _) => Some(Self::LooseConfig),
+            (_, [.., directory]) if operation::DIRECTORIES.contains(directory) => Some(Self::Operation),
             ("commondir", [.., "worktrees", _]) => Some(Self::WorktreeCommonDir),
             ("commondir", _) => Some(Self::CommonDir),
             _ => None,
@@ -316,6 +323,11 @@ fn leads_to_protected(relative: &Path) -> bool {
     let folded = relative.to_string_lossy().to_ascii_lowercase();
     let components: Vec<&str> = folded.split('/').filter(|name| !name.is_empty()).collect();
     components.contains(&".git") || table::leads_to_protected(&components)
+}
+
+/// The last name of a path, in lower case.
+fn name_of(relative: &Path) -> String {
+    relative.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase()
 }
 
 fn is_sample(name: &str) -> bool {

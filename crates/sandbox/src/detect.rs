@@ -256,7 +256,7 @@ impl Baseline {
             (None, Cause::Listed) => Origin::Created,
             (None, Cause::Asked) if one.is_in_place() => Origin::Created,
             // A configuration or link that the agent made may lead to what was there all along.
-            (None, Cause::Asked | Cause::Named) => match self.is_older_than(root, path) {
+            (None, Cause::Asked | Cause::Named | Cause::Closed) => match self.is_older_than(root, path) {
                 Some(true) => Origin::Created,
                 _ => Origin::Earlier,
             },

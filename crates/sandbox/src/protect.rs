@@ -34,6 +34,9 @@ pub struct Mounts {
     pub links: Vec<Link>,
     /// What could not be looked at. It may hide something.
     pub unreadable: BTreeSet<PathBuf>,
+    /// Files that lead git to something which was not searched here: out of the boundary, to nothing, or where each
+    /// process finds something else.
+    pub astray: BTreeSet<PathBuf>,
     /// What could not be protected, or only in part.
     pub notices: Vec<Notice>,
 }
@@ -62,6 +65,8 @@ pub enum Cause {
     Listed,
     /// A configuration of git names it. It may be the user's own though the configuration is not.
     Named,
+    /// It cannot be looked into. Its owner is the agent's user, who could open it and change what it holds.
+    Closed,
 }
 
 impl Cause {

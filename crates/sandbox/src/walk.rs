@@ -252,13 +252,16 @@ struct Walker<'a> {
     buffer: Vec<u8>,
 }
 
-/// What of a directory makes it a repository.
+/// What of a directory makes it a repository. What the listing cannot show is taken for what git wants: the agent may
+/// change it while it runs.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a name that is there or not")]
 struct Signs {
     git: Option<Git>,
     head: bool,
     objects: bool,
     refs: bool,
+    common: bool,
 }
 
 impl<'a> Walker<'a> {
@@ -359,8 +362,7 @@ impl<'a> Walker<'a> {
                 break;
             }
             let name = entry.file_name();
-            let ordinary =
-                entry.file_type() == FileType::RegularFile && !matches!(name.to_bytes(), b".git" | b"HEAD");
+            let ordinary = entry.file_type() == FileType::RegularFile && !Signs::concern(name);
             if ordinary || name == c"." || name == c".." {
                 continue;
             }
@@ -390,6 +392,11 @@ fn is_git(name: &CStr) -> bool {
 }
 
 impl Signs {
+    /// Whether an entry of this name can be a sign.
+    fn concern(name: &CStr) -> bool {
+        matches!(name.to_bytes(), b".git" | b"HEAD" | b"objects" | b"refs" | b"commondir")
+    }
+
     fn note(&mut self, name: &CStr, kind: FileType) {
         match name.to_bytes() {
             b".git" => {
@@ -400,15 +407,18 @@ impl Signs {
                     _ => None,
                 }
             }
-            b"HEAD" => self.head = matches!(kind, FileType::RegularFile | FileType::Symlink),
-            b"objects" => self.objects = matches!(kind, FileType::Directory | FileType::Symlink),
-            b"refs" => self.refs = matches!(kind, FileType::Directory | FileType::Symlink),
+            b"HEAD" => self.head = kind != FileType::Directory,
+            // Git only asks whether it may execute them, as directories or as files.
+            b"objects" => self.objects = true,
+            b"refs" => self.refs = true,
+            b"commondir" => self.common = kind != FileType::Directory,
             _ => {}
         }
     }
 
     fn git(&self) -> Option<Git> {
-        // Git looks for these three before it takes a directory for a bare repository. It prefers `.git`.
-        self.git.or((self.head && self.objects && self.refs).then_some(Git::Bare))
+        // So git tells a bare repository, see `is_git_directory` of its setup.c. It prefers `.git`.
+        let has_data = self.common || (self.objects && self.refs);
+        self.git.or((self.head && has_data).then_some(Git::Bare))
     }
 }

@@ -4,7 +4,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Format, Reason};
+use super::{Format, Reason, alias};
 
 /// Keys that run a program, whatever the section's subsection. Taken from git-config(1).
 const EXECUTING: &[(&str, &str)] = &[
@@ -75,6 +75,8 @@ pub enum Reference {
     Configuration(PathBuf),
     /// What may be a program, or a script for one. Relative to the root of the work tree.
     Program(PathBuf),
+    /// The work tree. Relative to the directory in which git keeps its data.
+    WorkTree(PathBuf),
 }
 
 /// One setting: section and key in lower case, as git compares them.
@@ -100,28 +102,39 @@ pub fn references(content: &[u8]) -> Vec<Reference> {
 
 /// Judges a configuration of git.
 pub(super) fn judge_config(content: &[u8], worktree: Worktree) -> Option<Reason> {
-    judge_entries(content, |entry| is_obeyed(entry, worktree))
+    judge_entries(content, |entry, all| is_obeyed(entry, all, worktree))
 }
 
 /// The settings of a configuration that run something, with their values; all of it where it cannot be read.
 pub(super) fn executing(content: &[u8], worktree: Worktree) -> Vec<u8> {
     let Ok(entries) = read(content) else { return content.to_vec() };
-    let obeyed = entries.iter().filter(|entry| is_obeyed(entry, worktree));
+    let obeyed = entries.iter().filter(|entry| is_obeyed(entry, &entries, worktree));
     // No name or value holds NUL.
     obeyed.flat_map(|entry| format!("{}\0{:?}\0", name(entry), entry.value).into_bytes()).collect()
 }
 
-fn is_obeyed(entry: &Entry, worktree: Worktree) -> bool {
-    executes(entry) || (worktree == Worktree::Own && is(entry, ("core", "worktree")))
+fn is_obeyed(entry: &Entry, all: &[Entry], worktree: Worktree) -> bool {
+    executes(entry, all) || (worktree == Worktree::Own && is(entry, ("core", "worktree")))
+}
+
+/// Judges the options of an interrupted operation, which are written like a configuration.
+pub(super) fn judge_options(content: &[u8], strategy: impl Fn(&str) -> Option<Reason>) -> Option<Reason> {
+    match read(content) {
+        Err(Malformed) => Some(Reason::Unreadable { format: Format::Git }),
+        Ok(entries) => entries
+            .iter()
+            .filter(|entry| is(entry, ("options", "strategy")))
+            .find_map(|entry| strategy(entry.value.as_deref().unwrap_or_default())),
+    }
 }
 
 /// Judges a `.gitmodules`: the same, and what made git itself run something: names that lead out of
 /// `.git/modules` (CVE-2018-11235), values that read as options (CVE-2018-17456).
 pub(super) fn judge_modules(content: &[u8]) -> Option<Reason> {
-    judge_entries(content, |entry| {
+    judge_entries(content, |entry, all| {
         let option = entry.value.as_deref().is_some_and(|value| value.starts_with('-'));
         let leads_out = |name: &String| Path::new(name).components().any(|part| part == Component::ParentDir);
-        executes(entry) || option || entry.subsection.as_ref().is_some_and(leads_out)
+        executes(entry, all) || option || entry.subsection.as_ref().is_some_and(leads_out)
     })
 }
 
@@ -137,13 +150,13 @@ pub(super) fn judge_git_file(content: &[u8]) -> Option<Reason> {
     (!ordinary).then_some(Reason::GitElsewhere)
 }
 
-fn judge_entries(content: &[u8], suspicious: impl Fn(&Entry) -> bool) -> Option<Reason> {
+fn judge_entries(content: &[u8], suspicious: impl Fn(&Entry, &[Entry]) -> bool) -> Option<Reason> {
     match read(content) {
         Err(Malformed) => Some(Reason::Unreadable { format: Format::Git }),
         Ok(entries) => entries
-            .into_iter()
-            .find(|entry| suspicious(entry))
-            .map(|entry| Reason::Setting { key: name(&entry) }),
+            .iter()
+            .find(|entry| suspicious(entry, &entries))
+            .map(|entry| Reason::Setting { key: name(entry) }),
     }
 }
 
@@ -163,8 +176,11 @@ fn named_by(entry: &Entry) -> Vec<Reference> {
     if is(entry, ("include", "path")) || is(entry, ("includeif", "path")) {
         return is_in_reach(value).then(|| Reference::Configuration(value.into())).into_iter().collect();
     }
+    if is(entry, ("core", "worktree")) {
+        return vec![Reference::WorkTree(value.into())];
+    }
     // An alias runs only for whoever types it, and may well name what the agent is to work on.
-    if entry.section == "alias" || !executes(entry) {
+    if entry.section == "alias" || !executes(entry, &[]) {
         return Vec::new();
     }
     // The shell finds a word without `/` on its own search path.
@@ -175,7 +191,8 @@ fn named_by(entry: &Entry) -> Vec<Reference> {
         .collect()
 }
 
-fn executes(entry: &Entry) -> bool {
+/// Whether an entry can run a program. Of all entries, an alias may name another one.
+fn executes(entry: &Entry, all: &[Entry]) -> bool {
     let value = entry.value.as_deref().unwrap_or("true");
     let subsection = entry.subsection.as_deref().unwrap_or("");
     // `ext::` runs a program to reach a repository; a carriage return changes what a path means
@@ -187,6 +204,9 @@ fn executes(entry: &Entry) -> bool {
     if matches!(entry.section.as_str(), "alias" | "submodule") && value.starts_with('!') {
         return true;
     }
+    if entry.section == "alias" {
+        return alias::executes(value, |word| all.iter().any(|other| is_alias(other, word)));
+    }
     let truth = is_truth(value);
     if EXECUTING_SECTIONS.contains(&entry.section.as_str()) {
         return !truth;
@@ -194,8 +214,13 @@ fn executes(entry: &Entry) -> bool {
     if PROGRAM_OR_TRUTH.iter().any(|pair| is(entry, *pair)) && truth {
         return false;
     }
-    EXECUTING.iter().any(|pair| is(entry, *pair))
-        || (entry.section != "alias" && EXECUTING_ENDS.iter().any(|end| entry.key.ends_with(end)))
+    EXECUTING.iter().any(|pair| is(entry, *pair)) || EXECUTING_ENDS.iter().any(|end| entry.key.ends_with(end))
+}
+
+/// Whether an entry is the alias of this name. Git ignores the case of one.
+fn is_alias(entry: &Entry, word: &str) -> bool {
+    let name = entry.subsection.as_ref().unwrap_or(&entry.key);
+    entry.section == "alias" && name.eq_ignore_ascii_case(word)
 }
 
 fn is(entry: &Entry, (section, key): (&str, &str)) -> bool {

@@ -37,6 +37,10 @@ fn an_ordinary_clone_passes_untouched() {
         (".git/hooks/pre-commit.sample", "#!/bin/sh\nexec true\n"),
         (".git/hooks/fsmonitor-watchman.sample", "#!/usr/bin/perl\n"),
         (".git/HEAD", "ref: refs/heads/master\n"),
+        (".git/rebase-merge/git-rebase-todo", "pick 0494aea exec make\n"),
+        (".git/rebase-merge/done", "exec make\n"),
+        (".git/sequencer/opts", "[options]\n\tedit = true\n"),
+        (".git/rebase-apply/0001", "exec ./evil\n"),
         (".git/description", "Unnamed repository\n"),
         (".git/packed-refs", "# pack-refs with: peeled fully-peeled sorted\n"),
         (".git/refs/heads/hooks/fix", "0494aea\n"),
@@ -94,6 +98,9 @@ fn every_setting_of_git_that_runs_something_is_found() {
         ("[core]\nworktree = /tmp", "core.worktree"),
         ("[alias]\nst = !evil", "alias.st"),
         ("[alias \"st\"]\ncommand = !evil", "alias.st.command"),
+        ("[alias]\nst = -c core.fsmonitor=evil status", "alias.st"),
+        ("[alias]\nst = rebase --exec evil HEAD~1", "alias.st"),
+        ("[alias]\na = status\nst = evil/x", "alias.st"),
         ("[filter \"x\"]\nclean = evil", "filter.x.clean"),
         ("[filter \"x\"]\nsmudge = evil", "filter.x.smudge"),
         ("[filter \"x\"]\nprocess = evil", "filter.x.process"),
@@ -233,6 +240,28 @@ fn gitmodules_that_lead_elsewhere_or_run_something_are_suspicious() {
         assert!(file(".gitmodules", content).is_some(), "{content}");
         assert!(file("deep/er/.gitmodules", content).is_some(), "{content}");
     }
+}
+
+#[test]
+fn an_interrupted_operation_that_goes_on_with_a_command_is_suspicious() {
+    for git in [".git", "sub/.git", ".git/modules/name", ".git/worktrees/name"] {
+        for (path, content) in [
+            ("rebase-merge/git-rebase-todo", "pick 0494aea\nexec ./evil\n"),
+            ("rebase-merge/strategy", "x/evil\n"),
+            ("sequencer/todo", "x ./evil\n"),
+            ("sequencer/opts", "[options]\n\tstrategy = x/evil\n"),
+            ("rebase-apply/apply-opt", " '--build-fake-ancestor=.bashrc'\n"),
+        ] {
+            let path = format!("{git}/{path}");
+            assert!(matches!(file(&path, content), Some(Reason::Setting { .. })), "{path}: {content}");
+        }
+    }
+}
+
+#[test]
+fn aliases_of_aliases_are_judged_by_what_they_stand_for() {
+    assert_eq!(git_key("[alias]\nst = status -sb\ns = st\n"), None);
+    assert_eq!(git_key("[alias]\ns = st\n").as_deref(), Some("alias.s"));
 }
 
 #[test]

@@ -16,6 +16,9 @@ const EXAMPLES: &[(&str, &str, &str, &str)] = &[
     (".git/config", ".git/config", "[core]\npager = evil", "[core]\nbare = false"),
     (".git/config.worktree", ".git/config.worktree", "[core]\npager = evil", "[core]\nbare = false"),
     (".git/hooks", ".git/hooks/pre-commit", "evil", ""),
+    (".git/rebase-apply", ".git/rebase-apply/apply-opt", " '--build-fake-ancestor=x'", " '-p1'"),
+    (".git/rebase-merge", ".git/rebase-merge/git-rebase-todo", "exec evil", "pick 0494aea"),
+    (".git/sequencer", ".git/sequencer/todo", "exec evil", "pick 0494aea"),
     (".config/git", ".config/git/config", "[core]\npager = evil", "[user]\nname = A"),
     (".gitconfig", ".gitconfig", "[core]\npager = evil", "[user]\nname = A"),
     (".gitmodules", ".gitmodules", "[submodule \"s\"]\nupdate = !evil", "[submodule \"s\"]\npath = s"),
@@ -324,6 +327,8 @@ fn every_row_finds_what_it_is_for_and_lets_the_harmless_pass() {
         shown.insert(*row);
     }
     shown.insert("sandbox.toml");
+    // Where it leads counts, which its content alone does not say.
+    shown.insert(".git/objects/info/alternates");
     let all: BTreeSet<&str> = built_in().collect();
     assert_eq!(shown, all, "each row has an example");
 }

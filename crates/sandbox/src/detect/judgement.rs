@@ -67,6 +67,8 @@ pub(super) struct Watched<'a> {
     pub(super) path: &'a Path,
     seen_as: &'a Path,
     pub(super) cause: Cause,
+    /// Whether it leads git to something that was not searched.
+    is_astray: bool,
 }
 
 impl Watched<'_> {
@@ -77,15 +79,19 @@ impl Watched<'_> {
 }
 
 pub(super) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
-    let files = mounts.read_only.iter().map(|ReadOnly { path, seen_as, cause, .. }| Watched {
+    // What cannot be looked into is compared as such.
+    let open = mounts.read_only.iter().filter(|one| one.cause != Cause::Closed);
+    let files = open.map(|ReadOnly { path, seen_as, cause, .. }| Watched {
         path,
         seen_as,
         cause: *cause,
+        is_astray: mounts.astray.contains(path),
     });
     files.chain(mounts.links.iter().map(|link| Watched {
         path: &link.path,
         seen_as: &link.seen_as,
         cause: link.cause,
+        is_astray: false,
     }))
 }
 
@@ -158,6 +164,9 @@ impl Judgement {
         }
         if let Ok((parent, name)) = beneath::parent(root, one.path) {
             self.entry(&parent, name, one.path, one.seen_as, LEVELS);
+        }
+        if one.is_astray && self.verdicts.is_empty() {
+            self.verdicts.push(Verdict::of(one.path.into(), Reason::GitElsewhere));
         }
         std::mem::take(&mut self.verdicts)
     }

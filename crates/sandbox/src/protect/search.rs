@@ -1,10 +1,9 @@
 //! The search for what is to be mounted: from each repository that the walk has found, to everything that git obeys in it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
@@ -12,6 +11,8 @@ use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 
 use self::listed::Listed;
+use self::pointers::{ALTERNATE_LEVELS, seen_from_repository};
+use self::resolve::Leads;
 use super::{Cause, FileKind, Link, MaskedSocket, Mounts, Notice, ReadOnly};
 use crate::beneath;
 use crate::deadline::Deadline;
@@ -19,15 +20,11 @@ use crate::walk::{Git, Walk};
 
 mod configured;
 mod listed;
-
-/// How many links are followed inside a boundary before they are taken for a circle, as the kernel does.
-const MOST_LINKS: usize = 40;
+mod pointers;
+mod resolve;
 
 /// How many directories deep submodules are looked for within one `modules` directory: their names are paths.
 pub(super) const MODULE_LEVELS: u32 = 8;
-
-/// The longest `.git` or `commondir` file. It holds one path.
-const LONGEST_POINTER: u64 = 8192;
 
 /// Works out what is to be mounted over a writable boundary.
 ///
@@ -64,6 +61,7 @@ pub fn mounts_until(
         read_only: BTreeMap::new(),
         links: BTreeSet::new(),
         unreadable: walk.unread.iter().map(|unread| unread.path.clone()).collect(),
+        astray: BTreeSet::new(),
         notices: Vec::new(),
         until,
     };
@@ -80,13 +78,14 @@ pub fn mounts_until(
         match repository.git {
             Git::Directory => search.git(&dot_git, tree),
             Git::Bare => search.git(&repository.path, tree),
-            Git::Link => search.linked_git(&dot_git, tree),
+            Git::Link => search.linked_git(&dot_git, &repository.path, tree),
             Git::File => {
                 search.follow(&dot_git, Path::new(".git"));
-                search.pointer(&dot_git, &repository.path, b"gitdir:", tree);
+                search.git_file(&dot_git, &repository.path, tree);
             }
         }
     }
+    search.closed();
     let mut mounts = search.finish();
     mounts.masked_sockets = walk
         .sockets
@@ -95,16 +94,6 @@ pub fn mounts_until(
         .collect();
     mounts.masked_sockets.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(mounts)
-}
-
-/// Where a path leads, without leaving the boundary.
-enum Leads {
-    /// To this path, which has no links, past these links.
-    To { path: PathBuf, stat: Box<Stat>, links: Vec<PathBuf> },
-    /// To nothing, without a link on the way.
-    Nowhere,
-    /// Out of the boundary, or to nothing, past these links.
-    Astray { links: Vec<PathBuf> },
 }
 
 struct Search<'a> {
@@ -120,6 +109,8 @@ struct Search<'a> {
     read_only: BTreeMap<PathBuf, ReadOnly>,
     links: BTreeSet<Link>,
     unreadable: BTreeSet<PathBuf>,
+    /// Pointers that do not lead to what was searched.
+    astray: BTreeSet<PathBuf>,
     notices: Vec<Notice>,
     until: Deadline,
 }
@@ -147,6 +138,7 @@ impl Search<'_> {
         }
         if self.seen_git.insert(git.into()) {
             self.all(git, seen_from_repository(git), &Rc::clone(&self.in_git));
+            self.alternates(&git.join("objects"), ALTERNATE_LEVELS);
             self.modules(&git.join("modules"), MODULE_LEVELS);
             for worktree in self.directories(&git.join("worktrees")) {
                 self.git(&worktree, None);
@@ -154,14 +146,7 @@ impl Search<'_> {
         }
         if self.seen_trees.insert((git.into(), tree.map(Path::to_path_buf))) {
             self.configurations(git, tree);
-            self.pointer(&git.join("commondir"), git, b"", tree);
-        }
-    }
-
-    /// `.git` is a link: what it leads to counts, if it is inside.
-    fn linked_git(&mut self, dot_git: &Path, tree: Option<&Path>) {
-        if let Some((target, FileKind::Directory)) = self.follow(dot_git, Path::new(".git")) {
-            self.git(&target, tree);
+            self.common_directory(git, tree);
         }
     }
 
@@ -179,29 +164,6 @@ impl Search<'_> {
             } else {
                 self.modules(&directory, levels - 1);
             }
-        }
-    }
-
-    /// Follows a file that names a directory of git's data: `.git` after `gitdir:`, and `commondir`.
-    fn pointer(&mut self, file: &Path, relative_to: &Path, prefix: &[u8], tree: Option<&Path>) {
-        let content = match beneath::file(self.root, file) {
-            Ok((descriptor, _)) => read_up_to(descriptor, LONGEST_POINTER),
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => return,
-            Err(errno) => return self.unreadable(file, errno),
-        };
-        // What has not the form of a pointer, git refuses too.
-        let Some(named) = content.as_deref().and_then(|content| content.strip_prefix(prefix)) else { return };
-        let named = Path::new(OsStr::from_bytes(named.trim_ascii()));
-        match self.resolve(relative_to, named) {
-            Ok(Leads::To { path, stat, .. }) => {
-                if is(FileType::Directory, &stat) {
-                    self.git(&path, tree);
-                }
-            }
-            Ok(Leads::Nowhere | Leads::Astray { .. }) => {
-                self.notices.push(Notice::GitOutside { file: file.into() });
-            }
-            Err(errno) => self.unreadable(file, errno),
         }
     }
 
@@ -248,7 +210,7 @@ impl Search<'_> {
     fn follow_listed(&mut self, path: &Path, seen_as: &Path, cause: Cause) -> Option<(PathBuf, FileKind)> {
         match self.resolve(Path::new(""), path) {
             Ok(Leads::Nowhere) => None,
-            Ok(Leads::Astray { links }) => {
+            Ok(Leads::Astray { links, .. }) => {
                 self.link(path, seen_as, links, cause, |link| Notice::LinkOutside { link });
                 None
             }
@@ -327,76 +289,36 @@ impl Search<'_> {
         }
     }
 
+    /// Protects as a whole what cannot be looked into: the agent has the same user, could open it, and change what it
+    /// holds. As it is, nobody can work in it.
+    fn closed(&mut self) {
+        for path in self.unreadable.clone() {
+            let seen = path.ancestors().filter(|path| *path != Path::new(""));
+            let place =
+                seen.map(|path| (path, beneath::stat(self.root, path))).find(|(_, stat)| stat.is_ok());
+            if let Some((path, Ok(stat))) = place {
+                self.protect(path.into(), &stat, path.into(), Cause::Closed);
+            }
+        }
+    }
+
     fn unreadable(&mut self, path: &Path, errno: Errno) {
         self.unreadable.insert(path.into());
         self.notices.push(Notice::Unreadable { path: path.into(), errno: errno.raw_os_error() });
     }
 
-    /// Where `path`, seen from `base`, leads. Links are followed here, by hand, and only inside.
-    fn resolve(&self, base: &Path, path: &Path) -> Result<Leads, Errno> {
-        let mut at = base.to_path_buf();
-        let mut links = Vec::new();
-        let Some(mut ahead) = self.ahead(&mut at, path) else { return Ok(Leads::Astray { links }) };
-        let mut found = None;
-        while let Some(component) = ahead.pop() {
-            if component == ".." {
-                if !at.pop() {
-                    return Ok(Leads::Astray { links });
-                }
-                found = None;
-                continue;
-            }
-            at.push(&component);
-            let stat = match beneath::stat(self.root, &at) {
-                Ok(stat) => stat,
-                Err(Errno::NOENT | Errno::NOTDIR) if links.is_empty() => return Ok(Leads::Nowhere),
-                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Leads::Astray { links }),
-                Err(errno) => return Err(errno),
-            };
-            if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
-                found = Some(stat);
-                continue;
-            }
-            links.push(at.clone());
-            if links.len() > MOST_LINKS {
-                return Ok(Leads::Astray { links });
-            }
-            let target = beneath::read_link(self.root, &at)?;
-            at.pop();
-            let Some(more) = self.ahead(&mut at, &target) else {
-                return Ok(Leads::Astray { links });
-            };
-            ahead.extend(more);
-            found = None;
-        }
-        let stat = match found {
-            Some(stat) => stat,
-            None if at == Path::new("") => rustix::fs::fstat(self.root)?,
-            None => beneath::stat(self.root, &at)?,
-        };
-        Ok(Leads::To { path: at, stat: Box::new(stat), links })
-    }
-
-    /// The components of a path, the last one first, after `at` was set to where it begins; `None` if that is
-    /// outside the boundary.
-    fn ahead(&self, at: &mut PathBuf, path: &Path) -> Option<Vec<OsString>> {
-        let relative = if path.is_absolute() {
-            at.clear();
-            path.strip_prefix(self.host).ok()?
-        } else {
-            path
-        };
-        let parts = relative.components().filter(|part| *part != Component::CurDir);
-        Some(parts.rev().map(|part| part.as_os_str().to_owned()).collect())
-    }
-
     fn finish(self) -> Mounts {
         let mut read_only: Vec<ReadOnly> = Vec::new();
         let mut pins = BTreeSet::new();
+        let mut last: Option<PathBuf> = None;
         // Paths sort by component, so what lies in a read-only directory follows it at once.
         for one in self.read_only.into_values() {
-            if read_only.last().is_some_and(|last| one.path.starts_with(&last.path)) {
+            if last.as_ref().is_some_and(|last| one.path.starts_with(last)) {
                 continue;
+            }
+            // What is known of a closed directory is looked at by itself.
+            if one.cause != Cause::Closed {
+                last = Some(one.path.clone());
             }
             pins.extend(
                 one.path.ancestors().skip(1).filter(|pin| *pin != Path::new("")).map(Path::to_path_buf),
@@ -412,24 +334,21 @@ impl Search<'_> {
             masked_sockets: Vec::new(),
             links: self.links.into_iter().collect(),
             unreadable: self.unreadable,
+            astray: self.astray,
             notices,
         }
     }
-}
-
-/// A directory of git's data as its repository sees it: from the last `.git` on, or as `.git` itself.
-fn seen_from_repository(git: &Path) -> &Path {
-    let inner = git.ancestors().find(|ancestor| ancestor.file_name() == Some(OsStr::new(".git")));
-    inner.and_then(Path::parent).and_then(|tree| git.strip_prefix(tree).ok()).unwrap_or(Path::new(".git"))
 }
 
 fn is(kind: FileType, stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == kind
 }
 
-/// The content of a file; `None` if it is longer, or cannot be read.
-fn read_up_to(file: OwnedFd, longest: u64) -> Option<Vec<u8>> {
+/// The beginning of a file, and whether that is all of it; `None` if it cannot be read.
+fn read_up_to(file: OwnedFd, longest: u64) -> Option<(Vec<u8>, bool)> {
     let mut content = Vec::new();
     std::fs::File::from(file).take(longest + 1).read_to_end(&mut content).ok()?;
-    (content.len() as u64 <= longest).then_some(content)
+    let is_whole = content.len() as u64 <= longest;
+    content.truncate(usize::try_from(longest).unwrap_or(usize::MAX));
+    Some((content, is_whole))
 }

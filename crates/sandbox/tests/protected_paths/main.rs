@@ -4,6 +4,7 @@
 mod aside;
 mod detection;
 mod ends;
+mod git;
 mod listed;
 mod mounts;
 mod walk;

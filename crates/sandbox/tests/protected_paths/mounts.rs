@@ -99,6 +99,7 @@ fn what_a_configuration_of_git_names_is_read_only_too() {
     boundary.write(".git/modules/sub/config", "[core]\nhooksPath = hooks\n").write("sub/hooks/pre-push", "x");
     boundary
         .write(".git/worktrees/tree/commondir", "../..\n")
+        .write(".git/worktrees/tree/HEAD", "ref: refs/heads/tree\n")
         .write("tree/.git", "gitdir: ../.git/worktrees/tree\n");
     boundary.write("tree/.husky/pre-commit", "x");
     let hooks = boundary.host.join("shared/hooks");

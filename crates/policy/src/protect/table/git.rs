@@ -22,6 +22,22 @@ pub(super) const ROWS: &[Row] = &[
     read_only(".git/config.worktree", "git", "the same, for one worktree", "git-worktree(1)", BY_PLACE),
     read_only(".git/hooks", "git", "runs them at commits, checkouts, merges and pushes", HOOKS, BY_PLACE),
     read_only(
+        ".git/objects/info/alternates",
+        "git",
+        "takes objects from the directories that it names",
+        "gitrepository-layout(5)",
+        BY_PLACE,
+    ),
+    read_only(".git/rebase-apply", "git", "goes on with it at `git am --continue`", "git-am(1)", BY_PLACE),
+    read_only(
+        ".git/rebase-merge",
+        "git",
+        "runs the commands in its list at `git rebase --continue`",
+        "git-rebase(1)",
+        BY_PLACE,
+    ),
+    read_only(".git/sequencer", "git", "goes on with it at `--continue`", "git-cherry-pick(1)", BY_PLACE),
+    read_only(
         ".config/git",
         "git",
         "the same as `.git/config`, where this is somebody's home",

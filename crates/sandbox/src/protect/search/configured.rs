@@ -7,7 +7,8 @@ use policy::judge::{MAX_CONTENT, Reference, references};
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
-use super::{Cause, Leads, Link, Notice, Search, is, read_up_to};
+use super::resolve::Leads;
+use super::{Cause, Link, Notice, Search, is, read_up_to};
 use crate::beneath;
 
 /// How deep configurations may include each other, as in git.
@@ -60,7 +61,7 @@ impl Search<'_> {
                 return Vec::new();
             }
         };
-        let Some(content) = read_up_to(file, MAX_CONTENT as u64) else {
+        let Some((content, true)) = read_up_to(file, MAX_CONTENT as u64) else {
             self.notices.push(Notice::TooManySettings { config: config.into() });
             return Vec::new();
         };
@@ -93,6 +94,10 @@ impl Search<'_> {
                 }
                 None
             }
+            Reference::WorkTree(path) => {
+                self.work_tree(config, git, &path);
+                None
+            }
             Reference::Program(path) => {
                 // Git runs it as it runs a hook.
                 let seen_as = Path::new(".git/hooks").join(path.file_name()?);
@@ -110,7 +115,7 @@ impl Search<'_> {
     fn named(&mut self, base: &Path, path: &Path, seen_as: &Path) -> Option<(PathBuf, Box<Stat>)> {
         let (links, found) = match self.resolve(base, path) {
             Ok(Leads::Nowhere) => return None,
-            Ok(Leads::Astray { links }) => (links, None),
+            Ok(Leads::Astray { links, .. }) => (links, None),
             Ok(Leads::To { path, stat, links }) => (links, Some((path, stat))),
             Err(errno) => {
                 self.unreadable(&base.join(path), errno);

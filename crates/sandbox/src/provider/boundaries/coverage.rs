@@ -62,7 +62,10 @@ impl Coverage {
             let error = |errno| io::Error::from_raw_os_error(errno);
             let unread =
                 walk.unread.iter().map(|one| format!("{}: {}", one.path.display(), error(one.errno)));
-            gap(format!("directories that cannot be read ({})", some(&unread.collect::<Vec<_>>(), ", ")));
+            gap(format!(
+                "directories that cannot be read, and so are read-only inside ({})",
+                some(&unread.collect::<Vec<_>>(), ", ")
+            ));
         }
     }
 

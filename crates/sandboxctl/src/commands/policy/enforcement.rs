@@ -69,6 +69,7 @@ pub(super) fn of_path(rules: &Policy, path: &Path, access: Access) -> Answer {
         let why = match protected.cause {
             Cause::Asked | Cause::Listed => "belongs to a repository",
             Cause::Named => "is named by a configuration of git",
+            Cause::Closed => "cannot be looked into",
         };
         let (path, protected, name) = (path.display(), protected.path.display(), &wanted.name);
         let rule = format!("`{path}` must not be written: `{protected}` {why}, and is protected in `{name}`");

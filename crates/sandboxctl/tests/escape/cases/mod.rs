@@ -11,6 +11,7 @@ mod environment;
 mod evading_detection;
 mod file_systems;
 mod fork_bomb;
+mod git_rules;
 mod groups;
 mod hard_links;
 mod host_files;

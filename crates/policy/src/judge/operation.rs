@@ -1,0 +1,96 @@
+//! Operations of git that were interrupted: what `git rebase --continue` and the like find stored, and go on with.
+
+use super::{Format, Reason, git};
+
+/// The directories in git's data that hold one.
+pub(super) const DIRECTORIES: &[&str] = &["rebase-apply", "rebase-merge", "sequencer"];
+
+/// The strategies that git has. Of another one it runs `git-merge-` and the name, which may be a path.
+const STRATEGIES: &[&str] = &["", "octopus", "ort", "ours", "recursive", "resolve", "subtree"];
+
+/// Options of `git apply` that `git am` passes on, as git-am(1) lists them.
+const APPLIED: &[&str] = &[
+    "-C",
+    "-p",
+    "--directory=",
+    "--exclude=",
+    "--include=",
+    "--ignore-space-change",
+    "--ignore-whitespace",
+    "--no-recount",
+    "--reject",
+    "--whitespace=",
+];
+
+/// Judges a file of an interrupted operation.
+pub(super) fn judge(name: &str, content: &[u8]) -> Option<Reason> {
+    match name {
+        "git-rebase-todo" | "git-rebase-todo.backup" | "todo" => judge_list(content),
+        "strategy" => judge_strategy(&String::from_utf8_lossy(content)),
+        "opts" => git::judge_options(content, judge_strategy),
+        "apply-opt" => judge_applied(content),
+        _ => None,
+    }
+}
+
+/// A list of commands, one on each line. Git takes `x` for `exec`.
+fn judge_list(content: &[u8]) -> Option<Reason> {
+    let Ok(text) = std::str::from_utf8(content) else {
+        return Some(Reason::Unreadable { format: Format::Text });
+    };
+    let mut commands = text.split('\n').filter_map(|line| line.split_ascii_whitespace().next());
+    commands.find(|command| matches!(*command, "exec" | "x")).map(|_| setting("exec"))
+}
+
+fn judge_strategy(name: &str) -> Option<Reason> {
+    (!STRATEGIES.contains(&name.trim())).then(|| setting("strategy"))
+}
+
+/// Words in single quotes.
+fn judge_applied(content: &[u8]) -> Option<Reason> {
+    let text = String::from_utf8_lossy(content);
+    let harmless = |word: &str| APPLIED.iter().any(|option| word.starts_with(option));
+    let mut words = text.split_ascii_whitespace().map(|word| word.trim_matches('\''));
+    (!words.all(harmless)).then(|| setting("apply-opt"))
+}
+
+fn setting(key: &str) -> Reason {
+    Reason::Setting { key: key.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_git_stores_itself_runs_nothing() {
+        for (name, content) in [
+            ("git-rebase-todo", "pick 0123abc # exec make\n\n# x, exec <command> = run command\nbreak\n"),
+            ("done", "exec make\n"),
+            ("strategy", "ort\n"),
+            ("apply-opt", " '--whitespace=fix' '-p1'\n"),
+            ("apply-opt", ""),
+            ("opts", "[options]\n\tstrategy = ort\n\tallow-ff = true\n"),
+            ("message", "exec make\n"),
+        ] {
+            assert_eq!(judge(name, content.as_bytes()), None, "{name}: {content}");
+        }
+    }
+
+    #[test]
+    fn commands_and_programs_are_found() {
+        for (name, content) in [
+            ("git-rebase-todo", "pick 0123abc\nexec ./evil\n"),
+            ("git-rebase-todo", "  x\t./evil"),
+            ("git-rebase-todo.backup", "x ./evil\n"),
+            ("todo", "exec ./evil\n"),
+            ("strategy", "x/evil\n"),
+            ("opts", "[options]\n\tstrategy = x/evil\n"),
+            ("opts", "[broken"),
+            ("apply-opt", "'--allow-empty'"),
+            ("apply-opt", " '-p1' '--build-fake-ancestor=.bashrc'\n"),
+        ] {
+            assert!(judge(name, content.as_bytes()).is_some(), "{name}: {content}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What makes a directory a repository for git, and what leads git from one directory to another.
+//!
+//! The rules are those of git's own `setup.c` and gitrepository-layout(5). What git would refuse is nothing here.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// The most that git reads of a `.git` file, in bytes.
+pub const LONGEST_POINTER: u64 = 1 << 20;
+
+/// How much git reads of a `HEAD`, in bytes.
+pub const LONGEST_HEAD: u64 = 255;
+
+/// Whether git takes this for the content of a `HEAD`: the name of a reference, or the number of a commit.
+pub fn is_head(content: &[u8]) -> bool {
+    let content = until_nul(content);
+    let named = content.strip_prefix(b"ref:").is_some_and(|name| {
+        let space = name.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == 0x0b).count();
+        name[space..].starts_with(b"refs/")
+    });
+    // Whatever follows a number is ignored.
+    named || content.get(..40).is_some_and(|number| number.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// Whether git takes a link for a `HEAD` that leads here. Nothing has to be there.
+pub fn is_head_link(target: &Path) -> bool {
+    target.as_os_str().as_bytes().starts_with(b"refs/")
+}
+
+/// The directory that a `.git` file names. It is relative to the directory in which git finds that file.
+pub fn gitdir(content: &[u8]) -> Option<&Path> {
+    named(content.strip_prefix(b"gitdir: ")?)
+}
+
+/// The directory that a `commondir` file names, relative to the directory that the file lies in.
+pub fn commondir(content: &[u8]) -> Option<&Path> {
+    named(content)
+}
+
+/// The directories of objects that an `objects/info/alternates` names, relative to that `objects`.
+///
+/// A quoted line is read as git writes it where a name needs no more than quotes; with an escape in it, it is
+/// taken as it stands, and leads nowhere.
+pub fn alternates(content: &[u8]) -> impl Iterator<Item = &Path> {
+    content.split(|byte| *byte == b'\n').filter(|line| !line.starts_with(b"#")).filter_map(|line| {
+        let quoted = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\""));
+        path(until_nul(quoted.filter(|line| !line.contains(&b'\\')).unwrap_or(line)))
+    })
+}
+
+/// A path at the end of which git drops the ends of lines. In C a NUL ends it, whatever follows.
+fn named(text: &[u8]) -> Option<&Path> {
+    let end = text.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r'))?;
+    path(until_nul(&text[..=end]))
+}
+
+fn path(bytes: &[u8]) -> Option<&Path> {
+    (!bytes.is_empty()).then(|| Path::new(OsStr::from_bytes(bytes)))
+}
+
+fn until_nul(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_what_git_takes_for_one() {
+        for head in [
+            "ref: refs/heads/main\n",
+            "ref:refs/x",
+            "ref: \t\n refs/heads/x",
+            "0123456789abcdef0123456789abcdef01234567\n",
+            "0123456789ABCDEF0123456789abcdef01234567 and more",
+            "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n",
+        ] {
+            assert!(is_head(head.as_bytes()), "{head}");
+        }
+        for other in ["", "ref: heads/main", "Ref: refs/x", "0123456789abcdef", "main", "ref: \0refs/x"] {
+            assert!(!is_head(other.as_bytes()), "{other}");
+        }
+        assert!(is_head_link(Path::new("refs/heads/main")));
+        assert!(!is_head_link(Path::new("./refs/heads/main")));
+    }
+
+    #[test]
+    fn a_pointer_ends_where_git_ends_it() {
+        for (content, path) in [
+            ("gitdir: ../a\n", Some("../a")),
+            ("gitdir: a\r\n\n\n", Some("a")),
+            ("gitdir: a\0b\n", Some("a")),
+            ("gitdir:  a ", Some(" a ")),
+            ("gitdir: \n", None),
+            ("gitdir:a", None),
+            (" gitdir: a", None),
+            ("", None),
+        ] {
+            assert_eq!(gitdir(content.as_bytes()), path.map(Path::new), "{content:?}");
+        }
+        assert_eq!(commondir(b"../..\n"), Some(Path::new("../..")));
+        assert_eq!(commondir(b"\n"), None);
+    }
+
+    #[test]
+    fn alternates_are_lines() {
+        let content = b"/a/objects\n# no\n\"../b c/objects\"\n\n\"un\n";
+        let named: Vec<_> = alternates(content).collect();
+        assert_eq!(named, ["/a/objects", "../b c/objects", "\"un"].map(Path::new));
+    }
+}

@@ -1,0 +1,220 @@
+//! What leads git from one directory to another: `.git` files and links, `commondir`, alternates, work trees.
+//!
+//! What they lead to in the boundary is searched like any other repository. A pointer that leads to anything else is
+//! remembered: the agent may have made it to hide a repository from this search.
+
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
+
+use policy::judge::repository::{self, LONGEST_HEAD, LONGEST_POINTER};
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::resolve::{Leads, OnHost};
+use super::{Cause, FileKind, Link, Notice, Search, is, read_up_to};
+use crate::beneath;
+
+/// How often alternates lead to more of them, as in git.
+pub(super) const ALTERNATE_LEVELS: u32 = 5;
+
+/// How many alternates one file may name. Nobody needs more than a few.
+const MOST_ALTERNATES: usize = 64;
+
+/// What a pointer is to lead to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Wanted {
+    /// All of a repository's data.
+    Repository,
+    /// Data that a repository with a `HEAD` of its own shares with others.
+    Common,
+    /// A directory of objects.
+    Objects,
+}
+
+impl Search<'_> {
+    /// A `.git` that is a link: to git's data, or to a file that says where they are.
+    pub(super) fn linked_git(&mut self, dot_git: &Path, repository: &Path, tree: Option<&Path>) {
+        match self.follow(dot_git, Path::new(".git")) {
+            Some((target, FileKind::Directory)) => self.git(&target, tree),
+            // Git takes what it says as seen from the link.
+            Some((target, FileKind::File)) => self.git_file(&target, repository, tree),
+            _ => {}
+        }
+    }
+
+    /// Follows a `.git` file.
+    pub(super) fn git_file(&mut self, file: &Path, repository: &Path, tree: Option<&Path>) {
+        // Git refuses a larger one.
+        let Some(content) = self.content(file, LONGEST_POINTER) else { return };
+        let Some(named) = repository::gitdir(&content) else { return };
+        if let Some(git) = self.pointer(file, repository, named, Wanted::Repository) {
+            self.git(&git, tree);
+        }
+    }
+
+    /// Follows the `commondir` of a directory of git's data.
+    pub(super) fn common_directory(&mut self, git: &Path, tree: Option<&Path>) {
+        let file = git.join("commondir");
+        let Some(content) = self.content(&file, LONGEST_POINTER) else { return };
+        let Some(named) = repository::commondir(&content) else { return };
+        if let Some(common) = self.pointer(&file, git, named, Wanted::Common) {
+            self.git(&common, tree);
+        }
+    }
+
+    /// Follows the alternates of a directory of objects: nothing in them runs, but they hand over what they hold.
+    pub(super) fn alternates(&mut self, objects: &Path, levels: u32) {
+        let file = objects.join("info/alternates");
+        let Some(content) = self.content(&file, LONGEST_POINTER) else { return };
+        if let Ok(stat) = beneath::stat(self.root, &file) {
+            self.protect(file.clone(), &stat, ".git/objects/info/alternates".into(), Cause::Named);
+        }
+        let named: Vec<&Path> = repository::alternates(&content).take(MOST_ALTERNATES + 1).collect();
+        if named.len() > MOST_ALTERNATES {
+            self.astray.insert(file.clone());
+        }
+        for named in named {
+            match (self.pointer(&file, objects, named, Wanted::Objects), levels.checked_sub(1)) {
+                (Some(more), Some(levels)) => self.alternates(&more, levels),
+                (Some(_), None) => drop(self.astray.insert(file.clone())),
+                (None, _) => {}
+            }
+        }
+    }
+
+    /// The work tree that a configuration names must lie in the boundary, though nothing need be there.
+    pub(super) fn work_tree(&mut self, config: &Path, git: &Path, named: &Path) {
+        let is_inside = match self.resolve(git, named) {
+            Ok(Leads::To { links, .. }) => {
+                self.remember(links);
+                true
+            }
+            Ok(Leads::Nowhere) => true,
+            Ok(Leads::Astray { links, .. }) => {
+                self.remember(links);
+                false
+            }
+            Err(errno) => {
+                self.unreadable(&git.join(named), errno);
+                false
+            }
+        };
+        if !is_inside {
+            self.astray.insert(config.into());
+        }
+    }
+
+    /// Where a pointer leads, if that is what is wanted there. Links on the way can be replaced, and are remembered.
+    fn pointer(&mut self, file: &Path, base: &Path, named: &Path, wanted: Wanted) -> Option<PathBuf> {
+        let found = match self.resolve(base, named) {
+            Ok(Leads::To { path, stat, links }) => {
+                self.remember(links);
+                (is(FileType::Directory, &stat) && self.is(wanted, &path)).then_some(path)
+            }
+            Ok(Leads::Astray { links, host }) => {
+                self.remember(links);
+                let inside = (host == OnHost::Nothing && named.is_absolute())
+                    .then(|| self.as_seen_inside(named, wanted))
+                    .flatten();
+                if inside.is_none() {
+                    self.notices.push(Notice::GitOutside { file: file.into() });
+                }
+                inside
+            }
+            Ok(Leads::Nowhere) => {
+                self.notices.push(Notice::GitOutside { file: file.into() });
+                None
+            }
+            Err(errno) => {
+                self.unreadable(file, errno);
+                None
+            }
+        };
+        if found.is_none() {
+            self.astray.insert(file.into());
+        }
+        found
+    }
+
+    /// Where a path leads that was written inside, where the boundary has another path: `git worktree add` does so. On the host
+    /// there is nothing at such a path, so git obeys nothing there.
+    fn as_seen_inside(&self, named: &Path, wanted: Wanted) -> Option<PathBuf> {
+        let parts: Vec<Component> = named.components().collect();
+        // Past the root, and past at least one directory.
+        (2..parts.len()).find_map(|start| {
+            let below: PathBuf = parts[start..].iter().collect();
+            match self.resolve(Path::new(""), &below) {
+                Ok(Leads::To { path, stat, links }) if links.is_empty() => {
+                    (is(FileType::Directory, &stat) && self.is(wanted, &path)).then_some(path)
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// Whether git would take a directory for what is wanted. What cannot be looked at might be it.
+    fn is(&self, wanted: Wanted, path: &Path) -> bool {
+        let is_there = |name: &str| {
+            !matches!(beneath::stat(self.root, &path.join(name)), Err(Errno::NOENT | Errno::NOTDIR))
+        };
+        let has_data = || is_there("objects") && is_there("refs");
+        match wanted {
+            Wanted::Repository => self.has_head(path) && (has_data() || is_there("commondir")),
+            Wanted::Common => has_data(),
+            Wanted::Objects => true,
+        }
+    }
+
+    fn has_head(&self, git: &Path) -> bool {
+        let head = git.join("HEAD");
+        match beneath::read_link(self.root, &head) {
+            Ok(target) => return repository::is_head_link(&target),
+            Err(Errno::NOENT | Errno::NOTDIR) => return false,
+            Err(_) => {}
+        }
+        match beneath::file(self.root, &head) {
+            Ok((file, _)) => {
+                read_up_to(file, LONGEST_HEAD).is_none_or(|(content, _)| repository::is_head(&content))
+            }
+            Err(Errno::NOENT | Errno::NOTDIR) => false,
+            Err(_) => true,
+        }
+    }
+
+    /// The content of a file that leads elsewhere; `None` where there is none, or a larger one.
+    fn content(&mut self, file: &Path, longest: u64) -> Option<Vec<u8>> {
+        match beneath::file(self.root, file) {
+            Ok((descriptor, _)) => {
+                let content = read_up_to(descriptor, longest).filter(|(_, is_whole)| *is_whole);
+                if content.is_none() {
+                    self.astray.insert(file.into());
+                }
+                content.map(|(content, _)| content)
+            }
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => None,
+            Err(errno) => {
+                self.unreadable(file, errno);
+                None
+            }
+        }
+    }
+
+    /// Remembers links on the way to a repository's data.
+    fn remember(&mut self, links: Vec<PathBuf>) {
+        let seen_as = Path::new(".git");
+        let named = |path| Link { path, seen_as: seen_as.into(), cause: Cause::Named };
+        self.links.extend(links.into_iter().map(named));
+    }
+}
+
+/// A directory of git's data as its repository sees it. Names are left out, since they may be anything: `refs` too.
+pub(super) fn seen_from_repository(git: &Path) -> &'static Path {
+    // From the last name on, until the nearest `.git`.
+    let below_git: Vec<&OsStr> = git.iter().rev().take_while(|name| *name != ".git").collect();
+    let is_below_git = below_git.len() < git.iter().count();
+    Path::new(match below_git.as_slice() {
+        [_, above, ..] if *above == "worktrees" => ".git/worktrees/name",
+        [_, .., first] if is_below_git && *first == "modules" => ".git/modules/name",
+        _ => ".git",
+    })
+}

@@ -1,0 +1,158 @@
+//! Where a path leads: component by component and link by link, as the kernel would, without opening anything.
+//!
+//! A path may leave the boundary and come back: `../workspace/x` is `x`. What lies outside is only asked whether it is a
+//! link.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{FileType, PROC_SUPER_MAGIC, Stat};
+use rustix::io::Errno;
+
+use super::Search;
+use crate::beneath;
+
+/// How many links are followed before they are taken for a circle, as the kernel does.
+const MOST_LINKS: usize = 40;
+
+/// The bits of a mode that let others than the owner write.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// Where a path leads.
+pub(super) enum Leads {
+    /// To this path in the boundary, which has no links, past these links.
+    To { path: PathBuf, stat: Box<Stat>, links: Vec<PathBuf> },
+    /// To nothing in the boundary, without a link on the way.
+    Nowhere,
+    /// Out of the boundary, or to nothing, past these links.
+    Astray { links: Vec<PathBuf>, host: OnHost },
+}
+
+/// What is known of a path that leads out of the boundary.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum OnHost {
+    /// There may be something.
+    Unknown,
+    /// There is nothing, and only root can make something there: so it is with the paths that a sandbox sees.
+    Nothing,
+}
+
+/// A place on the way, which has no links.
+enum Place {
+    Inside(PathBuf),
+    Outside(PathBuf),
+}
+
+impl Search<'_> {
+    /// Where `path`, seen from `base` in the boundary, leads.
+    pub(super) fn resolve(&self, base: &Path, path: &Path) -> Result<Leads, Errno> {
+        let mut at = Place::Inside(base.to_path_buf());
+        let mut links = Vec::new();
+        let mut ahead = VecDeque::new();
+        self.turn(&mut at, &mut ahead, path);
+        let mut found = None;
+        let mut followed = 0;
+        while let Some(component) = ahead.pop_front() {
+            found = None;
+            let target = match &mut at {
+                Place::Inside(path) if component == ".." => {
+                    if !path.pop() {
+                        at = Place::Outside(self.host.parent().unwrap_or(Path::new("/")).into());
+                    }
+                    continue;
+                }
+                Place::Outside(path) if component == ".." => {
+                    path.pop();
+                    continue;
+                }
+                Place::Inside(path) => {
+                    path.push(&component);
+                    let stat = match beneath::stat(self.root, path) {
+                        Ok(stat) => stat,
+                        Err(Errno::NOENT | Errno::NOTDIR) if followed == 0 => return Ok(Leads::Nowhere),
+                        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(astray(links)),
+                        Err(errno) => return Err(errno),
+                    };
+                    if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
+                        found = Some(stat);
+                        continue;
+                    }
+                    links.push(path.clone());
+                    let target = beneath::read_link(self.root, path)?;
+                    path.pop();
+                    target
+                }
+                Place::Outside(path) => {
+                    let parent = path.clone();
+                    path.push(&component);
+                    if path == self.host {
+                        at = Place::Inside(PathBuf::new());
+                        continue;
+                    }
+                    match outside(&parent, path) {
+                        Ok(None) => continue,
+                        Ok(Some(target)) => {
+                            path.pop();
+                            target
+                        }
+                        Err(host) => return Ok(Leads::Astray { links, host }),
+                    }
+                }
+            };
+            followed += 1;
+            if followed > MOST_LINKS {
+                return Ok(astray(links));
+            }
+            self.turn(&mut at, &mut ahead, &target);
+        }
+        let Place::Inside(at) = at else { return Ok(astray(links)) };
+        let stat = match found {
+            Some(stat) => stat,
+            None if at == Path::new("") => rustix::fs::fstat(self.root)?,
+            None => beneath::stat(self.root, &at)?,
+        };
+        Ok(Leads::To { path: at, stat: Box::new(stat), links })
+    }
+
+    /// Puts the components of a path before those that are still ahead.
+    fn turn(&self, at: &mut Place, ahead: &mut VecDeque<OsString>, path: &Path) {
+        let mut rest = path;
+        if path.is_absolute() {
+            // The boundary's own path has no links, so the way to it need not be walked.
+            (*at, rest) = match path.strip_prefix(self.host) {
+                Ok(inside) => (Place::Inside(PathBuf::new()), inside),
+                Err(_) => (Place::Outside("/".into()), path),
+            };
+        }
+        let wanted = |part: &Component| matches!(part, Component::Normal(_) | Component::ParentDir);
+        for part in rest.components().filter(wanted).rev() {
+            ahead.push_front(part.as_os_str().to_owned());
+        }
+    }
+}
+
+fn astray(links: Vec<PathBuf>) -> Leads {
+    Leads::Astray { links, host: OnHost::Unknown }
+}
+
+/// Where the link at a path outside the boundary leads, if it is one. Those of `/proc` lead each process elsewhere.
+fn outside(parent: &Path, path: &Path) -> Result<Option<PathBuf>, OnHost> {
+    let metadata = path.symlink_metadata().map_err(|error| {
+        let is_roots = |parent: std::fs::Metadata| parent.uid() == 0 && parent.mode() & OTHERS_WRITE == 0;
+        match error.kind() {
+            std::io::ErrorKind::NotFound if parent.metadata().is_ok_and(is_roots) => OnHost::Nothing,
+            _ => OnHost::Unknown,
+        }
+    })?;
+    if !metadata.is_symlink() {
+        return Ok(None);
+    }
+    match rustix::fs::statfs(parent) {
+        Ok(system) if system.f_type != PROC_SUPER_MAGIC => {
+            path.read_link().map(Some).map_err(|_| OnHost::Unknown)
+        }
+        _ => Err(OnHost::Unknown),
+    }
+}

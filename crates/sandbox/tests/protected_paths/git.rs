@@ -1,0 +1,179 @@
+//! What git takes for a repository is taken for one here, and nothing else. Git itself is asked, so that both are the same.
+
+use std::process::Output;
+
+use super::*;
+
+/// A configuration by which git says that it obeys it: it makes a file of this name in the work tree.
+const EVIL: &str = "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = touch obeyed; false\n";
+
+/// Whether git in a directory of the boundary obeys a configuration that holds [`EVIL`].
+fn obeys(boundary: &Boundary, directory: &str) -> bool {
+    let git = |words: &[&str]| -> Output {
+        Command::new("git")
+            .args(words)
+            .current_dir(boundary.host.join(directory))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", &boundary.host)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .output()
+            .unwrap()
+    };
+    let value = git(&["config", "--get", "core.fsmonitor"]);
+    value.status.success() && String::from_utf8_lossy(&value.stdout).contains("obeyed")
+}
+
+/// A repository in every form that git knows: what lies in it, and where to stand.
+fn shapes(boundary: &Boundary) -> Vec<(&'static str, &'static str)> {
+    let head = "ref: refs/heads/main\n";
+    boundary.write("plain/.git/HEAD", head).directory("plain/.git/objects").directory("plain/.git/refs");
+    boundary.write("plain/.git/config", EVIL);
+    // Files that may be executed, instead of directories.
+    boundary.write("files/HEAD", head).write("files/objects", "").write("files/refs", "");
+    boundary.mode("files/objects", 0o755).mode("files/refs", 0o755).write("files/config", EVIL);
+    // A number as HEAD, a link as HEAD, links as directories.
+    boundary
+        .write("number/HEAD", &"0123456789".repeat(4))
+        .directory("number/objects")
+        .directory("number/refs");
+    boundary.write("number/config", EVIL);
+    boundary.directory("links").link("refs/heads/none", "links/HEAD").link(".", "links/objects");
+    boundary.link("/", "links/refs").write("links/config", EVIL);
+    // HEAD here, all the rest there.
+    boundary.write("split/HEAD", head).write("split/commondir", "../common\n");
+    boundary.directory("common/objects").directory("common/refs").write("common/config", EVIL);
+    // A `.git` file, with all that git forgives, to where no search goes by itself.
+    let far = |name: &str| {
+        let git = format!("node_modules/.git/modules/{name}");
+        boundary.bare(&git).write(&format!("{git}/config"), EVIL);
+        git
+    };
+    boundary.write("padded/.git", &format!("gitdir: ../{}{}", far("padded"), "\n".repeat(20_000)));
+    boundary.write("nul/.git", &format!("gitdir: ../{}\0 and more\n", far("nul")));
+    boundary.write("gitfile", &format!("gitdir: ../{}\n", far("linked"))).directory("linked");
+    boundary.link("../gitfile", "linked/.git");
+    let name = boundary.host.file_name().unwrap().to_str().unwrap().to_owned();
+    boundary.write("around/.git", &format!("gitdir: ../../{name}/../{name}/{}\n", far("around")));
+    let host = boundary.host.display().to_string();
+    boundary.write("absolute/.git", &format!("gitdir: {host}/../{name}/{}\n", far("absolute")));
+    boundary.write("refs-name/.git", &format!("gitdir: ../{}\n", far("refs")));
+    vec![
+        ("plain", "plain/.git/config"),
+        ("files", "files/config"),
+        ("number", "number/config"),
+        ("links", "links/config"),
+        ("split", "common/config"),
+        ("padded", "node_modules/.git/modules/padded/config"),
+        ("nul", "node_modules/.git/modules/nul/config"),
+        ("linked", "node_modules/.git/modules/linked/config"),
+        ("around", "node_modules/.git/modules/around/config"),
+        ("absolute", "node_modules/.git/modules/absolute/config"),
+        ("refs-name", "node_modules/.git/modules/refs/config"),
+    ]
+}
+
+#[test]
+fn what_git_obeys_is_read_only() {
+    let boundary = Boundary::new();
+    let shapes = shapes(&boundary);
+    let read_only = boundary.read_only();
+    for (directory, config) in shapes {
+        assert!(obeys(&boundary, directory), "the control: git obeys {config} in {directory}");
+        assert!(read_only.iter().any(|path| path == config), "{config} is missing in {read_only:?}");
+    }
+}
+
+#[test]
+fn what_git_obeys_is_found_when_it_is_new() {
+    let boundary = Boundary::new();
+    let baseline = boundary.baseline();
+    let shapes = shapes(&boundary);
+    let found = boundary.paths(&baseline);
+    for (directory, config) in shapes {
+        assert!(obeys(&boundary, directory), "the control: git obeys {config} in {directory}");
+        assert!(found.iter().any(|path| path == config), "{config} is missing in {found:?}");
+    }
+}
+
+#[test]
+fn what_git_would_refuse_makes_nothing_read_only() {
+    let boundary = Boundary::new();
+    // A `.git` file whose directory is an ordinary one, with files of the same names.
+    for (directory, head) in [("app", None), ("named", Some("main\n")), ("half", Some("ref: refs/heads/x\n"))]
+    {
+        boundary.write(&format!("{directory}/config"), EVIL).directory(&format!("{directory}/hooks"));
+        boundary.write(&format!("{directory}/sub/.git"), "gitdir: ..\n");
+        if let Some(head) = head {
+            boundary.write(&format!("{directory}/HEAD"), head);
+        }
+        if directory == "named" {
+            boundary.write("named/objects/x", "").write("named/refs/x", "");
+        }
+    }
+    for directory in ["app/sub", "half/sub"] {
+        assert!(!obeys(&boundary, directory), "the control: git refuses {directory}");
+    }
+    let read_only = boundary.read_only();
+    // By its names alone, `named` looks like a repository, and the agent may make it one at any time.
+    let wanted = ["app/sub/.git", "half/sub/.git", "named/config", "named/hooks", "named/sub/.git"];
+    assert_eq!(read_only, wanted);
+}
+
+#[test]
+fn a_new_pointer_must_lead_to_what_was_searched() {
+    let boundary = Boundary::new();
+    let baseline = boundary.baseline();
+    boundary.repository("").bare(".git/modules/sub").bare("node_modules/.git/modules/x");
+    let pid = std::process::id();
+    for (directory, named) in [
+        ("proc-cwd", "/proc/self/cwd/../node_modules/.git/modules/x".to_owned()),
+        ("proc-root", format!("/proc/{pid}/root{}/node_modules/.git/modules/x", boundary.host.display())),
+        ("fd", "/dev/fd/9/.git/modules/x".to_owned()),
+        ("outside", "/etc/.git/modules/x".to_owned()),
+        ("nothing", "../.git/modules/none".to_owned()),
+        ("circle", "../circle/.git/.git/modules/x".to_owned()),
+    ] {
+        boundary.write(&format!("{directory}/.git"), &format!("gitdir: {named}\n"));
+    }
+    // Git obeys the first one when it stands there: the descriptor is its own working directory.
+    boundary.write("node_modules/.git/modules/x/config", EVIL);
+    assert!(obeys(&boundary, "proc-cwd"), "the control");
+    boundary.write("node_modules/.git/modules/x/config", "[core]\n\tbare = false\n");
+    // What git itself makes: a submodule, and a work tree that was added inside, where the boundary has another path.
+    boundary.write("sub/.git", "gitdir: ../.git/modules/sub\n");
+    boundary
+        .write(".git/worktrees/w/commondir", "../..\n")
+        .write(".git/worktrees/w/HEAD", "ref: refs/heads/w\n");
+    boundary.write("w/.git", "gitdir: /no-such-directory-on-the-host/.git/worktrees/w\n");
+    let found = boundary.paths(&baseline);
+    for directory in ["proc-cwd", "proc-root", "fd", "outside", "nothing", "circle"] {
+        assert!(found.contains(&format!("{directory}/.git")), "{directory} is missing in {found:?}");
+    }
+    assert_eq!(found.len(), 6, "{found:?}");
+}
+
+#[test]
+fn the_other_pointers_must_lead_there_too() {
+    let boundary = Boundary::new();
+    let baseline = boundary.baseline();
+    let module = |name: &str| format!(".git/modules/{name}");
+    boundary.repository("");
+    for (name, work_tree) in [("sub", "../../../sub"), ("home", "/root"), ("cwd", "/proc/self/cwd")] {
+        boundary.bare(&module(name));
+        let config = format!("[core]\n\tbare = false\n\tworktree = {work_tree}\n");
+        boundary.write(&format!("{}/config", module(name)), &config);
+    }
+    boundary.repository("borrows").write("borrows/.git/objects/info/alternates", "../../../.git/objects\n");
+    boundary.repository("steals").write("steals/.git/objects/info/alternates", "/usr/lib\n");
+    boundary.repository("far").write("far/.git/objects/info/alternates", "../../../between\n");
+    boundary.write("between/info/alternates", "/usr/lib\n");
+    let found = boundary.paths(&baseline);
+    let wanted = [
+        ".git/modules/cwd/config",
+        ".git/modules/home/config",
+        "between/info/alternates",
+        "steals/.git/objects/info/alternates",
+    ];
+    assert_eq!(found, wanted);
+}
