@@ -12,7 +12,7 @@ use crate::config::{
     Agent, Config, Container, Env, General, Image, Lifecycle, Limits, Native, Network, Protect,
     ProviderChoice,
 };
-use crate::plan::Provider;
+use crate::plan::{Layer, Provider};
 use crate::problem::{Located, Owner, Place};
 
 /// Every setting that holds, each with the place it comes from. What nobody set has its default.
@@ -32,6 +32,18 @@ pub enum Answer {
 }
 
 impl Effective {
+    /// Layers of which something was asked for that no default asks for: limits, and what to protect.
+    pub fn asked_layers(&self) -> Vec<Layer> {
+        let Config { limits, protect, .. } = &self.settings;
+        let asked = [
+            (Layer::Memory, limits.memory.is_some()),
+            (Layer::Cpu, limits.cpus.is_some()),
+            (Layer::Pids, limits.pids.is_some()),
+            (Layer::Protect, protect.paths.is_some() || protect.depth.is_some()),
+        ];
+        asked.into_iter().filter(|(_, is_asked)| *is_asked).map(|(layer, _)| layer).collect()
+    }
+
     /// Merges layers, the weakest first.
     pub fn merge(layers: impl IntoIterator<Item = Config>) -> Self {
         let settings = layers.into_iter().fold(Config::default(), |beneath, layer| over(layer, beneath));

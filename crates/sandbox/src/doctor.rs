@@ -121,6 +121,7 @@ pub fn examine(patient: Patient<'_>) -> Diagnosis {
 
 fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, Failure> {
     let outcome = provider::run(Launch {
+        parent: None,
         plan: &throw_away_plan(patient.directory),
         secrets: Vec::new(),
         streams: Streams::Capture,

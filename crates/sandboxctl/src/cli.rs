@@ -106,6 +106,8 @@ pub(crate) struct RunArgs {
     pub(crate) request: Request,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
+    #[command(flatten)]
+    pub(crate) life: LifeArgs,
     /// Leave the sandbox running and return at once
     #[arg(short, long)]
     pub(crate) detach: bool,
@@ -150,6 +152,20 @@ pub(crate) struct ShellArgs {
     pub(crate) request: Request,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
+    #[command(flatten)]
+    pub(crate) life: LifeArgs,
+}
+
+/// What a sandbox ends with, besides its command and this program.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct LifeArgs {
+    /// Kill everything inside when the process that started this one ends, however it ends
+    ///
+    /// Without it, a run goes on when its shell is killed, as for nohup(1), unless nobody is left to wait for it: standard
+    /// input was a pipe that has closed, one of standard output and error was a pipe whose reader is gone, and the other
+    /// is another such pipe or /dev/null. Then what is inside gets SIGHUP, and ten seconds later is killed.
+    #[arg(long)]
+    pub(crate) die_with_parent: bool,
 }
 
 #[derive(Args, Debug)]

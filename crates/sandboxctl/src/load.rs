@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use policy::config::Config;
 use policy::layer::{Answer, Effective};
 use policy::overrides::Overrides;
-use policy::plan::{Plan, Provider};
+use policy::plan::{Layer, Plan, Provider};
 use policy::policy::{Facts, Policy, without_containers};
 use policy::problem::{Owner, Problem};
 use policy::trust::{Context as Comparison, Lead, Widening, paths, widenings};
@@ -35,6 +35,8 @@ pub(crate) struct Loaded {
     pub(crate) config: Option<PathBuf>,
     /// What was asked for and left aside, because no engine answers.
     pub(crate) left_aside: Option<String>,
+    /// Layers that somebody asked for, in a file, a variable or a flag.
+    pub(crate) asked: Vec<Layer>,
     /// The directories that it names, held open until they are mounted.
     _directories: Directories,
 }
@@ -64,7 +66,7 @@ pub(crate) fn plan(
     request: &Request,
     argv: Vec<OsString>,
 ) -> Result<Loaded, CommandError> {
-    let Rules { file, policy, left_aside, mut directories } = rules(context, request, argv)?;
+    let Rules { file, policy, left_aside, asked, mut directories } = rules(context, request, argv)?;
     let name = RunId::generate().context("cannot make a name for the sandbox")?.as_str().to_owned();
     let mut facts = facts::gather(context, &policy, &mut directories, name.clone());
     let missing = directories.to_make(request, &policy);
@@ -79,7 +81,7 @@ pub(crate) fn plan(
     if let Some(config) = &config {
         own_files::protect(config, &mut plan)?;
     }
-    Ok(Loaded { plan, config, left_aside, _directories: directories })
+    Ok(Loaded { plan, config, left_aside, asked, _directories: directories })
 }
 
 /// Makes the plan of a second command. What there is to see in its sandbox was said when that was made: directories of the
@@ -89,12 +91,12 @@ pub(crate) fn second(
     request: &Request,
     argv: Vec<OsString>,
 ) -> Result<Loaded, CommandError> {
-    let Rules { file, policy, left_aside, mut directories } = rules(context, request, argv)?;
+    let Rules { file, policy, left_aside, asked, mut directories } = rules(context, request, argv)?;
     let policy = policy.without_directories();
     let name = request.name.clone().unwrap_or_default();
     let plan = lower(context, &policy, &facts::gather(context, &policy, &mut directories, name))?;
     let config = file.map(|file| file.candidate.path);
-    Ok(Loaded { plan, config, left_aside, _directories: directories })
+    Ok(Loaded { plan, config, left_aside, asked, _directories: directories })
 }
 
 /// What all settings make together.
@@ -103,6 +105,7 @@ struct Rules {
     file: Option<Found>,
     policy: Policy,
     left_aside: Option<String>,
+    asked: Vec<Layer>,
     directories: Directories,
 }
 
@@ -120,7 +123,8 @@ fn rules(context: &Context, request: &Request, argv: Vec<OsString>) -> Result<Ru
         return Err(CommandError::problems(missing));
     }
     let left_aside = settings.effective.left_aside();
-    Ok(Rules { file, policy, left_aside, directories: settings.directories })
+    let asked = settings.effective.asked_layers();
+    Ok(Rules { file, policy, left_aside, asked, directories: settings.directories })
 }
 
 /// The plan, where nothing of this host stands against it.

@@ -14,8 +14,13 @@ pub(crate) fn table(report: &Report) -> String {
 }
 
 /// The lines that a person should see even without asking for the report: isolation that is weaker than it is
-/// by default, and limits that were asked for and do not hold at all.
-pub(crate) fn weak<'a>(plan: &'a Plan, report: &'a Report) -> impl Iterator<Item = &'a Finding> {
+/// by default, what holds not at all, and what was asked for and holds in part. What is partly there on every run of a
+/// machine, and nobody asked for, would only teach people not to read.
+pub(crate) fn weak<'a>(
+    plan: &'a Plan,
+    asked: &'a [Layer],
+    report: &'a Report,
+) -> impl Iterator<Item = &'a Finding> {
     report.0.iter().filter(|finding| match finding.layer {
         // An engine that runs as root makes no user namespace, and nobody who chose it asked for one.
         Layer::User if plan.provider.runs_containers() => finding.status == Status::Not,
@@ -27,11 +32,11 @@ pub(crate) fn weak<'a>(plan: &'a Plan, report: &'a Report) -> impl Iterator<Item
         | Layer::Landlock
         | Layer::Seccomp
         | Layer::Capabilities => finding.status != Status::Enforced,
-        // Any deep tree makes this `partly`: saying so each time would only teach people not to read.
-        Layer::Protect => finding.status == Status::Not,
-        Layer::Memory => plan.limits.memory.is_some() && finding.status == Status::Not,
-        Layer::Cpu => plan.limits.cpus.is_some() && finding.status == Status::Not,
-        Layer::Pids => plan.limits.pids.is_some() && finding.status == Status::Not,
+        Layer::Protect | Layer::Memory | Layer::Cpu | Layer::Pids => match finding.status {
+            Status::Enforced => false,
+            Status::Partly => asked.contains(&finding.layer),
+            Status::Not => true,
+        },
         Layer::Uts | Layer::Cgroup | Layer::Groups | Layer::Sockets | Layer::Disk => false,
     })
 }

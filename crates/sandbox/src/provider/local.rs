@@ -15,7 +15,7 @@ use crate::capture::Capture;
 
 /// Runs a plan without any isolation.
 pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
-    let Launch { plan, secrets, streams, notice, .. } = launch;
+    let Launch { plan, secrets, streams, parent, notice, .. } = launch;
     let report = report(plan);
     notice(Notice::Warning("provider local: no isolation, the command runs on this host as you".into()));
     notice(Notice::Started(report.clone()));
@@ -66,7 +66,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     // Our copies of the pipes' ends go with the command, or the end of its output would never come.
     drop(command);
 
-    let watched = child::watch(running.id(), group, captures, plan.limits.timeout);
+    let watched = child::watch(running.id(), group, captures, plan.limits.timeout, parent);
     let status = running.wait().map_err(step("waiting for the command"))?;
     let (timed_out, output) = watched.map_err(step("watching the command"))?;
     let end = match timed_out {

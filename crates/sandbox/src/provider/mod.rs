@@ -9,6 +9,7 @@ use confine::report::Report;
 use policy::plan::{Layer, Plan, Provider};
 use rustix::io::Errno;
 
+pub use self::attendance::Parent;
 pub use self::container::exec::{FindError, Found, Sought, find};
 
 use crate::capture::Captured;
@@ -17,6 +18,7 @@ use crate::host_uid::Identity;
 use crate::{detect, secrets};
 
 mod agent;
+mod attendance;
 mod boundaries;
 mod child;
 mod container;
@@ -43,6 +45,8 @@ pub struct Launch<'a> {
     pub locks: &'a Path,
     /// What leads to container engines.
     pub engines: &'a engine::Surroundings,
+    /// The process that everything is to end with.
+    pub parent: Option<&'a Parent>,
     /// Told what happens while the sandbox runs.
     pub notice: &'a mut dyn FnMut(Notice),
 }

@@ -145,7 +145,7 @@ fn standard(number: u8) -> BorrowedFd<'static> {
 }
 
 /// Whether a pipe has no name in any directory, so that nobody else can come across it.
-fn is_nameless(pipe: BorrowedFd<'_>) -> bool {
+pub(super) fn is_nameless(pipe: BorrowedFd<'_>) -> bool {
     const PIPEFS_MAGIC: u32 = 0x5049_5045;
     rustix::fs::fstatfs(pipe).is_ok_and(|system| u32::try_from(system.f_type) == Ok(PIPEFS_MAGIC))
 }

@@ -11,6 +11,7 @@ use policy::plan::Provider;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use super::attendance::{self, Attendance, Deserted};
 use super::remedy;
 use super::streams::Streams;
 use crate::capture::{Capture, Progress};
@@ -68,6 +69,8 @@ pub(super) struct Watch<'a> {
     /// Who is on the other side.
     pub(super) gone: Gone<'a>,
     pub(super) timeout: Option<Duration>,
+    /// Whether anybody is left who waits for it.
+    pub(super) attendance: Attendance<'a>,
     /// Completes the report with what only the outside knows, before anybody is told.
     pub(super) complete: &'a dyn Fn(&mut Report),
     /// Looks at what the agent has made so far, and says what is new.
@@ -126,6 +129,11 @@ pub(super) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
                 on_signal(signal, &mut watch.control, &mut state).map_err(lost)?;
             }
         }
+        for (source, events) in ready.attendance {
+            if let Some(deserted) = watch.attendance.on_ready(source, events) {
+                on_deserted(deserted, &mut watch.control, &mut state).map_err(lost)?;
+            }
+        }
         on_time(&mut watch, &mut state).map_err(lost)?;
         if ready.control {
             if let Err(error) = on_event(&mut watch, &mut state, &mut relay) {
@@ -176,6 +184,7 @@ struct Ready {
     signals: bool,
     captures: bool,
     relay: Vec<(Source, PollFlags)>,
+    attendance: Vec<(attendance::Source, PollFlags)>,
 }
 
 fn wait(
@@ -195,6 +204,10 @@ fn wait(
     let relayed = fds.len();
     let waiting = relay.map(Relay::fds).unwrap_or_default();
     fds.extend(waiting.iter().map(|(_, fd, events)| PollFd::from_borrowed_fd(*fd, *events)));
+    let attended = fds.len();
+    let attendance = watch.attendance.fds();
+    let attendant = |(source, fd): &(_, _)| PollFd::from_borrowed_fd(*fd, attendance::events(*source));
+    fds.extend(attendance.iter().map(attendant));
     let now = Instant::now();
     let next =
         [state.deadline.map(|(at, _)| at), state.insist, Some(state.look.0)].into_iter().flatten().min();
@@ -214,8 +227,14 @@ fn wait(
         captures: ready(&fds[2..relayed]),
         relay: waiting
             .iter()
-            .zip(&fds[relayed..])
+            .zip(&fds[relayed..attended])
             .map(|((source, ..), fd)| (*source, fd.revents()))
+            .filter(|(_, events)| !events.is_empty())
+            .collect(),
+        attendance: attendance
+            .iter()
+            .zip(&fds[attended..])
+            .map(|((source, _), fd)| (*source, fd.revents()))
             .filter(|(_, events)| !events.is_empty())
             .collect(),
     })
@@ -250,6 +269,17 @@ fn on_signal(signal: Signal, control: &mut Control, state: &mut State) -> io::Re
         _ => {}
     }
     Ok(())
+}
+
+/// Ends what nobody waits for: with its parent at once, else as when a terminal hangs up.
+fn on_deserted(deserted: Deserted, control: &mut Control, state: &mut State) -> io::Result<()> {
+    match deserted {
+        Deserted::ByParent => {
+            state.deadline = Some((Instant::now(), None));
+            Ok(())
+        }
+        Deserted::ByEverybody => on_signal(Signal::SIGHUP, control, state),
+    }
 }
 
 /// Tells PID 1 something. One that is gone needs no telling: its end is on its way to us.
@@ -364,6 +394,7 @@ mod tests {
             relay: None,
             gone: Gone::Sandbox,
             timeout,
+            attendance: Attendance::new(None),
             complete: &|_| {},
             detect: &Vec::new,
             notice: &mut |_| {},

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use anyhow::Context as _;
 use confine::report::Report;
 use policy::plan::{Boundary, Mode, Plan, Provider, Secret};
-use sandbox::provider::{self, End, Launch, Notice, Streams};
+use sandbox::provider::{self, End, Launch, Notice, Parent, Streams};
 use sandbox::secrets::{self, Surroundings, Value};
 
-use crate::cli::{Format, RunArgs, ShowArgs};
+use crate::cli::{Format, LifeArgs, RunArgs, ShowArgs};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
@@ -22,8 +23,17 @@ pub(crate) fn run(ui: &Ui, context: &Context, args: RunArgs) -> Result<ExitCode,
             CommandError::unsupported("--detach").hint("without it, `run` waits until the command has ended")
         );
     }
+    let parent = parent(args.life)?;
     let loaded = load::plan(ui, context, &args.request, args.argv)?;
-    carry_out(ui, context, &loaded, &args.show)
+    carry_out(ui, context, &loaded, &args.show, parent.as_ref())
+}
+
+/// Takes hold of the parent that everything is to end with. First of all: it may end at any moment.
+pub(super) fn parent(life: LifeArgs) -> Result<Option<Parent>, CommandError> {
+    let parent = life.die_with_parent.then(Parent::of_this_process).transpose();
+    parent
+        .context("--die-with-parent: the process that started this one cannot be watched")
+        .map_err(Into::into)
 }
 
 /// Runs a plan, or shows it when that is all the caller wants.
@@ -32,6 +42,7 @@ pub(super) fn carry_out(
     context: &Context,
     loaded: &Loaded,
     show: &ShowArgs,
+    parent: Option<&Parent>,
 ) -> Result<ExitCode, CommandError> {
     if show.dry_run {
         return super::plan::show(ui, &loaded.plan);
@@ -54,8 +65,9 @@ pub(super) fn carry_out(
         state: &context.state(),
         locks: Context::locks(),
         engines: &context.engines(),
+        parent,
         notice: &mut |notice| match notice {
-            Notice::Started(report) => warn_of_weak_layers(ui, plan, &report),
+            Notice::Started(report) => warn_of_weak_layers(ui, loaded, &report),
             Notice::Warning(warning) => match plan.provider {
                 // That there is no isolation is said to a person whether or not they want to hear it, and once: to
                 // programs the report says it, layer by layer.
@@ -116,10 +128,11 @@ fn secrets(ui: &Ui, context: &Context, plan: &Plan) -> Result<Vec<(String, Value
     plan.secrets.iter().map(&mut read).collect()
 }
 
-fn warn_of_weak_layers(ui: &Ui, plan: &Plan, report: &Report) {
+fn warn_of_weak_layers(ui: &Ui, loaded: &Loaded, report: &Report) {
+    let plan = &loaded.plan;
     // Without isolation every layer is missing, which has been said in one sentence.
     if plan.provider != Provider::Local {
-        for finding in report::weak(plan, report) {
+        for finding in report::weak(plan, &loaded.asked, report) {
             let status = report::status(finding.status);
             ui.warning(format_args!("layer {} is {status} enforced: {}", finding.layer, finding.reason));
         }

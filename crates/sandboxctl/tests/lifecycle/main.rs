@@ -1,6 +1,7 @@
 //! The life of a sandbox from outside: how it ends, what it answers, and that nothing of it stays.
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
+mod deserted;
 mod detected;
 mod ended;
 mod guarded;
@@ -12,6 +13,7 @@ mod refused;
 mod streams;
 mod traces;
 mod umask;
+mod warned;
 
 #[path = "../support/machine.rs"]
 mod machine;

@@ -26,6 +26,7 @@ use rustix::io::Errno;
 use self::arguments::Wanted;
 use self::meeting::{Meeting, Met};
 use self::who::Who;
+use super::attendance::Attendance;
 use super::boundaries::Boundaries;
 use super::native::{owner, view};
 use super::streams::Streams;
@@ -58,7 +59,7 @@ const REMOVAL: Duration = Duration::from_secs(20);
 
 /// Runs a plan to its end.
 pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
-    let Launch { plan, secrets, streams, caller, state, locks, engines, notice } = launch;
+    let Launch { plan, secrets, streams, caller, state, locks, engines, parent, notice } = launch;
 
     // 1. What no engine can do is refused before anything is touched.
     let container = refuse_unsupported(plan)?;
@@ -179,6 +180,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
             relay: None,
             gone: Gone::Sandbox,
             timeout: plan.limits.timeout,
+            attendance: Attendance::new(parent),
             complete: &complete,
             detect: &|| boundaries.detect(),
             notice,

@@ -20,6 +20,7 @@ use rustix::process::{WaitId, WaitIdOptions};
 
 use self::limits::Limits;
 use super::agent::{self, Agent};
+use super::attendance::Attendance;
 use super::boundaries::{self, Boundaries};
 use super::streams::Streams;
 use super::supervise::{Gone, Watch, supervise};
@@ -38,7 +39,7 @@ pub(super) mod view;
 
 /// Runs a plan to its end.
 pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
-    let Launch { plan, secrets, streams, caller, state, locks, notice, .. } = launch;
+    let Launch { plan, secrets, streams, caller, state, locks, parent, notice, .. } = launch;
 
     // 1. What this provider cannot do is refused before anything is touched.
     refuse_unsupported(plan)?;
@@ -111,6 +112,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
             relay: None,
             gone: Gone::Sandbox,
             timeout: plan.limits.timeout,
+            attendance: Attendance::new(parent),
             complete: &complete,
             detect: &|| boundaries.detect(),
             notice,
