@@ -15,8 +15,7 @@ use crate::traces;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Goes on when it is told to, and leaves word that it does.
-const AGENT: [&str; 3] =
-    ["sh", "-c", ": > ready; until [ -e go ]; do sleep 0.1; done; : > went-on"];
+const AGENT: [&str; 3] = ["sh", "-c", ": > ready; until [ -e go ]; do sleep 0.1; done; : > went-on"];
 
 /// Starts what its arguments say and waits for it.
 const PARENT: &str = "\"$@\" > /dev/null 2>&1 < /dev/null & wait";

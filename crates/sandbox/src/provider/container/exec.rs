@@ -22,6 +22,7 @@ pub use self::search::{FindError, Found, Sought, find};
 use super::{arguments, environment, meeting};
 use crate::deadline::Deadline;
 use crate::engine::{Engine, EngineError, Rights, Running};
+use crate::provider::attendance::Attendance;
 use crate::provider::streams::{Owner, Streams};
 use crate::provider::supervise::{Gone, Watch, supervise};
 use crate::provider::{End, Entry, Outcome, StartError, orders};
@@ -131,6 +132,7 @@ pub(in crate::provider) fn enter(entry: &Entry<'_>) -> Result<Outcome, StartErro
             relay,
             gone: Gone::Exec(&told),
             timeout: None,
+            attendance: Attendance::new(None),
             complete: &|_| {},
             detect: &Vec::new,
             notice: &mut |_| {},
