@@ -93,12 +93,23 @@ pub enum Applies {
     Always,
     /// With the provider `local` alone, where no walls stand around what the file says.
     Locally,
+    /// Where an image is built, and not where one is run.
+    Building,
 }
 
 impl Widening {
     /// Whether it counts with this provider.
     pub fn applies_to(&self, provider: Provider) -> bool {
-        self.applies == Applies::Always || provider == Provider::Local
+        match self.applies {
+            Applies::Always => true,
+            Applies::Locally => provider == Provider::Local,
+            Applies::Building => false,
+        }
+    }
+
+    /// Whether it counts where an image is built.
+    pub fn applies_to_builds(&self) -> bool {
+        matches!(self.applies, Applies::Always | Applies::Building)
     }
 }
 
@@ -190,6 +201,17 @@ fn containers(config: &Config, context: &Context<'_>, found: &mut Found) {
     for (key, setting, what) in paths {
         if let Some(Located { value, place }) = setting {
             found.add_path(key, place, &format!("{what}: {}", value.display()), value, context);
+        }
+    }
+    if let Some(Located { value, place }) = &config.image.name {
+        // To run it takes no trust: an image is as much a stranger's as the command.
+        found.add(
+            "image.name",
+            place,
+            format!("has a build take the place of what is called {value:?} here"),
+        );
+        if let Some(added) = found.0.last_mut() {
+            added.applies = Applies::Building;
         }
     }
     // Packages come from the distribution's archive, whatever their names.

@@ -8,7 +8,7 @@ use policy::layer::Effective;
 use policy::plan::Provider;
 use policy::problem::Owner;
 use policy::schema::{self, Kind, Trust};
-use policy::trust::{Context, Lead, paths, widenings};
+use policy::trust::{Context, Lead, Widening, paths, widenings};
 
 const PROJECT: &str = "/home/me/project";
 
@@ -68,6 +68,9 @@ const WIDENING: &[(&str, &str)] = &[
 const WIDENING_LOCAL: &[(&str, &str)] =
     &[("agent.command", "agent.command = [\"make\"]"), ("env.set.x", "env.set.x = \"1\"")];
 
+/// The same for what only widens where an image is built.
+const WIDENING_BUILDS: &[(&str, &str)] = &[("image.name", "image.name = \"debian:trixie-slim\"")];
+
 fn config(owner: Owner, text: &str) -> Config {
     let base = Base { directory: PROJECT.into(), home: Some("/home/me".into()) };
     Config::parse(text, &File { owner, label: "sandbox.toml".into(), base }).expect(text)
@@ -75,6 +78,12 @@ fn config(owner: Owner, text: &str) -> Config {
 
 /// The keys that a project's file widens, where the user's own file is `user`.
 fn widened(user: &str, project: &str) -> Vec<String> {
+    let (provider, all) = found(user, project);
+    all.into_iter().filter(|widening| widening.applies_to(provider)).map(|widening| widening.key).collect()
+}
+
+/// Who would run it, and all that the file widens for anybody.
+fn found(user: &str, project: &str) -> (Provider, Vec<Widening>) {
     let project = config(Owner::Project, project);
     let lead = |path: &Path| Lead { path: path.to_owned(), repository: None };
     let leads: BTreeMap<PathBuf, Lead> = paths(&project)
@@ -98,8 +107,7 @@ fn widened(user: &str, project: &str) -> Vec<String> {
         resolved_directory: Path::new(PROJECT),
         leads: &leads,
     };
-    let all = widenings(&project, &context).into_iter();
-    all.filter(|widening| widening.applies_to(provider)).map(|widening| widening.key).collect()
+    (provider, widenings(&project, &context))
 }
 
 #[test]
@@ -112,6 +120,11 @@ fn every_widening_value_is_found_alone() {
         assert_eq!(widened("provider = \"local\"", text), [*key], "{text}");
         assert_eq!(widened("", text), Vec::<String>::new(), "{text}");
     }
+    for (key, text) in WIDENING_BUILDS {
+        let built = found("", text).1.into_iter().filter(Widening::applies_to_builds);
+        assert_eq!(built.map(|widening| widening.key).collect::<Vec<_>>(), [*key], "{text}");
+        assert_eq!(widened("", text), Vec::<String>::new(), "{text}");
+    }
 }
 
 /// A new key cannot be forgotten: it says in the table whether it can widen, and this holds it to that.
@@ -121,6 +134,7 @@ fn every_key_of_the_table_does_what_the_table_says() {
         let listed = WIDENING
             .iter()
             .chain(WIDENING_LOCAL)
+            .chain(WIDENING_BUILDS)
             .any(|(widening, _)| *widening == key.path.replace('*', "x"));
         match key.trust {
             Trust::Needed(_) => assert!(listed, "{} has no widening value above", key.path),

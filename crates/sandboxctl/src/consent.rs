@@ -15,15 +15,15 @@ use crate::files::Found;
 use crate::load::Settings;
 use crate::ui;
 
-/// Refuses a file that widens and that nobody trusts.
+/// Refuses a file that widens this and that nobody trusts.
 pub(crate) fn require(
     context: &Context,
     source: &Source,
     file: &Found,
     settings: &Settings,
+    widenings: &[&Widening],
 ) -> Result<(), CommandError> {
     let Found { candidate, label } = file;
-    let widenings = settings.needed();
     let all = widenings.iter().copied();
     let hash = hash(file, &settings.widenings);
     let (changed, shown) = match &source.trust {
@@ -31,7 +31,7 @@ pub(crate) fn require(
         Some(Trusted::Hash(expected)) => return matches_hash(file, &hash, expected),
         Some(Trusted::Any) => return Ok(()),
         None if widenings.is_empty() => return Ok(()),
-        None => match check(context, file, &widenings)? {
+        None => match check(context, file, widenings)? {
             Trust::Trusted => return Ok(()),
             Trust::Widened(new) => {
                 let is_new = |widening: &&Widening| new.contains(&line(widening));

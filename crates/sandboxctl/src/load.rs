@@ -13,7 +13,7 @@ use policy::overrides::Overrides;
 use policy::plan::{Layer, Plan, Provider};
 use policy::policy::{Facts, Policy, without_containers};
 use policy::problem::{Owner, Problem};
-use policy::trust::{Context as Comparison, Lead, Widening, paths, widenings};
+use policy::trust::{Applies, Context as Comparison, Lead, Widening, paths, widenings};
 use policy::variables;
 use sandbox::engine::{Engine, Kind};
 use sandbox::image;
@@ -56,6 +56,21 @@ impl Settings {
     pub(crate) fn needed(&self) -> Vec<&Widening> {
         let (provider, _) = self.effective.provider();
         self.widenings.iter().filter(|widening| widening.applies_to(provider)).collect()
+    }
+
+    /// What it widens where an image is built, under its own name or under one that was typed.
+    pub(crate) fn needed_to_build(&self, is_named: bool) -> Vec<&Widening> {
+        let counts = |widening: &&Widening| {
+            widening.applies_to_builds() && !(is_named && widening.applies == Applies::Building)
+        };
+        self.widenings.iter().filter(counts).collect()
+    }
+
+    /// What its owner is shown and agrees to: what it widens where it runs, and where its image is built.
+    pub(crate) fn shown(&self) -> Vec<&Widening> {
+        let (provider, _) = self.effective.provider();
+        let counts = |widening: &&Widening| widening.applies_to(provider) || widening.applies_to_builds();
+        self.widenings.iter().filter(counts).collect()
     }
 }
 
@@ -115,7 +130,7 @@ fn rules(context: &Context, request: &Request, argv: Vec<OsString>) -> Result<Ru
     let file = files::project(context, request.source.config.as_deref())?;
     let settings = settings(context, file.as_ref(), &flags)?;
     if let Some(file) = &file {
-        consent::require(context, &request.source, file, &settings)?;
+        consent::require(context, &request.source, file, &settings, &settings.needed())?;
     }
     let policy = policy(context, &settings)?;
     let missing = without_containers(&settings.effective);

@@ -101,7 +101,7 @@ pub const KEYS: &[Key] = &[
               of its directory and some digits.",
         example: "\"registry.example.org/team/sandbox\"",
         status: Status::Containers,
-        trust: Trust::Free,
+        trust: Trust::Needed("an image is built under it; not to run one"),
     },
     Key {
         path: "image.base",

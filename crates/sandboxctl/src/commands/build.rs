@@ -79,7 +79,13 @@ fn recipe(context: &Context, args: &BuildArgs) -> Result<Recipe, CommandError> {
     let file = files::project(context, args.source.config.as_deref())?;
     let settings = load::settings(context, file.as_ref(), &Overrides::default())?;
     if let Some(file) = &file {
-        consent::require(context, &args.source, file, &settings)?;
+        consent::require(
+            context,
+            &args.source,
+            file,
+            &settings,
+            &settings.needed_to_build(!args.tag.is_empty()),
+        )?;
     }
     let recipe = Recipe::new(&settings.effective, &flags).map_err(CommandError::problems)?;
     if let Some(dockerfile) = &settings.effective.settings().image.dockerfile {

@@ -1,7 +1,7 @@
 //! `trust` and `untrust`: what a project's file widens, and whether its owner wants that.
 
 use policy::overrides::Overrides;
-use policy::plan::Provider;
+use policy::trust::Applies;
 use sandbox::trust::Trust;
 use serde_json::json;
 
@@ -17,10 +17,9 @@ use crate::ui::{self, Ui};
 pub(crate) fn trust(ui: &Ui, context: &Context, args: &TrustArgs) -> Result<ExitCode, CommandError> {
     let file = files::required(context, args.file.as_deref())?;
     let settings = load::settings(context, Some(&file), &Overrides::default())?;
-    let (label, widenings, hash) =
-        (&file.label, settings.needed(), consent::hash(&file, &settings.widenings));
+    let (label, widenings, hash) = (&file.label, settings.shown(), consent::hash(&file, &settings.widenings));
     let locally: Vec<_> =
-        settings.widenings.iter().filter(|widening| !widening.applies_to(Provider::Native)).collect();
+        settings.widenings.iter().filter(|widening| widening.applies == Applies::Locally).collect();
     let answer = |trusted: bool, text: &str| {
         let object = json!({
             "file": file.candidate.path,

@@ -55,7 +55,7 @@ fn a_dry_run_prints_the_command_line() {
 #[test]
 fn everything_that_is_wrong_is_said_before_docker_is_asked() {
     let env = with_docker("version = 1\n[image]\npackages = [\"-y\"]\nname = \"box\"\n", "*) exit 3 ;;");
-    assert_snapshot!(env.call(&["build", "--platform", "linux/arm46", "--push"]), @r#"
+    assert_snapshot!(env.call(&["build", "--trust", "--platform", "linux/arm46", "--push"]), @r#"
     code: 2
     --- stderr
     error: 3 problems:
@@ -104,6 +104,7 @@ fn what_is_missing_has_a_code_and_a_remedy() {
 #[test]
 fn a_projects_file_neither_decides_what_a_build_runs_nor_takes_the_name_of_another_image() {
     for setting in [
+        "name = \"sandbox-image\"",
         "base = \"registry.example.org/debian:13\"",
         "build_args = { RUST = \"registry.example.org/rust\" }",
         "build_args = { BUILDKIT_SYNTAX = \"registry.example.org/frontend\" }",
@@ -138,7 +139,7 @@ fn another_builder_is_taken_where_the_current_one_will_not_do() {
          Platforms: linux/amd64, linux/arm64\\n' ;;"
     );
     let env = with_docker("version = 1\n[image]\nname = \"team/box\"\n", &cases);
-    let answer = env.call(&["build", "--dry-run", "--push"]);
+    let answer = env.call(&["build", "--trust", "--dry-run", "--push"]);
     assert!(answer.stdout.contains("--builder other "), "{answer}");
 }
 
@@ -155,18 +156,18 @@ fn the_builder_of_another_engine_is_not_taken() {
     let text = "version = 1\n[image]\nname = \"team/box\"\nplatforms = [\"linux/arm64\"]\n";
     // Alone it has no emulator, and the other one has.
     let env = with_docker(text, &format!("{ALONE}\n{cases}"));
-    let answer = env.call(&["--format", "json", "build", "--dry-run"]);
+    let answer = env.call(&["--format", "json", "build", "--trust", "--dry-run"]);
     assert_eq!(answer.json()["error"]["code"], "emulator.missing", "{answer}");
     // The engine's own is another engine's no longer.
     let env = with_docker(text, &format!("{ALONE}\n'context inspect'*) echo elsewhere ;;\n{cases}"));
-    let answer = env.call(&["build", "--dry-run"]);
+    let answer = env.call(&["build", "--trust", "--dry-run"]);
     assert_eq!(answer.code, 69, "{answer}");
     assert!(answer.stderr.contains("it is the engine of the context \"default\""), "{answer}");
     // Which the current builder may stand before.
     let current = "'buildx inspect --bootstrap') printf 'Name: mine\\nDriver: docker-container\\nStatus: running\\n\
                    Platforms: linux/amd64\\n' ;;\n'context inspect'*) echo elsewhere ;;";
     let env = with_docker(text, &format!("{current}\n{cases}"));
-    let answer = env.call(&["build", "--dry-run"]);
+    let answer = env.call(&["build", "--trust", "--dry-run"]);
     assert!(answer.stdout.contains("--builder elsewhere "), "{answer}");
 }
 
@@ -222,7 +223,7 @@ fn a_builder_of_our_own_that_cannot_be_made_is_said_and_not_left() {
          'buildx rm'*) echo \"$*\" >removed ;;"
     );
     let env = with_docker("version = 1\n[image]\nname = \"team/box\"\n", &cases);
-    let answer = env.call(&["--format", "json", "build", "--push"]);
+    let answer = env.call(&["--format", "json", "build", "--trust", "--push"]);
     let error = answer.json()["error"].clone();
     assert_eq!((answer.code, error["code"].as_str()), (69, Some("builder.unfit")), "{answer}");
     assert!(error["message"].as_str().unwrap().contains("pulling moby/buildkit: no such host"), "{error}");
