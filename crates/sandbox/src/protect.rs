@@ -168,6 +168,22 @@ impl Mounts {
     }
 }
 
+impl Notice {
+    /// Whether the agent can change something that a program outside obeys because of it. What a link leads to is
+    /// read-only or out of reach, and the link itself is watched.
+    pub fn is_hole(&self) -> bool {
+        match self {
+            Self::LinkInside { .. } | Self::LinkOutside { .. } | Self::GitOutside { .. } => false,
+            Self::HardLinked { .. }
+            | Self::Unreadable { .. }
+            | Self::TooManySettings { .. }
+            | Self::HooksAround { .. }
+            | Self::TooDeep { .. }
+            | Self::OutOfTime => true,
+        }
+    }
+}
+
 impl From<FileType> for FileKind {
     fn from(kind: FileType) -> Self {
         match kind {

@@ -119,6 +119,17 @@ impl<'a> Boundaries<'a> {
         Ok(Self { plan, mounts: all, writable, coverage, told: RefCell::default(), runs, record, kept })
     }
 
+    /// Says what is not protected, whether or not anybody asks for a report.
+    pub(super) fn warn(&self, notice: &mut dyn FnMut(Notice)) {
+        let holes = self.coverage.holes();
+        if !holes.is_empty() {
+            notice(Notice::Warning(format!(
+                "layer protect is partly enforced; not protected: {}",
+                holes.join("; ")
+            )));
+        }
+    }
+
     /// What is to be mounted over each boundary.
     pub(super) fn mounts(&self) -> &[Mounts] {
         &self.mounts

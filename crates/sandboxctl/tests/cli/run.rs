@@ -7,7 +7,7 @@ use std::process::Stdio;
 use insta::assert_snapshot;
 use serde_json::json;
 
-use crate::env::TestEnv;
+use crate::env::{Answer, TestEnv};
 
 #[test]
 fn the_commands_output_and_status_are_its_own() {
@@ -218,6 +218,28 @@ fn a_secret_that_cannot_be_read_starts_nothing() {
     error: secret `token` from env:HOST_TOKEN: the variable is not set; set it, or name another source
     ");
     assert!(!env.project().join("started").exists());
+}
+
+#[test]
+fn what_is_not_protected_is_said_without_a_report() {
+    let env = TestEnv::new();
+    env.write(".bashrc", "mine");
+    env.write("node_modules/a/b", "");
+    env.write("a/b/c/d/e/f", "");
+    let answer = env.call(&["run", "--", "true"]);
+    assert_eq!(answer.stderr, "", "the control: what is too deep, or of a package manager, is in the report");
+    let status = |answer: &Answer| {
+        let report = answer.json()["report"].as_array().unwrap().clone();
+        report.into_iter().find(|line| line["layer"] == "protect").unwrap()["status"].clone()
+    };
+    assert_eq!(status(&env.call(&["run", "--format", "json", "--", "true"])), "partly");
+
+    std::fs::hard_link(env.project().join(".bashrc"), env.project().join("spare")).unwrap();
+    let answer = env.call(&["run", "--", "true"]);
+    let expected = "warning: layer protect is partly enforced; not protected: workspace: .bashrc has other names, through \
+                    which it can be written\n";
+    assert_eq!(answer.stderr, expected);
+    assert_eq!(env.call(&["run", "--quiet", "--", "true"]).stderr, "");
 }
 
 #[test]

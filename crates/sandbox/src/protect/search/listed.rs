@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -14,8 +13,8 @@ use rustix::io::Errno;
 use crate::deadline::Deadline;
 use crate::protect::Cause;
 
-/// How much of a directory is read at once.
-const LISTING: usize = 16 << 10;
+/// How much of a directory is read at once, as in the walk.
+const LISTING: usize = 64 << 10;
 
 /// Paths of the list that are looked for in one directory.
 pub(super) struct Listed<'a> {
@@ -24,18 +23,27 @@ pub(super) struct Listed<'a> {
     by_name: HashMap<Vec<u8>, Vec<usize>>,
     /// The ends of names that paths stand for, such as `.code-workspace`.
     suffixes: Vec<(&'a str, Cause)>,
+    /// With which bytes the first names begin, in lower case. Most names of a project's begin with another one.
+    begins: Vec<u8>,
     longest: usize,
 }
 
 impl<'a> Listed<'a> {
     pub(super) fn new(paths: impl Iterator<Item = (&'a Path, Cause)>) -> Self {
-        let mut listed = Self { all: Vec::new(), by_name: HashMap::new(), suffixes: Vec::new(), longest: 0 };
+        let mut listed = Self {
+            all: Vec::new(),
+            by_name: HashMap::new(),
+            suffixes: Vec::new(),
+            begins: Vec::new(),
+            longest: 0,
+        };
         for (path, cause) in paths {
             if let Some(suffix) = path.to_str().and_then(table::suffix) {
                 listed.suffixes.push((suffix, cause));
             } else if let Some(Component::Normal(first)) = path.components().next() {
                 let name = first.as_bytes().to_ascii_lowercase();
                 listed.longest = listed.longest.max(name.len());
+                listed.begins.extend(name.first().filter(|byte| !listed.begins.contains(byte)));
                 listed.by_name.entry(name).or_default().push(listed.all.len());
                 listed.all.push((path, cause));
             }
@@ -62,8 +70,8 @@ impl<'a> Listed<'a> {
         until: Deadline,
     ) -> Result<Vec<(PathBuf, Cause)>, Errno> {
         let mut found = Vec::new();
-        let mut buffer = [MaybeUninit::uninit(); LISTING];
-        let mut listing = RawDir::new(directory, &mut buffer);
+        let mut buffer: Vec<u8> = Vec::with_capacity(LISTING);
+        let mut listing = RawDir::new(directory, buffer.spare_capacity_mut());
         while let Some(entry) = listing.next() {
             let entry = entry?;
             self.add(entry.file_name().to_bytes(), &mut found);
@@ -84,7 +92,8 @@ impl<'a> Listed<'a> {
                 found.push((here.to_path_buf(), *cause));
             }
         }
-        if name.len() > self.longest {
+        let begins = name.first().is_some_and(|byte| self.begins.contains(&byte.to_ascii_lowercase()));
+        if name.len() > self.longest || !begins {
             return;
         }
         for at in self.by_name.get(&name.to_ascii_lowercase()).into_iter().flatten() {

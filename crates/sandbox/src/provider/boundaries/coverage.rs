@@ -20,6 +20,8 @@ pub(super) struct Coverage {
     masked: usize,
     /// What of the protected paths is not covered.
     gaps: Vec<String>,
+    /// Those gaps that nobody has asked for: what is too deep, or in directories of dependencies, is in the report alone.
+    holes: Vec<String>,
     /// What of the sockets is not.
     open: Vec<String>,
 }
@@ -36,6 +38,10 @@ impl Coverage {
         self.gaps.extend_from_slice(&self.open[before..]);
         if !mounts.notices.is_empty() {
             self.add_gap(boundary, &some(&mounts.notices, "; "));
+        }
+        let holes: Vec<_> = mounts.notices.iter().filter(|notice| notice.is_hole()).collect();
+        if !holes.is_empty() {
+            self.holes.push(format!("{}: {}", boundary.name, some(&holes, "; ")));
         }
     }
 
@@ -77,6 +83,11 @@ impl Coverage {
     /// What is not covered now and was then.
     pub(super) fn gaps_beside(self, then: &Self) -> Vec<String> {
         self.gaps.into_iter().filter(|gap| !then.gaps.contains(gap)).collect()
+    }
+
+    /// What is not protected although it lies where protected paths are looked for.
+    pub(super) fn holes(&self) -> &[String] {
+        &self.holes
     }
 
     /// The lines of a report.

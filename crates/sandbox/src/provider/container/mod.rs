@@ -95,6 +95,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let left = sweep::sweep(&runs, &engine, state, notice)?;
     let placed = Placed { engine: kind.command().to_owned(), socket: engine.address() };
     let boundaries = Boundaries::open(plan, caller.uid, &runs, &id, Some(placed), &left)?;
+    boundaries.warn(notice);
 
     // 7. Where PID 1 and this process meet, with what the engine is to show of ours.
     let (passwd, group) = (who.passwd(policy::policy::HOME), who.group());

@@ -72,6 +72,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let left = boundaries::sweep(&runs, notice, &mut |_, _| false).map_err(recorded)?;
     let id = RunId::generate().map_err(recorded)?;
     let boundaries = Boundaries::open(plan, caller.uid, &runs, &id, None, &left)?;
+    boundaries.warn(notice);
 
     // 7. Whom the files belong to: mapped, where the agent does not own them.
     let trees = owner::map_boundaries(plan, &agent)?;
