@@ -14,7 +14,7 @@ use crate::env::Name;
 use crate::limits::{Bytes, MilliCpus};
 use crate::network::{self, HostPattern};
 use crate::path::GuestPath;
-use crate::plan::{Layer, Mode, Pull, SecretSource};
+use crate::plan::{Layer, Mode, OnReplaced, Pull, SecretSource};
 use crate::problem::{Located, Owner, Place, Problem};
 use crate::protect::RelativePath;
 use crate::user::Spec;
@@ -199,6 +199,8 @@ settings! {
         allow: Vec<Located<RelativePath>>,
         /// How deep nested repositories and sockets are looked for.
         depth: u32,
+        /// What happens when a protection is taken away.
+        on_replaced: OnReplaced,
     }
 }
 

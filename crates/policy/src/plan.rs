@@ -224,6 +224,20 @@ pub struct Protect {
     pub paths: Vec<String>,
     /// How many directories deep nested repositories and sockets are looked for.
     pub depth: u32,
+    /// What happens when a protection is taken away and something would run that did not before.
+    pub on_replaced: OnReplaced,
+}
+
+/// What happens to a sandbox when a program of the host replaces a protected file, and what stands there then would run
+/// something that it did not run before.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnReplaced {
+    /// It is ended.
+    #[default]
+    End,
+    /// It runs on, and a warning says what was found.
+    Warn,
 }
 
 /// One mechanism of isolation.

@@ -114,6 +114,11 @@ impl Policy {
             protect: plan::Protect {
                 paths: protected.paths().iter().map(ToString::to_string).collect(),
                 depth: config.protect.depth.as_ref().map_or(DEPTH, |depth| depth.value),
+                on_replaced: config
+                    .protect
+                    .on_replaced
+                    .as_ref()
+                    .map_or_else(Default::default, |one| one.value),
             },
             given_up: trust::given_up(config),
             layers: layers(config, provider),

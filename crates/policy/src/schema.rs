@@ -128,6 +128,8 @@ pub const BOUNDARY_MODES: &[&str] = &["rw", "ro"];
 pub const SECRET_MODES: &[&str] = &["inject", "proxy"];
 /// What the provider of a proxied secret can be.
 pub const SECRET_PROVIDERS: &[&str] = &["anthropic", "openai", "ollama", "custom"];
+/// What `protect.on_replaced` can be.
+pub const ON_REPLACED: &[&str] = &["end", "warn"];
 /// What `container.pull` can be.
 pub const PULL: &[&str] = &["missing", "always", "never"];
 /// The platforms an image can be built for.
@@ -308,7 +310,7 @@ mod tests {
 
     #[test]
     fn lists_the_keys_of_a_table() {
-        assert_eq!(children("protect").collect::<Vec<_>>(), ["paths", "allow", "depth"]);
+        assert_eq!(children("protect").collect::<Vec<_>>(), ["paths", "allow", "depth", "on_replaced"]);
         assert_eq!(children("env.set").collect::<Vec<_>>(), ["*"]);
         assert!(children("").any(|key| key == "limits"));
     }

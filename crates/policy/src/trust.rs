@@ -23,7 +23,7 @@ use crate::env;
 use crate::layer::Effective;
 use crate::network::{self, HostPattern};
 use crate::path::normalise;
-use crate::plan::{Layer, Mode, Need, Provider, SecretSource};
+use crate::plan::{Layer, Mode, Need, OnReplaced, Provider, SecretSource};
 use crate::policy::{self, DEPTH};
 use crate::problem::{Located, Place};
 use crate::protect::RelativePath;
@@ -359,6 +359,11 @@ fn protection(config: &Config, without: &Config, found: &mut Found) {
         if *value < held {
             let what = format!("looks for nested repositories and sockets {value} deep in place of {held}");
             found.add("protect.depth", place, what);
+        }
+    }
+    if let Some(Located { value: OnReplaced::Warn, place }) = &config.protect.on_replaced {
+        if without.protect.on_replaced.as_ref().map(|held| held.value) != Some(OnReplaced::Warn) {
+            found.add("protect.on_replaced", place, "lets a sandbox run on that has lost a protection");
         }
     }
 }

@@ -55,6 +55,7 @@ const WIDENING: &[(&str, &str)] = &[
     ("limits.tmp_size", "limits.tmp_size = \"513m\""),
     ("protect.allow", "protect.allow = [\".git/config\"]"),
     ("protect.depth", "protect.depth = 2"),
+    ("protect.on_replaced", "protect.on_replaced = \"warn\""),
     (
         "native.require",
         "native.require = [\"user\", \"mount\", \"pid\", \"net\", \"ipc\", \"landlock\", \"seccomp\"]",

@@ -20,7 +20,7 @@ pub use self::judgement::Linked;
 use self::judgement::{Judgement, Verdict, Watched, watched};
 use crate::beneath;
 use crate::deadline::Deadline;
-use crate::protect::{Cause, Mounts};
+use crate::protect::{Cause, Mounts, ReadOnly};
 
 mod judgement;
 
@@ -77,7 +77,7 @@ struct Entry {
 
 /// Which file it was, and when it was last touched: the time of change cannot be set by anybody.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-struct Stamp {
+pub(crate) struct Stamp {
     file_id: FileId,
     size: i64,
     changed: (i64, i64),
@@ -208,21 +208,11 @@ impl Baseline {
                 judgement.is_whole = false;
                 break;
             }
-            let Ok(stat) = beneath::stat(root, one.path) else { continue };
-            let before = self.entry(one.path);
-            if before.is_some_and(|entry| entry.stamp == Stamp::of(&stat)) {
-                continue;
-            }
-            let verdicts = judgement.of(root, &one);
-            let same_target = |entry: &&Entry| entry.target == beneath::read_link(root, one.path).ok();
-            let known = before.filter(same_target).map_or(&[][..], |entry| &entry.known);
-            let is_news = |verdict: &Verdict| {
+            for Finding { path, reason, origin, .. } in self.news_of(root, &one, &mut judgement) {
                 // What stands in the place of a link goes as a whole.
-                !known.contains(verdict) && !replaced.iter().any(|link| verdict.path.starts_with(link))
-            };
-            for verdict in verdicts.into_iter().filter(is_news) {
-                let origin = self.origin(root, &one, before.zip(Some(&stat)), &verdict.path);
-                found(verdict.path, verdict.reason, origin);
+                if !replaced.iter().any(|link| path.starts_with(link)) {
+                    found(path, reason, origin);
+                }
             }
         }
         let mut said: BTreeSet<PathBuf> = findings.iter().map(|finding| finding.path.clone()).collect();
@@ -242,6 +232,28 @@ impl Baseline {
             }
         }
         Ok(Compared { findings, is_whole: judgement.is_whole })
+    }
+
+    /// What is new at one protected path, whatever became of it.
+    pub(crate) fn news_at(&self, root: impl AsFd, one: &ReadOnly, until: Deadline) -> Vec<Finding> {
+        self.news_of(root.as_fd(), &Watched::of(one), &mut Judgement::until(until))
+    }
+
+    fn news_of(&self, root: BorrowedFd<'_>, one: &Watched<'_>, judgement: &mut Judgement) -> Vec<Finding> {
+        let Ok(stat) = beneath::stat(root, one.path) else { return Vec::new() };
+        let before = self.entry(one.path);
+        if before.is_some_and(|entry| entry.stamp == Stamp::of(&stat)) {
+            return Vec::new();
+        }
+        let verdicts = judgement.of(root, one);
+        let same_target = |entry: &&Entry| entry.target == beneath::read_link(root, one.path).ok();
+        let known = before.filter(same_target).map_or(&[][..], |entry| &entry.known);
+        let news = verdicts.into_iter().filter(|verdict| !known.contains(verdict));
+        news.map(|Verdict { path, reason, .. }| {
+            let origin = self.origin(root, one, before.zip(Some(&stat)), &path);
+            Finding { path, reason, origin, aside: None, restored: false }
+        })
+        .collect()
     }
 
     /// Whether something at a path is the agent's, took the place of what was there, or is the user's own.
@@ -297,7 +309,7 @@ impl Baseline {
 }
 
 impl Stamp {
-    fn of(stat: &Stat) -> Self {
+    pub(crate) fn of(stat: &Stat) -> Self {
         // A directory's time changes with what is in it. While it is the same directory, it is read-only.
         let directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         Self {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use confine::report::{Report, Status};
 use policy::limits::{Bytes, Limits, MilliCpus};
 use policy::network;
-use policy::plan::{Agent, Boundary, FileId, Init, Layer, Mode, Need, Plan, Protect, Provider};
+use policy::plan::{Agent, Boundary, FileId, Init, Layer, Mode, Need, OnReplaced, Plan, Protect, Provider};
 use policy::schema::LAYERS;
 use serde::Serialize;
 
@@ -178,7 +178,7 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
             timeout: Some(Duration::from_secs(30)),
             ..Limits::default()
         },
-        protect: Protect { paths: Vec::new(), depth: 1 },
+        protect: Protect { paths: Vec::new(), depth: 1, on_replaced: OnReplaced::End },
         layers: LAYERS.iter().map(|(layer, _)| (*layer, Need::Preferred)).collect(),
     }
 }

@@ -391,7 +391,7 @@ mod tests {
     fn record(client: Client) -> Record {
         Record {
             version: Version,
-            protect: Protect { paths: vec![], depth: 3 },
+            protect: Protect { paths: vec![], depth: 3, on_replaced: policy::plan::OnReplaced::End },
             id: RunId::generate().unwrap(),
             owner: rustix::process::getuid().as_raw(),
             client,

@@ -88,6 +88,8 @@ pub(crate) enum Code {
     CommandTimedOut,
     /// Whoever read standard output has gone.
     OutputClosed,
+    /// A protection was taken away while the command ran.
+    CommandUnprotected,
     /// Something failed that has no name of its own.
     ToolFailed,
 }
@@ -133,6 +135,7 @@ impl Code {
             Self::CommandNotExecutable => "command.not_executable",
             Self::CommandTimedOut => "command.timed_out",
             Self::OutputClosed => "output.closed",
+            Self::CommandUnprotected => "command.unprotected",
             Self::ToolFailed => "tool.failed",
         }
     }
@@ -173,6 +176,7 @@ impl Code {
             | Self::SandboxAmbiguous => ExitCode::Failed,
             Self::CommandNotFound => ExitCode::NotFound,
             Self::CommandTimedOut => ExitCode::TimedOut,
+            Self::CommandUnprotected => ExitCode::Unprotected,
             Self::CommandNotExecutable => ExitCode::NotExecutable,
             Self::OutputClosed => ExitCode::Signal(SIGPIPE),
         }
@@ -182,7 +186,11 @@ impl Code {
     fn retryable(self) -> bool {
         matches!(
             self,
-            Self::SecretUnavailable | Self::EngineTimedOut | Self::ImageNotFetched | Self::ImageNotPushed
+            Self::SecretUnavailable
+                | Self::EngineTimedOut
+                | Self::ImageNotFetched
+                | Self::ImageNotPushed
+                | Self::CommandUnprotected
         )
     }
 }
@@ -210,6 +218,7 @@ Error codes, in `error.code` with --format json:
   layer.unenforceable     69   a required layer cannot be enforced on this machine
   policy.denied           77   a rule refuses it; asking again changes nothing
   command.timed_out       124  the command ran out of time
+  command.unprotected      75  a protected file was replaced on the host and would run something new; the sandbox was ended
   engine.disk_full        125  the engine has no space left
   engine.failed           125  the engine refused, in words of its own
   image.not_fetched       125  the image cannot be fetched
@@ -540,6 +549,7 @@ mod tests {
         Code::CommandNotExecutable,
         Code::CommandTimedOut,
         Code::OutputClosed,
+        Code::CommandUnprotected,
         Code::ToolFailed,
     ];
 

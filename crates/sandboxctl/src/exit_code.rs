@@ -12,6 +12,8 @@ pub(crate) enum ExitCode {
     Usage,
     /// 69 (`EX_UNAVAILABLE`): the provider, or a layer that is required, is not to be had here.
     Unavailable,
+    /// 75 (`EX_TEMPFAIL`): a protection was lost and the sandbox was ended; the next run has it again.
+    Unprotected,
     /// 77 (`EX_NOPERM`): policy says no; trying again changes nothing.
     Denied,
     /// 124: the command ran out of time, as with timeout(1).
@@ -35,6 +37,7 @@ impl ExitCode {
             Self::Success => 0,
             Self::Usage => 2,
             Self::Unavailable => 69,
+            Self::Unprotected => 75,
             Self::Denied => 77,
             Self::TimedOut => 124,
             Self::Failed => 125,

@@ -186,6 +186,7 @@ fn protect(reader: &mut Reader<'_, '_>, section: &Section<'_, '_>) -> Protect {
         paths: reader.list(section, "paths", value::parsed),
         allow: reader.list(section, "allow", value::parsed),
         depth: reader.scalar(section, "depth", |scalar| value::integer(scalar, 0, schema::MAX_DEPTH)),
+        on_replaced: reader.text(section, "on_replaced", value::on_replaced),
     }
 }
 

@@ -13,8 +13,8 @@ use crate::env::Name;
 use crate::limits::{Bytes, MilliCpus};
 use crate::network::{self, HostPattern};
 use crate::path::GuestPath;
-use crate::plan::Pull;
 use crate::plan::{Layer, Mode, SecretSource};
+use crate::plan::{OnReplaced, Pull};
 use crate::problem::Located;
 use crate::protect::RelativePath;
 use crate::schema;
@@ -105,6 +105,7 @@ show_as_text!(
     HostPattern,
     Layer,
     Name,
+    OnReplaced,
     ProviderChoice,
     Pull,
     RelativePath,

@@ -10,7 +10,7 @@ use super::Base;
 use crate::document::{Fault, Scalar};
 use crate::limits::{self, Bytes, MilliCpus};
 use crate::network;
-use crate::plan::{Layer, Mode, Provider, Pull, SecretSource};
+use crate::plan::{Layer, Mode, OnReplaced, Provider, Pull, SecretSource};
 use crate::schema;
 use crate::suggest::did_you_mean;
 
@@ -96,6 +96,7 @@ words! { SecretProvider {
     "ollama" = Self::Ollama,
     "custom" = Self::Custom,
 } }
+words! { OnReplaced { "end" = Self::End, "warn" = Self::Warn, } }
 words! { Pull { "missing" = Self::Missing, "always" = Self::Always, "never" = Self::Never, } }
 words! { Toolchain { "rust" = Self::Rust, "node" = Self::Node, "python" = Self::Python, } }
 
@@ -135,6 +136,10 @@ pub(crate) fn secret_provider(text: &str) -> Result<SecretProvider, Fault> {
 
 pub(crate) fn pull(text: &str) -> Result<Pull, Fault> {
     word(text, Pull::WORDS)
+}
+
+pub(crate) fn on_replaced(text: &str) -> Result<OnReplaced, Fault> {
+    word(text, OnReplaced::WORDS)
 }
 
 pub(crate) fn boundary_mode(text: &str) -> Result<Mode, Fault> {

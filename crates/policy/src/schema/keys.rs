@@ -1,7 +1,7 @@
 //! The table itself.
 
 use super::{
-    BOUNDARY_MODES, Format, Key, Kind, MAX_DEPTH, NETWORK_MODES, PROVIDERS, PULL, SECRET_MODES,
+    BOUNDARY_MODES, Format, Key, Kind, MAX_DEPTH, NETWORK_MODES, ON_REPLACED, PROVIDERS, PULL, SECRET_MODES,
     SECRET_PROVIDERS, Status, Trust,
 };
 
@@ -480,6 +480,17 @@ pub const KEYS: &[Key] = &[
         example: "4",
         status: Status::ActedOn,
         trust: Trust::Needed("it is lower than what holds without the file"),
+    },
+    Key {
+        path: "protect.on_replaced",
+        kind: Kind::Choice(ON_REPLACED),
+        default: "\"end\"",
+        doc: "What happens when a program of yours replaces a protected file while the sandbox runs, which takes its protection \
+              away, and the file then runs something that it did not run before: `end` ends the sandbox, `warn` says so. Either \
+              way the file of the start is put back in the end.",
+        example: "\"warn\"",
+        status: Status::ActedOn,
+        trust: Trust::Needed("it is `warn`"),
     },
     Key {
         path: "native",

@@ -78,15 +78,16 @@ impl Watched<'_> {
     }
 }
 
+impl<'a> Watched<'a> {
+    pub(super) fn of(ReadOnly { path, seen_as, cause, .. }: &'a ReadOnly) -> Self {
+        Self { path, seen_as, cause: *cause, is_astray: false }
+    }
+}
+
 pub(super) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
     // What cannot be looked into is compared as such.
     let open = mounts.read_only.iter().filter(|one| one.cause != Cause::Closed);
-    let files = open.map(|ReadOnly { path, seen_as, cause, .. }| Watched {
-        path,
-        seen_as,
-        cause: *cause,
-        is_astray: mounts.astray.contains(path),
-    });
+    let files = open.map(|one| Watched { is_astray: mounts.astray.contains(&one.path), ..Watched::of(one) });
     files.chain(mounts.links.iter().map(|link| Watched {
         path: &link.path,
         seen_as: &link.seen_as,

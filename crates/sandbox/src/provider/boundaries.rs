@@ -12,16 +12,18 @@ use policy::plan::{Boundary, Mode, Plan, Protect};
 pub(super) use self::clear::{Left, sweep};
 use self::clear::{clear_up, shorten};
 use self::coverage::Coverage;
+pub(super) use self::guard::{Guard, Losses};
 use crate::boundary;
 use crate::deadline::Deadline;
 use crate::detect::{Baseline, Compared, Finding};
-use crate::protect::{self, Mounts};
+use crate::protect::{self, Mounts, ReadOnly};
 use crate::provider::{Notice, StartError};
 use crate::record::{Client, Kept, Placed, Record, Remembered, RunId, Runs, Version};
 use crate::walk::{Walk, walk, walk_until};
 
 mod clear;
 mod coverage;
+mod guard;
 mod limit;
 
 /// How long a look may take while the agent runs. Nobody attends to it, its terminal or its time meanwhile.
@@ -35,6 +37,7 @@ pub(super) struct Boundaries<'a> {
     plan: &'a Plan,
     mounts: Vec<Mounts>,
     writable: Vec<Writable<'a>>,
+    guard: Guard,
     coverage: Coverage,
     /// What was told while the agent runs.
     told: RefCell<Vec<Finding>>,
@@ -49,6 +52,7 @@ struct Writable<'a> {
     /// The directory itself, wherever it is moved to meanwhile.
     root: OwnedFd,
     remembered: Remembered,
+    read_only: Vec<ReadOnly>,
 }
 
 /// What was found in all boundaries when everything inside had ended.
@@ -99,7 +103,8 @@ impl<'a> Boundaries<'a> {
                 coverage.add_gap(boundary, &left.what);
             }
             let remembered = Remembered { host: boundary.host.clone(), baseline, stuck: None };
-            writable.push(Writable { boundary, root, remembered });
+            let read_only = mounts.read_only.clone();
+            writable.push(Writable { boundary, root, remembered, read_only });
             all.push(mounts);
         }
         limit::refuse_too_many(plan, &all)?;
@@ -116,7 +121,9 @@ impl<'a> Boundaries<'a> {
             source: io::Error::other(error),
             remedy: None,
         })?;
-        Ok(Self { plan, mounts: all, writable, coverage, told: RefCell::default(), runs, record, kept })
+        let guard = Guard::new(&writable, plan.protect.on_replaced);
+        let told = RefCell::default();
+        Ok(Self { plan, mounts: all, writable, guard, coverage, told, runs, record, kept })
     }
 
     /// Says what is not protected, whether or not anybody asks for a report.
@@ -147,6 +154,16 @@ impl<'a> Boundaries<'a> {
         }
     }
 
+    /// What watches over the protected paths.
+    pub(super) fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    /// Which protections were taken away since the last time, if it is time to look.
+    pub(super) fn losses(&self) -> Losses {
+        self.guard.look(&self.writable)
+    }
+
     /// What the agent has made that would run on the host and was not told yet. Moves nothing, and does not take
     /// long: what is not seen now is seen at the end.
     pub(super) fn detect(&self) -> Vec<Finding> {
@@ -167,10 +184,13 @@ impl<'a> Boundaries<'a> {
     /// Moves aside what the agent made that would run on the host, and forgets the run. Where not all could be
     /// looked at or moved, the record stays, and the next command tries again.
     pub(super) fn close(self, notice: &mut dyn FnMut(Notice)) -> Last {
+        for loss in self.guard.last_look(&self.writable) {
+            notice(Notice::Warning(loss));
+        }
         let mut detected = Vec::new();
         let mut coverage = Coverage::default();
         let mut remaining = Vec::new();
-        for Writable { boundary, root, remembered } in &self.writable {
+        for Writable { boundary, root, remembered, .. } in &self.writable {
             let here = |path: PathBuf| boundary.guest.join(path);
             match clear_up(root, remembered, &self.plan.protect, notice) {
                 Ok((look, stuck)) => {

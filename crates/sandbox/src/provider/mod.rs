@@ -102,6 +102,9 @@ pub enum End {
     Signaled(i32),
     /// It ran out of time and everything inside was killed.
     TimedOut(Duration),
+    /// A program of the host took the protection of a path away, and what lies there now would run on the host:
+    /// everything inside was killed. The path is that inside.
+    Unprotected(Box<detect::Finding>),
     /// There is no such command inside.
     NotFound(String),
     /// The command is there but cannot be executed; with the reason.

@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::attendance::{self, Attendance, Deserted};
+use super::boundaries::{Boundaries, Guard, Losses};
 use super::remedy;
 use super::streams::Streams;
 use crate::capture::{Capture, Progress};
@@ -73,8 +74,8 @@ pub(super) struct Watch<'a> {
     pub(super) attendance: Attendance<'a>,
     /// Completes the report with what only the outside knows, before anybody is told.
     pub(super) complete: &'a dyn Fn(&mut Report),
-    /// Looks at what the agent has made so far, and says what is new.
-    pub(super) detect: &'a dyn Fn() -> Vec<Finding>,
+    /// What is protected, and what the agent makes beside it: of whoever has shared it, and nobody else looks.
+    pub(super) boundaries: Option<&'a Boundaries<'a>>,
     pub(super) notice: &'a mut dyn FnMut(Notice),
 }
 
@@ -88,6 +89,8 @@ struct State {
     /// When PID 1 is killed from outside.
     insist: Option<Instant>,
     timed_out: Option<Duration>,
+    /// What took the place of something protected.
+    unprotected: Option<Finding>,
     interrupts: u32,
     /// When to look again at what the agent makes, and how long after that.
     look: (Instant, Duration),
@@ -103,6 +106,7 @@ pub(super) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         deadline: watch.timeout.map(|timeout| (Instant::now() + timeout, Some(timeout))),
         insist: None,
         timed_out: None,
+        unprotected: None,
         interrupts: 0,
         look: (Instant::now() + FIRST_LOOK, FIRST_LOOK),
     };
@@ -161,10 +165,11 @@ pub(super) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         relay.finish(LAST_WORDS).or_else(hung_up).map_err(lost)?;
     }
     let output = captures.map(|[stdout, stderr]| Output { stdout: stdout.finish(), stderr: stderr.finish() });
-    let end = match (state.timed_out, state.end) {
-        (Some(timeout), _) => End::TimedOut(timeout),
-        (None, Some(end)) => end,
-        (None, None) => End::Signaled(Signal::SIGKILL as i32),
+    let end = match (state.unprotected, state.timed_out, state.end) {
+        (Some(finding), ..) => End::Unprotected(Box::new(finding)),
+        (_, Some(timeout), _) => End::TimedOut(timeout),
+        (_, _, Some(end)) => end,
+        (_, _, None) => End::Signaled(Signal::SIGKILL as i32),
     };
     Ok(Ended { end, report: state.report, output })
 }
@@ -208,9 +213,15 @@ fn wait(
     let attendance = watch.attendance.fds();
     let attendant = |(source, fd): &(_, _)| PollFd::from_borrowed_fd(*fd, attendance::events(*source));
     fds.extend(attendance.iter().map(attendant));
+    let guarded = fds.len();
+    let guard = watch.boundaries.map(Boundaries::guard);
+    fds.extend(guard.and_then(Guard::as_fd).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
     let now = Instant::now();
     let next =
-        [state.deadline.map(|(at, _)| at), state.insist, Some(state.look.0)].into_iter().flatten().min();
+        [state.deadline.map(|(at, _)| at), state.insist, Some(state.look.0), guard.and_then(Guard::next)]
+            .into_iter()
+            .flatten()
+            .min();
     let left = next.map(|at| at.saturating_duration_since(now));
     let timeout = left.into_iter().chain(relay.and_then(Relay::tick)).min().map(|left| Timespec {
         tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
@@ -221,6 +232,9 @@ fn wait(
         Err(errno) => return Err(errno.into()),
     }
     let ready = |fds: &[PollFd<'_>]| fds.iter().any(|fd| !fd.revents().is_empty());
+    if let Some(guard) = guard.filter(|_| ready(&fds[guarded..])) {
+        guard.on_ready();
+    }
     Ok(Ready {
         control: ready(&fds[..1]),
         signals: ready(&fds[1..2]),
@@ -233,7 +247,7 @@ fn wait(
             .collect(),
         attendance: attendance
             .iter()
-            .zip(&fds[attended..])
+            .zip(&fds[attended..guarded])
             .map(|((source, _), fd)| (*source, fd.revents()))
             .filter(|(_, events)| !events.is_empty())
             .collect(),
@@ -292,7 +306,15 @@ fn tell(control: &mut Control, request: &Request) -> io::Result<()> {
 
 /// Ends what is out of time: first by PID 1, then without it.
 fn on_time(watch: &mut Watch<'_>, state: &mut State) -> io::Result<()> {
+    let Losses { warnings, ends } = watch.boundaries.map(Boundaries::losses).unwrap_or_default();
+    for warning in warnings {
+        (watch.notice)(Notice::Warning(warning));
+    }
     let now = Instant::now();
+    if let (Some(finding), None) = (ends, &state.unprotected) {
+        state.unprotected = Some(finding);
+        state.deadline = Some((now, None));
+    }
     if let Some((_, timeout)) = state.deadline.filter(|(at, _)| *at <= now) {
         state.timed_out = state.timed_out.or(timeout);
         state.deadline = None;
@@ -305,7 +327,7 @@ fn on_time(watch: &mut Watch<'_>, state: &mut State) -> io::Result<()> {
     }
     if state.look.0 <= now {
         let between = (state.look.1 * 2).min(LONGEST_LOOK);
-        for finding in (watch.detect)() {
+        for finding in watch.boundaries.map(Boundaries::detect).unwrap_or_default() {
             (watch.notice)(Notice::Warning(format!("the agent has made {finding}")));
         }
         state.look = (Instant::now() + between, between);
@@ -396,7 +418,7 @@ mod tests {
             timeout,
             attendance: Attendance::new(None),
             complete: &|_| {},
-            detect: &Vec::new,
+            boundaries: None,
             notice: &mut |_| {},
         };
         supervise(watch, &Signals::block().unwrap())

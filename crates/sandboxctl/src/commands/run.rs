@@ -151,6 +151,20 @@ pub(super) fn judge(end: &End, provider: Provider) -> (ExitCode, Option<CommandE
             );
             (ExitCode::TimedOut, Some(error.hint("`--timeout` or `[limits] timeout` allows more time")))
         }
+        End::Unprotected(finding) => {
+            let error = CommandError::message(
+                Code::CommandUnprotected,
+                format_args!(
+                    "a program on this host replaced a protected file while the sandbox ran, and it was ended: {finding}"
+                ),
+            );
+            (
+                ExitCode::Unprotected,
+                Some(error.hint(
+                    "run it again when nothing else changes that file; `[protect] on_replaced = \"warn\"` lets it run on",
+                )),
+            )
+        }
         End::NotFound(command) => {
             let error = CommandError::message(
                 Code::CommandNotFound,

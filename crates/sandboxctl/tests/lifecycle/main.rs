@@ -10,6 +10,7 @@ mod killed;
 mod many;
 mod pid_1;
 mod refused;
+mod replaced;
 mod streams;
 mod traces;
 mod umask;

@@ -277,7 +277,7 @@ fn seen_by_engine(prefix: Option<&Path>, host: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use policy::limits::Limits;
-    use policy::plan::{self, FileId, Init, Protect, Provider, Pull};
+    use policy::plan::{self, FileId, Init, OnReplaced, Protect, Provider, Pull};
 
     use super::*;
     use crate::provider::agent::Agent;
@@ -312,7 +312,7 @@ mod tests {
             container: None,
             network,
             limits: Limits { memory: Some(Bytes(1 << 20)), cpus: Some(MilliCpus(1500)), ..Limits::default() },
-            protect: Protect { paths: Vec::new(), depth: 1 },
+            protect: Protect { paths: Vec::new(), depth: 1, on_replaced: OnReplaced::End },
             layers: std::collections::BTreeMap::new(),
         };
         let container = Container {

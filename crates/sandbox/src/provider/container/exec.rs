@@ -134,7 +134,7 @@ pub(in crate::provider) fn enter(entry: &Entry<'_>) -> Result<Outcome, StartErro
             timeout: None,
             attendance: Attendance::new(None),
             complete: &|_| {},
-            detect: &Vec::new,
+            boundaries: None,
             notice: &mut |_| {},
         },
         &signals,

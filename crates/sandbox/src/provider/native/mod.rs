@@ -115,7 +115,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
             timeout: plan.limits.timeout,
             attendance: Attendance::new(parent),
             complete: &complete,
-            detect: &|| boundaries.detect(),
+            boundaries: Some(&boundaries),
             notice,
         },
         &signals,

@@ -1,0 +1,153 @@
+//! A protected file that a program of the host replaces while the sandbox runs has lost its mount: what is said, what is
+//! ended, and what lies there in the end.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::machine::{Caller, callers};
+use crate::place::Place;
+
+const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tpager = less\n";
+
+const EVIL: &str = "[core]\n\tfsmonitor = touch owned\n";
+
+/// A repository, and a command in a sandbox that waits before it acts.
+fn waiting(caller: Caller, flags: &[&str], script: &str) -> (Place, Child) {
+    waiting_by(caller, "", flags, script)
+}
+
+/// The same, with settings of the caller's own.
+fn waiting_by(caller: Caller, settings: &str, flags: &[&str], script: &str) -> (Place, Child) {
+    let place = Place::new(caller);
+    place.write("home/.config/sandboxctl/sandbox.toml", settings);
+    place.write("workspace/.git/HEAD", "ref: refs/heads/main\n");
+    place.write("workspace/.git/config", CONFIG);
+    for directory in ["objects", "refs"] {
+        place.write(&format!("workspace/.git/{directory}/keep"), "");
+    }
+    place.write("workspace/evil", EVIL);
+    let script = format!("echo ready; read -r go; {script}");
+    let mut client = place
+        .inside(flags, &["sh", "-c", &script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(client.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    (place, client)
+}
+
+/// What a program of the host does that replaces a file as a whole, as `git config` does.
+fn replace(place: &Place, content: &str) {
+    let draft = place.write("workspace/.git/config.lock", content);
+    fs::rename(draft, place.workspace().join(".git/config")).unwrap();
+}
+
+fn finished(mut client: Child) -> (Output, String) {
+    client.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+    let output = client.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, said)
+}
+
+fn config(place: &Place) -> String {
+    fs::read_to_string(place.workspace().join(".git/config")).unwrap()
+}
+
+const WRITES: &str = "cat evil > .git/config && echo written > wrote;";
+
+#[test]
+fn what_the_agent_writes_into_a_replaced_file_ends_the_sandbox_and_does_not_stay() {
+    for caller in callers("files that are replaced") {
+        // The control: nobody takes the protection away.
+        let (place, client) = waiting(caller, &[], WRITES);
+        let (output, said) = finished(client);
+        assert_eq!(config(&place), CONFIG, "by {caller:?}: {said}");
+        assert!(said.contains("Read-only file system"), "by {caller:?}: {said}");
+        assert_eq!(output.status.code(), Some(2), "by {caller:?}: {said}");
+
+        // It would go on for ever.
+        let (place, client) = waiting(caller, &["--timeout", "60s"], &format!("{WRITES} sleep 1000"));
+        let theirs = format!("{CONFIG}[user]\n\tname = x\n");
+        replace(&place, &theirs);
+        let (output, said) = finished(client);
+        assert!(place.workspace().join("wrote").exists(), "the attack works, by {caller:?}: {said}");
+        assert_eq!(output.status.code(), Some(75), "by {caller:?}: {said}");
+        assert!(said.contains("was replaced on the host while the sandbox ran"), "by {caller:?}: {said}");
+        assert!(said.contains("core.fsmonitor") && said.contains("put back"), "by {caller:?}: {said}");
+        assert_eq!(config(&place), CONFIG, "by {caller:?}: {said}");
+    }
+}
+
+#[test]
+fn a_harmless_change_of_the_host_stays_and_is_said() {
+    for caller in callers("files that are replaced by the host") {
+        let (place, client) = waiting(caller, &[], "true");
+        let theirs = format!("{CONFIG}[user]\n\tname = x\n");
+        replace(&place, &theirs);
+        let (output, said) = finished(client);
+        assert_eq!(output.status.code(), Some(0), "by {caller:?}: {said}");
+        assert!(said.contains("was replaced on the host while the sandbox ran"), "by {caller:?}: {said}");
+        assert_eq!(config(&place), theirs, "by {caller:?}: {said}");
+        assert!(!place.workspace().join(".sandboxctl-quarantine").exists(), "by {caller:?}: {said}");
+    }
+}
+
+#[test]
+fn where_a_warning_is_enough_the_sandbox_runs_on_and_the_file_is_put_back_all_the_same() {
+    for caller in callers("warnings") {
+        let script = format!("{WRITES} echo wrote; read -r end");
+        let (place, mut client) = waiting_by(caller, "[protect]\non_replaced = \"warn\"\n", &[], &script);
+        let mut out = BufReader::new(client.stdout.take().unwrap()).lines();
+        replace(&place, CONFIG);
+        client.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+        assert_eq!(out.next().unwrap().unwrap(), "wrote");
+        let mut err = BufReader::new(client.stderr.take().unwrap()).lines();
+        let told = err.by_ref().map(Result::unwrap).find(|line| line.contains("core.fsmonitor"));
+        assert!(told.is_some(), "by {caller:?}: it is said while it runs");
+        let (output, _) = finished(client);
+        let rest: Vec<_> = err.map(Result::unwrap).collect();
+        assert_eq!(output.status.code(), Some(0), "by {caller:?}: {rest:?}");
+        assert_eq!(config(&place), CONFIG, "by {caller:?}: {rest:?}");
+    }
+}
+
+#[test]
+fn a_program_is_told_why_the_sandbox_was_ended() {
+    for caller in callers("why a sandbox was ended") {
+        // What is captured says nothing before the end; so the attack begins by itself.
+        let place = Place::new(caller);
+        place.write("workspace/.git/HEAD", "ref: refs/heads/main\n");
+        place.write("workspace/.git/objects/keep", "");
+        place.write("workspace/.git/refs/keep", "");
+        place.write("workspace/.git/config", CONFIG);
+        place.write("workspace/evil", EVIL);
+        // The first write that succeeds may still meet the file that is just being replaced.
+        let script = "echo > started; until grep fsmonitor .git/config; do cat evil > .git/config; done 2>/dev/null; \
+                      sleep 1000";
+        let client = place
+            .inside(&["--format", "json", "--timeout", "60s"], &["sh", "-c", script])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        while !place.workspace().join("started").exists() {
+            std::thread::yield_now();
+        }
+        replace(&place, CONFIG);
+        let output = client.wait_with_output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(answer["error"]["code"], "command.unprotected", "by {caller:?}: {answer:#}");
+        assert_eq!(answer["result"]["ended_by"], "protection", "by {caller:?}: {answer:#}");
+        let finding = &answer["detected"][0];
+        assert_eq!(finding["path"], "/workspace/.git/config", "by {caller:?}: {answer:#}");
+        assert_eq!(finding["restored"], true, "by {caller:?}: {answer:#}");
+        assert_eq!(config(&place), CONFIG, "by {caller:?}");
+    }
+}
