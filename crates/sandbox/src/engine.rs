@@ -6,11 +6,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use policy::plan::Provider;
+
+use crate::programs::Programs;
 
 pub(crate) use self::call::{Running, output};
 use self::socket::{Endpoint, Socket};
@@ -59,8 +61,10 @@ impl fmt::Display for Kind {
 /// What a caller has that leads to engines.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
-    /// Where programs are looked for.
-    pub path: OsString,
+    /// Where programs are looked for, and how they are started.
+    pub programs: Programs,
+    /// The caller's working directory.
+    pub directory: PathBuf,
     /// `DOCKER_HOST`.
     pub docker_host: Option<OsString>,
     /// `DOCKER_CONTEXT`.
@@ -87,6 +91,7 @@ pub enum Rights {
 pub struct Engine {
     kind: Kind,
     program: PathBuf,
+    programs: Programs,
     rights: Rights,
     socket: Option<Socket>,
 }
@@ -94,14 +99,19 @@ pub struct Engine {
 impl Engine {
     /// Finds an engine and makes sure that it answers.
     pub fn find(kind: Kind, surroundings: &Surroundings) -> Result<Self, EngineError> {
-        let program = which::which_in_global(kind.command(), Some(&surroundings.path))
-            .ok()
-            .and_then(|mut found| found.next())
-            .ok_or(EngineError::NotInstalled { kind })?;
+        let programs = surroundings.programs.clone();
+        let program = programs
+            .find(kind.command())
+            .ok_or_else(|| EngineError::NotInstalled { kind, left_out: programs.left_out() })?;
         match kind {
             Kind::Docker => {
+                // It says which other programs Docker starts, and whom it talks to.
+                apart(&programs, &surroundings.docker_config)?;
                 let socket = match Endpoint::of_docker(surroundings)? {
-                    Endpoint::Local(path) => Socket::new(path),
+                    Endpoint::Local(path) => {
+                        apart(&programs, &path)?;
+                        Socket::new(path)
+                    }
                     Endpoint::Remote(address) => return Err(EngineError::Remote { address }),
                 };
                 let served_by = socket.ping()?;
@@ -111,7 +121,7 @@ impl Engine {
                     socket.require_rootless()?;
                     Rights::Rootless(served_by)
                 };
-                Ok(Self { kind, program, rights, socket: Some(socket) })
+                Ok(Self { kind, program, programs, rights, socket: Some(socket) })
             }
             Kind::Podman => {
                 if let Some(address) = &surroundings.podman_connection {
@@ -120,7 +130,7 @@ impl Engine {
                 // It has no daemon: whoever calls it is the engine.
                 let rights =
                     if surroundings.uid == 0 { Rights::Rootful } else { Rights::Rootless(surroundings.uid) };
-                let engine = Self { kind, program, rights, socket: None };
+                let engine = Self { kind, program, programs, rights, socket: None };
                 engine.ask(["version", "--format", "{{.Client.Version}}"])?;
                 Ok(engine)
             }
@@ -144,7 +154,7 @@ impl Engine {
 
     /// A call of its command line, with the socket that has answered, whatever else is set.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
+        let mut command = self.programs.command_as(&self.program, self.kind.command());
         if let Some(socket) = &self.socket {
             command.env_remove("DOCKER_CONTEXT").env("DOCKER_HOST", socket.address());
         }
@@ -172,5 +182,16 @@ impl Engine {
     /// The socket it answers on, if it has one.
     pub(crate) fn socket(&self) -> Option<&Socket> {
         self.socket.as_ref()
+    }
+}
+
+/// Refuses to go by a file that an agent may write, or to talk to a socket that an agent may listen on.
+fn apart(programs: &Programs, path: &Path) -> Result<(), EngineError> {
+    match programs.writable(path) {
+        None => Ok(()),
+        Some(directory) => Err(EngineError::Settings {
+            path: path.to_owned(),
+            reason: format!("it lies in {}, which the sandbox may write to", directory.display()),
+        }),
     }
 }

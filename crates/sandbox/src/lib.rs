@@ -15,6 +15,7 @@ pub mod engine;
 pub mod host_uid;
 pub mod image;
 mod init_program;
+pub mod programs;
 pub mod protect;
 pub mod provider;
 pub mod quarantine;

@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use policy::plan::{Secret, SecretSource};
@@ -19,7 +19,9 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::acting::ActingAs;
+use crate::beneath;
 use crate::host_uid::Identity;
+use crate::programs::Programs;
 
 /// The longest value. A variable with its name must fit into the 128 KiB that execve(2) takes.
 const LARGEST: usize = 64 << 10;
@@ -41,8 +43,8 @@ pub struct Value(Vec<u8>);
 pub struct Surroundings<'a> {
     /// The caller's environment.
     pub env: &'a BTreeMap<OsString, OsString>,
-    /// The host directories that the sandbox may write to. No secret is read from there.
-    pub writable: &'a [&'a Path],
+    /// How commands are run. No secret is read from where a sandbox may write.
+    pub programs: &'a Programs,
     /// The user who asks.
     pub caller: Identity,
     /// Gets what a command says on its standard error, with every occurrence of the value taken out.
@@ -89,8 +91,8 @@ pub enum Reason {
     /// Others can read or change the file.
     #[error("others may read or change the file (mode {0:04o}); run `chmod 600` on it")]
     Permissions(u32),
-    /// The agent could write the file.
-    #[error("the file lies in {0}, which the sandbox may write to; keep it somewhere else")]
+    /// The agent could write the file, or what the command runs.
+    #[error("it lies in {0}, which the sandbox may write to; keep it somewhere else")]
     Writable(PathBuf),
     /// The command could not be started.
     #[error("the command could not be started: {0}")]
@@ -199,15 +201,16 @@ fn from_env(variable: &str, surroundings: &Surroundings<'_>) -> Result<Value, Re
 fn from_file(path: &Path, surroundings: &Surroundings<'_>) -> Result<Value, Reason> {
     // Under sudo the path is the user's: root opens nothing for them that they could not.
     let _acting = ActingAs::user(surroundings.caller).map_err(Reason::Read)?;
-    let path = path.canonicalize().map_err(Reason::Read)?;
-    if let Some(boundary) = surroundings.writable.iter().find(|boundary| path.starts_with(boundary)) {
-        return Err(Reason::Writable((*boundary).into()));
+    // A pipe in its place must not hang us. Which file it is, is asked of what was opened: what an agent links to on the
+    // way counts as well as where that leads.
+    let file =
+        File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path).map_err(Reason::Read)?;
+    let resolved = beneath::path_of(&file).map_err(|errno| Reason::Read(errno.into()))?;
+    for path in [path, &resolved] {
+        if let Some(boundary) = surroundings.programs.writable(path) {
+            return Err(Reason::Writable(boundary.into()));
+        }
     }
-    let file = File::options()
-        .read(true)
-        .custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOFOLLOW)
-        .open(&path)
-        .map_err(Reason::Read)?;
     let metadata = file.metadata().map_err(Reason::Read)?;
     if !metadata.is_file() {
         return Err(Reason::NotAFile);
@@ -233,16 +236,19 @@ fn from_command(
     surroundings: &mut Surroundings<'_>,
 ) -> Result<Value, Reason> {
     let end = Instant::now() + deadline;
+    let programs = surroundings.programs;
+    let named = programs.mentioned(OsStr::new(line));
+    if let Some(boundary) = named.or_else(|| named_places(line).find_map(|path| programs.writable(path))) {
+        return Err(Reason::Writable(boundary.into()));
+    }
     // A group of its own: whatever it starts ends with it when it takes too long.
-    let mut command = Command::new("/bin/sh");
+    let mut command = programs.command(Path::new("/bin/sh"));
     if surroundings.caller != Identity::own() && rustix::process::geteuid().is_root() {
         // Under sudo it is the user's command. This takes root's groups away, too.
         command.uid(surroundings.caller.uid).gid(surroundings.caller.gid);
     }
     let mut child = command
         .args(["-c", line])
-        .env_clear()
-        .envs(surroundings.env)
         .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -323,6 +329,12 @@ fn collect(child: &mut Child, value: &mut Value, log: &mut Value, end: Instant) 
     }
 }
 
+/// The absolute paths that a command line names, as far as that can be told without a shell.
+fn named_places(line: &str) -> impl Iterator<Item = &Path> {
+    let apart = |letter: char| letter.is_whitespace() || "'\"=;|&()<>`$:,".contains(letter);
+    line.split(apart).filter(|word| word.starts_with('/')).map(Path::new)
+}
+
 fn kill_group(child: &Child) {
     // It has not been waited for, so the number is still its own. That it is gone is what is wanted.
     let _ = rustix::process::kill_process_group(Pid::from_child(child), Signal::KILL);
@@ -374,10 +386,9 @@ mod tests {
         }
 
         fn ask<T>(&mut self, ask: impl FnOnce(&mut Surroundings<'_>) -> T) -> T {
-            let writable: Vec<&Path> = self.writable.iter().map(PathBuf::as_path).collect();
             ask(&mut Surroundings {
                 env: &self.env,
-                writable: &writable,
+                programs: &Programs::new(&self.env, self.writable.clone(), Identity::own()),
                 caller: self.caller,
                 log: &mut |text| self.log.push_str(text),
             })
@@ -480,6 +491,25 @@ mod tests {
     fn reads_what_a_command_prints_with_the_callers_environment() {
         let mut world = World::new();
         assert_eq!(world.read(command("printf '%s\\n' \"$TOKEN\"")).unwrap(), "from-env");
+    }
+
+    #[test]
+    fn a_command_runs_where_no_agent_can_write() {
+        let top = tempfile::tempdir().unwrap();
+        let boundary = top.path().canonicalize().unwrap().join("workspace");
+        fs::create_dir(&boundary).unwrap();
+        let program = boundary.join("give");
+        fs::write(&program, "#!/bin/sh\necho agent\n").unwrap();
+        fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+        let mut world = World::new();
+        let path = format!("{}:/usr/bin:/bin", boundary.display());
+        world.env.insert("PATH".into(), path.into());
+        assert_eq!(world.read(command("pwd; give")).unwrap(), "/\nagent", "the control");
+        world.writable = vec![boundary];
+        assert_eq!(world.read(command("pwd")).unwrap(), "/");
+        assert!(world.read(command("give")).unwrap_err().contains("the command failed"));
+        let by_path = world.read(command(&format!("cat <'{}'", program.display()))).unwrap_err();
+        assert!(by_path.contains("which the sandbox may write to"), "{by_path}");
     }
 
     #[test]

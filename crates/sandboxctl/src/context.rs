@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use sandbox::engine;
 use sandbox::host_uid::{self, Identity};
+use sandbox::programs::Programs;
 
 use crate::directories;
 
@@ -88,14 +89,21 @@ impl Context {
         self.base_directory("XDG_CONFIG_HOME", ".config")
     }
 
+    /// The programs of the host, where sandboxes may write to these directories.
+    pub(crate) fn programs(&self, writable: Vec<PathBuf>) -> Programs {
+        Programs::new(&self.env, writable, self.caller)
+    }
+
     /// What leads to container engines.
-    pub(crate) fn engines(&self) -> engine::Surroundings {
+    pub(crate) fn engines(&self, programs: Programs) -> engine::Surroundings {
         let own = |name| self.variable(name).map(OsStr::to_os_string);
         engine::Surroundings {
-            path: own("PATH").unwrap_or_default(),
+            programs,
+            directory: self.cwd.clone(),
             docker_host: own("DOCKER_HOST"),
             docker_context: own("DOCKER_CONTEXT"),
-            docker_config: own("DOCKER_CONFIG").map_or_else(|| self.home.join(".docker"), PathBuf::from),
+            docker_config: own("DOCKER_CONFIG")
+                .map_or_else(|| self.home.join(".docker"), |path| self.cwd.join(path)),
             podman_connection: own("CONTAINER_HOST")
                 .or_else(|| own("CONTAINER_CONNECTION"))
                 .filter(|value| !value.is_empty()),

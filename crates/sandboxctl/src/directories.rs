@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use policy::plan::FileId;
+use policy::config::{Config, SharedDir};
+use policy::plan::{FileId, Mode};
 use policy::policy::{Directory, Facts, Missing, Policy, Wanted};
 use policy::problem::{Code, Problem};
 use policy::trust;
@@ -111,6 +112,39 @@ impl Directories {
         }
         Ok(())
     }
+}
+
+/// Where sandboxes with these settings may write, in every spelling.
+pub(crate) fn writable(context: &Context, settings: &Config) -> Vec<PathBuf> {
+    let own = (settings.has_shared_dirs.is_none() && !settings.shared_dirs.contains_key("workspace"))
+        .then(|| context.cwd.clone());
+    let is_writable = |dir: &&SharedDir| dir.mode.as_ref().is_none_or(|mode| mode.value == Mode::ReadWrite);
+    let shared = settings.shared_dirs.values().map(|dir| &dir.value).filter(is_writable);
+    let shared = shared.filter_map(|dir| Some(dir.host.as_ref()?.value.clone()));
+    spelled(context, shared.chain(own))
+}
+
+/// Where sandboxes may be expected to write before any settings are known: the working directory and the project's.
+pub(crate) fn around(context: &Context) -> Vec<PathBuf> {
+    let project = sandbox::trust::find(&context.cwd, context.homes().last().copied());
+    let project = project.as_deref().and_then(Path::parent).map(Path::to_owned);
+    spelled(context, [context.cwd.clone()].into_iter().chain(project))
+}
+
+/// Both spellings of directories, but for those that no sandbox gets: what lies in them is not an agent's for that.
+fn spelled(context: &Context, directories: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let may_be_shared = |path: &Path| {
+        let (kind, owner, mode) = (Kind::Directory, context.caller.uid, Mode::ReadWrite);
+        let candidate = Candidate { given: path, resolved: path, kind, owner, mode };
+        workspace::validate(&candidate, &caller(context, &context.homes())).is_ok()
+    };
+    let mut all = Vec::new();
+    for given in directories {
+        all.extend(resolve(context, &given).filter(|resolved| *resolved != given));
+        all.push(given);
+    }
+    all.retain(|path| may_be_shared(path));
+    all
 }
 
 /// Where a path of our own leads with every link resolved, as far as it exists; `None` where that cannot be told.

@@ -17,11 +17,12 @@ use policy::trust::{Applies, Context as Comparison, Lead, Widening, paths, widen
 use policy::variables;
 use sandbox::engine::{Engine, Kind};
 use sandbox::image;
+use sandbox::programs::Programs;
 use sandbox::record::RunId;
 
 use crate::cli::Request;
 use crate::context::Context;
-use crate::directories::Directories;
+use crate::directories::{self, Directories};
 use crate::error::CommandError;
 use crate::files::{self, Found};
 use crate::ui::Ui;
@@ -39,6 +40,8 @@ pub(crate) struct Loaded {
     pub(crate) asked: Vec<Layer>,
     /// The directories that it names, held open until they are mounted.
     _directories: Directories,
+    /// The programs of the host that may be run for it.
+    pub(crate) programs: Programs,
 }
 
 /// The layers of configuration, merged.
@@ -81,7 +84,7 @@ pub(crate) fn plan(
     request: &Request,
     argv: Vec<OsString>,
 ) -> Result<Loaded, CommandError> {
-    let Rules { file, policy, left_aside, asked, mut directories } = rules(context, request, argv)?;
+    let Rules { file, policy, left_aside, asked, mut directories, programs } = rules(context, request, argv)?;
     let name = RunId::generate().context("cannot make a name for the sandbox")?.as_str().to_owned();
     let mut facts = facts::gather(context, &policy, &mut directories, name.clone());
     let missing = directories.to_make(request, &policy);
@@ -96,7 +99,7 @@ pub(crate) fn plan(
     if let Some(config) = &config {
         own_files::protect(config, &mut plan)?;
     }
-    Ok(Loaded { plan, config, left_aside, asked, _directories: directories })
+    Ok(Loaded { plan, config, left_aside, asked, _directories: directories, programs })
 }
 
 /// Makes the plan of a second command. What there is to see in its sandbox was said when that was made: directories of the
@@ -106,12 +109,12 @@ pub(crate) fn second(
     request: &Request,
     argv: Vec<OsString>,
 ) -> Result<Loaded, CommandError> {
-    let Rules { file, policy, left_aside, asked, mut directories } = rules(context, request, argv)?;
+    let Rules { file, policy, left_aside, asked, mut directories, programs } = rules(context, request, argv)?;
     let policy = policy.without_directories();
     let name = request.name.clone().unwrap_or_default();
     let plan = lower(context, &policy, &facts::gather(context, &policy, &mut directories, name))?;
     let config = file.map(|file| file.candidate.path);
-    Ok(Loaded { plan, config, left_aside, asked, _directories: directories })
+    Ok(Loaded { plan, config, left_aside, asked, _directories: directories, programs })
 }
 
 /// What all settings make together.
@@ -122,6 +125,7 @@ struct Rules {
     left_aside: Option<String>,
     asked: Vec<Layer>,
     directories: Directories,
+    programs: Programs,
 }
 
 /// Makes the rules for what was typed.
@@ -139,7 +143,8 @@ fn rules(context: &Context, request: &Request, argv: Vec<OsString>) -> Result<Ru
     }
     let left_aside = settings.effective.left_aside();
     let asked = settings.effective.asked_layers();
-    Ok(Rules { file, policy, left_aside, asked, directories: settings.directories })
+    let programs = context.programs(directories::writable(context, settings.effective.settings()));
+    Ok(Rules { file, policy, left_aside, asked, directories: settings.directories, programs })
 }
 
 /// The plan, where nothing of this host stands against it.
@@ -177,7 +182,8 @@ pub(crate) fn settings(
         effective.with_own_image(image::name_of_project(found.directory()));
     }
     if effective.asks_for_engine() {
-        effective.with_engine(engine(context));
+        let writable = directories::writable(context, effective.settings());
+        effective.with_engine(engine(context, writable));
     }
     let mut directories = Directories::default();
     let widenings = project.map_or_else(Vec::new, |found| {
@@ -193,8 +199,8 @@ pub(crate) fn settings(
 }
 
 /// The first engine that answers.
-fn engine(context: &Context) -> Answer {
-    let surroundings = context.engines();
+fn engine(context: &Context, writable: Vec<PathBuf>) -> Answer {
+    let surroundings = context.engines(context.programs(writable));
     let mut reasons = Vec::new();
     for (kind, provider) in [(Kind::Docker, Provider::Docker), (Kind::Podman, Provider::Podman)] {
         match Engine::find(kind, &surroundings) {

@@ -346,8 +346,28 @@ pub(crate) fn source(text: &str, base: &Base) -> Result<SecretSource, Fault> {
         }
         "env" => Ok(SecretSource::Env(rest.to_owned())),
         "file" => host_path(rest, base).map(SecretSource::File),
-        "command" => any(rest).map(SecretSource::Command),
+        "command" => any(rest).map(|line| SecretSource::Command(from_here(line, base))),
         _ => Err(malformed("this does not say where the value is read from".to_owned())),
+    }
+}
+
+/// A command line whose program is a relative path, seen from the directory of the file: it runs in `/`. What else is
+/// relative in it, only a shell could tell.
+fn from_here(line: String, base: &Base) -> String {
+    let start = line.trim_start();
+    let program = start.split(|letter: char| letter.is_whitespace() || ";|&()<>".contains(letter)).next();
+    let is_relative = |program: &&str| {
+        let quoted = program.contains(['\'', '"', '\\', '$', '`', '=']);
+        program.contains('/') && !program.starts_with(['/', '~']) && !quoted
+    };
+    match program.filter(is_relative) {
+        Some(program) => {
+            let path: PathBuf = base.directory.join(program).components().collect();
+            // For the shell: nothing between these quotes means anything to it.
+            let path = path.to_string_lossy().replace('\'', "'\\''");
+            format!("'{path}'{}", &start[program.len()..])
+        }
+        None => line,
     }
 }
 
@@ -377,5 +397,27 @@ pub(crate) fn url(text: &str) -> Result<String, Fault> {
         any(text)
     } else {
         Err(Fault::value(format!("{text:?} is not an address; expected \"https://\" and a host")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_seen_from_its_file() {
+        let base = Base { directory: "/p/it's".into(), home: None };
+        for (written, meant) in [
+            ("./get token", "'/p/it'\\''s/get' token"),
+            (" bin/get|head -1", "'/p/it'\\''s/bin/get'|head -1"),
+            ("../get", "'/p/it'\\''s/../get'"),
+            ("pass show x/y", "pass show x/y"),
+            ("/usr/bin/get ./x", "/usr/bin/get ./x"),
+            ("~/bin/get", "~/bin/get"),
+            ("A=b/c get", "A=b/c get"),
+            ("\"$HOME\"/bin/get", "\"$HOME\"/bin/get"),
+        ] {
+            assert_eq!(from_here(written.to_owned(), &base), meant, "{written}");
+        }
     }
 }

@@ -12,10 +12,12 @@ use super::Kind;
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// There is no such command.
-    #[error("there is no `{kind}` command in PATH")]
+    #[error("there is no `{kind}` command in PATH{left_out}")]
     NotInstalled {
         /// The engine.
         kind: Kind,
+        /// Where it was not looked for, in words; empty where that is nowhere.
+        left_out: String,
     },
     /// Nobody answers on its socket.
     #[error("no {kind} engine answers on {}: {source}", socket.display())]
@@ -176,7 +178,7 @@ impl EngineError {
     /// What to do about it, where that is known.
     pub fn remedy(&self) -> Option<String> {
         Some(match self {
-            Self::NotInstalled { kind } => {
+            Self::NotInstalled { kind, .. } => {
                 format!("install {kind}, or run without an engine: --provider native")
             }
             Self::Stopped { kind: Kind::Docker, socket, .. } if socket == Path::new(super::socket::DEFAULT) => {

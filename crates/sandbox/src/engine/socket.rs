@@ -233,10 +233,12 @@ fn get(mut stream: UnixStream, path: &str) -> io::Result<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::programs::Programs;
 
     fn surroundings(config: &Path) -> Surroundings {
         Surroundings {
-            path: "/usr/bin".into(),
+            programs: Programs::default(),
+            directory: "/".into(),
             docker_host: None,
             docker_context: None,
             docker_config: config.to_owned(),

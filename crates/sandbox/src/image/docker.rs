@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::error::BuildError;
 use crate::engine::{self, Engine, EngineError, Kind, Surroundings};
+use crate::programs::Programs;
 
 /// How long a question may take. An engine elsewhere has to be reached first.
 const QUESTION: Duration = Duration::from_secs(60);
@@ -17,6 +18,8 @@ const QUESTION: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct Docker {
     program: PathBuf,
+    programs: Programs,
+    directory: PathBuf,
     /// How its engine keeps images.
     pub(super) store: Store,
 }
@@ -39,11 +42,12 @@ impl Docker {
             Err(EngineError::Remote { address }) => address,
             Err(error) => return Err(error.into()),
         };
-        let program = which::which_in_global(Kind::Docker.command(), Some(&surroundings.path))
-            .ok()
-            .and_then(|mut found| found.next())
-            .ok_or(EngineError::NotInstalled { kind: Kind::Docker })?;
-        let mut docker = Self { program, store: Store::Classic };
+        let (kind, programs) = (Kind::Docker, surroundings.programs.clone());
+        let program = programs
+            .find(kind.command())
+            .ok_or_else(|| EngineError::NotInstalled { kind, left_out: programs.left_out() })?;
+        let directory = surroundings.directory.clone();
+        let mut docker = Self { program, programs, directory, store: Store::Classic };
         if let Err(EngineError::Refused { message, .. }) = docker.ask(["buildx", "version"]) {
             return Err(BuildError::NoBuildx { said: message });
         }
@@ -57,10 +61,10 @@ impl Docker {
         Ok(self.ask(["context", "inspect", "--format", "{{.Name}}"])?.trim().to_owned())
     }
 
-    /// A call of it. The environment is the caller's.
+    /// A call of it, where the caller is: what is handed on to it may name files from there.
     pub(super) fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
-        command.stdin(Stdio::null());
+        let mut command = self.programs.command_as(&self.program, Kind::Docker.command());
+        command.current_dir(&self.directory).stdin(Stdio::null());
         command
     }
 

@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 
 use policy::overrides::Overrides;
 use policy::problem::{self, Problem};
@@ -16,13 +17,13 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::ui::Ui;
-use crate::{consent, files, load};
+use crate::{consent, directories, files, load};
 
 mod failure;
 
 pub(crate) fn build(ui: &Ui, context: &Context, args: &BuildArgs) -> Result<ExitCode, CommandError> {
-    let recipe = recipe(context, args)?;
-    let surroundings = context.engines();
+    let (recipe, writable) = recipe(context, args)?;
+    let surroundings = context.engines(context.programs(writable));
     let request = Request {
         recipe: &recipe,
         surroundings: &surroundings,
@@ -59,8 +60,8 @@ pub(crate) fn build(ui: &Ui, context: &Context, args: &BuildArgs) -> Result<Exit
     Ok(ExitCode::Success)
 }
 
-/// What is to be built, by the file and the flags.
-fn recipe(context: &Context, args: &BuildArgs) -> Result<Recipe, CommandError> {
+/// What is to be built, by the file and the flags; and where sandboxes with that file may write.
+fn recipe(context: &Context, args: &BuildArgs) -> Result<(Recipe, Vec<PathBuf>), CommandError> {
     let flags = Flags {
         platform: args.platform.clone(),
         tag: args.tag.clone(),
@@ -98,7 +99,8 @@ fn recipe(context: &Context, args: &BuildArgs) -> Result<Recipe, CommandError> {
             ])
         })?;
     }
-    Ok(recipe)
+    let writable = directories::writable(context, settings.effective.settings());
+    Ok((recipe, writable))
 }
 
 fn output(recipe: &Recipe, built: &Built) -> Value {

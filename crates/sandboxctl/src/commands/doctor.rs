@@ -9,6 +9,7 @@ use policy::plan::FileId;
 use sandbox::doctor::{self, Diagnosis, Patient};
 
 use crate::context::Context;
+use crate::directories;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::report;
@@ -25,7 +26,7 @@ pub(crate) fn doctor(ui: &Ui, context: &Context) -> Result<ExitCode, CommandErro
             caller: context.caller,
             state: &context.state(),
             locks: Context::locks(),
-            engines: &context.engines(),
+            engines: &context.engines(context.programs(directories::around(context))),
             directory: (&directory, file_id),
         };
         let diagnosis = doctor::examine(patient);

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::ui::Ui;
-use crate::{load, output};
+use crate::{directories, load, output};
 
 pub(crate) fn exec(ui: &Ui, context: &Context, args: ExecArgs) -> Result<ExitCode, CommandError> {
     let ExecArgs { source, env, workdir, provider, name, argv } = args;
@@ -22,7 +22,7 @@ pub(crate) fn exec(ui: &Ui, context: &Context, args: ExecArgs) -> Result<ExitCod
         }),
         owner: context.caller,
         state: &context.state(),
-        engines: &context.engines(),
+        engines: &context.engines(context.programs(directories::around(context))),
     })?;
 
     // 2. The command and its variables, for the provider that it was found in.

@@ -1,10 +1,8 @@
 //! `run`: one fresh sandbox, removed afterwards.
 
-use std::path::Path;
-
 use anyhow::Context as _;
 use confine::report::Report;
-use policy::plan::{Boundary, Mode, Plan, Provider, Secret};
+use policy::plan::{Boundary, Provider, Secret};
 use sandbox::provider::{self, End, Launch, Notice, Parent, Streams};
 use sandbox::secrets::{self, Surroundings, Value};
 
@@ -56,7 +54,7 @@ pub(super) fn carry_out(
     }
     let started = provider::run(Launch {
         plan,
-        secrets: secrets(ui, context, plan)?,
+        secrets: secrets(ui, context, loaded)?,
         streams: match ui.format() {
             Format::Text => Streams::Inherit,
             Format::Json => Streams::Capture,
@@ -64,7 +62,7 @@ pub(super) fn carry_out(
         caller: context.caller,
         state: &context.state(),
         locks: Context::locks(),
-        engines: &context.engines(),
+        engines: &context.engines(loaded.programs.clone()),
         parent,
         notice: &mut |notice| match notice {
             Notice::Started(report) => warn_of_weak_layers(ui, loaded, &report),
@@ -111,21 +109,15 @@ fn obeyed(boundary: &Boundary) -> Option<String> {
 }
 
 /// Reads the values of the plan's secrets, which go to nobody but the agent.
-fn secrets(ui: &Ui, context: &Context, plan: &Plan) -> Result<Vec<(String, Value)>, CommandError> {
-    let writable: Vec<&Path> = plan
-        .boundaries
-        .iter()
-        .filter(|boundary| boundary.mode == Mode::ReadWrite)
-        .map(|boundary| boundary.host.as_path())
-        .collect();
+fn secrets(ui: &Ui, context: &Context, loaded: &Loaded) -> Result<Vec<(String, Value)>, CommandError> {
     let mut surroundings = Surroundings {
         env: &context.env,
-        writable: &writable,
+        programs: &loaded.programs,
         caller: context.caller,
         log: &mut |line| ui.note(line.trim_end()),
     };
     let mut read = |secret: &Secret| Ok((secret.env_var.clone(), secrets::read(secret, &mut surroundings)?));
-    plan.secrets.iter().map(&mut read).collect()
+    loaded.plan.secrets.iter().map(&mut read).collect()
 }
 
 fn warn_of_weak_layers(ui: &Ui, loaded: &Loaded, report: &Report) {

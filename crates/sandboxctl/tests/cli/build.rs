@@ -20,7 +20,7 @@ fn with_docker(config: &str, cases: &str) -> TestEnv {
              *) echo \"asked for: $*\" >&2; exit 1 ;;\nesac\n"
         ),
     );
-    let path = format!("{}:/usr/bin:/bin", env.project().join("bin").display());
+    let path = format!("{}:/usr/bin:/bin", env.root().join("bin").display());
     // An engine elsewhere is not looked for on a socket.
     env.set("PATH", &path).set("DOCKER_HOST", "tcp://192.0.2.1:2375")
 }

@@ -16,7 +16,7 @@ use crate::env::{Answer, TestEnv};
 fn with_docker(host: &str) -> TestEnv {
     let env = TestEnv::new();
     env.program("bin/docker", "#!/bin/sh\nexit 99\n");
-    let path = env.project().join("bin").display().to_string();
+    let path = env.root().join("bin").display().to_string();
     env.set("PATH", &path).set("DOCKER_HOST", host)
 }
 

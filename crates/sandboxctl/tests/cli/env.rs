@@ -67,9 +67,9 @@ impl TestEnv {
         fs::write(path, text).unwrap();
     }
 
-    /// Writes a program of the project, a script.
+    /// Writes a program of the caller's, a script. In the project none would be run.
     pub(crate) fn program(&self, name: &str, script: &str) {
-        program::write(&self.project().join(name), script);
+        program::write(&self.root().join(name), script);
     }
 
     pub(crate) fn read(&self, name: &str) -> String {

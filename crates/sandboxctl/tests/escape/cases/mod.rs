@@ -15,6 +15,7 @@ mod git_rules;
 mod groups;
 mod hard_links;
 mod host_files;
+mod host_programs;
 mod host_user;
 mod hostile_config;
 mod io_uring;

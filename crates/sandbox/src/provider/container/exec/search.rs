@@ -184,7 +184,8 @@ mod tests {
     #[test]
     fn every_engine_is_named_with_what_it_has_answered() {
         let nowhere = |asked: &[Kind], unasked: &[Kind]| {
-            let unasked = unasked.iter().map(|kind| EngineError::NotInstalled { kind: *kind }).collect();
+            let absent = |kind: &Kind| EngineError::NotInstalled { kind: *kind, left_out: String::new() };
+            let unasked = unasked.iter().map(absent).collect();
             FindError::Nowhere { name: "w".to_owned(), asked: asked.to_vec(), unasked }.to_string()
         };
         assert_eq!(nowhere(&ALL, &[]), "no sandbox named \"w\" of yours runs in docker or podman");

@@ -1,0 +1,304 @@
+//! Programs of the host that are run outside of any sandbox: where they are looked for, and how they are started.
+//!
+//! What an agent can write must not run on the host. So a program is looked for in directories that neither a sandbox
+//! nor another user may write to; it is started in `/`, where no interpreter finds a module beside it; and its
+//! environment leads to no place of a sandbox, nor does its `PATH`.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use rustix::fs::{Access, AtFlags, CWD};
+
+use crate::host_uid::Identity;
+
+/// Where programs are run: nothing in it is an agent's.
+pub(crate) const DIRECTORY: &str = "/";
+
+/// Groups of the system, such as the one to which distributions give `/usr/local`, are below this.
+const FIRST_GROUP_OF_USERS: u32 = 1000;
+
+/// The bits of a mode that let a group or everybody write, and the one that keeps them from what is others'.
+const BY_GROUP: u32 = 0o020;
+const BY_ALL: u32 = 0o002;
+const STICKY: u32 = 0o1000;
+
+/// Where programs of the host are found, and what they get to know.
+#[derive(Clone, Debug, Default)]
+pub struct Programs {
+    environment: BTreeMap<OsString, OsString>,
+    writable: Vec<PathBuf>,
+    user: Option<Identity>,
+    /// What is left of the environment. Most sandboxes need no program of the host, so it is looked at when one does.
+    safe: OnceLock<Safe>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Safe {
+    path: Vec<PathBuf>,
+    left_out: Vec<LeftOut>,
+    environment: BTreeMap<OsString, OsString>,
+}
+
+/// An entry of `PATH` in which nothing is looked for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct LeftOut {
+    entry: PathBuf,
+    why: Why,
+}
+
+/// Why nothing is looked for there.
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Why {
+    /// It means another directory wherever it is used.
+    Relative,
+    /// The sandbox may write to this directory, in which it lies.
+    Shared(PathBuf),
+    /// This directory, which it is or lies in, belongs to somebody else, or somebody else may write to it.
+    Others(PathBuf),
+}
+
+impl Programs {
+    /// `environment` is the caller's, and `writable` are the directories that sandboxes may write to, in every spelling.
+    pub fn new(environment: &BTreeMap<OsString, OsString>, writable: Vec<PathBuf>, user: Identity) -> Self {
+        Self { environment: environment.clone(), writable, user: Some(user), safe: OnceLock::new() }
+    }
+
+    /// The entries of `PATH` that are safe, and an environment that leads to no others.
+    fn safe(&self) -> &Safe {
+        self.safe.get_or_init(|| {
+            let mut safe = Safe::default();
+            let path = self.environment.get(OsStr::new("PATH")).map(OsString::as_os_str).unwrap_or_default();
+            for entry in std::env::split_paths(path) {
+                match self.check_entry(&entry) {
+                    Ok(Some(directory)) if !safe.path.contains(&directory) => safe.path.push(directory),
+                    // One that is not there, or was taken already.
+                    Ok(_) => {}
+                    Err(why) => safe.left_out.push(LeftOut { entry, why }),
+                }
+            }
+            let kept = self.environment.iter().filter(|(_, value)| self.mentioned(value).is_none());
+            safe.environment = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
+            // What was split at colons has none.
+            let path = std::env::join_paths(&safe.path).unwrap_or_default();
+            safe.environment.insert("PATH".into(), path);
+            safe.environment.insert("PWD".into(), DIRECTORY.into());
+            safe
+        })
+    }
+
+    /// The first program of this name, with every link followed: what was looked at is what runs.
+    pub(crate) fn find(&self, name: &str) -> Option<PathBuf> {
+        self.safe().path.iter().find_map(|directory| {
+            let program = directory.join(name).canonicalize().ok()?;
+            let is_file = program.metadata().ok()?.is_file();
+            let may = rustix::fs::accessat(CWD, &program, Access::EXEC_OK, AtFlags::EACCESS).is_ok();
+            // A link may lead to where its directory does not.
+            let is_safe = self.check(program.parent()?).is_ok();
+            (is_file && may && is_safe).then_some(program)
+        })
+    }
+
+    /// Starts building a call of a program: in `/`, with the caller's environment as far as it leads to no place of a
+    /// sandbox.
+    pub(crate) fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().envs(&self.safe().environment).current_dir(DIRECTORY);
+        command
+    }
+
+    /// The same for a program that goes by its own name, as one does that many links lead to.
+    pub(crate) fn command_as(&self, program: &Path, name: &str) -> Command {
+        let mut command = self.command(program);
+        command.arg0(name);
+        command
+    }
+
+    /// The directory in which a sandbox may write what lies at this path.
+    pub(crate) fn writable(&self, path: &Path) -> Option<&Path> {
+        let resolved = path.canonicalize();
+        let spellings = [Some(path), resolved.as_deref().ok()];
+        let lies_in =
+            |directory: &&PathBuf| spellings.iter().flatten().any(|path| path.starts_with(directory));
+        self.writable.iter().find(lies_in).map(PathBuf::as_path)
+    }
+
+    /// What was left out, in words; empty where nothing was.
+    pub(crate) fn left_out(&self) -> String {
+        let entries: Vec<String> = self.safe().left_out.iter().map(ToString::to_string).collect();
+        if entries.is_empty() { String::new() } else { format!("; not looked for in {}", entries.join(", ")) }
+    }
+
+    fn check_entry(&self, entry: &Path) -> Result<Option<PathBuf>, Why> {
+        if !entry.is_absolute() {
+            return Err(Why::Relative);
+        }
+        // Also by the way to it, on which the agent may put another link.
+        if let Some(directory) = self.writable(entry) {
+            return Err(Why::Shared(directory.to_owned()));
+        }
+        let Ok(directory) = entry.canonicalize() else { return Ok(None) };
+        self.check(&directory)?;
+        Ok(Some(directory))
+    }
+
+    /// Refuses a directory in which anybody but root and the caller may put something.
+    fn check(&self, directory: &Path) -> Result<(), Why> {
+        if let Some(shared) = self.writable(directory) {
+            return Err(Why::Shared(shared.to_owned()));
+        }
+        let of_all = Path::new("/").metadata().map_or(0, |root| root.uid());
+        for above in directory.ancestors() {
+            let is_safe = above.metadata().is_ok_and(|metadata| {
+                let own = [Some(0), Some(of_all), self.user.map(|user| user.uid)];
+                own.contains(&Some(metadata.uid())) && !self.others_may_write(&metadata)
+            });
+            if !is_safe {
+                return Err(Why::Others(above.to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    fn others_may_write(&self, metadata: &Metadata) -> bool {
+        let is_of_users =
+            metadata.gid() >= FIRST_GROUP_OF_USERS && self.user.is_none_or(|user| user.gid != metadata.gid());
+        let forbidden = if is_of_users { BY_ALL | BY_GROUP } else { BY_ALL };
+        metadata.mode() & forbidden != 0 && metadata.mode() & STICKY == 0
+    }
+
+    /// The directory in which a sandbox may write that is named somewhere in a text.
+    pub(crate) fn mentioned(&self, text: &OsStr) -> Option<&Path> {
+        let text = text.as_bytes();
+        let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+        let is_in_it = |directory: &&PathBuf| {
+            let directory = directory.as_os_str().as_bytes();
+            let mut at = text.windows(directory.len().max(1)).enumerate();
+            at.any(|(start, window)| {
+                window == directory && !text.get(start + directory.len()).is_some_and(goes_on)
+            })
+        };
+        self.writable.iter().find(is_in_it).map(PathBuf::as_path)
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entry = if self.entry.as_os_str().is_empty() { Path::new(".") } else { &self.entry };
+        let entry = entry.display();
+        match &self.why {
+            Why::Relative => write!(f, "`{entry}`, which is not absolute"),
+            Why::Shared(directory) => {
+                write!(f, "`{entry}`, because the sandbox may write to `{}`", directory.display())
+            }
+            Why::Others(directory) => {
+                write!(f, "`{entry}`, because other users may write to `{}`", directory.display())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    struct Host(tempfile::TempDir);
+
+    impl Host {
+        fn new() -> Self {
+            let host = Self(tempfile::tempdir().unwrap());
+            for directory in ["safe", "workspace/bin", "open"] {
+                fs::create_dir_all(host.path(directory)).unwrap();
+            }
+            host
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.0.path().canonicalize().unwrap().join(name)
+        }
+
+        fn program(&self, name: &str) -> PathBuf {
+            let path = self.path(name);
+            fs::write(&path, "#!/bin/sh\n").unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+            path
+        }
+
+        fn programs(&self, entries: &[&str], more: &[(&str, String)]) -> Programs {
+            let entries: Vec<_> = entries.iter().map(|entry| self.path(entry)).collect();
+            let path = std::env::join_paths(entries).unwrap();
+            let more = more.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+            let environment = [("PATH".into(), path)].into_iter().chain(more).collect();
+            Programs::new(&environment, vec![self.path("workspace")], Identity::own())
+        }
+    }
+
+    #[test]
+    fn a_program_beneath_a_boundary_is_not_found_and_the_next_one_is() {
+        let host = Host::new();
+        host.program("workspace/bin/docker");
+        let programs = host.programs(&["workspace/bin"], &[]);
+        assert_eq!(programs.find("docker"), None);
+        assert!(programs.left_out().contains("because the sandbox may write to"), "{}", programs.left_out());
+        let safe = host.program("safe/docker");
+        assert_eq!(host.programs(&["workspace/bin", "safe"], &[]).find("docker"), Some(safe));
+    }
+
+    #[test]
+    fn no_link_leads_beneath_a_boundary() {
+        let host = Host::new();
+        let program = host.program("workspace/bin/docker");
+        symlink(host.path("workspace/bin"), host.path("linked")).unwrap();
+        symlink(&program, host.path("safe/docker")).unwrap();
+        assert_eq!(host.programs(&["linked"], &[]).find("docker"), None);
+        assert_eq!(host.programs(&["safe"], &[]).find("docker"), None);
+        // Nor a link in the boundary out of it: the agent may put another one there.
+        host.program("open/podman");
+        symlink(host.path("open"), host.path("workspace/out")).unwrap();
+        assert_eq!(host.programs(&["workspace/out"], &[]).find("podman"), None);
+        assert!(host.programs(&["open"], &[]).find("podman").is_some(), "the control");
+    }
+
+    #[test]
+    fn where_others_may_write_nothing_is_found() {
+        let host = Host::new();
+        host.program("open/docker");
+        assert!(host.programs(&["open"], &[]).find("docker").is_some(), "the control");
+        fs::set_permissions(host.path("open"), Permissions::from_mode(0o777)).unwrap();
+        let programs = host.programs(&["open"], &[]);
+        assert_eq!(programs.find("docker"), None);
+        assert!(programs.left_out().contains("because other users may write to"), "{}", programs.left_out());
+        let relative = [("PATH".into(), ".:bin:".into())].into_iter().collect();
+        let programs = Programs::new(&relative, vec![], Identity::own());
+        assert_eq!(programs.safe().left_out.len(), 3, "{:?}", programs.safe().left_out);
+    }
+
+    #[test]
+    fn the_environment_leads_to_no_place_of_a_sandbox() {
+        let host = Host::new();
+        let workspace = host.path("workspace").display().to_string();
+        let programs = host.programs(
+            &["safe", "workspace/bin"],
+            &[
+                ("PYTHONPATH", format!("/usr/lib/x:{workspace}/lib")),
+                ("NODE_OPTIONS", format!("--require={workspace}")),
+                ("NEIGHBOUR", format!("{workspace}-2/lib")),
+                ("LANG", "C".to_owned()),
+                ("EMPTY", String::new()),
+            ],
+        );
+        let names: Vec<_> = programs.safe().environment.keys().map(|name| name.to_str().unwrap()).collect();
+        assert_eq!(names, ["EMPTY", "LANG", "NEIGHBOUR", "PATH", "PWD"]);
+        assert_eq!(programs.safe().environment[OsStr::new("PATH")], host.path("safe").into_os_string());
+    }
+}
