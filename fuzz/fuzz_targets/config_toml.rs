@@ -8,7 +8,6 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use policy::config::{Base, Config, File};
 use policy::layer::Effective;
-use policy::plan::Provider;
 use policy::policy::Policy;
 use policy::problem::{Owner, Place};
 use policy::trust::{Context, widenings};
@@ -32,8 +31,7 @@ fuzz_target!(|text: &str| {
         without: &none,
         directory: Path::new(PROJECT),
         resolved_directory: Path::new(PROJECT),
-        resolved: &BTreeMap::new(),
-        provider: Provider::Native,
+        leads: &BTreeMap::new(),
     };
     let widened = widenings(&config, &context);
     assert!(config.secrets.is_empty() || !widened.is_empty(), "a secret needs trust");
