@@ -10,7 +10,7 @@ use policy::judge::{Found, concerns, judge, references};
 const FILE: Found = Found::File { mode: 0o644 };
 
 /// One for each format.
-const PLACES: [&str; 9] = [
+const PLACES: [&str; 14] = [
     ".git/config",
     ".gitmodules",
     "sub/.git",
@@ -20,6 +20,11 @@ const PLACES: [&str; 9] = [
     ".claude/commands/a.md",
     ".idea/workspace.xml",
     ".ripgreprc",
+    ".aider.conf.yml",
+    ".npmrc",
+    "mise.toml",
+    "a.code-workspace",
+    ".tool-versions",
 ];
 
 fuzz_target!(|input: (u8, Vec<u8>)| {

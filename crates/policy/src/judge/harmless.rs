@@ -240,6 +240,34 @@ pub(crate) const IDEA: &[&str] = &[
     "WebResourcesPaths",
 ];
 
+/// Headers of prompts, rules, skills and agents: what they are called and when they are meant.
+pub(crate) const PROMPT: &Keys = &Keys::Only(&[
+    "alwaysApply",
+    "applyTo",
+    "argument-hint",
+    "author",
+    "category",
+    "color",
+    "compatibility",
+    "description",
+    "disable-model-invocation",
+    "displayName",
+    "fileMatchPattern",
+    "globs",
+    "inclusion",
+    "keywords",
+    "license",
+    "metadata",
+    "model",
+    "name",
+    "paths",
+    "tags",
+    "title",
+    "trigger",
+    "user-invocable",
+    "version",
+]);
+
 /// Servers that are reached over the network; whatever names a command is missing.
 pub(crate) const SERVERS: &Keys = &Keys::Only(&[
     "$schema",

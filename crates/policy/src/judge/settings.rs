@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use toml::de::{DeTable, DeValue};
 
-use super::harmless::{IDEA, Keys};
+use super::harmless::{IDEA, Keys, PROMPT};
 use super::{Format, Reason};
 
 /// Judges a file of settings: the first key that is not harmless, or that it cannot be read.
@@ -59,13 +59,25 @@ pub(super) fn judge_ripgrep(content: &[u8]) -> Option<Reason> {
         .map(|flag| Reason::Setting { key: flag.to_owned() })
 }
 
-/// Judges a prompt with a header: what it brings along, or runs while it is read.
+/// Judges a prompt: each key of its header must be harmless, and nothing may run while it is read.
 pub(super) fn judge_prompt(content: &[u8]) -> Option<Reason> {
     let text = String::from_utf8_lossy(content);
-    ["hooks:", "allowed-tools:", "mcpServers:", "!`"]
+    let setting = |key: &str| Some(Reason::Setting { key: key.to_owned() });
+    if text.contains("!`") {
+        return setting("!`");
+    }
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    if let Some(header) = text.strip_prefix("---") {
+        // Where it does not end, everything may be one.
+        let header = header.split_once("\n---").map_or(header, |(header, _)| header);
+        if let Some(reason) = judge(header.as_bytes(), Format::Yaml, PROMPT) {
+            return Some(reason);
+        }
+    }
+    ["hooks:", "allowed-tools:", "mcpServers:"]
         .into_iter()
         .find(|mark| text.contains(mark))
-        .map(|mark| Reason::Setting { key: mark.trim_end_matches(':').to_owned() })
+        .and_then(|mark| setting(mark.trim_end_matches(':')))
 }
 
 /// Judges a file of a `JetBrains` editor: each of its components must be one that only describes the project.

@@ -206,6 +206,18 @@ const EXAMPLES: &[(&str, &str, &str, &str)] = &[
     (".claude", ".claude/skills/a/hooks/hooks.json", r#"{"hooks": {}}"#, r#"{"data": [1]}"#),
     (".claude", ".claude/commands/a.md", "!`evil`", "Write tests"),
     (
+        ".claude",
+        ".claude/agents/a.md",
+        "---\nname: a\n\"hooks\" : {}\n---\n",
+        "---\nname: a\ndescription: >\n  use: it\n---\nText: more",
+    ),
+    (
+        ".claude",
+        ".claude/agents/a.md",
+        "---\npermissionMode: bypassPermissions\n",
+        "---\r\nname: a\r\n---\r\n",
+    ),
+    (
         ".mcp.json",
         ".mcp.json",
         r#"{"mcpServers": {"x": {"command": "evil"}}}"#,
@@ -241,6 +253,12 @@ const EXAMPLES: &[(&str, &str, &str, &str)] = &[
     (".aider.conf.yml", ".aider.conf.yml", "model: x\n--- {lint-cmd: evil}", "vim: true"),
     (".aider.conf.yml", ".aider.conf.yml", "\"lint-cmd\": evil", "dark-mode: true"),
     (".github/hooks", ".github/hooks/a.json", r#"{"version": 1, "hooks": {}}"#, r#"{"version": 1}"#),
+    (
+        ".github/agents",
+        ".github/agents/a.md",
+        "---\nname: a\nmcp-servers:\n  x:\n---\n",
+        "---\nname: a\n---\nBe nice",
+    ),
     (".github/mcp.json", ".github/mcp.json", r#"{"mcpServers": {"x": {"command": "evil"}}}"#, "{}"),
     (".windsurf", ".windsurf/hooks.json", r#"{"hooks": {}}"#, "{}"),
     (".kiro", ".kiro/hooks/a.kiro.hook", "evil", ""),

@@ -134,6 +134,13 @@ pub(super) const ROWS: &[Row] = &[
         "GitHub Copilot, \"Hooks reference\"",
         &[("*.json", Content::Settings(Format::Json, harmless::NOTHING))],
     ),
+    read_only(
+        ".github/agents",
+        "GitHub Copilot",
+        "starts the servers that an agent brings along",
+        "GitHub Copilot, \"Custom agents configuration\"",
+        &[("*.md", Content::Prompt)],
+    ),
     read_only(".github/mcp.json", "GitHub Copilot CLI", "starts the servers that it names", MCP, SERVERS),
     read_only(".windsurf", "Windsurf", "runs hooks and servers", "Windsurf, \"Cascade Hooks\"", DIRECTORY),
     read_only(
