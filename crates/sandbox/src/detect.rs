@@ -37,6 +37,13 @@ pub struct Baseline {
     hidden: Vec<Verdict>,
     /// Small files that a program obeys, in the order of their paths: to be put back where others took their places.
     kept: Vec<Content>,
+    /// Whether there was time to look at everything.
+    #[serde(default = "yes")]
+    is_whole: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A file as it was.
@@ -164,7 +171,8 @@ impl Baseline {
         let (mut kept, linked) = judgement.kept();
         kept.sort_by(|a, b| a.path.cmp(&b.path));
         let taken = (clock.tv_sec, clock.tv_nsec);
-        Ok((Self { root: id_of(root)?, taken, entries, hidden, kept }, linked))
+        let is_whole = mounts.is_whole();
+        Ok((Self { root: id_of(root)?, taken, entries, hidden, kept, is_whole }, linked))
     }
 
     /// Which directory this was taken of.
@@ -265,10 +273,10 @@ impl Baseline {
         path: &Path,
     ) -> Origin {
         match (before, one.cause) {
-            (None, Cause::Listed) => Origin::Created,
-            (None, Cause::Asked) if one.is_in_place() => Origin::Created,
+            (None, Cause::Listed) if self.is_whole => Origin::Created,
+            (None, Cause::Asked) if self.is_whole && one.is_in_place() => Origin::Created,
             // A configuration or link that the agent made may lead to what was there all along.
-            (None, Cause::Asked | Cause::Named | Cause::Closed) => match self.is_older_than(root, path) {
+            (None, _) => match self.is_older_than(root, path) {
                 Some(true) => Origin::Created,
                 _ => Origin::Earlier,
             },

@@ -28,6 +28,15 @@ const WORTH_A_THREAD: usize = 10_000;
 /// How many entries are read between two looks at the clock. They take less than a millisecond.
 const BETWEEN_LOOKS: usize = 1024;
 
+/// How many directories wait to be looked at, at most: each takes some 200 bytes, and an agent may make millions.
+const MOST_WAITING: usize = 100_000;
+
+/// How many things of a kind are found at most. No start covers as many.
+const MOST_FOUND: usize = 100_000;
+
+/// How many links are kept to be followed.
+const MOST_LINKS: usize = 10_000;
+
 /// How many paths of a kind that may be frequent are kept as examples.
 const EXAMPLES: usize = 5;
 
@@ -40,6 +49,8 @@ pub struct Walk {
     pub repositories: Vec<Repository>,
     /// Unix sockets.
     pub sockets: Vec<Socket>,
+    /// Links outside git's own directories. They may lead to what was not entered.
+    pub links: Vec<PathBuf>,
     /// Directories that could not be read. What is in them is not protected.
     pub unread: Vec<Unread>,
     /// Directories deeper than the bound, which were not entered. What is in them is not protected.
@@ -49,7 +60,7 @@ pub struct Walk {
     pub skipped: Unseen,
     /// Directories of other file systems, which were not entered. What is in them is not protected.
     pub other_file_systems: Vec<PathBuf>,
-    /// Whether there was time to look at everything.
+    /// Whether there was time, and room, to look at everything.
     pub is_whole: bool,
 }
 
@@ -104,7 +115,8 @@ pub struct Unseen {
 
 /// Walks through a boundary, entering directories that lie at most `depth` levels below its root.
 ///
-/// What detection has moved aside is not looked at again: nothing obeys it there.
+/// What detection has moved aside is not looked at again: nothing obeys it there. However much an agent has made, the
+/// walk keeps no more of it in memory than some ten megabytes, and says that it is not whole.
 ///
 /// Only the root itself has to be readable: everything else that cannot be looked at is part of the result.
 /// A large tree is shared between two threads where a processor is idle: nearly all the time goes into the
@@ -154,6 +166,7 @@ impl Walk {
     fn join(&mut self, other: Self) {
         self.repositories.extend(other.repositories);
         self.sockets.extend(other.sockets);
+        self.links.extend(other.links);
         self.unread.extend(other.unread);
         self.other_file_systems.extend(other.other_file_systems);
         self.deeper.join(other.deeper);
@@ -165,6 +178,7 @@ impl Walk {
         // Paths sort by component, so what lies in a directory follows it.
         self.repositories.sort_by(|a, b| a.path.cmp(&b.path));
         self.sockets.sort_by(|a, b| a.path.cmp(&b.path));
+        self.links.sort();
         self.unread.sort_by(|a, b| a.path.cmp(&b.path));
         self.other_file_systems.sort();
         self
@@ -209,9 +223,14 @@ struct Jobs {
 }
 
 impl Queue {
-    fn add(&self, jobs: impl Iterator<Item = Job>) {
-        self.lock().waiting.extend(jobs);
+    /// Adds what is still to be done. False if there is no room for all of it.
+    fn add(&self, jobs: Vec<Job>) -> bool {
+        let mut queue = self.lock();
+        let room = MOST_WAITING.saturating_sub(queue.waiting.len());
+        let is_enough = jobs.len() <= room;
+        queue.waiting.extend(jobs.into_iter().take(room));
         self.changed.notify_one();
+        is_enough
     }
 
     /// Waits for something to do; `None` once everything is done.
@@ -270,6 +289,7 @@ impl<'a> Walker<'a> {
             root,
             repositories: Vec::new(),
             sockets: Vec::new(),
+            links: Vec::new(),
             unread: Vec::new(),
             deeper: Unseen::default(),
             skipped: Unseen::default(),
@@ -296,7 +316,8 @@ impl<'a> Walker<'a> {
             // One that is gone by now, or became something else, is nothing to report.
             Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
             Err(errno) => {
-                self.found.unread.push(Unread { path: job.path.clone(), errno: errno.raw_os_error() });
+                let unread = Unread { path: job.path.clone(), errno: errno.raw_os_error() };
+                self.found.is_whole &= keep(&mut self.found.unread, MOST_FOUND, unread);
             }
         }
     }
@@ -305,7 +326,7 @@ impl<'a> Walker<'a> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = Arc::new(rustix::fs::openat(&job.parent, &job.name, flags, Mode::empty())?);
         if rustix::fs::fstat(&directory)?.st_dev != self.found.root.device {
-            self.found.other_file_systems.push(job.path.clone());
+            self.found.is_whole &= keep(&mut self.found.other_file_systems, MOST_FOUND, job.path.clone());
             return Ok(());
         }
         if is_git(&job.name) {
@@ -317,15 +338,22 @@ impl<'a> Walker<'a> {
 
     fn enter(&mut self, directory: &Arc<OwnedFd>, path: &Path, levels: u32) -> Result<(), Errno> {
         let mut below = Vec::new();
+        let mut links = Vec::new();
         let mut signs = Signs::default();
+        let mut is_whole = true;
         self.read(directory, path, |name, kind| {
             signs.note(name, kind);
             if kind == FileType::Directory {
-                below.push(name.to_owned());
+                is_whole &= keep(&mut below, MOST_WAITING, name.to_owned());
+            } else if kind == FileType::Symlink && !is_git(name) {
+                is_whole &= keep(&mut links, MOST_LINKS, path.join(OsStr::from_bytes(name.to_bytes())));
             }
         })?;
         if let Some(git) = signs.git() {
-            self.found.repositories.push(Repository { path: path.into(), git });
+            is_whole &= keep(&mut self.found.repositories, MOST_FOUND, Repository { path: path.into(), git });
+        }
+        for link in links {
+            is_whole &= keep(&mut self.found.links, MOST_LINKS, link);
         }
         let mut jobs = Vec::with_capacity(below.len());
         for name in below {
@@ -342,7 +370,7 @@ impl<'a> Walker<'a> {
                 jobs.push(Job { parent, name, path, levels: levels.saturating_sub(1) });
             }
         }
-        self.queue.add(jobs.into_iter());
+        self.found.is_whole &= self.queue.add(jobs) && is_whole;
         Ok(())
     }
 
@@ -377,7 +405,8 @@ impl<'a> Walker<'a> {
                             // finds that out.
                             file_id.inode = 0;
                         }
-                        self.found.sockets.push(Socket { path, file_id });
+                        let socket = Socket { path, file_id };
+                        self.found.is_whole &= keep(&mut self.found.sockets, MOST_FOUND, socket);
                     }
                 }
                 kind => each(name, kind),
@@ -385,6 +414,15 @@ impl<'a> Walker<'a> {
         }
         Ok(())
     }
+}
+
+/// Adds something to a list of at most so many. False if there is no room.
+fn keep<T>(list: &mut Vec<T>, most: usize, one: T) -> bool {
+    let is_room = list.len() < most;
+    if is_room {
+        list.push(one);
+    }
+    is_room
 }
 
 fn is_git(name: &CStr) -> bool {
@@ -420,5 +458,26 @@ impl Signs {
         // So git tells a bare repository, see `is_git_directory` of its setup.c. It prefers `.git`.
         let has_data = self.common || (self.objects && self.refs);
         self.git.or((self.head && has_data).then_some(Git::Bare))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_directories_wait_than_there_is_room_for() {
+        let parent = Arc::new(listing(std::fs::File::open("/").unwrap(), Path::new("")).unwrap());
+        let jobs = |number: usize| {
+            let job = |_| Job { parent: Arc::clone(&parent), name: c"x".into(), path: "x".into(), levels: 0 };
+            (0..number).map(job).collect::<Vec<_>>()
+        };
+        let queue = Queue::default();
+        assert!(queue.add(jobs(MOST_WAITING - 1)), "the control: so many fit");
+        assert!(!queue.add(jobs(2)));
+        assert_eq!(queue.lock().waiting.len(), MOST_WAITING);
+        let mut found = Vec::new();
+        assert!(keep(&mut found, 1, "x") && !keep(&mut found, 1, "y"));
+        assert_eq!(found, ["x"]);
     }
 }

@@ -19,6 +19,7 @@ use crate::deadline::Deadline;
 use crate::walk::{Git, Walk};
 
 mod configured;
+mod links;
 mod listed;
 mod pointers;
 mod resolve;
@@ -62,7 +63,8 @@ pub fn mounts_until(
         links: BTreeSet::new(),
         unreadable: walk.unread.iter().map(|unread| unread.path.clone()).collect(),
         astray: BTreeSet::new(),
-        notices: Vec::new(),
+        notices: if walk.is_whole { Vec::new() } else { vec![Notice::OutOfTime] },
+        strongest: Cause::Asked,
         until,
     };
     if walk.repositories.first().is_none_or(|first| first.path != Path::new("")) {
@@ -72,19 +74,9 @@ pub fn mounts_until(
         if search.is_out_of_time() {
             break;
         }
-        search.tree(&repository.path);
-        let dot_git = repository.path.join(".git");
-        let tree = Some(repository.path.as_path());
-        match repository.git {
-            Git::Directory => search.git(&dot_git, tree),
-            Git::Bare => search.git(&repository.path, tree),
-            Git::Link => search.linked_git(&dot_git, &repository.path, tree),
-            Git::File => {
-                search.follow(&dot_git, Path::new(".git"));
-                search.git_file(&dot_git, &repository.path, tree);
-            }
-        }
+        search.repository(&repository.path, repository.git);
     }
+    search.behind_links(walk);
     search.closed();
     let mut mounts = search.finish();
     mounts.masked_sockets = walk
@@ -112,6 +104,8 @@ struct Search<'a> {
     /// Pointers that do not lead to what was searched.
     astray: BTreeSet<PathBuf>,
     notices: Vec<Notice>,
+    /// The strongest reason for which anything is protected in what is looked at.
+    strongest: Cause,
     until: Deadline,
 }
 
@@ -119,10 +113,25 @@ impl Search<'_> {
     /// Whether it is too late to look at more, which is then noted.
     fn is_out_of_time(&mut self) -> bool {
         let over = self.until.is_over();
-        if over && self.notices.last() != Some(&Notice::OutOfTime) {
+        if over && !self.notices.contains(&Notice::OutOfTime) {
             self.notices.push(Notice::OutOfTime);
         }
         over
+    }
+
+    /// Protects what a repository has of the list, and everything that it leads to.
+    fn repository(&mut self, path: &Path, git: Git) {
+        self.tree(path);
+        let dot_git = path.join(".git");
+        match git {
+            Git::Directory => self.git(&dot_git, Some(path)),
+            Git::Bare => self.git(path, Some(path)),
+            Git::Link => self.linked_git(&dot_git, path, Some(path)),
+            Git::File => {
+                self.follow(&dot_git, Path::new(".git"));
+                self.git_file(&dot_git, path, Some(path));
+            }
+        }
     }
 
     /// Protects what a work tree has of the list.
@@ -259,8 +268,9 @@ impl Search<'_> {
             self.notices.push(Notice::HardLinked { path: path.clone() });
         }
         let file_id = beneath::file_id(stat);
+        let cause = cause.max(self.strongest);
         let one = ReadOnly { path: path.clone(), file_id, kind, seen_as, cause };
-        // The strongest reason is the first of them.
+        // The stronger reason is the lesser one.
         if self.read_only.get(&path).is_none_or(|before| cause <= before.cause) {
             self.read_only.insert(path, one);
         }

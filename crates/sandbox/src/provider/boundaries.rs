@@ -19,12 +19,16 @@ use crate::detect::{Baseline, Compared, Finding};
 use crate::protect::{self, Mounts, ReadOnly};
 use crate::provider::{Notice, StartError};
 use crate::record::{Client, Kept, Placed, Record, Remembered, RunId, Runs, Version};
-use crate::walk::{Walk, walk, walk_until};
+use crate::walk::{Walk, walk_until};
 
 mod clear;
 mod coverage;
 mod guard;
 mod limit;
+
+/// How long the first look at all boundaries may take. So long an agent that makes millions of directories holds up the
+/// next start; a million files take about a second.
+const FIRST_LOOK: Duration = Duration::from_secs(10);
 
 /// How long a look may take while the agent runs. Nobody attends to it, its terminal or its time meanwhile.
 const GLANCE: Duration = Duration::from_millis(200);
@@ -75,6 +79,7 @@ impl<'a> Boundaries<'a> {
         let mut all = Vec::new();
         let mut writable = Vec::new();
         let mut coverage = Coverage::default();
+        let until = Deadline::after(FIRST_LOOK);
         for boundary in &plan.boundaries {
             let failed = |source| StartError::Step {
                 step: format!(
@@ -86,10 +91,10 @@ impl<'a> Boundaries<'a> {
                 remedy: None,
             };
             let root = boundary::open(boundary).map_err(|error| failed(io::Error::other(error)))?;
-            // However long it takes: nothing starts before everything is known.
-            let walk = walk(&root, plan.protect.depth).map_err(failed)?;
-            let mounts =
-                protect::mounts(&root, &boundary.host, &walk, &plan.protect.paths).map_err(failed)?;
+            // What is not reached in time is not protected, which the report says.
+            let walk = walk_until(&root, plan.protect.depth, until).map_err(failed)?;
+            let mounts = protect::mounts_until(&root, &boundary.host, &walk, &plan.protect.paths, until)
+                .map_err(failed)?;
             if boundary.mode == Mode::ReadOnly {
                 // Nothing in it can be written, but connecting to a socket is no writing (connect(2)).
                 coverage.add_sockets(boundary, &walk, &mounts);

@@ -177,3 +177,28 @@ fn the_other_pointers_must_lead_there_too() {
     ];
     assert_eq!(found, wanted);
 }
+
+#[test]
+fn a_link_does_not_make_a_repository_look_near() {
+    let boundary = Boundary::new();
+    boundary.directory("mine").repository("node_modules/old").write("node_modules/old/src/x", "");
+    boundary.write("node_modules/old/.git/config", EVIL).until_the_clock_is_past("mine");
+    assert_eq!(boundary.read_only(), [""; 0], "the control: nothing leads there");
+    let baseline = boundary.baseline();
+    boundary.repository("node_modules/new").write("node_modules/new/.git/config", EVIL);
+    boundary.repository("1/2/3/4/5").write("1/2/3/4/5/.git/config", EVIL);
+    boundary.link("node_modules", "way").link("way/new/.git/..", "new").link("../1/2/3/4/5", "mine/deep");
+    boundary.link("node_modules/old/src", "old");
+    for link in ["new", "mine/deep", "old"] {
+        assert!(obeys(&boundary, link), "the control: git obeys what is behind {link}");
+    }
+    let found: Vec<_> = boundary.compare(&baseline).into_iter().map(|one| (one.path, one.origin)).collect();
+    let wanted = [
+        ("1/2/3/4/5/.git/config", Origin::Created),
+        ("node_modules/new/.git/config", Origin::Created),
+        // It may be the user's own.
+        ("node_modules/old/.git/config", Origin::Earlier),
+    ];
+    assert_eq!(found, wanted.map(|(path, origin)| (path.into(), origin)));
+    assert!(boundary.read_only().contains(&"node_modules/old/.git/config".to_owned()));
+}

@@ -81,3 +81,21 @@ fn says_which_directories_it_could_not_read() {
     assert_eq!(found.unread[0].path, Path::new("locked"));
     assert_eq!(found.unread[0].errno, nix::libc::EACCES);
 }
+
+#[test]
+fn what_was_not_reached_at_the_start_is_not_taken_for_the_agents() {
+    let boundary = Boundary::new();
+    let config = "[core]\n\tpager = evil\n";
+    boundary.repository("old").write("old/.git/config", config).until_the_clock_is_past("old/.git/config");
+    let list: Vec<String> = built_in().map(str::to_owned).collect();
+    let too_late = Deadline::after(Duration::ZERO);
+    let walk = walk_until(boundary.root(), 3, too_late).unwrap();
+    assert!(!walk.is_whole);
+    let mounts = mounts_until(boundary.root(), &boundary.host, &walk, &list, Deadline::NEVER).unwrap();
+    assert!(!mounts.is_whole(), "what the walk has not reached, nobody looks at");
+    let (baseline, _) = Baseline::take(boundary.root(), &mounts).unwrap();
+    boundary.repository("new").write("new/.git/config", config);
+    let found: Vec<_> = boundary.compare(&baseline).into_iter().map(|one| (one.path, one.origin)).collect();
+    let wanted = [("new/.git/config", Origin::Created), ("old/.git/config", Origin::Earlier)];
+    assert_eq!(found, wanted.map(|(path, origin)| (path.into(), origin)));
+}

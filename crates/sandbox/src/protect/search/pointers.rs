@@ -22,7 +22,7 @@ const MOST_ALTERNATES: usize = 64;
 
 /// What a pointer is to lead to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Wanted {
+pub(super) enum Wanted {
     /// All of a repository's data.
     Repository,
     /// Data that a repository with a `HEAD` of its own shares with others.
@@ -153,7 +153,7 @@ impl Search<'_> {
     }
 
     /// Whether git would take a directory for what is wanted. What cannot be looked at might be it.
-    fn is(&self, wanted: Wanted, path: &Path) -> bool {
+    pub(super) fn is(&self, wanted: Wanted, path: &Path) -> bool {
         let is_there = |name: &str| {
             !matches!(beneath::stat(self.root, &path.join(name)), Err(Errno::NOENT | Errno::NOTDIR))
         };

@@ -5,9 +5,9 @@ use std::io;
 
 use confine::landlock;
 use confine::report::{Finding as Line, Report, Status};
-use policy::plan::{Boundary, Layer};
+use policy::plan::{Boundary, Layer, Mode};
 
-use crate::protect::Mounts;
+use crate::protect::{self, Mounts};
 use crate::walk::{Unseen, Walk};
 
 /// How many of a kind are named.
@@ -54,6 +54,10 @@ impl Coverage {
             let more = if unseen.count > examples.len() { ", …" } else { "" };
             format!("{} {why} ({}{more})", unseen.count, examples.join(", "))
         };
+        // In a writable boundary the search says so.
+        if !walk.is_whole && boundary.mode == Mode::ReadOnly {
+            gap(protect::Notice::OutOfTime.to_string());
+        }
         if walk.deeper.count > 0 {
             gap(unseen(&walk.deeper, "directories deeper than protect.depth"));
         }

@@ -1,0 +1,55 @@
+//! Links that make a repository look near which lies where the walk does not go: too deep, or in `node_modules`.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
+
+use rustix::fs::FileType;
+
+use super::pointers::Wanted;
+use super::resolve::Leads;
+use super::{Cause, Search, is};
+use crate::beneath;
+use crate::walk::{Git, Walk};
+
+impl Search<'_> {
+    /// Protects the repositories that links lead to or into. Where git stands in one, it finds the repository above.
+    ///
+    /// The user's own may lie there, unprotected until an agent made a link to them. So only what is known to be new
+    /// counts as the agent's.
+    pub(super) fn behind_links(&mut self, walk: &Walk) {
+        let walked: BTreeSet<&Path> = walk.repositories.iter().map(|one| one.path.as_path()).collect();
+        let mut seen = HashSet::new();
+        self.strongest = Cause::Named;
+        for link in &walk.links {
+            if self.is_out_of_time() {
+                break;
+            }
+            // What leads out of the boundary cannot be reached from inside.
+            let Ok(Leads::To { path, stat, .. }) = self.resolve(Path::new(""), link) else { continue };
+            if !is(FileType::Directory, &stat) {
+                continue;
+            }
+            for directory in path.ancestors().take_while(|directory| *directory != Path::new("")) {
+                if walked.contains(directory) || !seen.insert(directory.to_path_buf()) {
+                    break;
+                }
+                if let Some(git) = self.git_at(directory) {
+                    self.repository(directory, git);
+                    break;
+                }
+            }
+        }
+        self.strongest = Cause::Asked;
+    }
+
+    /// What makes a directory a repository, if it is one.
+    fn git_at(&self, directory: &Path) -> Option<Git> {
+        let stat = beneath::stat(self.root, &directory.join(".git")).ok();
+        match stat.map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+            Some(FileType::Directory) => Some(Git::Directory),
+            Some(FileType::RegularFile) => Some(Git::File),
+            Some(FileType::Symlink) => Some(Git::Link),
+            _ => self.is(Wanted::Repository, directory).then_some(Git::Bare),
+        }
+    }
+}
