@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 use policy::plan::{Exposed, Mode, Variable};
 use policy::workspace::{Caller, Candidate, Kind, Refusal, validate};
 
+use crate::acting::ActingAs;
+use crate::host_uid::Identity;
+
 mod node;
 mod python;
 mod rust;
@@ -26,6 +29,8 @@ pub struct Host<'a> {
     pub env: &'a BTreeMap<OsString, OsString>,
     /// Who asks, with their home.
     pub caller: Caller<'a>,
+    /// With whose rights is looked: under sudo, what its user cannot reach is not theirs to show.
+    pub user: Identity,
     /// The caller's home.
     pub home: &'a Path,
     /// Where the caller is: some version managers choose by directory.
@@ -94,6 +99,12 @@ pub enum ToolchainError {
 
 /// Finds everything that `native.expose` names. All mistakes are returned at once.
 pub fn resolve(names: &[String], host: &Host<'_>) -> Result<Toolchains, Vec<ToolchainError>> {
+    if names.is_empty() {
+        return Ok(Toolchains::default());
+    }
+    let _acting = ActingAs::user(host.user).map_err(|source| {
+        vec![ToolchainError::File { name: names.join(", "), path: host.home.to_owned(), source }]
+    })?;
     let mut found = Toolchains::default();
     let mut errors = Vec::new();
     for name in names {

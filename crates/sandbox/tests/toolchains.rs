@@ -61,6 +61,10 @@ impl Machine {
                     homes: &[&home],
                     allowed_root: None,
                 },
+                user: sandbox::host_uid::Identity {
+                    uid: rustix::process::getuid().as_raw(),
+                    gid: rustix::process::getgid().as_raw(),
+                },
                 home: &home,
                 workdir: &self.workdir,
                 guest_home: Path::new("/home/agent"),

@@ -40,6 +40,7 @@ fn toolchains(context: &Context, wanted: Vec<Exposed>) -> BTreeMap<Exposed, Resu
     let host = Host {
         env: &context.env,
         caller: Caller { uid: context.caller.uid, homes: &homes, allowed_root: None },
+        user: context.caller,
         home: &context.home,
         workdir: &context.cwd,
         guest_home: Path::new(HOME),

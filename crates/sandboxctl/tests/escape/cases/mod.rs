@@ -1,6 +1,7 @@
 //! One attack per file.
 
 mod abstract_sockets;
+mod behind_sudo;
 mod configured_hooks;
 mod core_files;
 mod created;
