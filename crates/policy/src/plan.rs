@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::json_bytes;
 use crate::limits::Limits;
 use crate::network;
 
@@ -88,6 +89,7 @@ pub struct Container {
     /// The runtime, where it is not the engine's own choice.
     pub runtime: Option<String>,
     /// What stands before a host path as the engine sees it.
+    #[serde(default, with = "json_bytes::optional_path")]
     pub host_path_prefix: Option<PathBuf>,
 }
 
@@ -114,9 +116,10 @@ pub enum Pull {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Agent {
     /// The command with its arguments; never empty.
-    #[serde(with = "os_strings")]
+    #[serde(with = "json_bytes::os_strings")]
     pub argv: Vec<OsString>,
     /// Where it starts, as the sandbox sees it.
+    #[serde(with = "json_bytes::path")]
     pub workdir: PathBuf,
     /// Who PID 1 is.
     pub init: Init,
@@ -139,7 +142,7 @@ pub struct Variable {
     /// Its name: not empty, without `=` and NUL.
     pub name: String,
     /// Its value, which need not be UTF-8.
-    #[serde(with = "os_string")]
+    #[serde(with = "json_bytes::os_string")]
     pub value: OsString,
 }
 
@@ -161,7 +164,7 @@ pub enum SecretSource {
     /// A variable of the caller's environment.
     Env(String),
     /// A file; one trailing newline is not part of the value.
-    File(PathBuf),
+    File(#[serde(with = "json_bytes::path")] PathBuf),
     /// What a command prints, run by `sh -c`; one trailing newline is not part of the value.
     Command(String),
 }
@@ -172,8 +175,10 @@ pub struct Boundary {
     /// Its name in the configuration.
     pub name: String,
     /// The directory on the host, with every link resolved.
+    #[serde(with = "json_bytes::path")]
     pub host: PathBuf,
     /// Where the sandbox sees it: absolute, without `.` and `..`.
+    #[serde(with = "json_bytes::path")]
     pub guest: PathBuf,
     /// What may be done there.
     pub mode: Mode,
@@ -212,8 +217,10 @@ pub struct Exposed {
     /// The preset it belongs to, or the path that was asked for.
     pub name: String,
     /// The host path, with every link resolved.
+    #[serde(with = "json_bytes::path")]
     pub host: PathBuf,
     /// Where the sandbox sees it.
+    #[serde(with = "json_bytes::path")]
     pub guest: PathBuf,
 }
 
@@ -312,66 +319,4 @@ pub enum Need {
     Preferred,
     /// Without it nothing starts.
     Required,
-}
-
-/// One `OsString`: text where it is UTF-8, else its bytes.
-mod os_string {
-    use std::ffi::{OsStr, OsString};
-    use std::os::unix::ffi::{OsStrExt, OsStringExt};
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    pub(super) enum Owned {
-        Text(String),
-        Bytes(Vec<u8>),
-    }
-
-    #[derive(Serialize)]
-    #[serde(untagged)]
-    pub(super) enum Borrowed<'a> {
-        Text(&'a str),
-        Bytes(&'a [u8]),
-    }
-
-    impl From<Owned> for OsString {
-        fn from(value: Owned) -> Self {
-            match value {
-                Owned::Text(text) => text.into(),
-                Owned::Bytes(bytes) => Self::from_vec(bytes),
-            }
-        }
-    }
-
-    impl<'a> From<&'a OsStr> for Borrowed<'a> {
-        fn from(value: &'a OsStr) -> Self {
-            value.to_str().map_or_else(|| Self::Bytes(value.as_bytes()), Self::Text)
-        }
-    }
-
-    pub(super) fn serialize<S: Serializer>(value: &OsStr, serializer: S) -> Result<S::Ok, S::Error> {
-        Borrowed::from(value).serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OsString, D::Error> {
-        Owned::deserialize(deserializer).map(Into::into)
-    }
-}
-
-/// A list of `OsString`s.
-mod os_strings {
-    use std::ffi::OsString;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use super::os_string::{Borrowed, Owned};
-
-    pub(super) fn serialize<S: Serializer>(values: &[OsString], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(values.iter().map(|value| Borrowed::from(value.as_os_str())))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<OsString>, D::Error> {
-        Ok(Vec::<Owned>::deserialize(deserializer)?.into_iter().map(Into::into).collect())
-    }
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use policy::judge::Reason;
 use policy::plan::FileId;
+use policy::{json_bytes, shown};
 use rustix::fs::{AtFlags, FileType, Stat, StatxFlags};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
@@ -49,13 +50,13 @@ fn yes() -> bool {
 /// A file as it was.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct Content {
-    #[serde(with = "any_path")]
+    #[serde(with = "json_bytes::path")]
     path: PathBuf,
     /// Its permissions, without the set-id bits.
     pub(crate) mode: u32,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
-    #[serde(with = "bytes")]
+    #[serde(with = "json_bytes::bytes")]
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -71,11 +72,11 @@ pub(crate) enum Original<'a> {
 /// A protected path as it was.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 struct Entry {
-    #[serde(with = "any_path")]
+    #[serde(with = "json_bytes::path")]
     path: PathBuf,
     stamp: Stamp,
     /// Where it led, if it was a link. Links are not protected, so another one is news.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "any_path_or_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "json_bytes::optional_path")]
     target: Option<PathBuf>,
     /// What the judgement would have been: the user's own, and no news.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -103,14 +104,14 @@ pub struct Compared {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Finding {
     /// Where it lies, relative to the boundary.
-    #[serde(with = "any_path")]
+    #[serde(with = "json_bytes::path")]
     pub path: PathBuf,
     /// What is wrong with it.
     pub reason: Reason,
     /// Whether it is new.
     pub origin: Origin,
     /// Where it was moved to, relative to the boundary, if it was.
-    #[serde(with = "any_path_or_none")]
+    #[serde(with = "json_bytes::optional_path")]
     pub aside: Option<PathBuf>,
     /// Whether what was there at the start was put back.
     pub restored: bool,
@@ -330,7 +331,7 @@ impl Stamp {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.reason)?;
+        write!(f, "{}: {}", shown::name(&self.path), self.reason)?;
         match self.origin {
             Origin::Created => {}
             Origin::Replaced => f.write_str("; it is not what was there at the start")?,
@@ -339,7 +340,7 @@ impl fmt::Display for Finding {
             }
         }
         if let Some(aside) = &self.aside {
-            write!(f, "; moved to {}", aside.display())?;
+            write!(f, "; moved to {}", shown::name(aside))?;
         }
         match (self.origin, self.restored) {
             (Origin::Replaced, true) => f.write_str("; what was there at the start was put back"),
@@ -367,81 +368,4 @@ fn id_of(root: BorrowedFd<'_>) -> Result<FileId, DetectError> {
 
 fn nanoseconds(stat: &Stat) -> i64 {
     i64::try_from(stat.st_ctime_nsec).unwrap_or_default()
-}
-
-/// A path in JSON: text where it is UTF-8, else its bytes. An agent may call a directory anything.
-mod any_path {
-    use std::ffi::OsString;
-    use std::os::unix::ffi::{OsStrExt, OsStringExt};
-    use std::path::{Path, PathBuf};
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Owned {
-        Text(PathBuf),
-        Bytes(Vec<u8>),
-    }
-
-    pub(super) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-        match path.to_str() {
-            Some(text) => text.serialize(serializer),
-            None => path.as_os_str().as_bytes().serialize(serializer),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
-        Ok(match Owned::deserialize(deserializer)? {
-            Owned::Text(path) => path,
-            Owned::Bytes(bytes) => OsString::from_vec(bytes).into(),
-        })
-    }
-}
-
-/// The same, or nothing.
-mod any_path_or_none {
-    use std::path::PathBuf;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Deserialize, Serialize)]
-    struct AnyPath(#[serde(with = "super::any_path")] PathBuf);
-
-    #[expect(clippy::ref_option, reason = "serde passes the field")]
-    pub(super) fn serialize<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
-        path.clone().map(AnyPath).serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<PathBuf>, D::Error> {
-        Ok(Option::<AnyPath>::deserialize(deserializer)?.map(|path| path.0))
-    }
-}
-
-/// The content of a file in JSON: text where it is UTF-8, else its bytes.
-mod bytes {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Owned {
-        Text(String),
-        Bytes(Vec<u8>),
-    }
-
-    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => text.serialize(serializer),
-            Err(_) => bytes.serialize(serializer),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
-        Ok(match Owned::deserialize(deserializer)? {
-            Owned::Text(text) => text.into_bytes(),
-            Owned::Bytes(bytes) => bytes,
-        })
-    }
 }

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use policy::plan::FileId;
 use policy::protect::table;
+use policy::shown;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
@@ -201,40 +202,45 @@ impl fmt::Display for Notice {
             Self::LinkInside { link, target } => write!(
                 f,
                 "{} is a link: {} is read-only in its place, and replacing the link is noticed afterwards",
-                link.display(),
-                target.display()
+                shown::name(link),
+                shown::name(target)
             ),
             Self::LinkOutside { link } => {
                 write!(
                     f,
                     "{} is a link out of the boundary, or to nothing: it is not protected",
-                    link.display()
+                    shown::name(link)
                 )
             }
             Self::GitOutside { file } => {
-                write!(f, "{} names a git directory outside the boundary, or none", file.display())
+                write!(f, "{} names a git directory outside the boundary, or none", shown::name(file))
             }
             Self::HardLinked { path } => {
-                write!(f, "{} has other names, through which it can be written", path.display())
+                write!(f, "{} has other names, through which it can be written", shown::name(path))
             }
             Self::Unreadable { path, errno } => {
-                write!(f, "{} cannot be looked at: {}", path.display(), io::Error::from_raw_os_error(*errno))
+                write!(
+                    f,
+                    "{} cannot be looked at: {}",
+                    shown::name(path),
+                    io::Error::from_raw_os_error(*errno)
+                )
             }
             Self::TooManySettings { config } => write!(
                 f,
                 "{} is too large or includes too much: not all that it names is protected",
-                config.display()
+                shown::name(config)
             ),
             Self::HooksAround { config } => write!(
                 f,
                 "{} names a directory of hooks that the repository itself lies in: it is not protected",
-                config.display()
+                shown::name(config)
             ),
             Self::TooDeep { path } => {
                 write!(
                     f,
                     "submodules deeper than {MODULE_LEVELS} directories in {} are not protected",
-                    path.display()
+                    shown::name(path)
                 )
             }
             Self::OutOfTime => f.write_str("not all was looked at, because there was too much of it"),

@@ -3,6 +3,7 @@
 //! What only narrows needs nobody's consent. What widens does, and consent is to a content and to the list that was shown
 //! of it: a changed file asks again, and so does one whose paths have come to lead elsewhere.
 
+use policy::json_bytes::JsonBytes;
 use policy::trust::Widening;
 use sandbox::state::StateDir;
 use sandbox::trust::{Store, Trust};
@@ -48,7 +49,9 @@ pub(crate) fn require(
     Err(refusal
         .hint(format!("`sandboxctl trust {label}` shows this list and asks; read the file first"))
         .hint(format!("where nobody can be asked: `--trust={hash}` trusts just this content and list"))
-        .details(json!({ "file": candidate.path, "hash": hash, "widens": widenings })))
+        .details(
+            json!({ "file": JsonBytes::from(candidate.path.as_path()), "hash": hash, "widens": widenings }),
+        ))
 }
 
 /// What the store says about a file that widens this.
@@ -97,5 +100,7 @@ fn matches_hash(Found { candidate, label }: &Found, found: &str, expected: &str)
         ),
     )
     .hint("read what changed, then pass the new hash")
-    .details(json!({ "file": candidate.path, "hash": found, "expected": expected })))
+    .details(
+        json!({ "file": JsonBytes::from(candidate.path.as_path()), "hash": found, "expected": expected }),
+    ))
 }

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use anyhow::Context as _;
+use policy::shown;
 use serde::Serialize;
 
 use crate::cli::{Format, Global};
@@ -39,7 +40,7 @@ impl Ui {
         text: impl FnOnce(&T) -> String,
     ) -> Result<(), CommandError> {
         match self.format {
-            Format::Text => self.raw(shown(&text(value)).as_bytes()),
+            Format::Text => self.raw(several(&text(value)).as_bytes()),
             Format::Json => self.json(value),
         }
     }
@@ -79,7 +80,7 @@ impl Ui {
 
     /// Warns even a caller who wants quiet.
     pub(crate) fn insist(&self, message: impl Display) {
-        to_stderr(&self.label("warning:", "33"), &format!(" {message}\n"));
+        to_stderr(&self.label("warning:", "33"), &format!(" {}\n", one_line(&message.to_string())));
     }
 
     /// Reports why the command failed: to programs as the one object on stdout, to people on stderr, and there too where
@@ -90,9 +91,10 @@ impl Ui {
             _ if error.code == Code::OutputClosed => {}
             Format::Json if self.json(&error.to_json()).is_ok() => {}
             Format::Json | Format::Text => {
-                to_stderr(&self.label("error:", "31"), &format!(" {:#}\n", error.cause));
+                let cause = lines(&format!("{:#}", error.cause));
+                to_stderr(&self.label("error:", "31"), &format!(" {cause}\n"));
                 for hint in &error.hints {
-                    to_stderr(&self.label("hint:", "36"), &format!(" {hint}\n"));
+                    to_stderr(&self.label("hint:", "36"), &format!(" {}\n", lines(hint)));
                 }
             }
         }
@@ -122,36 +124,29 @@ pub(crate) fn confirm(question: &str) -> Result<bool, CommandError> {
 }
 
 /// Text as it may be shown on one line, whoever wrote it.
-///
-/// File names and configuration come from strangers. What would move the cursor, change colours or turn the
-/// direction of writing could make a person see something else than what is there.
 pub(crate) fn one_line(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() || BIDIRECTIONAL.contains(&character) {
-            shown.extend(character.escape_unicode());
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
+    shown::line(text).into_owned()
 }
 
-/// The characters that change the direction of writing, see Unicode Standard Annex 9.
-const BIDIRECTIONAL: [char; 12] = [
-    '\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}',
-    '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
-];
+/// The same for text of several lines, of which each but the first is set off: none can pass for a message of ours.
+fn lines(text: &str) -> String {
+    let shown = text.split('\n').map(shown::line).enumerate().map(|(at, line)| match at {
+        0 => line,
+        _ if line.is_empty() || line.starts_with(' ') => line,
+        _ => format!("  {line}").into(),
+    });
+    shown.collect::<Vec<_>>().join("\n")
+}
 
-/// The same for text of several lines.
-fn shown(text: &str) -> String {
+/// Text of several lines, each as it may be shown.
+fn several(text: &str) -> String {
     text.split('\n').map(one_line).collect::<Vec<_>>().join("\n")
 }
 
 /// Writes a label of ours and a text of anybody's.
 fn to_stderr(label: &str, text: &str) {
     let mut stderr = io::stderr().lock();
-    let mut text = shown(text);
+    let mut text = several(text);
     if stderr.is_terminal() {
         // While a terminal is relayed to an agent, a newline alone does not go back to the first column.
         text = text.replace('\n', "\r\n");
@@ -165,9 +160,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strangers_cannot_draw_on_the_terminal() {
-        assert_eq!(one_line("a\u{1b}[2K\nb\u{9b}\u{202e}c"), "a\\u{1b}[2K\\u{a}b\\u{9b}\\u{202e}c");
-        assert_eq!(shown("a\nb\r\n"), "a\nb\\u{d}\n");
-        assert_eq!(one_line("résumé 日本"), "résumé 日本");
+    fn no_line_of_a_stranger_passes_for_one_of_ours() {
+        assert_eq!(lines("cannot read a\nerror: b\n  c\n"), "cannot read a\n  error: b\n  c\n");
+        assert_eq!(several("a\nb\r\n"), "a\nb\\u{d}\n");
     }
 }

@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
+use policy::json_bytes::JsonBytes;
 use policy::overrides::Overrides;
 use policy::problem::{self, Problem};
 use policy::recipe::{Flags, Recipe, Source};
@@ -43,7 +44,7 @@ pub(crate) fn build(ui: &Ui, context: &Context, args: &BuildArgs) -> Result<Exit
             Source::Stock { .. } => "the build context is carried inside sandboxctl, and comes on stdin",
             Source::Own { .. } => "before this, the entrypoint is built to disk, if it is wanted, and the image is checked there",
         });
-        let shown = json!({ "environment": variable, "command": lossy(&words), "recipe": recipe });
+        let shown = json!({ "environment": variable, "command": words.iter().map(|word| JsonBytes::from(word.as_os_str())).collect::<Vec<_>>(), "recipe": recipe });
         ui.data(&shown, |_| format!("{}\n", line(variable, &words)))?;
         return Ok(ExitCode::Success);
     }

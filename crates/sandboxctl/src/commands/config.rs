@@ -1,5 +1,6 @@
 //! `config`: check, show or describe the configuration.
 
+use policy::json_bytes::JsonBytes;
 use policy::overrides::Overrides;
 use policy::reference;
 use policy::verdict::Origin;
@@ -21,7 +22,7 @@ pub(crate) fn config(ui: &Ui, context: &Context, command: &ConfigCommand) -> Res
             let settings = load::settings(context, Some(&file), &Overrides::default())?;
             load::policy(context, &settings)?;
             let widenings = &settings.needed();
-            ui.data(&json!({ "file": file.candidate.path, "valid": true, "widens": widenings }), |_| {
+            ui.data(&json!({ "file": JsonBytes::from(file.candidate.path.as_path()), "valid": true, "widens": widenings }), |_| {
                 let trust = if widenings.is_empty() {
                     "needs no trust".to_owned()
                 } else {
@@ -37,7 +38,7 @@ pub(crate) fn config(ui: &Ui, context: &Context, command: &ConfigCommand) -> Res
             let file = files::project(context, source.config.as_deref())?;
             let settings = load::settings(context, file.as_ref(), &Overrides::default())?;
             let rows = settings.effective.rows();
-            ui.data(&json!({ "file": file.map(|file| file.candidate.path), "settings": rows }), |_| {
+            ui.data(&json!({ "file": file.as_ref().map(|file| JsonBytes::from(file.candidate.path.as_path())), "settings": rows }), |_| {
                 let origin = |from: &Origin| if *origin { format!("  # {from}") } else { String::new() };
                 rows.iter()
                     .map(|row| format!("{} = {}{}\n", row.key, row.value, origin(&row.origin)))

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 
 use anyhow::Context as _;
+use policy::json_bytes::JsonBytes;
 use policy::schema::{KEYS, Key, Kind, Status, Trust, split};
 use serde_json::json;
 
@@ -31,7 +32,7 @@ pub(crate) fn init(ui: &Ui, context: &Context, args: &InitArgs) -> Result<ExitCo
     file.write_all(template().as_bytes()).with_context(|| format!("cannot write {name}"))?;
     match ui.format() {
         Format::Text => ui.note(format_args!("wrote {name}; next: `sandboxctl run -- COMMAND`")),
-        Format::Json => ui.json(&json!({ "file": path }))?,
+        Format::Json => ui.json(&json!({ "file": JsonBytes::from(path.as_path()) }))?,
     }
     Ok(ExitCode::Success)
 }

@@ -1,5 +1,6 @@
 //! `trust` and `untrust`: what a project's file widens, and whether its owner wants that.
 
+use policy::json_bytes::JsonBytes;
 use policy::overrides::Overrides;
 use policy::trust::Applies;
 use sandbox::trust::Trust;
@@ -22,7 +23,7 @@ pub(crate) fn trust(ui: &Ui, context: &Context, args: &TrustArgs) -> Result<Exit
         settings.widenings.iter().filter(|widening| widening.applies == Applies::Locally).collect();
     let answer = |trusted: bool, text: &str| {
         let object = json!({
-            "file": file.candidate.path,
+            "file": JsonBytes::from(file.candidate.path.as_path()),
             "hash": hash,
             "widens": widenings,
             "widens_without_isolation": locally,
@@ -91,7 +92,7 @@ pub(crate) fn untrust(ui: &Ui, context: &Context, args: &UntrustArgs) -> Result<
     };
     let was_trusted = consent::store(context)?.untrust(&path)?;
     let state = if was_trusted { "is no longer trusted" } else { "was not trusted" };
-    ui.data(&json!({ "file": path, "was_trusted": was_trusted }), |_| {
+    ui.data(&json!({ "file": JsonBytes::from(path.as_path()), "was_trusted": was_trusted }), |_| {
         format!("{} {state}\n", path.display())
     })?;
     Ok(ExitCode::Success)

@@ -1,5 +1,8 @@
 //! `plan`, and `run --dry-run`, which is the same.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use insta::assert_snapshot;
 
 use crate::env::TestEnv;
@@ -244,4 +247,18 @@ fn mistakes_in_flags_are_usage_errors_all_at_once() {
       --timeout: limits.timeout: this cannot be its value; expected a duration such as "90s", "30m" or "1h30m", or "unlimited"
       --volume: shared_dirs: "nonsense" is not a volume; expected HOST:GUEST, HOST:GUEST:ro or HOST:GUEST:rw
     "#);
+}
+
+#[test]
+fn an_argument_need_not_be_text() {
+    let env = TestEnv::new();
+    let args = ["plan", "--format", "json", "--", "printf", "a\\n"].map(OsStr::new).into_iter();
+    let args: Vec<&OsStr> = args.chain([OsStr::from_bytes(b"\xff")]).collect();
+    let output = env.command(&env.project(), &args).output().unwrap();
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        plan["agent"]["argv"],
+        serde_json::json!(["printf", "a\\n", { "base64": "/w==" }]),
+        "{plan:#}"
+    );
 }

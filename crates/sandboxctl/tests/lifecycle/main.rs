@@ -8,6 +8,7 @@ mod guarded;
 mod hung_up;
 mod killed;
 mod many;
+mod names;
 mod pid_1;
 mod refused;
 mod replaced;

@@ -1,0 +1,229 @@
+//! Bytes in JSON: a string where they are UTF-8, else an object with their base64: `{"base64": "L3RtcC//"}`.
+//!
+//! Nobody has to call a file, an argument or the value of a variable by text. One form for all of them loses nothing and
+//! leaves what is text as it is.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Bytes that were not one's own to choose, as they stand in JSON.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub enum JsonBytes<'a> {
+    /// UTF-8.
+    Text(&'a str),
+    /// Anything.
+    Encoded {
+        /// With padding, RFC 4648 section 4.
+        base64: String,
+    },
+}
+
+impl<'a> From<&'a [u8]> for JsonBytes<'a> {
+    fn from(bytes: &'a [u8]) -> Self {
+        std::str::from_utf8(bytes).map_or_else(|_| Self::Encoded { base64: base64(bytes) }, Self::Text)
+    }
+}
+
+impl<'a> From<&'a OsStr> for JsonBytes<'a> {
+    fn from(bytes: &'a OsStr) -> Self {
+        bytes.as_bytes().into()
+    }
+}
+
+impl<'a> From<&'a Path> for JsonBytes<'a> {
+    fn from(path: &'a Path) -> Self {
+        path.as_os_str().into()
+    }
+}
+
+/// The same, read.
+struct Owned(Vec<u8>);
+
+impl<'de> Deserialize<'de> for Owned {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Text(String),
+            Encoded { base64: String },
+        }
+        match Form::deserialize(deserializer)? {
+            Form::Text(text) => Ok(Self(text.into_bytes())),
+            Form::Encoded { base64 } => {
+                decoded(&base64).map(Self).ok_or_else(|| D::Error::custom("it is not base64"))
+            }
+        }
+    }
+}
+
+/// For `#[serde(with)]` on bytes.
+pub mod bytes {
+    use super::{Deserialize, Deserializer, JsonBytes, Owned, Serialize, Serializer};
+
+    /// Writes them.
+    pub fn serialize<S: Serializer>(value: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        JsonBytes::from(value).serialize(serializer)
+    }
+
+    /// Reads them.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        Owned::deserialize(deserializer).map(|owned| owned.0)
+    }
+}
+
+/// For `#[serde(with)]` on an [`OsString`].
+pub mod os_string {
+    use super::{
+        Deserialize, Deserializer, JsonBytes, OsStr, OsString, OsStringExt, Owned, Serialize, Serializer,
+    };
+
+    /// Writes one.
+    pub fn serialize<S: Serializer>(value: &OsStr, serializer: S) -> Result<S::Ok, S::Error> {
+        JsonBytes::from(value).serialize(serializer)
+    }
+
+    /// Reads one.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OsString, D::Error> {
+        Owned::deserialize(deserializer).map(|owned| OsString::from_vec(owned.0))
+    }
+}
+
+/// For `#[serde(with)]` on a list of [`OsString`]s.
+pub mod os_strings {
+    use super::{Deserialize, Deserializer, JsonBytes, OsString, OsStringExt, Owned, Serializer};
+
+    /// Writes them.
+    pub fn serialize<S: Serializer>(values: &[OsString], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(values.iter().map(|value| JsonBytes::from(value.as_os_str())))
+    }
+
+    /// Reads them.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<OsString>, D::Error> {
+        Ok(Vec::<Owned>::deserialize(deserializer)?
+            .into_iter()
+            .map(|owned| OsString::from_vec(owned.0))
+            .collect())
+    }
+}
+
+/// For `#[serde(with)]` on a [`PathBuf`].
+pub mod path {
+    use super::{Deserializer, Path, PathBuf, Serializer, os_string};
+
+    /// Writes one.
+    pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        os_string::serialize(path.as_os_str(), serializer)
+    }
+
+    /// Reads one.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+        os_string::deserialize(deserializer).map(PathBuf::from)
+    }
+}
+
+/// For `#[serde(with)]` on a [`PathBuf`] that may be missing.
+pub mod optional_path {
+    use super::{
+        Deserialize, Deserializer, JsonBytes, OsString, OsStringExt, Owned, PathBuf, Serialize, Serializer,
+    };
+
+    /// Writes one, or nothing.
+    pub fn serialize<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_deref().map(JsonBytes::from).serialize(serializer)
+    }
+
+    /// Reads one, or nothing.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+        let owned = Option::<Owned>::deserialize(deserializer)?;
+        Ok(owned.map(|owned| PathBuf::from(OsString::from_vec(owned.0))))
+    }
+}
+
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Base64 with padding, RFC 4648 section 4.
+pub fn base64(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let group =
+            chunk.iter().fold(0, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        for digit in 0..4 {
+            let index = group >> (18 - 6 * digit) & 63;
+            text.push(if digit > chunk.len() { '=' } else { char::from(ALPHABET[index as usize]) });
+        }
+    }
+    text
+}
+
+fn decoded(text: &str) -> Option<Vec<u8>> {
+    if text.len() % 4 != 0 {
+        return None;
+    }
+    let digits = text.trim_end_matches('=');
+    if text.len() - digits.len() > 2 {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut group, mut bits) = (0_u32, 0);
+    for digit in digits.bytes() {
+        let value = ALPHABET.iter().position(|known| *known == digit)?;
+        group = group << 6 | u32::try_from(value).ok()?;
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes.push(u8::try_from(group >> bits & 0xff).ok()?);
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize, Eq, PartialEq, Serialize)]
+    struct All {
+        #[serde(with = "path")]
+        path: PathBuf,
+        #[serde(with = "optional_path")]
+        other: Option<PathBuf>,
+        #[serde(with = "os_strings")]
+        words: Vec<OsString>,
+    }
+
+    #[test]
+    fn what_is_text_is_text_and_the_rest_comes_back_as_it_was() {
+        let bytes = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+        let all = All {
+            path: bytes(b"a/\xff\n\\").into(),
+            other: None,
+            words: vec![bytes(b""), bytes(b"\\xff \n"), bytes("ä".as_bytes()), bytes(b"\xc3")],
+        };
+        let value = serde_json::to_value(&all).unwrap();
+        let words = json!(["", "\\xff \n", "ä", { "base64": "ww==" }]);
+        assert_eq!(value, json!({ "path": { "base64": "YS//Clw=" }, "other": null, "words": words }));
+        assert_eq!(serde_json::from_value::<All>(value).unwrap(), all);
+        let other = All { other: Some(bytes(b"\x80").into()), ..all };
+        assert_eq!(serde_json::from_value::<All>(serde_json::to_value(&other).unwrap()).unwrap(), other);
+    }
+
+    #[test]
+    fn encodes_and_decodes_the_examples_of_rfc_4648() {
+        let plain = ["", "f", "fo", "foo", "foob", "fooba", "foobar"];
+        let encoded = ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"];
+        for (plain, encoded) in plain.into_iter().zip(encoded) {
+            assert_eq!(base64(plain.as_bytes()), encoded);
+            assert_eq!(decoded(encoded).unwrap(), plain.as_bytes());
+        }
+        for bad in ["Z", "Zg", "Zg=", "Z===", "Zm9v====", "Zm 9", "Zg==Zg=="] {
+            assert_eq!(decoded(bad), None, "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What strangers have named, as a person may see it: on one line, and with nothing that a terminal obeys.
+//!
+//! File names and configuration come from strangers. What would move the cursor, change colours, begin a line or turn the
+//! direction of writing could make a person see something else than what is there.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// A text.
+pub fn line(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_escaped) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if is_escaped(character) {
+            shown.extend(character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// A path. Bytes that are not UTF-8 are `\xNN`.
+pub fn name(path: &Path) -> String {
+    let bytes = path.as_os_str().as_bytes();
+    let mut shown = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        shown.push_str(&line(chunk.valid()));
+        for byte in chunk.invalid() {
+            // Writing to a string cannot fail.
+            let _ = write!(shown, "\\x{byte:02x}");
+        }
+    }
+    shown
+}
+
+fn is_escaped(character: char) -> bool {
+    character.is_control() || BIDIRECTIONAL.contains(&character) || ENDS_OF_LINES.contains(&character)
+}
+
+/// The characters that change the direction of writing, see Unicode Standard Annex 9.
+const BIDIRECTIONAL: [char; 12] = [
+    '\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}',
+    '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
+];
+
+/// The ends of lines and paragraphs that are no control characters.
+const ENDS_OF_LINES: [char; 2] = ['\u{2028}', '\u{2029}'];
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+
+    #[test]
+    fn strangers_cannot_draw_on_the_terminal() {
+        assert_eq!(
+            line("a\u{1b}[2K\nb\u{9b}\u{202e}c\u{2028}"),
+            "a\\u{1b}[2K\\u{a}b\\u{9b}\\u{202e}c\\u{2028}"
+        );
+        assert_eq!(line("résumé 日本"), "résumé 日本");
+    }
+
+    #[test]
+    fn a_name_need_not_be_text() {
+        let name = |bytes: &[u8]| name(Path::new(OsStr::from_bytes(bytes)));
+        assert_eq!(name(b"a/\xff\nerror: b\xc3"), "a/\\xff\\u{a}error: b\\xc3");
+        assert_eq!(name("日本".as_bytes()), "日本");
+        assert_eq!(name(b""), "");
+    }
+}
