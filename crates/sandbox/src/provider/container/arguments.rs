@@ -142,8 +142,14 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
 
     // 6. What there is to see: the image, read-only; room to write that ends with the container; the boundaries.
     words.add(["--read-only"]);
-    // The engine's control group counts what lies there.
-    let TmpfsLimits { size: Bytes(size), inodes } = plan.limits.tmpfs(TmpfsMemory::Counted);
+    let memory = match who.namespace {
+        Namespace::Host => TmpfsMemory::Counted,
+        // A rootless engine may have no control groups, and leaves limits out without a word.
+        Namespace::Engine | Namespace::Own => {
+            TmpfsMemory::Uncounted { tmpfs: u64::try_from(TEMPORARY.len()).unwrap_or(u64::MAX) }
+        }
+    };
+    let TmpfsLimits { size: Bytes(size), inodes } = plan.limits.tmpfs(memory);
     words.pair("--shm-size=", format!("{size}b"));
     // The agent's own: a runtime may take the mode of what the image has there.
     for path in TEMPORARY.iter().filter(|path| **path != "/dev/shm") {
