@@ -134,6 +134,11 @@ impl Control {
         Ok((Self::from(OwnedFd::from(ours)), Self::from(OwnedFd::from(theirs))))
     }
 
+    /// The supplementary groups of whoever has connected, when it did.
+    pub fn peer_groups(&self) -> io::Result<Vec<u32>> {
+        Ok(crate::sys::peer_groups(self.stream.as_fd())?)
+    }
+
     /// Sends one frame with its descriptors.
     pub fn send(&mut self, message: &impl Serialize, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let body = postcard::to_allocvec(message).map_err(io::Error::other)?;

@@ -298,6 +298,33 @@ pub(crate) fn duplicate_onto(fd: BorrowedFd<'_>, target: RawFd) -> Result<(), Er
     if unsafe { libc::dup2(fd.as_raw_fd(), target) } == -1 { Err(last_errno()) } else { Ok(()) }
 }
 
+/// The supplementary groups of whoever has connected to a socket, as this process's user namespace numbers them
+/// (`SO_PEERGROUPS` in socket(7)).
+pub(crate) fn peer_groups(socket: BorrowedFd<'_>) -> Result<Vec<u32>, Errno> {
+    // asm-generic/socket.h; the same on every processor that this runs on.
+    const SO_PEERGROUPS: libc::c_int = 59;
+    // As many as a process may have (NGROUPS_MAX).
+    let mut groups = vec![0_u32; 1 << 16];
+    let mut length =
+        libc::socklen_t::try_from(size_of_val(groups.as_slice())).map_err(|_| Errno::OVERFLOW)?;
+    // SAFETY: `groups` is live and as long as `length` says, and the kernel writes no more than that.
+    // JUSTIFICATION: neither rustix nor nix has this option.
+    let got = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_PEERGROUPS,
+            groups.as_mut_ptr().cast(),
+            ptr::from_mut(&mut length),
+        )
+    };
+    if got == -1 {
+        return Err(last_errno());
+    }
+    groups.truncate(length as usize / size_of::<u32>());
+    Ok(groups)
+}
+
 /// `_exit(2)`: ends this process and runs nothing on the way out.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: does not return, and touches no memory.

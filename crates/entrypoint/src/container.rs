@@ -252,6 +252,13 @@ fn require(settings: &Settings, account: &Account, locked: &Locked) -> anyhow::R
     if capabilities.status == Status::Partly && account.uid != 0 {
         say(0, &format!("note: {}", capabilities.reason));
     }
+    if account.uid != 0 && account.gid == 0 {
+        let uid = account.uid;
+        let note = format!(
+            "note: the agent keeps group 0, whose files may be open to it, as root's are: an engine gives it to a number              without an entry in /etc/passwd; start with `--user {uid}:{uid}`"
+        );
+        say(0, &note);
+    }
     if let Some(Groups::Kept { extra, reason }) = &locked.groups {
         let because = match reason {
             KeptBecause::Namespace => "this user namespace refuses setgroups",

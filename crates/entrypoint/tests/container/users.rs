@@ -91,6 +91,24 @@ fn a_number_without_an_entry_is_not_in_roots_group() {
 }
 
 #[test]
+fn a_number_that_an_engine_has_put_into_roots_group_is_told() {
+    if !offers(Feature::Root) {
+        return;
+    }
+    let image = Image::new();
+    let started = |through: &str| image.start().through(through).sh("id -u; id -g");
+    let kept = started("setpriv --reuid 54321 --regid 0 --clear-groups");
+    assert_eq!(kept.out, "54321\n0\n", "{kept:?}");
+    assert!(
+        kept.err.contains("note: the agent keeps group 0") && kept.err.contains("--user 54321:54321"),
+        "{kept:?}"
+    );
+    let another = started("setpriv --reuid 54321 --regid 54321 --clear-groups");
+    assert_eq!(another.out, "54321\n54321\n", "{another:?}");
+    assert!(!another.err.contains("group 0"), "the control: {another:?}");
+}
+
+#[test]
 fn a_number_and_a_group_are_what_they_say() {
     if !offers(Feature::Root) {
         return;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 
+use crate::answers::error;
 use crate::everywhere;
 use crate::machine::{Caller, NORMAL, Runner, callers};
 use crate::place::Place;
@@ -121,6 +122,30 @@ fn what_sudo_has_used_stays_the_users() {
         by_sudo.env("SUDO_UID", NORMAL.to_string()).env("SUDO_GID", NORMAL.to_string());
         for output in [here(by_sudo), here(place.outside(&words))] {
             assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{NORMAL}\n"), "{output:?}");
+        }
+    }
+}
+
+#[test]
+fn an_agent_in_a_group_that_nobody_meant_starts_nothing() {
+    for (caller, runner) in everywhere("groups of agents") {
+        if runner != Runner::Docker {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        // As an engine's settings or somebody's wrapper may do it.
+        for (group, code) in [("4242", Some("policy.denied")), ("", None)] {
+            let more = if group.is_empty() { String::new() } else { format!("--group-add {group}") };
+            let script = format!(
+                "#!/bin/sh\nPATH=${{PATH#*:}}\n[ \"$1\" = run ] || exec docker \"$@\"\nshift\nexec docker run {more} \"$@\"\n"
+            );
+            crate::program::write(&place.path("bin/docker"), &script);
+            let mut command = place.inside(&["--format=json"], &["id", "-G"]);
+            command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", place.path("bin").display()));
+            match code {
+                Some(code) => assert_eq!(error(&mut command), code, "by {caller:?}"),
+                None => assert!(command.status().unwrap().success(), "the control, by {caller:?}"),
+            }
         }
     }
 }

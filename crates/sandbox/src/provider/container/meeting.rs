@@ -58,6 +58,8 @@ pub(super) struct Met {
     pub(super) control: Control,
     /// PID 1's user on the host.
     pub(super) uid: u32,
+    /// All its groups on the host.
+    pub(super) groups: Vec<u32>,
     /// PID 1's number on the host; 0 where it has none that is known here.
     pub(super) pid: i32,
 }
@@ -129,7 +131,9 @@ impl Meeting {
         drop(acting);
         let peer = getsockopt(&stream, PeerCredentials)?;
         let control = Control::from(OwnedFd::from(stream));
-        Ok(Some(Met { control, uid: peer.uid(), pid: peer.pid() }))
+        let mut groups = control.peer_groups()?;
+        groups.push(peer.gid());
+        Ok(Some(Met { control, uid: peer.uid(), groups, pid: peer.pid() }))
     }
 }
 

@@ -134,7 +134,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     });
     let leave = || boundaries.leave_record();
     let mut started = Started::run(&engine, &words, &id, &meeting, &leave)?;
-    let Met { mut control, uid, pid } = started.meet(&meeting).map_err(|error| match error {
+    let Met { mut control, uid, groups, pid } = started.meet(&meeting).map_err(|error| match error {
         StartError::Engine(EngineError::Refused { kind, message }) if image::is_missing(&message) => {
             let (image, unfetched) = (container.image.clone(), image.unfetched.clone());
             EngineError::NoPlatform { kind, image, platform: platform.clone(), unfetched }.into()
@@ -146,6 +146,14 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
             asked: format!("an agent that is user {} on the host", who.agent.uid),
             reason: format!("the engine has made it user {uid}"),
             remedy: "look for user namespaces in the engine's settings (userns-remap)".into(),
+        });
+    }
+    if let Some(other) = groups.iter().find(|group| **group != who.agent.gid) {
+        return Err(StartError::Refused {
+            asked: format!("an agent that is in group {} alone on the host", who.agent.gid),
+            reason: format!("the engine has put it into group {other} too, whose files would be open to it"),
+            remedy: "look for additional groups in the engine's settings, and for a wrapper of its command"
+                .into(),
         });
     }
 
