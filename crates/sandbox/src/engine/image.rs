@@ -19,6 +19,9 @@ pub struct Image {
     /// The name by which the engine has it.
     #[serde(skip)]
     pub reference: String,
+    /// The digest that names its content.
+    #[serde(default)]
+    pub id: String,
     /// The processor it is for, as Docker names it.
     pub architecture: String,
     /// What it sets for whoever is started from it.

@@ -116,9 +116,35 @@ fn parse<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T, EngineError
 #[derive(Clone, Debug)]
 pub(crate) struct Socket(PathBuf);
 
+/// What lies at a path of a container.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum FileKind {
+    File,
+    Directory,
+    Link,
+    /// A named pipe, a socket, a device.
+    Other,
+}
+
+impl FileKind {
+    /// By the mode as Go writes it (`io/fs.FileMode`).
+    fn of(mode: u32) -> Self {
+        const DIRECTORY: u32 = 1 << 31;
+        const LINK: u32 = 1 << 27;
+        const OTHER: u32 = 1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 | 1 << 19;
+        match mode {
+            mode if mode & LINK != 0 => Self::Link,
+            mode if mode & DIRECTORY != 0 => Self::Directory,
+            mode if mode & OTHER != 0 => Self::Other,
+            _ => Self::File,
+        }
+    }
+}
+
 /// An answer.
 struct Answer {
     status: u16,
+    head: String,
     body: Vec<u8>,
 }
 
@@ -136,7 +162,7 @@ impl Socket {
     pub(super) fn ping(&self) -> Result<u32, EngineError> {
         let stream = self.connect()?;
         let peer = getsockopt(&stream, PeerCredentials).map_err(|errno| self.failed(errno.into()))?;
-        match get(stream, "/_ping").map_err(|error| self.failed(error))? {
+        match ask(stream, "GET", "/_ping").map_err(|error| self.failed(error))? {
             Answer { status: 200, .. } => Ok(peer.uid()),
             Answer { status, .. } => {
                 let message = format!("it answers {status} on {}", self.0.display());
@@ -148,14 +174,43 @@ impl Socket {
     /// Asks for something; `None` where there is no such thing.
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, EngineError> {
         let refused = |message| EngineError::Refused { kind: Kind::Docker, message };
-        match get(self.connect()?, path).map_err(|error| self.failed(error))? {
+        match ask(self.connect()?, "GET", path).map_err(|error| self.failed(error))? {
             Answer { status: 404, .. } => Ok(None),
-            Answer { status: 200, body } => serde_json::from_slice(&body)
+            Answer { status: 200, body, .. } => serde_json::from_slice(&body)
                 .map(Some)
                 .map_err(|error| refused(format!("its answer cannot be read: {error}"))),
-            Answer { status, body } => {
+            Answer { status, body, .. } => {
                 Err(refused(format!("it answers {status}: {}", String::from_utf8_lossy(&body).trim())))
             }
+        }
+    }
+
+    /// What lies at a path of a container's own file system, itself and not what it may lead to; `None` where nothing does.
+    pub(crate) fn kind_in(&self, container: &str, path: &Path) -> Result<Option<FileKind>, EngineError> {
+        #[derive(Deserialize)]
+        struct Stat {
+            mode: u32,
+        }
+        let refused = |message| EngineError::Refused { kind: Kind::Docker, message };
+        let bytes = path.as_os_str().as_bytes().iter();
+        let escaped = bytes.fold(String::new(), |text, byte| format!("{text}%{byte:02x}"));
+        let question = format!("/containers/{container}/archive?path={escaped}");
+        match ask(self.connect()?, "HEAD", &question).map_err(|error| self.failed(error))? {
+            Answer { status: 404, .. } => Ok(None),
+            Answer { status: 200, head, .. } => {
+                let of_stat = |line: &str| {
+                    let (name, value) = line.split_once(':')?;
+                    name.eq_ignore_ascii_case("X-Docker-Container-Path-Stat").then(|| base64(value.trim()))?
+                };
+                let stat = head
+                    .lines()
+                    .find_map(of_stat)
+                    .and_then(|text| serde_json::from_slice::<Stat>(&text).ok());
+                let stat =
+                    stat.ok_or_else(|| refused(format!("it does not say what {} is", path.display())))?;
+                Ok(Some(FileKind::of(stat.mode)))
+            }
+            Answer { status, .. } => Err(refused(format!("it answers {status} for {}", path.display()))),
         }
     }
 
@@ -206,9 +261,9 @@ impl Socket {
 }
 
 /// One question in HTTP/1.0, whose answer ends with the connection.
-fn get(mut stream: UnixStream, path: &str) -> io::Result<Answer> {
+fn ask(mut stream: UnixStream, method: &str, path: &str) -> io::Result<Answer> {
     // At once: not everything that listens reads on.
-    stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: docker\r\n\r\n").as_bytes())?;
+    stream.write_all(format!("{method} {path} HTTP/1.0\r\nHost: docker\r\n\r\n").as_bytes())?;
     let mut answer = Vec::new();
     let mut buffer = [0; 16 << 10];
     let until = Deadline::after(PATIENCE);
@@ -227,7 +282,25 @@ fn get(mut stream: UnixStream, path: &str) -> io::Result<Answer> {
         .ok()
         .and_then(|head| head.split(' ').nth(1)?.parse().ok())
         .ok_or_else(malformed)?;
-    Ok(Answer { status, body: answer.split_off(end + 4) })
+    let head = String::from_utf8_lossy(&answer[..end]).into_owned();
+    Ok(Answer { status, head, body: answer.split_off(end + 4) })
+}
+
+/// Reads base64 (RFC 4648, section 4).
+fn base64(text: &str) -> Option<Vec<u8>> {
+    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut bytes = Vec::new();
+    let (mut bits, mut held) = (0_u32, 0);
+    for letter in text.trim_end_matches('=').bytes() {
+        let value = LETTERS.iter().position(|known| *known == letter)?;
+        bits = bits << 6 | u32::try_from(value).ok()?;
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push(u8::try_from(bits >> held & 0xff).ok()?);
+        }
+    }
+    Some(bytes)
 }
 
 #[cfg(test)]
@@ -245,6 +318,16 @@ mod tests {
             podman_connection: None,
             uid: 1001,
         }
+    }
+
+    #[test]
+    fn what_lies_in_a_container_is_read_from_its_mode() {
+        assert_eq!(base64("eyJtb2RlIjoxfQ==").unwrap(), br#"{"mode":1}"#);
+        assert_eq!(base64("YWJj").unwrap(), b"abc");
+        assert_eq!(base64("a b"), None);
+        // As Docker 26 writes a directory, a named pipe, a link and a file.
+        let kinds = [2_147_484_141, 33_554_852, 134_218_239, 420].map(FileKind::of);
+        assert_eq!(kinds, [FileKind::Directory, FileKind::Other, FileKind::Link, FileKind::File]);
     }
 
     #[test]

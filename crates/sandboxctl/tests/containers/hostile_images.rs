@@ -46,8 +46,8 @@ fn a_volume_behind_a_link_is_not_taken_for_an_engines_own() {
         let place = Place::on(caller, runner);
         for (name, link, code) in [
             // Nobody asked for anything there, and the agent may write beneath /run.
-            ("secrets", "mkdir -m 1777 -p /d/e && ln -s /run/secrets /d/e/f", Some("layer.unenforceable")),
-            ("cgroup", "mkdir -p /d/e && ln -s /sys/fs/cgroup /d/e/f", Some("layer.unenforceable")),
+            ("secrets", "mkdir -m 1777 -p /d/e && ln -s /run/secrets /d/e/f", Some("policy.denied")),
+            ("cgroup", "mkdir -p /d/e && ln -s /sys/fs/cgroup /d/e/f", Some("policy.denied")),
             ("data", "mkdir -m 1777 -p /d/e/f", None),
         ] {
             let lines = format!("RUN {link}\nVOLUME /d/e/f");
@@ -59,5 +59,62 @@ fn a_volume_behind_a_link_is_not_taken_for_an_engines_own() {
                 None => assert!(command.status().unwrap().success(), "the control, {name} by {caller:?}"),
             }
         }
+    }
+}
+
+#[test]
+fn an_image_with_links_has_nothing_made_in_a_shared_directory() {
+    for (caller, runner) in everywhere("images with links") {
+        if runner != Runner::Docker {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        for (name, line) in [
+            ("passwd", "ln -sf /workspace/.envrc /etc/passwd"),
+            ("home", "rm -rf /home && ln -s /workspace/.direnv /home"),
+        ] {
+            let image = made_of_the_image(&format!("sandbox-test-links-{name}"), &format!("RUN {line}"));
+            place.write("workspace/sandbox.toml", &format!("[image]\nname = {image:?}\n"));
+            let mut command = place.inside(&["--format=json"], &["true"]);
+            assert_eq!(error(&mut command), "policy.denied", "{name} by {caller:?}");
+            let mut left: Vec<_> =
+                place.workspace().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            left.retain(|name| name != "sandbox.toml");
+            assert!(left.is_empty(), "{name} by {caller:?}: {left:?}");
+            // The control: the engine itself follows it.
+            let shared = place.path(&format!("shared-{name}"));
+            std::fs::create_dir(&shared).unwrap();
+            place.give(&shared);
+            let mount = format!("{}:/workspace", shared.display());
+            let over = if name == "home" { "/srv:/home/agent:ro" } else { "/etc/hostname:/etc/passwd:ro" };
+            engine(&place, runner, &["run", "--rm", "--volume", &mount, "--volume", over, &image, "true"]);
+            assert!(shared.read_dir().unwrap().next().is_some(), "the control: {name} by {caller:?}");
+        }
+    }
+}
+
+#[test]
+fn an_image_that_would_hold_the_engine_up_is_refused_before_it_can() {
+    for (caller, runner) in everywhere("named pipes of images") {
+        // A rootless one has no images but those that it was given.
+        if runner != Runner::Docker {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        let line = "RUN rm /etc/passwd && mkfifo /etc/passwd";
+        let image = made_of_the_image("sandbox-test-pipe", line);
+        place.write("workspace/sandbox.toml", &format!("[image]\nname = {image:?}\n"));
+        let began = std::time::Instant::now();
+        assert_eq!(error(&mut place.inside(&["--format=json"], &["true"])), "policy.denied", "by {caller:?}");
+        assert!(began.elapsed() < std::time::Duration::from_secs(50), "by {caller:?}");
+        let left =
+            engine(&place, runner, &["ps", "--all", "--quiet", "--filter", &format!("ancestor={image}")]);
+        assert_eq!(left, "", "by {caller:?}");
+        // The control, and the next one: an image that is fit starts, whatever was asked for before it.
+        place.write("workspace/sandbox.toml", &format!("[image]\nname = {:?}\n", crate::machine::image()));
+        assert!(
+            place.inside(&["--quiet"], &["true"]).status().unwrap().success(),
+            "the control, by {caller:?}"
+        );
     }
 }

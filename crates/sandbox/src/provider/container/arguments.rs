@@ -330,6 +330,7 @@ mod tests {
         };
         let image = Image {
             reference: container.image.clone(),
+            id: "sha256:0".to_owned(),
             architecture: "amd64".to_owned(),
             config: crate::engine::image::Config::default(),
             unfetched: None,

@@ -47,6 +47,7 @@ use crate::terminal::Signals;
 mod arguments;
 pub(super) mod exec;
 mod meeting;
+mod rootfs;
 mod seen;
 mod sweep;
 mod who;
@@ -96,6 +97,21 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let placed = Placed { engine: kind.command().to_owned(), socket: engine.address() };
     let boundaries = Boundaries::open(plan, caller.uid, &runs, &id, Some(placed), &left)?;
     boundaries.warn(notice);
+
+    // What the engine would reach for in the image is looked at by the engine itself, once for each image. A container that
+    // is made for that goes with the record of this run.
+    let guests = plan.boundaries.iter().map(|boundary| boundary.guest.clone());
+    let temporary = arguments::TEMPORARY.iter().filter(|path| !path.starts_with("/dev")).map(PathBuf::from);
+    let places: Vec<PathBuf> = guests.chain(temporary).chain(image.config.volumes()).collect();
+    rootfs::refuse_unfit(&rootfs::Sought {
+        engine: &engine,
+        image: &image,
+        platform: &platform,
+        run: &id,
+        places: &places,
+        state,
+        owner: caller,
+    })?;
 
     // 7. Where PID 1 and this process meet, with what the engine is to show of ours.
     let (passwd, group) = (who.passwd(policy::policy::HOME), who.group());
