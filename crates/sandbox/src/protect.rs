@@ -10,7 +10,6 @@ use std::io;
 use std::path::PathBuf;
 
 use policy::plan::FileId;
-use policy::protect::table;
 use policy::shown;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
@@ -68,13 +67,6 @@ pub enum Cause {
     Named,
     /// It cannot be looked into. Its owner is the agent's user, who could open it and change what it holds.
     Closed,
-}
-
-impl Cause {
-    /// Why a path of a plan's list is on it.
-    fn of(path: &str) -> Self {
-        if table::is_built_in(path) { Self::Listed } else { Self::Asked }
-    }
 }
 
 /// A link at a protected path.

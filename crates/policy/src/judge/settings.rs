@@ -347,7 +347,9 @@ fn plain_json(text: &str) -> String {
         let taken = match first {
             '"' => string_length(rest),
             '/' if rest.starts_with("//") => {
-                rest = rest.find('\n').map_or("", |end| &rest[end..]);
+                // Each of these ends a line for some of the readers. What begins there must not be missed.
+                rest = rest.find(['\n', '\r', '\u{2028}', '\u{2029}']).map_or("", |end| &rest[end..]);
+                rest = rest.trim_start_matches(['\u{2028}', '\u{2029}']);
                 continue;
             }
             '/' if rest.starts_with("/*") => {

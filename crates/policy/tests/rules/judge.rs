@@ -388,6 +388,8 @@ fn comments_do_not_hide_a_setting() {
         "{\"a\": \"\\\"//\", \"command\": \"x\"}",
         "{\"a\": [1,], \"command\": \"x\",}",
         "\u{feff}{\"command\": \"x\"}",
+        "{// to the end of the line\r\"command\": \"x\"\n}",
+        "{// to the end of the line\u{2028}\"command\": \"x\"\n}",
     ] {
         assert!(matches!(file(".mcp.json", content), Some(Reason::Setting { .. })), "{content}");
     }

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
+use policy::protect::table;
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 
@@ -46,7 +47,9 @@ pub fn mounts_until(
     protected: &[String],
     until: Deadline,
 ) -> io::Result<Mounts> {
-    let all = protected.iter().map(|path| (Path::new(path.as_str()), Cause::of(path)));
+    let built_in: HashSet<&str> = table::built_in().collect();
+    let cause = |path: &str| if built_in.contains(path) { Cause::Listed } else { Cause::Asked };
+    let all = protected.iter().map(|path| (Path::new(path.as_str()), cause(path)));
     let (in_git, in_tree): (Vec<_>, Vec<_>) =
         all.partition(|(path, _)| path.starts_with(".git") && path.components().count() > 1);
     let in_git = in_git.iter().filter_map(|(path, cause)| Some((path.strip_prefix(".git").ok()?, *cause)));
