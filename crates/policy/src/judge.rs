@@ -18,6 +18,7 @@ use crate::protect::table::{self, Row};
 mod alias;
 mod git;
 pub(crate) mod harmless;
+pub mod index;
 mod operation;
 pub mod repository;
 mod settings;
@@ -64,6 +65,13 @@ pub enum Reason {
         /// The format.
         format: Format,
     },
+    /// An index of git that leaves changes of files out of `git status`.
+    HidesChanges {
+        /// How many files it hides that it did not hide before.
+        files: usize,
+        /// One of them.
+        example: String,
+    },
     /// A git hook that is not a sample. It counts without the executable bit too, which costs one `chmod`.
     Hook,
     /// It makes git look for its configuration and hooks somewhere else.
@@ -99,6 +107,11 @@ impl fmt::Display for Reason {
                 write!(f, "its {bytes} bytes are too many to judge; at most {MAX_CONTENT} are read")
             }
             Self::Unreadable { format } => write!(f, "it cannot be read as {format}"),
+            Self::HidesChanges { files, example } => write!(
+                f,
+                "it hides changes of {files} more files from `git status` (skip-worktree or assume-unchanged), such as \
+                 {example}; `git ls-files -v` lists them"
+            ),
             Self::Hook => f.write_str("it is a git hook that is not a sample"),
             Self::GitElsewhere => f.write_str("it makes git take its configuration from somewhere else"),
             Self::Setting { key } => write!(f, "its setting `{key}` may run a program"),

@@ -17,12 +17,14 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+use self::index::Index;
 pub use self::judgement::Linked;
 use self::judgement::{Judgement, Verdict, Watched, watched};
 use crate::beneath;
 use crate::deadline::Deadline;
 use crate::protect::{Cause, Mounts, ReadOnly};
 
+mod index;
 mod judgement;
 
 /// What of a boundary was there at the start. It can be stored, and compared by a later process.
@@ -41,6 +43,9 @@ pub struct Baseline {
     /// Whether there was time to look at everything.
     #[serde(default = "yes")]
     is_whole: bool,
+    /// Indexes of git.
+    #[serde(default)]
+    indexes: Vec<Index>,
 }
 
 fn yes() -> bool {
@@ -173,7 +178,8 @@ impl Baseline {
         kept.sort_by(|a, b| a.path.cmp(&b.path));
         let taken = (clock.tv_sec, clock.tv_nsec);
         let is_whole = mounts.is_whole();
-        Ok((Self { root: id_of(root)?, taken, entries, hidden, kept, is_whole }, linked))
+        let indexes = index::take(root, mounts);
+        Ok((Self { root: id_of(root)?, taken, entries, hidden, kept, is_whole, indexes }, linked))
     }
 
     /// Which directory this was taken of.
@@ -223,6 +229,9 @@ impl Baseline {
                     found(path, reason, origin);
                 }
             }
+        }
+        for (path, reason) in index::news(&self.indexes, root, until) {
+            found(path, reason, Origin::Earlier);
         }
         let mut said: BTreeSet<PathBuf> = findings.iter().map(|finding| finding.path.clone()).collect();
         said.extend(self.hidden.iter().map(|verdict| verdict.path.clone()));

@@ -37,6 +37,8 @@ pub struct Mounts {
     /// Files that lead git to something which was not searched here: out of the boundary, to nothing, or where each
     /// process finds something else.
     pub astray: BTreeSet<PathBuf>,
+    /// The indexes of repositories. They stay writable, and may come to hide changes.
+    pub indexes: Vec<PathBuf>,
     /// What could not be protected, or only in part.
     pub notices: Vec<Notice>,
 }

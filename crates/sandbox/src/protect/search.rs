@@ -66,6 +66,7 @@ pub fn mounts_until(
         links: BTreeSet::new(),
         unreadable: walk.unread.iter().map(|unread| unread.path.clone()).collect(),
         astray: BTreeSet::new(),
+        indexes: Vec::new(),
         notices: if walk.is_whole { Vec::new() } else { vec![Notice::OutOfTime] },
         strongest: Cause::Asked,
         until,
@@ -106,6 +107,7 @@ struct Search<'a> {
     unreadable: BTreeSet<PathBuf>,
     /// Pointers that do not lead to what was searched.
     astray: BTreeSet<PathBuf>,
+    indexes: Vec<PathBuf>,
     notices: Vec<Notice>,
     /// The strongest reason for which anything is protected in what is looked at.
     strongest: Cause,
@@ -150,6 +152,10 @@ impl Search<'_> {
         }
         if self.seen_git.insert(git.into()) {
             self.all(git, seen_from_repository(git), &Rc::clone(&self.in_git));
+            if beneath::stat(self.root, &git.join("index")).is_ok_and(|stat| is(FileType::RegularFile, &stat))
+            {
+                self.indexes.push(git.join("index"));
+            }
             self.alternates(&git.join("objects"), ALTERNATE_LEVELS);
             self.modules(&git.join("modules"), MODULE_LEVELS);
             for worktree in self.directories(&git.join("worktrees")) {
@@ -348,6 +354,7 @@ impl Search<'_> {
             links: self.links.into_iter().collect(),
             unreadable: self.unreadable,
             astray: self.astray,
+            indexes: self.indexes,
             notices,
         }
     }

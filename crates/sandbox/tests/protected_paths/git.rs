@@ -202,3 +202,35 @@ fn a_link_does_not_make_a_repository_look_near() {
     assert_eq!(found, wanted.map(|(path, origin)| (path.into(), origin)));
     assert!(boundary.read_only().contains(&"node_modules/old/.git/config".to_owned()));
 }
+
+#[test]
+fn a_change_that_an_index_hides_is_reported() {
+    for (version, bit) in [("2", "--assume-unchanged"), ("3", "--skip-worktree"), ("4", "--skip-worktree")] {
+        let boundary = Boundary::new();
+        let git = |words: &[&str]| {
+            let output = Command::new("git").args(words).current_dir(&boundary.host).output().unwrap();
+            assert!(output.status.success(), "{words:?}: {output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        git(&["init", "-q", "."]);
+        boundary.write("a/one", "1").write("a/other", "1").write("z", "1");
+        git(&["add", "."]);
+        git(&["update-index", "--index-version", version]);
+        git(&["update-index", bit, "z"]);
+        let baseline = boundary.baseline();
+        boundary.write("a/other", "22");
+        assert!(git(&["diff", "--name-only"]).contains("a/other"), "the control: git shows the change");
+        git(&["update-index", "--add", "a/one"]);
+        assert_eq!(boundary.compare(&baseline), [], "what was hidden before, and what is not, is no news");
+        git(&["update-index", bit, "a/other"]);
+        assert!(!git(&["diff", "--name-only"]).contains("a/other"), "the control: git hides the change");
+        let found = boundary.compare(&baseline);
+        let reason = Reason::HidesChanges { files: 1, example: "a/other".into() };
+        assert_eq!(
+            (found.len(), &found[0].reason, found[0].origin),
+            (1, &reason, Origin::Earlier),
+            "{version}"
+        );
+        assert_eq!(found[0].path, Path::new(".git/index"));
+    }
+}
