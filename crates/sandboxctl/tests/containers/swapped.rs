@@ -28,10 +28,7 @@ fn an_image_puts_nothing_in_the_place_of_pid_1() {
         let place = Place::on(caller, runner);
         let image = made_of_the_image("sandbox-test-impostor", IMPOSTOR);
         let said = refusal(&mut place.inside(&["--format=json", "--image", &image], &["true"]));
-        assert!(
-            said.contains("/run/sandboxctl") && said.contains("nobody asked for"),
-            "by {caller:?}: {said}"
-        );
+        assert!(said.contains("its /l/m is a link"), "by {caller:?}: {said}");
         assert!(!place.workspace().join("pwned").exists(), "by {caller:?}");
     }
 }
@@ -45,7 +42,7 @@ fn an_image_puts_nothing_in_the_place_of_what_is_fresh() {
         let place = Place::on(caller, runner);
         let image = made_of_the_image("sandbox-test-unbounded", "RUN ln -s / /l\nVOLUME /l/tmp");
         let said = refusal(&mut place.inside(&["--format=json", "--image", &image], &["true"]));
-        assert!(said.contains("/tmp is not what was asked for"), "by {caller:?}: {said}");
+        assert!(said.contains("its /l is a link"), "by {caller:?}: {said}");
     }
 }
 
