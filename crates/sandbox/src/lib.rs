@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod acting;
+mod apart;
 mod beneath;
 pub mod boundary;
 pub mod capture;

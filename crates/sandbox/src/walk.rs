@@ -1,13 +1,15 @@
 //! The walk through a writable boundary: repositories and sockets, down to a bound, without following links.
 //!
 //! It runs before every start, so it reads directories and nothing else: the kernel says in the listing what
-//! each entry is, and only directories are opened.
+//! each entry is, and only directories are opened. Whether a file is set-user-id the listing does not say: of a writable
+//! boundary, a bounded number of files is asked for it.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use policy::plan::FileId;
@@ -40,6 +42,9 @@ const MOST_LINKS: usize = 10_000;
 /// How many paths of a kind that may be frequent are kept as examples.
 const EXAMPLES: usize = 5;
 
+/// How many files are asked for their set-id bits. Asking costs as much as reading five entries: for these some 10 ms.
+const MOST_ASKED: usize = 10_000;
+
 /// What a walk found. Paths are relative to the boundary; the boundary itself is the empty path.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Walk {
@@ -60,8 +65,21 @@ pub struct Walk {
     pub skipped: Unseen,
     /// Directories of other file systems, which were not entered. What is in them is not protected.
     pub other_file_systems: Vec<PathBuf>,
+    /// Files that are set-user-id or set-group-id, where they were looked for.
+    pub set_id: Vec<SetId>,
+    /// How many files were not asked for it, because there are too many.
+    pub unasked: usize,
     /// Whether there was time, and room, to look at everything.
     pub is_whole: bool,
+}
+
+/// A set-user-id or set-group-id file.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SetId {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Which file it is.
+    pub file_id: FileId,
 }
 
 /// A directory that git takes for a repository.
@@ -125,11 +143,20 @@ pub fn walk(root: impl AsFd, depth: u32) -> io::Result<Walk> {
     walk_until(root, depth, Deadline::NEVER)
 }
 
+/// The same, and asks files whether they are set-user-id or set-group-id: up to a bound, beyond which they are counted.
+pub fn walk_with_files(root: impl AsFd, depth: u32, until: Deadline) -> io::Result<Walk> {
+    walk_asking(root, depth, until, MOST_ASKED)
+}
+
 /// The same, for as long as there is time.
 pub fn walk_until(root: impl AsFd, depth: u32, until: Deadline) -> io::Result<Walk> {
+    walk_asking(root, depth, until, 0)
+}
+
+fn walk_asking(root: impl AsFd, depth: u32, until: Deadline, asked: usize) -> io::Result<Walk> {
     let root = Arc::new(listing(root, Path::new(""))?);
     let id = file_id(&rustix::fs::fstat(&root)?);
-    let queue = Queue::default();
+    let queue = Queue { asks: asked > 0, left_to_ask: AtomicUsize::new(asked), ..Queue::default() };
     let mut walker = Walker::new(id, &queue, until);
     walker.enter(&root, Path::new(""), depth)?;
     drop(root);
@@ -171,6 +198,8 @@ impl Walk {
         self.other_file_systems.extend(other.other_file_systems);
         self.deeper.join(other.deeper);
         self.skipped.join(other.skipped);
+        self.set_id.extend(other.set_id);
+        self.unasked += other.unasked;
         self.is_whole &= other.is_whole;
     }
 
@@ -180,6 +209,7 @@ impl Walk {
         self.sockets.sort_by(|a, b| a.path.cmp(&b.path));
         self.links.sort();
         self.unread.sort_by(|a, b| a.path.cmp(&b.path));
+        self.set_id.sort_by(|a, b| a.path.cmp(&b.path));
         self.other_file_systems.sort();
         self
     }
@@ -214,6 +244,9 @@ struct Job {
 struct Queue {
     jobs: Mutex<Jobs>,
     changed: Condvar,
+    /// Whether files are asked for their set-id bits, and how many more.
+    asks: bool,
+    left_to_ask: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -246,6 +279,12 @@ impl Queue {
             }
             jobs = self.changed.wait(jobs).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Whether one more file may be asked for its set-id bits.
+    fn may_ask(&self) -> bool {
+        let one_less = |left: usize| left.checked_sub(1);
+        self.left_to_ask.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
     }
 
     fn done(&self) {
@@ -294,6 +333,8 @@ impl<'a> Walker<'a> {
             deeper: Unseen::default(),
             skipped: Unseen::default(),
             other_file_systems: Vec::new(),
+            set_id: Vec::new(),
+            unasked: 0,
             is_whole: true,
         };
         Self { found, queue, entries: 0, until, buffer: Vec::with_capacity(LISTING) }
@@ -390,6 +431,13 @@ impl<'a> Walker<'a> {
                 break;
             }
             let name = entry.file_name();
+            if self.queue.asks && matches!(entry.file_type(), FileType::RegularFile | FileType::Unknown) {
+                if self.queue.may_ask() {
+                    self.found.set_id.extend(set_id(directory, path, name));
+                } else {
+                    self.found.unasked += 1;
+                }
+            }
             let ordinary = entry.file_type() == FileType::RegularFile && !Signs::concern(name);
             if ordinary || name == c"." || name == c".." {
                 continue;
@@ -423,6 +471,14 @@ fn keep<T>(list: &mut Vec<T>, most: usize, one: T) -> bool {
         list.push(one);
     }
     is_room
+}
+
+/// A file, if it is set-user-id or set-group-id.
+fn set_id(directory: &OwnedFd, path: &Path, name: &CStr) -> Option<SetId> {
+    let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    (is_file && stat.st_mode & 0o6000 != 0)
+        .then(|| SetId { path: path.join(OsStr::from_bytes(name.to_bytes())), file_id: file_id(&stat) })
 }
 
 fn is_git(name: &CStr) -> bool {

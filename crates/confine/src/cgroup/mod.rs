@@ -424,7 +424,7 @@ mod tests {
         let fields: Vec<&str> = live.split('-').collect();
         let dead = format!("{}-{}-{}-1-0", fields[0], fields[1], fields[2]);
         let busy = format!("{}-{}-{}-2-0", fields[0], fields[1], fields[2]);
-        let foreign = "sandboxctl-1-1-1-0";
+        let foreign = "sandboxctl-1-1-1-1-0";
         for name in [live.as_str(), &dead, &busy, &format!("{busy}/inner"), foreign, "user.slice"] {
             fs::create_dir(place.path().join(name)).unwrap();
         }

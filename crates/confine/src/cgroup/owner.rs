@@ -15,6 +15,9 @@ pub(super) struct Owner {
     pid: u32,
     /// When it was started, in ticks since the system was.
     started: u64,
+    /// The inode of its time namespace: in another one that time is read with another offset, see `time_namespaces(7)`.
+    /// Kernels before 5.6 have one time for all.
+    time: u64,
 }
 
 impl Owner {
@@ -22,14 +25,14 @@ impl Owner {
     pub(super) fn current() -> io::Result<Self> {
         let pid = std::process::id();
         let started = started(pid).ok_or_else(|| io::Error::other("/proc/<pid>/stat cannot be read"))?;
-        Ok(Self { namespace: pid_namespace()?, pid, started })
+        Ok(Self { namespace: namespace("pid")?, pid, started, time: namespace("time").unwrap_or_default() })
     }
 
     /// A name for a group that no other has.
     pub(super) fn new_name(&self) -> String {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        format!("{PREFIX}-{}-{}-{}-{count}", self.namespace, self.pid, self.started)
+        format!("{PREFIX}-{}-{}-{}-{}-{count}", self.namespace, self.pid, self.started, self.time)
     }
 
     /// The owner of a group with this name, if it is one of ours.
@@ -39,19 +42,22 @@ impl Owner {
             namespace: fields.next()?.parse().ok()?,
             pid: fields.next()?.parse().ok()?,
             started: fields.next()?.parse().ok()?,
+            time: fields.next()?.parse().ok()?,
         };
         fields.next()?.parse::<u32>().ok()?;
         fields.next().is_none().then_some(owner)
     }
 
-    /// Whether the owner is known to be gone. Of another PID namespace that cannot be known.
+    /// Whether the owner is known to be gone. Of another PID namespace, or another time, that cannot be known.
     pub(super) fn is_gone(&self) -> bool {
-        pid_namespace().is_ok_and(|here| here == self.namespace) && started(self.pid) != Some(self.started)
+        namespace("pid").is_ok_and(|here| here == self.namespace)
+            && namespace("time").unwrap_or_default() == self.time
+            && started(self.pid) != Some(self.started)
     }
 }
 
-fn pid_namespace() -> io::Result<u64> {
-    Ok(fs::metadata("/proc/self/ns/pid")?.ino())
+fn namespace(kind: &str) -> io::Result<u64> {
+    Ok(fs::metadata(format!("/proc/self/ns/{kind}"))?.ino())
 }
 
 /// Field 22 of `/proc/<pid>/stat`; the second is a name in parentheses that may hold anything.
@@ -82,14 +88,21 @@ mod tests {
 
     #[test]
     fn nobody_is_gone_from_a_namespace_that_cannot_be_seen() {
-        assert!(!Owner { namespace: 1, ..Owner::current().unwrap() }.is_gone());
+        let dead = Owner { started: 0, ..Owner::current().unwrap() };
+        assert!(dead.is_gone(), "the control");
+        assert!(!Owner { namespace: 1, ..dead }.is_gone());
+        assert!(!Owner { time: 1, ..dead }.is_gone());
     }
 
     #[test]
     fn foreign_names_have_no_owner() {
-        for name in
-            ["sandboxctl", "sandboxctl-1-2-3", "sandboxctl-1-2-3-4-5", "sandboxctl-a-2-3-4", "user.slice"]
-        {
+        for name in [
+            "sandboxctl",
+            "sandboxctl-1-2-3-4",
+            "sandboxctl-1-2-3-4-5-6",
+            "sandboxctl-a-2-3-4-5",
+            "user.slice",
+        ] {
             assert_eq!(Owner::of(name), None, "{name}");
         }
     }

@@ -86,7 +86,9 @@ impl<'a> Watched<'a> {
 
 pub(super) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
     // What cannot be looked into is compared as such.
-    let open = mounts.read_only.iter().filter(|one| one.cause != Cause::Closed);
+    // No set-id file is new: nobody inside can make one.
+    let judged = |one: &&ReadOnly| !matches!(one.cause, Cause::Closed | Cause::SetId);
+    let open = mounts.read_only.iter().filter(judged);
     let files = open.map(|one| Watched { is_astray: mounts.astray.contains(&one.path), ..Watched::of(one) });
     files.chain(mounts.links.iter().map(|link| Watched {
         path: &link.path,

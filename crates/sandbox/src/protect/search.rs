@@ -81,6 +81,7 @@ pub fn mounts_until(
         search.repository(&repository.path, repository.git);
     }
     search.behind_links(walk);
+    search.set_id(walk);
     search.closed();
     let mut mounts = search.finish();
     mounts.masked_sockets = walk
@@ -304,6 +305,18 @@ impl Search<'_> {
             Err(errno) => {
                 self.unreadable(path, errno);
                 Vec::new()
+            }
+        }
+    }
+
+    /// Protects set-id files as they are. One that is another file by now is nothing to protect: nobody inside can make one.
+    fn set_id(&mut self, walk: &Walk) {
+        for one in &walk.set_id {
+            match beneath::stat(self.root, &one.path) {
+                Ok(stat) if beneath::file_id(&stat) == one.file_id => {
+                    self.protect(one.path.clone(), &stat, one.path.clone(), Cause::SetId);
+                }
+                _ => {}
             }
         }
     }

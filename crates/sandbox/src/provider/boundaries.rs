@@ -13,13 +13,14 @@ pub(super) use self::clear::{Left, sweep};
 use self::clear::{clear_up, shorten};
 use self::coverage::Coverage;
 pub(super) use self::guard::{Guard, Losses};
+use crate::apart;
 use crate::boundary;
 use crate::deadline::Deadline;
-use crate::detect::{Baseline, Compared, Finding};
+use crate::detect::{Baseline, Compared, Finding, Linked};
 use crate::protect::{self, Mounts, ReadOnly};
 use crate::provider::{Notice, StartError};
 use crate::record::{Client, Kept, Placed, Record, Remembered, RunId, Runs, Version};
-use crate::walk::{Walk, walk_until};
+use crate::walk::{Walk, walk_until, walk_with_files};
 
 mod clear;
 mod coverage;
@@ -92,18 +93,38 @@ impl<'a> Boundaries<'a> {
             };
             let root = boundary::open(boundary).map_err(|error| failed(io::Error::other(error)))?;
             // What is not reached in time is not protected, which the report says.
-            let walk = walk_until(&root, plan.protect.depth, until).map_err(failed)?;
-            let mounts = protect::mounts_until(&root, &boundary.host, &walk, &plan.protect.paths, until)
-                .map_err(failed)?;
+            let walk = match boundary.mode {
+                Mode::ReadWrite => walk_with_files(&root, plan.protect.depth, until),
+                Mode::ReadOnly => walk_until(&root, plan.protect.depth, until),
+            };
+            let walk = walk.map_err(failed)?;
+            let search = || protect::mounts_until(&root, &boundary.host, &walk, &plan.protect.paths, until);
+            let mut mounts = search().map_err(failed)?;
             if boundary.mode == Mode::ReadOnly {
                 // Nothing in it can be written, but connecting to a socket is no writing (connect(2)).
                 coverage.add_sockets(boundary, &walk, &mounts);
                 all.push(Mounts { masked_sockets: mounts.masked_sockets, ..Mounts::default() });
                 continue;
             }
-            let (baseline, _) =
-                Baseline::take(&root, &mounts).map_err(|error| failed(io::Error::other(error)))?;
+            let take = |mounts: &Mounts| {
+                Baseline::take(&root, mounts).map_err(|error| failed(io::Error::other(error)))
+            };
+            let (mut baseline, mut linked) = take(&mounts)?;
+            if !linked.paths.is_empty() {
+                copy_apart(boundary, &root, &linked)?;
+                coverage.add_copies(boundary, &linked.paths);
+                // They are other files now.
+                mounts =
+                    protect::mounts(&root, &boundary.host, &walk, &plan.protect.paths).map_err(failed)?;
+                (baseline, linked) = take(&mounts)?;
+            }
             coverage.add(boundary, &walk, &mounts);
+            if linked.may_be_more || !linked.paths.is_empty() {
+                coverage.add_gap(
+                    boundary,
+                    "not every protected file was looked at for other names, there are too many",
+                );
+            }
             for left in left.iter().filter(|left| left.concerns(&boundary.host)) {
                 coverage.add_gap(boundary, &left.what);
             }
@@ -240,6 +261,19 @@ impl Last {
     pub(super) fn complete(&self, report: &mut Report) {
         coverage::take_back(report, &self.gaps);
     }
+}
+
+/// Gives each protected file with another name a file of its own.
+fn copy_apart(boundary: &Boundary, root: &OwnedFd, linked: &Linked) -> Result<(), StartError> {
+    apart::copy_all_apart(root, &linked.paths).map_err(|(path, error)| StartError::Refused {
+        asked: format!("shared directory \"{}\" ({})", boundary.name, boundary.host.display()),
+        reason: format!(
+            "protected file {} has another name, through which it can be written, and cannot be copied apart from it: \
+             {error}",
+            path.display()
+        ),
+        remedy: "remove the other name (`find . -samefile FILE` finds it), or copy the file and move the copy over it".into(),
+    })
 }
 
 /// A boundary as it is now, compared with what it was at the start.

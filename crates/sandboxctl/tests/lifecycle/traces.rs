@@ -57,7 +57,7 @@ fn processes() -> Vec<PathBuf> {
     entries(Path::new("/proc")).into_iter().filter(number).collect()
 }
 
-/// The control groups of sandboxes: `sandboxctl-<pid namespace>-<pid>-<start>-<count>`.
+/// The control groups of sandboxes: `sandboxctl-<pid namespace>-<pid>-<start>-<time namespace>-<count>`.
 fn groups(directory: &Path, levels: u32) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in entries(directory).into_iter().filter(|path| path.is_dir() && !path.is_symlink()) {

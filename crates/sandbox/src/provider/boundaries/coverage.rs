@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 use confine::landlock;
 use confine::report::{Finding as Line, Report, Status};
 use policy::plan::{Boundary, Layer, Mode};
 use policy::shown;
 
-use crate::protect::{self, Mounts};
+use crate::protect::{self, Cause, Mounts};
 use crate::walk::{Unseen, Walk};
 
 /// How many of a kind are named.
@@ -18,6 +19,10 @@ const EXAMPLES: usize = 5;
 #[derive(Default)]
 pub(super) struct Coverage {
     read_only: usize,
+    /// How many of them only because they are set-user-id or set-group-id.
+    set_id: usize,
+    /// Protected files that were copied apart from other names.
+    copied: Vec<String>,
     masked: usize,
     /// What of the protected paths is not covered.
     gaps: Vec<String>,
@@ -33,6 +38,14 @@ impl Coverage {
         self.read_only += mounts.read_only.len();
         if let Some(path) = &boundary.obeyed_as {
             self.add_gap(boundary, &format!("it is {path}, where programs outside obey what is written"));
+        }
+        self.set_id += mounts.read_only.iter().filter(|one| one.cause == Cause::SetId).count();
+        if walk.unasked > 0 {
+            let what = format!(
+                "{} files were not asked whether they are set-user-id, there are too many",
+                walk.unasked
+            );
+            self.add_gap(boundary, &what);
         }
         let before = self.open.len();
         self.add_sockets(boundary, walk, mounts);
@@ -80,6 +93,11 @@ impl Coverage {
         }
     }
 
+    /// Notes which protected files were copied apart from their other names.
+    pub(super) fn add_copies(&mut self, boundary: &Boundary, paths: &[PathBuf]) {
+        self.copied.extend(paths.iter().map(|path| boundary.guest.join(path).display().to_string()));
+    }
+
     /// Notes something else that is not covered.
     pub(super) fn add_gap(&mut self, boundary: &Boundary, what: &str) {
         self.gaps.push(format!("{}: {what}", boundary.name));
@@ -110,10 +128,22 @@ impl Coverage {
             };
             Line { layer, status, reason }
         };
+        let set_id = match self.set_id {
+            0 => String::new(),
+            number => format!(" ({} of them)", count(number, "set-id file")),
+        };
+        let copied = if self.copied.is_empty() {
+            String::new()
+        } else {
+            format!(", copied apart from other names: {}", some(&self.copied, ", "))
+        };
         [
             line(
                 Layer::Protect,
-                format!("{} read-only; new ones are detected", count(self.read_only, "protected path")),
+                format!(
+                    "{}{set_id} read-only{copied}; new ones are detected",
+                    count(self.read_only, "protected path")
+                ),
                 &self.gaps,
             ),
             line(Layer::Sockets, format!("{} in boundaries masked", count(self.masked, "socket")), &open),

@@ -11,8 +11,9 @@ use policy::plan::{Mode, Provider};
 use policy::policy::{Policy, Wanted};
 use policy::protect::{SKIPPED, table};
 use policy::verdict::{Decision, Origin, Verdict};
+use sandbox::deadline::Deadline;
 use sandbox::protect::{self, Cause, Mounts};
-use sandbox::walk::walk;
+use sandbox::walk::walk_with_files;
 use serde::Serialize;
 
 /// A verdict, and what makes it so.
@@ -69,6 +70,7 @@ pub(super) fn of_path(rules: &Policy, path: &Path, access: Access) -> Answer {
         let why = match protected.cause {
             Cause::Asked | Cause::Listed => "belongs to a repository",
             Cause::Named => "is named by a configuration of git",
+            Cause::SetId => "is set-user-id or set-group-id",
             Cause::Closed => "cannot be looked into",
         };
         let (path, protected, name) = (path.display(), protected.path.display(), &wanted.name);
@@ -87,7 +89,7 @@ fn answer(verdict: Verdict, denial: Enforcement) -> Answer {
 fn look(rules: &Policy, wanted: &Wanted) -> io::Result<Mounts> {
     let host = wanted.host.canonicalize()?;
     let root = File::open(&host)?;
-    let walk = walk(&root, rules.protect().depth)?;
+    let walk = walk_with_files(&root, rules.protect().depth, Deadline::NEVER)?;
     protect::mounts(&root, &host, &walk, &rules.protect().paths)
 }
 

@@ -1,6 +1,11 @@
 //! Hard links: another name for a protected file, or for a file of the system.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
 use crate::attack::Attack;
+use crate::machine::callers;
+use crate::place::Place;
 
 #[test]
 fn a_protected_file_gets_no_second_name() {
@@ -24,4 +29,35 @@ attempt("link a read-only file", lambda: os.link(globals().get("reference", "/re
         ("link a file in a protected directory", "ok", "EXDEV"),
         ("link a read-only file", "ok", "EXDEV"),
     ]);
+}
+
+/// In one run the agent gives a file another name, in the next one it writes to that.
+#[test]
+fn a_second_name_from_an_earlier_run_reaches_nothing() {
+    const FIRST: &str = "git init -q n && ln n/.git/config spare; mkdir .vscode && echo '{}' > .vscode/tasks.json && \
+                         ln .vscode/tasks.json other; test -e spare && test -e other";
+    const SECOND: &str = "printf '[core]\\n\\tfsmonitor = evil\\n' > spare && echo evil > other";
+    for caller in callers("second names") {
+        let place = Place::new(caller);
+        let reached = || {
+            let read = |name: &str| fs::read_to_string(place.workspace().join(name)).unwrap();
+            [read("n/.git/config"), read(".vscode/tasks.json")].map(|text| text.contains("evil"))
+        };
+        let first = place.inside(&["--quiet"], &["sh", "-c", FIRST]).status().unwrap();
+        assert!(first.success(), "by {caller:?}");
+        let before = fs::metadata(place.workspace().join("n/.git/config")).unwrap();
+        assert_eq!(before.nlink(), 2, "by {caller:?}: the attack works in the first run");
+        let output = place.inside(&["--report"], &["sh", "-c", SECOND]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "by {caller:?}: {said}");
+        assert_eq!(reached(), [false, false], "by {caller:?}: {said}");
+        assert!(said.contains("copied apart from other names: /workspace/"), "by {caller:?}: {said}");
+        let after = fs::metadata(place.workspace().join("n/.git/config")).unwrap();
+        assert_eq!((after.uid(), after.mode()), (before.uid(), before.mode()), "by {caller:?}");
+        // The control: without a sandbox between, the second name reaches the file.
+        fs::remove_file(place.workspace().join("spare")).unwrap();
+        fs::hard_link(place.workspace().join("n/.git/config"), place.workspace().join("spare")).unwrap();
+        assert!(place.outside(&["sh", "-c", SECOND]).status().unwrap().success());
+        assert_eq!(reached(), [true, false], "by {caller:?}");
+    }
 }

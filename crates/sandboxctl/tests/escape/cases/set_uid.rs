@@ -119,3 +119,35 @@ attempt("a set-uid file in a boundary", effective)
     })
     .gets(&[("a set-uid file in a boundary", "ok", "no effect")]);
 }
+
+/// The kernel takes the bits off where a file is written, but not where it is written through a shared mapping.
+#[test]
+fn none_that_was_there_is_written_through_a_mapping() {
+    Attack::new(
+        r#"
+import mmap
+
+def mapped(name):
+    with open(name, "r+b") as file, mmap.mmap(file.fileno(), 4) as mapping:
+        mapping[:4] = b"evil"
+    if not os.stat(name).st_mode & 0o6000:
+        raise Held("no such bit")
+
+for name in ["set-uid", "deep/er/set-gid", "ordinary"]:
+    attempt(name, lambda: mapped(name))
+"#,
+    )
+    .prepare(|place| {
+        for (name, mode) in [("set-uid", 0o4755), ("deep/er/set-gid", 0o2755), ("ordinary", 0o755)] {
+            let path = place.write(&format!("workspace/{name}"), "text");
+            fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        }
+        Vec::new()
+    })
+    .gets(&[
+        ("set-uid", "ok", "EROFS"),
+        ("deep/er/set-gid", "ok", "EROFS"),
+        // The control: a file without the bits can be written, and has none then either.
+        ("ordinary", "no such bit", "no such bit"),
+    ]);
+}
