@@ -1,7 +1,9 @@
 //! Whose files a container writes, and what of them is protected.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{MetadataExt, chown};
+use std::process::Stdio;
 
 use crate::answers::error;
 use crate::everywhere;
@@ -73,20 +75,23 @@ fn root_does_nothing_for_a_record_that_the_user_behind_sudo_has_written() {
         fs::create_dir(&theirs).unwrap();
         let hook = theirs.join(".bashrc");
         fs::write(&hook, "root's own").unwrap();
+        // As a killed run has left it, but for the directory.
+        let mut client = place.inside(&["--quiet"], &["sh", "-c", "echo ready; exec sleep 1000"]);
+        let mut client = client.stdout(Stdio::piped()).spawn().unwrap();
+        BufReader::new(client.stdout.as_mut().unwrap()).read_line(&mut String::new()).unwrap();
+        client.kill().unwrap();
+        client.wait().unwrap();
+        let mut runs = fs::read_dir(place.home().join(".local/state/sandboxctl/runs")).unwrap();
+        let file = runs.next().unwrap().unwrap().path();
+        let text = fs::read(&file).unwrap();
         let forge = |directory: &std::path::Path| {
             let found = fs::metadata(directory).unwrap();
-            let root = serde_json::json!({ "device": found.dev(), "inode": found.ino() });
-            let record = serde_json::json!({
-                "id": "00000000deadbeef", "owner": NORMAL, "placed": null, "cgroups": [],
-                "client": { "pid": 1, "start_time": 1, "pid_namespace": fs::metadata("/proc/self/ns/pid").unwrap().ino() },
-                "boundaries": [{ "host": directory, "baseline": { "root": root, "taken": [0, 0], "entries": [], "hidden": [] } }],
-            });
-            let file =
-                place.write("home/.local/state/sandboxctl/runs/00000000deadbeef.json", &record.to_string());
-            for path in file.ancestors().take(2) {
-                fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
-            }
-            file
+            let mut record: serde_json::Value = serde_json::from_slice(&text).unwrap();
+            let boundary = &mut record["boundaries"][0];
+            boundary["host"] = serde_json::json!(directory);
+            boundary["baseline"]["root"] = serde_json::json!({ "device": found.dev(), "inode": found.ino() });
+            fs::write(&file, record.to_string()).unwrap();
+            place.give(&file);
         };
         let sudo = || {
             let mut command = place.command(&place.run(&["--quiet"], &["true"]));
