@@ -255,7 +255,8 @@ fn require(settings: &Settings, account: &Account, locked: &Locked) -> anyhow::R
     if account.uid != 0 && account.gid == 0 {
         let uid = account.uid;
         let note = format!(
-            "note: the agent keeps group 0, whose files may be open to it, as root's are: an engine gives it to a number              without an entry in /etc/passwd; start with `--user {uid}:{uid}`"
+            "note: the agent keeps group 0, whose files may be open to it, as root's are: an engine gives it to a number \
+             without an entry in /etc/passwd; start with `--user {uid}:{uid}`"
         );
         say(0, &note);
     }

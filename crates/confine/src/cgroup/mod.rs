@@ -422,8 +422,11 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let live = Owner::current().unwrap().new_name();
         let fields: Vec<&str> = live.split('-').collect();
-        let dead = format!("{}-{}-{}-1-0", fields[0], fields[1], fields[2]);
-        let busy = format!("{}-{}-{}-2-0", fields[0], fields[1], fields[2]);
+        let earlier = |started: u32| {
+            let (name, namespace, pid, time) = (fields[0], fields[1], fields[2], fields[4]);
+            format!("{name}-{namespace}-{pid}-{started}-{time}-0")
+        };
+        let (dead, busy) = (earlier(1), earlier(2));
         let foreign = "sandboxctl-1-1-1-1-0";
         for name in [live.as_str(), &dead, &busy, &format!("{busy}/inner"), foreign, "user.slice"] {
             fs::create_dir(place.path().join(name)).unwrap();
