@@ -6,9 +6,10 @@
 //! it did not run before, the sandbox is ended.
 //!
 //! The kernel tells of replaced names in the directories that matter (inotify(7)), so that nobody is woken while nothing
-//! happens. Where it cannot, the guard looks by itself every second.
+//! happens. Where it cannot, the guard looks by itself every second; and at the beginning more often, because watches are
+//! only worth their price in a run that lasts.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -34,6 +35,10 @@ const MOST_WATCHED: usize = 1024;
 /// The shortest time between two looks, however much happens in the directories.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
+/// For how long the guard looks by itself before it asks the kernel to tell. Closing watches takes the kernel some 15 ms,
+/// which is twice as long as a whole short run.
+const UNWATCHED: Duration = Duration::from_secs(1);
+
 /// How often the guard looks where the kernel does not tell.
 const UNTOLD: Duration = Duration::from_secs(1);
 
@@ -43,7 +48,9 @@ const GLANCE: Duration = Duration::from_millis(200);
 /// Watches over the protected paths of a run.
 pub(in crate::provider) struct Guard {
     places: Vec<Place>,
-    told: Option<Inotify>,
+    began: Instant,
+    /// What tells of changes, from [`UNWATCHED`] on; nothing where the kernel does not.
+    told: OnceCell<Option<Inotify>>,
     on_replaced: OnReplaced,
     states: RefCell<Vec<State>>,
     next: Cell<Option<Instant>>,
@@ -88,16 +95,15 @@ impl Guard {
                 places.push(Place { boundary, one: one.clone(), _held: held });
             }
         }
-        let told = watch(writable, &places);
+        let began = Instant::now();
         let states = RefCell::new(vec![State::Held; places.len()]);
-        let guard = Self { places, told, on_replaced, states, next: Cell::new(None) };
-        guard.next.set((!guard.places.is_empty()).then(Instant::now));
-        guard
+        let next = Cell::new((!places.is_empty()).then_some(began));
+        Self { places, began, told: OnceCell::new(), on_replaced, states, next }
     }
 
     /// What becomes ready when a name in a directory that matters has changed; nothing while a look is due anyway.
     pub(in crate::provider) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.told.as_ref().filter(|_| self.next.get().is_none()).map(Inotify::as_fd)
+        self.told.get()?.as_ref().filter(|_| self.next.get().is_none()).map(Inotify::as_fd)
     }
 
     /// When to look next.
@@ -124,8 +130,13 @@ impl Guard {
         if self.next.get().is_none_or(|next| next > began) {
             return losses;
         }
-        // What happens from here on is told again.
-        if let Some(told) = &self.told {
+        // What happens from here on is told.
+        let told = if began < self.began + UNWATCHED {
+            None
+        } else {
+            Some(self.told.get_or_init(|| watch(writable, &self.places)))
+        };
+        if let Some(Some(told)) = told {
             while told.read_events().is_ok_and(|events| !events.is_empty()) {}
         }
         let mut states = self.states.borrow_mut();
@@ -136,7 +147,11 @@ impl Guard {
         }
         let is_lost = states.iter().any(|state| matches!(state, State::Lost(_)));
         // What is lost can be written without a name changing. Looking takes a tenth of the time at most.
-        let pause = if is_lost { Some(BETWEEN_LOOKS) } else { self.told.is_none().then_some(UNTOLD) };
+        let pause = match told {
+            Some(Some(_)) if !is_lost => None,
+            Some(None) if !is_lost => Some(UNTOLD),
+            _ => Some(BETWEEN_LOOKS),
+        };
         self.next.set(pause.map(|pause| Instant::now() + pause.max(began.elapsed() * 10)));
         losses
     }
