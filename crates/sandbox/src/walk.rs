@@ -50,7 +50,8 @@ const MOST_ASKED: usize = 10_000;
 pub struct Walk {
     /// The boundary's root.
     pub root: FileId,
-    /// Directories that git takes for repositories, the outer ones first.
+    /// Directories that git takes for repositories, the outer ones first. One that may be a bare repository beside its
+    /// `.git` is here twice.
     pub repositories: Vec<Repository>,
     /// Unix sockets.
     pub sockets: Vec<Socket>,
@@ -390,7 +391,7 @@ impl<'a> Walker<'a> {
                 is_whole &= keep(&mut links, MOST_LINKS, path.join(OsStr::from_bytes(name.to_bytes())));
             }
         })?;
-        if let Some(git) = signs.git() {
+        for git in signs.gits() {
             is_whole &= keep(&mut self.found.repositories, MOST_FOUND, Repository { path: path.into(), git });
         }
         for link in links {
@@ -510,10 +511,11 @@ impl Signs {
         }
     }
 
-    fn git(&self) -> Option<Git> {
-        // So git tells a bare repository, see `is_git_directory` of its setup.c. It prefers `.git`.
+    fn gits(&self) -> impl Iterator<Item = Git> {
+        // So git tells a bare repository, see `is_git_directory` of its setup.c. It prefers a `.git`, unless that is none,
+        // and any `.git` may be gone or spoilt by the time git looks.
         let has_data = self.common || (self.objects && self.refs);
-        self.git.or((self.head && has_data).then_some(Git::Bare))
+        self.git.into_iter().chain((self.head && has_data).then_some(Git::Bare))
     }
 }
 

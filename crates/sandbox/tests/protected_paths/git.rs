@@ -97,6 +97,42 @@ fn what_git_obeys_is_found_when_it_is_new() {
 }
 
 #[test]
+fn a_git_directory_that_git_refuses_hides_no_bare_repository() {
+    let boundary = Boundary::new();
+    boundary
+        .repository("")
+        .directory("app")
+        .directory("src")
+        .repository("ok")
+        .link("node_modules/deep/in", "way");
+    boundary.directory("node_modules/deep/in").until_the_clock_is_past("node_modules/deep/in");
+    let baseline = boundary.baseline();
+    fs::rename(boundary.host.join(".git/HEAD"), boundary.host.join(".git/OLD")).unwrap();
+    boundary.link("refs/heads/none", "HEAD").link(".git/objects", "objects").link(".git/refs", "refs");
+    boundary.write("config", EVIL).write("hooks/pre-commit", "evil");
+    boundary.bare("app").write("app/config", EVIL).directory("app/.git");
+    boundary.bare("src").write("src/config", EVIL).write("src/.git", "gitdir: ../nowhere\n");
+    // Behind a link, below a directory that is as little a repository as these.
+    boundary.bare("node_modules/deep").write("node_modules/deep/config", EVIL);
+    boundary.directory("node_modules/deep/in/.git");
+    let found = boundary.paths(&baseline);
+    for (directory, config) in [("", "config"), ("app", "app/config"), ("way", "node_modules/deep/config")] {
+        assert!(obeys(&boundary, directory), "the control: git obeys {config}");
+        assert!(found.iter().any(|path| path == config), "{config} is missing in {found:?}");
+    }
+    assert!(!obeys(&boundary, "src"), "the control: git refuses a pointer to nothing");
+    for path in ["hooks/pre-commit", "src/.git", "src/config"] {
+        assert!(found.iter().any(|found| found == path), "{path} is missing in {found:?}");
+    }
+    fs::remove_file(boundary.host.join("src/.git")).unwrap();
+    assert!(obeys(&boundary, "src"), "the control: without it, git obeys what is beside it");
+    let read_only = boundary.read_only();
+    for path in ["config", "hooks", "app/config", "app/hooks", "src/config", "ok/.git/config"] {
+        assert!(read_only.iter().any(|found| found == path), "{path} is missing in {read_only:?}");
+    }
+}
+
+#[test]
 fn what_git_would_refuse_makes_nothing_read_only() {
     let boundary = Boundary::new();
     // A `.git` file whose directory is an ordinary one, with files of the same names.

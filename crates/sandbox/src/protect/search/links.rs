@@ -33,23 +33,24 @@ impl Search<'_> {
                 if walked.contains(directory) || !seen.insert(directory.to_path_buf()) {
                     break;
                 }
-                if let Some(git) = self.git_at(directory) {
+                // Git looks further up where it refuses what is here.
+                for git in self.gits_at(directory) {
                     self.repository(directory, git);
-                    break;
                 }
             }
         }
         self.strongest = Cause::Asked;
     }
 
-    /// What makes a directory a repository, if it is one.
-    fn git_at(&self, directory: &Path) -> Option<Git> {
+    /// What makes a directory a repository: a `.git`, or its own content where git refuses that, or both.
+    fn gits_at(&self, directory: &Path) -> impl Iterator<Item = Git> + use<> {
         let stat = beneath::stat(self.root, &directory.join(".git")).ok();
-        match stat.map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+        let dot_git = match stat.map(|stat| FileType::from_raw_mode(stat.st_mode)) {
             Some(FileType::Directory) => Some(Git::Directory),
             Some(FileType::RegularFile) => Some(Git::File),
             Some(FileType::Symlink) => Some(Git::Link),
-            _ => self.is(Wanted::Repository, directory).then_some(Git::Bare),
-        }
+            _ => None,
+        };
+        dot_git.into_iter().chain(self.is(Wanted::Repository, directory).then_some(Git::Bare))
     }
 }
