@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -91,21 +92,27 @@ fn what_was_made_and_never_started_is_removed_by_the_next_command() {
         let id = record.trim_end_matches(".json");
         // What such a client may have left, and what is somebody else's and only looks like it.
         let image = crate::machine::image();
-        let make = |label: &str| {
-            let words = ["create", "--label", "sandbox.managed=true", "--label", label, &image, "true"];
+        let make = |id: &str, owner: u32| {
+            let [id, owner] = [format!("--label=sandbox.id={id}"), format!("--label=sandbox.owner={owner}")];
+            let words = ["create", "--label=sandbox.managed=true", &id, &owner, &image, "true"];
             engine(&place, runner, &words).trim().to_owned()
         };
-        let left = make(&format!("sandbox.id={id}"));
-        let others = make("sandbox.id=0123456789abcdef");
-        assert!(
-            exists(&place, runner, &left) && exists(&place, runner, &others),
-            "the control: {left} {others}"
-        );
+        let own = fs::metadata(place.home()).unwrap().uid();
+        let left = make(id, own);
+        let others = [make("0123456789abcdef", own), make(id, own + 1)];
+        for container in others.iter().chain([&left]) {
+            assert!(exists(&place, runner, container), "the control: {container}");
+        }
 
         assert!(place.inside(&["--quiet"], &["true"]).status().unwrap().success());
         assert!(!exists(&place, runner, &left), "in {runner:?} by {caller:?}");
-        assert!(exists(&place, runner, &others), "in {runner:?} by {caller:?}: somebody else's is gone");
-        engine(&place, runner, &["rm", &others]);
+        for container in &others {
+            assert!(
+                exists(&place, runner, container),
+                "in {runner:?} by {caller:?}: somebody else's is gone"
+            );
+            engine(&place, runner, &["rm", container]);
+        }
     }
 }
 

@@ -149,7 +149,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         protected: boundaries.mounts(),
     });
     let leave = || boundaries.leave_record();
-    let mut started = Started::run(&engine, &words, &id, &meeting, &leave)?;
+    let mut started = Started::run(&engine, &words, caller.uid, &id, &meeting, &leave)?;
     let Met { mut control, uid, groups, pid } = started.meet(&meeting).map_err(|error| match error {
         StartError::Engine(EngineError::Refused { kind, message }) if image::is_missing(&message) => {
             let (image, unfetched) = (container.image.clone(), image.unfetched.clone());
@@ -236,6 +236,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 /// A container that the engine's command runs. It is gone with this at the latest.
 struct Started<'a> {
     engine: &'a Engine,
+    owner: u32,
     run: &'a RunId,
     command: Running,
     is_gone: bool,
@@ -247,6 +248,7 @@ impl<'a> Started<'a> {
     fn run(
         engine: &'a Engine,
         words: &[OsString],
+        owner: u32,
         run: &'a RunId,
         meeting: &Meeting,
         leave: &'a dyn Fn(),
@@ -261,7 +263,7 @@ impl<'a> Started<'a> {
         let lock = meeting.lock().map_err(failed)?;
         command.args(words).process_group(0).stdin(lock).stdout(Stdio::null()).stderr(Stdio::piped());
         let command = command.spawn().and_then(Running::new).map_err(failed)?;
-        Ok(Self { engine, run, command, is_gone: false, leave })
+        Ok(Self { engine, owner, run, command, is_gone: false, leave })
     }
 
     /// Waits until PID 1 has come, or the engine has said why it does not.
@@ -291,7 +293,7 @@ impl<'a> Started<'a> {
     /// Removes the container, whatever runs in it, and waits until that is done.
     fn force(&self) {
         // The engine may just be removing it by itself. What stays, the next command removes.
-        let _ = sweep::remove(self.engine, self.run);
+        let _ = sweep::remove(self.engine, self.owner, self.run);
     }
 
     /// Waits until the engine has removed the container, whose PID 1 has ended.
@@ -308,7 +310,7 @@ impl Drop for Started<'_> {
             // While it is at work it may still make the container.
             let _ = self.command.child.kill();
             let _ = self.command.child.wait();
-            if sweep::remove(self.engine, self.run).is_err() {
+            if sweep::remove(self.engine, self.owner, self.run).is_err() {
                 (self.leave)();
             }
         }

@@ -52,10 +52,13 @@ pub(super) fn refuse_unfit(sought: &Sought<'_>) -> Result<(), StartError> {
     let label = format!("--label={}={}", arguments::ID, sought.run.as_str());
     let managed = format!("--label={}", arguments::MANAGED);
     let platform = format!("--platform={}", sought.platform);
-    let words = ["create", "--pull=never", "--network=none", &label, &managed, &platform, "--entrypoint=/x"];
-    let made = sought.engine.call(words.into_iter().chain([sought.image.reference.as_str()]), super::START);
+    let owner = format!("--label={}={}", arguments::OWNER, sought.owner.uid);
+    let words = ["create", "--pull=never", "--network=none", &label, &managed, &owner, &platform];
+    let made = sought
+        .engine
+        .call(words.into_iter().chain(["--entrypoint=/x", sought.image.reference.as_str()]), super::START);
     let looked = made.and_then(|container| look(socket, container.trim(), sought.places));
-    let removed = sweep::remove(sought.engine, sought.run);
+    let removed = sweep::remove(sought.engine, sought.owner.uid, sought.run);
     if let Some((path, what)) = looked? {
         return Err(StartError::Refused {
             asked: format!("image {}", sought.image.reference),

@@ -30,7 +30,7 @@ pub(super) fn sweep(
     let mut gone = |placed: &Placed, id: &RunId| {
         let here = placed.engine == engine.kind().command() && placed.socket == engine.address();
         here && !meeting::is_held(state, runs.owner(), id)
-            && remove(engine, id).is_ok()
+            && remove(engine, runs.owner().uid, id).is_ok()
             && meeting::forget(state, runs.owner(), id).is_ok()
     };
     let failed = |error: RecordError| super::recorded(error);
@@ -49,12 +49,14 @@ pub(super) fn sweep(
     Ok(left)
 }
 
-/// Removes the container of a run, if the engine has one.
-pub(super) fn remove(engine: &Engine, id: &RunId) -> Result<(), EngineError> {
+/// Removes the container of a run of this owner, if the engine has one. A record is a file of its owner's, who may name
+/// another user's run in it.
+pub(super) fn remove(engine: &Engine, owner: u32, id: &RunId) -> Result<(), EngineError> {
     let label = format!("label={}={}", arguments::ID, id.as_str());
     let managed = format!("label={}", arguments::MANAGED);
-    let found =
-        engine.ask(["ps", "--all", "--quiet", "--no-trunc", "--filter", &managed, "--filter", &label])?;
+    let owner = format!("label={}={owner}", arguments::OWNER);
+    let words = ["ps", "--all", "--quiet", "--no-trunc", "--filter", &managed, "--filter", &label];
+    let found = engine.ask(words.into_iter().chain(["--filter", &owner]))?;
     for container in found.lines() {
         match engine.call(["rm", "--force", "--volumes", container], REMOVAL) {
             // It is just removing it by itself.
