@@ -10,11 +10,11 @@ use crate::host_uid::Identity;
 /// While this lives, this thread opens, makes and removes files with the rights of another user: the kernel leaves out
 /// root's own, see setfsuid(2) and capabilities(7).
 #[must_use = "the rights come back when this is dropped"]
-pub(crate) struct ActingAs(Option<Vec<Gid>>);
+pub struct ActingAs(Option<Vec<Gid>>);
 
 impl ActingAs {
     /// Whoever is not root, or has nobody else to act for, stays who they are.
-    pub(crate) fn user(user: Identity) -> io::Result<Self> {
+    pub fn user(user: Identity) -> io::Result<Self> {
         if !rustix::process::geteuid().is_root() || user.uid == 0 {
             return Ok(Self(None));
         }

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use policy::plan::{Boundary, FileId};
 use policy::workspace::{Caller, Candidate, Kind, Refusal, validate};
-use rustix::fs::{CWD, FileType, Gid, Mode as Permissions, OFlags, Stat, Uid};
+use rustix::fs::{CWD, FileType, Mode as Permissions, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::acting::ActingAs;
@@ -148,8 +148,8 @@ impl Missing {
         path
     }
 
-    /// Makes the directories beneath the one that was found, with mode 0755 and owned by the caller, also where root
-    /// acts for them. No link is followed, and nothing is made where nothing may be shared.
+    /// Makes the directories beneath the one that was found, with mode 0755, as this user could: they are the owner. No
+    /// link is followed, and nothing is made where nothing may be shared.
     pub fn create(
         self,
         candidate: &Candidate<'_>,
@@ -161,10 +161,11 @@ impl Missing {
             &Candidate { resolved: &resolved, kind: Kind::Directory, owner: caller.uid, ..*candidate },
             caller,
         )?;
+        let _acting = ActingAs::user(owner).map_err(|source| failed("make", &resolved, source))?;
         let Self { existing: Found { descriptor: mut directory, mut path, .. }, names } = self;
         for name in names {
             path.push(&name);
-            directory = make(&directory, &name, owner)
+            directory = make(&directory, &name, owner.uid)
                 .map_err(|(action, errno)| failed(action, &path, errno.into()))?;
         }
         Found::open(directory).map_err(|errno| failed("look at", &path, errno.into()))
@@ -185,8 +186,8 @@ pub fn open(boundary: &Boundary) -> Result<OwnedFd, BoundaryError> {
     }
 }
 
-/// Makes one directory beneath another. That it is there already is fine.
-fn make(parent: &OwnedFd, name: &OsStr, owner: Identity) -> Result<OwnedFd, (&'static str, Errno)> {
+/// Makes one directory beneath another, as the user `owner`. That it is there already is fine.
+fn make(parent: &OwnedFd, name: &OsStr, owner: u32) -> Result<OwnedFd, (&'static str, Errno)> {
     let made = match rustix::fs::mkdirat(parent, name, Permissions::from_raw_mode(0o755)) {
         Ok(()) => true,
         Err(Errno::EXIST) => false,
@@ -196,11 +197,12 @@ fn make(parent: &OwnedFd, name: &OsStr, owner: Identity) -> Result<OwnedFd, (&'s
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let own = rustix::fs::openat(parent, name, flags, Permissions::empty())?;
         if made {
+            // Whoever may write to the parent may have put another one there since.
+            if rustix::fs::fstat(&own)?.st_uid != owner {
+                return Err(Errno::PERM);
+            }
             // The caller's umask has nothing to say about what everybody agreed to share.
             rustix::fs::fchmod(&own, Permissions::from_raw_mode(0o755))?;
-            if rustix::process::geteuid().as_raw() != owner.uid {
-                rustix::fs::fchown(&own, Some(Uid::from_raw(owner.uid)), Some(Gid::from_raw(owner.gid)))?;
-            }
         }
         Ok(own)
     };
@@ -383,7 +385,12 @@ mod tests {
         }
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join("a/b");
-        create(&path, Identity { uid: 1001, gid: 1002 }).unwrap();
+        let caller = Identity { uid: 1001, gid: 1002 };
+        let error = create(&path, caller).unwrap_err();
+        assert!(matches!(error, BoundaryError::File { .. }), "where only root may write: {error}");
+        assert!(!top.path().join("a").exists());
+        std::os::unix::fs::chown(top.path(), Some(1001), Some(1002)).unwrap();
+        create(&path, caller).unwrap();
         for made in [path.parent().unwrap(), &path] {
             let metadata = fs::metadata(made).unwrap();
             assert_eq!((metadata.uid(), metadata.gid(), metadata.mode() & 0o7777), (1001, 1002, 0o755));

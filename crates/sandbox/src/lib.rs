@@ -4,7 +4,7 @@
 //! and it reads neither the home directory nor the environment of its caller.
 #![forbid(unsafe_code)]
 
-mod acting;
+pub mod acting;
 mod apart;
 mod beneath;
 pub mod boundary;

@@ -35,7 +35,7 @@ impl Context {
         // getcwd(2) resolves links.
         let cwd = env::current_dir().context("cannot tell the working directory; does it still exist?")?;
         let env: BTreeMap<_, _> = env::vars_os().collect();
-        let process = Identity { uid: users::get_effective_uid(), gid: users::get_effective_gid() };
+        let process = process();
         let caller = caller(process, &env)?;
         let home = match absolute(variable(&env, "HOME")) {
             Some(home) if caller == process => home.to_owned(),
@@ -122,6 +122,15 @@ impl Context {
             absolute(self.variable(variable)).map_or_else(|| self.home.join(below_home), Path::to_owned);
         base.join("sandboxctl")
     }
+}
+
+/// Whose files these are, for a command that needs to know nothing else: see [`Context::caller`].
+pub(crate) fn caller_alone() -> anyhow::Result<Identity> {
+    caller(process(), &env::vars_os().collect())
+}
+
+fn process() -> Identity {
+    Identity { uid: users::get_effective_uid(), gid: users::get_effective_gid() }
 }
 
 fn caller(process: Identity, env: &BTreeMap<OsString, OsString>) -> anyhow::Result<Identity> {

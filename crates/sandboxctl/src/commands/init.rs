@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use anyhow::Context as _;
 use policy::json_bytes::JsonBytes;
 use policy::schema::{KEYS, Key, Kind, Status, Trust, split};
+use sandbox::acting::ActingAs;
 use serde_json::json;
 
 use crate::cli::{Format, InitArgs};
@@ -17,6 +18,8 @@ use crate::ui::Ui;
 pub(crate) fn init(ui: &Ui, context: &Context, args: &InitArgs) -> Result<ExitCode, CommandError> {
     let path = context.absolute(&args.file);
     let name = args.file.display();
+    // Under sudo, where the user behind it may write, and as a file of theirs.
+    let _acting = ActingAs::user(context.caller).with_context(|| format!("cannot create {name}"))?;
     // `create_new` is O_EXCL: neither a file nor a dangling link is ever written through.
     let mut file = match File::create_new(&path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

@@ -4,15 +4,20 @@ use std::fs;
 
 use anyhow::Context as _;
 use clap::CommandFactory;
+use sandbox::acting::ActingAs;
 use serde_json::json;
 
 use crate::cli::{Cli, Format, ManArgs};
+use crate::context;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::ui::Ui;
 
 pub(crate) fn man(ui: &Ui, args: &ManArgs) -> Result<ExitCode, CommandError> {
     if let Some(directory) = &args.output_dir {
+        // Under sudo, where the user behind it may write and nowhere else: they may put links there.
+        let _acting = ActingAs::user(context::caller_alone()?)
+            .with_context(|| format!("cannot write manual pages into {}", directory.display()))?;
         fs::create_dir_all(directory)
             .and_then(|()| clap_mangen::generate_to(Cli::command(), directory))
             .with_context(|| format!("cannot write manual pages into {}", directory.display()))?;
