@@ -18,6 +18,7 @@ use crate::protect::table::{self, Row};
 mod alias;
 mod git;
 pub(crate) mod harmless;
+mod idea;
 pub mod index;
 mod operation;
 pub mod repository;
@@ -214,6 +215,8 @@ pub(crate) enum Content {
     GitModules,
     /// Settings, of which only these keys are harmless.
     Settings(Format, &'static harmless::Keys),
+    /// The same in JSON, of which opencode replaces parts before it reads it.
+    Opencode(&'static harmless::Keys),
     /// Lines whose first word is one of these.
     Words(&'static [&'static str]),
     /// Names of programs and their versions.
@@ -238,11 +241,12 @@ impl Content {
             Self::GitConfig => git::judge_config(content, git::Worktree::Own),
             Self::GitModules => git::judge_modules(content),
             Self::Settings(format, keys) => settings::judge(content, *format, keys),
+            Self::Opencode(keys) => settings::judge_opencode(content, keys),
             Self::Words(harmless) => settings::judge_words(content, harmless),
             Self::Versions => settings::judge_versions(content),
             Self::Ripgrep => settings::judge_ripgrep(content),
             Self::Prompt => settings::judge_prompt(content),
-            Self::Idea => settings::judge_idea(content),
+            Self::Idea => idea::judge(content),
             Self::Policy => Some(Reason::Policy),
         }
     }

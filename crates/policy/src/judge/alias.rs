@@ -28,12 +28,12 @@ const COMMANDS: &[(&str, &str)] = &[
     ("log", ""),
     ("ls-files", ""),
     ("ls-tree", ""),
-    ("merge", ""),
+    ("merge", "s"),
     ("merge-base", ""),
     ("mv", ""),
     ("name-rev", ""),
     ("notes", ""),
-    ("pull", ""),
+    ("pull", "s"),
     ("push", ""),
     ("range-diff", ""),
     ("rebase", "sx"),
@@ -108,8 +108,9 @@ fn is_dangerous(word: &str, short: &str) -> bool {
         let name = long.split('=').next().unwrap_or_default();
         return !name.is_empty() && OPTIONS.iter().any(|option| option.starts_with(name));
     }
-    // Short options may stand together.
-    word.strip_prefix('-').is_some_and(|letters| letters.contains(|letter| short.contains(letter)))
+    // Short options may stand together. What follows `-X` is its value.
+    let letters = word.strip_prefix('-').and_then(|letters| letters.split('X').next());
+    letters.is_some_and(|letters| letters.contains(|letter| short.contains(letter)))
 }
 
 /// The words of an alias, as git splits them: space between, quotes of both kinds, a backslash not within `'`.
@@ -161,6 +162,7 @@ mod tests {
             "rebase -i --autosquash",
             "push -u origin HEAD",
             "pull --rebase -X theirs",
+            "merge -Xours",
             "submodule update --init --recursive",
             "cherry-pick -x",
             "log --oneline --extended-regexp",
@@ -178,6 +180,10 @@ mod tests {
             "--exec-path=./evil status",
             "rebase --exec ./evil HEAD~1",
             "rebase -s x/evil HEAD~1",
+            "pull -s x/evil",
+            "pull -rs x/evil",
+            "pull --strategy x/evil",
+            "merge -sx/evil",
             "cherry-pick --strategy=x/evil HEAD~1",
             "rebase -ix ./evil HEAD~1",
             "rebase --ex=./evil",

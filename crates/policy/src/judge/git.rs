@@ -21,6 +21,9 @@ const EXECUTING: &[(&str, &str)] = &[
     ("filter", "clean"),
     ("filter", "process"),
     ("filter", "smudge"),
+    // With these, git keeps what a server sends in a file that they name.
+    ("http", "cookiefile"),
+    ("http", "savecookies"),
     ("imap", "tunnel"),
     // A template brings hooks into repositories that are made later.
     ("init", "templatedir"),
@@ -54,6 +57,16 @@ const EXECUTING_SECTIONS: &[&str] = &["pager"];
 
 /// Keys that are either a program or a truth value, and harmless as the latter.
 const PROGRAM_OR_TRUTH: &[(&str, &str)] = &[("core", "fsmonitor")];
+
+/// Keys that name a program of git's own, unless the name leads to another directory.
+const NAMES: &[(&str, &str)] = &[
+    ("diff", "guitool"),
+    ("diff", "tool"),
+    ("merge", "guitool"),
+    ("merge", "tool"),
+    ("pull", "octopus"),
+    ("pull", "twohead"),
+];
 
 /// Whether a configuration may say where the work tree is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -214,6 +227,12 @@ fn executes(entry: &Entry, all: &[Entry]) -> bool {
     if PROGRAM_OR_TRUTH.iter().any(|pair| is(entry, *pair)) && truth {
         return false;
     }
+    if NAMES.iter().any(|pair| is(entry, *pair)) {
+        return !value.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    }
+    if is(entry, ("rebase", "instructionformat")) {
+        return !is_one_line(value);
+    }
     EXECUTING.iter().any(|pair| is(entry, *pair)) || EXECUTING_ENDS.iter().any(|end| entry.key.ends_with(end))
 }
 
@@ -225,6 +244,20 @@ fn is_alias(entry: &Entry, word: &str) -> bool {
 
 fn is(entry: &Entry, (section, key): (&str, &str)) -> bool {
     entry.section == section && entry.key == key
+}
+
+/// Whether a format of commits gives one line for each. What follows a line end in a list of commands is a command, and
+/// a commit's message may hold anything. A text without `%` is the name of a format, which has many lines.
+fn is_one_line(format: &str) -> bool {
+    let mut parts = format.split('%');
+    let before = parts.next().unwrap_or_default();
+    let is_placeholder = |part: &str| {
+        ["s", "h", "H", "an", "ae", "ar", "cn", "ce", "cr", "d", "D"]
+            .iter()
+            .any(|known| part.starts_with(known))
+    };
+    let is_format = format.is_empty() || before.len() < format.len();
+    is_format && !format.contains(['\n', '\r']) && parts.all(is_placeholder)
 }
 
 fn is_truth(value: &str) -> bool {

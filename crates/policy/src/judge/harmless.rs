@@ -220,14 +220,13 @@ pub(crate) const SUBLIME: &Keys = &Keys::Only(&[
 
 pub(crate) const KATE: &Keys = &Keys::Only(&["files", "name"]);
 
-/// Components of a project of `JetBrains` that only describe it.
+/// Components of a project of `JetBrains` that only describe it. Inspections are none: some hold a script that runs.
 pub(crate) const IDEA: &[&str] = &[
     "CodeStyleSettingsManager",
     "DaemonCodeAnalyzer",
     "DictionarySettings",
     "Encoding",
     "FacetManager",
-    "InspectionProjectProfileManager",
     "JavaScriptSettings",
     "MarkdownSettings",
     "ModuleRootManager",

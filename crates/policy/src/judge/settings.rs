@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use toml::de::{DeTable, DeValue};
 
-use super::harmless::{IDEA, Keys, PROMPT};
+use super::harmless::{Keys, PROMPT};
 use super::{Format, Reason};
 
 /// Judges a file of settings: the first key that is not harmless, or that it cannot be read.
@@ -18,16 +18,24 @@ pub(super) fn judge(content: &[u8], format: Format, keys: &'static Keys) -> Opti
         Format::Json => reader.json(text),
         Format::Toml => reader.toml(text),
         Format::Yaml => reader.yaml(text),
-        Format::Ini => {
-            reader.ini(text);
-            Some(())
-        }
+        Format::Ini => reader.ini(text),
         Format::Git | Format::Text => None,
     };
     match (read, reader.found) {
         (None, _) => unreadable,
         (Some(()), found) => found.map(|key| Reason::Setting { key }),
     }
+}
+
+/// Judges a file of opencode, which puts variables and files into the text before it reads it as JSON: what they
+/// hold may end a string and add a setting.
+pub(super) fn judge_opencode(content: &[u8], keys: &'static Keys) -> Option<Reason> {
+    let text = String::from_utf8_lossy(content);
+    let mark = ["{env:", "{file:"].into_iter().find(|mark| text.contains(mark));
+    mark.map_or_else(
+        || judge(content, Format::Json, keys),
+        |mark| Some(Reason::Setting { key: mark.to_owned() }),
+    )
 }
 
 /// Judges lines of which the first word says what they do: only these words are harmless.
@@ -80,36 +88,6 @@ pub(super) fn judge_prompt(content: &[u8]) -> Option<Reason> {
         .and_then(|mark| setting(mark.trim_end_matches(':')))
 }
 
-/// Judges a file of a `JetBrains` editor: each of its components must be one that only describes the project.
-pub(super) fn judge_idea(content: &[u8]) -> Option<Reason> {
-    let unreadable = Some(Reason::Unreadable { format: Format::Text });
-    let Ok(text) = std::str::from_utf8(content) else { return unreadable };
-    if text.trim().is_empty() {
-        return None;
-    }
-    // Entities of a document type could write a name in another way, and so could another encoding.
-    let declares = text.split("encoding=").nth(1).map(|rest| rest.get(1..6).unwrap_or_default());
-    let is_utf_8 = declares.is_none_or(|name| name.eq_ignore_ascii_case("utf-8"));
-    let mut tags = text.split("<component").skip(1).peekable();
-    if text.contains("<!") || !is_utf_8 || tags.peek().is_none() {
-        return unreadable;
-    }
-    for tag in tags {
-        let attributes = tag.split('>').next().unwrap_or_default();
-        let value = attributes.split_once("name=").map(|(_, value)| value);
-        let name = value.and_then(|value| {
-            let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
-            value[1..].split_once(quote).map(|(name, _)| name)
-        });
-        match name {
-            None => return unreadable,
-            Some(name) if !IDEA.contains(&name) => return Some(Reason::Setting { key: name.to_owned() }),
-            Some(_) => {}
-        }
-    }
-    None
-}
-
 /// Reads settings of any format, and remembers the first that is not harmless: also one that a later one of the
 /// same name hides from a parser that keeps only the last.
 struct Reader {
@@ -153,7 +131,7 @@ impl Reader {
 
     /// JSON, with the comments and trailing commas that editors allow.
     fn json(&mut self, text: &str) -> Option<()> {
-        let text = plain_json(text);
+        let text = plain_json(text)?;
         if text.trim().is_empty() {
             return Some(());
         }
@@ -186,13 +164,15 @@ impl Reader {
     /// The keys at the top of a document that is one plain mapping. What is indented belongs to the key above;
     /// every other way to write one is refused, and so are the line ends that only some readers know.
     fn yaml(&mut self, text: &str) -> Option<()> {
-        if text.contains(['\t', '\u{85}', '\u{2028}', '\u{2029}']) {
+        if text.contains(['\t', '\u{feff}']) || text.contains(|letter| letter != '\r' && is_unclear(letter)) {
             return None;
         }
         let mut is_below_a_key = false;
         for line in text.split(['\n', '\r']) {
-            let is_document = line.trim_end() == "---" && !is_below_a_key;
-            if line.trim().is_empty() || line.trim_start().starts_with('#') || is_document {
+            // White space of other kinds is text to a reader of YAML.
+            let trimmed = line.trim_matches(' ');
+            let is_document = line.trim_end_matches(' ') == "---" && !is_below_a_key;
+            if trimmed.is_empty() || trimmed.starts_with('#') || is_document {
                 continue;
             }
             // A list may stand as far to the left as its key.
@@ -214,23 +194,46 @@ impl Reader {
         Some(())
     }
 
-    /// Lines of `key = value`, below `[sections]`.
-    fn ini(&mut self, text: &str) {
+    /// Lines of `key = value`, below `[sections]`. Readers disagree about white space that is not of ASCII, and about
+    /// which control characters end a line: where one of them stands, there is no one reading.
+    fn ini(&mut self, text: &str) -> Option<()> {
+        let text = text.replace("\r\n", "\n");
+        if text.contains(is_unclear) {
+            return None;
+        }
         let mut section = None;
-        for line in text.split(['\n', '\r']).map(str::trim) {
+        for line in text.split('\n').map(|line| line.trim_matches([' ', '\t'])) {
             if line.is_empty() || line.starts_with(['#', ';']) {
                 continue;
             }
+            let is_odd = |letter: char| letter == '\u{feff}' || !letter.is_ascii() && letter.is_whitespace();
+            if line.contains(is_odd) {
+                return None;
+            }
+            self.path.clear();
             if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-                section = Some(name.trim());
+                let name = name.trim_ascii();
+                section = Some(name);
+                // Readers that know no sections take what follows for settings of their own. Its name must not make
+                // them pass as part of a harmless setting.
+                self.path.push(name.to_owned());
+                if self.is_covered() {
+                    self.note();
+                }
                 continue;
             }
             let (key, value) = line.split_once('=').or_else(|| line.split_once(':')).unwrap_or((line, ""));
-            self.path.clear();
             self.path.extend(section.map(str::to_owned));
-            self.enter(key.trim());
-            self.value(value.trim());
+            self.enter(key.trim_ascii());
+            self.value(value.trim_ascii());
         }
+        Some(())
+    }
+
+    /// Whether a harmless key holds all that is in the one that this is in.
+    fn is_covered(&self) -> bool {
+        let Keys::Only(harmless) = self.keys else { return false };
+        harmless.iter().any(|pattern| covers(pattern, &self.path) == Covers::Wholly)
     }
 }
 
@@ -339,36 +342,40 @@ impl<'de> Visitor<'de> for &mut Reader {
     }
 }
 
-/// JSON without the comments and trailing commas that editors allow.
-fn plain_json(text: &str) -> String {
+/// Whether some readers end a line at a character, or leave it out, and others do not. A carriage return is one where no
+/// newline follows it.
+fn is_unclear(letter: char) -> bool {
+    matches!(letter, '\u{2028}' | '\u{2029}') || letter.is_control() && !matches!(letter, '\n' | '\t')
+}
+
+/// JSON without the comments and trailing commas that editors allow, if all readers see them end at the same place.
+fn plain_json(text: &str) -> Option<String> {
+    let text = text.replace("\r\n", "\n");
     let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
+    let mut rest = text.as_str();
     while let Some(first) = rest.chars().next() {
-        let taken = match first {
-            '"' => string_length(rest),
-            '/' if rest.starts_with("//") => {
-                // Each of these ends a line for some of the readers. What begins there must not be missed.
-                rest = rest.find(['\n', '\r', '\u{2028}', '\u{2029}']).map_or("", |end| &rest[end..]);
-                rest = rest.trim_start_matches(['\u{2028}', '\u{2029}']);
-                continue;
-            }
-            '/' if rest.starts_with("/*") => {
-                rest = rest[2..].find("*/").map_or("", |end| &rest[end + 4..]);
-                continue;
-            }
-            ']' | '}' => {
-                let content = plain.trim_end().len();
-                if plain[..content].ends_with(',') {
-                    plain.truncate(content - 1);
-                }
-                1
-            }
-            other => other.len_utf8(),
+        let (length, is_comment) = match first {
+            '"' => (string_length(rest), false),
+            '/' if rest.starts_with("//") => (rest.find('\n').unwrap_or(rest.len()), true),
+            '/' if rest.starts_with("/*") => (rest[2..].find("*/").map(|end| end + 4)?, true),
+            other => (other.len_utf8(), false),
         };
-        plain.push_str(&rest[..taken]);
-        rest = &rest[taken..];
+        let (taken, after) = rest.split_at(length);
+        if first != '"' && taken.contains(is_unclear) {
+            return None;
+        }
+        if matches!(first, ']' | '}') {
+            let content = plain.trim_end().len();
+            if plain[..content].ends_with(',') {
+                plain.truncate(content - 1);
+            }
+        }
+        if !is_comment {
+            plain.push_str(taken);
+        }
+        rest = after;
     }
-    plain
+    Some(plain)
 }
 
 /// How long the string is that `text` begins with, its quotes included.

@@ -388,10 +388,97 @@ fn comments_do_not_hide_a_setting() {
         "{\"a\": \"\\\"//\", \"command\": \"x\"}",
         "{\"a\": [1,], \"command\": \"x\",}",
         "\u{feff}{\"command\": \"x\"}",
-        "{// to the end of the line\r\"command\": \"x\"\n}",
-        "{// to the end of the line\u{2028}\"command\": \"x\"\n}",
+        "{// to the end of the line\r\n\"command\": \"x\"\n}",
     ] {
         assert!(matches!(file(".mcp.json", content), Some(Reason::Setting { .. })), "{content}");
+    }
+}
+
+#[test]
+fn json_whose_lines_readers_end_differently_is_unreadable() {
+    let unreadable = Some(Reason::Unreadable { format: Format::Json });
+    for end in ["\r", "\u{85}", "\u{2028}", "\u{2029}", "\u{b}", "\u{c}", "\0"] {
+        for content in [
+            format!("{{// comment{end} \n}}"),
+            format!("{{// comment{end}\"command\": \"x\"\n}}"),
+            format!("{{/*{end}*/}}"),
+            format!("{{{end}}}"),
+        ] {
+            assert_eq!(file(".mcp.json", &content), unreadable, "{content:?}");
+        }
+    }
+    assert_eq!(file(".mcp.json", "{} /* unclosed"), unreadable);
+    assert_eq!(file(".mcp.json", "{// comment\r\n}\r\n"), None);
+    assert_eq!(file(".mcp.json", "{\"description\": \"a\u{2028}b\"}"), None);
+}
+
+#[test]
+fn what_opencode_replaces_before_it_reads_is_found() {
+    for path in ["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/tui.json"] {
+        for content in [r#"{"$schema": "{env:A}"}"#, r#"{"$schema": "{file:a.txt}"}"#, "{}\n// {env:A}"] {
+            assert!(matches!(file(path, content), Some(Reason::Setting { .. })), "{path}: {content}");
+        }
+        assert_eq!(file(path, r#"{"$schema": "{x}"}"#), None, "{path}");
+    }
+}
+
+#[test]
+fn lines_that_readers_trim_or_end_differently_are_unreadable() {
+    let unreadable = Some(Reason::Unreadable { format: Format::Ini });
+    for content in [
+        "\u{85}# x\u{85}\n",
+        "# x\u{85}script-shell=./evil",
+        "# x\rscript-shell=./evil",
+        "# x\u{2028}script-shell=./evil",
+        "fund\u{a0}=false",
+        "\u{a0}; comment",
+        "\u{feff}\u{feff}fund=false",
+        "fund=fal\0se",
+    ] {
+        assert_eq!(file(".npmrc", content), unreadable, "{content:?}");
+    }
+    assert_eq!(file(".npmrc", "# a\u{a0}comment\r\n\tfund = false\r\n"), None);
+}
+
+#[test]
+fn a_section_does_not_make_a_setting_pass() {
+    for content in ["[hoist]\nscript-shell=./evil", "[x]\nscript-shell=./evil", "[x]\nfund=false"] {
+        assert!(matches!(file(".npmrc", content), Some(Reason::Setting { .. })), "{content}");
+    }
+    assert_eq!(file("ansible.cfg", "[defaults]\nforks = 5"), None);
+    assert!(file("ansible.cfg", "[diff]\nalways = 1\n[x]\nlibrary = evil").is_some());
+}
+
+#[test]
+fn names_of_git_and_formats_that_lead_to_a_program_are_found() {
+    for (config, key) in [
+        ("[rebase]\ninstructionFormat = \"%s\\nexec evil\"", "rebase.instructionformat"),
+        ("[rebase]\ninstructionFormat = %s%nexec evil", "rebase.instructionformat"),
+        ("[rebase]\ninstructionFormat = %s%x0aexec evil", "rebase.instructionformat"),
+        ("[rebase]\ninstructionFormat = %+s", "rebase.instructionformat"),
+        ("[rebase]\ninstructionFormat = %s %b", "rebase.instructionformat"),
+        ("[rebase]\ninstructionFormat = %ad", "rebase.instructionformat"),
+        ("[rebase]\ninstructionFormat = raw", "rebase.instructionformat"),
+        ("[pull]\ntwohead = x/evil", "pull.twohead"),
+        ("[pull]\noctopus = ../evil", "pull.octopus"),
+        ("[diff]\ntool = ../../evil", "diff.tool"),
+        ("[diff]\nguitool = x/evil", "diff.guitool"),
+        ("[merge]\ntool = x/evil", "merge.tool"),
+        ("[merge]\nguiTool = x/evil", "merge.guitool"),
+        ("[http]\ncookieFile = ../.bashrc", "http.cookiefile"),
+        ("[http \"https://example.org\"]\nsaveCookies", "http.https://example.org.savecookies"),
+        ("[alias]\np = pull -s x/evil", "alias.p"),
+    ] {
+        assert_eq!(git_key(config).as_deref(), Some(key), "{config}");
+    }
+    for config in [
+        "[rebase]\ninstructionFormat = %s [%an, %ar]",
+        "[pull]\ntwohead = ort",
+        "[merge]\ntool = vimdiff3\nguitool = kdiff3",
+        "[diff]\nguitool = opendiff",
+        "[alias]\np = pull --rebase",
+    ] {
+        assert_eq!(git_key(config), None, "{config}");
     }
 }
 

@@ -26,12 +26,12 @@ const DIRECTORY: Files = &[
 const SERVERS: Files = &[("", Content::Settings(Format::Json, harmless::SERVERS))];
 
 const OPENCODE: Files = &[
-    ("", Content::Settings(Format::Json, harmless::OPENCODE)),
+    ("", Content::Opencode(harmless::OPENCODE)),
     (".gitignore", Content::Harmless),
     ("*.lock", Content::Harmless),
-    ("opencode.json", Content::Settings(Format::Json, harmless::OPENCODE)),
-    ("opencode.jsonc", Content::Settings(Format::Json, harmless::OPENCODE)),
-    ("*.json", Content::Settings(Format::Json, harmless::NOTHING)),
+    ("opencode.json", Content::Opencode(harmless::OPENCODE)),
+    ("opencode.jsonc", Content::Opencode(harmless::OPENCODE)),
+    ("*.json", Content::Opencode(harmless::NOTHING)),
     ("*.md", Content::Prompt),
     ("themes/*", Content::Harmless),
     ("*", Content::Run),
