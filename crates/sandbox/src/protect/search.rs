@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 
 use self::listed::Listed;
-use self::pointers::{ALTERNATE_LEVELS, seen_from_repository};
+use self::pointers::{ALTERNATE_LEVELS, Wanted, seen_from_repository};
 use self::resolve::Leads;
 use super::{Cause, FileKind, Link, MaskedSocket, Mounts, Notice, ReadOnly};
 use crate::beneath;
@@ -27,6 +27,10 @@ mod resolve;
 
 /// How many directories deep submodules are looked for within one `modules` directory: their names are paths.
 pub(super) const MODULE_LEVELS: u32 = 8;
+
+/// Directories that git itself has in a repository. No other repositories are looked for in those: `objects` alone has hundreds.
+const OF_GIT: [&str; 9] =
+    ["annex", "hooks", "info", "lfs", "logs", "modules", "objects", "refs", "worktrees"];
 
 /// Works out what is to be mounted over a writable boundary.
 ///
@@ -62,6 +66,7 @@ pub fn mounts_until(
         in_tree,
         seen_git: BTreeSet::new(),
         seen_trees: BTreeSet::new(),
+        seen_modules: BTreeMap::new(),
         read_only: BTreeMap::new(),
         links: BTreeSet::new(),
         unreadable: walk.unread.iter().map(|unread| unread.path.clone()).collect(),
@@ -103,6 +108,8 @@ struct Search<'a> {
     seen_git: BTreeSet<PathBuf>,
     /// Directories of git's data with the work trees they were looked at for: several may share one.
     seen_trees: BTreeSet<(PathBuf, Option<PathBuf>)>,
+    /// Directories that submodules were looked for in, with the levels that were left: links may lead to one often.
+    seen_modules: BTreeMap<PathBuf, u32>,
     read_only: BTreeMap<PathBuf, ReadOnly>,
     links: BTreeSet<Link>,
     unreadable: BTreeSet<PathBuf>,
@@ -169,19 +176,30 @@ impl Search<'_> {
         }
     }
 
-    /// Finds the repositories of submodules: directories with a `HEAD`, whose names may be several deep.
+    /// Finds the repositories of submodules: directories with a `HEAD`, whose names may be several deep. One may lie
+    /// below another: git asks for the path that it knows, whatever lies on the way.
     fn modules(&mut self, modules: &Path, levels: u32) {
+        let is_repository = self.is(Wanted::Repository, modules);
         for directory in self.directories(modules) {
             if self.is_out_of_time() {
                 return;
             }
+            let is_of_git = |name: &OsStr| OF_GIT.iter().any(|of_git| name == *of_git);
+            let is_in_it = directory.parent() == Some(modules);
+            if is_repository && is_in_it && directory.file_name().is_some_and(is_of_git) {
+                continue;
+            }
+            if self.seen_modules.get(&directory).is_some_and(|seen| *seen >= levels) {
+                continue;
+            }
+            self.seen_modules.insert(directory.clone(), levels);
             if beneath::stat(self.root, &directory.join("HEAD")).is_ok() {
                 self.git(&directory, None);
-            } else if levels == 0 {
+            }
+            if let Some(levels) = levels.checked_sub(1) {
+                self.modules(&directory, levels);
+            } else if !self.is(Wanted::Repository, &directory) {
                 self.notices.push(Notice::TooDeep { path: modules.into() });
-                return;
-            } else {
-                self.modules(&directory, levels - 1);
             }
         }
     }
@@ -286,25 +304,55 @@ impl Search<'_> {
         }
     }
 
-    /// The directories right in a directory, in order; none where there is no such directory.
+    /// The directories right in a directory of git's data, in order; none where there is no such directory. Links are
+    /// followed, as git does, and remembered: what they lead to it obeys, or empties as an old work tree.
     fn directories(&mut self, path: &Path) -> Vec<PathBuf> {
+        let Some(path) = self.past_links(path) else { return Vec::new() };
         let list = || {
-            let directory = beneath::listing(self.root, path)?;
+            let directory = beneath::listing(self.root, &path)?;
             let entries = beneath::entries(directory.as_fd())?.take_while(|_| !self.until.is_over());
-            let directories =
-                entries.filter(|entry| !matches!(entry, Ok((_, kind)) if *kind != FileType::Directory));
-            directories.map(|entry| Ok(path.join(entry?.0))).collect::<Result<Vec<_>, Errno>>()
+            let may_lead = |kind: FileType| matches!(kind, FileType::Directory | FileType::Symlink);
+            let entries = entries.filter(|entry| entry.as_ref().map_or(true, |(_, kind)| may_lead(*kind)));
+            entries.map(|entry| entry.map(|(name, kind)| (path.join(name), kind))).collect()
         };
-        match list() {
-            Ok(mut directories) => {
+        let entries: Result<Vec<_>, Errno> = list();
+        let mut directories = Vec::new();
+        match entries {
+            Ok(entries) => {
+                // The listing ends early too.
                 self.is_out_of_time();
+                for (path, kind) in entries {
+                    if self.is_out_of_time() {
+                        break;
+                    }
+                    let is_link = kind == FileType::Symlink;
+                    directories.extend(if is_link { self.past_links(&path) } else { Some(path) });
+                }
                 directories.sort();
-                directories
+                directories.dedup();
             }
-            Err(Errno::NOENT | Errno::NOTDIR) => Vec::new(),
+            Err(Errno::NOENT | Errno::NOTDIR) => {}
+            Err(errno) => self.unreadable(&path, errno),
+        }
+        directories
+    }
+
+    /// The directory that a path leads to in the boundary. Links on the way are remembered, unless they lead to a file.
+    fn past_links(&mut self, path: &Path) -> Option<PathBuf> {
+        match self.resolve(Path::new(""), path) {
+            Ok(Leads::To { path, stat, links }) if is(FileType::Directory, &stat) => {
+                self.remember(links);
+                Some(path)
+            }
+            Ok(Leads::Astray { links, .. }) => {
+                self.notices.extend(links.first().cloned().map(|link| Notice::LinkOutside { link }));
+                self.remember(links);
+                None
+            }
+            Ok(Leads::To { .. } | Leads::Nowhere) => None,
             Err(errno) => {
                 self.unreadable(path, errno);
-                Vec::new()
+                None
             }
         }
     }

@@ -133,6 +133,81 @@ fn a_git_directory_that_git_refuses_hides_no_bare_repository() {
 }
 
 #[test]
+fn nothing_on_the_way_hides_the_repository_of_a_submodule() {
+    let boundary = Boundary::new();
+    boundary.repository("").bare(".git/modules/whole").until_the_clock_is_past(".git/modules/whole");
+    let baseline = boundary.baseline();
+    // Below a directory with a HEAD, below a whole repository, and behind links of every kind.
+    boundary.write(".git/modules/libs/HEAD", "x").bare("hid").bare("far/deep").directory("other/.git");
+    boundary.link("../../../hid", ".git/modules/libs/link").link("../../far", ".git/modules/far");
+    boundary
+        .bare("all/one")
+        .link("../../all", "other/.git/modules")
+        .write("other/.git/HEAD", "ref: refs/heads/x\n");
+    boundary
+        .link("..", ".git/modules/libs/circle")
+        .bare(".git/modules/libs/foo")
+        .bare(".git/modules/whole/foo");
+    let names = [
+        (".git/modules/libs/foo", ".git/modules/libs/foo"),
+        (".git/modules/whole/foo", ".git/modules/whole/foo"),
+        (".git/modules/libs/link", "hid"),
+        (".git/modules/far/deep", "far/deep"),
+        ("other/.git/modules/one", "all/one"),
+    ];
+    for (_, lies) in names {
+        boundary.write(&format!("{lies}/config"), EVIL);
+    }
+    // The walk itself finds those that lie in the work tree, but not as deep as this.
+    let list: Vec<String> = built_in().map(str::to_owned).collect();
+    let shallow = Walk {
+        repositories: boundary
+            .walk(1)
+            .repositories
+            .into_iter()
+            .filter(|one| one.git == Git::Directory)
+            .collect(),
+        ..boundary.walk(0)
+    };
+    let searched = mounts(boundary.root(), &boundary.host, &shallow, &list).unwrap();
+    let found = boundary.paths(&baseline);
+    for (named, lies) in names {
+        assert!(obeys(&boundary, named), "the control: git obeys {named}");
+        let config = Path::new(lies).join("config");
+        assert!(searched.read_only.iter().any(|one| one.path == config), "{config:?} is missing");
+        assert!(found.iter().any(|path| Path::new(path) == config), "{config:?} is missing in {found:?}");
+    }
+    for link in [".git/modules/libs/link", ".git/modules/far", "other/.git/modules"] {
+        assert!(found.iter().any(|path| path == link), "{link} is missing in {found:?}");
+    }
+}
+
+#[test]
+fn a_new_link_in_the_list_of_work_trees_is_found() {
+    let boundary = Boundary::new();
+    boundary
+        .repository("")
+        .repository("b")
+        .directory("mine/work")
+        .directory("b/.git/worktrees")
+        .write("file", "");
+    boundary.until_the_clock_is_past("file");
+    let baseline = boundary.baseline();
+    boundary.link("../mine", ".git/worktrees").link("../../../mine", "b/.git/worktrees/x");
+    boundary.link("/usr", "b/.git/worktrees/out").link("../../../file", "b/.git/worktrees/file");
+    let mut findings = boundary.compare(&baseline);
+    let found: Vec<_> =
+        findings.iter().map(|one| (one.path.to_str().unwrap(), &one.reason, one.origin)).collect();
+    let wanted = [".git/worktrees", "b/.git/worktrees/out", "b/.git/worktrees/x"];
+    assert_eq!(found, wanted.map(|path| (path, &Reason::NotAFile, Origin::Created)));
+    for finding in &mut findings {
+        assert!(set_aside(boundary.root(), finding, now()).unwrap(), "{finding}");
+    }
+    assert!(boundary.host.join("mine/work").is_dir(), "what a link leads to stays");
+    assert_eq!(boundary.compare(&boundary.baseline()), []);
+}
+
+#[test]
 fn what_git_would_refuse_makes_nothing_read_only() {
     let boundary = Boundary::new();
     // A `.git` file whose directory is an ordinary one, with files of the same names.

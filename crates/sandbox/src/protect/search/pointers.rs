@@ -200,7 +200,7 @@ impl Search<'_> {
     }
 
     /// Remembers links on the way to a repository's data.
-    fn remember(&mut self, links: Vec<PathBuf>) {
+    pub(super) fn remember(&mut self, links: Vec<PathBuf>) {
         let seen_as = Path::new(".git");
         let named = |path| Link { path, seen_as: seen_as.into(), cause: Cause::Named };
         self.links.extend(links.into_iter().map(named));
