@@ -440,6 +440,9 @@ pub(crate) const NPM: &Keys = &Keys::Only(&[
     "update-notifier",
 ]);
 
+/// pnpm, "Settings (pnpm-workspace.yaml)": the workspace, and the versions of what it depends on.
+pub(crate) const PNPM: &Keys = &Keys::Only(&["catalog", "catalogs", "overrides", "packages"]);
+
 /// Yarn, "Settings (.yarnrc.yml)".
 pub(crate) const YARN: &Keys = &Keys::Only(&[
     "compressionLevel",

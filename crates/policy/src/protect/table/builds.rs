@@ -33,9 +33,12 @@ pub(super) const ROWS: &[Row] = &[
     read_only(".mise.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
     read_only(".mise.local.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
     read_only(".miserc.toml", "mise", "chooses which of its files are read", MISE, MISE_TOML),
+    read_only(".rtx.local.toml", "mise, once rtx", "the same as `mise.toml`", MISE, MISE_TOML),
     read_only(".rtx.toml", "mise, once rtx", "the same as `mise.toml`", MISE, MISE_TOML),
     read_only(".mise", "mise", "the same as `mise.toml`", MISE, MISE_DIRECTORY),
     read_only("mise/config.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
+    read_only("mise/config.local.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
+    read_only(".config/mise.local.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
     read_only(".config/mise.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
     read_only(".config/mise", "mise", "the same as `mise.toml`", MISE, MISE_DIRECTORY),
     read_only(
@@ -44,6 +47,20 @@ pub(super) const ROWS: &[Row] = &[
         "chooses programs; `path:` may name one in the project",
         "asdf, \"Configuration\"",
         &[("", Content::Versions)],
+    ),
+    read_only(
+        ".python-version",
+        "pyenv, uv",
+        "chooses the interpreter, which for uv may be a path in the project",
+        "uv, \"Python versions\"",
+        &[("", Content::Versions)],
+    ),
+    read_only(
+        ".pdm-python",
+        "pdm",
+        "runs the interpreter that it names",
+        "PDM, \"Working with Virtual Environments\"",
+        RUN,
     ),
     read_only(
         "rust-toolchain.toml",
@@ -94,6 +111,13 @@ pub(super) const ROWS: &[Row] = &[
     read_only(".pnpmfile.cjs", "pnpm", "runs it when it installs", PNPM, RUN),
     read_only(".pnpmfile.mjs", "pnpm", "the same as `.pnpmfile.cjs`", PNPM, RUN),
     read_only("pnpmfile.js", "pnpm", "the same as `.pnpmfile.cjs`", PNPM, RUN),
+    read_only(
+        "pnpm-workspace.yaml",
+        "pnpm",
+        "runs `scriptShell` and takes `nodeOptions`, as from `.npmrc`, and chooses what may build",
+        "pnpm, \"Settings (pnpm-workspace.yaml)\"",
+        &[("", Content::Settings(Format::Yaml, harmless::PNPM))],
+    ),
     read_only(
         "bunfig.toml",
         "bun",

@@ -10,6 +10,10 @@ const RUN: Files = &[("*", Content::Run)];
 
 const HOOKS: &str = "githooks(5), gitrepository-layout(5)";
 
+const HG: &str = "hgrc(5)";
+
+const HG_EFFECT: &str = "runs hooks, aliases, extensions and editors that it names";
+
 pub(super) const ROWS: &[Row] = &[
     read_only(".git/commondir", "git", "reads hooks and configuration somewhere else", HOOKS, BY_PLACE),
     read_only(
@@ -51,6 +55,8 @@ pub(super) const ROWS: &[Row] = &[
         "git-config(1)",
         &[("", Content::GitConfig)],
     ),
+    read_only(".hg/hgrc", "Mercurial", HG_EFFECT, HG, RUN),
+    read_only(".hg/hgrc-not-shared", "Mercurial", "the same as `.hg/hgrc`", HG, RUN),
     read_only(
         ".gitmodules",
         "git",
