@@ -13,9 +13,11 @@ use crate::host_uid::Identity;
 pub struct ActingAs(Option<Vec<Gid>>);
 
 impl ActingAs {
-    /// Whoever is not root, or has nobody else to act for, stays who they are.
+    /// Whoever is not root, has nobody else to act for, or acts for somebody already, stays who they are.
     pub fn user(user: Identity) -> io::Result<Self> {
-        if !rustix::process::geteuid().is_root() || user.uid == 0 {
+        // No user has this id, so nothing is set, and the answer is who this thread is to the file system.
+        let now = setfsuid(Uid::from_raw(u32::MAX));
+        if !now.is_root() || user.uid == 0 {
             return Ok(Self(None));
         }
         // Groups of root's would open what is root's.
@@ -42,5 +44,33 @@ impl Drop for ActingAs {
             // Root had them a moment ago, and may have any.
             let _ = setgroups(&groups);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn whoever_acts_for_somebody_gets_neither_root_s_rights_nor_another_s() {
+        if !crate::root_only::can_give_files_away() {
+            return;
+        }
+        let top = tempfile::tempdir().unwrap();
+        std::os::unix::fs::chown(top.path(), Some(1001), Some(1002)).unwrap();
+        let owner_of_new = |name: &str| {
+            fs::write(top.path().join(name), "").unwrap();
+            fs::metadata(top.path().join(name)).unwrap().uid()
+        };
+        let acting = ActingAs::user(Identity { uid: 1001, gid: 1002 }).unwrap();
+        let within = ActingAs::user(Identity { uid: 1003, gid: 1003 }).unwrap();
+        assert_eq!(owner_of_new("within"), 1001);
+        drop(within);
+        assert_eq!(owner_of_new("after"), 1001);
+        drop(acting);
+        assert_eq!(owner_of_new("root"), 0);
     }
 }
