@@ -73,4 +73,18 @@ mod tests {
         drop(acting);
         assert_eq!(owner_of_new("root"), 0);
     }
+
+    #[test]
+    fn a_thread_that_is_started_meanwhile_acts_for_the_same_user() {
+        if !crate::root_only::can_give_files_away() {
+            return;
+        }
+        let top = tempfile::tempdir().unwrap();
+        fs::write(top.path().join("of-root"), "").unwrap();
+        fs::set_permissions(top.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        let read = || fs::read(top.path().join("of-root")).is_ok();
+        assert!(std::thread::scope(|scope| scope.spawn(read).join().unwrap()), "the control");
+        let _acting = ActingAs::user(Identity { uid: 1001, gid: 1001 }).unwrap();
+        assert!(!std::thread::scope(|scope| scope.spawn(read).join().unwrap()));
+    }
 }

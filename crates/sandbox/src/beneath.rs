@@ -73,7 +73,8 @@ pub(crate) fn open_up(parent: impl AsFd, name: &OsStr) -> Result<(), Errno> {
 ///
 /// The change is made through `/proc`, which leads to what was opened: chmod(2) would follow a link, and a
 /// descriptor that only passes through is refused by fchmod(2).
-pub(crate) fn open_up_itself(directory: &OwnedFd) -> Result<Option<Mode>, Errno> {
+pub(crate) fn open_up_itself(directory: impl AsFd) -> Result<Option<Mode>, Errno> {
+    let directory = directory.as_fd();
     let mode = Mode::from_raw_mode(rustix::fs::fstat(directory)?.st_mode);
     if mode.contains(Mode::RWXU) {
         return Ok(None);

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
-use policy::plan::{Boundary, FileId};
+use policy::plan::FileId;
 use policy::workspace::{Caller, Candidate, Kind, Refusal, validate};
 use rustix::fs::{CWD, FileType, Mode as Permissions, OFlags, Stat};
 use rustix::io::Errno;
@@ -17,6 +17,10 @@ use rustix::io::Errno;
 use crate::acting::ActingAs;
 use crate::beneath;
 use crate::host_uid::Identity;
+
+pub use self::root::{Entered, Root};
+
+mod root;
 
 /// Why a directory is not shared.
 #[derive(Debug, thiserror::Error)]
@@ -112,7 +116,8 @@ impl Lead {
 }
 
 impl Found {
-    fn at(path: &Path) -> Result<Self, Errno> {
+    /// Follows a path to something that is there.
+    pub(crate) fn at(path: &Path) -> Result<Self, Errno> {
         let descriptor = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Permissions::empty())?;
         Self::open(descriptor)
     }
@@ -172,20 +177,6 @@ impl Missing {
     }
 }
 
-/// Opens the directory of a boundary for mounting: without following a link, and only if it is still the one
-/// that was validated.
-pub fn open(boundary: &Boundary) -> Result<OwnedFd, BoundaryError> {
-    let directory = open_resolved(&boundary.host)?;
-    let found =
-        rustix::fs::fstat(&directory).map_err(|errno| failed("look at", &boundary.host, errno.into()))?;
-    let FileId { device, inode } = boundary.file_id;
-    if (found.st_dev, found.st_ino) == (device, inode) {
-        Ok(directory)
-    } else {
-        Err(BoundaryError::Exchanged(boundary.host.clone()))
-    }
-}
-
 /// Makes one directory beneath another, as the user `owner`. That it is there already is fine.
 fn make(parent: &OwnedFd, name: &OsStr, owner: u32) -> Result<OwnedFd, (&'static str, Errno)> {
     let made = match rustix::fs::mkdirat(parent, name, Permissions::from_raw_mode(0o755)) {
@@ -229,21 +220,6 @@ fn is_repository(directory: &Path) -> bool {
     has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
-/// Opens a directory whose path has no links; one that has any now was exchanged.
-fn open_resolved(path: &Path) -> Result<OwnedFd, BoundaryError> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let open = || {
-        let root = rustix::fs::openat(CWD, "/", flags, Permissions::empty())?;
-        beneath::directory(root, path.strip_prefix("/").unwrap_or(path))
-    };
-    match open() {
-        Ok(directory) => Ok(directory),
-        Err(Errno::NOENT) => Err(BoundaryError::Missing(path.into())),
-        Err(Errno::NOTDIR | Errno::LOOP) => Err(BoundaryError::Exchanged(path.into())),
-        Err(errno) => Err(failed("open", path, errno.into())),
-    }
-}
-
 fn failed(action: &'static str, path: &Path, source: io::Error) -> BoundaryError {
     BoundaryError::File { action, path: path.into(), source }
 }
@@ -253,7 +229,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{MetadataExt, symlink};
 
-    use policy::plan::Mode;
+    use policy::plan::{Boundary, Mode};
 
     use super::*;
 
@@ -282,6 +258,10 @@ mod tests {
             Lead::Found(found) => Ok(found),
             Lead::Missing(missing) => missing.create(&candidate, &ROOT, owner),
         }
+    }
+
+    fn open(boundary: &Boundary) -> Result<Root, BoundaryError> {
+        Root::open(boundary, own())
     }
 
     fn boundary(found: &Found) -> Boundary {

@@ -8,13 +8,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::acting::ActingAs;
 use crate::beneath;
 use crate::detect::{Content, Finding, Origin, Original};
-use crate::host_uid::Identity;
 
 /// Where things are moved to, in the root of their boundary.
 pub const QUARANTINE: &str = ".sandboxctl-quarantine";
@@ -69,10 +67,9 @@ pub(crate) fn set_aside_for(
     };
     if let Err(Errno::NOENT) = rustix::fs::statat(&from, name, AtFlags::SYMLINK_NOFOLLOW) {
         let Some(Original::Link(target)) = original else { return Ok(false) };
-        let made = match make_link(target, &from, name) {
-            Err(Errno::ACCESS) => {
-                beneath::open_up(&from, OsStr::new(".")).and_then(|()| make_link(target, &from, name))
-            }
+        let made = match rustix::fs::symlinkat(target, &from, name) {
+            Err(Errno::ACCESS) => beneath::open_up(&from, OsStr::new("."))
+                .and_then(|()| rustix::fs::symlinkat(target, &from, name)),
             made => made,
         };
         made.map_err(failed("put back", &finding.path))?;
@@ -138,7 +135,7 @@ impl Slot {
     /// Makes what is to be put back there, from where it is exchanged for what goes aside.
     fn fill(&self, original: Original<'_>) -> Result<(), Errno> {
         let made = match original {
-            Original::Link(target) => make_link(target, &self.directory, &self.name),
+            Original::Link(target) => rustix::fs::symlinkat(target, &self.directory, &self.name),
             Original::File(content) => self.write(content),
         };
         made.inspect_err(|_| {
@@ -155,26 +152,12 @@ impl Slot {
             let written = rustix::io::retry_on_intr(|| rustix::io::write(&file, rest))?;
             rest = rest.get(written..).unwrap_or_default();
         }
-        let stat = rustix::fs::fstat(&file)?;
-        if (stat.st_uid, stat.st_gid) != (content.uid, content.gid) {
-            let (uid, gid) = (rustix::fs::Uid::from_raw(content.uid), rustix::fs::Gid::from_raw(content.gid));
-            rustix::fs::fchown(&file, Some(uid), Some(gid))?;
-        }
+        // Of another owner or group it is only where these rights can give it to them: the content is what protects.
+        let (uid, gid) = (rustix::fs::Uid::from_raw(content.uid), rustix::fs::Gid::from_raw(content.gid));
+        let _ = rustix::fs::fchown(&file, Some(uid), Some(gid))
+            .or_else(|_| rustix::fs::fchown(&file, None, Some(gid)));
         rustix::fs::fchmod(&file, Mode::from_raw_mode(content.mode))
     }
-}
-
-/// Makes a link that belongs to whoever owns the directory.
-fn make_link(target: &Path, directory: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
-    let _acting = as_owner_of(directory)?;
-    rustix::fs::symlinkat(target, directory, name)
-}
-
-/// Takes the rights of the owner of a directory, whose is then what is made there. Root gives nothing away instead: by
-/// then the owner may have put something else in its place.
-fn as_owner_of(directory: impl AsFd) -> Result<ActingAs, Errno> {
-    let Stat { st_uid: uid, st_gid: gid, .. } = rustix::fs::fstat(directory)?;
-    ActingAs::user(Identity { uid, gid }).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::PERM))
 }
 
 /// Gives something an inert name in its own directory, and says which.
@@ -239,10 +222,7 @@ fn new_place(root: BorrowedFd<'_>, now: SystemTime) -> Result<(PathBuf, OwnedFd)
     let name = |number: u32| format!("{}-{number}", seconds(now));
     for number in first_free(&quarantine, name)..u32::MAX {
         let name = name(number);
-        let acting = as_owner_of(&quarantine)?;
-        let made = rustix::fs::mkdirat(&quarantine, &*name, Mode::RWXU);
-        drop(acting);
-        match made {
+        match rustix::fs::mkdirat(&quarantine, &*name, Mode::RWXU) {
             Ok(()) => {
                 let place = make_directory(&quarantine, OsStr::new(&name))?;
                 return Ok((Path::new(QUARANTINE).join(name), place));
@@ -287,7 +267,6 @@ fn quarantine(root: BorrowedFd<'_>, now: SystemTime) -> Result<OwnedFd, Errno> {
 /// Keeps what was moved aside out of `git status` and `git add`, without touching a file of the user's. One that is
 /// there already stays as it is.
 fn hide_from_git(quarantine: &OwnedFd) -> Result<(), Errno> {
-    let _acting = as_owner_of(quarantine)?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(quarantine, ".gitignore", flags, Mode::from_raw_mode(0o644))?;
     rustix::io::write(&file, b"*\n").map(drop)
@@ -316,16 +295,13 @@ fn open_for_moving(root: BorrowedFd<'_>, path: &Path, from: &OwnedFd, name: &OsS
     }
 }
 
-/// Opens a directory, making it where it is missing. It belongs to whoever owns the one it lies in.
+/// Opens a directory, making it where it is missing.
 fn make_directory(parent: impl AsFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     let parent = parent.as_fd();
-    let acting = as_owner_of(parent)?;
     match rustix::fs::mkdirat(parent, name, Mode::RWXU) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(errno) => return Err(errno),
     }
-    // One that was there may be somebody else's.
-    drop(acting);
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(parent, name, flags, Mode::empty())
 }
@@ -369,23 +345,5 @@ mod tests {
         }
         fs::remove_dir(top.path().join("17-5")).unwrap();
         assert!([5, 2000].contains(&first_free(&directory, name)), "a number that is taken is no answer");
-    }
-
-    #[test]
-    fn all_that_root_makes_belongs_to_whoever_owns_the_directory_it_lies_in() {
-        use std::os::unix::fs::MetadataExt;
-
-        if !crate::root_only::can_give_files_away() {
-            return;
-        }
-        let top = tempfile::tempdir().unwrap();
-        std::os::unix::fs::chown(top.path(), Some(1001), Some(1002)).unwrap();
-        let root = OwnedFd::from(std::fs::File::open(top.path()).unwrap());
-        let slot = Slot::make(root.as_fd(), Path::new("a/.b/c"), UNIX_EPOCH).unwrap();
-        slot.fill(Original::Link(Path::new("target"))).unwrap();
-        for made in slot.path.ancestors().chain([&Path::new(QUARANTINE).join(".gitignore") as &Path]) {
-            let found = top.path().join(made).symlink_metadata().unwrap();
-            assert_eq!((found.uid(), found.gid()), (1001, 1002), "{}", made.display());
-        }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,9 +13,10 @@ use self::clear::{clear_up, shorten};
 use self::coverage::Coverage;
 pub(super) use self::guard::{Guard, Losses};
 use crate::apart;
-use crate::boundary;
+use crate::boundary::{Entered, Root};
 use crate::deadline::Deadline;
 use crate::detect::{Baseline, Compared, Finding, Linked};
+use crate::host_uid::Identity;
 use crate::protect::{self, Mounts, ReadOnly};
 use crate::provider::{Notice, StartError};
 use crate::record::{Client, Kept, Placed, Record, Remembered, RunId, Runs, Version};
@@ -54,8 +54,7 @@ pub(super) struct Boundaries<'a> {
 /// A writable boundary of a run.
 struct Writable<'a> {
     boundary: &'a Boundary,
-    /// The directory itself, wherever it is moved to meanwhile.
-    root: OwnedFd,
+    root: Root,
     remembered: Remembered,
     read_only: Vec<ReadOnly>,
 }
@@ -71,7 +70,7 @@ impl<'a> Boundaries<'a> {
     /// Looks into the boundaries of a plan, and keeps a record of what was there.
     pub(super) fn open(
         plan: &'a Plan,
-        owner: u32,
+        caller: Identity,
         runs: &'a Runs,
         id: &RunId,
         placed: Option<Placed>,
@@ -91,7 +90,8 @@ impl<'a> Boundaries<'a> {
                 source,
                 remedy: None,
             };
-            let root = boundary::open(boundary).map_err(|error| failed(io::Error::other(error)))?;
+            let held = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error)))?;
+            let root = held.enter().map_err(failed)?;
             // What is not reached in time is not protected, which the report says.
             let walk = match boundary.mode {
                 Mode::ReadWrite => walk_with_files(&root, plan.protect.depth, until),
@@ -130,7 +130,8 @@ impl<'a> Boundaries<'a> {
             }
             let remembered = Remembered { host: boundary.host.clone(), baseline, stuck: None };
             let read_only = mounts.read_only.clone();
-            writable.push(Writable { boundary, root, remembered, read_only });
+            drop(root);
+            writable.push(Writable { boundary, root: held, remembered, read_only });
             all.push(mounts);
         }
         limit::refuse_too_many(plan, &all)?;
@@ -138,7 +139,7 @@ impl<'a> Boundaries<'a> {
         let keep = |client| {
             let protect = plan.protect.clone();
             let cgroups = Vec::new();
-            let id = id.clone();
+            let (id, owner) = (id.clone(), caller.uid);
             let record = Record { version: Version, id, owner, client, boundaries, protect, cgroups, placed };
             Ok((runs.keep(&record)?, record))
         };
@@ -197,7 +198,8 @@ impl<'a> Boundaries<'a> {
         let mut told = self.told.borrow_mut();
         let before = told.len();
         for one in &self.writable {
-            let Ok(look) = Look::at(&one.root, &one.remembered, &self.plan.protect, until) else { continue };
+            let look = |root| Look::at(&root, &one.remembered, &self.plan.protect, until);
+            let Ok(look) = one.root.enter().and_then(look) else { continue };
             for finding in look.findings {
                 if told.len() < MOST_TOLD && !told.contains(&finding) {
                     told.push(finding);
@@ -218,7 +220,9 @@ impl<'a> Boundaries<'a> {
         let mut remaining = Vec::new();
         for Writable { boundary, root, remembered, .. } in &self.writable {
             let here = |path: PathBuf| boundary.guest.join(path);
-            match clear_up(root, remembered, &self.plan.protect, notice) {
+            let cleared =
+                root.enter().and_then(|root| clear_up(&root, remembered, &self.plan.protect, notice));
+            match cleared {
                 Ok((look, stuck)) => {
                     coverage.add(boundary, &look.walk, &look.mounts);
                     if !look.is_whole {
@@ -264,7 +268,7 @@ impl Last {
 }
 
 /// Gives each protected file with another name a file of its own.
-fn copy_apart(boundary: &Boundary, root: &OwnedFd, linked: &Linked) -> Result<(), StartError> {
+fn copy_apart(boundary: &Boundary, root: &Entered<'_>, linked: &Linked) -> Result<(), StartError> {
     apart::copy_all_apart(root, &linked.paths).map_err(|(path, error)| StartError::Refused {
         asked: format!("shared directory \"{}\" ({})", boundary.name, boundary.host.display()),
         reason: format!(
@@ -286,7 +290,7 @@ struct Look {
 }
 
 impl Look {
-    fn at(root: &OwnedFd, remembered: &Remembered, by: &Protect, until: Deadline) -> io::Result<Self> {
+    fn at(root: &Entered<'_>, remembered: &Remembered, by: &Protect, until: Deadline) -> io::Result<Self> {
         let walk = walk_until(root, by.depth, until)?;
         let mounts = protect::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
         let Compared { findings, is_whole } =

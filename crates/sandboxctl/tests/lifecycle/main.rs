@@ -12,6 +12,7 @@ mod names;
 mod pid_1;
 mod refused;
 mod replaced;
+mod rights;
 mod streams;
 mod traces;
 mod umask;

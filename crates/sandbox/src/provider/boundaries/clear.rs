@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -14,8 +14,10 @@ use rustix::fs::{CWD, Mode, OFlags};
 use super::{Look, MOST_TOLD};
 use crate::acting::ActingAs;
 use crate::beneath;
+use crate::boundary::{Entered, Root};
 use crate::deadline::Deadline;
 use crate::detect::{Finding, Origin};
+use crate::host_uid::Identity;
 use crate::provider::Notice;
 use crate::quarantine::{self, QUARANTINE};
 use crate::record::{Placed, Record, RecordError, Remembered, RunId, Runs, Stuck, Unread};
@@ -83,7 +85,7 @@ pub(in crate::provider) fn sweep(
             .map_err(|source| RecordError::Process { what: "the rights of the owner", source })?;
         let mut remaining = Vec::new();
         for remembered in &record.boundaries {
-            let stuck = clear_up_later(remembered, &record.protect, notice);
+            let stuck = clear_up_later(remembered, runs.owner(), &record.protect, notice);
             if !stuck.is_empty() {
                 let what = format!("{} that an earlier run left could not be moved aside", stuck.len());
                 all_left.push(Left { place: Place::Host(remembered.host.clone()), what });
@@ -102,8 +104,13 @@ pub(in crate::provider) fn sweep(
 }
 
 /// Does for a boundary what its own run could not do, and says what it has left. Returns what could not be moved.
-fn clear_up_later(remembered: &Remembered, by: &Protect, notice: &mut dyn FnMut(Notice)) -> Vec<Stuck> {
-    let Some(root) = find(remembered) else {
+fn clear_up_later(
+    remembered: &Remembered,
+    caller: Identity,
+    by: &Protect,
+    notice: &mut dyn FnMut(Notice),
+) -> Vec<Stuck> {
+    let Some(root) = find(remembered, caller) else {
         warn(
             notice,
             remembered,
@@ -113,6 +120,14 @@ fn clear_up_later(remembered: &Remembered, by: &Protect, notice: &mut dyn FnMut(
             ),
         );
         return Vec::new();
+    };
+    let root = match root.enter() {
+        Ok(root) => root,
+        Err(error) => {
+            let what = format_args!("what an earlier run's agent made could not be looked through: {error}");
+            warn(notice, remembered, what);
+            return Vec::new();
+        }
     };
     let (mut findings, stuck) = match &remembered.stuck {
         Some(stuck) => {
@@ -136,7 +151,7 @@ fn clear_up_later(remembered: &Remembered, by: &Protect, notice: &mut dyn FnMut(
 
 /// Opens the directory that a run shared, without a right that it might refuse: at its place, or beside it under another
 /// name.
-fn find(remembered: &Remembered) -> Option<OwnedFd> {
+fn find(remembered: &Remembered, caller: Identity) -> Option<Root> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let open = |path: &Path| {
         let opened = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok();
@@ -148,13 +163,13 @@ fn find(remembered: &Remembered) -> Option<OwnedFd> {
         let mut same = neighbours.take(MOST_NEIGHBOURS).flatten().filter(|entry| entry.ino() == inode);
         same.find_map(|entry| open(&entry.path()))
     };
-    open(&remembered.host).or_else(beside)
+    Root::of(open(&remembered.host).or_else(beside)?, caller).ok()
 }
 
 /// Looks for what the agent made that would run on the host, and moves it aside. What could not be looked at or
 /// moved is said.
 pub(super) fn clear_up(
-    root: &OwnedFd,
+    root: &Entered<'_>,
     remembered: &Remembered,
     by: &Protect,
     notice: &mut dyn FnMut(Notice),
@@ -184,7 +199,7 @@ pub(super) fn clear_up(
 /// Looks at a boundary for the last time. An agent that owns the directory may have closed it. Its owner on the host is
 /// the same, and opens it.
 fn look_again(
-    root: &OwnedFd,
+    root: &Entered<'_>,
     remembered: &Remembered,
     by: &Protect,
     notice: &mut dyn FnMut(Notice),
@@ -206,7 +221,7 @@ fn look_again(
 
 /// Moves aside what can be moved, and forgets what is gone. Returns what could not be moved, which is said.
 fn move_all(
-    root: &OwnedFd,
+    root: &Entered<'_>,
     remembered: &Remembered,
     findings: &mut Vec<Finding>,
     notice: &mut dyn FnMut(Notice),
@@ -240,12 +255,12 @@ fn move_all(
 }
 
 /// Where the directory of a boundary is, if it is not where it was.
-fn elsewhere(root: &OwnedFd, remembered: &Remembered) -> Option<PathBuf> {
-    let place = std::fs::read_link(format!("/proc/self/fd/{}", root.as_raw_fd())).ok()?;
+fn elsewhere(root: &Entered<'_>, remembered: &Remembered) -> Option<PathBuf> {
+    let place = std::fs::read_link(format!("/proc/self/fd/{}", root.as_fd().as_raw_fd())).ok()?;
     (place != remembered.host).then_some(place)
 }
 
-fn id_at(root: &OwnedFd, path: &Path) -> Option<FileId> {
+fn id_at(root: &Entered<'_>, path: &Path) -> Option<FileId> {
     beneath::stat(root, path).ok().map(|stat| beneath::file_id(&stat))
 }
 

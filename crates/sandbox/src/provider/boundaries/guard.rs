@@ -21,6 +21,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::Writable;
 use crate::beneath;
+use crate::boundary::Entered;
 use crate::deadline::Deadline;
 use crate::detect::{Finding, Stamp};
 use crate::protect::{FileKind, ReadOnly};
@@ -90,8 +91,10 @@ impl Guard {
     pub(super) fn new(writable: &[Writable<'_>], on_replaced: OnReplaced) -> Self {
         let mut places = Vec::new();
         for (boundary, of) in writable.iter().enumerate() {
+            let root = of.root.enter().ok();
             for one in &of.read_only {
-                let held = (places.len() < MOST_HELD).then(|| hold(&of.root, &one.path)).flatten();
+                let may_hold = root.as_ref().filter(|_| places.len() < MOST_HELD);
+                let held = may_hold.and_then(|root| hold(root, &one.path));
                 places.push(Place { boundary, one: one.clone(), _held: held });
             }
         }
@@ -119,8 +122,17 @@ impl Guard {
     /// Looks for the last time, and says what was taken away. What lies there now is judged with everything else.
     pub(super) fn last_look(&self, writable: &[Writable<'_>]) -> Vec<String> {
         let states = self.states.borrow();
-        let held = self.places.iter().zip(states.iter()).filter(|(_, state)| **state == State::Held);
-        held.filter_map(|(place, _)| place.loss(writable.get(place.boundary)?)).collect()
+        let mut losses = Vec::new();
+        for (number, boundary) in writable.iter().enumerate() {
+            let Ok(root) = boundary.root.enter() else { continue };
+            let held = self
+                .places
+                .iter()
+                .zip(states.iter())
+                .filter(|(place, state)| place.boundary == number && **state == State::Held);
+            losses.extend(held.filter_map(|(place, _)| place.loss(&root, boundary)));
+        }
+        losses
     }
 
     /// Looks, if it is time, and says what is new.
@@ -140,9 +152,12 @@ impl Guard {
             while told.read_events().is_ok_and(|events| !events.is_empty()) {}
         }
         let mut states = self.states.borrow_mut();
-        for (place, state) in self.places.iter().zip(states.iter_mut()) {
-            if let Some(boundary) = writable.get(place.boundary) {
-                place.look(boundary, state, self.on_replaced, &mut losses);
+        for (number, boundary) in writable.iter().enumerate() {
+            let Ok(root) = boundary.root.enter() else { continue };
+            let in_it =
+                self.places.iter().zip(states.iter_mut()).filter(|(place, _)| place.boundary == number);
+            for (place, state) in in_it {
+                place.look(&root, boundary, state, self.on_replaced, &mut losses);
             }
         }
         let is_lost = states.iter().any(|state| matches!(state, State::Lost(_)));
@@ -159,8 +174,8 @@ impl Guard {
 
 impl Place {
     /// That the protection was taken away, if it was.
-    fn loss(&self, boundary: &Writable<'_>) -> Option<String> {
-        let stat = beneath::stat(&boundary.root, &self.one.path).ok();
+    fn loss(&self, root: &Entered<'_>, boundary: &Writable<'_>) -> Option<String> {
+        let stat = beneath::stat(root, &self.one.path).ok();
         if stat.as_ref().map(beneath::file_id) == Some(self.one.file_id) {
             return None;
         }
@@ -173,13 +188,20 @@ impl Place {
         ))
     }
 
-    fn look(&self, boundary: &Writable<'_>, state: &mut State, on_replaced: OnReplaced, losses: &mut Losses) {
+    fn look(
+        &self,
+        root: &Entered<'_>,
+        boundary: &Writable<'_>,
+        state: &mut State,
+        on_replaced: OnReplaced,
+        losses: &mut Losses,
+    ) {
         if *state == State::Held {
-            let Some(loss) = self.loss(boundary) else { return };
+            let Some(loss) = self.loss(root, boundary) else { return };
             losses.warnings.push(loss);
             *state = State::Lost(None);
         }
-        let stat = beneath::stat(&boundary.root, &self.one.path).ok();
+        let stat = beneath::stat(root, &self.one.path).ok();
         let State::Lost(seen) = state else { return };
         let Some(stamp) = stat.as_ref().map(Stamp::of) else { return };
         // The time of a directory does not change with what is in the files in it.
@@ -189,7 +211,7 @@ impl Place {
         }
         let until = Deadline::after(GLANCE);
         let baseline = &boundary.remembered.baseline;
-        let Some(finding) = baseline.news_at(&boundary.root, &self.one, until).into_iter().next() else {
+        let Some(finding) = baseline.news_at(root, &self.one, until).into_iter().next() else {
             *state = State::Lost(Some(stamp));
             return;
         };
@@ -203,7 +225,7 @@ impl Place {
 }
 
 /// Opens whatever is at a path, without a right that it might refuse.
-fn hold(root: &OwnedFd, path: &Path) -> Option<OwnedFd> {
+fn hold(root: &Entered<'_>, path: &Path) -> Option<OwnedFd> {
     let (parent, name) = beneath::parent(root, path).ok()?;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(parent, name, flags, Mode::empty()).ok()
@@ -221,7 +243,8 @@ fn watch(writable: &[Writable<'_>], places: &[Place]) -> Option<Inotify> {
     let told = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
     let changes = AddWatchFlags::IN_MOVED_FROM | AddWatchFlags::IN_MOVED_TO | AddWatchFlags::IN_DELETE;
     for (boundary, way) in &ways {
-        let directory = beneath::directory(&writable.get(*boundary)?.root, way).ok()?;
+        let root = writable.get(*boundary)?.root.enter().ok()?;
+        let directory = beneath::directory(&root, way).ok()?;
         // This leads to what was opened, whatever has that name by now.
         let place = format!("/proc/self/fd/{}", directory.as_raw_fd());
         told.add_watch(Path::new(&place), changes | AddWatchFlags::IN_ONLYDIR).ok()?;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -33,10 +33,11 @@ use super::streams::Streams;
 use super::supervise::{Gone, Watch, supervise};
 use super::{Launch, Notice, Outcome, StartError, orders, remedy};
 use crate::beneath;
-use crate::boundary;
+use crate::boundary::Root;
 use crate::deadline::Deadline;
 use crate::engine::image::{self, Image};
 use crate::engine::{Engine, EngineError, Kind, Running};
+use crate::host_uid::Identity;
 use crate::init_program;
 use crate::protect::{MaskedSocket, Mounts};
 use crate::record::{Client, Placed, RecordError, RunId, Runs};
@@ -95,7 +96,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let id = RunId::generate().map_err(recorded)?;
     let left = sweep::sweep(&runs, &engine, state, notice)?;
     let placed = Placed { engine: kind.command().to_owned(), socket: engine.address() };
-    let boundaries = Boundaries::open(plan, caller.uid, &runs, &id, Some(placed), &left)?;
+    let boundaries = Boundaries::open(plan, caller, &runs, &id, Some(placed), &left)?;
     boundaries.warn(notice);
 
     // What the engine would reach for in the image is looked at by the engine itself, once for each image. A container that
@@ -129,7 +130,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     };
     let mut outside = Report::default();
     complete(&mut outside);
-    let mut mounts = mounts(plan, boundaries.mounts())?;
+    let mut mounts = mounts(plan, caller, boundaries.mounts())?;
     mounts.extend(meeting.mounts(&id).map_err(step("looking at the place to meet PID 1"))?);
     orders::refuse_missing(plan, &outside)?;
 
@@ -175,7 +176,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 9. Directories whose owner the agent is not: root mounts them with the owner mapped, which no engine does.
     if who.agent.is_nobody {
-        mount_ourselves(plan, &who, boundaries.mounts(), pid)?;
+        mount_ourselves(plan, &who, caller, boundaries.mounts(), pid)?;
     }
 
     // 10. From here on Ctrl-C is for the sandbox, and this process lives until everything inside has ended. Until now it
@@ -318,7 +319,13 @@ impl Drop for Started<'_> {
 }
 
 /// Mounts the boundaries in the container of the process `pid`.
-fn mount_ourselves(plan: &Plan, who: &Who, protected: &[Mounts], pid: i32) -> Result<(), StartError> {
+fn mount_ourselves(
+    plan: &Plan,
+    who: &Who,
+    caller: Identity,
+    protected: &[Mounts],
+    pid: i32,
+) -> Result<(), StartError> {
     if pid == 0 {
         return Err(StartError::Refused {
             asked: "a container of root's".into(),
@@ -328,7 +335,7 @@ fn mount_ourselves(plan: &Plan, who: &Who, protected: &[Mounts], pid: i32) -> Re
             remedy: "call sandboxctl as a user other than root".into(),
         });
     }
-    let trees = owner::map_boundaries(plan, &who.agent)?;
+    let trees = owner::map_boundaries(plan, caller, &who.agent)?;
     let view = view::lay_over(plan, trees, protected).map_err(step("laying out the shared directories"))?;
     let program = init_program::in_memory().map_err(step("making the program of PID 1"))?;
     join::mount(&program, pid, view).map_err(|error| match error {
@@ -428,11 +435,12 @@ fn start(
 
 /// The boundaries and what is mounted over them, as PID 1 must find them. The engine mounts by path, and whoever else
 /// writes in a boundary may lead it elsewhere meanwhile: so the directories on the way have to be the same, too.
-fn mounts(plan: &Plan, protected: &[Mounts]) -> Result<Vec<Mounted>, StartError> {
+fn mounts(plan: &Plan, caller: Identity, protected: &[Mounts]) -> Result<Vec<Mounted>, StartError> {
     let mut all: Vec<Mounted> = orders::boundaries(plan).collect();
     for (boundary, mounts) in plan.boundaries.iter().zip(protected) {
         let failed = |source| step("looking at what is to be mounted")(source);
-        let root = boundary::open(boundary).map_err(|error| failed(io::Error::other(error)))?;
+        let root = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error)))?;
+        let root = root.enter().map_err(failed)?;
         let mut add =
             |path: &Path, what, mode| all.push(Mounted { path: boundary.guest.join(path), what, mode });
         for pin in &mounts.pins {
@@ -452,7 +460,7 @@ fn mounts(plan: &Plan, protected: &[Mounts]) -> Result<Vec<Mounted>, StartError>
 }
 
 /// The directory that a socket lies in: that one, and not what somebody has put in its place since it was found.
-fn holds(root: &OwnedFd, socket: &MaskedSocket) -> io::Result<FileId> {
+fn holds(root: impl AsFd, socket: &MaskedSocket) -> io::Result<FileId> {
     let look = || {
         let (directory, name) = beneath::parent(root, &socket.path)?;
         let there = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -513,7 +521,7 @@ mod tests {
         fs::create_dir(path("decoy")).unwrap();
         fs::write(path("decoy/s"), "").unwrap();
         let _listener = UnixListener::bind(path("d/s")).unwrap();
-        let root = OwnedFd::from(File::open(top.path()).unwrap());
+        let root = File::open(top.path()).unwrap();
         let id = |name: &str| beneath::file_id(&beneath::stat(&root, Path::new(name)).unwrap());
         let socket = MaskedSocket { path: "d/s".into(), file_id: id("d/s") };
         assert_eq!(holds(&root, &socket).unwrap(), id("d"));

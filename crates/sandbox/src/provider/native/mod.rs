@@ -71,11 +71,11 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     // Where another provider has left a container, its next command removes that.
     let left = boundaries::sweep(&runs, notice, &mut |_, _| false).map_err(recorded)?;
     let id = RunId::generate().map_err(recorded)?;
-    let boundaries = Boundaries::open(plan, caller.uid, &runs, &id, None, &left)?;
+    let boundaries = Boundaries::open(plan, caller, &runs, &id, None, &left)?;
     boundaries.warn(notice);
 
     // 7. Whom the files belong to: mapped, where the agent does not own them.
-    let trees = owner::map_boundaries(plan, &agent)?;
+    let trees = owner::map_boundaries(plan, caller, &agent)?;
     let toolchains = owner::open_toolchains(plan)?;
 
     // 8. What there is to see.

@@ -10,24 +10,33 @@ use confine::view::{Access, detached_tree};
 use policy::plan::{Boundary, Plan};
 
 use super::view::{Tree, access, c_path};
-use crate::boundary;
+use crate::boundary::Root;
+use crate::host_uid::Identity;
 use crate::provider::StartError;
 use crate::provider::agent::Agent;
 
 /// Makes the tree of each boundary, in order.
 ///
 /// Where the agent is the caller, files are the caller's already. Where root chose somebody who is nobody, each
-/// boundary is mounted with its owner mapped to the agent (`MOUNT_ATTR_IDMAP`, see `mount_setattr(2)`).
-pub(in crate::provider) fn map_boundaries(plan: &Plan, agent: &Agent) -> Result<Vec<Tree>, StartError> {
+/// boundary is mounted with whoever counts in it, its owner, mapped to the agent (`MOUNT_ATTR_IDMAP`, see
+/// `mount_setattr(2)`).
+pub(in crate::provider) fn map_boundaries(
+    plan: &Plan,
+    caller: Identity,
+    agent: &Agent,
+) -> Result<Vec<Tree>, StartError> {
     if rustix::process::geteuid().as_raw() != 0 {
         return Ok(plan.boundaries.iter().map(|_| Tree::Path).collect());
     }
     let mut maps = HashMap::new();
-    plan.boundaries.iter().map(|boundary| detach(boundary, agent, &mut maps).map(Tree::Detached)).collect()
+    plan.boundaries
+        .iter()
+        .map(|boundary| detach(boundary, caller, agent, &mut maps).map(Tree::Detached))
+        .collect()
 }
 
 /// Makes the tree of each exposed toolchain, in order. Root opens them itself: they may lie where the agent cannot
-/// walk to, as in `/root`.
+/// walk to, as in `/root`. PID 1 mounts none but what was validated.
 pub(super) fn open_toolchains(plan: &Plan) -> Result<Vec<Tree>, StartError> {
     if rustix::process::geteuid().as_raw() != 0 {
         return Ok(plan.expose.iter().map(|_| Tree::Path).collect());
@@ -49,6 +58,7 @@ pub(super) fn open_toolchains(plan: &Plan) -> Result<Vec<Tree>, StartError> {
 /// Root opens the tree itself: the agent may not be able to walk to it.
 fn detach(
     boundary: &Boundary,
+    caller: Identity,
     agent: &Agent,
     maps: &mut HashMap<(u32, u32), OwnedFd>,
 ) -> Result<OwnedFd, StartError> {
@@ -64,9 +74,8 @@ fn detach(
     let path = c_path(&boundary.host).map_err(|error| failed(error, None))?;
     let map = if agent.is_nobody {
         // Of the directory that was validated, and not of whatever lies at its path by now.
-        let root = boundary::open(boundary).map_err(|error| failed(io::Error::other(error), None))?;
-        let stat = rustix::fs::fstat(&root).map_err(|errno| failed(errno.into(), None))?;
-        let owner = (stat.st_uid, stat.st_gid);
+        let root = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error), None))?;
+        let owner = (root.user().uid, root.user().gid);
         Some(match maps.entry(owner) {
             Entry::Occupied(made) => made.into_mut(),
             Entry::Vacant(none) => {
@@ -96,7 +105,6 @@ mod tests {
     use policy::plan::{FileId, Mode};
 
     use super::*;
-    use crate::host_uid::Identity;
     use crate::provider::agent;
     use crate::root_only::can_give_files_away;
 
@@ -120,17 +128,18 @@ mod tests {
             file_id: FileId { device: stat.st_dev, inode: stat.st_ino },
             obeyed_as: None,
         };
-        let agent = agent::choose(Identity { uid: 0, gid: 0 }, locks.path()).unwrap();
+        let root = Identity { uid: 0, gid: 0 };
+        let agent = agent::choose(root, locks.path()).unwrap();
         assert!(agent.is_nobody);
         let mut maps = HashMap::new();
         // Whether this file system can map owners is another question.
-        let _ = detach(&boundary, &agent, &mut maps);
+        let _ = detach(&boundary, root, &agent, &mut maps);
         assert_eq!(maps.keys().collect::<Vec<_>>(), [&(4242, 4242)], "the control");
 
         fs::rename(path("shared"), path("away")).unwrap();
         fs::rename(path("other"), path("shared")).unwrap();
         let mut maps = HashMap::new();
-        let error = detach(&boundary, &agent, &mut maps).unwrap_err().to_string();
+        let error = detach(&boundary, root, &agent, &mut maps).unwrap_err().to_string();
         assert!(error.contains("exchanged after it was validated"), "{error}");
         assert!(maps.is_empty(), "somebody else's files were mapped to the agent");
     }

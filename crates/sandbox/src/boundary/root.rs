@@ -1,0 +1,88 @@
+//! The root of a boundary: held open, and entered only with the rights that the agent has in it.
+//!
+//! Whatever the agent can do there, these rights can look at, copy apart, move aside and put back. So nothing of that is
+//! done with root's: whoever may rename things in the boundary can put what only root may touch at any path in it.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use policy::plan::{Boundary, FileId};
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::{BoundaryError, failed};
+use crate::acting::ActingAs;
+use crate::beneath;
+use crate::host_uid::Identity;
+
+/// The directory of a boundary, wherever it is moved to meanwhile.
+#[derive(Debug)]
+pub struct Root {
+    directory: OwnedFd,
+    user: Identity,
+}
+
+/// The same while this thread acts with the rights that count in it. The only way to its descriptor.
+#[must_use = "the rights end when this is dropped"]
+pub struct Entered<'a> {
+    directory: &'a OwnedFd,
+    _acting: ActingAs,
+}
+
+impl Root {
+    /// Opens the directory of a boundary: without following a link, and only if it is still the one that was validated.
+    pub fn open(boundary: &Boundary, caller: Identity) -> Result<Self, BoundaryError> {
+        let directory = open_resolved(&boundary.host)?;
+        let look = |source| failed("look at", &boundary.host, source);
+        let stat = rustix::fs::fstat(&directory).map_err(|errno| look(errno.into()))?;
+        let FileId { device, inode } = boundary.file_id;
+        if (stat.st_dev, stat.st_ino) != (device, inode) {
+            return Err(BoundaryError::Exchanged(boundary.host.clone()));
+        }
+        Self::of(directory, caller).map_err(look)
+    }
+
+    /// Takes a directory that is open. In it counts who called; and where root did so for itself, whoever owns the
+    /// directory, to whom the agent is mapped.
+    pub fn of(directory: OwnedFd, caller: Identity) -> io::Result<Self> {
+        let user = if caller.uid == 0 {
+            let stat = rustix::fs::fstat(&directory)?;
+            Identity { uid: stat.st_uid, gid: stat.st_gid }
+        } else {
+            caller
+        };
+        Ok(Self { directory, user })
+    }
+
+    /// Whose rights count in it: who the agent is to its files.
+    pub fn user(&self) -> Identity {
+        self.user
+    }
+
+    /// Takes these rights on, where this process is root.
+    pub fn enter(&self) -> io::Result<Entered<'_>> {
+        Ok(Entered { directory: &self.directory, _acting: ActingAs::user(self.user)? })
+    }
+}
+
+impl AsFd for Entered<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+}
+
+/// Opens a directory whose path has no links; one that has any now was exchanged.
+fn open_resolved(path: &Path) -> Result<OwnedFd, BoundaryError> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let open = || {
+        let root = rustix::fs::openat(CWD, "/", flags, Mode::empty())?;
+        beneath::directory(root, path.strip_prefix("/").unwrap_or(path))
+    };
+    match open() {
+        Ok(directory) => Ok(directory),
+        Err(Errno::NOENT) => Err(BoundaryError::Missing(path.into())),
+        Err(Errno::NOTDIR | Errno::LOOP) => Err(BoundaryError::Exchanged(path.into())),
+        Err(errno) => Err(failed("open", path, errno.into())),
+    }
+}
