@@ -187,7 +187,7 @@ impl Judgement {
 
     fn entry(&mut self, parent: &OwnedFd, name: &OsStr, path: &Path, seen_as: &Path, levels: u32) {
         // What is gone by now harms nobody.
-        let Ok(stat) = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
+        let Ok(mut stat) = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
         if self.left == 0 {
             return self.verdict(path, Reason::Hidden);
         }
@@ -200,8 +200,12 @@ impl Judgement {
             FileType::Directory => Found::Directory,
             FileType::Symlink => Found::Link,
             FileType::RegularFile => {
-                if concerns(seen_as) && !read(parent, name, &mut content) {
-                    return self.verdict(path, Reason::NotAFile);
+                if concerns(seen_as) {
+                    // Another file may have the name by now. What is said of the content is that of the one that was read.
+                    match read(parent, name, &mut content) {
+                        Some(of_what_was_read) => stat = of_what_was_read,
+                        None => return self.verdict(path, Reason::NotAFile),
+                    }
                 }
                 Found::File { mode: stat.st_mode }
             }
@@ -254,14 +258,64 @@ impl Judgement {
     }
 }
 
-/// Reads as much of a file as is judged. False if it is none any more, or cannot be read: an agent that hides
-/// what it wrote is not given the benefit of the doubt.
-fn read(parent: &OwnedFd, name: &OsStr, content: &mut Vec<u8>) -> bool {
-    beneath::file(parent, Path::new(name)).is_ok_and(|(file, _)| {
-        std::fs::File::from(file).take(MAX_CONTENT as u64 + 1).read_to_end(content).is_ok()
-    })
+/// Reads as much of a file as is judged, and says what it is. `None` if it is none any more, or cannot be read: an agent
+/// that hides what it wrote is not given the benefit of the doubt.
+fn read(parent: &OwnedFd, name: &OsStr, content: &mut Vec<u8>) -> Option<Stat> {
+    let (file, stat) = beneath::file(parent, Path::new(name)).ok()?;
+    std::fs::File::from(file).take(MAX_CONTENT as u64 + 1).read_to_end(content).ok()?;
+    Some(stat)
 }
 
 fn hex(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+    use super::*;
+
+    #[test]
+    fn what_is_kept_of_a_file_is_that_of_the_file_that_was_read() {
+        let top = tempfile::tempdir().unwrap();
+        let path = |name: &str| top.path().join(name);
+        for (name, mode) in [("config", 0o600), ("other", 0o644)] {
+            fs::write(path(name), format!("{mode:o}")).unwrap();
+            fs::set_permissions(path(name), Permissions::from_mode(mode)).unwrap();
+        }
+        let root = File::open(top.path()).unwrap();
+        let one = Watched {
+            path: Path::new("config"),
+            seen_as: Path::new(".git/config"),
+            cause: Cause::Listed,
+            is_astray: false,
+        };
+        let is_over = AtomicBool::new(false);
+        let exchange = || {
+            while !is_over.load(Ordering::Relaxed) {
+                renameat_with(CWD, path("config"), CWD, path("other"), RenameFlags::EXCHANGE).unwrap();
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(exchange);
+            let kept = (0..20_000).flat_map(|_| {
+                let mut judgement = Judgement::until(Deadline::NEVER).keeping();
+                judgement.of(root.as_fd(), &one);
+                judgement.kept().0
+            });
+            let kept: Vec<_> = kept
+                .map(|kept| (format!("{:o}", kept.mode), String::from_utf8(kept.bytes).unwrap()))
+                .collect();
+            is_over.store(true, Ordering::Relaxed);
+            for mode in ["600", "644"] {
+                assert!(kept.iter().any(|(of, _)| of == mode), "the control: both were met");
+            }
+            assert_eq!(kept.iter().find(|(mode, content)| mode != content), None);
+        });
+    }
 }
