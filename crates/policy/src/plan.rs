@@ -222,6 +222,8 @@ pub struct Exposed {
     /// Where the sandbox sees it.
     #[serde(with = "json_bytes::path")]
     pub guest: PathBuf,
+    /// Which file or directory was validated; nothing else may be mounted.
+    pub file_id: FileId,
 }
 
 /// What stays read-only inside writable boundaries.

@@ -159,7 +159,12 @@ fn toolchains_stand_in_front_of_the_path() {
     let policy = policy("[native]\nexpose = [\"rust\"]");
     let mut facts = facts(&policy);
     let bin = PathBuf::from("/home/me/.rustup/toolchains/stable/bin");
-    let exposed = policy::plan::Exposed { name: "rust".to_owned(), host: "/x".into(), guest: "/x".into() };
+    let exposed = policy::plan::Exposed {
+        name: "rust".to_owned(),
+        host: "/x".into(),
+        guest: "/x".into(),
+        file_id: policy::plan::FileId { device: 1, inode: 2 },
+    };
     let parts = Parts {
         exposed: vec![exposed.clone()],
         bin: vec![bin],

@@ -10,9 +10,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use policy::plan::{Exposed, Mode, Variable};
-use policy::workspace::{Caller, Candidate, Kind, Refusal, validate};
+use policy::workspace::{Caller, Candidate, Refusal, validate};
 
 use crate::acting::ActingAs;
+use crate::boundary::Found;
 use crate::host_uid::Identity;
 
 mod node;
@@ -149,16 +150,16 @@ impl Host<'_> {
 impl Toolchains {
     /// Shows a directory at the path it was found by, after checking where it leads.
     fn show(&mut self, name: &str, path: &Path, host: &Host<'_>) -> Result<(), ToolchainError> {
-        let resolved = canonical(name, path)?;
-        if in_view(&resolved) && in_view(path) {
+        let there = find(name, path)?;
+        let resolved = &there.path;
+        if in_view(resolved) && in_view(path) {
             return Ok(());
         }
-        let kind = if resolved.is_dir() { Kind::Directory } else { Kind::File };
         // Reading is all that is given, so it does not matter whose it is.
         let candidate = Candidate {
             given: path,
-            resolved: &resolved,
-            kind,
+            resolved,
+            kind: there.kind,
             owner: host.caller.uid,
             mode: Mode::ReadOnly,
         };
@@ -167,7 +168,7 @@ impl Toolchains {
             name: name.to_owned(),
             refusal: Box::new(refusal),
         })?;
-        self.exposed.push(Exposed { name: name.to_owned(), host: resolved, guest: path.to_path_buf() });
+        self.exposed.push(exposed(name, there, path.to_path_buf()));
         Ok(())
     }
 
@@ -204,12 +205,21 @@ impl Toolchains {
     }
 }
 
-fn canonical(name: &str, path: &Path) -> Result<PathBuf, ToolchainError> {
-    path.canonicalize().map_err(|source| ToolchainError::File {
+/// Follows a path once, to a descriptor: what that says is validated, and is what will be mounted.
+fn find(name: &str, path: &Path) -> Result<Found, ToolchainError> {
+    Found::at(path).map_err(|errno| ToolchainError::File {
         name: name.to_owned(),
         path: path.into(),
-        source,
+        source: errno.into(),
     })
+}
+
+fn canonical(name: &str, path: &Path) -> Result<PathBuf, ToolchainError> {
+    Ok(find(name, path)?.path)
+}
+
+fn exposed(name: &str, found: Found, guest: PathBuf) -> Exposed {
+    Exposed { name: name.to_owned(), host: found.path, guest, file_id: found.file_id }
 }
 
 fn in_view(path: &Path) -> bool {

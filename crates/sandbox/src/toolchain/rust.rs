@@ -9,9 +9,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use policy::plan::Exposed;
-
-use super::{Host, ToolchainError, Toolchains, canonical, in_view, variable};
+use super::{Host, ToolchainError, Toolchains, canonical, exposed, in_view, variable};
 
 const NAME: &str = "rust";
 
@@ -34,8 +32,7 @@ pub(super) fn find(host: &Host<'_>, found: &mut Toolchains) -> Result<(), Toolch
         let settings = rustup_home.join("settings.toml");
         if settings.exists() {
             // One file: the directory also holds downloads, and is where rustup would write.
-            let resolved = canonical(NAME, &settings)?;
-            found.exposed.push(Exposed { name: NAME.into(), host: resolved, guest: settings });
+            found.exposed.push(exposed(NAME, super::find(NAME, &settings)?, settings));
         }
         if let Some(bin) = cargo.parent().filter(|bin| !in_view(bin)) {
             found.show(NAME, bin, host)?;
@@ -78,11 +75,8 @@ fn show_crates(host: &Host<'_>, found: &mut Toolchains) -> Result<(), ToolchainE
         for entry in std::fs::read_dir(registry.join(kind)).into_iter().flatten().flatten() {
             let name = entry.file_name();
             if CRATES_IO.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
-                found.exposed.push(Exposed {
-                    name: NAME.into(),
-                    host: canonical(NAME, &entry.path())?,
-                    guest: host.guest_home.join(".cargo/registry").join(kind).join(name),
-                });
+                let guest = host.guest_home.join(".cargo/registry").join(kind).join(name);
+                found.exposed.push(exposed(NAME, super::find(NAME, &entry.path())?, guest));
             }
         }
     }

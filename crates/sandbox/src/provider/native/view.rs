@@ -157,7 +157,7 @@ impl Layout {
         // 5. Toolchains, at the path where they were installed.
         for (exposed, tree) in plan.expose.iter().zip(toolchains) {
             let source = tree.source(&exposed.host)?;
-            self.bind(source, &exposed.guest, Access::ReadOnly, None, &exposed.host)?;
+            self.bind(source, &exposed.guest, Access::ReadOnly, Some(exposed.file_id), &exposed.host)?;
         }
         // 6. The boundaries, outer before inner, and right after each what is protected in it.
         let mut boundaries: Vec<_> = plan.boundaries.iter().zip(trees).zip(protected).collect();

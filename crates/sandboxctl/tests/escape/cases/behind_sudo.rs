@@ -40,6 +40,34 @@ fn what_the_user_behind_sudo_cannot_reach_is_neither_shared_nor_exposed() {
 }
 
 #[test]
+fn a_toolchain_that_is_exchanged_after_it_was_validated_is_not_exposed() {
+    if !rustix::process::geteuid().is_root() || !callers("exchanged toolchains").contains(&Caller::Normal) {
+        return;
+    }
+    // The control: the secret's command exchanges nothing.
+    for (swap, seen) in [("true", "the user's"), ("mv a b; ln -s private a", "")] {
+        let place = Place::new(Caller::Normal);
+        place.write("home/a/tools/file", "the user's");
+        let private = place.home().join("private");
+        fs::create_dir_all(private.join("tools")).unwrap();
+        fs::write(private.join("tools/file"), "root's own").unwrap();
+        fs::set_permissions(&private, Permissions::from_mode(0o700)).unwrap();
+        let tools = place.home().join("a/tools");
+        let command = format!("cd {}; {swap}; echo x", place.home().display());
+        let settings = format!(
+            "[native]\nexpose = [{tools:?}]\n[secrets.s]\nmode = \"inject\"\nenv_var = \"S\"\nsource = \"command:{command}\"\n"
+        );
+        place.write("home/.config/sandboxctl/sandbox.toml", &settings);
+        let file = tools.join("file").display().to_string();
+        let mut command = place.command(&place.run(&[""; 0], &["cat", &file]));
+        let output = behind_sudo(&place, &mut command).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), seen, "{swap}: {said}");
+        assert_eq!(place.home().join("b").exists(), seen.is_empty(), "{swap}: {said}");
+    }
+}
+
+#[test]
 fn nothing_is_made_where_the_user_behind_sudo_may_not_write() {
     if !rustix::process::geteuid().is_root() || !callers("files under sudo").contains(&Caller::Normal) {
         return;
