@@ -7,6 +7,8 @@
 //! TCP ports are not restricted here. A sandbox has a network namespace of its own, in which there is nothing
 //! to reach but itself, and servers inside must be able to bind and connect there as they like.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -89,6 +91,9 @@ pub enum Error {
         /// What the kernel said.
         source: Errno,
     },
+    /// The directories above those that nothing may be read in cannot be looked at.
+    #[error("cannot look at the directories above a shared directory: {0}")]
+    Above(#[source] Errno),
     /// The rules could not be put on.
     #[error("landlock cannot be put on: {0}; no_new_privs must be set before")]
     Restrict(#[source] Errno),
@@ -113,6 +118,67 @@ pub fn stand_apart() -> Result<(), Error> {
     let mut ruleset = Ruleset::handling(abi, REFER | MAKE_BLOCK, 0)?;
     ruleset.add_path(Path::new("/"), REFER)?;
     ruleset.restrict_self().map(drop)
+}
+
+/// Keeps this thread, and everything it gives birth to, from reading or executing any file beneath these directories,
+/// by whatever path they are reached. All else stays as it is.
+///
+/// Landlock only grants. So each entry of each directory above them is granted, save those that lead down to them. Three
+/// things follow. A file that is made in a directory above them later on cannot be read. What lies beneath them can still
+/// be listed, because listing a directory above cannot be granted without all that is in it. And a link beneath them is
+/// followed, because landlock restricts no lookup.
+///
+/// Needs ABI 2. Sets `no_new_privs` where the thread has no `CAP_SYS_ADMIN`, as landlock insists.
+pub fn keep_out_of(directories: &[OwnedFd]) -> Result<(), Error> {
+    let abi = known(sys::landlock_abi().map_err(Error::Missing)?);
+    if abi < 2 {
+        return Err(Error::Moves { abi });
+    }
+    let kept: BTreeSet<_> =
+        directories.iter().map(file_id).collect::<Result<_, _>>().map_err(Error::Above)?;
+    let mut above = BTreeMap::new();
+    for directory in directories {
+        let chain = chain(directory).map_err(Error::Above)?;
+        // What lies beneath another one is kept out of with it.
+        if !chain.keys().any(|id| kept.contains(id)) {
+            above.extend(chain);
+        }
+    }
+    let mut ruleset = Ruleset::handling(abi, EXECUTE | READ_FILE | REFER, 0)?;
+    // Refused by every ruleset that does not grant it. The kernel refuses all the same to move a file to where it could be
+    // read if it cannot be read where it is.
+    ruleset.add_path(Path::new("/"), REFER)?;
+    let leads_down = |id: &FileId| kept.contains(id) || above.contains_key(id);
+    for directory in above.values() {
+        ruleset.allow_entries(directory, &leads_down).map_err(Error::Above)?;
+    }
+    ruleset.enforce()
+}
+
+/// Every directory above this one, up to the root.
+fn chain(directory: &OwnedFd) -> Result<BTreeMap<FileId, OwnedFd>, Errno> {
+    let mut above = BTreeMap::new();
+    let mut id = file_id(directory)?;
+    let mut parent = open_beneath(directory.as_fd(), c"..")?;
+    // The root is its own parent.
+    while file_id(&parent)? != id {
+        id = file_id(&parent)?;
+        let next = open_beneath(parent.as_fd(), c"..")?;
+        above.insert(id, parent);
+        parent = next;
+    }
+    Ok(above)
+}
+
+fn open_beneath(directory: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    rustix::fs::openat(directory, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Device and inode.
+type FileId = (u64, u64);
+
+fn file_id(file: impl AsFd) -> Result<FileId, Errno> {
+    rustix::fs::fstat(file).map(|stat| (stat.st_dev, stat.st_ino))
 }
 
 impl Ruleset {
@@ -161,6 +227,45 @@ impl Ruleset {
         let flags = if self.abi >= 7 { LOG_SUBDOMAINS_OFF } else { 0 };
         sys::landlock_restrict_self(self.fd.as_fd(), flags).map_err(Error::Restrict)?;
         Ok(Restricted { abi: self.abi })
+    }
+
+    /// Grants reading and executing to each entry of a directory, and to all beneath it, but not to those that lead down.
+    fn allow_entries(
+        &mut self,
+        directory: &OwnedFd,
+        leads_down: &impl Fn(&FileId) -> bool,
+    ) -> Result<(), Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let listing = match rustix::fs::openat(directory, c".", flags, Mode::empty()) {
+            Ok(listing) => listing,
+            // One that may be passed through and not be listed.
+            Err(Errno::ACCESS) => return Ok(()),
+            Err(errno) => return Err(errno),
+        };
+        for entry in rustix::fs::Dir::new(listing)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            // A link needs nothing; where it leads does.
+            if name == c"." || name == c".." || entry.file_type() == FileType::Symlink {
+                continue;
+            }
+            // What is gone, or does not answer, is not granted.
+            let Ok(file) = open_beneath(directory.as_fd(), name) else { continue };
+            if !leads_down(&file_id(&file)?) {
+                self.add(file.as_fd(), EXECUTE | READ_FILE)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the rules on this thread, with `no_new_privs` where the kernel wants it.
+    fn enforce(self) -> Result<(), Error> {
+        let restrict = || sys::landlock_restrict_self(self.fd.as_fd(), 0);
+        let result = match restrict() {
+            Err(Errno::PERM) => rustix::thread::set_no_new_privs(true).and_then(|()| restrict()),
+            other => other,
+        };
+        result.map_err(Error::Restrict)
     }
 
     fn add(&mut self, beneath: BorrowedFd<'_>, rights: u64) -> Result<(), Errno> {

@@ -13,6 +13,8 @@ pub(crate) const PATH: &str = "/proc/self/mountinfo";
 /// What a line of it says.
 #[derive(Debug)]
 pub(crate) struct Mount<'a> {
+    /// The device of its file system, as the kernel numbers it here.
+    pub(crate) device: &'a [u8],
     /// Which directory of its file system is mounted.
     pub(crate) root: PathBuf,
     /// Where.
@@ -32,18 +34,39 @@ pub fn beneath(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(points.filter(|point| point.starts_with(directory) && point != directory).collect())
 }
 
+/// By which other paths a directory, or something in it, is reached, because it is mounted more than once.
+pub fn elsewhere(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    Ok(reached(&FileSystem::Processes.read(PATH)?, directory))
+}
+
+fn reached(text: &[u8], directory: &Path) -> Vec<PathBuf> {
+    let mounts: Vec<_> = parse(text).collect();
+    // Of two at one point the later one covers the other.
+    let of = mounts.iter().filter(|mount| directory.starts_with(&mount.point));
+    let Some(own) = of.max_by_key(|mount| mount.point.components().count()) else { return Vec::new() };
+    let Ok(below) = directory.strip_prefix(&own.point) else { return Vec::new() };
+    let place = own.root.join(below);
+    let same = mounts.iter().filter(|mount| mount.device == own.device && mount.point != own.point);
+    let path = |mount: &Mount<'_>| match place.strip_prefix(&mount.root) {
+        Ok(below) => Some(mount.point.join(below)),
+        Err(_) => mount.root.starts_with(&place).then(|| mount.point.clone()),
+    };
+    same.filter_map(path).filter(|path| !path.starts_with(directory)).collect()
+}
+
 /// Every mount in the text of the file. Lines that make no sense are passed over.
 pub(crate) fn parse(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
     text.split(|byte| *byte == b'\n').filter_map(line)
 }
 
 fn line(line: &[u8]) -> Option<Mount<'_>> {
-    let mut fields = line.split(|byte| *byte == b' ').skip(3);
+    let mut fields = line.split(|byte| *byte == b' ').skip(2);
+    let device = fields.next()?;
     let (root, point, flags) = (unescape(fields.next()?), unescape(fields.next()?), fields.next()?);
     // Some fields there may be or not, and then this one.
     fields.find(|field| *field == b"-")?;
     let kind = fields.next()?;
-    Some(Mount { root, point, flags, kind, options: fields.nth(1)? })
+    Some(Mount { device, root, point, flags, kind, options: fields.nth(1)? })
 }
 
 /// Undoes the octal escapes of blanks, line ends and backslashes.
@@ -78,6 +101,18 @@ mod tests {
         assert_eq!(mounts.len(), 2);
         assert_eq!((&mounts[0].root, &mounts[0].point), (&"/a b".into(), &"/c\\d\ne".into()));
         assert_eq!(mounts[1].point, PathBuf::from(OsString::from_vec(b"/\xff".to_vec())));
+        assert_eq!((mounts[0].device, mounts[1].device), (&b"8:1"[..], &b"0:2"[..]));
         assert_eq!((mounts[1].kind, mounts[1].options), (&b"tmpfs"[..], &b"rw,size=4k"[..]));
+    }
+
+    #[test]
+    fn what_is_mounted_twice_is_reached_by_both_paths() {
+        let text = b"1 0 8:1 / / rw - ext4 /dev/vda rw\n2 1 8:1 /home/u/s /mnt/s rw - ext4 /dev/vda rw\n\
+                     3 1 8:1 /home /mnt/homes rw - ext4 /dev/vda rw\n4 1 8:1 /home/u/s/lib /mnt/lib rw - ext4 /dev/vda rw\n\
+                     5 1 8:2 /home/u/s /mnt/other rw - ext4 /dev/vdb rw\n6 1 8:1 /etc /home/u/s/etc rw - ext4 /dev/vda rw\n";
+        let reached = |path: &str| reached(text, Path::new(path));
+        assert_eq!(reached("/home/u/s"), ["/mnt/s", "/mnt/homes/u/s", "/mnt/lib"].map(PathBuf::from));
+        assert_eq!(reached("/mnt/homes/u/s"), ["/home/u/s", "/mnt/s", "/mnt/lib"].map(PathBuf::from));
+        assert_eq!(reached("/mnt/other/x"), [] as [PathBuf; 0]);
     }
 }

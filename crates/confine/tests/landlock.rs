@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use confine::capabilities;
-use confine::landlock::{Access, Restricted, Ruleset, abi, stand_apart};
+use confine::landlock::{Access, Restricted, Ruleset, abi, keep_out_of, stand_apart};
 use confine::report::Status;
 
 /// Runs `check` where the system may be read and executed, `rules` hold, and nothing else.
@@ -183,4 +183,66 @@ fn terminals_keep_their_ioctls() {
         });
         assert_eq!(answered, works, "{access:?}");
     }
+}
+
+/// Runs `check` in a thread that is kept out of these directories.
+fn kept_out<T: Send + 'static>(directories: &[&Path], check: impl FnOnce() -> T + Send + 'static) -> T {
+    let directories: Vec<_> = directories.iter().map(|path| File::open(path).unwrap().into()).collect();
+    let confined = move || {
+        keep_out_of(&directories).unwrap();
+        check()
+    };
+    thread::spawn(confined).join().unwrap()
+}
+
+/// What a shell says to a command, in one line.
+fn shell(line: &str) -> Result<String, String> {
+    let output = Command::new("sh").args(["-c", line]).output().unwrap();
+    let text = |bytes| String::from_utf8_lossy(bytes).trim().to_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+#[test]
+fn nothing_is_read_or_executed_in_what_a_thread_is_kept_out_of_by_whatever_path() {
+    let (_keep, top) = place();
+    let path = top.canonicalize().unwrap();
+    for directory in ["shared/deep", "shared/deep/below", "beside"] {
+        fs::create_dir_all(path.join(directory)).unwrap();
+        fs::write(path.join(directory).join("run"), "#!/bin/sh\necho run\n").unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(path.join(directory).join("run"), mode).unwrap();
+    }
+    std::os::unix::fs::symlink(path.join("shared"), path.join("linked")).unwrap();
+    let shown = path.display().to_string();
+    let attacks = move || {
+        let ways = [
+            format!("{shown}/shared/deep/run"),
+            format!("cd {shown}; ./shared/deep/run"),
+            format!("cd {shown}/shared/deep; ./run"),
+            format!("{shown}/beside/..//./shared/deep/run"),
+            format!("{shown}/linked/deep/run"),
+            format!("{shown}/sh*/deep/run"),
+            format!("/proc/self/root{shown}/shared/deep/run"),
+            format!("cat {shown}/shared/deep/run >/dev/null && echo run"),
+            format!(". {shown}/shared/deep/run"),
+            format!("{shown}/shared/deep/below/run"),
+        ];
+        let others = [
+            format!("{shown}/beside/run"),
+            format!("cat {shown}/file >/dev/null && echo run"),
+            format!("cd {shown}/beside; mkdir -p n && mv run n/run && mv n/run run && ./run"),
+            format!("ls {shown} >/dev/null && echo run"),
+        ];
+        (ways.map(|way| shell(&way)), others.map(|way| shell(&way)))
+    };
+    let run = Ok("run".to_owned());
+    let (ways, others) = attacks.clone()();
+    assert!(ways.iter().chain(&others).all(|said| *said == run), "the control: {ways:?} {others:?}");
+    let deep = path.join("shared/deep/below");
+    let (ways, others) = kept_out(&[&deep, &path.join("shared")], attacks.clone());
+    assert!(ways.iter().all(Result::is_err), "{ways:?}");
+    assert!(others.iter().all(|said| *said == run), "{others:?}");
+    // Other threads are as they were.
+    let (ways, _) = attacks();
+    assert!(ways.iter().all(|said| *said == run), "{ways:?}");
 }

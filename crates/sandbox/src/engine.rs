@@ -187,7 +187,7 @@ impl Engine {
 
 /// Refuses to go by a file that an agent may write, or to talk to a socket that an agent may listen on.
 fn apart(programs: &Programs, path: &Path) -> Result<(), EngineError> {
-    match programs.writable(path) {
+    match programs.writable().of(path) {
         None => Ok(()),
         Some(directory) => Err(EngineError::Settings {
             path: path.to_owned(),

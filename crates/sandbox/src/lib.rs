@@ -30,3 +30,4 @@ pub mod terminal;
 pub mod toolchain;
 pub mod trust;
 pub mod walk;
+pub mod writable;

@@ -18,9 +18,32 @@ use std::sync::OnceLock;
 use rustix::fs::{Access, AtFlags, CWD};
 
 use crate::host_uid::Identity;
+use crate::writable::Writable;
 
 /// Where programs are run: nothing in it is an agent's.
 pub(crate) const DIRECTORY: &str = "/";
+
+/// Variables that name libraries, modules and scripts which a program loads.
+const LOADS_CODE: &[&str] = &[
+    "BASH_ENV",
+    "CLASSPATH",
+    "ENV",
+    "GCONV_PATH",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "LD_AUDIT",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "LUA_PATH",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "PERL5LIB",
+    "PERL5OPT",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "RUBYLIB",
+    "RUBYOPT",
+];
 
 /// Groups of the system, such as the one to which distributions give `/usr/local`, are below this.
 const FIRST_GROUP_OF_USERS: u32 = 1000;
@@ -34,7 +57,7 @@ const STICKY: u32 = 0o1000;
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
     environment: BTreeMap<OsString, OsString>,
-    writable: Vec<PathBuf>,
+    writable: Writable,
     user: Option<Identity>,
     /// What is left of the environment. Most sandboxes need no program of the host, so it is looked at when one does.
     safe: OnceLock<Safe>,
@@ -59,15 +82,15 @@ struct LeftOut {
 enum Why {
     /// It means another directory wherever it is used.
     Relative,
-    /// The sandbox may write to this directory, in which it lies.
+    /// A sandbox may write to this directory, in which it lies, or a link on the way to it.
     Shared(PathBuf),
     /// This directory, which it is or lies in, belongs to somebody else, or somebody else may write to it.
     Others(PathBuf),
 }
 
 impl Programs {
-    /// `environment` is the caller's, and `writable` are the directories that sandboxes may write to, in every spelling.
-    pub fn new(environment: &BTreeMap<OsString, OsString>, writable: Vec<PathBuf>, user: Identity) -> Self {
+    /// `environment` is the caller's.
+    pub fn new(environment: &BTreeMap<OsString, OsString>, writable: Writable, user: Identity) -> Self {
         Self { environment: environment.clone(), writable, user: Some(user), safe: OnceLock::new() }
     }
 
@@ -84,7 +107,9 @@ impl Programs {
                     Err(why) => safe.left_out.push(LeftOut { entry, why }),
                 }
             }
-            let kept = self.environment.iter().filter(|(_, value)| self.mentioned(value).is_none());
+            let kept = self.environment.iter();
+            let kept =
+                kept.filter(|(name, value)| self.mentioned(value).is_none() && !is_relative(name, value));
             safe.environment = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
             // What was split at colons has none.
             let path = std::env::join_paths(&safe.path).unwrap_or_default();
@@ -96,14 +121,24 @@ impl Programs {
 
     /// The first program of this name, with every link followed: what was looked at is what runs.
     pub(crate) fn find(&self, name: &str) -> Option<PathBuf> {
-        self.safe().path.iter().find_map(|directory| {
-            let program = directory.join(name).canonicalize().ok()?;
-            let is_file = program.metadata().ok()?.is_file();
-            let may = rustix::fs::accessat(CWD, &program, Access::EXEC_OK, AtFlags::EACCESS).is_ok();
-            // A link may lead to where its directory does not.
-            let is_safe = self.check(program.parent()?).is_ok();
-            (is_file && may && is_safe).then_some(program)
-        })
+        self.all(name).next()?.canonicalize().ok()
+    }
+
+    /// Every program of this name, in the order of `PATH`, by its name there.
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = PathBuf> {
+        let path = self.safe().environment.get(OsStr::new("PATH"));
+        let all = which::which_in_all(name, path, DIRECTORY).into_iter().flatten();
+        all.filter(|program| self.is_safe(program))
+    }
+
+    /// Whether a program may be executed, and nobody else has written or chosen it.
+    fn is_safe(&self, program: &Path) -> bool {
+        let Ok(resolved) = program.canonicalize() else { return false };
+        let is_file = resolved.metadata().is_ok_and(|metadata| metadata.is_file());
+        let may = rustix::fs::accessat(CWD, &resolved, Access::EXEC_OK, AtFlags::EACCESS).is_ok();
+        // A link may lead to where its directory does not.
+        let is_safe = resolved.parent().is_some_and(|directory| self.check(directory).is_ok());
+        is_file && may && is_safe && self.writable.of(program).is_none()
     }
 
     /// Starts building a call of a program: in `/`, with the caller's environment as far as it leads to no place of a
@@ -121,13 +156,9 @@ impl Programs {
         command
     }
 
-    /// The directory in which a sandbox may write what lies at this path.
-    pub(crate) fn writable(&self, path: &Path) -> Option<&Path> {
-        let resolved = path.canonicalize();
-        let spellings = [Some(path), resolved.as_deref().ok()];
-        let lies_in =
-            |directory: &&PathBuf| spellings.iter().flatten().any(|path| path.starts_with(directory));
-        self.writable.iter().find(lies_in).map(PathBuf::as_path)
+    /// Where sandboxes may write.
+    pub(crate) fn writable(&self) -> &Writable {
+        &self.writable
     }
 
     /// What was left out, in words; empty where nothing was.
@@ -141,7 +172,7 @@ impl Programs {
             return Err(Why::Relative);
         }
         // Also by the way to it, on which the agent may put another link.
-        if let Some(directory) = self.writable(entry) {
+        if let Some(directory) = self.writable.of(entry) {
             return Err(Why::Shared(directory.to_owned()));
         }
         let Ok(directory) = entry.canonicalize() else { return Ok(None) };
@@ -151,7 +182,7 @@ impl Programs {
 
     /// Refuses a directory in which anybody but root and the caller may put something.
     fn check(&self, directory: &Path) -> Result<(), Why> {
-        if let Some(shared) = self.writable(directory) {
+        if let Some(shared) = self.writable.of(directory) {
             return Err(Why::Shared(shared.to_owned()));
         }
         let of_all = Path::new("/").metadata().map_or(0, |root| root.uid());
@@ -176,17 +207,17 @@ impl Programs {
 
     /// The directory in which a sandbox may write that is named somewhere in a text.
     pub(crate) fn mentioned(&self, text: &OsStr) -> Option<&Path> {
-        let text = text.as_bytes();
-        let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
-        let is_in_it = |directory: &&PathBuf| {
-            let directory = directory.as_os_str().as_bytes();
-            let mut at = text.windows(directory.len().max(1)).enumerate();
-            at.any(|(start, window)| {
-                window == directory && !text.get(start + directory.len()).is_some_and(goes_on)
-            })
-        };
-        self.writable.iter().find(is_in_it).map(PathBuf::as_path)
+        let home = self.environment.get(OsStr::new("HOME")).map(Path::new);
+        self.writable.named_in(text, home)
     }
+}
+
+/// Whether a variable names code by a relative path to something that is there: which code that is, the directory decides.
+fn is_relative(name: &OsStr, value: &OsStr) -> bool {
+    let separates = |byte: &u8| byte.is_ascii_whitespace() || b":=".contains(byte);
+    let mut words = value.as_bytes().split(separates).map(|word| Path::new(OsStr::from_bytes(word)));
+    LOADS_CODE.iter().any(|one| name == *one)
+        && words.any(|word| word.is_relative() && word.symlink_metadata().is_ok())
 }
 
 impl fmt::Display for LeftOut {
@@ -239,7 +270,7 @@ mod tests {
             let path = std::env::join_paths(entries).unwrap();
             let more = more.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
             let environment = [("PATH".into(), path)].into_iter().chain(more).collect();
-            Programs::new(&environment, vec![self.path("workspace")], Identity::own())
+            Programs::new(&environment, Writable::only(vec![self.path("workspace")]), Identity::own())
         }
     }
 
@@ -266,6 +297,10 @@ mod tests {
         host.program("open/podman");
         symlink(host.path("open"), host.path("workspace/out")).unwrap();
         assert_eq!(host.programs(&["workspace/out"], &[]).find("podman"), None);
+        symlink(host.path("workspace/out"), host.path("through")).unwrap();
+        assert_eq!(host.programs(&["through"], &[]).find("podman"), None);
+        symlink(host.path("through/podman"), host.path("safe/podman")).unwrap();
+        assert_eq!(host.programs(&["safe"], &[]).find("podman"), None);
         assert!(host.programs(&["open"], &[]).find("podman").is_some(), "the control");
     }
 
@@ -279,7 +314,7 @@ mod tests {
         assert_eq!(programs.find("docker"), None);
         assert!(programs.left_out().contains("because other users may write to"), "{}", programs.left_out());
         let relative = [("PATH".into(), ".:bin:".into())].into_iter().collect();
-        let programs = Programs::new(&relative, vec![], Identity::own());
+        let programs = Programs::new(&relative, Writable::default(), Identity::own());
         assert_eq!(programs.safe().left_out.len(), 3, "{:?}", programs.safe().left_out);
     }
 
@@ -287,18 +322,25 @@ mod tests {
     fn the_environment_leads_to_no_place_of_a_sandbox() {
         let host = Host::new();
         let workspace = host.path("workspace").display().to_string();
+        symlink(host.path("workspace"), host.path("linked")).unwrap();
         let programs = host.programs(
             &["safe", "workspace/bin"],
             &[
                 ("PYTHONPATH", format!("/usr/lib/x:{workspace}/lib")),
                 ("NODE_OPTIONS", format!("--require={workspace}")),
+                ("PERL5LIB", host.path("linked/lib").display().to_string()),
+                ("GIT_DIR", host.path("safe/../linked//x").display().to_string()),
+                // The directory that the tests run in.
+                ("LD_LIBRARY_PATH", "/usr/lib:src".to_owned()),
+                ("LD_PRELOAD", "libthere-is-none.so".to_owned()),
+                ("NOTE", "src".to_owned()),
                 ("NEIGHBOUR", format!("{workspace}-2/lib")),
                 ("LANG", "C".to_owned()),
                 ("EMPTY", String::new()),
             ],
         );
         let names: Vec<_> = programs.safe().environment.keys().map(|name| name.to_str().unwrap()).collect();
-        assert_eq!(names, ["EMPTY", "LANG", "NEIGHBOUR", "PATH", "PWD"]);
+        assert_eq!(names, ["EMPTY", "LANG", "LD_PRELOAD", "NEIGHBOUR", "NOTE", "PATH", "PWD"]);
         assert_eq!(programs.safe().environment[OsStr::new("PATH")], host.path("safe").into_os_string());
     }
 }

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use policy::plan::{FileId, Protect};
@@ -240,7 +240,7 @@ impl Runs {
 
     /// Opens the directory of records.
     pub fn open(state: &StateDir) -> Result<Self, RecordError> {
-        Ok(Self(state.within("runs")?))
+        Ok(Self(state.within(RUNS)?))
     }
 
     /// Keeps a record until the guard is dropped. Writes nothing where there is nothing to remember.
@@ -325,6 +325,22 @@ impl Runs {
     }
 }
 
+/// The writable boundaries of every run that has a record, in the directory of a user's state. What cannot be read names
+/// none, and is said to the user by the run that cannot keep its own record there.
+pub(crate) fn shared(state: &Path, owner: Identity) -> Vec<PathBuf> {
+    // Looking makes nothing.
+    if !state.join(RUNS).is_dir() {
+        return Vec::new();
+    }
+    let read = || -> Result<Vec<PathBuf>, StateError> {
+        let runs = StateDir::open(state, owner)?.within(RUNS)?;
+        let records = runs.names()?.into_iter().filter(|name| name.ends_with(SUFFIX));
+        // One that is gone by now has ended.
+        Ok(records.filter_map(|name| runs.read(&name).ok().flatten()).flat_map(|text| hosts(&text)).collect())
+    };
+    read().unwrap_or_default()
+}
+
 impl Drop for Kept<'_> {
     fn drop(&mut self) {
         if let Some(file) = self.file.as_ref().filter(|_| !self.stays.get()) {
@@ -333,6 +349,9 @@ impl Drop for Kept<'_> {
         }
     }
 }
+
+/// The directory of records in that of the state.
+const RUNS: &str = "runs";
 
 /// How the name of a record ends.
 const SUFFIX: &str = ".json";

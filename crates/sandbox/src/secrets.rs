@@ -2,26 +2,25 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::hint::black_box;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use confine::landlock;
 use policy::plan::{Secret, SecretSource};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use crate::acting::ActingAs;
-use crate::beneath;
 use crate::host_uid::Identity;
 use crate::programs::Programs;
+use crate::writable::Unsafe;
 
 /// The longest value. A variable with its name must fit into the 128 KiB that execve(2) takes.
 const LARGEST: usize = 64 << 10;
@@ -82,18 +81,18 @@ pub enum Reason {
     /// The file cannot be read.
     #[error("{0}")]
     Read(#[source] io::Error),
-    /// Not a regular file.
-    #[error("not a regular file")]
-    NotAFile,
+    /// It is no file, or one that the agent could have written or chosen.
+    #[error(transparent)]
+    Unsafe(#[from] Unsafe),
     /// The file belongs to somebody else.
     #[error("the file belongs to uid {0}; it must belong to you or to root")]
     Owner(u32),
     /// Others can read or change the file.
     #[error("others may read or change the file (mode {0:04o}); run `chmod 600` on it")]
     Permissions(u32),
-    /// The agent could write the file, or what the command runs.
-    #[error("it lies in {0}, which the sandbox may write to; keep it somewhere else")]
-    Writable(PathBuf),
+    /// The command cannot be kept from reading what the agent could write.
+    #[error("the command cannot be kept out of what the sandbox may write to: {0}; use `env:` or `file:`")]
+    Unconfined(#[source] io::Error),
     /// The command could not be started.
     #[error("the command could not be started: {0}")]
     Start(#[source] io::Error),
@@ -199,22 +198,8 @@ fn from_env(variable: &str, surroundings: &Surroundings<'_>) -> Result<Value, Re
 }
 
 fn from_file(path: &Path, surroundings: &Surroundings<'_>) -> Result<Value, Reason> {
-    // Under sudo the path is the user's: root opens nothing for them that they could not.
-    let _acting = ActingAs::user(surroundings.caller).map_err(Reason::Read)?;
-    // A pipe in its place must not hang us. Which file it is, is asked of what was opened: what an agent links to on the
-    // way counts as well as where that leads.
-    let file =
-        File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path).map_err(Reason::Read)?;
-    let resolved = beneath::path_of(&file).map_err(|errno| Reason::Read(errno.into()))?;
-    for path in [path, &resolved] {
-        if let Some(boundary) = surroundings.programs.writable(path) {
-            return Err(Reason::Writable(boundary.into()));
-        }
-    }
+    let file = surroundings.programs.writable().open(path, surroundings.caller)?;
     let metadata = file.metadata().map_err(Reason::Read)?;
-    if !metadata.is_file() {
-        return Err(Reason::NotAFile);
-    }
     let owner = metadata.uid();
     if owner != surroundings.caller.uid && owner != 0 {
         return Err(Reason::Owner(owner));
@@ -237,24 +222,24 @@ fn from_command(
 ) -> Result<Value, Reason> {
     let end = Instant::now() + deadline;
     let programs = surroundings.programs;
-    let named = programs.mentioned(OsStr::new(line));
-    if let Some(boundary) = named.or_else(|| named_places(line).find_map(|path| programs.writable(path))) {
-        return Err(Reason::Writable(boundary.into()));
+    // What the kernel refuses below is said in better words where the text shows it.
+    if let Some(boundary) = programs.mentioned(OsStr::new(line)) {
+        return Err(Unsafe::Writable(boundary.into()).into());
     }
+    let writable = programs.writable().open_all().map_err(Reason::Unconfined)?;
     // A group of its own: whatever it starts ends with it when it takes too long.
     let mut command = programs.command(Path::new("/bin/sh"));
     if surroundings.caller != Identity::own() && rustix::process::geteuid().is_root() {
         // Under sudo it is the user's command. This takes root's groups away, too.
         command.uid(surroundings.caller.uid).gid(surroundings.caller.gid);
     }
-    let mut child = command
+    command
         .args(["-c", line])
         .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(Reason::Start)?;
+        .stderr(Stdio::piped());
+    let mut child = spawn_kept_out(command, &writable)?;
     let mut value = Value::with_room();
     let mut log = Value::with_room();
     let outcome = collect(&mut child, &mut value, &mut log, end);
@@ -273,6 +258,26 @@ fn from_command(
         Ok(Collected::Ended) if !status.success() => Err(Reason::Failed(status)),
         Ok(Collected::Ended) => Ok(value),
     }
+}
+
+/// Starts a command that can neither read nor execute what lies in these directories, and nor can whatever it starts.
+fn spawn_kept_out(mut command: Command, writable: &[OwnedFd]) -> Result<Child, Reason> {
+    if writable.is_empty() {
+        return command.spawn().map_err(Reason::Start);
+    }
+    // Landlock holds for a thread and what it gives birth to, so a thread of its own gives birth to the command.
+    let spawn = || {
+        landlock::keep_out_of(writable).map_err(|error| Reason::Unconfined(io::Error::other(error)))?;
+        command.spawn().map_err(Reason::Start)
+    };
+    std::thread::scope(|scope| {
+        let panicked = |_| Reason::Start(io::Error::other("the thread that starts it panicked"));
+        std::thread::Builder::new()
+            .spawn_scoped(scope, spawn)
+            .map_err(Reason::Start)?
+            .join()
+            .map_err(panicked)?
+    })
 }
 
 /// Why reading from a command came to its end.
@@ -329,12 +334,6 @@ fn collect(child: &mut Child, value: &mut Value, log: &mut Value, end: Instant) 
     }
 }
 
-/// The absolute paths that a command line names, as far as that can be told without a shell.
-fn named_places(line: &str) -> impl Iterator<Item = &Path> {
-    let apart = |letter: char| letter.is_whitespace() || "'\"=;|&()<>`$:,".contains(letter);
-    line.split(apart).filter(|word| word.starts_with('/')).map(Path::new)
-}
-
 fn kill_group(child: &Child) {
     // It has not been waited for, so the number is still its own. That it is gone is what is wanted.
     let _ = rustix::process::kill_process_group(Pid::from_child(child), Signal::KILL);
@@ -364,8 +363,10 @@ fn redacted(log: &[u8], value: &[u8]) -> String {
 mod tests {
     use std::fs::{self, Permissions};
     use std::os::unix::fs::{PermissionsExt, chown};
+    use std::path::PathBuf;
 
     use super::*;
+    use crate::writable::Writable;
 
     struct World {
         env: BTreeMap<OsString, OsString>,
@@ -388,7 +389,7 @@ mod tests {
         fn ask<T>(&mut self, ask: impl FnOnce(&mut Surroundings<'_>) -> T) -> T {
             ask(&mut Surroundings {
                 env: &self.env,
-                programs: &Programs::new(&self.env, self.writable.clone(), Identity::own()),
+                programs: &Programs::new(&self.env, Writable::only(self.writable.clone()), Identity::own()),
                 caller: self.caller,
                 log: &mut |text| self.log.push_str(text),
             })

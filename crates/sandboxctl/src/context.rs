@@ -10,6 +10,7 @@ use anyhow::{Context as _, anyhow};
 use sandbox::engine;
 use sandbox::host_uid::{self, Identity};
 use sandbox::programs::Programs;
+use sandbox::writable::Writable;
 
 use crate::directories;
 
@@ -89,9 +90,9 @@ impl Context {
         self.base_directory("XDG_CONFIG_HOME", ".config")
     }
 
-    /// The programs of the host, where sandboxes may write to these directories.
+    /// The programs of the host, where sandboxes may write to these directories, and to those of other runs.
     pub(crate) fn programs(&self, writable: Vec<PathBuf>) -> Programs {
-        Programs::new(&self.env, writable, self.caller)
+        Programs::new(&self.env, Writable::new(writable, self.state(), self.caller), self.caller)
     }
 
     /// What leads to container engines.

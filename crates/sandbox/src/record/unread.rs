@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::Client;
@@ -24,11 +25,20 @@ impl Unread {
     }
 }
 
-/// The directories that a record of another form names.
+/// The directories that a record names, of whatever form; none where it was torn.
 pub(super) fn hosts(text: &[u8]) -> Vec<PathBuf> {
-    let record: Value = serde_json::from_slice(text).unwrap_or_default();
-    let boundaries = record["boundaries"].as_array().cloned().unwrap_or_default();
-    boundaries.iter().filter_map(|boundary| Some(PathBuf::from(boundary["host"].as_str()?))).collect()
+    #[derive(Deserialize)]
+    struct Record {
+        boundaries: Vec<Shared>,
+    }
+    #[derive(Deserialize)]
+    struct Shared {
+        #[serde(with = "policy::json_bytes::path")]
+        host: PathBuf,
+    }
+    let record =
+        serde_json::from_slice::<Record>(text).map_or_else(|_| Vec::new(), |record| record.boundaries);
+    record.into_iter().map(|shared| shared.host).collect()
 }
 
 /// The client of a record of another form. Earlier ones did not name its time namespace, nor held a lock.

@@ -85,3 +85,151 @@ fn no_module_of_the_agents_is_imported_by_a_command_that_gives_a_secret() {
         assert!(has_run(&place), "the control, by {caller:?}");
     }
 }
+
+/// Has the caller's next sandboxes ask this command for a secret.
+fn ask(place: &Place, command: &str) {
+    let source = format!("command:{command}");
+    let settings = format!("[secrets.x]\nmode = \"inject\"\nenv_var = \"X\"\nsource = {source:?}\n");
+    place.write("home/.config/sandboxctl/sandbox.toml", &settings);
+}
+
+/// What a sandbox gets for it, or what is said instead.
+fn given(place: &Place, flags: &[&str], variables: &[(&str, &str)]) -> Result<String, String> {
+    let mut command = place.inside(flags, &["sh", "-c", "echo $X"]);
+    let output = command.envs(variables.iter().copied()).output().unwrap();
+    let text = |bytes| String::from_utf8_lossy(bytes).trim().to_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+#[test]
+fn a_command_that_gives_a_secret_reads_and_runs_nothing_beneath_a_boundary() {
+    for caller in callers("programs of the host") {
+        let place = Place::new(caller);
+        let token = place.write("workspace/bin/token", "#!/bin/sh\necho agent\n");
+        std::fs::set_permissions(token, std::fs::Permissions::from_mode(0o755)).unwrap();
+        place.write("workspace/lib/m.py", "print('agent')\n");
+        place.write("workspace/lib/m.js", "console.log('agent')\n");
+        let link = |target: &str, name: &str| {
+            std::os::unix::fs::symlink(place.path(target), place.home().join(name)).unwrap();
+        };
+        link("workspace/bin", "bin");
+        link("workspace/lib", "lib");
+        let top = place.path("");
+        let top = top.display().to_string();
+        let top = top.trim_end_matches('/');
+        let through = place.home().join("lib").display().to_string();
+        let required = format!("--require {through}/m.js");
+        for (line, variables) in [
+            ("~/../workspace/bin/token".to_owned(), None),
+            ("$HOME/bin/token".to_owned(), None),
+            ("~/b*/token".to_owned(), None),
+            ("cd; bin/token".to_owned(), None),
+            (format!("cd {top}; ./workspace/bin/token"), None),
+            (format!("a={top}; $a/workspace/bin/token"), None),
+            (format!("{top}/w*/bin/token"), None),
+            (format!("{top}//workspace/./bin/token"), None),
+            (format!("/proc/self/root{top}/workspace/bin/token"), None),
+            ("sh -c '. ~/bin/token'".to_owned(), None),
+            (format!("cd {top}; cat w*/bin/token | sh"), None),
+            ("python3 -c 'import m'".to_owned(), Some(("PYTHONPATH", through.as_str()))),
+            (format!("cd {top}; PYTHONPATH=workspace/lib python3 -c 'import m'"), None),
+            ("node -e 0".to_owned(), Some(("NODE_OPTIONS", required.as_str()))),
+        ] {
+            if line.starts_with("node") && !crate::machine::is_there(crate::machine::Feature::Node, "node") {
+                continue;
+            }
+            ask(&place, &line);
+            let control = given(&place, &["-v", ".:/workspace:ro"], variables.as_slice());
+            assert_eq!(control.as_deref(), Ok("agent"), "the control, by {caller:?}: {line}");
+            let said = given(&place, &[], variables.as_slice()).unwrap_err();
+            assert!(said.contains("error: secret `x` from command:"), "by {caller:?}, {line}: {said}");
+        }
+        // What lies beside is read and run as ever, also in the directories above.
+        place.write("home/.token", "own");
+        ask(
+            &place,
+            &format!("cat ~/.token && cd {top} && ls >/dev/null && echo x > home/new && cat home/n*"),
+        );
+        assert_eq!(given(&place, &[], &[]).as_deref(), Ok("ownx"), "by {caller:?}");
+    }
+}
+
+#[test]
+fn what_the_agent_of_another_sandbox_can_write_is_neither_run_nor_read() {
+    for caller in callers("programs of the host") {
+        let place = Place::new(caller);
+        let script = format!("#!/bin/sh\ntouch {}\n", place.home().join("owned").display());
+        for name in ["docker", "podman"] {
+            let path = place.write(&format!("other/bin/{name}"), &script);
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        place.write("other/token", "agent");
+        ask(&place, &format!("cat {}/o*/token", place.path("").display()));
+        let call = |words: &[&str]| {
+            let path = format!("{}:/usr/bin:/bin", place.path("other/bin").display());
+            let words: Vec<_> = [place.path("sandboxctl").into_os_string()]
+                .into_iter()
+                .chain(words.iter().map(Into::into))
+                .collect();
+            place.outside(&words).env("PATH", path).output().unwrap();
+        };
+        let attacks: [&[&str]; 3] = [
+            &["doctor"],
+            &["exec", "there-is-none", "--", "true"],
+            &["run", "--provider", "podman", "--", "true"],
+        ];
+        // The control: while nothing runs in that directory, it is the caller's own.
+        for words in attacks {
+            call(words);
+            assert!(has_run(&place), "the control, by {caller:?}: {words:?}");
+        }
+        assert_eq!(given(&place, &[], &[]).as_deref(), Ok("agent"), "the control, by {caller:?}");
+
+        let mut other = place
+            .inside(&["-v", "../other:/workspace"], &["sh", "-c", "echo ready; cat"])
+            .env("XDG_CONFIG_HOME", place.path("none"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut ready = [0; 6];
+        std::io::Read::read_exact(other.stdout.as_mut().unwrap(), &mut ready).unwrap();
+        for words in attacks {
+            call(words);
+            assert!(!has_run(&place), "by {caller:?}: {words:?}");
+        }
+        let said = given(&place, &[], &[]).unwrap_err();
+        assert!(said.contains("error: secret `x` from command:"), "by {caller:?}: {said}");
+        drop(other.stdin.take());
+        assert!(other.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_boundary_that_is_mounted_twice_is_one() {
+    if !callers("programs of the host").contains(&crate::machine::Caller::Root) {
+        return;
+    }
+    let place = Place::new(crate::machine::Caller::Root);
+    place.write("workspace/bin/token", "echo agent\n");
+    place.write("home/whole/empty", "");
+    place.write("home/part/empty", "");
+    for (bound, line) in [("", "cd; sh wh*/bin/token"), ("/bin", "cd; sh pa*/token")] {
+        ask(&place, line);
+        let given = |flags: &[&str]| {
+            let run = place.run(flags, &["sh", "-c", "echo $X"]);
+            let at = if bound.is_empty() { "whole" } else { "part" };
+            let mount = format!("mount --bind {}{bound} ~/{at} && exec \"$@\"", place.workspace().display());
+            let words: Vec<std::ffi::OsString> =
+                ["unshare", "--mount", "--propagation", "private", "sh", "-c", &mount, "sh"]
+                    .map(Into::into)
+                    .into();
+            let output = place.command(&[words, run].concat()).output().unwrap();
+            (output.stdout, String::from_utf8_lossy(&output.stderr).into_owned())
+        };
+        let (control, said) = given(&["-v", ".:/workspace:ro"]);
+        assert_eq!(control, b"agent\n", "the control, {line}: {said}");
+        let (got, said) = given(&[]);
+        assert!(got.is_empty() && said.contains("error: secret `x` from command:"), "{line}: {said}");
+    }
+}
