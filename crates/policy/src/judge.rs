@@ -219,8 +219,8 @@ pub(crate) enum Content {
     Opencode(&'static harmless::Keys),
     /// Lines whose first word is one of these.
     Words(&'static [&'static str]),
-    /// Names of programs and their versions.
-    Versions,
+    /// Names of programs and their versions, which may have one of these before them.
+    Versions(&'static [&'static str]),
     /// Arguments of ripgrep.
     Ripgrep,
     /// A prompt for an agent, with a header.
@@ -243,7 +243,7 @@ impl Content {
             Self::Settings(format, keys) => settings::judge(content, *format, keys),
             Self::Opencode(keys) => settings::judge_opencode(content, keys),
             Self::Words(harmless) => settings::judge_words(content, harmless),
-            Self::Versions => settings::judge_versions(content),
+            Self::Versions(beginnings) => settings::judge_versions(content, beginnings),
             Self::Ripgrep => settings::judge_ripgrep(content),
             Self::Prompt => settings::judge_prompt(content),
             Self::Idea => idea::judge(content),
@@ -329,6 +329,9 @@ impl Place {
             (_, [.., directory]) if operation::DIRECTORIES.contains(directory) => Some(Self::Operation),
             ("commondir", [.., "worktrees", _]) => Some(Self::WorktreeCommonDir),
             ("commondir", _) => Some(Self::CommonDir),
+            (name, directories) if nested || directories.is_empty() => {
+                table::judged(&[".git", name]).map(|(row, content)| Self::Listed(row, content))
+            }
             _ => None,
         }
     }

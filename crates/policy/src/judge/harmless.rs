@@ -220,6 +220,83 @@ pub(crate) const SUBLIME: &Keys = &Keys::Only(&[
 
 pub(crate) const KATE: &Keys = &Keys::Only(&["files", "name"]);
 
+/// Jujutsu, "Settings".
+pub(crate) const JJ: &Keys = &Keys::Only(&[
+    "$schema",
+    "git/auto-local-bookmark",
+    "git/colocate",
+    "git/fetch",
+    "git/push",
+    "ui/color",
+    "user/email",
+    "user/name",
+]);
+
+/// `LuaLS`, "Settings": `plugin`, `userThirdParty` and `path` lead to code.
+pub(crate) const LUA: &Keys = &Keys::Only(&[
+    "$schema",
+    "Lua.completion.*",
+    "Lua.diagnostics.*",
+    "Lua.format.*",
+    "Lua.hint.*",
+    "Lua.hover.*",
+    "Lua.runtime.version=",
+    "Lua.telemetry.enable",
+    "Lua.workspace.checkThirdParty",
+    "Lua.workspace.library",
+    "completion.*",
+    "diagnostics.*",
+    "diagnostics/disable",
+    "diagnostics/globals",
+    "diagnostics/severity",
+    "format.*",
+    "hint.*",
+    "hover.*",
+    "runtime.version=",
+    "runtime/version=",
+    "telemetry.enable",
+    "workspace.checkThirdParty",
+    "workspace.library",
+    "workspace/checkThirdParty",
+    "workspace/library",
+]);
+
+/// Build Server Protocol, "BSP connection details": all but what is run.
+pub(crate) const BUILD_SERVER: &Keys = &Keys::Only(&["bspVersion", "languages", "name", "version"]);
+
+/// `SourceKit`-LSP, "Configuration File".
+pub(crate) const SOURCEKIT: &Keys = &Keys::Only(&[
+    "$schema",
+    "backgroundIndexing",
+    "buildSettingsTimeout",
+    "cancelTextDocumentRequestsOnEditAndClose",
+    "defaultWorkspaceType=",
+    "experimentalFeatures",
+    "swiftPM/configuration=",
+]);
+
+/// rust-analyzer, "Configuration".
+pub(crate) const RUST_ANALYZER: &Keys = &Keys::Only(&[
+    "assist",
+    "cargo/allTargets",
+    "cargo/features",
+    "check/allTargets",
+    "completion",
+    "diagnostics/disabled",
+    "hover",
+    "imports",
+    "inlayHints",
+    "lens",
+]);
+
+/// Of `.merlin`, what names directories, packages and endings. `FLG` hands flags to the compiler, of which `-ppx` runs a
+/// program.
+pub(crate) const MERLIN: &[&str] = &["b", "cmi", "cmt", "exclude_query_dir", "ext", "pkg", "s", "suffix"];
+
+/// Solargraph, "Configuration": all but `plugins` and `formatter`.
+pub(crate) const SOLARGRAPH: &Keys =
+    &Keys::Only(&["domains", "exclude", "include", "max_files", "reporters", "require", "require_paths"]);
+
 /// Components of a project of `JetBrains` that only describe it. Inspections are none: some hold a script that runs.
 pub(crate) const IDEA: &[&str] = &[
     "CodeStyleSettingsManager",
@@ -362,6 +439,27 @@ pub(crate) const OPENCODE: &Keys = &Keys::Only(&[
     "username",
 ]);
 
+/// pi, "Settings".
+pub(crate) const PI: &Keys = &Keys::Only(&[
+    "branchSummary",
+    "collapseChangelog",
+    "compaction",
+    "defaultModel",
+    "defaultProvider",
+    "defaultThinkingLevel",
+    "enabledModels",
+    "hideThinkingBlock",
+    "images",
+    "markdown",
+    "quietStartup",
+    "retry",
+    "theme=",
+    "thinkingBudgets",
+]);
+
+/// gptme, "Project config".
+pub(crate) const GPTME: &Keys = &Keys::Only(&["agent/name", "base_prompt", "files", "prompt"]);
+
 /// aider, "Options reference".
 pub(crate) const AIDER: &Keys = &Keys::Only(&[
     "architect",
@@ -489,6 +587,20 @@ pub(crate) const UV: &Keys = &Keys::Only(&[
     "offline",
     "prerelease",
     "resolution",
+]);
+
+/// Tools by name and version, as `.sdkmanrc` and `.prototools` have them.
+pub(crate) const VERSIONS: &Keys = &Keys::Only(&["*="]);
+
+/// .NET, "global.json overview", without `sdk.paths`.
+pub(crate) const DOTNET: &Keys = &Keys::Only(&[
+    "$schema",
+    "msbuild-sdks/*=",
+    "sdk/allowPrerelease",
+    "sdk/errorMessage",
+    "sdk/rollForward=",
+    "sdk/version=",
+    "test/runner=",
 ]);
 
 /// Ansible, "Configuration Settings".

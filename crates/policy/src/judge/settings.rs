@@ -49,12 +49,17 @@ pub(super) fn judge_words(content: &[u8], harmless: &[&str]) -> Option<Reason> {
         .map(|word| Reason::Setting { key: word.to_owned() })
 }
 
-/// Judges a list of programs and their versions: anything else than plain words may be a path.
-pub(super) fn judge_versions(content: &[u8]) -> Option<Reason> {
+/// Judges a list of programs and their versions: anything else than plain words, but for one of these beginnings, may be a
+/// path. Ruby has sets of gems after an `@`.
+pub(super) fn judge_versions(content: &[u8], beginnings: &[&str]) -> Option<Reason> {
     let text = String::from_utf8_lossy(content);
+    let is_version = |word: &str| word.is_empty() || word.split('@').all(is_plain);
     text.lines()
         .flat_map(|line| line.split('#').next().unwrap_or_default().split_whitespace())
-        .find(|word| !is_plain(word))
+        .find(|word| {
+            !is_version(word)
+                && !beginnings.iter().any(|known| word.strip_prefix(known).is_some_and(is_version))
+        })
         .map(|word| Reason::Setting { key: word.to_owned() })
 }
 

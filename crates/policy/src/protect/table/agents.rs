@@ -31,6 +31,8 @@ const OPENCODE: Files = &[
     ("*.lock", Content::Harmless),
     ("opencode.json", Content::Opencode(harmless::OPENCODE)),
     ("opencode.jsonc", Content::Opencode(harmless::OPENCODE)),
+    ("kilo.json", Content::Opencode(harmless::OPENCODE)),
+    ("kilo.jsonc", Content::Opencode(harmless::OPENCODE)),
     ("*.json", Content::Opencode(harmless::NOTHING)),
     ("*.md", Content::Prompt),
     ("themes/*", Content::Harmless),
@@ -44,12 +46,15 @@ const CLINE: &str = "Cline, \"Hooks\"";
 pub(super) const ROWS: &[Row] = &[
     read_only(
         ".agents",
-        "agents that share skills",
-        "runs what their settings name",
-        "Agent Skills specification",
+        "agents that share skills, Codebuff",
+        "runs what their settings name, takes what skills allow, and loads each `.ts` in it",
+        "Agent Skills specification; Codebuff, \"Customizing agents\"",
         &[
             ("*.json", Content::Settings(Format::Json, harmless::OTHER_OF_AGENTS)),
             ("*.toml", Content::Settings(Format::Toml, harmless::OTHER_OF_AGENTS)),
+            ("*.md", Content::Prompt),
+            ("types/*", Content::Harmless),
+            ("*.ts", Content::Run),
         ],
     ),
     read_only(
@@ -142,6 +147,22 @@ pub(super) const ROWS: &[Row] = &[
         &[("*.md", Content::Prompt)],
     ),
     read_only(".github/mcp.json", "GitHub Copilot CLI", "starts the servers that it names", MCP, SERVERS),
+    read_only(".github/lsp.json", "GitHub Copilot CLI", "starts language servers that it names", LSP, OTHER),
+    read_only("lsp.json", "GitHub Copilot CLI", "the same as `.github/lsp.json`", LSP, OTHER),
+    read_only(
+        ".github/extensions",
+        "GitHub Copilot CLI",
+        "runs each `extension.mjs` in it",
+        "GitHub Copilot CLI, \"About extensions\"",
+        &[("*.mjs", Content::Run)],
+    ),
+    read_only(
+        ".github/copilot",
+        "GitHub Copilot CLI",
+        "runs hooks and plugins that settings name",
+        "GitHub Copilot CLI, \"Configuration directory\"",
+        &[("*.json", Content::Settings(Format::Json, harmless::NOTHING))],
+    ),
     read_only(".windsurf", "Windsurf", "runs hooks and servers", "Windsurf, \"Cascade Hooks\"", DIRECTORY),
     read_only(
         ".kiro",
@@ -185,6 +206,57 @@ pub(super) const ROWS: &[Row] = &[
     read_only("crush.json", "Crush", "the same as `.crush.json`", CRUSH, SERVERS),
     read_only(".qwen", "Qwen Code", "the same as `.gemini`", "Qwen Code, \"Configuration\"", DIRECTORY),
     read_only(".factory", "Droid", "runs hooks and servers", "Factory, \"Hooks\" and \"MCP\"", DIRECTORY),
+    read_only(".augment", "Auggie", "runs hooks and servers", "Augment Code, \"CLI\"", DIRECTORY),
+    read_only(".grok", "Grok CLI", "starts the servers that it names", "grok-cli, README", DIRECTORY),
+    read_only(".kilocode", "Kilo Code", "starts the servers that it names", KILO, DIRECTORY),
+    read_only(".kilo", "Kilo Code", "the same as `.opencode`", KILO, OPENCODE),
+    read_only("kilo.json", "Kilo Code", "the same as `opencode.json`", KILO, OPENCODE),
+    read_only("kilo.jsonc", "Kilo Code", "the same as `opencode.json`", KILO, OPENCODE),
+    read_only(
+        ".pi",
+        "pi",
+        "loads extensions and packages, and runs the shell that settings name",
+        "pi, \"Settings\" and \"Extensions\"",
+        &[
+            ("extensions/*", Content::Run),
+            ("git/*", Content::Run),
+            ("npm/*", Content::Run),
+            ("settings.json", Content::Settings(Format::Json, harmless::PI)),
+            ("*.md", Content::Prompt),
+        ],
+    ),
+    read_only(
+        ".vibe",
+        "Mistral Vibe",
+        "loads tools, runs hooks and servers, and takes permissions",
+        "Mistral Vibe, README",
+        &[
+            ("tools/*", Content::Run),
+            ("*.toml", Content::Settings(Format::Toml, harmless::NOTHING)),
+            ("*.md", Content::Prompt),
+        ],
+    ),
+    read_only(
+        ".openhands",
+        "OpenHands",
+        "runs `setup.sh`, hooks, and `pre-commit.sh` at each commit",
+        "OpenHands, \"Repository Customization\"",
+        &[
+            ("setup.sh", Content::Run),
+            ("pre-commit.sh", Content::Run),
+            ("hooks/*", Content::Run),
+            ("hooks.json", Content::Settings(Format::Json, harmless::NOTHING)),
+            ("*.md", Content::Prompt),
+        ],
+    ),
+    read_only(
+        "gptme.toml",
+        "gptme",
+        "runs `context_cmd`, hooks and plugins at its start",
+        GPTME,
+        GPTME_FILES,
+    ),
+    read_only("gptme.local.toml", "gptme", "the same as `gptme.toml`", GPTME, GPTME_FILES),
     read_only(".junie", "Junie", "starts the servers that it names", "Junie, \"MCP\"", DIRECTORY),
     read_only(".trae", "Trae", "starts the servers that it names", "Trae, \"MCP\"", DIRECTORY),
     read_only(
@@ -205,5 +277,16 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 const MCP: &str = "GitHub Copilot CLI, \"Adding MCP servers\"";
+
+const LSP: &str = "GitHub Copilot CLI, \"Adding LSP servers\"";
+
+const KILO: &str = "Kilo Code, \"Using MCP\" and \"Configuration\"";
+
+const GPTME: &str = "gptme, \"Configuration\"";
+
+const GPTME_FILES: Files = &[("", Content::Settings(Format::Toml, harmless::GPTME))];
+
+/// A file of which every setting counts.
+const OTHER: Files = &[("", Content::Settings(Format::Json, harmless::NOTHING))];
 
 const CRUSH: &str = "Crush, \"Configuration\"";

@@ -24,6 +24,11 @@ const YARN: &str = "Yarn, \"Settings (.yarnrc.yml)\"";
 
 const PNPM: &str = "pnpm, \".pnpmfile.cjs\"";
 
+/// Names of versions, and nothing else.
+const VERSION: Files = &[("", Content::Versions(&[]))];
+
+const MISE_IDIOMATIC: &str = "mise, \"Idiomatic version files\"";
+
 const BAZEL: &str = "Bazel, \"Write bazelrc configuration files\"";
 
 pub(super) const ROWS: &[Row] = &[
@@ -46,14 +51,66 @@ pub(super) const ROWS: &[Row] = &[
         "asdf, mise",
         "chooses programs; `path:` may name one in the project",
         "asdf, \"Configuration\"",
-        &[("", Content::Versions)],
+        VERSION,
     ),
     read_only(
         ".python-version",
         "pyenv, uv",
         "chooses the interpreter, which for uv may be a path in the project",
         "uv, \"Python versions\"",
-        &[("", Content::Versions)],
+        VERSION,
+    ),
+    read_only(".python-versions", "mise", "the same as `.python-version`", MISE_IDIOMATIC, VERSION),
+    read_only(
+        ".nvmrc",
+        "nvm, fnm, mise",
+        "chooses Node.js, which for mise may be a path in the project",
+        "nvm, README; mise, \"Idiomatic version files\"",
+        &[("", Content::Versions(&["lts/", "lts/*"]))],
+    ),
+    read_only(".node-version", "fnm, nodenv, mise", "the same as `.nvmrc`", MISE_IDIOMATIC, VERSION),
+    read_only(".java-version", "jenv, mise", "the same for Java", MISE_IDIOMATIC, VERSION),
+    read_only(".ruby-version", "rbenv, RVM, mise", "the same for Ruby", MISE_IDIOMATIC, VERSION),
+    read_only(".go-version", "goenv, mise", "the same for Go", MISE_IDIOMATIC, VERSION),
+    read_only(".bun-version", "mise", "the same for Bun", MISE_IDIOMATIC, VERSION),
+    read_only(".deno-version", "mise", "the same for Deno", MISE_IDIOMATIC, VERSION),
+    read_only(".swift-version", "swiftly, mise", "the same for Swift", MISE_IDIOMATIC, VERSION),
+    read_only(".zig-version", "mise", "the same for Zig", MISE_IDIOMATIC, VERSION),
+    read_only(".terraform-version", "tfenv, mise", "the same for Terraform", MISE_IDIOMATIC, VERSION),
+    read_only(
+        ".sdkmanrc",
+        "SDKMAN!, mise",
+        "chooses Java and its tools; a version may be a path",
+        "SDKMAN!, \"Env command\"",
+        &[("", Content::Settings(Format::Ini, harmless::VERSIONS))],
+    ),
+    read_only(
+        ".prototools",
+        "proto, moon",
+        "chooses programs, and loads plugins that it names",
+        "proto, \"Configuration\"",
+        &[("", Content::Settings(Format::Toml, harmless::VERSIONS))],
+    ),
+    read_only(
+        ".asdfrc",
+        "asdf",
+        "runs hooks that it names, where this is somebody's home",
+        "asdf, \"Configuration\"",
+        RUN,
+    ),
+    read_only(
+        "global.json",
+        "dotnet, and editors that open a project of it",
+        "chooses the SDK; `paths` may name one in the project",
+        ".NET, \"global.json overview\"",
+        &[("", Content::Settings(Format::Json, harmless::DOTNET))],
+    ),
+    read_only(
+        "lean-toolchain",
+        "elan, for lean and lake, and editors that open the project",
+        "chooses the toolchain, which may be anybody's on GitHub",
+        "elan, README",
+        &[("", Content::Versions(&["leanprover/lean4:", "leanprover/lean4-nightly:"]))],
     ),
     read_only(
         ".pdm-python",
@@ -74,7 +131,7 @@ pub(super) const ROWS: &[Row] = &[
         "rustup, for cargo and rustc",
         "the same as `rust-toolchain.toml`",
         "The rustup book, \"Overrides\"",
-        &[("", Content::Versions)],
+        VERSION,
     ),
     read_only(
         ".cargo/config.toml",
@@ -107,6 +164,13 @@ pub(super) const ROWS: &[Row] = &[
     ),
     read_only(".yarnrc", "yarn 1", "runs `yarn-path` in place of yarn itself", "Yarn 1, \".yarnrc\"", RUN),
     read_only(".yarn/releases", "yarn", "runs the one that `yarnPath` names", YARN, RUN),
+    read_only(
+        ".yarn/sdks",
+        "editors",
+        "run the compilers and linters in it, where settings name them",
+        "Yarn, \"Editor SDKs\"",
+        RUN,
+    ),
     read_only(".yarn/plugins", "yarn", "loads those that `plugins` names", YARN, RUN),
     read_only(".pnpmfile.cjs", "pnpm", "runs it when it installs", PNPM, RUN),
     read_only(".pnpmfile.mjs", "pnpm", "the same as `.pnpmfile.cjs`", PNPM, RUN),
@@ -141,6 +205,13 @@ pub(super) const ROWS: &[Row] = &[
         &[("wrapper/*", Content::Harmless), ("*", Content::Run)],
     ),
     read_only(".bazelrc", "bazel", "takes arguments from it, of which some run programs", BAZEL, RUN),
+    read_only(
+        ".bazelversion",
+        "bazelisk",
+        "chooses bazel, which may be anybody's fork",
+        "Bazelisk, README",
+        VERSION,
+    ),
     read_only(".bazeliskrc", "bazelisk", "chooses where bazel itself comes from", "Bazelisk, README", RUN),
     read_only("tools/bazel", "bazelisk, bazel", "runs it in place of bazel", "Bazelisk, README", RUN),
     read_only(

@@ -13,21 +13,31 @@ const CONTAINER: Files = &[
     ("*.json", Content::Settings(Format::Json, harmless::DEVCONTAINER)),
 ];
 
+const VSCODE: Files = &[
+    ("settings.json", Content::Settings(Format::Json, harmless::VSCODE)),
+    ("tasks.json", Content::Settings(Format::Json, harmless::VSCODE_TASKS)),
+    ("c_cpp_properties.json", Content::Settings(Format::Json, harmless::VSCODE_CPP)),
+    ("launch.json", Content::Harmless),
+    ("extensions.json", Content::Harmless),
+    ("mcp.json", Content::Settings(Format::Json, harmless::SERVERS)),
+    ("*.json", Content::Settings(Format::Json, harmless::NOTHING)),
+];
+
+const LUA: Files = &[("", Content::Settings(Format::Json, harmless::LUA))];
+
+const LUA_DOCS: &str = "LuaLS, \"Configuration File\" and \"Plugins\"";
+
+const PHPACTOR: &str = "Phpactor, \"Configuration\"";
+
+const BUILD_SERVER: &str = "Build Server Protocol, \"Server discovery\"";
+
 pub(super) const ROWS: &[Row] = &[
     read_only(
         ".vscode",
         "VS Code, Cursor, Windsurf and others made of it",
         "runs tasks when the folder is opened, programs and servers that settings name, and what was approved",
         "VS Code, \"Settings\", \"Tasks\" and \"Workspace Trust\"; CVE-2025-53773",
-        &[
-            ("settings.json", Content::Settings(Format::Json, harmless::VSCODE)),
-            ("tasks.json", Content::Settings(Format::Json, harmless::VSCODE_TASKS)),
-            ("c_cpp_properties.json", Content::Settings(Format::Json, harmless::VSCODE_CPP)),
-            ("launch.json", Content::Harmless),
-            ("extensions.json", Content::Harmless),
-            ("mcp.json", Content::Settings(Format::Json, harmless::SERVERS)),
-            ("*.json", Content::Settings(Format::Json, harmless::NOTHING)),
-        ],
+        VSCODE,
     ),
     read_only(
         "*.code-workspace",
@@ -107,5 +117,128 @@ pub(super) const ROWS: &[Row] = &[
         "the same as `.devcontainer`",
         "Development Containers, \"devcontainer.json reference\"",
         CONTAINER,
+    ),
+    read_only(".theia", "Theia IDE", "the same as `.vscode`", "Theia, \"Preferences\" and \"Tasks\"", VSCODE),
+    read_only(
+        ".fleet",
+        "Fleet",
+        "runs programs that settings name",
+        "Fleet, \"Settings\" and \"Run configurations\"",
+        &[("run.json", Content::Harmless), ("*.json", Content::Settings(Format::Json, harmless::NOTHING))],
+    ),
+    read_only(
+        ".nova/Configuration.json",
+        "Nova",
+        "runs language servers and tools that settings of extensions name",
+        "Nova, \"Extension configuration\"",
+        &[("", Content::Settings(Format::Json, harmless::NOTHING))],
+    ),
+    read_only(
+        ".externalToolBuilders",
+        "Eclipse",
+        "runs them at each automatic build",
+        "Eclipse, \"External tool builders\"",
+        RUN,
+    ),
+    read_only(
+        ".lazy.lua",
+        "Neovim, with lazy.nvim",
+        "runs it when started there",
+        "lazy.nvim, local_spec",
+        RUN,
+    ),
+    read_only(
+        ".vim/coc-settings.json",
+        "Vim, with coc.nvim",
+        "runs language servers and formatters that it names",
+        "coc.nvim, `:help coc-configuration`",
+        &[("", Content::Settings(Format::Json, harmless::VSCODE))],
+    ),
+    read_only(
+        ".neoconf.json",
+        "Neovim, with neoconf",
+        "takes settings of language servers from it, of which some run programs",
+        "neoconf.nvim, README",
+        &[("", Content::Settings(Format::Json, harmless::NOTHING))],
+    ),
+    // Language servers that editors start.
+    read_only(
+        ".ycm_extra_conf.py",
+        "Vim, with YouCompleteMe",
+        "runs it when a file below is opened",
+        "YouCompleteMe, README",
+        RUN,
+    ),
+    read_only(".luarc.json", "lua-language-server", "loads the plugin that it names", LUA_DOCS, LUA),
+    read_only(".luarc.jsonc", "lua-language-server", "the same as `.luarc.json`", LUA_DOCS, LUA),
+    read_only(
+        "hie.yaml",
+        "haskell-language-server",
+        "runs the program or shell command that it names when a file is opened",
+        "hie-bios, README",
+        RUN,
+    ),
+    read_only(
+        ".bsp",
+        "Metals, IntelliJ IDEA, sourcekit-lsp",
+        "starts the build server that it names when the folder is opened",
+        BUILD_SERVER,
+        &[("*.json", Content::Settings(Format::Json, harmless::BUILD_SERVER))],
+    ),
+    read_only(
+        "buildServer.json",
+        "sourcekit-lsp",
+        "the same as `.bsp`",
+        "SourceKit-LSP, ExternalBuildServerAdapter",
+        &[("", Content::Settings(Format::Json, harmless::BUILD_SERVER))],
+    ),
+    read_only(
+        ".sourcekit-lsp/config.json",
+        "sourcekit-lsp",
+        "takes arguments of compilers, of clangd and of `swift build` from it",
+        "SourceKit-LSP, \"Configuration File\"",
+        &[("", Content::Settings(Format::Json, harmless::SOURCEKIT))],
+    ),
+    read_only(
+        "rust-analyzer.toml",
+        "rust-analyzer",
+        "runs checkers and formatters that it names",
+        "rust-analyzer, \"Configuration\"",
+        &[("", Content::Settings(Format::Toml, harmless::RUST_ANALYZER))],
+    ),
+    read_only(
+        ".merlin",
+        "merlin, ocaml-lsp",
+        "runs preprocessors that its flags name",
+        "Merlin, dot-merlin-reader(1)",
+        &[("", Content::Words(harmless::MERLIN))],
+    ),
+    read_only(
+        ".solargraph.yml",
+        "solargraph",
+        "loads the plugins that it names",
+        "Solargraph, \"Configuration\"",
+        &[("", Content::Settings(Format::Yaml, harmless::SOLARGRAPH))],
+    ),
+    read_only(
+        ".phpactor.json",
+        "phpactor",
+        "runs linters, fixers and PHP as it says",
+        PHPACTOR,
+        &[("", Content::Settings(Format::Json, harmless::NOTHING))],
+    ),
+    read_only(
+        ".phpactor.yml",
+        "phpactor",
+        "the same as `.phpactor.json`",
+        PHPACTOR,
+        &[("", Content::Settings(Format::Yaml, harmless::NOTHING))],
+    ),
+    read_only(
+        ".ropeproject",
+        "rope, for pylsp and Emacs",
+        "runs `config.py` when the project is opened",
+        "rope, \"Configuration\"",
+        &[("config.py", Content::Run)],
     ),
 ];

@@ -1,7 +1,8 @@
 //! Rows of git, and of what people let it run at a commit.
 
 use super::{Files, Row, read_only};
-use crate::judge::Content;
+use crate::judge::harmless;
+use crate::judge::{Content, Format};
 
 /// What lies in `.git` is judged by its place, wherever a repository keeps its data: see `judge/git.rs`.
 const BY_PLACE: Files = &[];
@@ -13,6 +14,17 @@ const HOOKS: &str = "githooks(5), gitrepository-layout(5)";
 const HG: &str = "hgrc(5)";
 
 const HG_EFFECT: &str = "runs hooks, aliases, extensions and editors that it names";
+
+const JJ: &str = "Jujutsu, \"Settings\" and \"Secure config\"";
+
+const JJ_EFFECT: &str =
+    "runs editors, pagers, signers and fix tools that it names, and once takes it over as yours";
+
+const JJ_FILES: Files = &[("", Content::Settings(Format::Toml, harmless::JJ))];
+
+const LAZYGIT: &str = "lazygit, \"User Config\"";
+
+const LAZYGIT_EFFECT: &str = "runs pagers, editors and custom commands that it names";
 
 pub(super) const ROWS: &[Row] = &[
     read_only(".git/commondir", "git", "reads hooks and configuration somewhere else", HOOKS, BY_PLACE),
@@ -32,6 +44,7 @@ pub(super) const ROWS: &[Row] = &[
         "gitrepository-layout(5)",
         BY_PLACE,
     ),
+    read_only(".git/lazygit.yml", "lazygit", LAZYGIT_EFFECT, LAZYGIT, RUN),
     read_only(".git/rebase-apply", "git", "goes on with it at `git am --continue`", "git-am(1)", BY_PLACE),
     read_only(
         ".git/rebase-merge",
@@ -57,6 +70,10 @@ pub(super) const ROWS: &[Row] = &[
     ),
     read_only(".hg/hgrc", "Mercurial", HG_EFFECT, HG, RUN),
     read_only(".hg/hgrc-not-shared", "Mercurial", "the same as `.hg/hgrc`", HG, RUN),
+    read_only(".hg/sharedpath", "Mercurial", "reads `hgrc` and hooks somewhere else", "hg(1), share", RUN),
+    read_only(".jj/repo/config.toml", "Jujutsu", JJ_EFFECT, JJ, JJ_FILES),
+    read_only(".jj/workspace-config.toml", "Jujutsu", "the same as `.jj/repo/config.toml`", JJ, JJ_FILES),
+    read_only(".lazygit.yml", "lazygit", LAZYGIT_EFFECT, LAZYGIT, RUN),
     read_only(
         ".gitmodules",
         "git",

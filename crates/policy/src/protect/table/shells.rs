@@ -18,6 +18,12 @@ const HOME: &str = "runs it at its start, where this is somebody's home";
 
 const HERE: &str = "runs it when it is started in this directory";
 
+const ENTERED: &str = "runs it when the directory is entered";
+
+const RVM: &str = "RVM, \"Project files\"";
+
+const ZSH_AUTOENV: &str = "zsh-autoenv, README";
+
 pub(super) const ROWS: &[Row] = &[
     read_only(".bash_aliases", "bash", HOME, "Debian's ~/.bashrc", START_UP),
     read_only(".bash_login", "bash", HOME, BASH, START_UP),
@@ -41,7 +47,7 @@ pub(super) const ROWS: &[Row] = &[
     read_only(".zshenv", "zsh", HOME, ZSH, START_UP),
     read_only(".zshrc", "zsh", HOME, ZSH, START_UP),
     // On entering the directory.
-    read_only(".envrc", "direnv", "runs it when the directory is entered", "direnv(1)", START_UP),
+    read_only(".envrc", "direnv", ENTERED, "direnv(1)", START_UP),
     read_only(
         ".envrc.local",
         "direnv",
@@ -49,12 +55,31 @@ pub(super) const ROWS: &[Row] = &[
         "direnv-stdlib(1), source_env_if_exists",
         START_UP,
     ),
+    read_only(".autoenv.zsh", "zsh-autoenv", ENTERED, ZSH_AUTOENV, START_UP),
     read_only(
-        ".autoenv.zsh",
+        ".autoenv_leave.zsh",
         "zsh-autoenv",
-        "runs it when the directory is entered",
-        "zsh-autoenv, README",
+        "runs it when the directory is left",
+        ZSH_AUTOENV,
         START_UP,
+    ),
+    read_only(".env.leave", "autoenv", "runs it when the directory is left", "autoenv, README", START_UP),
+    read_only(".rvmrc", "RVM", ENTERED, RVM, START_UP),
+    read_only(".versions.conf", "RVM", "takes variables from it when the directory is entered", RVM, RUN),
+    read_only(".ruby-env", "RVM", "the same as `.versions.conf`", RVM, RUN),
+    read_only(
+        ".rbenv-vars",
+        "rbenv-vars, RVM",
+        "takes variables of Ruby's environment from it",
+        "rbenv-vars, README",
+        RUN,
+    ),
+    read_only(
+        ".shadowenv.d",
+        "shadowenv",
+        "runs each program in it when the directory, once trusted, is entered",
+        "shadowenv, \"Trust\"",
+        RUN,
     ),
     // Commands of every day.
     read_only(
@@ -78,10 +103,14 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     read_only(".tmux.conf", "tmux", HOME, "tmux(1)", RUN),
+    read_only(".screenrc", "screen", HOME, "screen(1)", RUN),
     // Interpreters and debuggers that read a file where they are started.
     read_only(".gdbinit", "gdb", HERE, "gdb(1), \"Auto-loading safe path\"", RUN),
     read_only(".lldbinit", "lldb", HERE, "lldb(1), target.load-cwd-lldbinit", RUN),
     read_only(".pdbrc", "pdb of Python", HERE, "Python library reference, pdb", RUN),
+    read_only(".byebugrc", "byebug", HERE, "byebug, README", RUN),
+    read_only(".rdbgrc", "rdbg of Ruby", HOME, "debug, README", RUN),
+    read_only(".rdbgrc.rb", "rdbg of Ruby", HOME, "debug, README", RUN),
     read_only(".perldb", "the debugger of Perl", HERE, "perldebug(1)", RUN),
     read_only(".Rprofile", "R", HERE, "R, ?Startup", RUN),
     read_only(".RData", "R", "loads it at its start, with functions in place of its own", "R, ?Startup", RUN),
@@ -91,6 +120,7 @@ pub(super) const ROWS: &[Row] = &[
     read_only(".pryrc", "pry", HERE, "pry, \"Customization and configuration\"", RUN),
     read_only(".ghci", "ghci", HERE, "GHC User's Guide, \"The .ghci and .haskeline files\"", RUN),
     read_only(".ocamlinit", "ocaml, utop", HERE, "OCaml manual, \"The toplevel system\"", RUN),
+    read_only(".erlang", "erl", HOME, "erl(1)", RUN),
     read_only(".iex.exs", "iex", HERE, "Elixir, IEx, \"The .iex.exs file\"", RUN),
     read_only(".octaverc", "octave", HERE, "GNU Octave manual, \"Startup Files\"", RUN),
 ];

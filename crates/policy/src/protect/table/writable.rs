@@ -8,28 +8,84 @@ const fn writable(path: &'static str, program: &'static str, effect: &'static st
 
 pub(super) const ROWS: &[Row] = &[
     writable("package.json", "npm, yarn, pnpm, bun", "scripts, also those of an installation, and hooks"),
-    writable("Makefile", "make", "everything; so do `justfile`, `Taskfile.yml`, `CMakeLists.txt`"),
+    writable("Makefile", "make", "everything; so do `justfile`, `Taskfile.yml`, `Tiltfile`"),
     writable("build.rs", "cargo", "at each build, and when rust-analyzer opens the project"),
+    writable(
+        "CMakeLists.txt",
+        "cmake, and editors that configure when a folder is opened",
+        "everything; so do `CMakePresets.json`, `meson.build`, `build.zig`, `Package.swift`",
+    ),
+    writable(
+        "eslint.config.js",
+        "eslint, and editors when a file is opened",
+        "all of it; so do `.eslintrc.js`, `.eslintrc.json` (plugins), `prettier.config.js`, `stylelint.config.js`, \
+         `vite.config.ts` and their like",
+    ),
+    writable(
+        "tsconfig.json",
+        "tsserver, in editors when a file is opened",
+        "plugins that it names, from `node_modules`",
+    ),
+    writable(".pnp.cjs", "yarn, node, editors", "all of it, where yarn installs without `node_modules`"),
     writable(
         "build.gradle",
         "gradle",
-        "at each build; so do `settings.gradle`, `gradle.properties`, `gradlew`",
+        "at each build, and when an editor imports the project; so do `settings.gradle`, `gradle.properties`, `gradlew`, \
+         `gradle/wrapper` and `.gradle`",
+    ),
+    writable(
+        "build.sbt",
+        "sbt, and editors that import the project",
+        "all of it; so do `project`, `.sbtopts`, `.jvmopts`, `pom.xml`, `mvnw`, `.mvn/wrapper`, `.scalafix.conf`",
+    ),
+    writable(
+        "mix.exs",
+        "mix, and elixir-ls when a file is opened",
+        "all of it; so do `.formatter.exs`, `rebar.config`, and what is built into `.elixir_ls` and `_build`",
+    ),
+    writable(
+        "Gemfile",
+        "bundler, and ruby-lsp when a file is opened",
+        "all of it; so do `*.gemspec`, `Rakefile`, `.bundle/config`, and what `.rubocop.yml` requires",
     ),
     writable(
         "pyproject.toml",
         "pip, uv, poetry",
         "the build system; so do `setup.py`, `conftest.py`, `noxfile.py`",
     ),
-    writable("flake.nix", "nix", "when you enter its shell, also by an `.envrc` with `use flake`"),
+    writable(
+        ".pylintrc",
+        "pylint, flake8, phpstan and other linters, in editors too",
+        "`init-hook` and plugins; so do `setup.cfg`, `.flake8`, `pyproject.toml`, `phpstan.neon`, `deno.json`",
+    ),
+    writable(
+        "flake.nix",
+        "nix",
+        "when you enter its shell, also by an `.envrc` with `use flake`; so does `devbox.json`",
+    ),
+    writable(
+        ".terraform",
+        "terraform, and terraform-ls when a file is opened",
+        "providers that `init` has put there",
+    ),
     writable(".venv", "editors, activation", "the interpreter and what it loads; not searched at all"),
     writable("node_modules", "editors, package managers", "programs and plugins; not searched at all"),
     writable(
         ".env",
-        "whatever loads it",
-        "variables, of which some run programs (`NODE_OPTIONS`, `LD_PRELOAD`)",
+        "whatever loads it; autoenv and Oh My Zsh's dotenv do when the directory is entered",
+        "variables, of which some run programs (`NODE_OPTIONS`, `LD_PRELOAD`); for autoenv, all of it",
     ),
     writable("Dockerfile", "docker, compose", "in containers, with what `compose.yaml` shares"),
     writable(".github/workflows", "the forge", "on its machines, once pushed"),
     writable("AGENTS.md", "agents", "nothing by itself; text persuades, as `CLAUDE.md` and rules do"),
-    writable(".editorconfig", "editors", "nothing: indentation and line ends"),
+    writable(
+        "compile_commands.json",
+        "clangd, ccls",
+        "nothing, unless you start clangd with `--query-driver`; `.clangd` and `.ccls` neither",
+    ),
+    writable(
+        ".editorconfig",
+        "editors",
+        "nothing: indentation and line ends; so do `pyrightconfig.json`, `biome.json`, `.ocamlformat`, `.watchmanconfig`",
+    ),
 ];
