@@ -7,20 +7,20 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
+use self::form::Typed;
+pub use self::table::{
+    Agent, Container, General, Image, Lifecycle, Limits, Native, Network, Protect, Secret, SharedDir,
+};
 pub use self::value::{Exposed, ProviderChoice, SecretMode, SecretProvider, Toolchain};
 use crate::env::Name;
-use crate::limits::{Bytes, MilliCpus};
-use crate::network::{self, HostPattern};
-use crate::path::GuestPath;
-use crate::plan::{Layer, Mode, OnReplaced, Pull, SecretSource};
 use crate::problem::{Located, Owner, Place, Problem};
-use crate::protect::RelativePath;
-use crate::user::Spec;
+use crate::schema::{self, Key};
 
+pub(crate) mod form;
 mod read;
 pub(crate) mod show;
+pub(crate) mod table;
 pub(crate) mod value;
 
 /// The longest text that is read, in bytes. No file that a person writes is longer, and reporting every mistake of
@@ -52,187 +52,6 @@ pub type Setting<T> = Option<Located<T>>;
 
 /// A list of settings, if the layer has it; each entry knows its own place.
 pub type List<T> = Setting<Vec<Located<T>>>;
-
-/// Makes a struct of settings, and what must be done to each of them alike.
-macro_rules! settings {
-    ($(#[$about:meta])* entry $name:ident { $($(#[$doc:meta])* $key:ident: $kind:ty,)* }) => {
-        $(#[$about])*
-        #[derive(Clone, Debug, Default, PartialEq)]
-        pub struct $name {
-            $($(#[$doc])* pub $key: Setting<$kind>,)*
-        }
-
-        impl $name {
-            /// Shows every setting.
-            pub(crate) fn show(&self, rows: &mut show::Rows, table: &str) {
-                $(rows.setting(table, stringify!($key), self.$key.as_ref());)*
-            }
-        }
-    };
-    // An entry is replaced as a whole; in any other table each setting is.
-    ($(#[$about:meta])* table $name:ident { $($(#[$doc:meta])* $key:ident: $kind:ty,)* }) => {
-        settings! { $(#[$about])* entry $name { $($(#[$doc])* $key: $kind,)* } }
-
-        impl $name {
-            /// These settings, and where there is none, those beneath.
-            pub(crate) fn over(self, beneath: Self) -> Self {
-                Self { $($key: self.$key.or(beneath.$key),)* }
-            }
-        }
-    };
-}
-
-settings! {
-    /// Settings outside any table.
-    table General {
-        /// The version of the format.
-        version: u32,
-        /// Who runs the sandbox.
-        provider: ProviderChoice,
-        /// Whether a start must fail where the operating system cannot isolate.
-        require_os_sandbox: bool,
-    }
-}
-
-settings! {
-    /// `[agent]`
-    table Agent {
-        /// The command with its arguments; never empty.
-        command: Vec<OsString>,
-        /// Who the agent is.
-        user: Spec,
-        /// Where it starts, as the sandbox sees it.
-        workdir: GuestPath,
-        /// Whether PID 1 is an init.
-        init: bool,
-    }
-}
-
-settings! {
-    /// `[image]`, without the arguments of the build.
-    table Image {
-        /// The name of the image.
-        name: String,
-        /// What it starts from.
-        base: String,
-        /// What is installed.
-        packages: Vec<Located<String>>,
-        /// What it is built for.
-        platforms: Vec<Located<String>>,
-        /// A Dockerfile in place of the stock one.
-        dockerfile: PathBuf,
-        /// Certificates that the build trusts.
-        ca_certificates: PathBuf,
-    }
-}
-
-settings! {
-    /// One table of `[shared_dirs]`.
-    entry SharedDir {
-        /// The directory on the host: absolute, links not resolved.
-        host: PathBuf,
-        /// Where the sandbox sees it.
-        guest: GuestPath,
-        /// What may be done there.
-        mode: Mode,
-        /// The only suffixes that file tools touch.
-        suffixes: Vec<Located<String>>,
-        /// The largest file that file tools touch.
-        max_file_bytes: Bytes,
-    }
-}
-
-settings! {
-    /// One table of `[secrets]`.
-    entry Secret {
-        /// Whether the agent sees the value.
-        mode: SecretMode,
-        /// The variable it becomes.
-        env_var: Name,
-        /// Where it is read from.
-        source: SecretSource,
-        /// Whose interface the proxy adds it to.
-        provider: SecretProvider,
-        /// Where the proxy of a custom provider sends requests.
-        upstream: String,
-        /// The header in which a custom provider wants it.
-        header: String,
-    }
-}
-
-settings! {
-    /// `[network]`
-    table Network {
-        /// How much of the network there is.
-        mode: network::Mode,
-        /// Hosts that may be reached.
-        allow: Vec<Located<HostPattern>>,
-        /// Hosts that may not, whatever `allow` says.
-        deny: Vec<Located<HostPattern>>,
-    }
-}
-
-settings! {
-    /// `[limits]`; an inner `None` is unlimited.
-    table Limits {
-        /// Resident memory.
-        memory: Option<Bytes>,
-        /// Processor time.
-        cpus: Option<MilliCpus>,
-        /// Processes and threads.
-        pids: Option<u32>,
-        /// How long one command may run.
-        timeout: Option<Duration>,
-        /// How much captured output is kept.
-        output_bytes: Bytes,
-        /// The size of each tmpfs.
-        tmp_size: Bytes,
-    }
-}
-
-settings! {
-    /// `[protect]`
-    table Protect {
-        /// Paths besides the built-in ones.
-        paths: Vec<Located<RelativePath>>,
-        /// Built-in paths that are given up.
-        allow: Vec<Located<RelativePath>>,
-        /// How deep nested repositories and sockets are looked for.
-        depth: u32,
-        /// What happens when a protection is taken away.
-        on_replaced: OnReplaced,
-    }
-}
-
-settings! {
-    /// `[native]`
-    table Native {
-        /// Layers without which nothing starts.
-        require: Vec<Located<Layer>>,
-        /// Toolchains that are readable inside.
-        expose: Vec<Located<Exposed>>,
-    }
-}
-
-settings! {
-    /// `[container]`
-    table Container {
-        /// The runtime of the engine.
-        runtime: String,
-        /// What stands before a host path as the engine sees it.
-        host_path_prefix: PathBuf,
-        /// When the image is fetched.
-        pull: Pull,
-    }
-}
-
-settings! {
-    /// `[lifecycle]`
-    table Lifecycle {
-        /// How long a sandbox without a session stays.
-        idle_timeout: Duration,
-    }
-}
 
 /// `[env]`
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -319,5 +138,22 @@ impl Config {
     /// have more of them, and a person wants to see all at once.
     pub fn read(text: &str, file: &File) -> (Self, Vec<Problem>) {
         read::config(text, file)
+    }
+
+    /// Sets a key to what a flag or a variable says.
+    pub(crate) fn set(&mut self, key: &Key, typed: &Typed<'_>, problems: &mut Vec<Problem>) {
+        match schema::split(key.path) {
+            ("", name) => self.general.set(name, typed, problems),
+            ("agent", name) => self.agent.set(name, typed, problems),
+            ("image", name) => self.image.set(name, typed, problems),
+            ("network", name) => self.network.set(name, typed, problems),
+            ("limits", name) => self.limits.set(name, typed, problems),
+            ("protect", name) => self.protect.set(name, typed, problems),
+            ("native", name) => self.native.set(name, typed, problems),
+            ("container", name) => self.container.set(name, typed, problems),
+            ("lifecycle", name) => self.lifecycle.set(name, typed, problems),
+            // Where the file chooses the names, no flag can name one key.
+            _ => {}
+        }
     }
 }

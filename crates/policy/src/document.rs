@@ -160,19 +160,6 @@ impl Reader<'_, '_> {
         Some(Located::new(value, place))
     }
 
-    /// The text of one key.
-    pub(crate) fn text<T>(
-        &mut self,
-        section: &Section<'_, '_>,
-        name: &str,
-        parse: impl Fn(&str) -> Result<T, Fault>,
-    ) -> Option<Located<T>> {
-        self.scalar(section, name, |scalar| match scalar {
-            Scalar::Text(text) => parse(text),
-            _ => Err(Fault::Type),
-        })
-    }
-
     /// A list of text; entries that do not fit are noted and left out.
     pub(crate) fn list<T>(
         &mut self,
@@ -226,13 +213,15 @@ impl Reader<'_, '_> {
         value.get_ref().is_table().then(|| self.source.place(key.span().start))
     }
 
-    /// Notes every one of these keys that is not in the table, which stands at `place`.
-    pub(crate) fn require(&mut self, section: &Section<'_, '_>, place: &Place, names: &[&str]) {
-        for name in names.iter().filter(|name| section.value(name).is_none()) {
-            let example = schema::find(section.pattern, name).map_or("", |key| key.example);
-            let problem =
-                Problem::new(place, section.path.as_str(), Code::MissingKey, format!("{name:?} is missing"));
-            self.note(problem.hinting(format!("add {name} = {example}")));
+    /// Notes every required key that is not in the table, which stands at `place`.
+    pub(crate) fn require(&mut self, section: &Section<'_, '_>, place: &Place) {
+        for key in schema::KEYS.iter().filter(|key| key.required) {
+            let (table, name) = schema::split(key.path);
+            if table == section.pattern && section.value(name).is_none() {
+                let message = format!("{name:?} is missing");
+                let problem = Problem::new(place, section.path.as_str(), Code::MissingKey, message);
+                self.note(problem.hinting(format!("add {name} = {}", key.example)));
+            }
         }
     }
 

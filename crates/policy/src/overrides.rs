@@ -4,47 +4,23 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use crate::config::{
-    Agent, Base, Config, Container, General, Image, Limits, List, Network, Setting, SharedDir, value,
-};
-use crate::document::{Fault, Scalar};
+use crate::config::form::{Typed, accept};
+use crate::config::{Base, Config, SharedDir, value};
+use crate::document::Fault;
 use crate::env::Name;
 use crate::plan::Mode;
 use crate::problem::{Code, Located, Place, Problem};
+use crate::schema::Key;
 
 /// Flags exactly as they were typed. Whoever parses the command line fills this in; nothing is checked yet.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     /// `--name`
     pub name: Option<String>,
-    /// `--provider`
-    pub provider: Option<String>,
-    /// `--image`
-    pub image: Option<String>,
     /// `--platform`
     pub platform: Option<String>,
-    /// `--pull`
-    pub pull: Option<String>,
-    /// `--runtime`
-    pub runtime: Option<String>,
-    /// `--host-path-prefix`
-    pub host_path_prefix: Option<String>,
-    /// `--network`
-    pub network: Option<String>,
-    /// `--allow-host`, each time it was given.
-    pub allow_host: Vec<String>,
-    /// `-m`, `--memory`
-    pub memory: Option<String>,
-    /// `--cpus`
-    pub cpus: Option<String>,
-    /// `--pids-limit`
-    pub pids_limit: Option<String>,
-    /// `--timeout`
-    pub timeout: Option<String>,
-    /// `-u`, `--user`
-    pub user: Option<String>,
-    /// `-w`, `--workdir`
-    pub workdir: Option<String>,
+    /// The flags of single keys, with what was typed each time.
+    pub keys: Vec<(&'static Key, Vec<String>)>,
     /// `-v`, `--volume`, each time it was given: `HOST:GUEST`, `HOST:GUEST:ro` or `HOST:GUEST:rw`.
     pub volume: Vec<String>,
     /// `-e`, `--env`, each time it was given: `NAME=VALUE` to set, `NAME` to pass.
@@ -71,52 +47,19 @@ impl Overrides {
         let mut flags = Flags { problems: Vec::new() };
         let mut config = Config {
             name: flags.text("--name", "name", self.name.as_deref(), value::name),
-            general: General {
-                provider: flags.text("--provider", "provider", self.provider.as_deref(), value::provider),
-                ..General::default()
-            },
-            agent: Agent {
-                command: self.command(),
-                user: flags.text("--user", "agent.user", self.user.as_deref(), value::parsed),
-                workdir: flags.text("--workdir", "agent.workdir", self.workdir.as_deref(), value::parsed),
-                init: None,
-            },
-            network: Network {
-                mode: flags.text("--network", "network.mode", self.network.as_deref(), value::network_mode),
-                allow: flags.list("--allow-host", "network.allow", &self.allow_host, value::parsed),
-                deny: None,
-            },
-            limits: Limits {
-                memory: flags.limit("--memory", "limits.memory", self.memory.as_deref(), value::memory),
-                cpus: flags.limit("--cpus", "limits.cpus", self.cpus.as_deref(), value::cpus),
-                pids: flags.limit("--pids-limit", "limits.pids", self.pids_limit.as_deref(), value::pids),
-                timeout: flags.limit("--timeout", "limits.timeout", self.timeout.as_deref(), value::timeout),
-                ..Limits::default()
-            },
-            shared_dirs: flags.volumes(&self.volume, base),
-            has_image: self.image.as_ref().map(|_| Place::Flag("--image".into())),
-            image: Image {
-                name: flags.text("--image", "image.name", self.image.as_deref(), value::image),
-                ..Image::default()
-            },
             platform: flags.text("--platform", "platform", self.platform.as_deref(), value::platform),
-            container: Container {
-                runtime: flags.text(
-                    "--runtime",
-                    "container.runtime",
-                    self.runtime.as_deref(),
-                    value::runtime,
-                ),
-                host_path_prefix: flags.text(
-                    "--host-path-prefix",
-                    "container.host_path_prefix",
-                    self.host_path_prefix.as_deref(),
-                    value::prefix,
-                ),
-                pull: flags.text("--pull", "container.pull", self.pull.as_deref(), value::pull),
-            },
+            shared_dirs: flags.volumes(&self.volume, base),
             ..Config::default()
         };
+        for (key, texts) in &self.keys {
+            let Some(flag) = key.flag else { continue };
+            let place = &Place::Flag(format!("--{}", flag.long).into());
+            config.set(key, &Typed { key: key.path, texts, place, base }, &mut flags.problems);
+        }
+        // An image that is named has to be run, as one of which a file has a table.
+        config.has_image = config.image.name.as_ref().map(|name| name.place.clone());
+        let command = || Located::new(self.command.clone(), Place::Flag("--".into()));
+        config.agent.command = (!self.command.is_empty()).then(command);
         for file in &self.env_file {
             flags.env_file(&mut config, file);
         }
@@ -125,10 +68,6 @@ impl Overrides {
         }
         (config, flags.problems)
     }
-
-    fn command(&self) -> Setting<Vec<OsString>> {
-        (!self.command.is_empty()).then(|| Located::new(self.command.clone(), Place::Flag("--".into())))
-    }
 }
 
 struct Flags {
@@ -136,38 +75,16 @@ struct Flags {
 }
 
 impl Flags {
-    fn text<T>(
+    fn text(
         &mut self,
         flag: &str,
         key: &str,
         text: Option<&str>,
-        parse: impl Fn(&str) -> Result<T, Fault>,
-    ) -> Setting<T> {
+        parse: impl Fn(&str) -> Result<String, Fault>,
+    ) -> Option<Located<String>> {
         let place = Place::Flag(flag.into());
         let value = accept(&mut self.problems, &place, key, parse(text?))?;
         Some(Located::new(value, place))
-    }
-
-    fn limit<T>(
-        &mut self,
-        flag: &str,
-        key: &str,
-        text: Option<&str>,
-        parse: impl Fn(Scalar<'_>) -> Result<T, Fault>,
-    ) -> Setting<Option<T>> {
-        self.text(flag, key, text, |text| value::or_unlimited(scalar(text), &parse))
-    }
-
-    fn list<T>(
-        &mut self,
-        flag: &str,
-        key: &str,
-        texts: &[String],
-        parse: impl Fn(&str) -> Result<T, Fault>,
-    ) -> List<T> {
-        let place = Place::Flag(flag.into());
-        let list: Vec<_> = texts.iter().filter_map(|text| self.text(flag, key, Some(text), &parse)).collect();
-        (!texts.is_empty()).then(|| Located::new(list, place))
     }
 
     fn volumes(&mut self, volumes: &[String], base: &Base) -> BTreeMap<String, Located<SharedDir>> {
@@ -260,47 +177,19 @@ fn name_of(guest: &crate::path::GuestPath) -> String {
     guest.to_string().chars().map(allowed).collect::<String>().trim_matches('-').to_owned()
 }
 
-/// Text of a flag or a variable as the scalar that a file would hold.
-pub(crate) fn scalar(text: &str) -> Scalar<'_> {
-    if let Ok(number) = text.parse() {
-        Scalar::Integer(number)
-    } else if let Some(number) = text.parse().ok().filter(|number: &f64| number.is_finite()) {
-        Scalar::Float(number)
-    } else {
-        Scalar::Text(text)
-    }
-}
-
-/// The value, or a note of what is wrong with it.
-pub(crate) fn accept<T>(
-    problems: &mut Vec<Problem>,
-    place: &Place,
-    key: &str,
-    parsed: Result<T, Fault>,
-) -> Option<T> {
-    let problem = match parsed {
-        Ok(value) => return Some(value),
-        Err(Fault::Type) => {
-            let (table, name) = crate::schema::split(key);
-            let expected = crate::schema::find(table, name).map(|key| key.kind.expected());
-            let message = "this cannot be its value";
-            Problem { expected, ..Problem::new(place, key, Code::WrongType, message) }
-        }
-        Err(Fault::Value { message, expected, hint }) => {
-            Problem { expected, hint, ..Problem::new(place, key, Code::InvalidValue, message) }
-        }
-    };
-    problems.push(problem);
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::limits::Bytes;
+    use crate::schema::KEYS;
 
     fn base() -> Base {
         Base { directory: "/project".into(), home: Some("/home/me".into()) }
+    }
+
+    fn typed(flags: &[(&str, &str)]) -> Vec<(&'static Key, Vec<String>)> {
+        let key = |long: &str| KEYS.iter().find(|key| key.flag.is_some_and(|flag| flag.long == long));
+        flags.iter().map(|(long, text)| (key(long).unwrap(), vec![(*text).to_owned()])).collect()
     }
 
     fn read(overrides: &Overrides) -> (Config, Vec<String>) {
@@ -312,26 +201,28 @@ mod tests {
     fn reads_every_flag() {
         let (config, problems) = read(&Overrides {
             name: Some("one".to_owned()),
-            provider: Some("native".to_owned()),
-            network: Some("none".to_owned()),
-            allow_host: vec!["example.org".to_owned()],
-            memory: Some("512m".to_owned()),
-            cpus: Some("1.5".to_owned()),
-            pids_limit: Some("64".to_owned()),
-            timeout: Some("5m".to_owned()),
-            user: Some("agent".to_owned()),
-            workdir: Some("/data".to_owned()),
+            keys: typed(&[
+                ("provider", "native"),
+                ("network", "none"),
+                ("allow-host", "example.org"),
+                ("memory", "512m"),
+                ("cpus", "1.5"),
+                ("pids-limit", "64"),
+                ("timeout", "5m"),
+                ("user", "agent"),
+                ("workdir", "/data"),
+                ("image", "box:1"),
+                ("pull", "never"),
+                ("runtime", "runsc"),
+                ("host-path-prefix", "/host"),
+            ]),
             volume: vec!["./data:/data:ro".to_owned()],
             env: vec!["A=1".into(), "B".into()],
             env_file: vec![EnvFile {
                 label: "vars".to_owned(),
                 text: Ok(b"# note\n\nC=3=4\r\nA=2\nD".to_vec()),
             }],
-            image: Some("box:1".to_owned()),
             platform: Some("linux/arm64".to_owned()),
-            pull: Some("never".to_owned()),
-            runtime: Some("runsc".to_owned()),
-            host_path_prefix: Some("/host".to_owned()),
             command: vec!["ls".into()],
         });
         assert_eq!(problems, Vec::<String>::new());
@@ -369,9 +260,7 @@ mod tests {
     #[test]
     fn reports_every_wrong_flag_at_once_and_no_value_of_a_variable() {
         let (_, problems) = read(&Overrides {
-            memory: Some("much".to_owned()),
-            pids_limit: Some("1.5".to_owned()),
-            network: Some("nothing".to_owned()),
+            keys: typed(&[("memory", "much"), ("pids-limit", "1.5"), ("network", "nothing")]),
             volume: vec!["/data".to_owned(), "a:b".to_owned(), "a:/x:z".to_owned()],
             env: vec!["SESSION_TOKEN=hunter2".into(), "1A=hunter2".into()],
             ..Overrides::default()
@@ -387,12 +276,5 @@ mod tests {
         let volume = vec!["a:/data".to_owned(), "b:/data/".to_owned()];
         let (_, problems) = read(&Overrides { volume, ..Overrides::default() });
         assert_eq!(problems, ["--volume: shared_dirs: \"b:/data/\" is in the same place as another volume"]);
-    }
-
-    #[test]
-    fn infinity_is_no_number() {
-        assert_eq!(scalar("inf"), Scalar::Text("inf"));
-        assert_eq!(scalar("unlimited"), Scalar::Text("unlimited"));
-        assert_eq!(scalar("-1"), Scalar::Integer(-1));
     }
 }

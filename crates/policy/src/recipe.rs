@@ -9,10 +9,10 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::config::form::accept;
 use crate::config::{self, value};
 use crate::document::Fault;
 use crate::layer::Effective;
-use crate::overrides::accept;
 use crate::policy::IMAGE;
 use crate::problem::{self, Code, Located, Place, Problem};
 use crate::schema;

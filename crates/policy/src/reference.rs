@@ -9,7 +9,7 @@ use crate::env;
 use crate::plan::Need;
 use crate::protect::table::{self, GROUPS, Group, Row, Treatment};
 use crate::schema::{self, Format, KEYS, Key, Kind, Status, Trust, UNLIMITED};
-use crate::variables::{PREFIX, VARIABLES};
+use crate::variables::{CONFIG, PREFIX};
 
 /// The reference page of `sandbox.toml`, as Markdown.
 pub fn markdown() -> String {
@@ -63,7 +63,7 @@ fn row(Row { path, program, effect, source, treatment }: &Row) -> String {
 }
 
 const INTRODUCTION: &str = "\
-<!-- Generated from crates/policy/src/schema.rs by `make generate`. Do not edit. -->
+<!-- Generated from crates/policy/src/config/table by `make generate`. Do not edit. -->
 
 # sandbox.toml
 
@@ -93,6 +93,9 @@ fn write(page: &mut String) -> fmt::Result {
         }
         writeln!(page, "\n### `{name}`\n\n{}\n", key.doc)?;
         writeln!(page, "- Value: {}", key.kind.expected())?;
+        if key.required {
+            writeln!(page, "- Required")?;
+        }
         if !key.default.is_empty() {
             writeln!(page, "- Default: `{}`", key.default)?;
         }
@@ -122,9 +125,9 @@ fn write(page: &mut String) -> fmt::Result {
     writeln!(page, "\n## Variables of sandboxctl\n")?;
     writeln!(page, "They win over files, and flags win over them. An unknown name that begins with")?;
     writeln!(page, "`{PREFIX}` is an error.\n")?;
-    for variable in VARIABLES {
-        let sets = variable.key.map_or_else(String::new, |key| format!(" Sets `{key}`."));
-        writeln!(page, "- `{}`: {}{sets}", variable.name, variable.doc)?;
+    writeln!(page, "- `{CONFIG}`: the file itself, as `--config` names it")?;
+    for (key, variable) in KEYS.iter().filter_map(|key| Some((key, key.variable?))) {
+        writeln!(page, "- `{variable}` sets `{}`", key.path)?;
     }
     Ok(())
 }
@@ -167,7 +170,7 @@ fn object(table: &str) -> Map<String, Value> {
     }
     let required: Vec<&str> = KEYS
         .iter()
-        .filter(|key| schema::split(key.path).0 == table && key.doc.ends_with("Required."))
+        .filter(|key| key.required && schema::split(key.path).0 == table)
         .map(|key| schema::split(key.path).1)
         .collect();
     let mut object = Map::new();

@@ -1,12 +1,13 @@
-//! The one table of every key of `sandbox.toml`.
+//! What the one table of every key of `sandbox.toml` says of a key.
 //!
 //! What a file may contain, the suggestion for a mistyped key, the JSON Schema and the reference page all come
 //! from here, so they cannot disagree. In a path, `*` stands for a name that the file chooses.
 
-pub use self::keys::KEYS;
+use crate::config::table;
 use crate::plan::{Layer, Need};
 
-mod keys;
+/// Every key, in the order in which a person reads a file. A table stands before its keys.
+pub const KEYS: &[Key] = table::KEYS;
 
 /// One key.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +26,41 @@ pub struct Key {
     pub status: Status,
     /// Whether a project's file may set it without the user's trust.
     pub trust: Trust,
+    /// Whether the table that it stands in is incomplete without it.
+    pub required: bool,
+    /// The flag that sets it.
+    pub flag: Option<Flag>,
+    /// The variable that sets it.
+    pub variable: Option<&'static str>,
+}
+
+impl Key {
+    /// What holds of a key of which nothing is said.
+    pub(crate) const NONE: Self = Self {
+        path: "",
+        kind: Kind::Table,
+        default: "",
+        doc: "",
+        example: "",
+        status: Status::ActedOn,
+        trust: Trust::Free,
+        required: false,
+        flag: None,
+        variable: None,
+    };
+}
+
+/// A flag that sets a key.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag {
+    /// Its name, without dashes.
+    pub long: &'static str,
+    /// Its letter.
+    pub short: Option<char>,
+    /// What its value is called in the help.
+    pub value: &'static str,
+    /// What it is for, in a few words.
+    pub help: &'static str,
 }
 
 /// What a key holds.
@@ -118,24 +154,8 @@ pub enum Trust {
     Needed(&'static str),
 }
 
-/// What `provider` can be.
-pub const PROVIDERS: &[&str] = &["auto", "docker", "podman", "native", "local"];
-/// What `network.mode` can be.
-pub const NETWORK_MODES: &[&str] = &["none", "allowlist", "open"];
-/// What the mode of a boundary can be.
-pub const BOUNDARY_MODES: &[&str] = &["rw", "ro"];
-/// What the mode of a secret can be.
-pub const SECRET_MODES: &[&str] = &["inject", "proxy"];
-/// What the provider of a proxied secret can be.
-pub const SECRET_PROVIDERS: &[&str] = &["anthropic", "openai", "ollama", "custom"];
-/// What `protect.on_replaced` can be.
-pub const ON_REPLACED: &[&str] = &["end", "warn"];
-/// What `container.pull` can be.
-pub const PULL: &[&str] = &["missing", "always", "never"];
 /// The platforms an image can be built for.
 pub const PLATFORMS: &[&str] = &["linux/amd64", "linux/arm64"];
-/// The toolchains that can be exposed by name.
-pub const TOOLCHAINS: &[&str] = &["rust", "node", "python"];
 /// The most that `protect.depth` can be: a walk that deep reads most trees whole.
 pub const MAX_DEPTH: u32 = 32;
 /// The word for no limit.

@@ -298,7 +298,8 @@ fn a_stronger_layer_decides_between_passing_and_setting() {
 fn a_flag_mends_what_a_file_may_not_have() {
     let open = || project("[network]\nmode = \"open\"");
     assert_eq!(refused([open()])[0].code, Code::Refused);
-    let overrides = Overrides { network: Some("none".to_owned()), ..Overrides::default() };
+    let mode = schema::find("network", "mode").unwrap();
+    let overrides = Overrides { keys: vec![(mode, vec!["none".to_owned()])], ..Overrides::default() };
     let (flags, _) = overrides.read(&base());
     assert!(Policy::new(&Effective::merge([open(), flags]), Path::new(PROJECT)).is_ok());
 }

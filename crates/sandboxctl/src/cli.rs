@@ -9,9 +9,11 @@ use crate::error;
 
 pub(crate) use self::build::BuildArgs;
 pub(crate) use self::deferred::Deferred;
+pub(crate) use self::keys::KeyFlags;
 
 mod build;
 mod deferred;
+mod keys;
 
 /// Give an agent a folder, a few credentials and a little network, and nothing else
 #[derive(Debug, Parser)]
@@ -205,48 +207,11 @@ pub(crate) struct Request {
     /// Share a directory, read-write unless `:ro` is said
     #[arg(short, long, value_name = "HOST:GUEST[:ro]")]
     pub(crate) volume: Vec<String>,
-    /// Start in this directory inside
-    #[arg(short, long, value_name = "DIR")]
-    pub(crate) workdir: Option<String>,
-    /// Be this user inside
-    #[arg(short, long, value_name = "USER")]
-    pub(crate) user: Option<String>,
-    /// How much of the network is there: none, allowlist or open
-    #[arg(long, value_name = "MODE")]
-    pub(crate) network: Option<String>,
-    /// Let this host be reached
-    #[arg(long, value_name = "HOST[:PORT]")]
-    pub(crate) allow_host: Vec<String>,
-    /// Memory of everything inside together, such as 512m or 1g
-    #[arg(short, long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
-    /// Processors of everything inside together, such as 0.5
-    #[arg(long, value_name = "NUMBER")]
-    pub(crate) cpus: Option<String>,
-    /// Processes and threads alive at once
-    #[arg(long, value_name = "NUMBER")]
-    pub(crate) pids_limit: Option<String>,
-    /// How long the command may run, such as 90s or 5m
-    #[arg(long, value_name = "TIME")]
-    pub(crate) timeout: Option<String>,
-    /// Who runs the sandbox: auto, docker, podman, native or local (no isolation at all)
-    #[arg(long, value_name = "PROVIDER")]
-    pub(crate) provider: Option<String>,
-    /// The image of the container; with it, an engine has to run the sandbox
-    #[arg(long, value_name = "NAME")]
-    pub(crate) image: Option<String>,
+    #[command(flatten)]
+    pub(crate) keys: KeyFlags,
     /// The platform of the image, where it is not the engine's own
     #[arg(long, value_name = "OS/ARCH")]
     pub(crate) platform: Option<String>,
-    /// When the engine fetches the image: missing, always or never
-    #[arg(long, value_name = "WHEN")]
-    pub(crate) pull: Option<String>,
-    /// The runtime of the engine, such as runsc
-    #[arg(long, value_name = "NAME")]
-    pub(crate) runtime: Option<String>,
-    /// What stands before a host path as the engine sees it, where sandboxctl runs in a container
-    #[arg(long, value_name = "DIR")]
-    pub(crate) host_path_prefix: Option<String>,
     /// Create shared directories that do not exist
     #[arg(long)]
     pub(crate) create_dirs: bool,

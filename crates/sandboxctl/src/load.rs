@@ -175,8 +175,9 @@ pub(crate) fn settings(
         Some(found) => layer(Config::read(found.text()?, &found.file(context, Owner::Project))),
         None => Config::default(),
     };
-    let environment = layer(variables::read(context.env.clone()));
-    let flags = layer(flags.read(&files::base(context, &context.cwd)));
+    let base = files::base(context, &context.cwd);
+    let environment = layer(variables::read(context.env.clone(), &base));
+    let flags = layer(flags.read(&base));
     let mut effective = Effective::merge([user.clone(), config.clone(), environment, flags]);
     if let Some(found) = project {
         effective.with_own_image(image::name_of_project(found.directory()));

@@ -104,6 +104,7 @@ show_as_text!(
     GuestPath,
     HostPattern,
     Layer,
+    Mode,
     Name,
     OnReplaced,
     ProviderChoice,
@@ -113,6 +114,7 @@ show_as_text!(
     SecretProvider,
     Spec,
     String,
+    network::Mode,
 );
 
 impl Show for bool {
@@ -142,25 +144,6 @@ impl Show for PathBuf {
 impl Show for OsString {
     fn show(&self) -> String {
         quoted(&self.to_string_lossy())
-    }
-}
-
-impl Show for Mode {
-    fn show(&self) -> String {
-        quoted(match self {
-            Self::ReadWrite => &"rw",
-            Self::ReadOnly => &"ro",
-        })
-    }
-}
-
-impl Show for network::Mode {
-    fn show(&self) -> String {
-        quoted(match self {
-            Self::None => &"none",
-            Self::Allowlist => &"allowlist",
-            Self::Open => &"open",
-        })
     }
 }
 

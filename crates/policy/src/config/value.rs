@@ -66,11 +66,20 @@ pub enum Toolchain {
     Python,
 }
 
+/// A choice between several words.
+pub(crate) trait Words: Copy + PartialEq + 'static {
+    /// Each word, and what it means.
+    const WORDS: &'static [(&'static str, Self)];
+    /// The words alone.
+    const NAMES: &'static [&'static str];
+}
+
 /// Makes a list of words the text form of an enum, both ways.
 macro_rules! words {
     ($kind:ty { $($word:literal = $value:expr,)* }) => {
-        impl $kind {
-            const WORDS: &'static [(&'static str, $kind)] = &[$(($word, $value),)*];
+        impl Words for $kind {
+            const WORDS: &'static [(&'static str, Self)] = &[$(($word, $value),)*];
+            const NAMES: &'static [&'static str] = &[$($word,)*];
         }
 
         impl fmt::Display for $kind {
@@ -98,6 +107,8 @@ words! { SecretProvider {
 } }
 words! { OnReplaced { "end" = Self::End, "warn" = Self::Warn, } }
 words! { Pull { "missing" = Self::Missing, "always" = Self::Always, "never" = Self::Never, } }
+words! { Mode { "rw" = Self::ReadWrite, "ro" = Self::ReadOnly, } }
+words! { network::Mode { "none" = Self::None, "allowlist" = Self::Allowlist, "open" = Self::Open, } }
 words! { Toolchain { "rust" = Self::Rust, "node" = Self::Node, "python" = Self::Python, } }
 
 impl fmt::Display for Exposed {
@@ -110,7 +121,7 @@ impl fmt::Display for Exposed {
 }
 
 /// One of several words.
-fn word<T: Clone>(text: &str, words: &[(&str, T)]) -> Result<T, Fault> {
+pub(crate) fn word<T: Clone>(text: &str, words: &[(&str, T)]) -> Result<T, Fault> {
     let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| value.clone());
     found.ok_or_else(|| {
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
@@ -120,35 +131,6 @@ fn word<T: Clone>(text: &str, words: &[(&str, T)]) -> Result<T, Fault> {
             hint: did_you_mean(text, known),
         }
     })
-}
-
-pub(crate) fn provider(text: &str) -> Result<ProviderChoice, Fault> {
-    word(text, ProviderChoice::WORDS)
-}
-
-pub(crate) fn secret_mode(text: &str) -> Result<SecretMode, Fault> {
-    word(text, SecretMode::WORDS)
-}
-
-pub(crate) fn secret_provider(text: &str) -> Result<SecretProvider, Fault> {
-    word(text, SecretProvider::WORDS)
-}
-
-pub(crate) fn pull(text: &str) -> Result<Pull, Fault> {
-    word(text, Pull::WORDS)
-}
-
-pub(crate) fn on_replaced(text: &str) -> Result<OnReplaced, Fault> {
-    word(text, OnReplaced::WORDS)
-}
-
-pub(crate) fn boundary_mode(text: &str) -> Result<Mode, Fault> {
-    word(text, &[("rw", Mode::ReadWrite), ("ro", Mode::ReadOnly)])
-}
-
-pub(crate) fn network_mode(text: &str) -> Result<network::Mode, Fault> {
-    use network::Mode;
-    word(text, &[("none", Mode::None), ("allowlist", Mode::Allowlist), ("open", Mode::Open)])
 }
 
 pub(crate) fn layer(text: &str) -> Result<Layer, Fault> {
@@ -205,6 +187,21 @@ pub(crate) fn prefix(text: &str) -> Result<PathBuf, Fault> {
 pub(crate) fn platform(text: &str) -> Result<String, Fault> {
     let words: Vec<(&str, &str)> = schema::PLATFORMS.iter().map(|word| (*word, *word)).collect();
     word(text, &words).map(str::to_owned)
+}
+
+/// Text of a flag or a variable as the scalar that a file would hold.
+pub(crate) fn scalar(text: &str) -> Scalar<'_> {
+    if let Ok(number) = text.parse() {
+        Scalar::Integer(number)
+    } else if let Some(number) = text.parse().ok().filter(|number: &f64| number.is_finite()) {
+        Scalar::Float(number)
+    } else {
+        match text {
+            "true" => Scalar::Bool(true),
+            "false" => Scalar::Bool(false),
+            text => Scalar::Text(text),
+        }
+    }
 }
 
 /// Anything that knows how to read itself from text.
@@ -403,6 +400,14 @@ pub(crate) fn url(text: &str) -> Result<String, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn infinity_is_no_number() {
+        assert_eq!(scalar("inf"), Scalar::Text("inf"));
+        assert_eq!(scalar("unlimited"), Scalar::Text("unlimited"));
+        assert_eq!(scalar("-1"), Scalar::Integer(-1));
+        assert_eq!(scalar("true"), Scalar::Bool(true));
+    }
 
     #[test]
     fn a_command_is_seen_from_its_file() {

@@ -3,7 +3,7 @@
 use sandbox::engine::Kind;
 use sandbox::provider::{self, Entry, Sought, Streams};
 
-use crate::cli::{self, ExecArgs, Format, Request};
+use crate::cli::{self, ExecArgs, Format, KeyFlags, Request};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
@@ -30,8 +30,9 @@ pub(crate) fn exec(ui: &Ui, context: &Context, args: ExecArgs) -> Result<ExitCod
         source,
         name: Some(sandbox.name().to_owned()),
         env,
-        workdir,
-        provider: Some(sandbox.provider().to_string()),
+        keys: KeyFlags::default()
+            .and("agent.workdir", workdir)
+            .and("provider", Some(sandbox.provider().to_string())),
         ..Request::default()
     };
     let loaded = load::second(context, &request, argv)?;

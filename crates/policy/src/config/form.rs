@@ -1,0 +1,272 @@
+//! Forms: how the value of a key is written. A form says what the schema tells a person, and reads the value from a file
+//! or from what was typed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::value::{self, Exposed, ProviderChoice, SecretMode, SecretProvider};
+use super::{Base, Setting};
+use crate::document::{Fault, Reader, Scalar, Section};
+use crate::env::Name;
+use crate::limits::{Bytes, MilliCpus};
+use crate::network::{self, HostPattern};
+use crate::path::GuestPath;
+use crate::plan::{Layer, Mode, OnReplaced, Pull, SecretSource};
+use crate::problem::{Code, Located, Place, Problem};
+use crate::protect::RelativePath;
+use crate::schema::{self, Format, Kind};
+use crate::user::Spec;
+
+/// How the value of a key is written.
+pub(crate) trait Form {
+    /// What it is read as.
+    type Value;
+    /// What a person is told of it.
+    const KIND: Kind;
+
+    /// Reads one value.
+    fn parse(scalar: Scalar<'_>, base: &Base) -> Result<Self::Value, Fault>;
+
+    /// Takes what was typed as the scalar that a file would hold.
+    fn scalar(text: &str) -> Scalar<'_> {
+        Scalar::Text(text)
+    }
+
+    /// Reads a key of a file.
+    fn read(
+        reader: &mut Reader<'_, '_>,
+        section: &Section<'_, '_>,
+        name: &str,
+        base: &Base,
+    ) -> Setting<Self::Value> {
+        reader.scalar(section, name, |scalar| Self::parse(scalar, base))
+    }
+
+    /// Reads what a flag or a variable says of a key. Where it was typed several times, the last one counts.
+    fn typed(typed: &Typed<'_>, problems: &mut Vec<Problem>) -> Setting<Self::Value> {
+        let parsed = Self::parse(Self::scalar(typed.texts.last()?), typed.base);
+        let value = accept(problems, typed.place, typed.key, parsed)?;
+        Some(Located::new(value, typed.place.clone()))
+    }
+}
+
+/// What a flag or a variable says of a key.
+pub(crate) struct Typed<'a> {
+    /// The key.
+    pub(crate) key: &'a str,
+    /// What was typed, each time.
+    pub(crate) texts: &'a [String],
+    /// Where.
+    pub(crate) place: &'a Place,
+    /// What relative paths are seen from.
+    pub(crate) base: &'a Base,
+}
+
+/// A form that is one text, alone or as an entry of a list.
+pub(crate) trait Text {
+    /// What it is read as.
+    type Value;
+    /// What it must look like.
+    const FORMAT: Format;
+
+    /// Reads it.
+    fn parse(text: &str, base: &Base) -> Result<Self::Value, Fault>;
+}
+
+impl<T: Text> Form for T {
+    type Value = T::Value;
+    const KIND: Kind = Kind::Text(T::FORMAT);
+
+    fn parse(scalar: Scalar<'_>, base: &Base) -> Result<Self::Value, Fault> {
+        match scalar {
+            Scalar::Text(text) => T::parse(text, base),
+            _ => Err(Fault::Type),
+        }
+    }
+}
+
+/// A list of texts. Entries that do not fit are noted and left out.
+pub(crate) struct ListOf<T>(std::marker::PhantomData<T>);
+
+impl<T: Text> Form for ListOf<T> {
+    type Value = Vec<Located<T::Value>>;
+    const KIND: Kind = Kind::List(T::FORMAT);
+
+    fn parse(_: Scalar<'_>, _: &Base) -> Result<Self::Value, Fault> {
+        Err(Fault::Type)
+    }
+
+    fn read(
+        reader: &mut Reader<'_, '_>,
+        section: &Section<'_, '_>,
+        name: &str,
+        base: &Base,
+    ) -> Setting<Self::Value> {
+        reader.list(section, name, |text| T::parse(text, base))
+    }
+
+    fn typed(typed: &Typed<'_>, problems: &mut Vec<Problem>) -> Setting<Self::Value> {
+        let entry = |text: &String| {
+            let value = accept(problems, typed.place, typed.key, T::parse(text, typed.base))?;
+            Some(Located::new(value, typed.place.clone()))
+        };
+        Some(Located::new(typed.texts.iter().filter_map(entry).collect(), typed.place.clone()))
+    }
+}
+
+/// A command with its arguments: neither the list nor its first word is empty.
+pub(crate) enum CommandLine {}
+
+impl Form for CommandLine {
+    type Value = Vec<OsString>;
+    const KIND: Kind = Kind::Command;
+
+    fn parse(_: Scalar<'_>, _: &Base) -> Result<Self::Value, Fault> {
+        Err(Fault::Type)
+    }
+
+    fn read(
+        reader: &mut Reader<'_, '_>,
+        section: &Section<'_, '_>,
+        name: &str,
+        _: &Base,
+    ) -> Setting<Self::Value> {
+        let noted = reader.noted();
+        let list = reader.list(section, name, value::argument)?;
+        if list.value.first().is_some_and(|program| !program.value.is_empty()) {
+            let words = list.value.into_iter().map(|word| word.value).collect();
+            return Some(Located::new(words, list.place));
+        }
+        if reader.noted() == noted {
+            let problem =
+                Problem::new(&list.place, section.key(name), Code::InvalidValue, "there is no command");
+            reader.note(problem.expecting(Self::KIND.expected()));
+        }
+        None
+    }
+}
+
+/// One of several words.
+pub(crate) struct OneOf<T>(std::marker::PhantomData<T>);
+
+impl<T: value::Words> Form for OneOf<T> {
+    type Value = T;
+    const KIND: Kind = Kind::Choice(T::NAMES);
+
+    fn parse(scalar: Scalar<'_>, _: &Base) -> Result<Self::Value, Fault> {
+        match scalar {
+            Scalar::Text(text) => value::word(text, T::WORDS),
+            _ => Err(Fault::Type),
+        }
+    }
+}
+
+/// Makes forms of text: name, what it is read as, what it must look like, and how it is read.
+macro_rules! texts {
+    ($($(#[$about:meta])* $name:ident: $value:ty = $format:ident, $parse:expr;)*) => {
+        $(
+            $(#[$about])*
+            pub(crate) enum $name {}
+
+            impl Text for $name {
+                type Value = $value;
+                const FORMAT: Format = Format::$format;
+
+                fn parse(text: &str, base: &Base) -> Result<$value, Fault> {
+                    let parse: fn(&str, &Base) -> Result<$value, Fault> = $parse;
+                    parse(text, base)
+                }
+            }
+        )*
+    };
+}
+
+texts! {
+    AnyText: String = Any, |text, _| value::any(text);
+    NonEmptyText: String = NotEmpty, |text, _| value::not_empty(text);
+    UserSpec: Spec = User, |text, _| value::parsed(text);
+    InsidePath: GuestPath = GuestPath, |text, _| value::parsed(text);
+    ProtectedPath: RelativePath = InnerPath, |text, _| value::parsed(text);
+    HostPath: PathBuf = HostPath, value::host_path;
+    PathPrefix: PathBuf = Any, |text, _| value::prefix(text);
+    VariableName: Name = Variable, |text, _| value::parsed(text);
+    VariableValue: OsString = Any, |text, _| value::argument(text);
+    ImageName: String = Image, |text, _| value::image(text);
+    Platform: String = Platform, |text, _| value::platform(text);
+    Runtime: String = NotEmpty, |text, _| value::runtime(text);
+    Suffix: String = Suffix, |text, _| value::suffix(text);
+    Source: SecretSource = Source, value::source;
+    Url: String = Url, |text, _| value::url(text);
+    Host: HostPattern = Host, |text, _| value::parsed(text);
+    LayerName: Layer = Layer, |text, _| value::layer(text);
+    ExposedPath: Exposed = Toolchain, value::exposed;
+    /// A duration that always ends.
+    Lifetime: Duration = Duration, |text, _| value::duration(text);
+}
+
+/// Makes forms that may be numbers: name, what it is read as, what a person is told, and how it is read.
+macro_rules! scalars {
+    ($($(#[$about:meta])* $name:ident: $value:ty = $kind:expr, $parse:expr;)*) => {
+        $(
+            $(#[$about])*
+            pub(crate) enum $name {}
+
+            impl Form for $name {
+                type Value = $value;
+                const KIND: Kind = $kind;
+
+                fn parse(scalar: Scalar<'_>, _: &Base) -> Result<$value, Fault> {
+                    let parse: fn(Scalar<'_>) -> Result<$value, Fault> = $parse;
+                    parse(scalar)
+                }
+
+                fn scalar(text: &str) -> Scalar<'_> {
+                    value::scalar(text)
+                }
+            }
+        )*
+    };
+}
+
+scalars! {
+    Version: u32 = Kind::Integer(1, 1), |scalar| value::integer(scalar, 1, 1);
+    Depth: u32 = Kind::Integer(0, schema::MAX_DEPTH), |scalar| value::integer(scalar, 0, schema::MAX_DEPTH);
+    TrueOrFalse: bool = Kind::Bool, value::boolean;
+    Size: Bytes = Kind::Size, value::size;
+    MemoryLimit: Option<Bytes> = Kind::Memory, |scalar| value::or_unlimited(scalar, value::memory);
+    CpuLimit: Option<MilliCpus> = Kind::Cpus, |scalar| value::or_unlimited(scalar, value::cpus);
+    PidsLimit: Option<u32> = Kind::Pids, |scalar| value::or_unlimited(scalar, value::pids);
+    TimeLimit: Option<Duration> = Kind::Timeout, |scalar| value::or_unlimited(scalar, value::timeout);
+}
+
+pub(crate) type Provider = OneOf<ProviderChoice>;
+pub(crate) type NetworkMode = OneOf<network::Mode>;
+pub(crate) type BoundaryMode = OneOf<Mode>;
+pub(crate) type ModeOfSecret = OneOf<SecretMode>;
+pub(crate) type ProviderOfSecret = OneOf<SecretProvider>;
+pub(crate) type WhenReplaced = OneOf<OnReplaced>;
+pub(crate) type WhenPulled = OneOf<Pull>;
+
+/// The value, or a note of what is wrong with it.
+pub(crate) fn accept<T>(
+    problems: &mut Vec<Problem>,
+    place: &Place,
+    key: &str,
+    parsed: Result<T, Fault>,
+) -> Option<T> {
+    let problem = match parsed {
+        Ok(value) => return Some(value),
+        Err(Fault::Type) => {
+            let (table, name) = schema::split(key);
+            let expected = schema::find(table, name).map(|key| key.kind.expected());
+            let message = "this cannot be its value";
+            Problem { expected, ..Problem::new(place, key, Code::WrongType, message) }
+        }
+        Err(Fault::Value { message, expected, hint }) => {
+            Problem { expected, hint, ..Problem::new(place, key, Code::InvalidValue, message) }
+        }
+    };
+    problems.push(problem);
+    None
+}

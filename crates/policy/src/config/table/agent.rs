@@ -1,0 +1,52 @@
+//! The keys of `[agent]`.
+
+use std::ffi::OsString;
+
+use super::{LOCAL, settings};
+use crate::config::form::{CommandLine, InsidePath, TrueOrFalse, UserSpec};
+use crate::path::GuestPath;
+use crate::schema::{Flag, Key, Kind, Status, Trust};
+use crate::user::Spec;
+
+/// The rows of the table itself.
+pub(super) const TABLE: &[Key] =
+    &[Key { path: "agent", kind: Kind::Table, doc: "What runs inside, and as whom.", ..Key::NONE }];
+
+settings! {
+    /// `[agent]`
+    table Agent at "agent." {
+        command: Vec<OsString> as CommandLine = {
+            doc: "The command with its arguments. What follows `--` on the command line replaces it.",
+            default: "[\"bash\", \"-l\"]",
+            example: "[\"python3\", \"agent.py\"]",
+            trust: Trust::Needed(LOCAL),
+        }
+        user: Spec as UserSpec = {
+            doc: "Who the agent is: a user or user:group of the image, each by name or number. The native provider has one \
+                 user, `agent`, with uid 1000.",
+            default: "\"agent\"",
+            example: "\"agent\"",
+            status: Status::NotYet("every user but `agent`"),
+            trust: Trust::Needed("it is root"),
+            flag: Some(Flag { long: "user", short: Some('u'), value: "USER", help: "Be this user inside" }),
+        }
+        workdir: GuestPath as InsidePath = {
+            doc: "Where the command starts, as the sandbox sees it. Without a boundary at `/workspace` the default \
+                 is `/home/agent`.",
+            default: "\"/workspace\"",
+            example: "\"/workspace/project\"",
+            flag: Some(Flag {
+                long: "workdir",
+                short: Some('w'),
+                value: "DIR",
+                help: "Start in this directory inside",
+            }),
+        }
+        init: bool as TrueOrFalse = {
+            doc: "Whether PID 1 is an init that reaps orphans and forwards signals; with `false` the agent itself \
+                 becomes PID 1.",
+            default: "true",
+            example: "true",
+        }
+    }
+}

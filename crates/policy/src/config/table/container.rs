@@ -1,0 +1,61 @@
+//! The keys of `[container]`.
+
+use std::path::PathBuf;
+
+use super::settings;
+use crate::config::form::{PathPrefix, Runtime, WhenPulled};
+use crate::plan::Pull;
+use crate::schema::{Flag, Key, Kind, Status, Trust};
+
+/// The rows of the table itself.
+pub(super) const TABLE: &[Key] = &[Key {
+    path: "container",
+    kind: Kind::Table,
+    doc: "What concerns the providers that run containers.",
+    status: Status::Containers,
+    ..Key::NONE
+}];
+
+settings! {
+    /// `[container]`
+    table Container at "container." {
+        runtime: String as Runtime = {
+            doc: "The runtime of the engine, where it is not the engine's own choice.",
+            example: "\"runsc\"",
+            status: Status::Containers,
+            trust: Trust::Needed("it is set"),
+            flag: Some(Flag {
+                long: "runtime",
+                short: None,
+                value: "NAME",
+                help: "The runtime of the engine, such as runsc",
+            }),
+        }
+        host_path_prefix: PathBuf as PathPrefix = {
+            doc: "What stands before a host path as the engine sees it, where the engine runs elsewhere.",
+            default: "\"\"",
+            example: "\"/host_mnt\"",
+            status: Status::Containers,
+            trust: Trust::Needed("it is set"),
+            flag: Some(Flag {
+                long: "host-path-prefix",
+                short: None,
+                value: "DIR",
+                help: "What stands before a host path as the engine sees it, where sandboxctl runs in a container",
+            }),
+            variable: Some("SANDBOXCTL_HOST_DIR"),
+        }
+        pull: Pull as WhenPulled = {
+            doc: "When the engine fetches the image.",
+            default: "\"missing\"",
+            example: "\"never\"",
+            status: Status::Containers,
+            flag: Some(Flag {
+                long: "pull",
+                short: None,
+                value: "WHEN",
+                help: "When the engine fetches the image: missing, always or never",
+            }),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! What stands outside any table of `sandbox.toml`.
+
+use super::settings;
+use crate::config::ProviderChoice;
+use crate::config::form::{Provider, TrueOrFalse, Version};
+use crate::schema::{Flag, Trust};
+
+settings! {
+    /// Settings outside any table.
+    table General at "" {
+        version: u32 as Version = {
+            doc: "The version of this format.",
+            default: "1",
+            example: "1",
+        }
+        provider: ProviderChoice as Provider = {
+            doc: "Who runs the sandbox. `auto` takes an engine that answers when the file has an `[image]` table, and \
+                 `native` otherwise or when none answers; it says which and why. `local` isolates nothing, and is only ever taken when it is asked for by name.",
+            default: "\"auto\"",
+            example: "\"native\"",
+            trust: Trust::Needed("it is `local`"),
+            flag: Some(Flag {
+                long: "provider",
+                short: None,
+                value: "PROVIDER",
+                help: "Who runs the sandbox: auto, docker, podman, native or local (no isolation at all)",
+            }),
+            variable: Some("SANDBOXCTL_PROVIDER"),
+        }
+        require_os_sandbox: bool as TrueOrFalse = {
+            doc: "Whether a start must fail where the operating system cannot isolate. When a file or a flag sets \
+                 it to `true`, `local` is refused even when it is asked for by name.",
+            default: "true",
+            example: "true",
+            trust: Trust::Needed("it is `false`"),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The keys of `[image]`.
+
+use std::path::PathBuf;
+
+use super::settings;
+use crate::config::form::{AnyText, Form, HostPath, ImageName, ListOf, NonEmptyText, Platform};
+use crate::problem::Located;
+use crate::schema::{Flag, Format, Key, Kind, Status, Trust};
+
+/// The rows of the table itself.
+pub(super) const TABLE: &[Key] = &[Key {
+    path: "image",
+    kind: Kind::Table,
+    doc: "How the image for container providers is built.",
+    status: Status::Containers,
+    ..Key::NONE
+}];
+
+settings! {
+    /// `[image]`, without the arguments of the build.
+    table Image at "image." {
+        name: String as ImageName = {
+            doc: "The name of the image. Where a project says what is in its image and not how it is called, that is `sandbox-`, the name \
+                 of its directory and some digits.",
+            default: "\"sandbox-image\"",
+            example: "\"registry.example.org/team/sandbox\"",
+            status: Status::Containers,
+            trust: Trust::Needed("an image is built under it; not to run one"),
+            flag: Some(Flag {
+                long: "image",
+                short: None,
+                value: "NAME",
+                help: "The image of the container; with it, an engine has to run the sandbox",
+            }),
+        }
+        base: String as ImageName = {
+            doc: "The image it starts from, of the Alpine or the Debian family.",
+            default: "\"alpine:3.23\"",
+            example: "\"debian:trixie-slim\"",
+            status: Status::Containers,
+            trust: Trust::Needed(
+                "it is neither `alpine` nor `debian` of Docker's own, with any tag or digest: a build runs what a base says",
+            ),
+        }
+        packages: Vec<Located<String>> as ListOf<NonEmptyText> = {
+            doc: "The packages of the distribution that are installed.",
+            default: "[\"bash\", \"curl\", \"git\", \"openssh-client\", \"python3\", \"nodejs\", \"npm\"]",
+            example: "[\"bash\", \"git\"]",
+            status: Status::Containers,
+        }
+        platforms: Vec<Located<String>> as ListOf<Platform> = {
+            doc: "The platforms it is built for.",
+            default: "[\"linux/amd64\", \"linux/arm64\"]",
+            example: "[\"linux/amd64\"]",
+            status: Status::Containers,
+        }
+        dockerfile: PathBuf as HostPath = {
+            doc: "A Dockerfile of your own, in place of the stock one.",
+            example: "\"docker/Dockerfile\"",
+            status: Status::Containers,
+            trust: Trust::Needed("it is set: a build runs what it says"),
+        }
+        ca_certificates: PathBuf as HostPath = {
+            doc: "Certificates that the build trusts besides the usual ones.",
+            example: "\"corp-ca.pem\"",
+            status: Status::Containers,
+            trust: Trust::Needed("it is set: whoever holds such a key can pose as any site"),
+        }
+    }
+}
+
+/// The rows of the table whose names the file chooses.
+pub(super) const BUILD_ARGS: &[Key] = &[
+    Key {
+        path: "image.build_args",
+        kind: Kind::Named(Format::Any),
+        doc: "Arguments of the build. They stay readable in the image, so they are no place for a secret.",
+        default: "{}",
+        status: Status::Containers,
+        ..Key::NONE
+    },
+    Key {
+        path: "image.build_args.*",
+        kind: AnyText::KIND,
+        doc: "The value of one argument.",
+        example: "\"3.13\"",
+        status: Status::Containers,
+        trust: Trust::Needed("any is set: they decide what a build runs"),
+        ..Key::NONE
+    },
+];

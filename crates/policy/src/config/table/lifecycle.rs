@@ -1,0 +1,22 @@
+//! The keys of `[lifecycle]`.
+
+use std::time::Duration;
+
+use super::settings;
+use crate::config::form::Lifetime;
+use crate::schema::{Key, Kind, Status};
+
+/// The rows of the table itself.
+pub(super) const TABLE: &[Key] =
+    &[Key { path: "lifecycle", kind: Kind::Table, doc: "How long a sandbox stays.", ..Key::NONE }];
+
+settings! {
+    /// `[lifecycle]`
+    table Lifecycle at "lifecycle." {
+        idle_timeout: Duration as Lifetime = {
+            doc: "How long a sandbox without a session stays alive.",
+            example: "\"15m\"",
+            status: Status::NotYet("every value"),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The keys of `[limits]`.
+
+use std::time::Duration;
+
+use super::{RAISED, settings};
+use crate::config::form::{CpuLimit, MemoryLimit, PidsLimit, Size, TimeLimit};
+use crate::limits::{Bytes, MilliCpus};
+use crate::schema::{Flag, Key, Kind, Trust};
+
+/// The rows of the table itself.
+pub(super) const TABLE: &[Key] = &[Key {
+    path: "limits",
+    kind: Kind::Table,
+    doc: "What the sandbox may use. Sizes count in powers of 1024.",
+    ..Key::NONE
+}];
+
+settings! {
+    /// `[limits]`; an inner `None` is unlimited.
+    table Limits at "limits." {
+        memory: Option<Bytes> as MemoryLimit = {
+            doc: "Resident memory of everything inside together.",
+            default: "\"unlimited\"",
+            example: "\"1g\"",
+            trust: Trust::Needed(RAISED),
+            flag: Some(Flag {
+                long: "memory",
+                short: Some('m'),
+                value: "SIZE",
+                help: "Memory of everything inside together, such as 512m or 1g",
+            }),
+            variable: Some("SANDBOXCTL_MEMORY"),
+        }
+        cpus: Option<MilliCpus> as CpuLimit = {
+            doc: "Processor time of everything inside together, in processors.",
+            default: "\"unlimited\"",
+            example: "1.5",
+            trust: Trust::Needed(RAISED),
+            flag: Some(Flag {
+                long: "cpus",
+                short: None,
+                value: "NUMBER",
+                help: "Processors of everything inside together, such as 0.5",
+            }),
+            variable: Some("SANDBOXCTL_CPUS"),
+        }
+        pids: Option<u32> as PidsLimit = {
+            doc: "Processes and threads alive at once.",
+            default: "1024",
+            example: "256",
+            trust: Trust::Needed(RAISED),
+            flag: Some(Flag {
+                long: "pids-limit",
+                short: None,
+                value: "NUMBER",
+                help: "Processes and threads alive at once",
+            }),
+            variable: Some("SANDBOXCTL_PIDS"),
+        }
+        timeout: Option<Duration> as TimeLimit = {
+            doc: "How long one command may run.",
+            default: "\"unlimited\"",
+            example: "\"30m\"",
+            trust: Trust::Needed(RAISED),
+            flag: Some(Flag {
+                long: "timeout",
+                short: None,
+                value: "TIME",
+                help: "How long the command may run, such as 90s or 5m",
+            }),
+            variable: Some("SANDBOXCTL_TIMEOUT"),
+        }
+        output_bytes: Bytes as Size = {
+            doc: "How much captured output is kept of each stream. A pipe or a terminal is never cut.",
+            default: "\"10m\"",
+            example: "\"10m\"",
+            trust: Trust::Needed(RAISED),
+        }
+        tmp_size: Bytes as Size = {
+            doc: "The size of each tmpfs. Space in shared directories cannot be bounded, and the report says so.",
+            default: "\"512m\"",
+            example: "\"256m\"",
+            trust: Trust::Needed(RAISED),
+        }
+    }
+}

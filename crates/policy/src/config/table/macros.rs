@@ -1,0 +1,84 @@
+//! The macro that makes a table of `sandbox.toml` from its rows: each key is named here once, and nowhere else.
+
+/// Makes, from one row for each key, the struct that holds the settings of a table, and all that is done to each alike: its
+/// row of the schema, reading it from a file or from a flag, merging it and showing it.
+///
+/// An `entry` is replaced as a whole by a stronger layer; in a `table` each setting is.
+macro_rules! settings {
+    (@common $(#[$about:meta])* $name:ident at $prefix:literal {
+        $($key:ident: $value:ty as $form:ty = { doc: $doc:literal, $($field:ident: $given:expr),* $(,)? })*
+    }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct $name {
+            $(#[doc = $doc] pub $key: $crate::config::Setting<$value>,)*
+        }
+
+        impl $name {
+            /// The row of each key.
+            pub(crate) const KEYS: &'static [$crate::schema::Key] = &[$($crate::schema::Key {
+                path: concat!($prefix, stringify!($key)),
+                kind: <$form as $crate::config::form::Form>::KIND,
+                doc: $doc,
+                $($field: $given,)*
+                ..$crate::schema::Key::NONE
+            },)*];
+
+            /// Reads the table from a file.
+            pub(crate) fn read(
+                reader: &mut $crate::document::Reader<'_, '_>,
+                section: &$crate::document::Section<'_, '_>,
+                base: &$crate::config::Base,
+            ) -> Self {
+                use $crate::config::form::Form;
+                Self { $($key: <$form>::read(reader, section, stringify!($key), base),)* }
+            }
+
+            /// Shows every setting.
+            pub(crate) fn show(&self, rows: &mut $crate::config::show::Rows, table: &str) {
+                $(rows.setting(table, stringify!($key), self.$key.as_ref());)*
+            }
+        }
+    };
+    ($(#[$about:meta])* entry $name:ident at $prefix:literal {
+        $($key:ident: $value:ty as $form:ty = { $($row:tt)* })*
+    }) => {
+        settings! { @common $(#[$about])* $name at $prefix { $($key: $value as $form = { $($row)* })* } }
+
+        impl $name {
+            /// Whether every key is there without which the rest means nothing.
+            pub(crate) fn is_complete(&self) -> bool {
+                let is_needed = |name| Self::KEYS.iter().any(|key| key.required && key.path.ends_with(name));
+                $((self.$key.is_some() || !is_needed(concat!(".", stringify!($key)))))&&*
+            }
+        }
+    };
+    ($(#[$about:meta])* table $name:ident at $prefix:literal {
+        $($key:ident: $value:ty as $form:ty = { $($row:tt)* })*
+    }) => {
+        settings! { @common $(#[$about])* $name at $prefix { $($key: $value as $form = { $($row)* })* } }
+
+        impl $name {
+            /// Takes these settings, and where there is none, those beneath.
+            pub(crate) fn over(self, beneath: Self) -> Self {
+                Self { $($key: self.$key.or(beneath.$key),)* }
+            }
+
+            /// Sets one key to what a flag or a variable says.
+            pub(crate) fn set(
+                &mut self,
+                name: &str,
+                typed: &$crate::config::form::Typed<'_>,
+                problems: &mut Vec<$crate::problem::Problem>,
+            ) {
+                use $crate::config::form::Form;
+                match name {
+                    $(stringify!($key) => self.$key = <$form>::typed(typed, problems),)*
+                    _ => {}
+                }
+            }
+        }
+    };
+}
+
+pub(super) use settings;

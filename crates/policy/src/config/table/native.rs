@@ -1,0 +1,36 @@
+//! The keys of `[native]`.
+
+use super::settings;
+use crate::config::Exposed;
+use crate::config::form::{ExposedPath, LayerName, ListOf};
+use crate::plan::Layer;
+use crate::problem::Located;
+use crate::schema::{Key, Kind, Trust};
+
+/// The rows of the table itself.
+pub(super) const TABLE: &[Key] = &[Key {
+    path: "native",
+    kind: Kind::Table,
+    doc: "What concerns the native provider alone.",
+    ..Key::NONE
+}];
+
+settings! {
+    /// `[native]`
+    table Native at "native." {
+        require: Vec<Located<Layer>> as ListOf<LayerName> = {
+            doc: "The layers of isolation without which nothing starts. The others are used where they are there, \
+                 and reported either way.",
+            default: "[\"user\", \"mount\", \"pid\", \"net\", \"ipc\", \"landlock\", \"seccomp\", \"capabilities\"]",
+            example: "[\"user\", \"mount\", \"pid\", \"net\", \"ipc\", \"landlock\", \"seccomp\", \"capabilities\", \"memory\"]",
+            trust: Trust::Needed("it leaves out a layer that is required without the file"),
+        }
+        expose: Vec<Located<Exposed>> as ListOf<ExposedPath> = {
+            doc: "Toolchains of the host that are readable inside at the same path: presets or paths. Never \
+                 credentials.",
+            default: "[]",
+            example: "[\"rust\", \"node\", \"python\"]",
+            trust: Trust::Needed("it names a path"),
+        }
+    }
+}

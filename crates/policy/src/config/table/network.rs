@@ -1,0 +1,57 @@
+//! The keys of `[network]`.
+
+use super::settings;
+use crate::config::form::{Host, ListOf, NetworkMode};
+use crate::network;
+use crate::network::HostPattern;
+use crate::problem::Located;
+use crate::schema::{Flag, Key, Kind, Status, Trust};
+
+/// The rows of the table itself.
+pub(super) const TABLE: &[Key] = &[Key {
+    path: "network",
+    kind: Kind::Table,
+    doc: "How much of the network the sandbox sees.",
+    ..Key::NONE
+}];
+
+settings! {
+    /// `[network]`
+    table Network at "network." {
+        mode: network::Mode as NetworkMode = {
+            doc: "`none` leaves the sandbox its own loopback, `allowlist` the named hosts, `open` what the host \
+                 reaches. The native provider refuses `open`.",
+            default: "\"none\"",
+            example: "\"none\"",
+            status: Status::NotYet("`allowlist`"),
+            trust: Trust::Needed("it is `allowlist` or `open`"),
+            flag: Some(Flag {
+                long: "network",
+                short: None,
+                value: "MODE",
+                help: "How much of the network is there: none, allowlist or open",
+            }),
+            variable: Some("SANDBOXCTL_NETWORK"),
+        }
+        allow: Vec<Located<HostPattern>> as ListOf<Host> = {
+            doc: "The hosts that may be reached with `allowlist`.",
+            default: "[]",
+            example: "[\"api.github.com:443\", \"*.example.org\"]",
+            status: Status::NotYet("every list that is not empty"),
+            trust: Trust::Needed("it is not empty"),
+            flag: Some(Flag {
+                long: "allow-host",
+                short: None,
+                value: "HOST[:PORT]",
+                help: "Let this host be reached",
+            }),
+        }
+        deny: Vec<Located<HostPattern>> as ListOf<Host> = {
+            doc: "The hosts that may not be reached although `allow` matches them.",
+            default: "[]",
+            example: "[\"internal.example.org\"]",
+            status: Status::NotYet("every list that is not empty"),
+            trust: Trust::Needed("it leaves out a host that is denied without the file"),
+        }
+    }
+}

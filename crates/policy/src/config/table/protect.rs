@@ -1,0 +1,48 @@
+//! The keys of `[protect]`.
+
+use super::settings;
+use crate::config::form::{Depth, ListOf, ProtectedPath, WhenReplaced};
+use crate::plan::OnReplaced;
+use crate::problem::Located;
+use crate::protect::RelativePath;
+use crate::schema::{Key, Kind, Trust};
+
+/// The rows of the table itself.
+pub(super) const TABLE: &[Key] = &[Key {
+    path: "protect",
+    kind: Kind::Table,
+    doc: "What stays read-only inside writable boundaries.",
+    ..Key::NONE
+}];
+
+settings! {
+    /// `[protect]`
+    table Protect at "protect." {
+        paths: Vec<Located<RelativePath>> as ListOf<ProtectedPath> = {
+            doc: "Paths that are protected besides the built-in ones; `*.suffix` stands for every name that ends so. Where nothing is \
+                 yet, whatever appears is moved aside. The lists of all files add up.",
+            default: "[]",
+            example: "[\".github/workflows\"]",
+        }
+        allow: Vec<Located<RelativePath>> as ListOf<ProtectedPath> = {
+            doc: "Built-in paths that are given up, by name.",
+            default: "[]",
+            example: "[\".git/config\"]",
+            trust: Trust::Needed("it is not empty"),
+        }
+        depth: u32 as Depth = {
+            doc: "How many directories deep nested repositories and sockets are looked for.",
+            default: "3",
+            example: "4",
+            trust: Trust::Needed("it is lower than what holds without the file"),
+        }
+        on_replaced: OnReplaced as WhenReplaced = {
+            doc: "What happens when a program of yours replaces a protected file while the sandbox runs, which takes its protection \
+                 away, and the file then runs something that it did not run before: `end` ends the sandbox, `warn` says so. Either \
+                 way the file of the start is put back in the end.",
+            default: "\"end\"",
+            example: "\"warn\"",
+            trust: Trust::Needed("it is `warn`"),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The keys of `[secrets]`.
+
+use super::settings;
+use crate::config::form::{ModeOfSecret, NonEmptyText, ProviderOfSecret, Source, Url, VariableName};
+use crate::config::{SecretMode, SecretProvider};
+use crate::env::Name;
+use crate::plan::SecretSource;
+use crate::schema::{Format, Key, Kind, Status, Trust};
+
+/// The rows of the table itself.
+pub(super) const TABLE: &[Key] = &[
+    Key {
+        path: "secrets",
+        kind: Kind::Named(Format::Name),
+        doc: "Credentials of the agent, one table for each. The value itself never stands here.",
+        ..Key::NONE
+    },
+    Key {
+        path: "secrets.*",
+        kind: Kind::Table,
+        doc: "One secret.",
+        trust: Trust::Needed("it is there: it hands a credential to the agent"),
+        ..Key::NONE
+    },
+];
+
+settings! {
+    /// One table of `[secrets]`.
+    entry Secret at "secrets.*." {
+        mode: SecretMode as ModeOfSecret = {
+            doc: "`inject` makes the value visible inside; with `proxy` it never enters.",
+            example: "\"inject\"",
+            required: true,
+            status: Status::NotYet("`proxy`"),
+        }
+        env_var: Name as VariableName = {
+            doc: "The variable it becomes inside.",
+            example: "\"GITHUB_TOKEN\"",
+            required: true,
+        }
+        source: SecretSource as Source = {
+            doc: "Where the value is read from at the start: `env:NAME`, `file:PATH`, or what a shell prints for \
+                 `command:TEXT`.",
+            example: "\"env:GITHUB_TOKEN\"",
+            required: true,
+        }
+        provider: SecretProvider as ProviderOfSecret = {
+            doc: "Whose interface the proxy adds the value to; `custom` needs `upstream` and `header`.",
+            example: "\"anthropic\"",
+            status: Status::NotYet(PROXY_SECRETS),
+        }
+        upstream: String as Url = {
+            doc: "Where the proxy sends requests of a `custom` provider.",
+            example: "\"https://api.example.org\"",
+            status: Status::NotYet(PROXY_SECRETS),
+        }
+        header: String as NonEmptyText = {
+            doc: "The header in which a `custom` provider wants the value.",
+            example: "\"x-api-key\"",
+            status: Status::NotYet(PROXY_SECRETS),
+        }
+    }
+}
+
+const PROXY_SECRETS: &str = "secrets with mode = \"proxy\"";

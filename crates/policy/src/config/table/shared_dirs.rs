@@ -1,0 +1,58 @@
+//! The keys of `[shared_dirs]`.
+
+use std::path::PathBuf;
+
+use super::settings;
+use crate::config::form::{BoundaryMode, HostPath, InsidePath, ListOf, Size, Suffix};
+use crate::limits::Bytes;
+use crate::path::GuestPath;
+use crate::plan::Mode;
+use crate::problem::Located;
+use crate::schema::{Format, Key, Kind, Status, Trust};
+
+/// The rows of the table itself.
+pub(super) const TABLE: &[Key] = &[
+    Key {
+        path: "shared_dirs",
+        kind: Kind::Named(Format::Name),
+        doc: "Directories of the host inside the sandbox, one table for each. Where no file has this table, the \
+             working directory is shared as `/workspace`, read and write; an empty table shares nothing.",
+        ..Key::NONE
+    },
+    Key { path: "shared_dirs.*", kind: Kind::Table, doc: "One boundary.", ..Key::NONE },
+];
+
+settings! {
+    /// One table of `[shared_dirs]`.
+    entry SharedDir at "shared_dirs.*." {
+        host: PathBuf as HostPath = {
+            doc: "The directory on the host.",
+            example: "\"./workspace\"",
+            required: true,
+            trust: Trust::Needed(
+                "it leads out of the directory of the file, as written or once links are resolved; or when it can be written \
+                 and is, or lies in, a protected path",
+            ),
+        }
+        guest: GuestPath as InsidePath = {
+            doc: "Where the sandbox sees it.",
+            example: "\"/workspace\"",
+            required: true,
+        }
+        mode: Mode as BoundaryMode = {
+            doc: "`rw` to read and write, `ro` to read only.",
+            default: "\"rw\"",
+            example: "\"ro\"",
+        }
+        suffixes: Vec<Located<String>> as ListOf<Suffix> = {
+            doc: "The only suffixes of files that the file tools touch there.",
+            example: "[\".md\", \".pdf\"]",
+            status: Status::NotYet("every value"),
+        }
+        max_file_bytes: Bytes as Size = {
+            doc: "The largest file that the file tools touch there.",
+            example: "10_000_000",
+            status: Status::NotYet("every value"),
+        }
+    }
+}
