@@ -15,6 +15,8 @@ const EXECUTING: &[(&str, &str)] = &[
     ("core", "gitproxy"),
     ("core", "hookspath"),
     ("core", "pager"),
+    // The pager of that name.
+    ("delta", "pager"),
     ("diff", "external"),
     ("diff", "textconv"),
     ("difftool", "path"),
@@ -31,6 +33,7 @@ const EXECUTING: &[(&str, &str)] = &[
     ("includeif", "path"),
     ("instaweb", "browser"),
     ("instaweb", "httpd"),
+    ("instaweb", "modulepath"),
     ("interactive", "difffilter"),
     ("lfs", "clean"),
     ("lfs", "path"),
@@ -44,16 +47,20 @@ const EXECUTING: &[(&str, &str)] = &[
     ("remote", "uploadpack"),
     ("remote", "vcs"),
     ("sendemail", "smtpserver"),
+    // Options of the program that sends: of some, they run another one, or write files.
+    ("sendemail", "smtpserveroption"),
     ("sequence", "editor"),
     ("web", "browser"),
 ];
 
 /// Keys that end like this run a program in every section: `core.sshCommand`, `difftool.<tool>.cmd`,
-/// `gpg.<format>.program`, `credential.helper`, `uploadpack.packObjectsHook`, `hook.<name>.command`.
-const EXECUTING_ENDS: &[&str] = &["cmd", "command", "helper", "hook", "program"];
+/// `gpg.<format>.program`, `credential.helper`, `uploadpack.packObjectsHook`, `hook.<name>.command`. So do the options of
+/// git-annex for ssh, rsync and their like, and its transport.
+const EXECUTING_ENDS: &[&str] =
+    &["cmd", "command", "helper", "hook", "program", "prog", "-options", "-transport"];
 
-/// Sections in which every key is a program.
-const EXECUTING_SECTIONS: &[&str] = &["pager"];
+/// Sections in which every key may be a program, or hold one.
+const EXECUTING_SECTIONS: &[&str] = &["pager", "tig"];
 
 /// Keys that are either a program or a truth value, and harmless as the latter.
 const PROGRAM_OR_TRUTH: &[(&str, &str)] = &[("core", "fsmonitor")];
@@ -229,6 +236,18 @@ fn executes(entry: &Entry, all: &[Entry]) -> bool {
     }
     if NAMES.iter().any(|pair| is(entry, *pair)) {
         return !value.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    }
+    // What follows `git merge`.
+    if is(entry, ("branch", "mergeoptions")) {
+        return alias::executes(&format!("merge {value}"), |_| false);
+    }
+    // Where git keeps the data of a submodule, and where git-flow keeps its hooks.
+    let lies_in = |place: &str| value.contains(place) && !value.split('/').any(|part| part == "..");
+    if is(entry, ("submodule", "gitdir")) {
+        return !lies_in(".git/modules/");
+    }
+    if is(entry, ("gitflow", "hooks")) {
+        return !lies_in(".git/hooks");
     }
     if is(entry, ("rebase", "instructionformat")) {
         return !is_one_line(value);

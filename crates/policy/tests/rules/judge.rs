@@ -138,6 +138,17 @@ fn every_setting_of_git_that_runs_something_is_found() {
         ("[man \"x\"]\npath = evil", "man.x.path"),
         ("[imap]\ntunnel = evil", "imap.tunnel"),
         ("[gc]\nrecentObjectsHook = evil", "gc.recentobjectshook"),
+        ("[branch \"main\"]\nmergeOptions = -s x/evil", "branch.main.mergeoptions"),
+        ("[branch \"main\"]\nmergeOptions = --no-ff '--strategy=x/evil'", "branch.main.mergeoptions"),
+        ("[sendemail]\nsmtpServerOption = -be", "sendemail.smtpserveroption"),
+        ("[instaweb]\nmodulePath = ./evil", "instaweb.modulepath"),
+        ("[submodule \"s\"]\ngitdir = node_modules/evil", "submodule.s.gitdir"),
+        ("[submodule \"s\"]\ngitdir = .git/modules/../../evil", "submodule.s.gitdir"),
+        ("[gitflow \"path\"]\nhooks = /workspace/evil", "gitflow.path.hooks"),
+        ("[delta]\npager = evil", "delta.pager"),
+        ("[tig \"bind\"]\ngeneric = x !evil", "tig.bind.generic"),
+        ("[svn]\nauthors-prog = evil", "svn.authors-prog"),
+        ("[remote \"o\"]\nannex-ssh-options = -oProxyCommand=evil", "remote.o.annex-ssh-options"),
     ] {
         assert_eq!(git_key(config).as_deref(), Some(key), "{config}");
         assert_eq!(
@@ -165,6 +176,10 @@ fn settings_of_git_that_run_nothing_pass() {
         "[url \"git@github.com:\"]\ninsteadOf = https://github.com/\n",
         "[submodule \"s\"]\nupdate = merge\n",
         "[branch \"!evil\"]\nremote = origin\n",
+        "[branch \"main\"]\nmergeOptions = --no-ff -X theirs\n",
+        "[push]\npushOption = ci.skip\n[remote \"o\"]\nserverOption = a=b\ntagOpt = --tags\n",
+        "[submodule \"s\"]\ngitdir = .git/modules/s\n",
+        "[gitflow \"path\"]\nhooks = /workspace/.git/hooks\n",
     ] {
         assert_eq!(git_key(config), None, "{config}");
     }
