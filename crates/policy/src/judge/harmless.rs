@@ -10,7 +10,7 @@
 pub(crate) enum Keys {
     /// Only these pass, with all that is in them. A key is written with those above it, `languages/*/tab_size`.
     /// `*` is any plain name, `editor.*` whatever begins so, and a `=` at the end asks for a value that is one
-    /// plain word. A value that a program might expand (`${…}`, `$(…)`) never passes.
+    /// plain word, or the one that follows it. A value that a program might expand (`${…}`, `$(…)`) never passes.
     Only(&'static [&'static str]),
     /// All pass but these, at any depth and without regard to case.
     AllBut(&'static [&'static str]),
@@ -97,7 +97,8 @@ pub(crate) const VSCODE_WORKSPACE: &Keys = &Keys::Only(&[
     "extensions/recommendations",
     "extensions/unwantedRecommendations",
     "folders/name",
-    "folders/path",
+    // Settings of each folder count too, and other ones than this need not be searched.
+    "folders/path=.",
     "settings/editor.*",
     "settings/explorer.*",
     "settings/files.associations",
@@ -297,13 +298,15 @@ pub(crate) const MERLIN: &[&str] = &["b", "cmi", "cmt", "exclude_query_dir", "ex
 pub(crate) const SOLARGRAPH: &Keys =
     &Keys::Only(&["domains", "exclude", "include", "max_files", "reporters", "require", "require_paths"]);
 
-/// Components of a project of `JetBrains` that only describe it. Inspections are none: some hold a script that runs.
+/// Components of a project of `JetBrains` that only describe it, but for what [`super::idea`] finds in them.
 pub(crate) const IDEA: &[&str] = &[
+    "Black",
     "CodeStyleSettingsManager",
     "DaemonCodeAnalyzer",
     "DictionarySettings",
     "Encoding",
     "FacetManager",
+    "InspectionProjectProfileManager",
     "JavaScriptSettings",
     "MarkdownSettings",
     "ModuleRootManager",
@@ -316,8 +319,9 @@ pub(crate) const IDEA: &[&str] = &[
     "WebResourcesPaths",
 ];
 
-/// Headers of prompts, rules, skills and agents: what they are called and when they are meant.
+/// Headers of prompts, rules, skills and agents: what they are called, when they are meant, and which tools they are left.
 pub(crate) const PROMPT: &Keys = &Keys::Only(&[
+    "agent=",
     "alwaysApply",
     "applyTo",
     "argument-hint",
@@ -325,23 +329,31 @@ pub(crate) const PROMPT: &Keys = &Keys::Only(&[
     "category",
     "color",
     "compatibility",
+    "context=",
     "description",
     "disable-model-invocation",
+    "disallowed-tools",
+    "disallowedTools",
     "displayName",
+    "effort=",
     "fileMatchPattern",
     "globs",
     "inclusion",
     "keywords",
     "license",
     "metadata",
+    "mode=",
     "model",
     "name",
     "paths",
     "tags",
+    "temperature=",
     "title",
+    "tools",
     "trigger",
     "user-invocable",
     "version",
+    "when_to_use",
 ]);
 
 /// Servers that are reached over the network; whatever names a command is missing.

@@ -1,7 +1,13 @@
 //! What editors of `JetBrains` obey: files of XML, with components that say by their name whose settings they hold.
 
+use std::path::Path;
+
 use super::harmless::IDEA;
 use super::{Format, Reason};
+use crate::protect::SKIPPED;
+
+/// How deep a repository may lie that a project names: so deep they are looked for, see `[protect] depth`.
+const DEEPEST: usize = 3;
 
 /// What separates attributes in XML.
 const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
@@ -18,24 +24,72 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// Judges a file of a project: each of its components must be one that only describes the project.
+/// Judges a file of a project: each of its components must be one that only describes the project, and lead to nothing that
+/// is not judged.
 pub(super) fn judge(content: &[u8]) -> Option<Reason> {
     let text = std::str::from_utf8(content).ok();
     if text.is_some_and(|text| text.trim().is_empty()) {
         return None;
     }
-    match text.and_then(components) {
-        Some(names) if !names.is_empty() => {
-            let odd = names.into_iter().find(|name| !IDEA.contains(name))?;
-            Some(Reason::Setting { key: odd.to_owned() })
+    let unreadable = Some(Reason::Unreadable { format: Format::Text });
+    let Some(tags) = text.and_then(tags) else { return unreadable };
+    let mut component = None;
+    for tag in &tags {
+        if tag.name == "component" {
+            let Some(name) = tag.get("name") else { return unreadable };
+            component = Some(name);
         }
-        _ => Some(Reason::Unreadable { format: Format::Text }),
+        if let Some(odd) = odd(tag, component) {
+            return Some(Reason::Setting { key: odd.to_owned() });
+        }
+    }
+    if component.is_none() { unreadable } else { None }
+}
+
+/// What of an element in a component may run something.
+fn odd<'a>(tag: &Tag<'a>, component: Option<&'a str>) -> Option<&'a str> {
+    match (tag.name, component) {
+        ("component", Some(name)) => (!IDEA.contains(&name)).then_some(name),
+        // Some hold a script, or start a linter of the project's.
+        ("inspection_tool", _) => Some(tag.name),
+        // Of a formatter, its interpreter is one of the IDE's own. Its program is not.
+        ("option", Some("Black")) => tag.get("name").filter(|name| *name != "sdkName"),
+        ("mapping", _) => tag.get("directory").filter(|directory| !is_searched(directory)),
+        ("module", _) => {
+            let paths = [tag.get("filepath"), tag.get("fileurl")];
+            paths.into_iter().flatten().find(|path| !is_judged(path.strip_prefix("file://").unwrap_or(path)))
+        }
+        _ => None,
     }
 }
 
-/// The names of all components. `None` where there is anything that such a file does not need and that might hide one:
+/// Whether a repository of a project lies where repositories are looked for.
+fn is_searched(directory: &str) -> bool {
+    directory.is_empty()
+        || components_in_project(directory).is_some_and(|names| {
+            let is_skipped = |name: &&str| SKIPPED.iter().any(|skipped| skipped.eq_ignore_ascii_case(name));
+            names.len() <= DEEPEST && !names.iter().any(is_skipped)
+        })
+}
+
+/// Whether a module of a project is a file that is judged itself: in `.idea`, or at the top.
+fn is_judged(file: &str) -> bool {
+    let names = components_in_project(file);
+    let is_module = Path::new(file).extension().is_some_and(|extension| extension == "iml");
+    is_module && names.is_some_and(|names| matches!(names.as_slice(), [".idea", ..] | [_]))
+}
+
+/// The names on the way from a project to something in it; `None` if it may lie elsewhere.
+fn components_in_project(path: &str) -> Option<Vec<&str>> {
+    let rest = path.strip_prefix("$PROJECT_DIR$")?;
+    let is_plain = rest.is_empty() || rest.starts_with('/') && !rest.contains(['$', '&', '\\']);
+    let names: Vec<&str> = rest.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+    (is_plain && !names.contains(&"..")).then_some(names)
+}
+
+/// Every element. `None` where there is anything that such a file does not need and that might hide one:
 /// a document type, a comment, another encoding, a namespace.
-fn components(text: &str) -> Option<Vec<&str>> {
+fn tags(text: &str) -> Option<Vec<Tag<'_>>> {
     let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
     if let Some(after) = rest.strip_prefix("<?") {
         let (declaration, after) = tag(after)?;
@@ -43,7 +97,7 @@ fn components(text: &str) -> Option<Vec<&str>> {
         let is_plain = declaration.get("version") == Some("1.0") && encoding.eq_ignore_ascii_case("utf-8");
         rest = after.strip_prefix("?>").filter(|_| declaration.name == "xml" && is_plain)?;
     }
-    let mut names = Vec::new();
+    let mut tags = Vec::new();
     while let Some((_, after)) = rest.split_once('<') {
         if let Some(end) = after.strip_prefix('/') {
             let (closed, after) = tag(end)?;
@@ -52,11 +106,9 @@ fn components(text: &str) -> Option<Vec<&str>> {
         }
         let (element, after) = tag(after)?;
         rest = after.strip_prefix('/').unwrap_or(after).strip_prefix('>')?;
-        if element.name == "component" {
-            names.push(element.get("name")?);
-        }
+        tags.push(element);
     }
-    Some(names)
+    Some(tags)
 }
 
 /// A name and the attributes after it, and what follows them.
@@ -104,6 +156,42 @@ mod tests {
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<project version='4'>\n  <component name = 'Encoding' >\n    <file url=\"file://$PROJECT_DIR$/a&gt;b\" charset='>' />\n  </component >\n</project>\n",
         ] {
             assert_eq!(judge(content.as_bytes()), None, "{content}");
+        }
+    }
+
+    #[test]
+    fn what_leads_to_what_is_not_judged_is_found() {
+        let component = |name: &str, inner: &str| format!("<component name='{name}'>{inner}</component>");
+        for (name, harmless, odd) in [
+            ("VcsDirectoryMappings", "$PROJECT_DIR$", "$PROJECT_DIR$/node_modules/x"),
+            ("VcsDirectoryMappings", "", "$PROJECT_DIR$/../x"),
+            ("VcsDirectoryMappings", "$PROJECT_DIR$/a/b", "$PROJECT_DIR$/a/b/c/d"),
+            ("VcsDirectoryMappings", "$PROJECT_DIR$/a", "$PROJECT_DIR$/a&#47;node_modules"),
+            ("VcsDirectoryMappings", "$PROJECT_DIR$/a", "/tmp/x"),
+        ] {
+            let mapping =
+                |directory: &str| component(name, &format!("<mapping directory='{directory}' vcs='Git'/>"));
+            assert_eq!(judge(mapping(harmless).as_bytes()), None, "{harmless}");
+            assert_eq!(judge(mapping(odd).as_bytes()), Some(Reason::Setting { key: odd.to_owned() }));
+        }
+        for (harmless, odd) in [
+            ("$PROJECT_DIR$/.idea/x.iml", "$PROJECT_DIR$/node_modules/x.iml"),
+            ("$PROJECT_DIR$/x.iml", "$PROJECT_DIR$/x.xml"),
+            ("file://$PROJECT_DIR$/.idea/modules/x.main.iml", "file://$PROJECT_DIR$/.idea/../a/x.iml"),
+        ] {
+            let module =
+                |path: &str| component("ProjectModuleManager", &format!("<module filepath='{path}'/>"));
+            assert_eq!(judge(module(harmless).as_bytes()), None, "{harmless}");
+            assert_eq!(judge(module(odd).as_bytes()), Some(Reason::Setting { key: odd.to_owned() }));
+        }
+        for (content, odd) in [
+            (component("Black", "<option name='pathToExecutable' value='x'/>"), "pathToExecutable"),
+            (
+                component("InspectionProjectProfileManager", "<inspection_tool class='Eslint'/>"),
+                "inspection_tool",
+            ),
+        ] {
+            assert_eq!(judge(content.as_bytes()), Some(Reason::Setting { key: odd.to_owned() }));
         }
     }
 

@@ -76,13 +76,12 @@ pub(super) fn judge_ripgrep(content: &[u8]) -> Option<Reason> {
 pub(super) fn judge_prompt(content: &[u8]) -> Option<Reason> {
     let text = String::from_utf8_lossy(content);
     let setting = |key: &str| Some(Reason::Setting { key: key.to_owned() });
-    if text.contains("!`") {
-        return setting("!`");
+    if let Some(mark) = ["!`", "```!"].into_iter().find(|mark| text.contains(mark)) {
+        return setting(mark);
     }
     let text = text.trim_start_matches('\u{feff}').trim_start();
-    if let Some(header) = text.strip_prefix("---") {
-        // Where it does not end, everything may be one.
-        let header = header.split_once("\n---").map_or(header, |(header, _)| header);
+    if let Some(after) = text.strip_prefix("---") {
+        let Some(header) = header(after) else { return Some(Reason::Unreadable { format: Format::Yaml }) };
         if let Some(reason) = judge(header.as_bytes(), Format::Yaml, PROMPT) {
             return Some(reason);
         }
@@ -91,6 +90,15 @@ pub(super) fn judge_prompt(content: &[u8]) -> Option<Reason> {
         .into_iter()
         .find(|mark| text.contains(mark))
         .and_then(|mark| setting(mark.trim_end_matches(':')))
+}
+
+/// The header of a prompt, after its first `---`. Where it does not end, everything may be one. `None` where readers
+/// disagree: some take what follows on that line for a language and run it, and some end the header at a line that only
+/// begins with `---`.
+fn header(after: &str) -> Option<&str> {
+    let is_alone = |line: &str| line.split('\n').next().unwrap_or_default().trim_end().is_empty();
+    let (header, rest) = after.split_once("\n---").unwrap_or((after, ""));
+    (is_alone(header) && is_alone(rest)).then_some(header)
 }
 
 /// Reads settings of any format, and remembers the first that is not harmless: also one that a later one of the
@@ -122,8 +130,10 @@ impl Reader {
     fn value(&mut self, value: &str) {
         let Keys::Only(harmless) = self.keys else { return };
         let covering = harmless.iter().find(|pattern| covers(pattern, &self.path) == Covers::Wholly);
-        let wants_plain = covering.is_some_and(|pattern| pattern.ends_with('='));
-        if expands(value) || wants_plain && !is_plain(value) {
+        let wanted = covering.and_then(|pattern| pattern.split_once('='));
+        let is_wanted =
+            wanted.is_none_or(|(_, only)| if only.is_empty() { is_plain(value) } else { value == only });
+        if expands(value) || !is_wanted {
             self.note();
         }
     }
@@ -179,6 +189,9 @@ impl Reader {
             let is_document = line.trim_end_matches(' ') == "---" && !is_below_a_key;
             if trimmed.is_empty() || trimmed.starts_with('#') || is_document {
                 continue;
+            }
+            if has_tag(line) {
+                return None;
             }
             // A list may stand as far to the left as its key.
             if line.starts_with(' ') || line.starts_with("- ") {
@@ -253,10 +266,8 @@ enum Covers {
 }
 
 fn covers(pattern: &str, path: &[String]) -> Covers {
-    let (pattern, is_exact) = match pattern.strip_suffix('=') {
-        Some(pattern) => (pattern, true),
-        None => (pattern, false),
-    };
+    let (pattern, is_exact) =
+        pattern.split_once('=').map_or((pattern, false), |(pattern, _)| (pattern, true));
     let mut parts = pattern.split('/');
     for key in path {
         match parts.next() {
@@ -285,6 +296,17 @@ fn is_key(part: &str, key: &str) -> bool {
 fn is_plain(word: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
     !word.is_empty() && word.bytes().all(is_plain) && !word.starts_with("..")
+}
+
+/// Whether a value of YAML may have a type in front, for which some readers call a function.
+fn has_tag(line: &str) -> bool {
+    let is_tag = |word: &str| {
+        let name = word.strip_prefix('!').map(|name| name.strip_prefix('!').unwrap_or(name));
+        name.is_some_and(|name| {
+            name.starts_with(|letter: char| letter.is_ascii_alphanumeric() || letter == '<')
+        })
+    };
+    line.split([' ', '[', '{', ',']).any(is_tag)
 }
 
 /// Whether a program might run a command, or hand over a variable, to make something else of a value.

@@ -394,6 +394,135 @@ fn settings_of_editors_and_agents_that_run_nothing_pass() {
 }
 
 #[test]
+fn what_runs_while_a_prompt_is_read_is_found() {
+    let path = ".claude/skills/a/SKILL.md";
+    for content in [
+        "See !`evil`",
+        "```!\nevil\n```\n",
+        "---js\n{ name: require('evil') }\n---\n",
+        "---javascript\n---\n",
+        "--- js\n---\n",
+        "---name: a\n---\n",
+        "---x: 1\n---\n",
+        "---\nname: a\n---x\npermissionMode: evil\n---\n",
+        "---\nname: a\n ---\n---js\n",
+        "---\nname: a\rhooks: evil\n---\n",
+        "\n---\nname: a\npermissionMode: evil\n---\n",
+        "---\nname: !!js/function evil\n---\n",
+        "---\ntags:\n- !python/object/apply:os.system [evil]\n---\n",
+        "---\nname: a\nallowed-tools: Bash\n---\n",
+    ] {
+        assert!(file(path, content).is_some(), "{content:?}");
+    }
+    for content in [
+        "---\nname: a\ndescription: Says hello!\ntools: Read, Grep\nmodel: opus\ncolor: blue\n---\n\nText\n\n---\n\nMore\n",
+        "---\r\nname: a\r\n---\r\nText",
+        "---  \nname: a\n---  \n",
+        "Text\n\n---\n\n```sh\necho hello!\n```\n",
+        "---\ndescription: b\nmode: subagent\ntemperature: 0.1\n---\n",
+    ] {
+        assert_eq!(file(path, content), None, "{content:?}");
+    }
+}
+
+#[test]
+fn what_tools_write_for_a_new_project_passes() {
+    for (path, content) in [
+        // git init, npm init, uv init, bundle init, gradle init, mise use, lake new, dotnet new.
+        (".git/config", "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n"),
+        ("package.json", r#"{"name": "a", "scripts": {"test": "exit 1"}}"#),
+        (".python-version", "3.12\n"),
+        ("Gemfile", "source \"https://example.org\"\n"),
+        (".bundle/config", "---\nBUNDLE_PATH: \"vendor/bundle\"\n"),
+        ("gradle/wrapper/gradle-wrapper.properties", "distributionUrl=x\n"),
+        ("mise.toml", "[tools]\nnode = \"22\"\n"),
+        ("rust-toolchain.toml", "[toolchain]\nchannel = \"stable\"\ncomponents = [\"clippy\"]\n"),
+        ("lean-toolchain", "leanprover/lean4:v4.24.0\n"),
+        ("global.json", r#"{"sdk": {"version": "10.0.100"}}"#),
+        (".nvmrc", "v22.11.0\n"),
+        (".ruby-version", "ruby-3.3.0\n"),
+        // Visual Studio Code.
+        (".vscode/extensions.json", r#"{"recommendations": ["Vue.volar"]}"#),
+        (
+            ".vscode/launch.json",
+            "{\n  // Use IntelliSense\n  \"version\": \"0.2.0\",\n  \"configurations\": [{\"type\": \"node\", \"program\": \"${file}\"}]\n}",
+        ),
+        (
+            ".vscode/tasks.json",
+            r#"{"version": "2.0.0", "tasks": [{"type": "npm", "script": "start", "isBackground": true}]}"#,
+        ),
+        (
+            "a.code-workspace",
+            "{\n\t\"folders\": [\n\t\t{\n\t\t\t\"path\": \".\"\n\t\t}\n\t],\n\t\"settings\": {}\n}",
+        ),
+        // IntelliJ IDEA and PyCharm.
+        (".idea/.gitignore", "/workspace.xml\n"),
+        (
+            ".idea/misc.xml",
+            r#"<?xml version="1.0" encoding="UTF-8"?>
+<project version="4">
+  <component name="Black">
+    <option name="sdkName" value="Python 3.12 (a)" />
+  </component>
+  <component name="ProjectRootManager" version="2" project-jdk-name="Python 3.12 (a)" project-jdk-type="Python SDK" />
+</project>"#,
+        ),
+        (
+            ".idea/modules.xml",
+            r#"<?xml version="1.0" encoding="UTF-8"?>
+<project version="4">
+  <component name="ProjectModuleManager">
+    <modules>
+      <module fileurl="file://$PROJECT_DIR$/.idea/a.iml" filepath="$PROJECT_DIR$/.idea/a.iml" />
+    </modules>
+  </component>
+</project>"#,
+        ),
+        (
+            ".idea/a.iml",
+            r#"<?xml version="1.0" encoding="UTF-8"?>
+<module type="PYTHON_MODULE" version="4">
+  <component name="NewModuleRootManager">
+    <content url="file://$MODULE_DIR$">
+      <excludeFolder url="file://$MODULE_DIR$/.venv" />
+    </content>
+    <orderEntry type="inheritedJdk" />
+    <orderEntry type="sourceFolder" forTests="false" />
+  </component>
+</module>"#,
+        ),
+        (
+            ".idea/vcs.xml",
+            r#"<?xml version="1.0" encoding="UTF-8"?>
+<project version="4">
+  <component name="VcsDirectoryMappings">
+    <mapping directory="" vcs="Git" />
+  </component>
+</project>"#,
+        ),
+        (
+            ".idea/inspectionProfiles/profiles_settings.xml",
+            r#"<component name="InspectionProjectProfileManager">
+  <settings>
+    <option name="USE_PROJECT_PROFILE" value="false" />
+    <version value="1.0" />
+  </settings>
+</component>"#,
+        ),
+        // Agents.
+        ("CLAUDE.md", "# CLAUDE.md\n\nThis file provides guidance to Claude Code\n"),
+        ("AGENTS.md", "# Repository Guidelines\n"),
+        ("GEMINI.md", "# Project\n"),
+        (
+            ".claude/agents/reviewer.md",
+            "---\nname: reviewer\ndescription: Use this agent when code was written.\\n\\n<example>user: hello</example>\ntools: Glob, Grep, Read\nmodel: sonnet\ncolor: green\n---\n\nYou review.\n",
+        ),
+    ] {
+        assert_eq!(file(path, content), None, "{path}");
+    }
+}
+
+#[test]
 fn comments_do_not_hide_a_setting() {
     for content in [
         "{\"a\": \"//\", \"command\": \"x\"}",

@@ -158,6 +158,12 @@ const EXAMPLES: &[(&str, &str, &str, &str)] = &[
         r#"{"folders": []}"#,
     ),
     (
+        "*.code-workspace",
+        "a.code-workspace",
+        r#"{"folders": [{"path": "."}, {"path": "node_modules"}]}"#,
+        r#"{"folders": [{"name": "all", "path": "."}]}"#,
+    ),
+    (
         ".idea",
         ".idea/startup.xml",
         r#"<project><component name="ProjectStartupSharedConfiguration"/></project>"#,
@@ -168,6 +174,12 @@ const EXAMPLES: &[(&str, &str, &str, &str)] = &[
         ".idea/of-tomorrow.xml",
         "<project><component\n  name='RunsWhatever'/></project>",
         r#"<?xml version="1.0" encoding="UTF-8"?><module><component name="NewModuleRootManager"/></module>"#,
+    ),
+    (
+        "*.iml",
+        "a.iml",
+        r#"<module><component name="RunsWhatever"/></module>"#,
+        r#"<module type="WEB_MODULE" version="4"><component name="NewModuleRootManager"/></module>"#,
     ),
     (".zed", ".zed/settings.json", r#"{"lsp": {"x": {"binary": {"path": "evil"}}}}"#, r#"{"tab_size": 4}"#),
     (

@@ -23,6 +23,8 @@ const VSCODE: Files = &[
     ("*.json", Content::Settings(Format::Json, harmless::NOTHING)),
 ];
 
+const IDEA: &str = "IntelliJ IDEA, \"Startup tasks\", \"File watchers\" and \"Project security\"";
+
 const LUA: Files = &[("", Content::Settings(Format::Json, harmless::LUA))];
 
 const LUA_DOCS: &str = "LuaLS, \"Configuration File\" and \"Plugins\"";
@@ -50,8 +52,15 @@ pub(super) const ROWS: &[Row] = &[
         ".idea",
         "IDEs of JetBrains",
         "runs what is to start with the project, watchers of files, and interpreters",
-        "IntelliJ IDEA, \"Startup tasks\", \"File watchers\" and \"Project security\"",
+        IDEA,
         &[("*.xml", Content::Idea), ("*.iml", Content::Idea)],
+    ),
+    read_only(
+        "*.iml",
+        "IDEs of JetBrains",
+        "the same as `.idea`, for a module",
+        IDEA,
+        &[("", Content::Idea)],
     ),
     read_only(
         ".zed",
