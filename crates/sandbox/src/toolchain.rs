@@ -3,6 +3,9 @@
 //! What lies in `/usr` is in every sandbox's view already. The rest is found as a shell would find it, past the
 //! shims of version managers, and shown read-only at the same path. Never shown: a whole home, a directory
 //! that holds credentials, a package manager's configuration.
+//!
+//! An agent must not choose what the next sandbox sees. So nothing is looked for where one may write, nothing is shown that
+//! lies there, and what a preset shows has the form of the toolchain that it is named after.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -15,6 +18,7 @@ use policy::workspace::{Caller, Candidate, Refusal, validate};
 use crate::acting::ActingAs;
 use crate::boundary::Found;
 use crate::host_uid::Identity;
+use crate::programs::Programs;
 
 mod node;
 mod python;
@@ -26,8 +30,10 @@ const IN_VIEW: &[&str] = &["/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin
 /// The caller's surroundings, in which toolchains are looked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Host<'a> {
-    /// The caller's environment. `PATH` says where programs are.
+    /// The caller's environment.
     pub env: &'a BTreeMap<OsString, OsString>,
+    /// Where programs are looked for, and where agents may write.
+    pub programs: &'a Programs,
     /// Who asks, with their home.
     pub caller: Caller<'a>,
     /// With whose rights is looked: under sudo, what its user cannot reach is not theirs to show.
@@ -59,13 +65,41 @@ pub enum ToolchainError {
     UnknownPreset(String),
     /// The tool is not installed.
     #[error(
-        "preset `{preset}`: {looked_for} was not found; install it, or take `{preset}` off `native.expose`"
+        "preset `{preset}`: {looked_for} was not found; install it, or take `{preset}` off `native.expose`{left_out}"
     )]
     NotFound {
         /// The preset.
         preset: &'static str,
         /// What was looked for, and where.
         looked_for: String,
+        /// Where nothing was looked for, in words.
+        left_out: String,
+    },
+    /// What was found is something else.
+    #[error(
+        "preset `{preset}`: `{}` does not lie in a toolchain, which has {expected}; name the directory it is installed in \
+         as a path in `native.expose`", .found.display()
+    )]
+    Form {
+        /// The preset.
+        preset: &'static str,
+        /// What was found.
+        found: PathBuf,
+        /// What lies in every toolchain of this kind.
+        expected: &'static str,
+    },
+    /// An agent could have made or chosen it, or has it already.
+    #[error(
+        "`{name}`: `{}` is not shown, because sandboxes may write to `{}`; keep toolchains and shared directories apart",
+        .path.display(), .writable.display()
+    )]
+    Writable {
+        /// The preset or path.
+        name: String,
+        /// What would be shown.
+        path: PathBuf,
+        /// The directory that lies in it, or in which it lies.
+        writable: PathBuf,
     },
     /// A version manager that is not known stands in front of the tool.
     #[error(
@@ -124,6 +158,13 @@ pub fn resolve(names: &[String], host: &Host<'_>) -> Result<Toolchains, Vec<Tool
 /// A path that was named: shown if it passes the rules for shared directories.
 fn own_path(name: &str, host: &Host<'_>, found: &mut Toolchains) -> Result<(), ToolchainError> {
     let path = Path::new(name);
+    if let Some(writable) = host.programs.writable().of(path) {
+        return Err(ToolchainError::Writable {
+            name: name.to_owned(),
+            path: path.into(),
+            writable: writable.into(),
+        });
+    }
     found.show(name, path, host)?;
     let bin = path.join("bin");
     let programs = if bin.is_dir() { bin } else { path.to_path_buf() };
@@ -143,8 +184,37 @@ impl Host<'_> {
 
     /// Every program of this name, in the order of `PATH`.
     fn programs(&self, name: &str) -> impl Iterator<Item = PathBuf> {
-        which::which_in_all(name, self.var("PATH"), self.workdir).into_iter().flatten()
+        self.programs.all(name)
     }
+
+    /// Says that there is no such program.
+    fn not_found(&self, preset: &'static str, program: &str) -> ToolchainError {
+        let looked_for = format!("{program} in the PATH");
+        ToolchainError::NotFound { preset, looked_for, left_out: self.programs.left_out() }
+    }
+
+    /// Refuses what an agent may write, or has written to choose it, or already has.
+    fn check_apart(&self, name: &str, path: &Path) -> Result<(), ToolchainError> {
+        match self.programs.writable().touching(path) {
+            None => Ok(()),
+            Some(writable) => Err(ToolchainError::Writable {
+                name: name.to_owned(),
+                path: path.into(),
+                writable: writable.into(),
+            }),
+        }
+    }
+}
+
+/// How a toolchain looks that is installed as a whole.
+struct Form {
+    preset: &'static str,
+    /// Whether a file has the name of the program.
+    is_program: fn(&str) -> bool,
+    /// Whether a directory is one, beside having the program in its `bin`.
+    is_prefix: fn(&Path) -> bool,
+    /// The same in words.
+    expected: &'static str,
 }
 
 impl Toolchains {
@@ -172,10 +242,18 @@ impl Toolchains {
         Ok(())
     }
 
-    /// Shows the directory that a program is installed in: two levels above it.
-    fn show_prefix(&mut self, name: &str, program: &Path, host: &Host<'_>) -> Result<(), ToolchainError> {
-        let Some(bin) = program.parent() else { return Ok(()) };
-        self.show(name, bin.parent().unwrap_or(bin), host)?;
+    /// Shows the toolchain that a program is installed in: two levels above it. A link can lead to any file, so the
+    /// directory must look like one.
+    fn show_prefix(&mut self, form: &Form, program: &Path, host: &Host<'_>) -> Result<(), ToolchainError> {
+        let is_program = program.file_name().and_then(OsStr::to_str).is_some_and(form.is_program);
+        let bin = program.parent().filter(|bin| is_program && bin.ends_with("bin"));
+        let prefix = bin.and_then(Path::parent).filter(|prefix| (form.is_prefix)(prefix));
+        let (Some(bin), Some(prefix)) = (bin, prefix) else {
+            let Form { preset, expected, .. } = *form;
+            return Err(ToolchainError::Form { preset, found: program.to_owned(), expected });
+        };
+        host.check_apart(form.preset, prefix)?;
+        self.show(form.preset, prefix, host)?;
         self.path.push(bin.to_path_buf());
         Ok(())
     }

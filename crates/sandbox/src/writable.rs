@@ -70,6 +70,12 @@ impl Writable {
         self.all().iter().find(lies_in).map(PathBuf::as_path)
     }
 
+    /// The directory in which an agent may write that lies in this one, or in which it lies.
+    pub(crate) fn touching(&self, directory: &Path) -> Option<&Path> {
+        let within = |one: &&PathBuf| one.starts_with(directory);
+        self.of(directory).or_else(|| self.all().iter().find(within).map(PathBuf::as_path))
+    }
+
     /// The directory in which an agent may write that is named somewhere in a text, in whatever spelling.
     pub(crate) fn named_in(&self, text: &OsStr, home: Option<&Path>) -> Option<&Path> {
         let separates = |byte: &u8| byte.is_ascii_whitespace() || b"'\"=;|&()<>`:,".contains(byte);
@@ -216,6 +222,7 @@ mod tests {
         for name in ["own/bin", "shared-2", "own/../own/bin", "loop", "none/shared"] {
             assert_eq!(writable.of(&path(name)), None, "{name}");
         }
+        assert!(writable.touching(&path("")).is_some() && writable.touching(&path("own")).is_none());
     }
 
     #[test]

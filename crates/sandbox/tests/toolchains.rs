@@ -8,12 +8,16 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use policy::workspace::Caller;
+use sandbox::host_uid::Identity;
+use sandbox::programs::Programs;
 use sandbox::toolchain::{Host, ToolchainError, Toolchains, resolve};
+use sandbox::writable::Writable;
 
 struct Machine {
     top: tempfile::TempDir,
     env: BTreeMap<OsString, OsString>,
     workdir: PathBuf,
+    shared: Vec<PathBuf>,
 }
 
 impl Machine {
@@ -22,7 +26,7 @@ impl Machine {
         let home = top.path().canonicalize().unwrap().join("home");
         fs::create_dir(&home).unwrap();
         let path = std::env::join_paths(path.iter().map(|entry| home.join(entry))).unwrap();
-        Self { top, env: [("PATH".into(), path)].into(), workdir: home }
+        Self { top, env: [("PATH".into(), path)].into(), workdir: home, shared: vec![] }
     }
 
     fn home(&self) -> PathBuf {
@@ -52,6 +56,9 @@ impl Machine {
     fn resolve(&self, names: &[&str]) -> Result<Toolchains, Vec<ToolchainError>> {
         let home = self.home();
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let user =
+            Identity { uid: rustix::process::getuid().as_raw(), gid: rustix::process::getgid().as_raw() };
+        let writable = Writable::new(self.shared.clone(), self.top.path().join("state"), user);
         resolve(
             &names,
             &Host {
@@ -61,10 +68,8 @@ impl Machine {
                     homes: &[&home],
                     allowed_root: None,
                 },
-                user: sandbox::host_uid::Identity {
-                    uid: rustix::process::getuid().as_raw(),
-                    gid: rustix::process::getgid().as_raw(),
-                },
+                programs: &Programs::new(&self.env, writable, user),
+                user,
                 home: &home,
                 workdir: &self.workdir,
                 guest_home: Path::new("/home/agent"),
@@ -137,7 +142,7 @@ fn proxies_that_are_hard_links_and_linked_toolchains_are_understood() {
 #[test]
 fn a_toolchain_that_was_unpacked_is_shown_as_a_whole() {
     let machine = Machine::new(&["rust-1.95/bin"]);
-    machine.program("rust-1.95/bin/cargo", BINARY);
+    machine.program("rust-1.95/bin/cargo", BINARY).directory("rust-1.95/lib/rustlib");
     assert_eq!(machine.exposed(&["rust"]), ["rust-1.95"]);
 }
 
@@ -154,13 +159,14 @@ fn what_is_in_the_view_already_needs_nothing() {
 #[test]
 fn node_is_found_behind_links_and_behind_volta() {
     let machine = Machine::new(&["multishell/bin"]);
-    machine.program(".fnm/v22/installation/bin/node", BINARY);
+    machine.program(".fnm/v22/installation/bin/node", BINARY).directory(".fnm/v22/installation/include/node");
     machine.link(machine.home().join(".fnm/v22/installation"), "multishell");
     assert_eq!(machine.exposed(&["node"]), [".fnm/v22/installation"]);
 
     let machine = Machine::new(&[".volta/bin"]);
     machine.program(".volta/bin/volta-shim", BINARY).link("volta-shim", ".volta/bin/node");
     machine.program(".volta/tools/image/node/20.1.0/bin/node", BINARY);
+    machine.directory(".volta/tools/image/node/20.1.0/lib/node_modules");
     machine.program(".volta/tools/user/platform.json", r#"{"node":{"runtime":"20.1.0","npm":null}}"#);
     assert_eq!(machine.exposed(&["node"]), [".volta/tools/image/node/20.1.0"]);
     machine.program(".volta/tools/user/platform.json", r#"{"node":{"runtime":"../../../.."}}"#);
@@ -182,6 +188,7 @@ fn pyenv_chooses_by_variable_by_directory_and_for_everywhere() {
     for version in ["3.11.7", "3.12.9", "3.12.10"] {
         machine.program(&format!(".pyenv/versions/{version}/bin/python3.x"), BINARY);
         machine.link("python3.x", &format!(".pyenv/versions/{version}/bin/python"));
+        machine.directory(&format!(".pyenv/versions/{version}/lib/python3.x"));
     }
     assert_eq!(machine.exposed(&["python"]), [".pyenv/versions/3.11.7"]);
     machine.program("project/.python-version", "3.12\n").directory("project/src");
@@ -199,7 +206,7 @@ fn pyenv_chooses_by_variable_by_directory_and_for_everywhere() {
 fn the_python_of_the_system_comes_after_the_shims_of_pyenv() {
     let mut machine = Machine::new(&[".pyenv/shims", "other/bin"]);
     machine.program(".pyenv/shims/python3", SCRIPT).program(".pyenv/versions/3/bin/python", BINARY);
-    machine.program("other/bin/python3", BINARY);
+    machine.program("other/bin/python3", BINARY).directory("other/lib/python3.13");
     machine.env.insert("PYENV_VERSION".into(), "system".into());
     assert_eq!(machine.exposed(&["python"]), ["other"]);
 }
@@ -208,6 +215,7 @@ fn the_python_of_the_system_comes_after_the_shims_of_pyenv() {
 fn the_python_of_uv_is_found_behind_its_link() {
     let machine = Machine::new(&[".local/bin"]);
     machine.program(".local/share/uv/python/cpython-3.13/bin/python3.13", BINARY);
+    machine.directory(".local/share/uv/python/cpython-3.13/lib/python3.13");
     machine.link("../share/uv/python/cpython-3.13/bin/python3.13", ".local/bin/python3");
     assert_eq!(machine.exposed(&["python"]), [".local/share/uv/python/cpython-3.13"]);
 }
@@ -216,11 +224,11 @@ fn the_python_of_uv_is_found_behind_its_link() {
 fn a_prefix_that_holds_more_than_the_tool_is_refused() {
     // Installed straight into ~/.local: its share holds keyrings.
     let machine = Machine::new(&[".local/bin"]);
-    machine.program(".local/bin/node", BINARY);
+    machine.program(".local/bin/node", BINARY).directory(".local/lib/node_modules");
     assert!(machine.error("node").contains("holds credentials"), "{}", machine.error("node"));
     // Installed straight into the home.
     let machine = Machine::new(&["bin"]);
-    machine.program("bin/python3", BINARY);
+    machine.program("bin/python3", BINARY).directory("lib/python3.13");
     assert!(machine.error("python").contains("it is your home"), "{}", machine.error("python"));
 }
 
@@ -242,7 +250,7 @@ fn a_path_is_shown_if_the_rules_allow_it() {
 
 #[test]
 fn every_mistake_is_returned_at_once() {
-    let machine = Machine::new(&[]);
+    let machine = Machine::new(&["bin"]);
     let errors = machine.resolve(&["ruby", "node", "/no/such"]).unwrap_err();
     let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
     assert_eq!(texts.len(), 3, "{texts:?}");
@@ -256,8 +264,131 @@ fn every_mistake_is_returned_at_once() {
 #[test]
 fn what_lies_in_something_shown_is_not_shown_again() {
     let machine = Machine::new(&["go/bin"]);
-    machine.program("go/bin/node", BINARY);
+    machine.program("go/bin/node", BINARY).directory("go/include/node");
     let go = machine.home().join("go").display().to_string();
     let bin = machine.home().join("go/bin").display().to_string();
     assert_eq!(machine.exposed(&[&bin, &go, "node"]), ["go"]);
+}
+
+/// What no agent may do: make a link, or a file, that chooses what the next sandbox sees.
+#[test]
+fn an_entry_of_the_path_in_which_an_agent_can_write_decides_nothing() {
+    for (preset, program, library) in [
+        ("rust", "cargo", "lib/rustlib"),
+        ("node", "node", "include/node"),
+        ("python", "python3", "lib/python3.13"),
+    ] {
+        let mut machine = Machine::new(&["project/.venv/bin", "linked", "through/bin", "own/bin"]);
+        machine.program(&format!("private/bin/{program}"), BINARY).directory(&format!("private/{library}"));
+        machine.link(
+            machine.home().join(format!("private/bin/{program}")),
+            &format!("project/.venv/bin/{program}"),
+        );
+        machine.link("project/.venv/bin", "linked").link("project/out", "through");
+        machine.link(machine.home().join("private"), "project/out");
+        assert_eq!(machine.exposed(&[preset]), ["private"], "the control: nothing is shared");
+        machine.shared = vec![machine.home().join("project")];
+        let error = machine.error(preset);
+        for part in [
+            "was not found",
+            "/project/.venv/bin`, because the sandbox may write to",
+            "/linked`",
+            "/through/bin`",
+        ] {
+            assert!(error.contains(part), "{preset}: {error}");
+        }
+        // The next one counts.
+        machine.program(&format!("own/bin/{program}"), BINARY).directory(&format!("own/{library}"));
+        assert_eq!(machine.exposed(&[preset]), ["own"]);
+        // What is shared is no toolchain, and lies in none.
+        for shared in ["own", "own/src", ""] {
+            machine.shared = ["project", shared].map(|name| machine.home().join(name)).into();
+            assert!(machine.resolve(&[preset]).is_err(), "{preset}, {shared}");
+        }
+        let own = machine.home().join("own").display().to_string();
+        machine.shared = vec![machine.home().join("own/src")];
+        assert_eq!(machine.exposed(&[&own]), ["own"], "what is named by path may hold it");
+        machine.shared = vec![machine.home()];
+        let error = machine.error(&own);
+        assert!(error.contains("because sandboxes may write to"), "{error}");
+    }
+}
+
+#[test]
+fn entries_that_are_relative_or_that_others_may_write_to_are_left_out() {
+    let mut machine = Machine::new(&["open/bin"]);
+    machine.program("open/bin/node", BINARY).directory("open/include/node");
+    assert_eq!(machine.exposed(&["node"]), ["open"], "the control");
+    fs::set_permissions(machine.home().join("open"), fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(machine.error("node").contains("because other users may write to"), "{}", machine.error("node"));
+    machine.env.insert("PATH".into(), "bin:.".into());
+    assert!(machine.error("node").contains("`bin`, which is not absolute"), "{}", machine.error("node"));
+}
+
+#[test]
+fn a_link_shows_no_directory_that_is_no_toolchain() {
+    for (preset, program) in [("rust", "cargo"), ("node", "node"), ("python", "python3")] {
+        let machine = Machine::new(&["bin"]);
+        machine.program(&format!("private/.git/hooks/{program}"), BINARY);
+        machine.program(&format!("private/.git/bin/{program}"), BINARY);
+        for target in ["hooks", "bin"] {
+            let target = machine.home().join("private/.git").join(target).join(program);
+            let link = machine.home().join("bin").join(program);
+            let _ = fs::remove_file(&link);
+            machine.link(&target, &format!("bin/{program}"));
+            let error = machine.error(preset);
+            assert!(error.contains("does not lie in a toolchain, which has"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_directory_that_only_links_to_rustup_is_not_shown() {
+    let machine = Machine::new(&["bin"]);
+    machine.program(".cargo/bin/rustup", BINARY).link("rustup", ".cargo/bin/cargo");
+    machine.program(".rustup/toolchains/stable-x/bin/rustc", BINARY);
+    machine.program("bin/private", "").link(machine.home().join(".cargo/bin/rustup"), "bin/cargo");
+    assert_eq!(machine.exposed(&["rust"]), [".cargo/bin", ".rustup/toolchains"]);
+}
+
+#[test]
+fn what_cargo_and_rustup_keep_in_a_shared_directory_shows_nothing_else() {
+    let mut machine = Machine::new(&[".cargo/bin"]);
+    machine.program(".cargo/bin/rustup", BINARY).link("rustup", ".cargo/bin/cargo").directory("private");
+    machine.program(".rustup/toolchains/stable-x/bin/rustc", BINARY);
+    machine.link(machine.home().join("project/settings.toml"), ".rustup/settings.toml");
+    machine.program("project/settings.toml", "");
+    machine.env.insert("CARGO_HOME".into(), machine.home().join("project/.cargo").into());
+    machine.link(machine.home().join("private"), "project/.cargo/registry/src/index.crates.io-1");
+    machine.program("project/rust/stage1/bin/rustc", BINARY);
+    machine.link(machine.home().join("project/rust/stage1"), ".rustup/toolchains/dev");
+    assert_eq!(machine.exposed(&["rust"]).len(), 5, "the control");
+    machine.shared = vec![machine.home().join("project")];
+    assert_eq!(machine.exposed(&["rust"]), [".cargo/bin", ".rustup/toolchains"]);
+    machine.env.insert("RUSTUP_HOME".into(), machine.home().join("project/.rustup").into());
+    machine.link(machine.home().join("private"), "project/.rustup/toolchains/x");
+    assert!(machine.error("rust").contains("because sandboxes may write to"), "{}", machine.error("rust"));
+}
+
+#[test]
+fn a_version_file_of_the_project_is_read_only_if_it_comes_to_an_end() {
+    let mut machine = Machine::new(&[".pyenv/shims"]);
+    machine.program(".pyenv/shims/python3", SCRIPT).program(".pyenv/version", "3.11.7\n");
+    machine
+        .program(".pyenv/versions/3.11.7/bin/python", BINARY)
+        .directory(".pyenv/versions/3.11.7/lib/python3.11");
+    machine.directory("project");
+    machine.workdir = machine.home().join("project");
+    let file = machine.workdir.join(".python-version");
+    let fifo = std::ffi::CString::new(file.to_str().unwrap()).unwrap();
+    nix::unistd::mkfifo(fifo.as_c_str(), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert_eq!(machine.exposed(&["python"]), [".pyenv/versions/3.11.7"], "a pipe");
+    fs::remove_file(&file).unwrap();
+    symlink("/dev/zero", &file).unwrap();
+    assert_eq!(machine.exposed(&["python"]), [".pyenv/versions/3.11.7"], "what has no end");
+    fs::remove_file(&file).unwrap();
+    for text in ["../../../private", "/etc", ".."] {
+        fs::write(&file, text).unwrap();
+        assert!(machine.resolve(&["python"]).map_or(true, |found| found.exposed.is_empty()), "{text}");
+    }
 }

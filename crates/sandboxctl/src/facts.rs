@@ -6,6 +6,7 @@ use std::path::Path;
 use policy::config::Exposed;
 use policy::policy::{Facts, HOME, Missing, Parts, Policy};
 use policy::workspace::Caller;
+use sandbox::programs::Programs;
 use sandbox::toolchain::{self, Host, Toolchains};
 
 use crate::context::Context;
@@ -16,6 +17,7 @@ pub(crate) fn gather(
     context: &Context,
     policy: &Policy,
     directories: &mut Directories,
+    programs: &Programs,
     name: String,
 ) -> Facts {
     let boundaries = policy.boundaries().iter();
@@ -26,7 +28,7 @@ pub(crate) fn gather(
             .map(|wanted| (wanted.name.clone(), directories.look(context, wanted)))
             .collect(),
         workdir: directories::look_at_start(policy),
-        toolchains: toolchains(context, policy.expose().cloned().collect()),
+        toolchains: toolchains(context, programs, policy.expose().cloned().collect()),
         uid: context.caller.uid,
         homes: context.homes().into_iter().map(Path::to_owned).collect(),
         allowed_root: None,
@@ -35,10 +37,15 @@ pub(crate) fn gather(
 
 /// What several toolchains have in common is shown once, so they are looked up together and the first stands for
 /// all. Where one is missing, each is looked up by itself, to say which.
-fn toolchains(context: &Context, wanted: Vec<Exposed>) -> BTreeMap<Exposed, Result<Parts, Missing>> {
+fn toolchains(
+    context: &Context,
+    programs: &Programs,
+    wanted: Vec<Exposed>,
+) -> BTreeMap<Exposed, Result<Parts, Missing>> {
     let homes = context.homes();
     let host = Host {
         env: &context.env,
+        programs,
         caller: Caller { uid: context.caller.uid, homes: &homes, allowed_root: None },
         user: context.caller,
         home: &context.home,

@@ -86,13 +86,13 @@ pub(crate) fn plan(
 ) -> Result<Loaded, CommandError> {
     let Rules { file, policy, left_aside, asked, mut directories, programs } = rules(context, request, argv)?;
     let name = RunId::generate().context("cannot make a name for the sandbox")?.as_str().to_owned();
-    let mut facts = facts::gather(context, &policy, &mut directories, name.clone());
+    let mut facts = facts::gather(context, &policy, &mut directories, &programs, name.clone());
     let missing = directories.to_make(request, &policy);
     if !missing.is_empty() {
         // Nothing is made while anything else is wrong.
         lower(context, &policy, &directories.as_if_made(context, &missing, &facts))?;
         directories.make(ui, context, request, &missing)?;
-        facts = facts::gather(context, &policy, &mut directories, name);
+        facts = facts::gather(context, &policy, &mut directories, &programs, name);
     }
     let mut plan = lower(context, &policy, &facts)?;
     let config = file.map(|file| file.candidate.path);
@@ -112,7 +112,7 @@ pub(crate) fn second(
     let Rules { file, policy, left_aside, asked, mut directories, programs } = rules(context, request, argv)?;
     let policy = policy.without_directories();
     let name = request.name.clone().unwrap_or_default();
-    let plan = lower(context, &policy, &facts::gather(context, &policy, &mut directories, name))?;
+    let plan = lower(context, &policy, &facts::gather(context, &policy, &mut directories, &programs, name))?;
     let config = file.map(|file| file.candidate.path);
     Ok(Loaded { plan, config, left_aside, asked, _directories: directories, programs })
 }

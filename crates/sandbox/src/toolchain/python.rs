@@ -1,10 +1,24 @@
 //! The preset `python`: from `/usr`, from pyenv, or wherever a link leads, as uv makes them.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::{Host, ToolchainError, Toolchains, canonical, in_view, one_component};
+use super::{Form, Host, ToolchainError, Toolchains, canonical, in_view, one_component};
+use crate::small_file;
 
 const NAME: &str = "python";
+
+const FORM: Form = Form {
+    preset: NAME,
+    is_program: |name| name.starts_with("python"),
+    is_prefix: |prefix| {
+        let is_library =
+            |name: OsString| ["python", "pypy"].iter().any(|word| name.to_string_lossy().starts_with(word));
+        let mut libraries = prefix.join("lib").read_dir().into_iter().flatten().flatten();
+        libraries.any(|entry| is_library(entry.file_name()) && entry.path().is_dir())
+    },
+    expected: "`bin/python3`, and `lib/python3.x`",
+};
 
 pub(super) fn find(host: &Host<'_>, found: &mut Toolchains) -> Result<(), ToolchainError> {
     let programs: Vec<PathBuf> = host.programs("python3").chain(host.programs(NAME)).collect();
@@ -24,9 +38,9 @@ pub(super) fn find(host: &Host<'_>, found: &mut Toolchains) -> Result<(), Toolch
         {
             return Err(ToolchainError::Shim { preset: NAME, found: program });
         }
-        return found.show_prefix(NAME, &real, host);
+        return found.show_prefix(&FORM, &real, host);
     }
-    Err(ToolchainError::NotFound { preset: NAME, looked_for: "`python3` or `python` in the PATH".to_owned() })
+    Err(host.not_found(NAME, "`python3` or `python`"))
 }
 
 /// What pyenv would start.
@@ -47,14 +61,14 @@ fn pyenv_root(program: &Path, host: &Host<'_>) -> Option<PathBuf> {
 
 /// The version that is chosen by `PYENV_VERSION`, by `.python-version` here or above, or for everywhere.
 fn pyenv(root: &Path, host: &Host<'_>) -> Result<Choice, ToolchainError> {
+    let read = |path: PathBuf| String::from_utf8(small_file::read(&path, host.user).ok()?).ok();
+    let of_project =
+        || host.workdir.ancestors().find_map(|directory| read(directory.join(".python-version")));
     let chosen = host
         .var("PYENV_VERSION")
         .map(|version| version.to_string_lossy().into_owned())
-        .or_else(|| {
-            let mut above = host.workdir.ancestors();
-            above.find_map(|directory| std::fs::read_to_string(directory.join(".python-version")).ok())
-        })
-        .or_else(|| std::fs::read_to_string(root.join("version")).ok())
+        .or_else(of_project)
+        .or_else(|| read(root.join("version")))
         .unwrap_or_else(|| "system".to_owned());
     // Several may be listed; the first one is what `python3` means.
     let Some(version) = chosen.split([':', '\n', ' ']).find_map(one_component) else {
@@ -66,6 +80,7 @@ fn pyenv(root: &Path, host: &Host<'_>) -> Result<Choice, ToolchainError> {
     installed(&root.join("versions"), version).map(Choice::Version).ok_or_else(|| ToolchainError::NotFound {
         preset: NAME,
         looked_for: format!("version {version} in `{}`", root.join("versions").display()),
+        left_out: String::new(),
     })
 }
 

@@ -233,3 +233,34 @@ fn a_boundary_that_is_mounted_twice_is_one() {
         assert!(got.is_empty() && said.contains("error: secret `x` from command:"), "{line}: {said}");
     }
 }
+
+#[test]
+fn a_link_that_the_agent_made_does_not_choose_what_the_next_sandbox_sees() {
+    for caller in callers("programs of the host") {
+        let place = Place::new(caller);
+        place.write("home/.config/sandboxctl/sandbox.toml", "[native]\nexpose = [\"node\"]\n");
+        // It even looks like a toolchain.
+        let node = place.write("home/private/bin/node", "");
+        std::fs::set_permissions(&node, std::fs::Permissions::from_mode(0o755)).unwrap();
+        place.write("home/private/include/node/node.h", "");
+        let secret = place.write("home/private/secret", "private").display().to_string();
+        place.write("workspace/.venv/bin/empty", "");
+        std::os::unix::fs::symlink(&node, place.workspace().join(".venv/bin/node")).unwrap();
+        std::os::unix::fs::symlink(place.workspace().join(".venv/bin"), place.home().join("bin")).unwrap();
+        for entry in [".venv/bin", "HOME/bin", "WORKSPACE/.venv/bin"] {
+            let entry = entry.replace("HOME", &place.home().display().to_string());
+            let entry = entry.replace("WORKSPACE", &place.workspace().display().to_string());
+            let seen = |flags: &[&str]| {
+                let mut command = place.inside(flags, &["cat", &secret]);
+                let output = command.env("PATH", format!("{entry}:/usr/bin:/bin")).output().unwrap();
+                (output.stdout, String::from_utf8_lossy(&output.stderr).into_owned())
+            };
+            let (control, said) = seen(&["-v", ".:/workspace:ro"]);
+            if entry.starts_with('/') {
+                assert_eq!(control, b"private", "the control, by {caller:?}, {entry}: {said}");
+            }
+            let (got, said) = seen(&[]);
+            assert!(got.is_empty(), "by {caller:?}, {entry}: {said}");
+        }
+    }
+}
