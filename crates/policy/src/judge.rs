@@ -96,6 +96,11 @@ pub enum Reason {
     Policy,
     /// A link stood at a protected path and does not any more, or leads elsewhere.
     LinkReplaced,
+    /// It makes a program obey something that was there before, and that nothing obeyed.
+    MakesObeyed {
+        /// What that is.
+        path: String,
+    },
 }
 
 impl fmt::Display for Reason {
@@ -119,6 +124,9 @@ impl fmt::Display for Reason {
             Self::StartUp => f.write_str("a shell runs it when it starts"),
             Self::Run { program } => write!(f, "{program} would run it, or what it says"),
             Self::Listed => f.write_str("`[protect] paths` names it, and it was not there"),
+            Self::MakesObeyed { path } => {
+                write!(f, "it makes a program obey {path}, which was there before and nothing obeyed")
+            }
             Self::LinkReplaced => f.write_str("the link that was protected here was replaced or removed"),
             Self::Policy => f.write_str("it is a sandbox policy, which has no effect until it is trusted"),
         }

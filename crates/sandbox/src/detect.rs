@@ -4,7 +4,7 @@
 //! ghost files on the host, so it is compared with a baseline, judged by its content, and moved aside beneath
 //! the boundary. What existed before the first start is the user's own and is never moved.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use policy::judge::Reason;
 use policy::plan::FileId;
 use policy::{json_bytes, shown};
-use rustix::fs::{AtFlags, FileType, Stat, StatxFlags};
+use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -20,12 +20,14 @@ use serde::{Deserialize, Serialize};
 use self::index::Index;
 pub use self::judgement::Linked;
 use self::judgement::{Judgement, Verdict, Watched, watched};
+use self::origin::{Before, Facts, Time, Touched, Whose, whose};
 use crate::beneath;
 use crate::deadline::Deadline;
-use crate::protect::{Cause, Mounts, ReadOnly};
+use crate::protect::{Base, Cause, Mounts, Reach, ReadOnly};
 
 mod index;
 mod judgement;
+mod origin;
 
 /// What of a boundary was there at the start. It can be stored, and compared by a later process.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -33,7 +35,9 @@ pub struct Baseline {
     /// The boundary's root: another directory at the same path has another baseline.
     root: FileId,
     /// When it was taken, in seconds and nanoseconds of the clock that file systems use.
-    taken: (i64, i64),
+    taken: Time,
+    /// From where protected paths were looked for.
+    searched: BTreeSet<Base>,
     /// In the order of their paths.
     entries: Vec<Entry>,
     /// What could not be looked into.
@@ -80,6 +84,8 @@ struct Entry {
     #[serde(with = "json_bytes::path")]
     path: PathBuf,
     stamp: Stamp,
+    /// When it was made, where the file system knows it: the number of a file that is gone can be had again.
+    born: Option<Time>,
     /// Where it led, if it was a link. Links are not protected, so another one is news.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "json_bytes::optional_path")]
     target: Option<PathBuf>,
@@ -169,7 +175,8 @@ impl Baseline {
             let Ok(stat) = beneath::stat(root, one.path) else { continue };
             let known = judgement.of(root, &one);
             let target = beneath::read_link(root, one.path).ok();
-            entries.push(Entry { path: one.path.into(), stamp: Stamp::of(&stat), target, known });
+            let born = Facts::at(root, one.path).and_then(|facts| facts.born);
+            entries.push(Entry { path: one.path.into(), stamp: Stamp::of(&stat), born, target, known });
         }
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         let hidden: BTreeSet<_> = mounts.unreadable.iter().map(|path| hiding(root, path)).collect();
@@ -179,7 +186,8 @@ impl Baseline {
         let taken = (clock.tv_sec, clock.tv_nsec);
         let is_whole = mounts.is_whole();
         let indexes = index::take(root, mounts);
-        Ok((Self { root: id_of(root)?, taken, entries, hidden, kept, is_whole, indexes }, linked))
+        let searched = mounts.reach.bases().cloned().collect();
+        Ok((Self { root: id_of(root)?, taken, searched, entries, hidden, kept, is_whole, indexes }, linked))
     }
 
     /// Which directory this was taken of.
@@ -218,12 +226,19 @@ impl Baseline {
             found((*path).into(), Reason::LinkReplaced, Origin::Replaced);
         }
         let mut judgement = Judgement::until(until);
+        let mut pointers = BTreeMap::new();
         for one in watched(mounts) {
             if until.is_over() {
                 judgement.is_whole = false;
                 break;
             }
-            for Finding { path, reason, origin, .. } in self.news_of(root, &one, &mut judgement) {
+            for Finding { path, reason, origin, .. } in
+                self.news_of(root, &one, &mounts.reach, &mut judgement)
+            {
+                if matches!(reason, Reason::MakesObeyed { .. }) {
+                    pointers.entry(path).or_insert((reason, origin));
+                    continue;
+                }
                 // What stands in the place of a link goes as a whole.
                 if !replaced.iter().any(|link| path.starts_with(link)) {
                     found(path, reason, origin);
@@ -232,6 +247,10 @@ impl Baseline {
         }
         for (path, reason) in index::news(&self.indexes, root, until) {
             found(path, reason, Origin::Earlier);
+        }
+        let judged: BTreeSet<PathBuf> = findings.iter().map(|finding| finding.path.clone()).collect();
+        for (path, (reason, origin)) in pointers.into_iter().filter(|(path, _)| !judged.contains(path)) {
+            findings.push(Finding { path, reason, origin, aside: None, restored: false });
         }
         let mut said: BTreeSet<PathBuf> = findings.iter().map(|finding| finding.path.clone()).collect();
         said.extend(self.hidden.iter().map(|verdict| verdict.path.clone()));
@@ -242,9 +261,10 @@ impl Baseline {
             }
             let path = hiding(root, unreadable);
             if said.insert(path.clone()) {
-                let origin = match self.is_older_than(root, &path) {
-                    Some(true) => Origin::Created,
-                    _ => Origin::Earlier,
+                // What is as old as this was open, and can be opened again.
+                let origin = match self.touched(root, &path) {
+                    Touched::Since => Origin::Created,
+                    Touched::Before => Origin::Earlier,
                 };
                 findings.push(Finding { path, reason: Reason::Hidden, origin, aside: None, restored: false });
             }
@@ -254,52 +274,92 @@ impl Baseline {
 
     /// What is new at one protected path, whatever became of it.
     pub(crate) fn news_at(&self, root: impl AsFd, one: &ReadOnly, until: Deadline) -> Vec<Finding> {
-        self.news_of(root.as_fd(), &Watched::of(one), &mut Judgement::until(until))
+        self.news_of(root.as_fd(), &Watched::of(one), &Reach::default(), &mut Judgement::until(until))
     }
 
-    fn news_of(&self, root: BorrowedFd<'_>, one: &Watched<'_>, judgement: &mut Judgement) -> Vec<Finding> {
-        let Ok(stat) = beneath::stat(root, one.path) else { return Vec::new() };
-        let before = self.entry(one.path);
-        if before.is_some_and(|entry| entry.stamp == Stamp::of(&stat)) {
+    fn news_of(
+        &self,
+        root: BorrowedFd<'_>,
+        one: &Watched<'_>,
+        reach: &Reach,
+        judgement: &mut Judgement,
+    ) -> Vec<Finding> {
+        let Some(facts) = Facts::at(root, one.path) else { return Vec::new() };
+        let entry = self.entry(one.path);
+        if entry.is_some_and(|entry| entry.is_unchanged(root, &facts)) {
             return Vec::new();
         }
         let verdicts = judgement.of(root, one);
         let same_target = |entry: &&Entry| entry.target == beneath::read_link(root, one.path).ok();
-        let known = before.filter(same_target).map_or(&[][..], |entry| &entry.known);
-        let news = verdicts.into_iter().filter(|verdict| !known.contains(verdict));
-        news.map(|Verdict { path, reason, .. }| {
-            let origin = self.origin(root, one, before.zip(Some(&stat)), &path);
-            Finding { path, reason, origin, aside: None, restored: false }
-        })
-        .collect()
-    }
-
-    /// Whether something at a path is the agent's, took the place of what was there, or is the user's own.
-    fn origin(
-        &self,
-        root: BorrowedFd<'_>,
-        one: &Watched<'_>,
-        before: Option<(&Entry, &Stat)>,
-        path: &Path,
-    ) -> Origin {
-        match (before, one.cause) {
-            (None, Cause::Listed) if self.is_whole => Origin::Created,
-            (None, Cause::Asked) if self.is_whole && one.is_in_place() => Origin::Created,
-            // A configuration or link that the agent made may lead to what was there all along.
-            (None, _) => match self.is_older_than(root, path) {
-                Some(true) => Origin::Created,
-                _ => Origin::Earlier,
-            },
-            // Nothing is known of its content, and it may be the work of an editor of the user's.
-            (Some(_), Cause::Asked) => Origin::Earlier,
-            // The same file was read-only all the time. The number of one that is gone can be had again, the time of
-            // its birth cannot.
-            (Some((entry, stat)), _) => {
-                let is_same = entry.stamp.file_id == beneath::file_id(stat)
-                    && self.is_older_than(root, one.path) == Some(false);
-                if is_same { Origin::Earlier } else { Origin::Replaced }
+        let known = entry.filter(same_target).map_or(&[][..], |entry| &entry.known);
+        let before = self.before(one, &facts, reach);
+        let mut news = Vec::new();
+        let mut found = |path, reason, origin| {
+            news.push(Finding { path, reason, origin, aside: None, restored: false });
+        };
+        for Verdict { path, reason, .. } in verdicts.into_iter().filter(|verdict| !known.contains(verdict)) {
+            // Whatever it holds, so it may be anybody's; the link goes.
+            let is_led = one.cause == Cause::Asked && matches!(one.base, Base::Led(_));
+            let touched = if is_led { Touched::Before } else { self.touched(root, &path) };
+            match whose(before, touched) {
+                Whose::Created => found(path, reason, Origin::Created),
+                Whose::Replaced => found(path, reason, Origin::Replaced),
+                Whose::Earlier => found(path, reason, Origin::Earlier),
+                Whose::Obeyed => {
+                    let pointers = self.pointers(root, one.base, reach);
+                    // Work trees are looked into without any pointer, and those to other files are judged themselves.
+                    if pointers.is_empty() && matches!(one.base, Base::Git(_)) {
+                        found(path.clone(), reason, Origin::Earlier);
+                    }
+                    for pointer in pointers {
+                        let was_there = self.entry(pointer).is_some();
+                        let origin = if was_there { Origin::Replaced } else { Origin::Created };
+                        found(pointer.into(), Reason::MakesObeyed { path: shown::name(&path) }, origin);
+                    }
+                }
             }
         }
+        news
+    }
+
+    /// What was at the place of something that is watched.
+    fn before(&self, one: &Watched<'_>, facts: &Facts, reach: &Reach) -> Before {
+        match self.entry(one.path) {
+            // Nothing is known of its content, and it may be the work of an editor of the user's.
+            Some(_) if one.cause == Cause::Asked => Before::Same,
+            Some(entry) if entry.is_surely(facts) => Before::Same,
+            Some(_) => Before::Another,
+            None if self.hidden.iter().any(|hidden| one.path.starts_with(&hidden.path)) => Before::Missed,
+            None if self.searched.contains(one.base) => Before::Nothing,
+            None if !self.is_whole => Before::Missed,
+            None if reach.is_walked(one.base) => Before::Nothing,
+            None => Before::NotObeyed,
+        }
+    }
+
+    fn touched(&self, root: BorrowedFd<'_>, path: &Path) -> Touched {
+        // What is gone by now is nobody's any more.
+        Facts::at(root, path).map_or(Touched::Since, |facts| facts.touched(self.taken))
+    }
+
+    /// What was not there, or was something else, and makes programs look at a base: the surest of it.
+    fn pointers<'a>(&self, root: BorrowedFd<'_>, base: &Base, reach: &'a Reach) -> Vec<&'a Path> {
+        let new = |path| {
+            let facts = Facts::at(root, path)?;
+            let is_old = self.entry(path).is_some_and(|entry| entry.is_unchanged(root, &facts));
+            (!is_old).then_some((path, facts))
+        };
+        let new: Vec<(&Path, Facts)> = reach.by(base).into_iter().filter_map(new).collect();
+        let those = |test: &dyn Fn(&Facts) -> bool| -> Vec<&'a Path> {
+            new.iter().filter(|(_, facts)| test(facts)).map(|(path, _)| *path).collect()
+        };
+        let touched = those(&|facts| facts.touched(self.taken) == Touched::Since);
+        if !touched.is_empty() {
+            return touched;
+        }
+        // Where not even those were, a directory above was moved.
+        let changed = those(&|facts| facts.is_changed(self.taken));
+        if changed.is_empty() { those(&|_| true) } else { changed }
     }
 
     /// What was at a path at the start, if it can be put back.
@@ -311,18 +371,22 @@ impl Baseline {
         self.kept.get(at).map(Original::File)
     }
 
-    /// Whether something was made after this; `None` where the file system does not say. Nobody can set the time of
-    /// birth, see statx(2).
-    fn is_older_than(&self, root: BorrowedFd<'_>, path: &Path) -> Option<bool> {
-        let (parent, name) = beneath::parent(root, path).ok()?;
-        let stat = rustix::fs::statx(parent, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok()?;
-        let born = (stat.stx_btime.tv_sec, i64::from(stat.stx_btime.tv_nsec));
-        (stat.stx_mask & StatxFlags::BTIME.bits() != 0).then_some(born >= self.taken)
-    }
-
     fn entry(&self, path: &Path) -> Option<&Entry> {
         let at = self.entries.binary_search_by(|entry| entry.path.as_path().cmp(path)).ok()?;
         self.entries.get(at)
+    }
+}
+
+impl Entry {
+    /// Whether it is the file that it was, untouched.
+    fn is_unchanged(&self, root: BorrowedFd<'_>, facts: &Facts) -> bool {
+        let stat = beneath::stat(root, &self.path);
+        stat.is_ok_and(|stat| self.stamp == Stamp::of(&stat)) && self.born == facts.born
+    }
+
+    /// Whether it is known to be the file that it was.
+    fn is_surely(&self, facts: &Facts) -> bool {
+        self.stamp.file_id == facts.file_id && self.born.is_some() && self.born == facts.born
     }
 }
 

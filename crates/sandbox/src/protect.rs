@@ -14,9 +14,11 @@ use policy::shown;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
+pub use self::reach::{Base, Reach, Way};
 use self::search::MODULE_LEVELS;
 pub use self::search::{mounts, mounts_until};
 
+mod reach;
 mod search;
 
 /// What is to be mounted over a writable boundary. All paths are relative to it; parents come first.
@@ -39,6 +41,8 @@ pub struct Mounts {
     pub astray: BTreeSet<PathBuf>,
     /// The indexes of repositories. They stay writable, and may come to hide changes.
     pub indexes: Vec<PathBuf>,
+    /// Where all this was looked for, and what leads there.
+    pub reach: Reach,
     /// What could not be protected, or only in part.
     pub notices: Vec<Notice>,
 }
@@ -56,6 +60,8 @@ pub struct ReadOnly {
     pub seen_as: PathBuf,
     /// Why it is protected.
     pub cause: Cause,
+    /// From where it was looked for.
+    pub base: Base,
 }
 
 /// Why a path is protected.
@@ -83,6 +89,8 @@ pub struct Link {
     pub seen_as: PathBuf,
     /// Why it is watched.
     pub cause: Cause,
+    /// From where it was looked for.
+    pub base: Base,
 }
 
 /// A socket that is covered.

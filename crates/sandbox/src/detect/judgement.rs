@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use super::Content;
 use crate::beneath;
 use crate::deadline::Deadline;
-use crate::protect::{Cause, Mounts, ReadOnly};
+use crate::protect::{Base, Cause, Mounts, ReadOnly};
 use crate::quarantine::is_set_aside;
 
 /// How many directories deep a protected directory that appeared is judged.
@@ -67,20 +67,14 @@ pub(super) struct Watched<'a> {
     pub(super) path: &'a Path,
     seen_as: &'a Path,
     pub(super) cause: Cause,
+    pub(super) base: &'a Base,
     /// Whether it leads git to something that was not searched.
     is_astray: bool,
 }
 
-impl Watched<'_> {
-    /// Whether it lies where the list says, and not where a link leads.
-    pub(super) fn is_in_place(&self) -> bool {
-        self.path.ends_with(self.seen_as)
-    }
-}
-
 impl<'a> Watched<'a> {
-    pub(super) fn of(ReadOnly { path, seen_as, cause, .. }: &'a ReadOnly) -> Self {
-        Self { path, seen_as, cause: *cause, is_astray: false }
+    pub(super) fn of(ReadOnly { path, seen_as, cause, base, .. }: &'a ReadOnly) -> Self {
+        Self { path, seen_as, cause: *cause, base, is_astray: false }
     }
 }
 
@@ -94,6 +88,7 @@ pub(super) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
         path: &link.path,
         seen_as: &link.seen_as,
         cause: link.cause,
+        base: &link.base,
         is_astray: false,
     }))
 }
@@ -240,8 +235,10 @@ impl Judgement {
             Err(_) => return self.verdict(path, Reason::Hidden),
         };
         entries.sort_by(|(a, _), (b, _)| a.cmp(b));
-        // What was moved aside within its directory is inert there.
-        for (name, _) in entries.into_iter().filter(|(name, _)| !is_set_aside(name)) {
+        // Git runs hooks by their names, see githooks(5), and so not what was moved aside among them. Other programs take
+        // whatever lies in a directory, and an agent can give that name to its own.
+        let is_inert = |name: &OsStr| seen_as.ends_with(".git/hooks") && is_set_aside(name);
+        for (name, _) in entries.into_iter().filter(|(name, _)| !is_inert(name)) {
             if self.until.is_over() {
                 self.is_whole = false;
                 return;
@@ -293,6 +290,7 @@ mod tests {
             path: Path::new("config"),
             seen_as: Path::new(".git/config"),
             cause: Cause::Listed,
+            base: &Base::Git(".git".into()),
             is_astray: false,
         };
         let is_over = AtomicBool::new(false);

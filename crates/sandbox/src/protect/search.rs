@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use self::listed::Listed;
 use self::pointers::{ALTERNATE_LEVELS, Wanted, seen_from_repository};
 use self::resolve::Leads;
-use super::{Cause, FileKind, Link, MaskedSocket, Mounts, Notice, ReadOnly};
+use super::{Base, Cause, FileKind, Link, MaskedSocket, Mounts, Notice, Reach, ReadOnly, Way};
 use crate::beneath;
 use crate::deadline::Deadline;
 use crate::walk::{Git, Walk};
@@ -31,6 +31,9 @@ pub(super) const MODULE_LEVELS: u32 = 8;
 /// Directories that git itself has in a repository. No other repositories are looked for in those: `objects` alone has hundreds.
 const OF_GIT: [&str; 9] =
     ["annex", "hooks", "info", "lfs", "logs", "modules", "objects", "refs", "worktrees"];
+
+/// What makes a directory a repository by itself.
+const SIGNS: [&str; 4] = ["HEAD", "commondir", "objects", "refs"];
 
 /// Works out what is to be mounted over a writable boundary.
 ///
@@ -73,11 +76,13 @@ pub fn mounts_until(
         astray: BTreeSet::new(),
         indexes: Vec::new(),
         notices: if walk.is_whole { Vec::new() } else { vec![Notice::OutOfTime] },
-        strongest: Cause::Asked,
+        base: Base::Tree(PathBuf::new()),
+        reach: Reach::default(),
+        behind: None,
         until,
     };
     if walk.repositories.first().is_none_or(|first| first.path != Path::new("")) {
-        search.tree(Path::new(""));
+        search.tree(Path::new(""), [Way::Walked]);
     }
     for repository in &walk.repositories {
         if search.is_out_of_time() {
@@ -117,8 +122,11 @@ struct Search<'a> {
     astray: BTreeSet<PathBuf>,
     indexes: Vec<PathBuf>,
     notices: Vec<Notice>,
-    /// The strongest reason for which anything is protected in what is looked at.
-    strongest: Cause,
+    /// From where paths are looked for at the moment.
+    base: Base,
+    reach: Reach,
+    /// The link behind which repositories are looked for at the moment.
+    behind: Option<PathBuf>,
     until: Deadline,
 }
 
@@ -134,11 +142,14 @@ impl Search<'_> {
 
     /// Protects what a repository has of the list, and everything that it leads to.
     fn repository(&mut self, path: &Path, git: Git) {
-        self.tree(path);
+        let behind = self.behind.clone().map(Way::By);
+        // Programs look into a tree whether or not it is a repository.
+        let is_boundary = path == Path::new("");
+        self.tree(path, behind.clone().into_iter().chain(is_boundary.then_some(Way::Walked)));
         let dot_git = path.join(".git");
         match git {
-            Git::Directory => self.git(&dot_git, Some(path)),
-            Git::Bare => self.git(path, Some(path)),
+            Git::Directory => self.git(&dot_git, Some(path), [behind.unwrap_or(Way::Walked)]),
+            Git::Bare => self.git(path, Some(path), behind),
             Git::Link => self.linked_git(&dot_git, path, Some(path)),
             Git::File => {
                 self.follow(&dot_git, Path::new(".git"));
@@ -148,16 +159,31 @@ impl Search<'_> {
     }
 
     /// Protects what a work tree has of the list.
-    fn tree(&mut self, tree: &Path) {
+    fn tree(&mut self, tree: &Path, ways: impl IntoIterator<Item = Way>) {
+        let base = Base::Tree(tree.into());
+        self.reach.note(base.clone(), ways);
+        let outer = std::mem::replace(&mut self.base, base);
         self.all(tree, Path::new(""), &Rc::clone(&self.in_tree));
+        self.base = outer;
     }
 
     /// Protects what a directory of git's own data has of the list, and everything that it leads to. Its
     /// configuration is read for this work tree, where it is known.
-    fn git(&mut self, git: &Path, tree: Option<&Path>) {
+    fn git(&mut self, git: &Path, tree: Option<&Path>, ways: impl IntoIterator<Item = Way>) {
         if self.is_out_of_time() {
             return;
         }
+        let base = Base::Git(git.into());
+        self.reach.note(base.clone(), ways);
+        if !self.reach.is_walked(&base) {
+            self.reach.note(base.clone(), SIGNS.map(|sign| Way::By(git.join(sign))));
+        }
+        let outer = std::mem::replace(&mut self.base, base);
+        self.data(git, tree);
+        self.base = outer;
+    }
+
+    fn data(&mut self, git: &Path, tree: Option<&Path>) {
         if self.seen_git.insert(git.into()) {
             self.all(git, seen_from_repository(git), &Rc::clone(&self.in_git));
             if beneath::stat(self.root, &git.join("index")).is_ok_and(|stat| is(FileType::RegularFile, &stat))
@@ -167,7 +193,7 @@ impl Search<'_> {
             self.alternates(&git.join("objects"), ALTERNATE_LEVELS);
             self.modules(&git.join("modules"), MODULE_LEVELS);
             for worktree in self.directories(&git.join("worktrees")) {
-                self.git(&worktree, None);
+                self.git(&worktree, None, [Way::Within(self.base.clone())]);
             }
         }
         if self.seen_trees.insert((git.into(), tree.map(Path::to_path_buf))) {
@@ -194,7 +220,7 @@ impl Search<'_> {
             }
             self.seen_modules.insert(directory.clone(), levels);
             if beneath::stat(self.root, &directory.join("HEAD")).is_ok() {
-                self.git(&directory, None);
+                self.git(&directory, None, [Way::Within(self.base.clone())]);
             }
             if let Some(levels) = levels.checked_sub(1) {
                 self.modules(&directory, levels);
@@ -221,7 +247,9 @@ impl Search<'_> {
             },
             Err(errno) => return self.unreadable(base, errno),
         };
-        self.is_out_of_time();
+        if self.is_out_of_time() {
+            self.reach.forget(&self.base);
+        }
         for (path, cause) in found {
             let Some(Component::Normal(first)) = path.components().next() else { continue };
             match rustix::fs::statat(&directory, first, AtFlags::SYMLINK_NOFOLLOW) {
@@ -230,7 +258,7 @@ impl Search<'_> {
                 Ok(stat) => {
                     let kind = FileType::from_raw_mode(stat.st_mode);
                     if path.as_os_str() == first && kind != FileType::Symlink {
-                        self.protect(base.join(&path), &stat, seen_as.join(&path), cause);
+                        self.protect(base.join(&path), &stat, seen_as.join(&path), cause, self.base.clone());
                     } else {
                         self.follow_listed(&base.join(&path), &seen_as.join(&path), cause);
                     }
@@ -246,12 +274,14 @@ impl Search<'_> {
 
     fn follow_listed(&mut self, path: &Path, seen_as: &Path, cause: Cause) -> Option<(PathBuf, FileKind)> {
         match self.resolve(Path::new(""), path) {
-            Ok(Leads::Nowhere) => None,
-            Ok(Leads::Astray { links, .. }) => {
+            Ok(Leads::Nowhere { .. }) => None,
+            Ok(Leads::Astray { links, missing, .. }) => {
+                self.led_to(missing);
                 self.link(path, seen_as, links, cause, |link| Notice::LinkOutside { link });
                 None
             }
             Ok(Leads::To { path: target, stat, links }) => {
+                let base = if links.is_empty() { self.base.clone() } else { self.led(&target) };
                 self.link(path, seen_as, links, cause, |link| Notice::LinkInside {
                     link,
                     target: target.clone(),
@@ -259,7 +289,7 @@ impl Search<'_> {
                 let kind = FileType::from_raw_mode(stat.st_mode).into();
                 // A whole `.git` that a link leads to must stay writable but for what is on the list.
                 if path.file_name() != Some(OsStr::new(".git")) || kind != FileKind::Directory {
-                    self.protect(target.clone(), &stat, seen_as.into(), cause);
+                    self.protect(target.clone(), &stat, seen_as.into(), cause, base);
                 }
                 Some((target, kind))
             }
@@ -283,11 +313,26 @@ impl Search<'_> {
         // As many components from the end as the link lies above the path.
         let above = path.components().count().saturating_sub(link.components().count());
         let seen_as = seen_as.ancestors().nth(above).unwrap_or(seen_as);
-        self.links.insert(Link { path: link.clone(), seen_as: seen_as.into(), cause });
+        let base = self.base.clone();
+        self.links.insert(Link { path: link.clone(), seen_as: seen_as.into(), cause, base });
         self.notices.push(notice(link));
     }
 
-    fn protect(&mut self, path: PathBuf, stat: &Stat, seen_as: PathBuf, cause: Cause) {
+    /// What a link or a configuration leads to.
+    fn led(&mut self, path: &Path) -> Base {
+        let base = Base::Led(path.into());
+        self.reach.note(base.clone(), []);
+        base
+    }
+
+    /// Remembers that something leads to nothing in the boundary. What appears there later was not there.
+    fn led_to(&mut self, missing: Option<PathBuf>) {
+        if let Some(missing) = missing {
+            self.led(&missing);
+        }
+    }
+
+    fn protect(&mut self, path: PathBuf, stat: &Stat, seen_as: PathBuf, cause: Cause, base: Base) {
         if path == Path::new("") {
             return;
         }
@@ -296,10 +341,12 @@ impl Search<'_> {
             self.notices.push(Notice::HardLinked { path: path.clone() });
         }
         let file_id = beneath::file_id(stat);
-        let cause = cause.max(self.strongest);
-        let one = ReadOnly { path: path.clone(), file_id, kind, seen_as, cause };
+        // The user's own may lie behind a link that an agent made.
+        let cause = if self.behind.is_some() { cause.max(Cause::Named) } else { cause };
+        let one = ReadOnly { path: path.clone(), file_id, kind, seen_as, cause, base };
         // The stronger reason is the lesser one.
-        if self.read_only.get(&path).is_none_or(|before| cause <= before.cause) {
+        let is_stronger = |before: &ReadOnly| (cause, &one.base) <= (before.cause, &before.base);
+        if self.read_only.get(&path).is_none_or(is_stronger) {
             self.read_only.insert(path, one);
         }
     }
@@ -344,12 +391,13 @@ impl Search<'_> {
                 self.remember(links);
                 Some(path)
             }
-            Ok(Leads::Astray { links, .. }) => {
+            Ok(Leads::Astray { links, missing, .. }) => {
+                self.led_to(missing);
                 self.notices.extend(links.first().cloned().map(|link| Notice::LinkOutside { link }));
                 self.remember(links);
                 None
             }
-            Ok(Leads::To { .. } | Leads::Nowhere) => None,
+            Ok(Leads::To { .. } | Leads::Nowhere { .. }) => None,
             Err(errno) => {
                 self.unreadable(path, errno);
                 None
@@ -362,7 +410,7 @@ impl Search<'_> {
         for one in &walk.set_id {
             match beneath::stat(self.root, &one.path) {
                 Ok(stat) if beneath::file_id(&stat) == one.file_id => {
-                    self.protect(one.path.clone(), &stat, one.path.clone(), Cause::SetId);
+                    self.protect(one.path.clone(), &stat, one.path.clone(), Cause::SetId, self.base.clone());
                 }
                 _ => {}
             }
@@ -377,7 +425,7 @@ impl Search<'_> {
             let place =
                 seen.map(|path| (path, beneath::stat(self.root, path))).find(|(_, stat)| stat.is_ok());
             if let Some((path, Ok(stat))) = place {
-                self.protect(path.into(), &stat, path.into(), Cause::Closed);
+                self.protect(path.into(), &stat, path.into(), Cause::Closed, self.base.clone());
             }
         }
     }
@@ -416,6 +464,7 @@ impl Search<'_> {
             unreadable: self.unreadable,
             astray: self.astray,
             indexes: self.indexes,
+            reach: self.reach,
             notices,
         }
     }

@@ -7,6 +7,7 @@ mod ends;
 mod git;
 mod listed;
 mod mounts;
+mod origin;
 mod walk;
 
 use std::ffi::OsStr;
@@ -79,9 +80,9 @@ impl Boundary {
 
     /// File systems take the time from a clock that ticks every few milliseconds.
     fn until_the_clock_is_past(&self, path: &str) {
-        let born = fs::symlink_metadata(self.host.join(path)).unwrap().created().unwrap();
-        let now = || Duration::try_from(clock_gettime(ClockId::RealtimeCoarse)).unwrap();
-        while UNIX_EPOCH + now() <= born {}
+        let stat = fs::symlink_metadata(self.host.join(path)).unwrap();
+        let now = || clock_gettime(ClockId::RealtimeCoarse);
+        while (now().tv_sec, now().tv_nsec) <= (stat.ctime(), stat.ctime_nsec()) {}
     }
 
     fn root(&self) -> File {

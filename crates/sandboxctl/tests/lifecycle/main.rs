@@ -9,6 +9,7 @@ mod hung_up;
 mod killed;
 mod many;
 mod names;
+mod origin;
 mod pid_1;
 mod refused;
 mod replaced;

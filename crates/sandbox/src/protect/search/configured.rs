@@ -8,7 +8,7 @@ use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
 use super::resolve::Leads;
-use super::{Cause, Link, Notice, Search, is, read_up_to};
+use super::{Base, Cause, Link, Notice, Search, is, read_up_to};
 use crate::beneath;
 
 /// How deep configurations may include each other, as in git.
@@ -81,7 +81,8 @@ impl Search<'_> {
             Reference::Configuration(path) => {
                 let (target, stat) = self.named(config.parent()?, &path, Path::new(".git/config"))?;
                 is(FileType::RegularFile, &stat).then(|| {
-                    self.protect(target.clone(), &stat, ".git/config".into(), Cause::Named);
+                    let base = Base::Led(target.clone());
+                    self.protect(target.clone(), &stat, ".git/config".into(), Cause::Named, base);
                     target
                 })
             }
@@ -90,7 +91,8 @@ impl Search<'_> {
                 if git.starts_with(&target) || tree.is_some_and(|tree| tree.starts_with(&target)) {
                     self.notices.push(Notice::HooksAround { config: config.into() });
                 } else if is(FileType::Directory, &stat) {
-                    self.protect(target, &stat, ".git/hooks".into(), Cause::Named);
+                    let base = Base::Led(target.clone());
+                    self.protect(target, &stat, ".git/hooks".into(), Cause::Named, base);
                 }
                 None
             }
@@ -103,7 +105,8 @@ impl Search<'_> {
                 let seen_as = Path::new(".git/hooks").join(path.file_name()?);
                 let (target, stat) = self.named(base_of(&path, tree)?, &path, &seen_as)?;
                 if is(FileType::RegularFile, &stat) {
-                    self.protect(target, &stat, seen_as, Cause::Named);
+                    let base = Base::Led(target.clone());
+                    self.protect(target, &stat, seen_as, Cause::Named, base);
                 }
                 None
             }
@@ -114,16 +117,27 @@ impl Search<'_> {
     /// is not there yet is judged when it appears.
     fn named(&mut self, base: &Path, path: &Path, seen_as: &Path) -> Option<(PathBuf, Box<Stat>)> {
         let (links, found) = match self.resolve(base, path) {
-            Ok(Leads::Nowhere) => return None,
-            Ok(Leads::Astray { links, .. }) => (links, None),
-            Ok(Leads::To { path, stat, links }) => (links, Some((path, stat))),
+            Ok(Leads::Nowhere { missing }) => {
+                self.led(&missing);
+                return None;
+            }
+            Ok(Leads::Astray { links, missing, .. }) => {
+                self.led_to(missing);
+                (links, None)
+            }
+            Ok(Leads::To { path, stat, links }) => {
+                self.led(&path);
+                (links, Some((path, stat)))
+            }
             Err(errno) => {
                 self.unreadable(&base.join(path), errno);
                 return None;
             }
         };
         for link in links {
-            self.links.insert(Link { path: link.clone(), seen_as: seen_as.into(), cause: Cause::Named });
+            let base = self.led(&link);
+            let seen_as = seen_as.into();
+            self.links.insert(Link { path: link.clone(), seen_as, cause: Cause::Named, base });
             self.notices.push(match &found {
                 Some((target, _)) => Notice::LinkInside { link, target: target.clone() },
                 None => Notice::LinkOutside { link },

@@ -7,7 +7,7 @@ use rustix::fs::FileType;
 
 use super::pointers::Wanted;
 use super::resolve::Leads;
-use super::{Cause, Search, is};
+use super::{Search, is};
 use crate::beneath;
 use crate::walk::{Git, Walk};
 
@@ -19,7 +19,6 @@ impl Search<'_> {
     pub(super) fn behind_links(&mut self, walk: &Walk) {
         let walked: BTreeSet<&Path> = walk.repositories.iter().map(|one| one.path.as_path()).collect();
         let mut seen = HashSet::new();
-        self.strongest = Cause::Named;
         for link in &walk.links {
             if self.is_out_of_time() {
                 break;
@@ -34,12 +33,13 @@ impl Search<'_> {
                     break;
                 }
                 // Git looks further up where it refuses what is here.
+                self.behind = Some(link.clone());
                 for git in self.gits_at(directory) {
                     self.repository(directory, git);
                 }
+                self.behind = None;
             }
         }
-        self.strongest = Cause::Asked;
     }
 
     /// What makes a directory a repository: a `.git`, or its own content where git refuses that, or both.

@@ -11,7 +11,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::resolve::{Leads, OnHost};
-use super::{Cause, FileKind, Link, Notice, Search, is, read_up_to};
+use super::{Base, Cause, FileKind, Link, Notice, Search, Way, is, read_up_to};
 use crate::beneath;
 
 /// How often alternates lead to more of them, as in git.
@@ -35,7 +35,10 @@ impl Search<'_> {
     /// A `.git` that is a link: to git's data, or to a file that says where they are.
     pub(super) fn linked_git(&mut self, dot_git: &Path, repository: &Path, tree: Option<&Path>) {
         match self.follow(dot_git, Path::new(".git")) {
-            Some((target, FileKind::Directory)) => self.git(&target, tree),
+            Some((target, FileKind::Directory)) => {
+                let ways = self.by(dot_git);
+                self.git(&target, tree, ways);
+            }
             // Git takes what it says as seen from the link.
             Some((target, FileKind::File)) => self.git_file(&target, repository, tree),
             _ => {}
@@ -48,7 +51,8 @@ impl Search<'_> {
         let Some(content) = self.content(file, LONGEST_POINTER) else { return };
         let Some(named) = repository::gitdir(&content) else { return };
         if let Some(git) = self.pointer(file, repository, named, Wanted::Repository) {
-            self.git(&git, tree);
+            let ways = self.by(&repository.join(".git"));
+            self.git(&git, tree, ways);
         }
     }
 
@@ -58,16 +62,17 @@ impl Search<'_> {
         let Some(content) = self.content(&file, LONGEST_POINTER) else { return };
         let Some(named) = repository::commondir(&content) else { return };
         if let Some(common) = self.pointer(&file, git, named, Wanted::Common) {
-            self.git(&common, tree);
+            self.git(&common, tree, [Way::By(file)]);
         }
     }
 
     /// Follows the alternates of a directory of objects: nothing in them runs, but they hand over what they hold.
     pub(super) fn alternates(&mut self, objects: &Path, levels: u32) {
         let file = objects.join("info/alternates");
+        let base = self.led(&file);
         let Some(content) = self.content(&file, LONGEST_POINTER) else { return };
         if let Ok(stat) = beneath::stat(self.root, &file) {
-            self.protect(file.clone(), &stat, ".git/objects/info/alternates".into(), Cause::Named);
+            self.protect(file.clone(), &stat, ".git/objects/info/alternates".into(), Cause::Named, base);
         }
         let named: Vec<&Path> = repository::alternates(&content).take(MOST_ALTERNATES + 1).collect();
         if named.len() > MOST_ALTERNATES {
@@ -89,7 +94,7 @@ impl Search<'_> {
                 self.remember(links);
                 true
             }
-            Ok(Leads::Nowhere) => true,
+            Ok(Leads::Nowhere { .. }) => true,
             Ok(Leads::Astray { links, .. }) => {
                 self.remember(links);
                 false
@@ -111,7 +116,8 @@ impl Search<'_> {
                 self.remember(links);
                 (is(FileType::Directory, &stat) && self.is(wanted, &path)).then_some(path)
             }
-            Ok(Leads::Astray { links, host }) => {
+            Ok(Leads::Astray { links, host, missing }) => {
+                self.nothing_at(missing, wanted);
                 self.remember(links);
                 let inside = (host == OnHost::Nothing && named.is_absolute())
                     .then(|| self.as_seen_inside(named, wanted))
@@ -121,7 +127,8 @@ impl Search<'_> {
                 }
                 inside
             }
-            Ok(Leads::Nowhere) => {
+            Ok(Leads::Nowhere { missing }) => {
+                self.nothing_at(Some(missing), wanted);
                 self.notices.push(Notice::GitOutside { file: file.into() });
                 None
             }
@@ -134,6 +141,13 @@ impl Search<'_> {
             self.astray.insert(file.into());
         }
         found
+    }
+
+    /// Remembers that nothing is where a pointer leads.
+    fn nothing_at(&mut self, missing: Option<PathBuf>, wanted: Wanted) {
+        if let Some(missing) = missing.filter(|_| wanted != Wanted::Objects) {
+            self.reach.note(Base::Git(missing), []);
+        }
     }
 
     /// Where a path leads that was written inside, where the boundary has another path: `git worktree add` does so. On the host
@@ -201,9 +215,16 @@ impl Search<'_> {
 
     /// Remembers links on the way to a repository's data.
     pub(super) fn remember(&mut self, links: Vec<PathBuf>) {
-        let seen_as = Path::new(".git");
-        let named = |path| Link { path, seen_as: seen_as.into(), cause: Cause::Named };
-        self.links.extend(links.into_iter().map(named));
+        for path in links {
+            let is_here = matches!(&self.base, Base::Git(git) if path.starts_with(git));
+            let base = if is_here { self.base.clone() } else { self.led(&path) };
+            self.links.insert(Link { path, seen_as: ".git".into(), cause: Cause::Named, base });
+        }
+    }
+
+    /// What a `.git` that is no directory makes programs look at, and so does the link that leads to its repository.
+    fn by(&self, dot_git: &Path) -> impl Iterator<Item = Way> + use<> {
+        [Some(dot_git.into()), self.behind.clone()].into_iter().flatten().map(Way::By)
     }
 }
 

@@ -24,10 +24,10 @@ const OTHERS_WRITE: u32 = 0o022;
 pub(super) enum Leads {
     /// To this path in the boundary, which has no links, past these links.
     To { path: PathBuf, stat: Box<Stat>, links: Vec<PathBuf> },
-    /// To nothing in the boundary, without a link on the way.
-    Nowhere,
-    /// Out of the boundary, or to nothing, past these links.
-    Astray { links: Vec<PathBuf>, host: OnHost },
+    /// To nothing at this path in the boundary, without a link on the way.
+    Nowhere { missing: PathBuf },
+    /// Out of the boundary, or to nothing at this path in it, past these links.
+    Astray { links: Vec<PathBuf>, host: OnHost, missing: Option<PathBuf> },
 }
 
 /// What is known of a path that leads out of the boundary.
@@ -71,8 +71,14 @@ impl Search<'_> {
                     path.push(&component);
                     let stat = match beneath::stat(self.root, path) {
                         Ok(stat) => stat,
-                        Err(Errno::NOENT | Errno::NOTDIR) if followed == 0 => return Ok(Leads::Nowhere),
-                        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(astray(links)),
+                        Err(Errno::NOENT | Errno::NOTDIR) => {
+                            let missing = path.iter().chain(ahead.iter().map(OsString::as_os_str)).collect();
+                            return Ok(if followed == 0 {
+                                Leads::Nowhere { missing }
+                            } else {
+                                Leads::Astray { links, host: OnHost::Unknown, missing: Some(missing) }
+                            });
+                        }
                         Err(errno) => return Err(errno),
                     };
                     if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
@@ -97,7 +103,7 @@ impl Search<'_> {
                             path.pop();
                             target
                         }
-                        Err(host) => return Ok(Leads::Astray { links, host }),
+                        Err(host) => return Ok(Leads::Astray { links, host, missing: None }),
                     }
                 }
             };
@@ -134,7 +140,7 @@ impl Search<'_> {
 }
 
 fn astray(links: Vec<PathBuf>) -> Leads {
-    Leads::Astray { links, host: OnHost::Unknown }
+    Leads::Astray { links, host: OnHost::Unknown, missing: None }
 }
 
 /// Where the link at a path outside the boundary leads, if it is one. Those of `/proc` lead each process elsewhere.

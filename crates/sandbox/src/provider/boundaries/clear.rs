@@ -8,7 +8,9 @@ use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use policy::judge::Reason;
 use policy::plan::{FileId, Protect};
+use policy::shown;
 use rustix::fs::{CWD, Mode, OFlags};
 
 use super::{Look, MOST_TOLD};
@@ -205,6 +207,20 @@ fn look_again(
     notice: &mut dyn FnMut(Notice),
 ) -> io::Result<Look> {
     let until = Deadline::after(LAST_LOOK);
+    let mut look = look_from_the_root(root, remembered, by, until, notice)?;
+    while !until.is_over() && open_up_all(root, remembered, &look, notice) {
+        look = Look::at(root, remembered, by, until)?;
+    }
+    Ok(look)
+}
+
+fn look_from_the_root(
+    root: &Entered<'_>,
+    remembered: &Remembered,
+    by: &Protect,
+    until: Deadline,
+    notice: &mut dyn FnMut(Notice),
+) -> io::Result<Look> {
     match Look::at(root, remembered, by, until) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && remembered.baseline.is_of(root) => {
             let mode = beneath::open_up_itself(root)?.ok_or(error)?.as_raw_mode();
@@ -217,6 +233,31 @@ fn look_again(
         }
         look => look,
     }
+}
+
+/// Opens directories of the user's own for their owner again that hide what they hold and did not at the start. Says whether
+/// there were any.
+fn open_up_all(
+    root: &Entered<'_>,
+    remembered: &Remembered,
+    look: &Look,
+    notice: &mut dyn FnMut(Notice),
+) -> bool {
+    let hides = |finding: &&Finding| finding.reason == Reason::Hidden && finding.origin == Origin::Earlier;
+    let mut is_any = false;
+    for Finding { path, .. } in look.findings.iter().filter(hides) {
+        let opened = beneath::directory(root, path).and_then(|directory| beneath::open_up_itself(&directory));
+        if let Ok(Some(mode)) = opened {
+            is_any = true;
+            let (path, mode) = (shown::name(path), mode.as_raw_mode());
+            warn(
+                notice,
+                remembered,
+                format_args!("{path}: its mode was {mode:04o}; it was opened for its owner again"),
+            );
+        }
+    }
+    is_any
 }
 
 /// Moves aside what can be moved, and forgets what is gone. Returns what could not be moved, which is said.

@@ -1,0 +1,138 @@
+//! The rule of origin: what is the agent's, and what was there.
+//!
+//! What was looked at before the start is known by its path and its identity, whatever its age: an agent can move an old file
+//! to a new place. Of what nobody looked at, only the times can be asked. An agent can set those of access and modification,
+//! but not that of the last change (`ctime`, which writing, renaming, linking and chmod(2) set), nor that of birth, see inode(7).
+
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+
+use policy::plan::FileId;
+use rustix::fs::{AtFlags, FileType, StatxFlags};
+
+use crate::beneath;
+
+/// What is known of a place at the start.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Before {
+    /// It was looked at, and nothing was there.
+    Nothing,
+    /// It was looked at, and the same file was there.
+    Same,
+    /// It was looked at, and something else was there.
+    Another,
+    /// Nobody looked there, because nothing made a program obey what is there. Something does now.
+    NotObeyed,
+    /// Nobody looked there, because there was too much, or no right to.
+    Missed,
+}
+
+/// When something was touched for the last time.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Touched {
+    /// Since the start.
+    Since,
+    /// Before it, or nobody knows.
+    Before,
+}
+
+/// What follows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Whose {
+    /// It is moved aside.
+    Created,
+    /// It is moved aside, and what was there is put back.
+    Replaced,
+    /// It is reported.
+    Earlier,
+    /// It stays. What makes a program obey it is moved aside.
+    Obeyed,
+}
+
+/// Says whose something is that a program would obey.
+///
+/// | at the start | touched since | not touched since |
+/// | --- | --- | --- |
+/// | nothing was there | created | created |
+/// | the same file was there | earlier | earlier |
+/// | something else was there | replaced | replaced |
+/// | nothing obeyed what was there | created | obeyed |
+/// | it was missed | created | earlier |
+pub(super) fn whose(before: Before, touched: Touched) -> Whose {
+    match (before, touched) {
+        (Before::Nothing, _) | (Before::NotObeyed | Before::Missed, Touched::Since) => Whose::Created,
+        (Before::Another, _) => Whose::Replaced,
+        (Before::Same, _) | (Before::Missed, Touched::Before) => Whose::Earlier,
+        (Before::NotObeyed, Touched::Before) => Whose::Obeyed,
+    }
+}
+
+/// Seconds and nanoseconds of the clock that file systems use.
+pub(super) type Time = (i64, i64);
+
+/// What the kernel says of something that nobody can set.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Facts {
+    pub(super) file_id: FileId,
+    /// Not every file system knows it.
+    pub(super) born: Option<Time>,
+    changed: Time,
+    is_directory: bool,
+}
+
+impl Facts {
+    pub(super) fn at(root: BorrowedFd<'_>, path: &Path) -> Option<Self> {
+        let (parent, name) = beneath::parent(root, path).ok()?;
+        let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+        let stat = rustix::fs::statx(parent, name, AtFlags::SYMLINK_NOFOLLOW, wanted).ok()?;
+        let time = |time: rustix::fs::StatxTimestamp| (time.tv_sec, i64::from(time.tv_nsec));
+        let device = rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor);
+        Some(Self {
+            file_id: FileId { device, inode: stat.stx_ino },
+            born: (stat.stx_mask & StatxFlags::BTIME.bits() != 0).then(|| time(stat.stx_btime)),
+            changed: time(stat.stx_ctime),
+            is_directory: FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Directory,
+        })
+    }
+
+    /// When it was touched. A directory changes with everything that is made in it, so only its birth says whose it is.
+    pub(super) fn touched(&self, start: Time) -> Touched {
+        let touched = if self.is_directory { self.born } else { Some(self.changed) };
+        if touched.is_some_and(|time| time >= start) { Touched::Since } else { Touched::Before }
+    }
+
+    /// Whether it was changed, as a directory too: renamed, or anything made in it.
+    pub(super) fn is_changed(&self, start: Time) -> bool {
+        self.changed >= start
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_has_its_answer() {
+        use Before::{Another, Missed, NotObeyed, Nothing, Same};
+        for (before, since, not_since) in [
+            (Nothing, Whose::Created, Whose::Created),
+            (Same, Whose::Earlier, Whose::Earlier),
+            (Another, Whose::Replaced, Whose::Replaced),
+            (NotObeyed, Whose::Created, Whose::Obeyed),
+            (Missed, Whose::Created, Whose::Earlier),
+        ] {
+            assert_eq!(whose(before, Touched::Since), since, "{before:?}");
+            assert_eq!(whose(before, Touched::Before), not_since, "{before:?}");
+        }
+    }
+
+    #[test]
+    fn a_directory_is_as_old_as_its_birth_and_a_file_as_its_last_change() {
+        let file_id = FileId { device: 1, inode: 2 };
+        let facts = |is_directory| Facts { file_id, born: Some((1, 0)), changed: (3, 0), is_directory };
+        assert_eq!(facts(false).touched((2, 0)), Touched::Since);
+        assert_eq!(facts(false).touched((3, 1)), Touched::Before);
+        assert_eq!(facts(true).touched((2, 0)), Touched::Before);
+        assert_eq!(facts(true).touched((1, 0)), Touched::Since);
+    }
+}

@@ -1,0 +1,80 @@
+//! Reach: from where protected paths were looked for, and what makes programs look there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use policy::json_bytes;
+use serde::{Deserialize, Serialize};
+
+/// From where a protected path was looked for.
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Base {
+    /// A work tree, or the boundary itself.
+    Tree(#[serde(with = "json_bytes::path")] PathBuf),
+    /// A directory in which git keeps the data of a repository.
+    Git(#[serde(with = "json_bytes::path")] PathBuf),
+    /// What a link or a configuration leads to, whether or not anything is there.
+    Led(#[serde(with = "json_bytes::path")] PathBuf),
+}
+
+impl Base {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Tree(path) | Self::Git(path) | Self::Led(path) => path,
+        }
+    }
+}
+
+/// What makes programs look at a base.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Way {
+    /// Nothing but its name: the walk finds it whatever it holds.
+    Walked,
+    /// It lies in this one.
+    Within(Base),
+    /// This file, link or directory: without it, nobody would look there.
+    By(PathBuf),
+}
+
+/// Every base that was looked at, with the ways there. What leads to a [`Base::Led`] is judged by itself, and not here.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Reach(BTreeMap<Base, BTreeSet<Way>>);
+
+impl Reach {
+    pub(super) fn note(&mut self, base: Base, ways: impl IntoIterator<Item = Way>) {
+        self.0.entry(base).or_default().extend(ways);
+    }
+
+    pub(super) fn forget(&mut self, base: &Base) {
+        self.0.remove(base);
+    }
+
+    /// What was looked at.
+    pub fn bases(&self) -> impl Iterator<Item = &Base> {
+        self.0.keys()
+    }
+
+    /// Whether the walk finds a base by its name alone.
+    pub fn is_walked(&self, base: &Base) -> bool {
+        self.0.get(base).into_iter().flatten().any(|way| match way {
+            Way::Walked => true,
+            Way::Within(outer) => self.is_walked(outer),
+            Way::By(_) => false,
+        })
+    }
+
+    /// Everything that makes programs look at a base.
+    pub fn by(&self, base: &Base) -> BTreeSet<&Path> {
+        let mut by = BTreeSet::new();
+        for way in self.0.get(base).into_iter().flatten() {
+            match way {
+                Way::Walked => {}
+                Way::Within(outer) => by.extend(self.by(outer)),
+                Way::By(path) => drop(by.insert(path)),
+            }
+        }
+        by
+    }
+}
