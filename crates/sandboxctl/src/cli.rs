@@ -20,7 +20,7 @@ mod keys;
 #[command(
     name = "sandboxctl",
     version,
-    after_long_help = error::LIST,
+    after_long_help = error::list(),
     propagate_version = true,
     subcommand_required = true
 )]
