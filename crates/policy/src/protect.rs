@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use self::table::Pattern;
 use crate::suggest;
 
 pub mod table;
@@ -32,8 +33,8 @@ pub const SKIPPED: &[&str] = &[
 /// Where it is a directory it must stay writable, or git could not work.
 pub const GIT_FILE: &str = ".git";
 
-/// A path below a boundary: relative, not empty, without `.` and `..`, in UTF-8. `*.suffix` stands for every name
-/// in the boundary that ends so.
+/// A path below a boundary: relative, not empty, without `.` and `..`, in UTF-8. `*.suffix` and `name.*.suffix` stand for
+/// every name in the boundary that begins and ends so.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct RelativePath(String);
@@ -65,8 +66,8 @@ pub enum ProtectError {
     },
     /// A wildcard: paths are taken literally, so a pattern would protect nothing.
     #[error(
-        "`{given}` has a wildcard; but for `*.suffix` at the top, paths are taken literally, and a directory covers \
-         all that is in it"
+        "`{given}` has a wildcard; but for `*.suffix` and `name.*.suffix` at the top, paths are taken literally, and a \
+         directory covers all that is in it"
     )]
     Wildcard {
         /// What was written.
@@ -113,7 +114,7 @@ impl FromStr for RelativePath {
         if text.starts_with(['/', '~']) {
             return Err(ProtectError::Absolute { given: given() });
         }
-        let literal = table::suffix(text).filter(|suffix| !suffix.contains('/')).unwrap_or(text);
+        let literal = if Pattern::of(text).is_some() { text.replacen('*', "", 1) } else { given() };
         if literal.contains(['*', '?', '[']) {
             return Err(ProtectError::Wildcard { given: given() });
         }
@@ -160,8 +161,8 @@ pub struct Protected {
     index: HashMap<String, usize>,
     /// The same for what lies in `.git`, as seen from there.
     in_git: HashMap<String, usize>,
-    /// The ends of names for which a path of the list stands, and where it is in `paths`.
-    suffixes: Vec<(String, usize)>,
+    /// Positions in `paths` of those that are patterns.
+    patterns: Vec<usize>,
     /// How many components the longest path has.
     deepest: usize,
 }
@@ -189,7 +190,7 @@ impl Protected {
             paths: vec![],
             index: HashMap::new(),
             in_git: HashMap::new(),
-            suffixes: vec![],
+            patterns: vec![],
             deepest: 0,
         };
         for path in paths {
@@ -199,8 +200,8 @@ impl Protected {
                 if let Some(rest) = folded.strip_prefix(".git/") {
                     protected.in_git.insert(rest.to_owned(), protected.paths.len());
                 }
-                if let Some(suffix) = table::suffix(&folded) {
-                    protected.suffixes.push((suffix.to_owned(), protected.paths.len()));
+                if Pattern::of(&folded).is_some() {
+                    protected.patterns.push(protected.paths.len());
                 }
                 protected.index.insert(folded, protected.paths.len());
                 protected.paths.push(path);
@@ -225,8 +226,11 @@ impl Protected {
             return Some(path);
         }
         let (first, _) = first_component(&folded);
-        if let Some((_, at)) = self.suffixes.iter().find(|(suffix, _)| table::ends_with(first, suffix)) {
-            return self.paths.get(*at);
+        let fits = |path: &&RelativePath| {
+            Pattern::of(path.as_str()).is_some_and(|pattern| pattern.fits(first.as_bytes()))
+        };
+        if let Some(path) = self.patterns.iter().filter_map(|at| self.paths.get(*at)).find(fits) {
+            return Some(path);
         }
         let mut in_git: Option<&str> = None;
         let mut rest = folded.as_str();

@@ -3,7 +3,6 @@
 //! To protect one more path is to add one row: the built-in list, the judgement of new files and the table of
 //! docs/protect.md come from here.
 
-use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::judge::Content;
@@ -18,7 +17,7 @@ mod writable;
 /// A path in a boundary's root, or in that of a repository within, that a program obeys.
 #[derive(Debug)]
 pub struct Row {
-    /// The path; `*.suffix` stands for every name there that ends so.
+    /// The path, or a [`Pattern`] of names.
     pub path: &'static str,
     /// The program that obeys it.
     pub program: &'static str,
@@ -110,9 +109,9 @@ pub(crate) fn leads_to_protected(components: &[&str]) -> bool {
 impl Row {
     /// What follows this path in another, if that lies in it.
     fn inside<'a, 'b>(&self, components: &'b [&'a str]) -> Option<&'b [&'a str]> {
-        if let Some(suffix) = suffix(self.path) {
+        if let Some(pattern) = Pattern::of(self.path) {
             let (first, rest) = components.split_first()?;
-            return ends_with(first, suffix).then_some(rest);
+            return pattern.fits(first.as_bytes()).then_some(rest);
         }
         let depth = self.path.split('/').count();
         let (own, rest) = components.split_at_checked(depth)?;
@@ -130,23 +129,37 @@ impl Row {
 
 /// Whether a path of the list is this one, or a directory above it.
 pub fn covers(listed: &str, relative: &Path) -> bool {
-    match suffix(listed) {
+    match Pattern::of(listed) {
         None => relative.starts_with(listed),
-        Some(suffix) => {
-            relative.iter().next().and_then(OsStr::to_str).is_some_and(|name| ends_with(name, suffix))
-        }
+        Some(pattern) => relative.iter().next().is_some_and(|name| pattern.fits(name.as_encoded_bytes())),
     }
 }
 
-/// The end of the names that a path of the list stands for, if it stands for more than one: `.key` of `*.key`.
-pub fn suffix(path: &str) -> Option<&str> {
-    path.strip_prefix('*').filter(|suffix| suffix.starts_with('.'))
+/// The names that a path of the list stands for, if these are several: `*.suffix`, or `name.*.suffix`.
+#[derive(Clone, Copy, Debug)]
+pub struct Pattern<'a> {
+    beginning: &'a str,
+    end: &'a str,
 }
 
-/// Whether a name is one of those that `*.suffix` stands for. Upper and lower case are the same.
-pub(crate) fn ends_with(name: &str, suffix: &str) -> bool {
-    let at = name.len().checked_sub(suffix.len()).filter(|at| *at > 0);
-    at.and_then(|at| name.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(suffix))
+impl<'a> Pattern<'a> {
+    /// The pattern that a path of the list is, if it is one.
+    pub fn of(path: &'a str) -> Option<Self> {
+        let (beginning, end) = path.split_once('*')?;
+        let is_whole = beginning.is_empty() || beginning.ends_with('.');
+        (is_whole && end.starts_with('.') && !path.contains('/')).then_some(Self { beginning, end })
+    }
+
+    /// Whether a name is one of them. Upper and lower case are the same.
+    pub fn fits(&self, name: &[u8]) -> bool {
+        let is = |part: Option<&[u8]>, wanted: &str| {
+            part.is_some_and(|part| part.eq_ignore_ascii_case(wanted.as_bytes()))
+        };
+        let end = name.len().saturating_sub(self.end.len());
+        end > self.beginning.len()
+            && is(name.get(..self.beginning.len()), self.beginning)
+            && is(name.get(end..), self.end)
+    }
 }
 
 /// Whether what follows a row's path is the file of this name in it.

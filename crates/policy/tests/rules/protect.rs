@@ -132,7 +132,9 @@ fn what_is_no_relative_path_is_refused() {
     for text in ["a\0b", "a\nb"] {
         assert!(matches!(error(text), ProtectError::Control { .. }), "{text:?}");
     }
-    for text in ["*", "*key", "*.k*y", "*.a/b", "a/*.key", "a/?", "[ab]"] {
+    for text in
+        ["*", "*key", "*.k*y", "*.a/b", "a/*.key", "a/?", "[ab]", "a*.key", "a.*key", "a.*.*.key", "a.*"]
+    {
         assert!(matches!(error(text), ProtectError::Wildcard { .. }), "{text}");
     }
     assert_eq!(path("./a//b/./c/").as_str(), "a/b/c");
@@ -147,6 +149,13 @@ fn a_path_may_stand_for_every_name_that_ends_so() {
         assert_eq!(matched(&protected, relative).as_deref(), Some("*.Key"), "{relative}");
     }
     for relative in [".key", "key", "x.keys", "b/x.key"] {
+        assert_eq!(matched(&protected, relative), None, "{relative}");
+    }
+    let protected = Protected::exactly([path("Key.*.Toml")]);
+    for relative in ["key.a.toml", "KEY.a.b.TOML", "key.a.toml/y"] {
+        assert_eq!(matched(&protected, relative).as_deref(), Some("Key.*.Toml"), "{relative}");
+    }
+    for relative in ["key.toml", "key..toml", "a.key.a.toml", "key.a.tom", "b/key.a.toml"] {
         assert_eq!(matched(&protected, relative), None, "{relative}");
     }
 }

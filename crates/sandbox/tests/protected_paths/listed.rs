@@ -31,15 +31,30 @@ fn every_row_is_read_only_where_it_exists() {
 fn a_pattern_finds_every_name_that_ends_so_whatever_its_case() {
     let boundary = Boundary::new();
     boundary.write("a.code-workspace", "{}").write("B.CODE-WORKSPACE", "{}").write("c.sublime-project", "{}");
+    boundary.write("mise.linux.toml", "").write("mise.toml.bak", "");
     boundary
         .write(".code-workspace", "{}")
         .write("code-workspace", "{}")
         .write("deep/a.code-workspace", "{}");
-    assert_eq!(boundary.read_only(), ["B.CODE-WORKSPACE", "a.code-workspace", "c.sublime-project"]);
+    assert_eq!(
+        boundary.read_only(),
+        ["B.CODE-WORKSPACE", "a.code-workspace", "c.sublime-project", "mise.linux.toml"]
+    );
     let baseline = boundary.baseline();
     boundary.write("new.code-workspace", r#"{"settings": {"git.path": "./evil"}}"#);
     boundary.write("harmless.code-workspace", r#"{"folders": [{"path": "."}]}"#);
-    assert_eq!(boundary.paths(&baseline), ["new.code-workspace"]);
+    boundary
+        .write(
+            ".mise.ci.local.toml",
+            "[env]
+PATH = 'evil'",
+        )
+        .write(
+            "mise.ci.toml",
+            "[tools]
+node = '22'",
+        );
+    assert_eq!(boundary.paths(&baseline), [".mise.ci.local.toml", "new.code-workspace"]);
 }
 
 #[test]

@@ -18,6 +18,8 @@ const MISE_DIRECTORY: Files = &[
 
 const MISE: &str = "mise, \"Configuration\" and \"Hooks\"";
 
+const MISE_ENVIRONMENTS: &str = "mise, \"Config Environments\"";
+
 const MISE_EFFECT: &str = "runs hooks, sets variables and chooses programs when the directory is entered";
 
 const YARN: &str = "Yarn, \"Settings (.yarnrc.yml)\"";
@@ -34,9 +36,10 @@ const BAZEL: &str = "Bazel, \"Write bazelrc configuration files\"";
 pub(super) const ROWS: &[Row] = &[
     // What runs on entering the directory, or in place of the command that was typed.
     read_only("mise.toml", "mise", MISE_EFFECT, MISE, MISE_TOML),
-    read_only("mise.local.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
+    // `local`, and the environments and platforms that somebody has chosen.
+    read_only("mise.*.toml", "mise", "the same as `mise.toml`", MISE_ENVIRONMENTS, MISE_TOML),
     read_only(".mise.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
-    read_only(".mise.local.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
+    read_only(".mise.*.toml", "mise", "the same as `mise.toml`", MISE_ENVIRONMENTS, MISE_TOML),
     read_only(".miserc.toml", "mise", "chooses which of its files are read", MISE, MISE_TOML),
     read_only(".rtx.local.toml", "mise, once rtx", "the same as `mise.toml`", MISE, MISE_TOML),
     read_only(".rtx.toml", "mise, once rtx", "the same as `mise.toml`", MISE, MISE_TOML),

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use policy::protect::table;
+use policy::protect::table::Pattern;
 use rustix::fs::RawDir;
 use rustix::io::Errno;
 
@@ -21,8 +21,8 @@ pub(super) struct Listed<'a> {
     all: Vec<(&'a Path, Cause)>,
     /// Positions in `all` by the first name of each path, in lower case: on some file systems that is the same.
     by_name: HashMap<Vec<u8>, Vec<usize>>,
-    /// The ends of names that paths stand for, such as `.code-workspace`.
-    suffixes: Vec<(&'a str, Cause)>,
+    /// The paths that stand for several names.
+    patterns: Vec<(Pattern<'a>, Cause)>,
     /// With which bytes the first names begin, in lower case. Most names of a project's begin with another one.
     begins: Vec<u8>,
     longest: usize,
@@ -33,13 +33,13 @@ impl<'a> Listed<'a> {
         let mut listed = Self {
             all: Vec::new(),
             by_name: HashMap::new(),
-            suffixes: Vec::new(),
+            patterns: Vec::new(),
             begins: Vec::new(),
             longest: 0,
         };
         for (path, cause) in paths {
-            if let Some(suffix) = path.to_str().and_then(table::suffix) {
-                listed.suffixes.push((suffix, cause));
+            if let Some(pattern) = path.to_str().and_then(Pattern::of) {
+                listed.patterns.push((pattern, cause));
             } else if let Some(Component::Normal(first)) = path.components().next() {
                 let name = first.as_bytes().to_ascii_lowercase();
                 listed.longest = listed.longest.max(name.len());
@@ -86,12 +86,8 @@ impl<'a> Listed<'a> {
 
     fn add(&self, name: &[u8], found: &mut Vec<(PathBuf, Cause)>) {
         let here = Path::new(OsStr::from_bytes(name));
-        for (suffix, cause) in &self.suffixes {
-            let at = name.len().checked_sub(suffix.len()).filter(|at| *at > 0);
-            if at.is_some_and(|at| name[at..].eq_ignore_ascii_case(suffix.as_bytes())) {
-                found.push((here.to_path_buf(), *cause));
-            }
-        }
+        let fitting = self.patterns.iter().filter(|(pattern, _)| pattern.fits(name));
+        found.extend(fitting.map(|(_, cause)| (here.to_path_buf(), *cause)));
         let begins = name.first().is_some_and(|byte| self.begins.contains(&byte.to_ascii_lowercase()));
         if name.len() > self.longest || !begins {
             return;
