@@ -52,15 +52,29 @@ pub(super) fn judge_words(content: &[u8], harmless: &[&str]) -> Option<Reason> {
 /// Judges a list of programs and their versions: anything else than plain words, but for one of these beginnings, may be a
 /// path. Ruby has sets of gems after an `@`.
 pub(super) fn judge_versions(content: &[u8], beginnings: &[&str]) -> Option<Reason> {
-    let text = String::from_utf8_lossy(content);
-    let is_version = |word: &str| word.is_empty() || word.split('@').all(is_plain);
-    text.lines()
-        .flat_map(|line| line.split('#').next().unwrap_or_default().split_whitespace())
-        .find(|word| {
-            !is_version(word)
-                && !beginnings.iter().any(|known| word.strip_prefix(known).is_some_and(is_version))
-        })
-        .map(|word| Reason::Setting { key: word.to_owned() })
+    let text = String::from_utf8_lossy(content).replace("\r\n", "\n");
+    let setting = |key: &str| Some(Reason::Setting { key: key.to_owned() });
+    if text.contains(is_unclear) {
+        return Some(Reason::Unreadable { format: Format::Text });
+    }
+    // mise runs what a template says before it leaves out comments.
+    if let Some(mark) = ["{{", "{%", "{#"].into_iter().find(|mark| text.contains(mark)) {
+        return setting(mark);
+    }
+    let is_version = |word: &str| {
+        let plain = |word: &str| word.is_empty() || word.split('@').all(is_plain);
+        plain(word) || beginnings.iter().any(|known| word.strip_prefix(known).is_some_and(plain))
+    };
+    let lines = text.lines().map(str::trim_start).filter(|line| !line.starts_with('#'));
+    for line in lines {
+        // For some readers, what follows a version is no comment, and a line with a slash is a path.
+        let (words, comment) = line.split_once(" #").unwrap_or((line, ""));
+        let odd = words.split_whitespace().find(|word| !is_version(word));
+        if let Some(odd) = odd.or(comment.contains('/').then_some(comment)) {
+            return setting(odd.trim());
+        }
+    }
+    None
 }
 
 /// Judges a configuration of ripgrep: one argument a line, of which two run a program.

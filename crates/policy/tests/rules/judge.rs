@@ -523,6 +523,28 @@ fn what_tools_write_for_a_new_project_passes() {
 }
 
 #[test]
+fn comments_do_not_hide_a_version_that_is_a_path() {
+    for content in [
+        "./evil",
+        "# {{ exec(command='evil') }}\nnode 22",
+        "# {% set x = exec(command='evil') %}\n",
+        "x#/evil/python",
+        "3.12 # see /evil",
+        "#\r./evil",
+        "3.12\u{2028}./evil",
+        "node 22 path:./evil # lts",
+    ] {
+        assert!(file(".python-version", content).is_some(), "{content:?}");
+        assert!(file(".tool-versions", content).is_some(), "{content:?}");
+    }
+    for content in
+        ["", "# https://example.org/why\n3.12\n", "nodejs 22.1.0 # lts\r\n\tpython 3.12", "3.13.0rc1\n"]
+    {
+        assert_eq!(file(".python-version", content), None, "{content:?}");
+    }
+}
+
+#[test]
 fn comments_do_not_hide_a_setting() {
     for content in [
         "{\"a\": \"//\", \"command\": \"x\"}",

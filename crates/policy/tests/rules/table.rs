@@ -390,7 +390,7 @@ const EXAMPLES: &[(&str, &str, &str, &str)] = &[
     (".junie", ".junie/mcp/mcp.json", r#"{"mcpServers": {"x": {"command": "evil"}}}"#, "{}"),
     (".trae", ".trae/mcp.json", r#"{"mcpServers": {"x": {"command": "evil"}}}"#, "{}"),
     ("conductor.json", "conductor.json", r#"{"scripts": {"setup": "evil"}}"#, "{}"),
-    (".agents", ".agents/evil.ts", "evil", ""),
+    (".agents", ".agents/types/evil.ts", "evil", ""),
     (".agents", ".agents/skills/a/scripts/evil.ts", "evil", ""),
     (
         ".agents",

@@ -53,7 +53,6 @@ pub(super) const ROWS: &[Row] = &[
             ("*.json", Content::Settings(Format::Json, harmless::OTHER_OF_AGENTS)),
             ("*.toml", Content::Settings(Format::Toml, harmless::OTHER_OF_AGENTS)),
             ("*.md", Content::Prompt),
-            ("types/*", Content::Harmless),
             ("*.ts", Content::Run),
         ],
     ),
