@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use policy::plan::Provider;
 
+use crate::host_uid::Identity;
 use crate::programs::Programs;
 
 pub(crate) use self::call::{Running, output};
@@ -75,6 +76,8 @@ pub struct Surroundings {
     pub podman_connection: Option<OsString>,
     /// The user that asks.
     pub uid: u32,
+    /// With whose rights settings are read: under sudo those of the user behind it.
+    pub reader: Identity,
 }
 
 /// Whose an engine is.

@@ -94,6 +94,23 @@ impl Programs {
         Self { environment: environment.clone(), writable, user: Some(user), safe: OnceLock::new() }
     }
 
+    /// The same as root runs them under sudo: it takes no program that the user behind it could have put there, and no
+    /// variable that is a path to where that user may write. `home` is root's.
+    #[must_use]
+    pub fn for_root(mut self, home: PathBuf) -> Self {
+        self.user = None;
+        self.safe = OnceLock::new();
+        let mut environment = std::mem::take(&mut self.environment);
+        let leads_to_others = |value: &OsString| {
+            value.as_bytes().starts_with(b"/")
+                && std::env::split_paths(value).any(|path| path.is_absolute() && self.check(&path).is_err())
+        };
+        environment.retain(|name, value| name == "PATH" || !leads_to_others(value));
+        environment.insert("HOME".into(), home.into());
+        self.environment = environment;
+        self
+    }
+
     /// The entries of `PATH` that are safe, and an environment that leads to no others.
     fn safe(&self) -> &Safe {
         self.safe.get_or_init(|| {
@@ -134,7 +151,7 @@ impl Programs {
     /// Whether a program may be executed, and nobody else has written or chosen it.
     fn is_safe(&self, program: &Path) -> bool {
         let Ok(resolved) = program.canonicalize() else { return false };
-        let is_file = resolved.metadata().is_ok_and(|metadata| metadata.is_file());
+        let is_file = resolved.metadata().is_ok_and(|metadata| metadata.is_file() && self.is_ours(&metadata));
         let may = rustix::fs::accessat(CWD, &resolved, Access::EXEC_OK, AtFlags::EACCESS).is_ok();
         // A link may lead to where its directory does not.
         let is_safe = resolved.parent().is_some_and(|directory| self.check(directory).is_ok());
@@ -185,17 +202,17 @@ impl Programs {
         if let Some(shared) = self.writable.of(directory) {
             return Err(Why::Shared(shared.to_owned()));
         }
-        let of_all = Path::new("/").metadata().map_or(0, |root| root.uid());
-        for above in directory.ancestors() {
-            let is_safe = above.metadata().is_ok_and(|metadata| {
-                let own = [Some(0), Some(of_all), self.user.map(|user| user.uid)];
-                own.contains(&Some(metadata.uid())) && !self.others_may_write(&metadata)
-            });
-            if !is_safe {
-                return Err(Why::Others(above.to_owned()));
-            }
+        match directory.ancestors().find(|above| !above.metadata().is_ok_and(|found| self.is_ours(&found))) {
+            None => Ok(()),
+            Some(above) => Err(Why::Others(above.to_owned())),
         }
-        Ok(())
+    }
+
+    /// Whether nobody but root and the caller may change something.
+    fn is_ours(&self, metadata: &Metadata) -> bool {
+        let of_all = Path::new("/").metadata().map_or(0, |root| root.uid());
+        let own = [Some(0), Some(of_all), self.user.map(|user| user.uid)];
+        own.contains(&Some(metadata.uid())) && !self.others_may_write(metadata)
     }
 
     fn others_may_write(&self, metadata: &Metadata) -> bool {

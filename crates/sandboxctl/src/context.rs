@@ -6,7 +6,10 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
+use confine::switch::{Groups, become_account, root_is_gone};
+use confine::user::{Account, Root};
+use policy::user::{Spec, Who};
 use sandbox::engine;
 use sandbox::host_uid::{self, Identity};
 use sandbox::programs::Programs;
@@ -63,6 +66,33 @@ impl Context {
         })
     }
 
+    /// Becomes the user behind sudo for good, with their groups and home, for what needs none of root's rights.
+    pub(crate) fn become_caller(mut self) -> anyhow::Result<Self> {
+        if self.is_behind_sudo() {
+            let Identity { uid, gid } = self.caller;
+            let mut account = Account::find(&Spec { user: Who::Id(uid), group: None }, Root::Refused)?;
+            account.gid = gid;
+            account.groups.push(gid);
+            if let Groups::Kept { extra, .. } = become_account(&account)? {
+                bail!("cannot become user {uid} without the groups {extra:?}; call sandboxctl as that user");
+            }
+            root_is_gone(&account)?;
+            self.process = self.caller;
+            self.env.insert("HOME".into(), self.home.clone().into());
+        }
+        Ok(self)
+    }
+
+    /// Whether this is root, called by somebody else.
+    fn is_behind_sudo(&self) -> bool {
+        self.process.uid != self.caller.uid
+    }
+
+    fn home_of_root() -> PathBuf {
+        Self::home_of(0, &fs::read_to_string("/etc/passwd").unwrap_or_default())
+            .unwrap_or_else(|| "/root".into())
+    }
+
     /// The value of one variable of the caller's environment.
     pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
         variable(&self.env, name)
@@ -98,6 +128,7 @@ impl Context {
     /// What leads to container engines.
     pub(crate) fn engines(&self, programs: Programs) -> engine::Surroundings {
         let own = |name| self.variable(name).map(OsStr::to_os_string);
+        let programs = if self.is_behind_sudo() { programs.for_root(Self::home_of_root()) } else { programs };
         engine::Surroundings {
             programs,
             directory: self.cwd.clone(),
@@ -109,6 +140,7 @@ impl Context {
                 .or_else(|| own("CONTAINER_CONNECTION"))
                 .filter(|value| !value.is_empty()),
             uid: self.process.uid,
+            reader: self.caller,
         }
     }
 

@@ -17,6 +17,8 @@ use sha2::{Digest, Sha256};
 
 use super::{EngineError, Kind, Surroundings};
 use crate::deadline::Deadline;
+use crate::host_uid::Identity;
+use crate::small_file;
 
 /// Where an engine listens unless it was told otherwise.
 pub(super) const DEFAULT: &str = "/var/run/docker.sock";
@@ -46,12 +48,12 @@ impl Endpoint {
         let named = surroundings.docker_context.as_deref().filter(|context| !context.is_empty());
         let context = match named {
             Some(context) => context.to_string_lossy().into_owned(),
-            None => current_context(&surroundings.docker_config)?,
+            None => current_context(&surroundings.docker_config, surroundings.reader)?,
         };
         if context.is_empty() || context == "default" {
             return Ok(Self::Local(DEFAULT.into()));
         }
-        of_context(&surroundings.docker_config, &context)
+        of_context(&surroundings.docker_config, &context, surroundings.reader)
     }
 
     fn parse(place: &Path, address: &OsStr) -> Result<Self, EngineError> {
@@ -69,21 +71,21 @@ impl Endpoint {
 }
 
 /// The context that `docker context use` has chosen.
-fn current_context(config: &Path) -> Result<String, EngineError> {
+fn current_context(config: &Path, reader: Identity) -> Result<String, EngineError> {
     #[derive(Deserialize)]
     struct Settings {
         #[serde(default, rename = "currentContext")]
         current_context: String,
     }
     let path = config.join("config.json");
-    match std::fs::read(&path) {
+    match small_file::read(&path, reader) {
         Ok(text) => Ok(parse::<Settings>(&path, &text)?.current_context),
         Err(_) => Ok(String::new()),
     }
 }
 
 /// What a context means: `contexts/meta/<sha256 of its name>/meta.json`.
-fn of_context(config: &Path, context: &str) -> Result<Endpoint, EngineError> {
+fn of_context(config: &Path, context: &str, reader: Identity) -> Result<Endpoint, EngineError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
     struct Meta {
@@ -100,7 +102,7 @@ fn of_context(config: &Path, context: &str) -> Result<Endpoint, EngineError> {
     }
     let name = Sha256::digest(context).iter().fold(String::new(), |name, byte| format!("{name}{byte:02x}"));
     let path = config.join("contexts/meta").join(name).join("meta.json");
-    let text = std::fs::read(&path).map_err(|error| EngineError::Settings {
+    let text = small_file::read(&path, reader).map_err(|error| EngineError::Settings {
         path: path.clone(),
         reason: format!("context \"{context}\" cannot be read: {error}"),
     })?;
@@ -108,8 +110,12 @@ fn of_context(config: &Path, context: &str) -> Result<Endpoint, EngineError> {
 }
 
 fn parse<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T, EngineError> {
-    serde_json::from_slice(text)
-        .map_err(|error| EngineError::Settings { path: path.to_owned(), reason: error.to_string() })
+    serde_json::from_slice(text).map_err(|error| {
+        // What the parser says may have what stands there in it.
+        let (line, column) = (error.line(), error.column());
+        let reason = format!("line {line}, column {column}: this is not what Docker writes");
+        EngineError::Settings { path: path.to_owned(), reason }
+    })
 }
 
 /// The socket of an engine on this machine.
@@ -317,6 +323,7 @@ mod tests {
             docker_config: config.to_owned(),
             podman_connection: None,
             uid: 1001,
+            reader: Identity::own(),
         }
     }
 
@@ -362,5 +369,8 @@ mod tests {
         assert_eq!(found(None, Some("default")).unwrap(), local(DEFAULT));
         std::fs::write(top.path().join("config.json"), "{").unwrap();
         assert!(matches!(found(None, None), Err(EngineError::Settings { .. })));
+        std::fs::write(top.path().join("config.json"), "\"what nobody should see\"").unwrap();
+        let error = found(None, None).unwrap_err().to_string();
+        assert!(error.contains("line 1") && !error.contains("nobody"), "{error}");
     }
 }

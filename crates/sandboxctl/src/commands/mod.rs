@@ -26,7 +26,8 @@ pub(crate) fn run(ui: &Ui, command: Command) -> Result<ExitCode, CommandError> {
         Command::Completions(args) => completions::completions(ui, &args),
         Command::Man(args) => man::man(ui, &args),
         Command::Init(args) => init::init(ui, &Context::gather()?, &args),
-        Command::Build(Deferred(args)) => build::build(ui, &Context::gather()?, &args),
+        // No part of it needs root: whoever may use the engine may build, and reads and writes their own files.
+        Command::Build(Deferred(args)) => build::build(ui, &Context::gather()?.become_caller()?, &args),
         Command::Run(Deferred(args)) => run::run(ui, &Context::gather()?, args),
         Command::Exec(Deferred(args)) => exec::exec(ui, &Context::gather()?, args),
         Command::Shell(Deferred(args)) => shell::shell(ui, &Context::gather()?, &args),

@@ -12,3 +12,5 @@ mod cases;
 mod machine;
 #[path = "../support/place.rs"]
 mod place;
+#[path = "../support/program.rs"]
+mod program;

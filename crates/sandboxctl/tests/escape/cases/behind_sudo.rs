@@ -2,10 +2,12 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
 use std::process::Command;
 
 use crate::machine::{Caller, NORMAL, callers};
 use crate::place::Place;
+use crate::program;
 
 #[test]
 fn what_the_user_behind_sudo_cannot_reach_is_neither_shared_nor_exposed() {
@@ -112,6 +114,118 @@ fn nothing_is_made_where_the_user_behind_sudo_may_not_write() {
         let found = fs::metadata(place.workspace().join(made)).unwrap();
         assert_eq!((found.uid(), found.gid()), (NORMAL, NORMAL), "{made}");
     }
+}
+
+/// What stands for Docker: it reads and writes what its arguments name, as buildx does.
+const DOCKER: &str = r#"#!/bin/sh
+case "$*" in
+'buildx version') echo v0.13.1 ;;
+info*) echo '[["driver-type","io.containerd.snapshotter.v1"]]' ;;
+'buildx inspect'*) printf 'Name: default\nDriver: docker\nStatus: running\nPlatforms: linux/amd64, linux/arm64\n' ;;
+'context inspect'*) echo default ;;
+'buildx build'*)
+    while [ $# -gt 0 ]; do
+        case "$1" in
+        --metadata-file) echo '{}' > "$2" || exit 1 ;;
+        --secret) cat "${2#*src=}" > /dev/null || exit 1 ;;
+        esac
+        shift
+    done ;;
+esac
+"#;
+
+#[test]
+fn a_build_reads_and_writes_as_the_user_behind_sudo() {
+    if !rustix::process::geteuid().is_root() || !callers("builds under sudo").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    program::write(&place.path("bin/docker"), DOCKER);
+    fs::write(place.path("secret"), "root's own").unwrap();
+    fs::set_permissions(place.path("secret"), Permissions::from_mode(0o600)).unwrap();
+    place.write("home/secret", "the user's");
+    let program = place.path("sandboxctl").display().to_string();
+    let build = |sudo: bool, metadata: &Path, secret: &Path| {
+        let (metadata, secret) = (metadata.display(), format!("id=x,src={}", secret.display()));
+        let words = [&program, "build", "--metadata-file", &metadata.to_string(), "--secret", &secret];
+        let mut command = place.command(&words);
+        if sudo {
+            behind_sudo(&place, &mut command);
+        }
+        let path = format!("{}:/usr/bin:/bin", place.path("bin").display());
+        let output = command.env("PATH", path).env("DOCKER_HOST", "tcp://192.0.2.1:2375").output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (of_root, of_user) = (place.path("secret"), place.home().join("secret"));
+    for (metadata, secret) in [(place.path("new"), &of_user), (place.home().join("other"), &of_root)] {
+        let (done, said) = build(true, &metadata, secret);
+        assert!(!done && said.contains("ermission denied"), "{said}");
+        assert!(!metadata.exists(), "{said}");
+        let (done, said) = build(false, &metadata, secret);
+        assert!(done, "the control: root may: {said}");
+    }
+    let metadata = place.home().join("metadata");
+    let (done, said) = build(true, &metadata, &of_user);
+    assert!(done, "{said}");
+    assert_eq!(fs::metadata(metadata).unwrap().uid(), NORMAL);
+}
+
+#[test]
+fn root_runs_no_engine_that_the_user_behind_sudo_may_have_put_there() {
+    if !rustix::process::geteuid().is_root() || !callers("engines under sudo").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let ran = place.path("ran");
+    let script = format!("#!/bin/sh\necho \"$HOME:$XDG_CONFIG_HOME\" > {}\nexit 1\n", ran.display());
+    let (theirs, of_root) = (place.home().join("bin/podman"), place.path("bin/podman"));
+    for engine in [&theirs, &of_root] {
+        program::write(engine, &script);
+        place.give(engine);
+    }
+    place.give(theirs.parent().unwrap());
+    // Theirs; theirs in a directory of root's; and root's own: the control.
+    for (number, engine) in [&theirs, &of_root, &of_root].into_iter().enumerate() {
+        if number == 2 {
+            std::os::unix::fs::chown(engine, Some(0), Some(0)).unwrap();
+        }
+        let mut command = place.command(&place.run(&["--provider", "podman", "--image", "x"], &["true"]));
+        behind_sudo(&place, &mut command).env("PATH", engine.parent().unwrap()).output().unwrap();
+        assert_eq!(ran.exists(), number == 2, "{number}");
+    }
+    // Nothing leads it to settings of theirs.
+    let told = fs::read_to_string(ran).unwrap();
+    assert!(!told.contains(&place.home().display().to_string()), "{told}");
+}
+
+#[test]
+fn settings_of_docker_are_read_with_the_rights_of_the_user_behind_sudo() {
+    if !rustix::process::geteuid().is_root() || !callers("settings under sudo").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    program::write(&place.path("bin/docker"), "#!/bin/sh\nexit 1\n");
+    fs::write(place.path("secret"), "\"only root knows\"").unwrap();
+    let settings = place.write("home/.docker/config.json", "");
+    let said = || {
+        let words = place.run(&["--provider", "docker", "--image", "x"], &["true"]);
+        let mut command = place.command(&words);
+        behind_sudo(&place, &mut command).env("PATH", place.path("bin"));
+        let output = command.env("DOCKER_CONFIG", place.home().join(".docker")).output().unwrap();
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    for mode in [0o644, 0o600] {
+        fs::set_permissions(place.path("secret"), Permissions::from_mode(mode)).unwrap();
+        fs::remove_file(&settings).unwrap();
+        symlink(place.path("secret"), &settings).unwrap();
+        let said = said();
+        assert_eq!(said.contains("config.json"), mode == 0o644, "{said}");
+        assert!(!said.contains("only root knows"), "{said}");
+    }
+    // Nobody ever writes into it.
+    fs::remove_file(&settings).unwrap();
+    assert!(Command::new("mkfifo").arg(&settings).status().unwrap().success());
+    said();
 }
 
 /// A command of root's, as sudo starts it for the normal user.
