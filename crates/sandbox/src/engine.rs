@@ -108,8 +108,10 @@ impl Engine {
             .ok_or_else(|| EngineError::NotInstalled { kind, left_out: programs.left_out() })?;
         match kind {
             Kind::Docker => {
-                // It says which other programs Docker starts, and whom it talks to.
-                apart(&programs, &surroundings.docker_config)?;
+                // They say which other programs Docker starts, and whom it talks to. Each may be a link.
+                for name in ["", "config.json", "contexts", "cli-plugins", "buildx"] {
+                    apart(&programs, &surroundings.docker_config.join(name))?;
+                }
                 let socket = match Endpoint::of_docker(surroundings)? {
                     Endpoint::Local(path) => {
                         apart(&programs, &path)?;

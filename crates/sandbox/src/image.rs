@@ -36,6 +36,8 @@ mod layout;
 pub struct Request<'a> {
     /// What is built.
     pub recipe: &'a Recipe,
+    /// What is in the files that it names.
+    pub files: &'a Files,
     /// What leads to the engine.
     pub surroundings: &'a Surroundings,
     /// Where a directory can be made for what is only needed until the end.
@@ -46,6 +48,15 @@ pub struct Request<'a> {
     pub metadata_file: Option<&'a Path>,
     /// How much is to be known of the image.
     pub detail: Detail,
+}
+
+/// What is in the files of the caller's that a recipe names. Each is read once, and by whoever knows with whose rights.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Files {
+    /// The Dockerfile; empty for the stock image.
+    pub dockerfile: Vec<u8>,
+    /// The certificates that the build trusts.
+    pub ca_certificates: Option<Vec<u8>>,
 }
 
 /// How much is to be known of an image.
@@ -77,8 +88,8 @@ pub fn command(
     let builder = builder::choose(&docker, request.recipe, &own_builder(request), Making::Not)?;
     let subject = match &request.recipe.source {
         Source::Stock { .. } => Subject::Image { entrypoint: None },
-        Source::Own { dockerfile } => {
-            let takes = takes_entrypoint(&read(dockerfile)?);
+        Source::Own { .. } => {
+            let takes = takes_entrypoint(&request.files.dockerfile);
             Subject::Image { entrypoint: takes.then_some("oci-layout://entrypoint") }
         }
     };
@@ -93,6 +104,8 @@ pub fn build(request: &Request<'_>, progress: &mut Progress<'_>) -> Result<Built
     let docker = Docker::find(request.surroundings)?;
     let builder = builder::choose(&docker, request.recipe, &own_builder(request), Making::Allowed)?;
     let scratch = Scratch::new(request.temporary)?;
+    let recipe = with_certificates(request, &scratch.0)?;
+    let request = &Request { recipe: &recipe, ..*request };
     let site = Site { docker: &docker, builder: &builder, request, scratch: &scratch.0 };
     match &request.recipe.source {
         Source::Stock { .. } => {
@@ -101,8 +114,8 @@ pub fn build(request: &Request<'_>, progress: &mut Progress<'_>) -> Result<Built
             let platforms = site.digests(&metadata, progress)?;
             Ok(site.built(metadata, &platforms))
         }
-        Source::Own { dockerfile } => {
-            let entrypoint = if takes_entrypoint(&read(dockerfile)?) {
+        Source::Own { .. } => {
+            let entrypoint = if takes_entrypoint(&request.files.dockerfile) {
                 (progress.hear)("building the entrypoint, which the Dockerfile takes");
                 Some(site.layout("entrypoint", request.recipe, Subject::Entrypoint, progress)?.1)
             } else {
@@ -120,6 +133,18 @@ pub fn build(request: &Request<'_>, progress: &mut Progress<'_>) -> Result<Built
     }
 }
 
+/// The recipe, with certificates of our own writing: what was read is what the build trusts.
+fn with_certificates(request: &Request<'_>, scratch: &Path) -> Result<Recipe, BuildError> {
+    let mut recipe = request.recipe.clone();
+    if let Some(certificates) = &request.files.ca_certificates {
+        let path = scratch.join("ca_certificates.pem");
+        std::fs::write(&path, certificates)
+            .map_err(|source| BuildError::File { path: path.clone(), source })?;
+        recipe.ca_certificates = Some(path);
+    }
+    Ok(recipe)
+}
+
 /// The name of a builder of our own.
 fn own_builder(request: &Request<'_>) -> String {
     format!("sandboxctl-{}", request.surroundings.uid)
@@ -132,8 +157,8 @@ fn epoch(request: &Request<'_>) -> Option<&'static str> {
 }
 
 /// Whether a Dockerfile takes the entrypoint from us: by naming it, without a stage of its own by that name.
-fn takes_entrypoint(dockerfile: &str) -> bool {
-    let lower = dockerfile.to_lowercase();
+fn takes_entrypoint(dockerfile: &[u8]) -> bool {
+    let lower = String::from_utf8_lossy(dockerfile).to_lowercase();
     let words: Vec<&str> = lower.split_whitespace().collect();
     let named = |word: &str| {
         word.split(',')
@@ -352,13 +377,13 @@ mod tests {
             "FROM a\nRUN --mount=type=bind,from=entrypoint,target=/x true",
             "FROM a\nRUN --mount=from=entrypoint,target=/x true",
         ] {
-            assert!(takes_entrypoint(text), "{text}");
+            assert!(takes_entrypoint(text.as_bytes()), "{text}");
         }
         for text in [
             "FROM debian\nENTRYPOINT [\"/entrypoint\"]",
             "FROM a AS entrypoint\nFROM b\nCOPY --from=entrypoint /x /x",
         ] {
-            assert!(!takes_entrypoint(text), "{text}");
+            assert!(!takes_entrypoint(text.as_bytes()), "{text}");
         }
     }
 

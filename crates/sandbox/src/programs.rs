@@ -174,7 +174,7 @@ impl Programs {
     }
 
     /// Where sandboxes may write.
-    pub(crate) fn writable(&self) -> &Writable {
+    pub fn writable(&self) -> &Writable {
         &self.writable
     }
 

@@ -18,6 +18,7 @@ use crate::acting::ActingAs;
 use crate::beneath;
 use crate::host_uid::Identity;
 use crate::record;
+use crate::small_file;
 
 /// How many links are followed, as many as the kernel follows (`path_resolution(7)`).
 const MOST_LINKS: usize = 40;
@@ -65,8 +66,12 @@ impl Writable {
 
     /// The directory in which an agent may write what this path leads to, or a link on the way to it.
     pub(crate) fn of(&self, path: &Path) -> Option<&Path> {
-        let way = way(path);
-        let lies_in = |directory: &&PathBuf| way.iter().any(|place| place.starts_with(directory));
+        let (passed, end) = way(path);
+        let lies_in = |directory: &&PathBuf| {
+            // The directory itself is nobody's to replace: only names beneath it are.
+            let beneath = |place: &PathBuf| place.starts_with(directory) && place != *directory;
+            end.starts_with(directory) || passed.iter().any(beneath)
+        };
         self.all().iter().find(lies_in).map(PathBuf::as_path)
     }
 
@@ -118,6 +123,11 @@ impl Writable {
         }
     }
 
+    /// Reads one of at most 1 MiB.
+    pub fn read(&self, path: &Path, reader: Identity) -> Result<Vec<u8>, Unsafe> {
+        Ok(small_file::content(self.open(path, reader)?)?)
+    }
+
     /// The directories themselves, by whatever path they are reached.
     pub(crate) fn open_all(&self) -> io::Result<Vec<OwnedFd>> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -157,10 +167,10 @@ fn expanded(word: &OsStr, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Every place that is passed on the way to what a path leads to: as the path is written, and each link and directory by
-/// its path without links. Ends where nothing is.
-fn way(path: &Path) -> Vec<PathBuf> {
-    let mut way = vec![path.to_owned()];
+/// Every place that is passed on the way to what a path leads to, each link and directory by its path without links; and
+/// where it leads. What is not there is taken for a directory.
+fn way(path: &Path) -> (Vec<PathBuf>, PathBuf) {
+    let mut passed = Vec::new();
     let mut left: VecDeque<OsString> = names(path).collect();
     let mut at = PathBuf::from("/");
     let mut links = 0;
@@ -170,7 +180,7 @@ fn way(path: &Path) -> Vec<PathBuf> {
             continue;
         }
         at.push(name);
-        way.push(at.clone());
+        passed.push(at.clone());
         if let Ok(target) = at.read_link() {
             links += 1;
             if links > MOST_LINKS {
@@ -185,7 +195,7 @@ fn way(path: &Path) -> Vec<PathBuf> {
             }
         }
     }
-    way
+    (passed, at)
 }
 
 fn names(path: &Path) -> impl Iterator<Item = OsString> {
@@ -214,12 +224,18 @@ mod tests {
         symlink(path("through/bin"), path("twice")).unwrap();
         symlink("loop", path("loop")).unwrap();
         let writable = Writable::only(vec![path("shared")]);
-        for name in
-            ["shared", "shared/new/x", "own/../shared/x", "through/bin", "twice", "twice/x", "shared/../own"]
-        {
+        for name in [
+            "shared",
+            "shared/new/x",
+            "own/../shared/x",
+            "through/bin",
+            "twice",
+            "twice/x",
+            "shared/sub/../../own",
+        ] {
             assert_eq!(writable.of(&path(name)), Some(path("shared").as_path()), "{name}");
         }
-        for name in ["own/bin", "shared-2", "own/../own/bin", "loop", "none/shared"] {
+        for name in ["own/bin", "shared-2", "shared/../own/bin", "loop", "none/shared"] {
             assert_eq!(writable.of(&path(name)), None, "{name}");
         }
         assert!(writable.touching(&path("")).is_some() && writable.touching(&path("own")).is_none());

@@ -2,15 +2,18 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
+use policy::config::Image;
 use policy::json_bytes::JsonBytes;
 use policy::overrides::Overrides;
-use policy::problem::{self, Problem};
+use policy::problem::{self, Located, Problem};
 use policy::recipe::{Flags, Recipe, Source};
-use sandbox::image::{self, BuildError, Built, Detail, Display, Progress, Request};
+use sandbox::image::{self, BuildError, Built, Detail, Files, Progress, Request};
+use sandbox::programs::Programs;
 use serde_json::{Value, json};
 
 use crate::cli::{BuildArgs, Format};
@@ -23,10 +26,11 @@ use crate::{consent, directories, files, load};
 mod failure;
 
 pub(crate) fn build(ui: &Ui, context: &Context, args: &BuildArgs) -> Result<ExitCode, CommandError> {
-    let (recipe, writable) = recipe(context, args)?;
-    let surroundings = context.engines(context.programs(writable));
+    let (recipe, files, programs) = recipe(context, args)?;
+    let surroundings = context.engines(programs);
     let request = Request {
         recipe: &recipe,
+        files: &files,
         surroundings: &surroundings,
         temporary: &env::temp_dir(),
         epoch: context.variable("SOURCE_DATE_EPOCH"),
@@ -36,7 +40,7 @@ pub(crate) fn build(ui: &Ui, context: &Context, args: &BuildArgs) -> Result<Exit
     // Whoever wants JSON reads by a program, also where stderr is a terminal.
     let draws = ui.format() == Format::Text && !ui.is_quiet() && io::stderr().is_terminal();
     let stderr = io::stderr();
-    let display = if draws { Display::Terminal(stderr.as_fd()) } else { Display::Lines };
+    let display = if draws { image::Display::Terminal(stderr.as_fd()) } else { image::Display::Lines };
     if args.dry_run {
         let (variable, words) =
             image::command(&request, display).map_err(|error| failure::told(&error, &recipe))?;
@@ -61,8 +65,8 @@ pub(crate) fn build(ui: &Ui, context: &Context, args: &BuildArgs) -> Result<Exit
     Ok(ExitCode::Success)
 }
 
-/// What is to be built, by the file and the flags; and where sandboxes with that file may write.
-fn recipe(context: &Context, args: &BuildArgs) -> Result<(Recipe, Vec<PathBuf>), CommandError> {
+/// What is to be built, by the file and the flags; what is in the files that it names; and what may be run for it.
+fn recipe(context: &Context, args: &BuildArgs) -> Result<(Recipe, Files, Programs), CommandError> {
     let flags = Flags {
         platform: args.platform.clone(),
         tag: args.tag.clone(),
@@ -90,18 +94,32 @@ fn recipe(context: &Context, args: &BuildArgs) -> Result<(Recipe, Vec<PathBuf>),
         )?;
     }
     let recipe = Recipe::new(&settings.effective, &flags).map_err(CommandError::problems)?;
-    if let Some(dockerfile) = &settings.effective.settings().image.dockerfile {
-        sandbox::small_file::read(&dockerfile.value, context.caller).map_err(|error| {
-            let message = format!("{} cannot be read: {error}", dockerfile.value.display());
-            let place = &dockerfile.place;
-            CommandError::problems(vec![
-                Problem::new(place, "image.dockerfile", problem::Code::Host, message)
-                    .hinting("write it, or leave `image.dockerfile` out for the stock image"),
-            ])
-        })?;
+    let programs = context.programs(directories::writable(context, settings.effective.settings()));
+    let files = files_of(context, &settings.effective.settings().image, &programs)?;
+    Ok((recipe, files, programs))
+}
+
+/// Reads what the recipe names, with the rights of the caller.
+fn files_of(context: &Context, image: &Image, programs: &Programs) -> Result<Files, CommandError> {
+    let failed = |key: &str, path: &Located<PathBuf>, error: &dyn Display, hint: &str| {
+        let message = format!("{} cannot be read: {error}", path.value.display());
+        CommandError::problems(vec![
+            Problem::new(&path.place, key, problem::Code::Host, message).hinting(hint),
+        ])
+    };
+    let mut files = Files::default();
+    if let Some(path) = &image.dockerfile {
+        let hint = "write it, or leave `image.dockerfile` out for the stock image";
+        files.dockerfile = sandbox::small_file::read(&path.value, context.caller)
+            .map_err(|error| failed("image.dockerfile", path, &error, hint))?;
     }
-    let writable = directories::writable(context, settings.effective.settings());
-    Ok((recipe, writable))
+    if let Some(path) = &image.ca_certificates {
+        let hint = "name the file of your proxy's certificate, outside of what is shared";
+        let content = programs.writable().read(&path.value, context.caller);
+        files.ca_certificates =
+            Some(content.map_err(|error| failed("image.ca_certificates", path, &error, hint))?);
+    }
+    Ok(files)
 }
 
 fn output(recipe: &Recipe, built: &Built) -> Value {

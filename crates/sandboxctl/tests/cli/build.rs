@@ -206,12 +206,32 @@ fn a_dockerfile_that_is_not_there_is_said_with_its_key() {
 
 #[test]
 fn a_path_with_a_comma_is_one_value() {
-    let env = with_docker("version = 1\n[image]\nca_certificates = \"a, b.pem\"\n", "");
+    let env = with_docker("version = 1\n[image]\nca_certificates = \"../a, b.pem\"\n", "");
+    env.write("../a, b.pem", "x");
     let answer = env.call(&["build", "--trust", "--dry-run"]);
     assert!(
-        answer.stdout.contains("--secret 'id=ca_certificates,\"src=[TEMP]/project/a, b.pem\"' "),
+        answer.stdout.contains("--secret 'id=ca_certificates,\"src=[TEMP]/project/../a, b.pem\"' "),
         "{answer}"
     );
+}
+
+#[test]
+fn certificates_that_the_agent_could_have_written_are_not_trusted() {
+    let readable =
+        "version = 1\n[shared_dirs]\nworkspace = { host = \".\", guest = \"/w\", mode = \"ro\" }\n";
+    let image = "[image]\nca_certificates = \"ca.pem\"\n";
+    let env = with_docker(&format!("{readable}{image}"), "");
+    env.write("ca.pem", "x");
+    let control = env.call(&["build", "--trust", "--dry-run"]);
+    assert!(control.stdout.contains("id=ca_certificates"), "the control: {control}");
+    env.write("sandbox.toml", &format!("version = 1\n{image}"));
+    let answer = env.call(&["build", "--trust", "--dry-run"]);
+    assert!(answer.stderr.contains("image.ca_certificates: ") && answer.code == 2, "{answer}");
+    assert!(answer.stderr.contains("which the sandbox may write to"), "{answer}");
+    // A pipe in its place hangs nobody, and what has no end is not read.
+    env.write("sandbox.toml", "version = 1\n[image]\nca_certificates = \"/dev/zero\"\n");
+    let answer = env.call(&["build", "--trust", "--dry-run"]);
+    assert!(answer.stderr.contains("not a regular file"), "{answer}");
 }
 
 #[test]

@@ -62,7 +62,7 @@ settings! {
         }
         ca_certificates: PathBuf as HostPath = {
             doc: "Certificates that the build trusts besides the usual ones.",
-            example: "\"corp-ca.pem\"",
+            example: "\"~/.config/corp-ca.pem\"",
             status: Status::Containers,
             trust: Trust::Needed("it is set: whoever holds such a key can pose as any site"),
         }
