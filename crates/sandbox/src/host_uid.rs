@@ -178,7 +178,7 @@ impl Free {
 #[derive(Debug)]
 pub struct HostUid {
     uid: u32,
-    _lock: OwnedFd,
+    lock: OwnedFd,
 }
 
 impl HostUid {
@@ -186,8 +186,7 @@ impl HostUid {
     ///
     /// `locks` is a directory of root's, made where it is missing, such as `/run/sandboxctl`. All ids share one
     /// file in it: each is one byte, locked through the open file (`F_OFD_SETLK`, see fcntl(2)), so nothing
-    /// piles up, nothing has to be removed, and a process that dies lets go. Forked children that keep the
-    /// descriptor keep the id.
+    /// piles up, nothing has to be removed, and a process that dies lets go.
     pub fn claim(locks: &Path, free: &Free) -> Result<Self, HostUidError> {
         let file = open_locks(locks)?;
         // Anywhere in the window: what an earlier sandbox may have left belongs to another id, and parallel
@@ -204,8 +203,8 @@ impl HostUid {
         let count = free.count();
         for step in 0..TRIES.min(count) {
             let Some(uid) = free.at((first % count + step) % count) else { break };
-            match fcntl(&file, FcntlArg::F_OFD_SETLK(&byte(uid))) {
-                Ok(_) => return Ok(Self { uid, _lock: file }),
+            match fcntl(&file, FcntlArg::F_OFD_SETLK(&byte(uid, F_WRLCK))) {
+                Ok(_) => return Ok(Self { uid, lock: file }),
                 Err(nix::Error::EAGAIN | nix::Error::EACCES) => {}
                 Err(errno) => {
                     return Err(HostUidError::Locks {
@@ -222,6 +221,14 @@ impl HostUid {
     /// The id.
     pub fn uid(&self) -> u32 {
         self.uid
+    }
+}
+
+impl Drop for HostUid {
+    fn drop(&mut self) {
+        // Not by closing alone: a process that another thread is just starting has the same open file until it executes its
+        // program.
+        let _ = fcntl(&self.lock, FcntlArg::F_OFD_SETLK(&byte(self.uid, F_UNLCK)));
     }
 }
 
@@ -261,9 +268,9 @@ fn open_locks(locks: &Path) -> Result<OwnedFd, HostUidError> {
 }
 
 /// The byte of the lock file that stands for an id.
-fn byte(uid: u32) -> libc::flock {
+fn byte(uid: u32, kind: libc::c_short) -> libc::flock {
     libc::flock {
-        l_type: F_WRLCK,
+        l_type: kind,
         l_whence: SEEK_SET,
         l_start: libc::off_t::from(uid - WINDOW.start),
         l_len: 1,
@@ -272,9 +279,11 @@ fn byte(uid: u32) -> libc::flock {
 }
 
 // The C library declares these as `int` and the fields they belong into as `short`.
-#[expect(clippy::cast_possible_truncation, reason = "both constants are below 4")]
+#[expect(clippy::cast_possible_truncation, reason = "all three constants are below 4")]
 const F_WRLCK: libc::c_short = libc::F_WRLCK as libc::c_short;
-#[expect(clippy::cast_possible_truncation, reason = "both constants are below 4")]
+#[expect(clippy::cast_possible_truncation, reason = "all three constants are below 4")]
+const F_UNLCK: libc::c_short = libc::F_UNLCK as libc::c_short;
+#[expect(clippy::cast_possible_truncation, reason = "all three constants are below 4")]
 const SEEK_SET: libc::c_short = libc::SEEK_SET as libc::c_short;
 
 fn users(passwd: &str) -> impl Iterator<Item = Identity> {
@@ -362,6 +371,8 @@ mod tests {
         assert_ne!(first.uid(), second.uid());
         assert!(matches!(claim(), Err(HostUidError::Exhausted)));
         let uid = first.uid();
+        // As a process has it that is on its way to another program.
+        let _forked = first.lock.try_clone().unwrap();
         drop(first);
         assert_eq!(claim().unwrap().uid(), uid);
     }
