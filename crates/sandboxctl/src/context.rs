@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
@@ -16,6 +17,7 @@ use sandbox::programs::Programs;
 use sandbox::writable::Writable;
 
 use crate::directories;
+use crate::error::CommandError;
 
 /// Who calls, from where, with what.
 pub(crate) struct Context {
@@ -160,6 +162,23 @@ impl Context {
 /// Whose files these are, for a command that needs to know nothing else: see [`Context::caller`].
 pub(crate) fn caller_alone() -> anyhow::Result<Identity> {
     caller(process(), &env::vars_os().collect())
+}
+
+/// An error of what is done with the rights of a user, and what to do where root was meant, not the user behind sudo.
+pub(crate) fn as_user(error: anyhow::Error, user: Identity) -> CommandError {
+    let is_denied = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::PermissionDenied);
+    let error = CommandError::from(error);
+    if is_denied && user != process() {
+        error.hint(
+            "under sudo files are written with the rights of the user who called it; `sudo env -u SUDO_UID sandboxctl …` \
+             writes them as root",
+        )
+    } else {
+        error
+    }
 }
 
 fn process() -> Identity {

@@ -6,18 +6,19 @@ use std::io::{self, Write};
 use anyhow::Context as _;
 use policy::json_bytes::JsonBytes;
 use policy::schema::{KEYS, Key, Kind, Status, Trust, split};
+use policy::shown;
 use sandbox::acting::ActingAs;
 use serde_json::json;
 
 use crate::cli::{Format, InitArgs};
-use crate::context::Context;
+use crate::context::{self, Context};
 use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
 use crate::ui::Ui;
 
 pub(crate) fn init(ui: &Ui, context: &Context, args: &InitArgs) -> Result<ExitCode, CommandError> {
     let path = context.absolute(&args.file);
-    let name = args.file.display();
+    let name = shown::name(&args.file);
     // Under sudo, where the user behind it may write, and as a file of theirs.
     let _acting = ActingAs::user(context.caller).with_context(|| format!("cannot create {name}"))?;
     // `create_new` is O_EXCL: neither a file nor a dangling link is ever written through.
@@ -30,7 +31,9 @@ pub(crate) fn init(ui: &Ui, context: &Context, args: &InitArgs) -> Result<ExitCo
             .hint(format!("`sandboxctl config validate {name}` checks the file that is there"))
             .hint("to start anew, name another file or move this one away"));
         }
-        opened => opened.with_context(|| format!("cannot create {name}"))?,
+        opened => opened
+            .with_context(|| format!("cannot create {name}"))
+            .map_err(|error| context::as_user(error, context.caller))?,
     };
     file.write_all(template().as_bytes()).with_context(|| format!("cannot write {name}"))?;
     match ui.format() {

@@ -4,6 +4,7 @@ use std::fs;
 
 use anyhow::Context as _;
 use clap::CommandFactory;
+use policy::shown;
 use sandbox::acting::ActingAs;
 use serde_json::json;
 
@@ -16,11 +17,14 @@ use crate::ui::Ui;
 pub(crate) fn man(ui: &Ui, args: &ManArgs) -> Result<ExitCode, CommandError> {
     if let Some(directory) = &args.output_dir {
         // Under sudo, where the user behind it may write and nowhere else: they may put links there.
-        let _acting = ActingAs::user(context::caller_alone()?)
-            .with_context(|| format!("cannot write manual pages into {}", directory.display()))?;
-        fs::create_dir_all(directory)
-            .and_then(|()| clap_mangen::generate_to(Cli::command(), directory))
-            .with_context(|| format!("cannot write manual pages into {}", directory.display()))?;
+        let user = context::caller_alone()?;
+        ActingAs::user(user)
+            .and_then(|_acting| {
+                fs::create_dir_all(directory)?;
+                clap_mangen::generate_to(Cli::command(), directory)
+            })
+            .with_context(|| format!("cannot write manual pages into {}", shown::name(directory)))
+            .map_err(|error| context::as_user(error, user))?;
         ui.data(&json!({ "directory": directory }), |_| String::new())?;
         return Ok(ExitCode::Success);
     }

@@ -96,11 +96,16 @@ fn nothing_is_made_where_the_user_behind_sudo_may_not_write() {
         .into_iter()
         .chain([vec![program.clone(), "man".into(), "--output-dir".into(), "pages".into()]])
     {
-        assert!(!place.outside(&call).output().unwrap().status.success(), "the control: {call:?}");
+        let control = place.outside(&call).output().unwrap();
+        assert!(!control.status.success(), "the control: {call:?}");
+        assert!(!String::from_utf8_lossy(&control.stderr).contains("sudo"), "the control: {control:?}");
         let output = behind_sudo(&place, &mut place.command(&call)).output().unwrap();
         assert!(!output.status.success(), "{call:?}");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(said.contains("ermission denied"), "{call:?}: {said}");
+        if call[1] != "run" {
+            assert!(said.contains("sudo env -u SUDO_UID"), "{call:?}: {said}");
+        }
     }
     assert_eq!(fs::read_dir(&closed).unwrap().count(), 1);
     assert_eq!(fs::read_to_string(closed.join("file")).unwrap(), "root's own");
