@@ -1,5 +1,9 @@
 //! Reaping: what PID 1 owes to every process that lost its parent, and how everything inside is ended.
 
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group};
 
 use crate::control::Ending;
@@ -42,6 +46,60 @@ pub(crate) fn signal_group(agent: i32, signal: i32) {
         if kill_process_group(agent, signal).is_err() {
             let _ = kill_process(agent, signal);
         }
+    }
+}
+
+/// How long descendants may take to end once they are killed, before nobody waits for that any longer.
+const DYING: Duration = Duration::from_secs(2);
+
+/// Kills the children of this process, their children and so on, and waits until they have ended. For a subreaper: who loses
+/// its parent below is a child of this process then, whatever session it has made for itself. They are not collected.
+pub(crate) fn kill_descendants() {
+    let until = Instant::now() + DYING;
+    loop {
+        let living = descendants();
+        for pid in &living {
+            // It may have ended by itself; only this process, or its parent below, could have given its number away.
+            let _ = kill_process(*pid, Signal::KILL);
+        }
+        if living.is_empty() || Instant::now() >= until {
+            return;
+        }
+        // What was being made just then is found the next time round.
+        std::thread::yield_now();
+    }
+}
+
+/// The processes below this one that have not ended.
+fn descendants() -> Vec<Pid> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let all: Vec<Process> = entries.filter_map(|entry| Process::look(&entry.path())).collect();
+    let mut below = vec![std::process::id()];
+    let mut next = 0;
+    while let Some(parent) = below.get(next).copied() {
+        below.extend(all.iter().filter(|process| process.parent == parent).map(|process| process.pid));
+        next += 1;
+    }
+    let lives = |process: &&Process| !process.has_ended && below[1..].contains(&process.pid);
+    all.iter().filter(lives).filter_map(|process| Pid::from_raw(i32::try_from(process.pid).ok()?)).collect()
+}
+
+/// One line of `/proc/PID/stat`, see `proc_pid_stat(5)`.
+struct Process {
+    pid: u32,
+    parent: u32,
+    has_ended: bool,
+}
+
+impl Process {
+    fn look(directory: &Path) -> Option<Self> {
+        let pid = directory.file_name()?.to_str()?.parse().ok()?;
+        // A name may hold anything, brackets too.
+        let stat = fs::read(directory.join("stat")).ok()?;
+        let rest = &stat[stat.iter().rposition(|byte| *byte == b')')? + 1..];
+        let mut fields = std::str::from_utf8(rest).ok()?.split_whitespace();
+        let has_ended = matches!(fields.next()?, "Z" | "X");
+        Some(Self { pid, parent: fields.next()?.parse().ok()?, has_ended })
     }
 }
 

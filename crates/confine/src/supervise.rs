@@ -131,7 +131,7 @@ pub fn run(charge: Charge) -> io::Result<u8> {
     drop(go);
 
     loop {
-        // A client that is gone says nothing more, and is waited for no longer.
+        // A client that is gone says nothing more.
         listens = heed(&signals, line.as_mut().filter(|_| listens), charge.agent)?;
         let Some(signal) = signals.read_signal()? else { continue };
         match i32::try_from(signal.ssi_signo) {
@@ -173,9 +173,13 @@ fn heed(signals: &SignalFd, client: Option<&mut Line>, agent: i32) -> io::Result
     }
     match client.request() {
         Ok(Some(Request::Signal(signal))) => reap::signal_group(agent, signal),
-        Ok(Some(Request::Kill)) => reap::signal_group(agent, Signal::SIGKILL as i32),
+        Ok(Some(Request::Kill)) => reap::kill_descendants(),
         Ok(Some(Request::TerminalReady | Request::Prepare { .. } | Request::Start(_))) => {}
-        Ok(None) | Err(_) => return Ok(false),
+        // A command whose client is gone ends with it.
+        Ok(None) | Err(_) => {
+            reap::kill_descendants();
+            return Ok(false);
+        }
     }
     Ok(true)
 }

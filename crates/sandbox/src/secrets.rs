@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::hint::black_box;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
@@ -46,6 +46,8 @@ pub struct Surroundings<'a> {
     pub programs: &'a Programs,
     /// The user who asks.
     pub caller: Identity,
+    /// The process that everything is to end with: no command goes on when it has ended. It can be read from then.
+    pub parent: Option<BorrowedFd<'a>>,
     /// Gets what a command says on its standard error, with every occurrence of the value taken out.
     pub log: &'a mut dyn FnMut(&str),
 }
@@ -102,6 +104,9 @@ pub enum Reason {
     /// The command took too long and was killed.
     #[error("the command took longer than {} s and was killed", .0.as_secs())]
     TimedOut(Duration),
+    /// Nobody waits for the value any more, and the command was killed.
+    #[error("the process that started this one has ended, and the command was killed")]
+    Deserted,
 }
 
 /// Reads the value of a secret. Neither arguments nor errors nor logs ever hold it.
@@ -242,7 +247,7 @@ fn from_command(
     let mut child = spawn_kept_out(command, &writable)?;
     let mut value = Value::with_room();
     let mut log = Value::with_room();
-    let outcome = collect(&mut child, &mut value, &mut log, end);
+    let outcome = collect(&mut child, &mut value, &mut log, end, surroundings.parent);
     if !matches!(outcome, Ok(Collected::Ended)) {
         kill_group(&child);
     }
@@ -255,6 +260,7 @@ fn from_command(
         Err(error) => Err(Reason::Read(error)),
         Ok(Collected::TooLong) => Err(Reason::TooLong),
         Ok(Collected::TimedOut) => Err(Reason::TimedOut(deadline)),
+        Ok(Collected::Deserted) => Err(Reason::Deserted),
         Ok(Collected::Ended) if !status.success() => Err(Reason::Failed(status)),
         Ok(Collected::Ended) => Ok(value),
     }
@@ -284,6 +290,7 @@ fn spawn_kept_out(mut command: Command, writable: &[OwnedFd]) -> Result<Child, R
 enum Collected {
     Ended,
     TimedOut,
+    Deserted,
     TooLong,
 }
 
@@ -291,7 +298,13 @@ enum Collected {
 ///
 /// It is the command's end that counts, not the streams': what it leaves running in the background, as a key
 /// agent does, may hold them open.
-fn collect(child: &mut Child, value: &mut Value, log: &mut Value, end: Instant) -> io::Result<Collected> {
+fn collect(
+    child: &mut Child,
+    value: &mut Value,
+    log: &mut Value,
+    end: Instant,
+    parent: Option<BorrowedFd<'_>>,
+) -> io::Result<Collected> {
     let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
         return Ok(Collected::Ended);
     };
@@ -303,7 +316,12 @@ fn collect(child: &mut Child, value: &mut Value, log: &mut Value, end: Instant) 
     loop {
         let left = end.saturating_duration_since(Instant::now());
         let Ok(timeout) = Timespec::try_from(left) else { return Ok(Collected::TimedOut) };
-        let mut fds = vec![PollFd::new(&process, PollFlags::IN)];
+        // Without a parent the command is asked twice.
+        let parent_or_command = parent.unwrap_or(process.as_fd());
+        let mut fds = vec![
+            PollFd::new(&process, PollFlags::IN),
+            PollFd::from_borrowed_fd(parent_or_command, PollFlags::IN),
+        ];
         fds.extend(stdout_open.then(|| PollFd::new(&stdout, PollFlags::IN)));
         fds.extend(stderr_open.then(|| PollFd::new(&stderr, PollFlags::IN)));
         match poll(&mut fds, Some(&timeout)) {
@@ -312,6 +330,9 @@ fn collect(child: &mut Child, value: &mut Value, log: &mut Value, end: Instant) 
             Err(errno) => return Err(errno.into()),
         }
         let ended = !fds[0].revents().is_empty();
+        if parent.is_some() && !fds[1].revents().is_empty() {
+            return Ok(Collected::Deserted);
+        }
         drop(fds);
         if stdout_open {
             match value.fill_from(&stdout)? {
@@ -391,6 +412,7 @@ mod tests {
                 env: &self.env,
                 programs: &Programs::new(&self.env, Writable::only(self.writable.clone()), Identity::own()),
                 caller: self.caller,
+                parent: None,
                 log: &mut |text| self.log.push_str(text),
             })
         }

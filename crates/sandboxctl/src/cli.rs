@@ -69,8 +69,8 @@ pub(crate) enum Command {
     Run(Deferred<RunArgs>),
     /// Run a second command in a sandbox that runs, confined as the first one is
     ///
-    /// It sees the files of the sandbox and its processes, and the variables of the configuration, but neither its secrets
-    /// nor what `run --env` has set. The sandbox has to run in a container; it is found by the name that `run --name` gave
+    /// It sees the files of the sandbox and its processes, and gets the variables and secrets of the configuration, but not
+    /// what `run --env` has set. It ends with this program. The sandbox has to run in a container; it is found by the name that `run --name` gave
     /// it, in whichever engine it runs.
     Exec(Deferred<ExecArgs>),
     /// Open an interactive shell in a fresh sandbox
@@ -128,6 +128,11 @@ pub(crate) struct ExecArgs {
     /// Start in this directory inside
     #[arg(short, long, value_name = "DIR")]
     pub(crate) workdir: Option<String>,
+    /// How long the command may run, such as 90s or 5m
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<String>,
+    #[command(flatten)]
+    pub(crate) life: LifeArgs,
     /// Look in this engine alone: docker or podman
     #[arg(long, value_enum, value_name = "PROVIDER")]
     pub(crate) provider: Option<Engine>,
@@ -158,14 +163,14 @@ pub(crate) struct ShellArgs {
     pub(crate) life: LifeArgs,
 }
 
-/// What a sandbox ends with, besides its command and this program.
+/// What a command ends with, besides this program.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct LifeArgs {
-    /// Kill everything inside when the process that started this one ends, however it ends
+    /// Kill everything that was started when the process that started this one ends, however it ends
     ///
-    /// Without it, a run goes on when its shell is killed, as for nohup(1), unless nobody is left to wait for it: standard
+    /// Without it, a command goes on when its shell is killed, as for nohup(1), unless nobody is left to wait for it: standard
     /// input was a pipe that has closed, one of standard output and error was a pipe whose reader is gone, and the other
-    /// is another such pipe or /dev/null. Then what is inside gets SIGHUP, and ten seconds later is killed.
+    /// is another such pipe or /dev/null. Then the command gets SIGHUP, and ten seconds later is killed.
     #[arg(long)]
     pub(crate) die_with_parent: bool,
 }

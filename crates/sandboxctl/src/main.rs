@@ -6,6 +6,7 @@ use std::process;
 
 use clap::Parser as _;
 use clap::error::ErrorKind;
+use sandbox::provider::Parent;
 
 use crate::cli::{Cli, Global};
 use crate::error::CommandError;
@@ -37,12 +38,14 @@ mod reference;
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> process::ExitCode {
+    // First of all: it may end at any moment, and what is asked later is somebody else.
+    let parent = Parent::of_this_process();
     let args: Vec<OsString> = env::args_os().collect();
     let no_colour = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let (ui, result) = match Cli::try_parse_from(&args) {
         Ok(cli) => {
             let ui = Ui::new(&cli.global, no_colour);
-            let result = commands::run(&ui, cli.command);
+            let result = commands::run(&ui, parent, cli.command);
             (ui, result)
         }
         Err(error) => {

@@ -3,9 +3,10 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::event::PollFlags;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{PidfdFlags, getppid, pidfd_open};
 
+use super::StartError;
 use super::streams::is_nameless;
 use crate::terminal::{StreamKind, check_stream};
 
@@ -26,11 +27,30 @@ impl Parent {
         // Until here its number could have become somebody else's.
         if getppid() == Some(parent) { Ok(Self(held)) } else { Err(io::Error::other("the parent has ended")) }
     }
+
+    fn has_ended(&self) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
+    }
 }
 
 impl AsFd for Parent {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+/// Refuses to go on with a start that nobody waits for any more: from the moment that its command runs it is watched.
+pub(super) fn refuse_deserted(parent: Option<&Parent>) -> Result<(), StartError> {
+    match parent {
+        Some(parent) if parent.has_ended() => Err(StartError::Step {
+            step: "starting the command".into(),
+            source: io::Error::other(
+                "the process that started this one has ended, which everything ends with",
+            ),
+            remedy: None,
+        }),
+        _ => Ok(()),
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Instant;
 use confine::report::{Finding, Report, Status};
 use policy::plan::Plan;
 
+use super::attendance::refuse_deserted;
 use super::child::{self, Group};
 use super::{End, Launch, Notice, Outcome, StartError, Streams};
 use crate::capture::Capture;
@@ -47,6 +48,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         Group::Ours
     };
 
+    refuse_deserted(parent)?;
     let began = Instant::now();
     let outcome =
         |end, output| Outcome { end, report, output, detected: Vec::new(), duration: began.elapsed() };

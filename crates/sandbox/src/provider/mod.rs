@@ -177,12 +177,16 @@ pub struct Entry<'a> {
     pub plan: &'a Plan,
     /// Where.
     pub sandbox: &'a Found,
+    /// The values of the plan's secrets, by the variable each becomes.
+    pub secrets: Vec<(String, secrets::Value)>,
     /// Where the standard streams lead.
     pub streams: Streams,
+    /// The process that the command is to end with.
+    pub parent: Option<&'a Parent>,
 }
 
 /// Runs the command of a plan in a sandbox that runs already.
-pub fn enter(entry: &Entry<'_>) -> Result<Outcome, StartError> {
+pub fn enter(entry: Entry<'_>) -> Result<Outcome, StartError> {
     container::exec::enter(entry)
 }
 

@@ -98,7 +98,6 @@ struct State {
 
 /// Waits until the sandbox has ended.
 pub(super) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended, StartError> {
-    let lost = |source| StartError::Step { step: "watching the sandbox".into(), source, remedy: None };
     let mut state = State {
         report: Report::default(),
         end: None,
@@ -138,7 +137,7 @@ pub(super) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
                 on_deserted(deserted, &mut watch.control, &mut state).map_err(lost)?;
             }
         }
-        on_time(&mut watch, &mut state).map_err(lost)?;
+        on_time(&mut watch, &mut state)?;
         if ready.control {
             if let Err(error) = on_event(&mut watch, &mut state, &mut relay) {
                 // A start that fails when its time is over was ended for that.
@@ -172,6 +171,10 @@ pub(super) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         (_, _, None) => End::Signaled(Signal::SIGKILL as i32),
     };
     Ok(Ended { end, report: state.report, output })
+}
+
+fn lost(source: io::Error) -> StartError {
+    StartError::Step { step: "watching the sandbox".into(), source, remedy: None }
 }
 
 /// A terminal that was closed is no failure of the sandbox: the signal that says so has its own meaning.
@@ -305,7 +308,7 @@ fn tell(control: &mut Control, request: &Request) -> io::Result<()> {
 }
 
 /// Ends what is out of time: first by PID 1, then without it.
-fn on_time(watch: &mut Watch<'_>, state: &mut State) -> io::Result<()> {
+fn on_time(watch: &mut Watch<'_>, state: &mut State) -> Result<(), StartError> {
     let Losses { warnings, ends } = watch.boundaries.map(Boundaries::losses).unwrap_or_default();
     for warning in warnings {
         (watch.notice)(Notice::Warning(warning));
@@ -319,11 +322,15 @@ fn on_time(watch: &mut Watch<'_>, state: &mut State) -> io::Result<()> {
         state.timed_out = state.timed_out.or(timeout);
         state.deadline = None;
         state.insist.get_or_insert(now + GRACE);
-        tell(&mut watch.control, &Request::Kill)?;
+        tell(&mut watch.control, &Request::Kill).map_err(lost)?;
     }
     if state.insist.is_some_and(|at| at <= now) {
         state.insist = None;
         (watch.end)();
+        // Nobody out here can end what does not listen in there.
+        if let Gone::Exec(told) = &watch.gone {
+            state.end = Some(told()?);
+        }
     }
     if state.look.0 <= now {
         let between = (state.look.1 * 2).min(LONGEST_LOOK);

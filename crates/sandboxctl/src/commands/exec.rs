@@ -1,7 +1,9 @@
 //! `exec`: a second command in a sandbox that runs.
 
+use std::io;
+
 use sandbox::engine::Kind;
-use sandbox::provider::{self, Entry, Sought, Streams};
+use sandbox::provider::{self, Entry, Parent, Sought, Streams};
 
 use crate::cli::{self, ExecArgs, Format, KeyFlags, Request};
 use crate::context::Context;
@@ -10,8 +12,14 @@ use crate::exit_code::ExitCode;
 use crate::ui::Ui;
 use crate::{directories, load, output};
 
-pub(crate) fn exec(ui: &Ui, context: &Context, args: ExecArgs) -> Result<ExitCode, CommandError> {
-    let ExecArgs { source, env, workdir, provider, name, argv } = args;
+pub(crate) fn exec(
+    ui: &Ui,
+    context: &Context,
+    parent: io::Result<Parent>,
+    args: ExecArgs,
+) -> Result<ExitCode, CommandError> {
+    let ExecArgs { source, env, workdir, timeout, life, provider, name, argv } = args;
+    let parent = super::run::parent(life, parent)?;
 
     // 1. Where it runs, no configuration has to know.
     let sandbox = provider::find(&Sought {
@@ -32,18 +40,18 @@ pub(crate) fn exec(ui: &Ui, context: &Context, args: ExecArgs) -> Result<ExitCod
         env,
         keys: KeyFlags::default()
             .and("agent.workdir", workdir)
+            .and("limits.timeout", timeout)
             .and("provider", Some(sandbox.provider().to_string())),
         ..Request::default()
     };
     let loaded = load::second(context, &request, argv)?;
-    if !loaded.plan.secrets.is_empty() {
-        ui.warning("secrets stay with the first command; an exec gets none");
-    }
 
     // 3. The command.
-    let outcome = provider::enter(&Entry {
+    let outcome = provider::enter(Entry {
         plan: &loaded.plan,
         sandbox: &sandbox,
+        secrets: super::run::secrets(ui, context, &loaded, parent.as_ref())?,
+        parent: parent.as_ref(),
         streams: match ui.format() {
             Format::Text => Streams::Inherit,
             Format::Json => Streams::Capture,

@@ -1,5 +1,9 @@
 //! The commands, one file each. The help of a command stands on its arguments in [`crate::cli`].
 
+use std::io;
+
+use sandbox::provider::Parent;
+
 use crate::cli::{Command, Deferred};
 use crate::context::Context;
 use crate::error::CommandError;
@@ -19,8 +23,8 @@ mod run;
 mod shell;
 mod trust;
 
-/// Does what the command line says.
-pub(crate) fn run(ui: &Ui, command: Command) -> Result<ExitCode, CommandError> {
+/// Does what the command line says, for the process that has started this one.
+pub(crate) fn run(ui: &Ui, parent: io::Result<Parent>, command: Command) -> Result<ExitCode, CommandError> {
     match command {
         // These two say the same to every caller, and must work where a caller has not even a home.
         Command::Completions(args) => completions::completions(ui, &args),
@@ -28,9 +32,9 @@ pub(crate) fn run(ui: &Ui, command: Command) -> Result<ExitCode, CommandError> {
         Command::Init(args) => init::init(ui, &Context::gather()?, &args),
         // No part of it needs root: whoever may use the engine may build, and reads and writes their own files.
         Command::Build(Deferred(args)) => build::build(ui, &Context::gather()?.become_caller()?, &args),
-        Command::Run(Deferred(args)) => run::run(ui, &Context::gather()?, args),
-        Command::Exec(Deferred(args)) => exec::exec(ui, &Context::gather()?, args),
-        Command::Shell(Deferred(args)) => shell::shell(ui, &Context::gather()?, &args),
+        Command::Run(Deferred(args)) => run::run(ui, &Context::gather()?, parent, args),
+        Command::Exec(Deferred(args)) => exec::exec(ui, &Context::gather()?, parent, args),
+        Command::Shell(Deferred(args)) => shell::shell(ui, &Context::gather()?, parent, &args),
         Command::Plan(Deferred(args)) => plan::plan(ui, &Context::gather()?, args),
         Command::Trust(args) => trust::trust(ui, &Context::gather()?, &args),
         Command::Untrust(args) => trust::untrust(ui, &Context::gather()?, &args),

@@ -1,5 +1,8 @@
 //! `run`: one fresh sandbox, removed afterwards.
 
+use std::io;
+use std::os::fd::AsFd;
+
 use anyhow::Context as _;
 use confine::report::Report;
 use policy::plan::{Boundary, Provider, Secret};
@@ -15,20 +18,25 @@ use crate::output;
 use crate::report;
 use crate::ui::{self, Ui};
 
-pub(crate) fn run(ui: &Ui, context: &Context, args: RunArgs) -> Result<ExitCode, CommandError> {
+pub(crate) fn run(
+    ui: &Ui,
+    context: &Context,
+    parent: io::Result<Parent>,
+    args: RunArgs,
+) -> Result<ExitCode, CommandError> {
     if args.detach {
         return Err(
             CommandError::unsupported("--detach").hint("without it, `run` waits until the command has ended")
         );
     }
-    let parent = parent(args.life)?;
+    let parent = self::parent(args.life, parent)?;
     let loaded = load::plan(ui, context, &args.request, args.argv)?;
     carry_out(ui, context, &loaded, &args.show, parent.as_ref())
 }
 
-/// Takes hold of the parent that everything is to end with. First of all: it may end at any moment.
-pub(super) fn parent(life: LifeArgs) -> Result<Option<Parent>, CommandError> {
-    let parent = life.die_with_parent.then(Parent::of_this_process).transpose();
+/// The parent, where everything is to end with it.
+pub(super) fn parent(life: LifeArgs, parent: io::Result<Parent>) -> Result<Option<Parent>, CommandError> {
+    let parent = life.die_with_parent.then_some(parent).transpose();
     parent
         .context("--die-with-parent: the process that started this one cannot be watched")
         .map_err(Into::into)
@@ -54,7 +62,7 @@ pub(super) fn carry_out(
     }
     let started = provider::run(Launch {
         plan,
-        secrets: secrets(ui, context, loaded)?,
+        secrets: secrets(ui, context, loaded, parent)?,
         streams: match ui.format() {
             Format::Text => Streams::Inherit,
             Format::Json => Streams::Capture,
@@ -109,11 +117,17 @@ fn obeyed(boundary: &Boundary) -> Option<String> {
 }
 
 /// Reads the values of the plan's secrets, which go to nobody but the agent.
-fn secrets(ui: &Ui, context: &Context, loaded: &Loaded) -> Result<Vec<(String, Value)>, CommandError> {
+pub(super) fn secrets(
+    ui: &Ui,
+    context: &Context,
+    loaded: &Loaded,
+    parent: Option<&Parent>,
+) -> Result<Vec<(String, Value)>, CommandError> {
     let mut surroundings = Surroundings {
         env: &context.env,
         programs: &loaded.programs,
         caller: context.caller,
+        parent: parent.map(AsFd::as_fd),
         log: &mut |line| ui.note(line.trim_end()),
     };
     let mut read = |secret: &Secret| Ok((secret.env_var.clone(), secrets::read(secret, &mut surroundings)?));

@@ -1,7 +1,10 @@
 //! `shell`: an interactive shell in a fresh sandbox.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::Path;
+
+use sandbox::provider::Parent;
 
 use crate::cli::ShellArgs;
 use crate::context::Context;
@@ -10,8 +13,13 @@ use crate::exit_code::ExitCode;
 use crate::load;
 use crate::ui::Ui;
 
-pub(crate) fn shell(ui: &Ui, context: &Context, args: &ShellArgs) -> Result<ExitCode, CommandError> {
-    let parent = super::run::parent(args.life)?;
+pub(crate) fn shell(
+    ui: &Ui,
+    context: &Context,
+    parent: io::Result<Parent>,
+    args: &ShellArgs,
+) -> Result<ExitCode, CommandError> {
+    let parent = super::run::parent(args.life, parent)?;
     let mut loaded = load::plan(ui, context, &args.request, login_shell())?;
     if loaded.plan.provider.runs_containers() {
         // Which shells an image has, only it knows.

@@ -6,6 +6,7 @@ mod answers;
 mod elsewhere;
 mod environment;
 mod exec_apart;
+mod exec_ends;
 mod hostile_images;
 mod images;
 mod killed;

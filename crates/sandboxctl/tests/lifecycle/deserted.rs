@@ -1,6 +1,7 @@
 //! A client whose parent ends, or for whom nobody waits any more.
 
-use std::io::{BufRead, BufReader};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Stdio;
 use std::thread;
@@ -53,6 +54,41 @@ fn a_sandbox_dies_with_the_parent_of_its_client_where_that_is_asked_for() {
             if dies {
                 traces::until_no_process_is_left(&place, PATIENCE);
             } else {
+                place.write("workspace/go", "");
+                until(&place.workspace().join("went-on"), &name);
+                traces::until_no_process_is_left(&place, PATIENCE);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_start_ends_with_the_parent_of_its_client_where_that_is_asked_for() {
+    for caller in callers("the death of a parent during the start") {
+        for (flags, dies) in [(&["-q", "--die-with-parent"][..], true), (&["-q"], false)] {
+            let place = Place::new(caller);
+            // The start waits for what a secret's command reads, and the command for whoever writes that.
+            let pipe = place.home().join("pipe");
+            assert!(place.outside(&["mkfifo".as_ref(), pipe.as_os_str()]).status().unwrap().success());
+            let secret =
+                format!("mode = \"inject\"\nenv_var = \"S\"\nsource = \"command:cat {}\"\n", pipe.display());
+            place.write("home/.config/sandboxctl/sandbox.toml", &format!("[secrets.s]\n{secret}"));
+            let start = ["sh", "-c", PARENT, "sh"].map(Into::into).into_iter();
+            let words: Vec<_> = start.chain(place.run(flags, &AGENT)).collect();
+            let mut parent = place.outside(&words).stdin(Stdio::null()).spawn().unwrap();
+            let name = format!("{flags:?} by {caller:?}");
+            // Opened once somebody reads.
+            let mut writer = File::options().write(true).open(&pipe).unwrap();
+            traces::kill(parent.id(), Signal::KILL);
+            parent.wait().unwrap();
+            if dies {
+                traces::until_no_process_is_left(&place, PATIENCE);
+                assert!(!place.workspace().join("ready").exists(), "{name}");
+                assert!(!place.home().join(".local/state/sandboxctl/runs").exists(), "{name}");
+            } else {
+                writer.write_all(b"value").unwrap();
+                drop(writer);
+                until(&place.workspace().join("ready"), &name);
                 place.write("workspace/go", "");
                 until(&place.workspace().join("went-on"), &name);
                 traces::until_no_process_is_left(&place, PATIENCE);

@@ -22,7 +22,7 @@ pub use self::search::{FindError, Found, Sought, find};
 use super::{arguments, environment, meeting};
 use crate::deadline::Deadline;
 use crate::engine::{Engine, EngineError, Rights, Running};
-use crate::provider::attendance::Attendance;
+use crate::provider::attendance::{Attendance, refuse_deserted};
 use crate::provider::streams::{Owner, Streams};
 use crate::provider::supervise::{Gone, Watch, supervise};
 use crate::provider::{End, Entry, Outcome, StartError, orders};
@@ -35,8 +35,8 @@ mod search;
 const ENDING: Duration = Duration::from_secs(5);
 
 /// Runs the plan's command in a sandbox that was found.
-pub(in crate::provider) fn enter(entry: &Entry<'_>) -> Result<Outcome, StartError> {
-    let Entry { plan, sandbox, streams } = *entry;
+pub(in crate::provider) fn enter(entry: Entry<'_>) -> Result<Outcome, StartError> {
+    let Entry { plan, sandbox, secrets, streams, parent } = entry;
     let Found { engine, id, run, seen, .. } = sandbox;
     let step = super::step;
 
@@ -68,7 +68,7 @@ pub(in crate::provider) fn enter(entry: &Entry<'_>) -> Result<Outcome, StartErro
     });
     let request = ExecRequest {
         argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
-        env: environment(plan, &image, &[]),
+        env: environment(plan, &image, &secrets),
         workdir: plan.agent.workdir.clone(),
         umask: orders::umask().map_err(step("reading the umask of this process"))?,
         // Where the agent is 0, it is so in a user namespace that is not the host's: there it is the caller.
@@ -110,11 +110,13 @@ pub(in crate::provider) fn enter(entry: &Entry<'_>) -> Result<Outcome, StartErro
         }
         _ => None,
     };
+    refuse_deserted(parent)?;
     match control.send(&request, &streams.inside()) {
         // It has gone already, and says why, if anything does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         sent => sent.map_err(step("telling our program what to run"))?,
     }
+    drop((request, secrets));
     streams.close_inside();
 
     // 6. What became of the command only our program can tell. The engine is not needed for that.
@@ -127,12 +129,12 @@ pub(in crate::provider) fn enter(entry: &Entry<'_>) -> Result<Outcome, StartErro
         Watch {
             provider: plan.provider,
             control,
-            end: &|| {},
+            end: &|| drop(running.borrow_mut().child.kill()),
             streams,
             relay,
             gone: Gone::Exec(&told),
-            timeout: None,
-            attendance: Attendance::new(None),
+            timeout: plan.limits.timeout,
+            attendance: Attendance::new(parent),
             complete: &|_| {},
             boundaries: None,
             notice: &mut |_| {},

@@ -26,7 +26,7 @@ use rustix::io::Errno;
 use self::arguments::Wanted;
 use self::meeting::{Meeting, Met};
 use self::who::Who;
-use super::attendance::Attendance;
+use super::attendance::{Attendance, Parent, refuse_deserted};
 use super::boundaries::Boundaries;
 use super::native::{owner, view};
 use super::streams::Streams;
@@ -88,6 +88,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         )));
     }
     refuse_volumes(plan, &container.image, &image)?;
+    refuse_deserted(parent)?;
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
@@ -151,13 +152,14 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     });
     let leave = || boundaries.leave_record();
     let mut started = Started::run(&engine, &words, caller.uid, &id, &meeting, &leave)?;
-    let Met { mut control, uid, groups, pid } = started.meet(&meeting).map_err(|error| match error {
-        StartError::Engine(EngineError::Refused { kind, message }) if image::is_missing(&message) => {
-            let (image, unfetched) = (container.image.clone(), image.unfetched.clone());
-            EngineError::NoPlatform { kind, image, platform: platform.clone(), unfetched }.into()
-        }
-        error => error,
-    })?;
+    let Met { mut control, uid, groups, pid } =
+        started.meet(&meeting, parent).map_err(|error| match error {
+            StartError::Engine(EngineError::Refused { kind, message }) if image::is_missing(&message) => {
+                let (image, unfetched) = (container.image.clone(), image.unfetched.clone());
+                EngineError::NoPlatform { kind, image, platform: platform.clone(), unfetched }.into()
+            }
+            error => error,
+        })?;
     if uid != who.agent.uid {
         return Err(StartError::Refused {
             asked: format!("an agent that is user {} on the host", who.agent.uid),
@@ -182,6 +184,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     // 10. From here on Ctrl-C is for the sandbox, and this process lives until everything inside has ended. Until now it
     //    ended this process; PID 1 finds nobody to meet then, and the engine removes the container.
     let signals = Signals::block().map_err(step("blocking signals"))?;
+
+    refuse_deserted(parent)?;
 
     // 11. What PID 1 is to run, secrets and streams included: over its socket, and so on no argument list and in no
     //     setting of the container.
@@ -268,7 +272,7 @@ impl<'a> Started<'a> {
     }
 
     /// Waits until PID 1 has come, or the engine has said why it does not.
-    fn meet(&mut self, meeting: &Meeting) -> Result<Met, StartError> {
+    fn meet(&mut self, meeting: &Meeting, parent: Option<&Parent>) -> Result<Met, StartError> {
         let failed = |source| StartError::Step { step: "waiting for PID 1".into(), source, remedy: None };
         let until = Deadline::after(START);
         loop {
@@ -282,10 +286,10 @@ impl<'a> Started<'a> {
             if until.is_over() {
                 return Err(EngineError::Timeout { kind: self.engine.kind(), waited: START }.into());
             }
-            let mut ready = [
-                PollFd::from_borrowed_fd(meeting.as_fd(), PollFlags::IN),
-                PollFd::new(&self.command.pidfd, PollFlags::IN),
-            ];
+            refuse_deserted(parent)?;
+            let fds = [meeting.as_fd(), self.command.pidfd.as_fd()].into_iter();
+            let fds = fds.chain(parent.map(AsFd::as_fd));
+            let mut ready: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
             rustix::io::retry_on_intr(|| poll(&mut ready, until.left().as_ref()))
                 .map_err(|errno| failed(errno.into()))?;
         }

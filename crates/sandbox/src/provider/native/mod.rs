@@ -20,7 +20,7 @@ use rustix::process::{WaitId, WaitIdOptions};
 
 use self::limits::Limits;
 use super::agent::{self, Agent};
-use super::attendance::Attendance;
+use super::attendance::{Attendance, refuse_deserted};
 use super::boundaries::{self, Boundaries};
 use super::streams::Streams;
 use super::supervise::{Gone, Watch, supervise};
@@ -94,6 +94,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     // 9. From here on Ctrl-C is for the sandbox, and this process lives until everything inside has ended. Until now it
     //    ended this process, and PID 1 with it: looking through the boundaries can take long.
     let signals = Signals::block().map_err(step("blocking signals"))?;
+
+    refuse_deserted(parent)?;
 
     // 10. What PID 1 is to make and to run, secrets included: over its socket, and so on no argument list.
     let start = start(plan, view, &secrets, &streams, &limits, &agent)?;
