@@ -21,7 +21,7 @@ use crate::lockdown::Lockdown;
 use crate::reap::{Others, Reaped};
 use crate::rlimit::Substitutes;
 use crate::seccomp::Pid1;
-use crate::start::{Inside, Start, Users};
+use crate::start::{Inside, Start, Terminal, Users};
 use crate::{capabilities, cgroup, command, inside, line, lockdown, probe, reap, sys, terminal};
 
 /// How PID 1 is told that it has a control socket, as descriptor 3.
@@ -144,10 +144,10 @@ struct Agent {
 }
 
 fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Result<Agent, Refusal> {
-    // 5. A terminal of our own, while opening devices is still nobody's question; the client gets the master.
+    // 5. A terminal of our own, unless one was opened outside, while opening devices is still nobody's question; the client gets the master.
     let slave = match start.terminal {
-        Some(wanted) => {
-            let pair = terminal::open(wanted.size).map_err(step("opening a terminal"))?;
+        Some(Terminal::Inside { size, .. }) => {
+            let pair = terminal::open(size).map_err(step("opening a terminal"))?;
             control
                 .send(&Event::Terminal, &[pair.master.as_fd()])
                 .map_err(step("handing the terminal over"))?;
@@ -156,7 +156,7 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
                 _ => return Err(step("handing the terminal over")(Errno::PIPE)),
             }
         }
-        None => None,
+        Some(Terminal::Stream(_)) | None => None,
     };
 
     // 6. The same confinement for this process as for the agent: PID 1 has no right that the agent lacks.
@@ -250,14 +250,18 @@ fn prepare_agent(start: &Start, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) ->
 
     // 10. A session of its own, so that no terminal but its own can signal it or be pushed input.
     rustix::process::setsid().map_err(failed("starting a session"))?;
-    if let (Some(slave), Some(terminal)) = (slave, start.terminal) {
-        rustix::process::ioctl_tiocsctty(slave).map_err(failed("taking the terminal"))?;
-        for (target, wanted) in (0..).zip(terminal.streams) {
-            if wanted {
-                sys::duplicate_onto(slave.as_fd(), target).map_err(failed("taking the terminal"))?;
-            }
+    let taken = match (start.terminal, slave) {
+        (Some(Terminal::Inside { streams, .. }), Some(slave)) => {
+            let mut wanted = (0..).zip(streams).filter(|(_, wanted)| *wanted);
+            rustix::process::ioctl_tiocsctty(slave)
+                .and_then(|()| wanted.try_for_each(|(at, _)| sys::duplicate_onto(slave.as_fd(), at)))
         }
-    }
+        (Some(Terminal::Stream(0)), _) => rustix::process::ioctl_tiocsctty(rustix::stdio::stdin()),
+        (Some(Terminal::Stream(1)), _) => rustix::process::ioctl_tiocsctty(rustix::stdio::stdout()),
+        (Some(Terminal::Stream(_)), _) => rustix::process::ioctl_tiocsctty(rustix::stdio::stderr()),
+        (Some(Terminal::Inside { .. }) | None, _) => Ok(()),
+    };
+    taken.map_err(failed("taking the terminal"))?;
 
     // 11. Into the cgroups, by the one way that costs microseconds: `0` means whoever writes.
     cgroup::enter(cgroups).map_err(failed("entering the control groups"))?;

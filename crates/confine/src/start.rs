@@ -69,13 +69,18 @@ pub enum Users {
     Alone,
 }
 
-/// A terminal of the sandbox's own.
+/// The terminal of the agent.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-pub struct Terminal {
-    /// Which of standard input, output and error it is.
-    pub streams: [bool; 3],
-    /// Rows and columns.
-    pub size: (u16, u16),
+pub enum Terminal {
+    /// One of the sandbox's own, which PID 1 opens.
+    Inside {
+        /// Which of standard input, output and error it is.
+        streams: [bool; 3],
+        /// Rows and columns.
+        size: (u16, u16),
+    },
+    /// This one of its streams, which was opened outside.
+    Stream(u8),
 }
 
 /// One hierarchy that landlock lets the agent use.

@@ -9,10 +9,11 @@ use rustix::fs::{Gid, Mode, OFlags, Uid};
 
 use confine::landlock::Access;
 use confine::start::Grant;
+use confine::terminal::{self, Pair};
 
 use crate::capture::Capture;
 use crate::provider::{self, StartError};
-use crate::terminal::{Ends, StreamKind, check_stream};
+use crate::terminal::{Ends, Relay, StreamKind, check_stream};
 
 /// The agent's user and group on the host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -28,6 +29,22 @@ pub(super) struct Streams {
     pub(super) terminal: [bool; 3],
     /// Standard output and error, where they are captured.
     pub(super) captures: Option<[Capture; 2]>,
+}
+
+/// A terminal of a command's own that was opened out here. It ends with this, and not whenever nobody happens to have it open.
+pub(super) struct OwnTerminal {
+    pair: Pair,
+    numbers: Vec<u8>,
+    /// The number of the stream that is made the terminal of the command's session.
+    pub(super) first: u8,
+}
+
+impl OwnTerminal {
+    /// What landlock lets the command do with it.
+    pub(super) fn grants(&self) -> impl Iterator<Item = Grant> {
+        let path = |number: &u8| Path::new("/proc/self/fd").join(number.to_string());
+        self.numbers.iter().map(move |number| Grant { path: path(number), access: Access::Terminal })
+    }
 }
 
 enum Inside {
@@ -69,7 +86,7 @@ impl Streams {
                         rustix::fs::fchown(standard(at), Some(uid), Some(gid))
                             .map_err(|e| failed(e.into()))?;
                     }
-                    // The caller's terminal is never handed over: PID 1 puts a pty of its own in this place.
+                    // The caller's terminal is never handed over: a pty of the agent's own comes in this place.
                     inside.push(if is_terminal {
                         Inside::Made(null().map_err(failed)?)
                     } else {
@@ -116,18 +133,39 @@ impl Streams {
         Some(Ends { input: self.terminal[0].then(|| standard(0)), output })
     }
 
-    /// Puts a terminal of the agent's own in the place of the caller's. Which of the streams is one.
-    pub(super) fn take_terminal(&mut self, slave: &OwnedFd) -> io::Result<Option<u8>> {
-        for (inside, _) in self.inside.iter_mut().zip(self.terminal).filter(|(_, is_terminal)| *is_terminal) {
-            *inside = Inside::Made(slave.try_clone()?);
+    /// Puts a terminal in the place of the caller's that is opened out here. What is in a sandbox is one user, who has a name
+    /// for every terminal of the sandbox and none for this: whoever was not handed it cannot open it.
+    pub(super) fn open_terminal(&mut self, agent: Owner) -> Result<Option<OwnTerminal>, StartError> {
+        let numbers: Vec<u8> =
+            (0..).zip(self.terminal).filter_map(|(at, is_terminal)| is_terminal.then_some(at)).collect();
+        let (Some(size), Some(first)) = (self.size(), numbers.first().copied()) else { return Ok(None) };
+        let failed = |source| StartError::Step { step: "opening a terminal".into(), source, remedy: None };
+        let pair = terminal::open(size).map_err(|errno| failed(errno.into()))?;
+        if rustix::process::geteuid().is_root() {
+            let (uid, gid) = (Uid::from_raw(agent.uid), Gid::from_raw(agent.gid));
+            rustix::fs::fchown(&pair.slave, Some(uid), Some(gid)).map_err(|errno| failed(errno.into()))?;
         }
-        Ok((0..).zip(self.terminal).find_map(|(number, is_terminal)| is_terminal.then_some(number)))
+        for number in &numbers {
+            self.inside[usize::from(*number)] = Inside::Made(pair.slave.try_clone().map_err(failed)?);
+        }
+        Ok(Some(OwnTerminal { pair, numbers, first }))
     }
 
     /// Rows and columns of the caller's terminal.
     pub(super) fn size(&self) -> Option<(u16, u16)> {
         let size = rustix::termios::tcgetwinsize(self.ends()?.output).ok()?;
         Some((size.ws_row, size.ws_col))
+    }
+
+    /// Shows a terminal that was opened out here on that of the caller.
+    pub(super) fn relay(&self, terminal: Option<&OwnTerminal>) -> Result<Option<Relay>, StartError> {
+        let (Some(terminal), Some(ends)) = (terminal, self.ends()) else { return Ok(None) };
+        let relay = terminal.pair.master.try_clone().and_then(|master| Relay::new(master, ends));
+        relay.map(Some).map_err(|source| StartError::Step {
+            step: "relaying the terminal".into(),
+            source,
+            remedy: None,
+        })
     }
 
     /// Closes our copies of the agent's ends, so that the end of its output is seen.

@@ -106,6 +106,43 @@ fn the_first_command_has_no_name_for_the_terminal_of_an_exec() {
 }
 
 #[test]
+fn an_exec_has_no_name_for_the_terminal_of_the_first_command() {
+    let intrude = "for t in /dev/pts/[0-9]*; do echo intruder >$t; done; echo done";
+    for (caller, runner) in everywhere("terminals of first commands") {
+        let place = Place::on(caller, runner);
+        let what = format!("in {runner:?} by {caller:?}");
+        if (caller, runner) == (Caller::Normal, Runner::Docker) {
+            let container = name("engines-own");
+            let engine = |words: &[&str]| {
+                let output = place.outside(&[&["docker"], words].concat()).output().unwrap();
+                String::from_utf8_lossy(&output.stdout).into_owned()
+            };
+            engine(&["run", "-dit", "--name", &container, "--entrypoint", "sh", &crate::machine::image()]);
+            assert!(engine(&["exec", &container, "sh", "-c", intrude]).contains("done"));
+            let shown = engine(&["logs", &container]);
+            engine(&["rm", "--force", &container]);
+            assert!(shown.contains("intruder"), "the control, a terminal of the container's: {shown}");
+        }
+        let name = name("first");
+        let command = "stty -echo; test -t 0 && test -t 1 && echo ready; cat; echo again >/dev/stderr; echo here >/dev/tty";
+        let words = place.run(&["--quiet", "--name", &name], &["sh", "-c", command]);
+        let typed: Vec<String> = words.iter().map(|word| format!("'{}'", word.to_str().unwrap())).collect();
+        let on_terminal =
+            ["timeout", "60", "script", "--quiet", "--return", "--command", &typed.join(" "), "/dev/null"];
+        let (mut first, _) = waiting(place.outside(&on_terminal));
+        let output = place.outside(&place.words("exec", &[&name], &["sh", "-c", intrude])).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "done\n", "{what}: {output:?}");
+        first.stdin.as_mut().unwrap().write_all(b"\x04").unwrap();
+        let mut shown = String::new();
+        first.stdout.take().unwrap().read_to_string(&mut shown).unwrap();
+        assert!(first.wait().unwrap().success(), "{what}: {shown}");
+        assert!(!shown.contains("intruder"), "{what}: {shown}");
+        // It is a terminal like any other.
+        assert!(shown.contains("again") && shown.contains("here"), "{what}: {shown}");
+    }
+}
+
+#[test]
 fn what_an_engine_sets_for_every_container_does_not_enter_an_exec() {
     for (caller, runner) in everywhere("settings of Podman") {
         // Root's are the machine's.

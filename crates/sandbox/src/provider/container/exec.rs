@@ -5,17 +5,13 @@ use std::cell::RefCell;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use confine::landlock::Access;
 use confine::line::{self, ADDRESS, Agent, ExecRequest, WORKDIR};
 use confine::report::Report;
-use confine::start::Grant;
-use confine::terminal;
 use nix::sys::signal::Signal;
-use rustix::fs::{Gid, Uid};
 
 use self::caller::Line;
 pub use self::search::{FindError, Found, Sought, find};
@@ -23,10 +19,10 @@ use super::{arguments, environment, meeting};
 use crate::deadline::Deadline;
 use crate::engine::{Engine, EngineError, Rights, Running};
 use crate::provider::attendance::{Attendance, refuse_deserted};
-use crate::provider::streams::{Owner, Streams};
+use crate::provider::streams::{OwnTerminal, Owner, Streams};
 use crate::provider::supervise::{Gone, Watch, supervise};
 use crate::provider::{End, Entry, Outcome, StartError, orders};
-use crate::terminal::{Relay, Signals};
+use crate::terminal::Signals;
 
 mod caller;
 mod search;
@@ -40,32 +36,16 @@ pub(in crate::provider) fn enter(entry: Entry<'_>) -> Result<Outcome, StartError
     let Found { engine, id, run, seen, .. } = sandbox;
     let step = super::step;
 
-    // 1. Where its streams lead. A terminal is one of the host's: the first command, which is the same user, has a name for
-    //    every terminal of the container and none for this.
+    // 1. Where its streams lead.
     let owner = owner(engine, seen.user());
     let mut streams = Streams::open(streams, plan.limits.output_bytes, owner)?;
-    let pair = streams.size().map(terminal::open).transpose();
-    let pair = pair.map_err(|errno| step("opening a terminal")(errno.into()))?;
-    let mut terminal = None;
-    if let Some(pair) = &pair {
-        terminal = streams.take_terminal(&pair.slave).map_err(step("opening a terminal"))?;
-        if rustix::process::geteuid().is_root() {
-            let (uid, gid) = (Uid::from_raw(owner.uid), Gid::from_raw(owner.gid));
-            rustix::fs::fchown(&pair.slave, Some(uid), Some(gid))
-                .map_err(|errno| step("opening a terminal")(errno.into()))?;
-        }
-    }
+    let terminal = streams.open_terminal(owner)?;
 
     // 2. What our program is to run. All of it goes over its line: an engine keeps what it is told, every user of the host
     //    may read its argument list, and what is in the environment of its command acts on that command.
     let image = engine
         .image(seen.image())?
         .ok_or_else(|| EngineError::NoImage { kind: engine.kind(), image: seen.image().to_owned() })?;
-    let on_terminal = (0_u8..).zip(streams.terminal).filter(|(_, is_terminal)| *is_terminal);
-    let terminals = on_terminal.map(|(number, _)| Grant {
-        path: Path::new("/proc/self/fd").join(number.to_string()),
-        access: Access::Terminal,
-    });
     let request = ExecRequest {
         argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
         env: environment(plan, &image, &secrets),
@@ -75,8 +55,8 @@ pub(in crate::provider) fn enter(entry: Entry<'_>) -> Result<Outcome, StartError
         agent: if seen.user() == Some((0, 0)) { Agent::RootInside } else { Agent::Named },
         // What the first command may write, whatever is configured here and now.
         writable: arguments::TEMPORARY.into_iter().chain(seen.writable()).map(PathBuf::from).collect(),
-        grants: streams.grants().chain(terminals).collect(),
-        terminal,
+        grants: streams.grants().chain(terminal.iter().flat_map(OwnTerminal::grants)).collect(),
+        terminal: terminal.as_ref().map(|terminal| terminal.first),
     };
 
     // 3. Where our program calls, with a word that is for nobody who can read argument lists: a name without a value passes
@@ -103,13 +83,7 @@ pub(in crate::provider) fn enter(entry: Entry<'_>) -> Result<Outcome, StartError
 
     // 5. From here on Ctrl-C is for the command.
     let signals = Signals::block().map_err(step("blocking signals"))?;
-    let relay = match (&pair, streams.ends()) {
-        (Some(pair), Some(ends)) => {
-            let master = pair.master.try_clone().map_err(step("relaying the terminal"))?;
-            Some(Relay::new(master, ends).map_err(step("relaying the terminal"))?)
-        }
-        _ => None,
-    };
+    let relay = streams.relay(terminal.as_ref())?;
     refuse_deserted(parent)?;
     match control.send(&request, &streams.inside()) {
         // It has gone already, and says why, if anything does.
@@ -141,7 +115,7 @@ pub(in crate::provider) fn enter(entry: Entry<'_>) -> Result<Outcome, StartError
         },
         &signals,
     );
-    drop(pair);
+    drop(terminal);
     let duration = began.elapsed();
     let ended = ended.map_err(with_remedy)?;
     // What the engine has kept of it goes when its command ends by itself.

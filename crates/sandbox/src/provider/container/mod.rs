@@ -29,7 +29,7 @@ use self::who::Who;
 use super::attendance::{Attendance, Parent, refuse_deserted};
 use super::boundaries::Boundaries;
 use super::native::{owner, view};
-use super::streams::Streams;
+use super::streams::{OwnTerminal, Streams};
 use super::supervise::{Gone, Watch, supervise};
 use super::{Launch, Notice, Outcome, StartError, orders, remedy};
 use crate::beneath;
@@ -75,6 +75,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 4. Where its streams lead.
     let mut streams = Streams::open(streams, plan.limits.output_bytes, who.agent.owner())?;
+    let terminal = streams.open_terminal(who.agent.owner())?;
 
     // 5. The image. It is fetched now or not at all.
     let image = engine.provide(&container.image, container.pull, container.platform.as_deref())?;
@@ -189,7 +190,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 11. What PID 1 is to run, secrets and streams included: over its socket, and so on no argument list and in no
     //     setting of the container.
-    let start = start(plan, &image, &who, &secrets, &streams, mounts)?;
+    let start = start(plan, &image, &who, &secrets, &streams, terminal.as_ref(), mounts)?;
+    let relay = streams.relay(terminal.as_ref())?;
     let sent = control.send(&Request::Start(Box::new(start)), &streams.inside());
     match sent {
         // It has gone already, and says why, if anything does.
@@ -207,7 +209,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
             control,
             end: &|| started.force(),
             streams,
-            relay: None,
+            relay,
             gone: Gone::Sandbox,
             timeout: plan.limits.timeout,
             attendance: Attendance::new(parent),
@@ -217,6 +219,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         },
         &signals,
     );
+    drop(terminal);
     let duration = began.elapsed();
 
     // 13. The engine has removed the container when its command has ended. What the agent made that would run on the
@@ -408,6 +411,7 @@ fn start(
     who: &Who,
     secrets: &[(String, Value)],
     streams: &Streams,
+    terminal: Option<&OwnTerminal>,
     mounts: Vec<Mounted>,
 ) -> Result<Start, StartError> {
     // Whose users they are, the socket of PID 1 has told.
@@ -425,8 +429,12 @@ fn start(
         env: environment(plan, image, secrets),
         workdir: plan.agent.workdir.clone(),
         umask: orders::umask().map_err(step("reading the umask of this process"))?,
-        terminal: streams.size().map(|size| Terminal { streams: streams.terminal, size }),
-        grants: orders::grants(plan, &arguments::TEMPORARY).into_iter().chain(streams.grants()).collect(),
+        terminal: terminal.map(|terminal| Terminal::Stream(terminal.first)),
+        grants: orders::grants(plan, &arguments::TEMPORARY)
+            .into_iter()
+            .chain(streams.grants())
+            .chain(terminal.into_iter().flat_map(OwnTerminal::grants))
+            .collect(),
         outside: Outside {
             namespaces: namespaces.map_err(step("reading the namespaces of this process"))?,
             uid: who.agent.uid,

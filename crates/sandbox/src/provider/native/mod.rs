@@ -239,7 +239,7 @@ fn start(
         env: orders::environment(plan, secrets),
         workdir: plan.agent.workdir.clone(),
         umask: orders::umask().map_err(step("reading the umask of this process"))?,
-        terminal: streams.size().map(|size| Terminal { streams: streams.terminal, size }),
+        terminal: streams.size().map(|size| Terminal::Inside { streams: streams.terminal, size }),
         grants: orders::grants(plan, &view::TEMPORARY.map(|(path, _)| path))
             .into_iter()
             .chain(streams.grants())
