@@ -123,16 +123,14 @@ pub(crate) const VSCODE_CPP: &Keys = &Keys::Only(&[
 ]);
 
 /// Development Containers: what runs runs in the container. The host runs `initializeCommand`; `mounts`,
-/// `runArgs` and compose files share what is the host's.
+/// `runArgs` and compose files share what is the host's, and so may images and features, which bring settings of their own.
 pub(crate) const DEVCONTAINER: &Keys = &Keys::Only(&[
     "$schema",
     "containerEnv",
     "containerUser",
     "customizations/vscode/extensions",
-    "features",
     "forwardPorts",
     "hostRequirements",
-    "image",
     "name",
     "onCreateCommand",
     "portsAttributes",

@@ -214,15 +214,22 @@ const EXAMPLES: &[(&str, &str, &str, &str)] = &[
     (
         ".devcontainer",
         ".devcontainer/devcontainer.json",
-        r#"{"image": "a", "initializeCommand": "evil"}"#,
-        r#"{"image": "a", "postCreateCommand": "make"}"#,
+        r#"{"name": "a", "initializeCommand": "evil"}"#,
+        r#"{"name": "a", "postCreateCommand": "make"}"#,
     ),
     (
         ".devcontainer",
         ".devcontainer/python/devcontainer.json",
         r#"{"runArgs": ["-v", "/:/host"]}"#,
-        r#"{"name": "a", "features": {"ghcr.io/x/y:1": {}}}"#,
+        r#"{"name": "a", "forwardPorts": [80]}"#,
     ),
+    (
+        ".devcontainer",
+        ".devcontainer/devcontainer.json",
+        r#"{"features": {"ghcr.io/devcontainers/features/docker-outside-of-docker:1": {}}}"#,
+        r#"{"remoteUser": "vscode"}"#,
+    ),
+    (".devcontainer", ".devcontainer/devcontainer.json", r#"{"image": "with-metadata-of-evil"}"#, "{}"),
     (
         ".devcontainer.json",
         ".devcontainer.json",

@@ -116,7 +116,7 @@ pub(super) const ROWS: &[Row] = &[
     read_only(
         ".devcontainer",
         "VS Code and others, to open the folder in a container",
-        "runs `initializeCommand` on the host, and shares directories of it",
+        "runs `initializeCommand` on the host, and shares what images and features ask for, also Docker's socket",
         "Development Containers, \"devcontainer.json reference\"",
         CONTAINER,
     ),

@@ -25,9 +25,17 @@ echo 'repos: [{repo: local}]' > .pre-commit-config.yaml
 echo 'yarnPath: ./evil.cjs' > .yarnrc.yml
 echo '{"settings":{"git.path":"./evil"}}' > a.code-workspace
 mkdir .helix && printf 'theme = "x"\n' > .helix/config.toml
+printf '[env]\nPATH = "./evil"\n' > mise.linux.toml
+mkdir .bsp && echo '{"name":"x","argv":["./evil"]}' > .bsp/x.json
+echo 'cradle: {bios: {program: ./evil}}' > hie.yaml
+echo '# {{ exec(command="./evil") }}' > .tool-versions
+echo 'customCommands: [{key: x, command: ./evil}]' > .git/lazygit.yml
+mkdir -p .claude/skills/x && printf '```!\n./evil\n```\n' > .claude/skills/x/SKILL.md
+mkdir .idea && echo '<project><component name="VcsDirectoryMappings"><mapping directory="$PROJECT_DIR$/node_modules/x" vcs="Git"/></component></project>' > .idea/vcs.xml
+echo v22.11.0 > .nvmrc && echo '{"runtime.version":"LuaJIT"}' > .luarc.json && echo '[tools]' > mise.ci.toml
 "#;
 
-const DANGEROUS: [&str; 16] = [
+const DANGEROUS: [&str; 23] = [
     ".git/hooks/post-checkout",
     "nested/.git/hooks/pre-commit",
     "nested/.git/config",
@@ -44,6 +52,13 @@ const DANGEROUS: [&str; 16] = [
     ".pre-commit-config.yaml",
     ".yarnrc.yml",
     "a.code-workspace",
+    "mise.linux.toml",
+    ".bsp/x.json",
+    "hie.yaml",
+    ".tool-versions",
+    ".git/lazygit.yml",
+    ".claude/skills/x/SKILL.md",
+    ".idea/vcs.xml",
 ];
 
 #[test]
@@ -79,6 +94,9 @@ fn what_would_run_on_the_host_is_moved_aside_and_reported() {
             ".git/hooks/pre-commit.sample",
             "nested/.git/HEAD",
             ".helix/config.toml",
+            ".nvmrc",
+            ".luarc.json",
+            "mise.ci.toml",
         ];
         for path in harmless {
             assert!(place.workspace().join(path).exists(), "by {caller:?}: {path} was taken away");
