@@ -1,9 +1,11 @@
 //! Images that would have somebody believe, hold or make what is not so.
 
+use std::process::Command;
+
 use crate::answers::error;
 use crate::environment::{engine, made_of_the_image};
 use crate::everywhere;
-use crate::machine::Runner;
+use crate::machine::{Caller, NORMAL, Runner};
 use crate::place::Place;
 
 /// Files that say of limits what nobody has set.
@@ -89,6 +91,51 @@ fn an_image_with_links_has_nothing_made_in_a_shared_directory() {
             let over = if name == "home" { "/srv:/home/agent:ro" } else { "/etc/hostname:/etc/passwd:ro" };
             engine(&place, runner, &["run", "--rm", "--volume", &mount, "--volume", over, &image, "true"]);
             assert!(shared.read_dir().unwrap().next().is_some(), "the control: {name} by {caller:?}");
+        }
+    }
+}
+
+#[test]
+fn an_image_with_links_has_podman_of_root_s_make_nothing_for_the_user_behind_sudo() {
+    for (caller, runner) in everywhere("images with links under sudo") {
+        if (caller, runner) != (Caller::Normal, Runner::Podman) || !rustix::process::geteuid().is_root() {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        let root = |line: &str| Command::new("sh").args(["-c", line]).output().unwrap();
+        for (name, line) in [
+            ("passwd", "ln -sf /workspace/.envrc /etc/passwd"),
+            ("home", "rm -rf /home && ln -s /workspace/.direnv /home"),
+            ("nothing", "true"),
+        ] {
+            let image = format!("localhost/sandbox-test-podman-{name}:latest");
+            made_of_the_image(&image, &format!("RUN {line}"));
+            let loaded = root(&format!("docker save {image} | podman load --quiet"));
+            assert!(loaded.status.success(), "{loaded:?}");
+            place.write("workspace/sandbox.toml", &format!("[image]\nname = {image:?}\n"));
+            let mut command = place.command(&place.run(&["--format=json"], &["true"]));
+            command.env("SUDO_UID", NORMAL.to_string()).env("SUDO_GID", NORMAL.to_string());
+            command.env("XDG_STATE_HOME", place.home().join("state"));
+            command.env("XDG_CONFIG_HOME", place.home().join(".config"));
+            if name == "nothing" {
+                let output = command.output().unwrap();
+                assert!(output.status.success(), "what is fit runs: {output:?}");
+                continue;
+            }
+            assert_eq!(error(&mut command), "policy.denied", "{name}");
+            let mut left: Vec<_> =
+                place.workspace().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            left.retain(|name| name != "sandbox.toml");
+            assert!(left.is_empty(), "{name}: {left:?}");
+            // The control: the engine itself follows it.
+            let shared = place.path(&format!("shared-{name}"));
+            std::fs::create_dir(&shared).unwrap();
+            let over = if name == "home" { "/srv:/home/agent:ro" } else { "/etc/hostname:/etc/passwd:ro" };
+            root(&format!(
+                "podman run --rm --volume {}:/workspace --volume {over} {image} true",
+                shared.display()
+            ));
+            assert!(shared.read_dir().unwrap().next().is_some(), "the control: {name}");
         }
     }
 }

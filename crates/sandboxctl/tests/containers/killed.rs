@@ -4,7 +4,8 @@
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -92,14 +93,17 @@ fn what_was_made_and_never_started_is_removed_by_the_next_command() {
         let id = record.trim_end_matches(".json");
         // What such a client may have left, and what is somebody else's and only looks like it.
         let image = crate::machine::image();
-        let make = |id: &str, owner: u32| {
+        let make = |id: &str, owner: u32, state: &Path| {
             let [id, owner] = [format!("--label=sandbox.id={id}"), format!("--label=sandbox.owner={owner}")];
-            let words = ["create", "--label=sandbox.managed=true", &id, &owner, &image, "true"];
+            let state = format!("--label=sandbox.state={}", sha256(state));
+            let words = ["create", "--label=sandbox.managed=true", &id, &owner, &state, &image, "true"];
             engine(&place, runner, &words).trim().to_owned()
         };
         let own = fs::metadata(place.home()).unwrap().uid();
-        let left = make(id, own);
-        let others = [make("0123456789abcdef", own), make(id, own + 1)];
+        let (state, other) = (place.home().join(".local/state/sandboxctl"), place.home().join("other"));
+        let left = make(id, own, &state);
+        let others =
+            [make("0123456789abcdef", own, &state), make(id, own + 1, &state), make(id, own, &other)];
         for container in others.iter().chain([&left]) {
             assert!(exists(&place, runner, container), "the control: {container}");
         }
@@ -145,6 +149,11 @@ fn what_an_agent_has_made_is_moved_aside_by_another_provider_too() {
         assert!(place.outside(&words).status().unwrap().success());
         assert!(hook.exists(), "in {runner:?} by {caller:?}");
     }
+}
+
+fn sha256(path: &Path) -> String {
+    let output = Command::new("sh").args(["-c", "printf %s \"$0\" | sha256sum"]).arg(path).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).split(' ').next().unwrap().to_owned()
 }
 
 fn exists(place: &Place, runner: Runner, container: &str) -> bool {

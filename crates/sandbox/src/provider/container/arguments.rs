@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use confine::init::MEET_ARGUMENT;
@@ -11,6 +11,7 @@ use policy::limits::{Bytes, MilliCpus, TmpfsLimits, TmpfsMemory};
 use policy::network;
 use policy::plan::{Boundary, Container, Mode, Plan};
 use policy::policy::HOME;
+use sha2::{Digest, Sha256};
 
 use super::meeting;
 use super::who::{Namespace, Who};
@@ -50,11 +51,37 @@ pub(super) const ID: &str = "sandbox.id";
 /// The label with the user whose run it is.
 pub(super) const OWNER: &str = "sandbox.owner";
 
+/// The label with the state directory that has the record of the run, as a digest.
+const STATE: &str = "sandbox.state";
+
 /// The label with the name of the sandbox.
 pub(super) const NAME: &str = "sandbox.name";
 
 /// The label with the process that drives it.
 pub(super) const CLIENT: &str = "sandbox.client";
+
+/// A run, as the labels of its containers tell it from all others: also from those of the same owner with another state
+/// directory, whose records are not here.
+#[derive(Clone, Copy)]
+pub(super) struct Run<'a> {
+    pub(super) id: &'a RunId,
+    pub(super) owner: u32,
+    /// The state directory.
+    pub(super) state: &'a Path,
+}
+
+impl Run<'_> {
+    /// The labels that each of its containers has.
+    pub(super) fn labels(&self) -> [String; 4] {
+        let state = Sha256::digest(self.state.as_os_str().as_bytes());
+        [
+            MANAGED.to_owned(),
+            format!("{ID}={}", self.id.as_str()),
+            format!("{OWNER}={}", self.owner),
+            format!("{STATE}={state:x}"),
+        ]
+    }
+}
 
 /// Everything that the words are made of.
 pub(super) struct Wanted<'a> {
@@ -64,8 +91,7 @@ pub(super) struct Wanted<'a> {
     pub(super) image: &'a Image,
     pub(super) platform: &'a str,
     pub(super) who: &'a Who,
-    pub(super) run: &'a RunId,
-    pub(super) owner: u32,
+    pub(super) run: Run<'a>,
     pub(super) client: Client,
     /// Seconds since 1970.
     pub(super) created: u64,
@@ -89,21 +115,19 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     words.add(["run", "--rm", "--pull=never", "--log-driver=none"]);
     words.add(["--attach=stderr", "--sig-proxy=false"]);
     words.pair("--name=", name(plan));
-    for label in [
-        MANAGED.to_owned(),
-        format!("{ID}={}", wanted.run.as_str()),
-        format!("{OWNER}={}", wanted.owner),
+    let more = [
         format!("{NAME}={}", plan.name),
         format!("{CLIENT}={}", wanted.client),
         format!("sandbox.created={}", wanted.created),
-    ] {
+    ];
+    for label in wanted.run.labels().into_iter().chain(more) {
         words.pair("--label=", label);
     }
 
     // 2. Our own PID 1. The engine's has an environment that can be read; a health check would start programs
     //    beside it.
     words.add(["--init=false", "--no-healthcheck", "--workdir=/"]);
-    let point = meeting::point(wanted.run);
+    let point = meeting::point(wanted.run.id);
     words.pair("--entrypoint=", point.join(meeting::PROGRAM));
 
     // 3. The agent from the start, without any right to be somebody else.
@@ -344,8 +368,7 @@ mod tests {
             image: &image,
             platform: "linux/amd64",
             who: &who,
-            run: &RunId::generate().unwrap(),
-            owner: 1001,
+            run: Run { id: &RunId::generate().unwrap(), owner: 1001, state: Path::new("/state") },
             client: Client::this().unwrap(),
             created: 7,
             meeting: Path::new("/state/meeting"),

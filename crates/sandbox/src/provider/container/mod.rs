@@ -23,7 +23,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use self::arguments::Wanted;
+use self::arguments::{Run, Wanted};
 use self::meeting::{Meeting, Met};
 use self::who::Who;
 use super::attendance::{Attendance, Parent, refuse_deserted};
@@ -137,6 +137,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     orders::refuse_missing(plan, &outside)?;
 
     // 8. The engine makes the container and starts PID 1 in it, which comes to meet us.
+    let run = Run { id: &id, owner: caller.uid, state };
     let words = arguments::run(&Wanted {
         kind,
         plan,
@@ -144,15 +145,14 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         image: &image,
         platform: &platform,
         who: &who,
-        run: &id,
-        owner: caller.uid,
+        run,
         client: Client::this().map_err(recorded)?,
         created: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
         meeting: meeting.path(),
         protected: boundaries.mounts(),
     });
     let leave = || boundaries.leave_record();
-    let mut started = Started::run(&engine, &words, caller.uid, &id, &meeting, &leave)?;
+    let mut started = Started::run(&engine, &words, run, &meeting, &leave)?;
     let Met { mut control, uid, groups, pid } =
         started.meet(&meeting, parent).map_err(|error| match error {
             StartError::Engine(EngineError::Refused { kind, message }) if image::is_missing(&message) => {
@@ -244,8 +244,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 /// A container that the engine's command runs. It is gone with this at the latest.
 struct Started<'a> {
     engine: &'a Engine,
-    owner: u32,
-    run: &'a RunId,
+    run: Run<'a>,
     command: Running,
     is_gone: bool,
     /// Leaves it to the next command.
@@ -256,8 +255,7 @@ impl<'a> Started<'a> {
     fn run(
         engine: &'a Engine,
         words: &[OsString],
-        owner: u32,
-        run: &'a RunId,
+        run: Run<'a>,
         meeting: &Meeting,
         leave: &'a dyn Fn(),
     ) -> Result<Self, StartError> {
@@ -271,7 +269,7 @@ impl<'a> Started<'a> {
         let lock = meeting.lock().map_err(failed)?;
         command.args(words).process_group(0).stdin(lock).stdout(Stdio::null()).stderr(Stdio::piped());
         let command = command.spawn().and_then(Running::new).map_err(failed)?;
-        Ok(Self { engine, owner, run, command, is_gone: false, leave })
+        Ok(Self { engine, run, command, is_gone: false, leave })
     }
 
     /// Waits until PID 1 has come, or the engine has said why it does not.
@@ -301,7 +299,7 @@ impl<'a> Started<'a> {
     /// Removes the container, whatever runs in it, and waits until that is done.
     fn force(&self) {
         // The engine may just be removing it by itself. What stays, the next command removes.
-        let _ = sweep::remove(self.engine, self.owner, self.run);
+        let _ = sweep::remove(self.engine, self.run);
     }
 
     /// Waits until the engine has removed the container, whose PID 1 has ended.
@@ -318,7 +316,7 @@ impl Drop for Started<'_> {
             // While it is at work it may still make the container.
             let _ = self.command.child.kill();
             let _ = self.command.child.wait();
-            if sweep::remove(self.engine, self.owner, self.run).is_err() {
+            if sweep::remove(self.engine, self.run).is_err() {
                 (self.leave)();
             }
         }

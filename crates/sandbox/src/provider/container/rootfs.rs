@@ -5,15 +5,20 @@
 //! holds the container, and everybody who asks for it, until the engine is restarted.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::FileType;
+use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-use super::{StartError, arguments, step, sweep};
+use super::arguments::Run;
+use super::{StartError, step, sweep};
+use crate::beneath;
 use crate::engine::image::Image;
 use crate::engine::socket::{FileKind, Socket};
-use crate::engine::{Engine, EngineError};
+use crate::engine::{Engine, EngineError, Rights};
 use crate::host_uid::Identity;
 use crate::record::RunId;
 use crate::state::{StateDir, StateError};
@@ -39,26 +44,20 @@ pub(super) struct Sought<'a> {
 /// Refuses an image that has anything but directories on the way to a mount point, or anything but a file where files are
 /// read. An image that was found fit stays so: its digest names its content.
 pub(super) fn refuse_unfit(sought: &Sought<'_>) -> Result<(), StartError> {
-    // Podman has no daemon that could be held up, and makes files as its caller, who is then the agent too.
-    let Some(socket) = sought.engine.socket() else { return Ok(()) };
+    if sought.engine.socket().is_none() && sought.engine.rights() != Rights::Rootful {
+        // Podman makes files as its caller, who is then the agent too.
+        return Ok(());
+    }
     let failed = |error: StateError| step("remembering which images are fit")(io::Error::other(error));
     let fit = StateDir::open(&sought.state.join(FIT), sought.owner).map_err(failed)?;
     let key = key(sought);
     if fit.read(&key).map_err(failed)?.is_some() {
         return Ok(());
     }
-
-    // A container that is made and never started: nothing is mounted in it, and nothing of the image runs.
-    let label = format!("--label={}={}", arguments::ID, sought.run.as_str());
-    let managed = format!("--label={}", arguments::MANAGED);
-    let platform = format!("--platform={}", sought.platform);
-    let owner = format!("--label={}={}", arguments::OWNER, sought.owner.uid);
-    let words = ["create", "--pull=never", "--network=none", &label, &managed, &owner, &platform];
-    let made = sought
-        .engine
-        .call(words.into_iter().chain(["--entrypoint=/x", sought.image.reference.as_str()]), super::START);
-    let looked = made.and_then(|container| look(socket, container.trim(), sought.places));
-    let removed = sweep::remove(sought.engine, sought.owner.uid, sought.run);
+    let (looked, removed) = match sought.engine.socket() {
+        Some(socket) => look_in_container(sought, socket),
+        None => look_in_mount(sought),
+    };
     if let Some((path, what)) = looked? {
         return Err(StartError::Refused {
             asked: format!("image {}", sought.image.reference),
@@ -68,6 +67,44 @@ pub(super) fn refuse_unfit(sought: &Sought<'_>) -> Result<(), StartError> {
     }
     removed?;
     fit.write(&key, b"").map_err(failed)
+}
+
+/// The first thing that is not as it should be, and what it is.
+type Looked = Result<Option<(PathBuf, &'static str)>, EngineError>;
+
+/// Looks by a container that is made and never started: nothing is mounted in it, and nothing of the image runs.
+fn look_in_container(sought: &Sought<'_>, socket: &Socket) -> (Looked, Result<(), EngineError>) {
+    let platform = format!("--platform={}", sought.platform);
+    let run = Run { id: sought.run, owner: sought.owner.uid, state: sought.state };
+    let labels = run.labels().map(|label| format!("--label={label}"));
+    let words = ["create", "--pull=never", "--network=none", &platform].into_iter();
+    let words = words.chain(labels.iter().map(String::as_str));
+    let made =
+        sought.engine.call(words.chain(["--entrypoint=/x", sought.image.reference.as_str()]), super::START);
+    let looked =
+        made.and_then(|container| look(sought.places, |path| socket.kind_in(container.trim(), path)));
+    (looked, sweep::remove(sought.engine, run))
+}
+
+/// Looks into the image itself, which Podman of root's mounts for that: it has no daemon to ask.
+fn look_in_mount(sought: &Sought<'_>) -> (Looked, Result<(), EngineError>) {
+    let (engine, image) = (sought.engine, sought.image.id.as_str());
+    let failed = |source| EngineError::Call { kind: engine.kind(), source };
+    let look_at = |top: String| {
+        let top = File::open(top.trim()).map_err(failed)?;
+        look(sought.places, |path| match beneath::stat(&top, path.strip_prefix("/").unwrap_or(path)) {
+            Ok(stat) => Ok(Some(match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile => FileKind::File,
+                FileType::Directory => FileKind::Directory,
+                FileType::Symlink => FileKind::Link,
+                _ => FileKind::Other,
+            })),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            Err(errno) => Err(failed(errno.into())),
+        })
+    };
+    let looked = engine.call(["image", "mount", image], super::START).and_then(look_at);
+    (looked, engine.call(["image", "unmount", image], super::START).map(drop))
 }
 
 /// The name of what is remembered: this image of this engine, and these places in it.
@@ -85,18 +122,13 @@ fn key(sought: &Sought<'_>) -> String {
     hash.finalize().iter().fold(String::new(), |name, byte| format!("{name}{byte:02x}"))
 }
 
-/// The first thing that is not as it should be, and what it is.
-fn look(
-    socket: &Socket,
-    container: &str,
-    places: &[PathBuf],
-) -> Result<Option<(PathBuf, &'static str)>, EngineError> {
+fn look(places: &[PathBuf], kind_at: impl Fn(&Path) -> Result<Option<FileKind>, EngineError>) -> Looked {
     let files = FILES.map(Path::new);
     let all = places.iter().map(PathBuf::as_path).chain(files);
     // From the root on: what leads to a link is looked at before what is behind it.
     let all: BTreeSet<&Path> = all.flat_map(Path::ancestors).filter(|path| path.parent().is_some()).collect();
     for path in all {
-        let wrong = match socket.kind_in(container, path)? {
+        let wrong = match kind_at(path)? {
             None | Some(FileKind::Directory) => None,
             Some(FileKind::File) if files.contains(&path) => None,
             Some(FileKind::File) => Some("is a file where a directory has to be"),

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::arguments::Run;
 use super::seen::look;
 use super::{arguments, meeting};
 use crate::engine::{Engine, EngineError};
@@ -30,7 +31,7 @@ pub(super) fn sweep(
     let mut gone = |placed: &Placed, id: &RunId| {
         let here = placed.engine == engine.kind().command() && placed.socket == engine.address();
         here && !meeting::is_held(state, runs.owner(), id)
-            && remove(engine, runs.owner().uid, id).is_ok()
+            && remove(engine, Run { id, owner: runs.owner().uid, state }).is_ok()
             && meeting::forget(state, runs.owner(), id).is_ok()
     };
     let failed = |error: RecordError| super::recorded(error);
@@ -49,14 +50,12 @@ pub(super) fn sweep(
     Ok(left)
 }
 
-/// Removes the container of a run of this owner, if the engine has one. A record is a file of its owner's, who may name
-/// another user's run in it.
-pub(super) fn remove(engine: &Engine, owner: u32, id: &RunId) -> Result<(), EngineError> {
-    let label = format!("label={}={}", arguments::ID, id.as_str());
-    let managed = format!("label={}", arguments::MANAGED);
-    let owner = format!("label={}={owner}", arguments::OWNER);
-    let words = ["ps", "--all", "--quiet", "--no-trunc", "--filter", &managed, "--filter", &label];
-    let found = engine.ask(words.into_iter().chain(["--filter", &owner]))?;
+/// Removes the container of a run, if the engine has one. A record is a file of its owner's, who may name another's run in
+/// it: all labels have to be the run's.
+pub(super) fn remove(engine: &Engine, run: Run<'_>) -> Result<(), EngineError> {
+    let filters = run.labels().map(|label| format!("--filter=label={label}"));
+    let words = ["ps", "--all", "--quiet", "--no-trunc"].map(str::to_owned);
+    let found = engine.ask(words.into_iter().chain(filters))?;
     for container in found.lines() {
         match engine.call(["rm", "--force", "--volumes", container], REMOVAL) {
             // It is just removing it by itself.
