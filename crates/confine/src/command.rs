@@ -4,55 +4,80 @@ use std::ffi::{CStr, CString};
 
 use nix::sys::signal::SigSet;
 use rustix::io::Errno;
+use zeroize::Zeroizing;
 
+use crate::start::Variable;
 use crate::sys;
 
 /// Where a command is looked for when the environment names no `PATH`.
 const DEFAULT_PATH: &[u8] = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Replaces this process by a command that finds things as programs expect them: nothing open but the three streams,
-/// every signal at its default and none blocked (Rust ignores SIGPIPE). Returns only the reason why it could not.
-pub fn hand_over(argv: &[Vec<u8>], env: &[Vec<u8>]) -> Errno {
-    if let Err(errno) = sys::close_from_on_exec(3) {
-        return errno;
-    }
-    for signal in 1..=64 {
-        sys::default_signal(signal);
-    }
-    match SigSet::all().thread_unblock() {
-        Ok(()) => execute(argv, env),
-        Err(errno) => Errno::from_raw_os_error(errno as i32),
-    }
+/// A command with its environment, as execve(2) takes them.
+///
+/// It is made before the process that executes it: what that one allocates in memory that it borrows, nobody clears.
+#[derive(Debug)]
+pub struct Command {
+    argv: Vec<CString>,
+    env: Vec<Zeroizing<CString>>,
 }
 
-/// Replaces this process by a command; returns only the reason why it could not.
-///
-/// A name without a slash is looked up in the `PATH` of its own environment, by whoever runs it: a directory
-/// that only root may search must not make a difference. `ENOENT` means that there is no such command, anything
-/// else that it is there and cannot be executed (execve(2)).
-pub fn execute(argv: &[Vec<u8>], env: &[Vec<u8>]) -> Errno {
-    let (Ok(arguments), Ok(environment)) = (c_strings(argv), c_strings(env)) else { return Errno::INVAL };
-    let Some(name) = argv.first().filter(|name| !name.is_empty()) else { return Errno::NOENT };
-    let mut seen = Errno::NOENT;
-    for candidate in candidates(name, path_of(env)) {
-        let errno = try_execute(&candidate, &arguments, &environment);
-        // The first file that is there decides; one that may not even be looked at is remembered.
-        match errno {
-            Errno::NOENT if !exists(&candidate) => {}
-            Errno::NOTDIR => {}
-            Errno::ACCESS => seen = Errno::ACCESS,
-            // The file is there, so it is its interpreter that is not.
-            Errno::NOENT => return Errno::NOEXEC,
-            other => return other,
+impl Command {
+    /// Takes the command with its arguments, and its whole environment. `EINVAL` where a NUL is in any of it.
+    pub fn new(argv: &[Vec<u8>], env: &[Variable]) -> Result<Self, Errno> {
+        let c_string = |bytes: &[u8]| CString::new(bytes).map_err(|_| Errno::INVAL);
+        let argv = argv.iter().map(|argument| c_string(argument)).collect::<Result<_, _>>()?;
+        let env =
+            env.iter().map(|variable| c_string(variable).map(Zeroizing::new)).collect::<Result<_, _>>()?;
+        Ok(Self { argv, env })
+    }
+
+    /// Replaces this process by the command, which finds things as programs expect them: nothing open but the three streams,
+    /// every signal at its default and none blocked (Rust ignores SIGPIPE). Returns only the reason why it could not.
+    pub fn hand_over(&self) -> Errno {
+        if let Err(errno) = sys::close_from_on_exec(3) {
+            return errno;
+        }
+        for signal in 1..=64 {
+            sys::default_signal(signal);
+        }
+        match SigSet::all().thread_unblock() {
+            Ok(()) => self.execute(),
+            Err(errno) => Errno::from_raw_os_error(errno as i32),
         }
     }
-    seen
-}
 
-fn try_execute(path: &CStr, arguments: &[CString], environment: &[CString]) -> Errno {
-    match nix::unistd::execve(path, arguments, environment) {
-        Err(errno) => Errno::from_raw_os_error(errno as i32),
-        Ok(never) => match never {},
+    /// Replaces this process by the command; returns only the reason why it could not.
+    ///
+    /// A name without a slash is looked up in the `PATH` of its own environment, by whoever runs it: a directory
+    /// that only root may search must not make a difference. `ENOENT` means that there is no such command, anything
+    /// else that it is there and cannot be executed (execve(2)).
+    fn execute(&self) -> Errno {
+        let Some(name) = self.argv.first().filter(|name| !name.is_empty()) else { return Errno::NOENT };
+        let mut seen = Errno::NOENT;
+        for candidate in candidates(name.to_bytes(), self.path()) {
+            let errno = self.try_execute(&candidate);
+            // The first file that is there decides; one that may not even be looked at is remembered.
+            match errno {
+                Errno::NOENT if !exists(&candidate) => {}
+                Errno::NOTDIR => {}
+                Errno::ACCESS => seen = Errno::ACCESS,
+                // The file is there, so it is its interpreter that is not.
+                Errno::NOENT => return Errno::NOEXEC,
+                other => return other,
+            }
+        }
+        seen
+    }
+
+    fn try_execute(&self, path: &CStr) -> Errno {
+        match nix::unistd::execve(path, &self.argv, &self.env) {
+            Err(errno) => Errno::from_raw_os_error(errno as i32),
+            Ok(never) => match never {},
+        }
+    }
+
+    fn path(&self) -> &[u8] {
+        self.env.iter().find_map(|entry| entry.to_bytes().strip_prefix(b"PATH=")).unwrap_or(DEFAULT_PATH)
     }
 }
 
@@ -72,14 +97,6 @@ fn candidates<'a>(name: &'a [u8], path: &'a [u8]) -> impl Iterator<Item = CStrin
         };
         CString::new(file).ok()
     })
-}
-
-fn path_of(env: &[Vec<u8>]) -> &[u8] {
-    env.iter().find_map(|entry| entry.strip_prefix(b"PATH=")).unwrap_or(DEFAULT_PATH)
-}
-
-fn c_strings(all: &[Vec<u8>]) -> Result<Vec<CString>, std::ffi::NulError> {
-    all.iter().map(|bytes| CString::new(bytes.as_slice())).collect()
 }
 
 #[cfg(test)]
@@ -107,7 +124,10 @@ mod tests {
 
     #[test]
     fn reasons_are_told_apart() {
-        let path = |name: &str| execute(&[name.into()], &[b"PATH=/nonexistent:/usr/bin".to_vec()]);
+        let path = |name: &str| {
+            let env = [b"PATH=/nonexistent:/usr/bin".to_vec().into()];
+            Command::new(&[name.into()], &env).unwrap().execute()
+        };
         assert_eq!(path("no-such-command-here"), Errno::NOENT);
         assert_eq!(path("/etc/passwd"), Errno::ACCESS);
         assert_eq!(path("/etc"), Errno::ACCESS);

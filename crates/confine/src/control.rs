@@ -2,6 +2,8 @@
 //!
 //! A stream of frames: kind, length, body. The socket is also the lifeline: when either side is gone the other
 //! reads the end of the stream, and PID 1 then ends everything inside. The agent never holds it.
+//!
+//! Frames hold secrets, so both sides clear what they have made of one: no buffer grows, because growing leaves a copy behind.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -9,11 +11,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
+use postcard::ser_flavors::Size;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use zeroize::Zeroizing;
 
 use crate::enter::Step;
 use crate::report::Report;
@@ -141,11 +145,13 @@ impl Control {
 
     /// Sends one frame with its descriptors.
     pub fn send(&mut self, message: &impl Serialize, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
-        let body = postcard::to_allocvec(message).map_err(io::Error::other)?;
-        let length = u32::try_from(body.len()).ok().filter(|length| *length <= LARGEST).ok_or_else(|| {
+        let length = postcard::serialize_with_flavor(message, Size::default()).map_err(io::Error::other)?;
+        let header = u32::try_from(length).ok().filter(|length| *length <= LARGEST).ok_or_else(|| {
             io::Error::new(io::ErrorKind::InvalidInput, "arguments and environment are larger than 16 MiB")
         })?;
-        let header = length.to_le_bytes();
+        let header = header.to_le_bytes();
+        let mut body = Zeroizing::new(vec![0; length]);
+        postcard::to_slice(message, &mut body).map_err(io::Error::other)?;
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
@@ -171,7 +177,7 @@ impl Control {
         if length > LARGEST {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame is larger than 16 MiB"));
         }
-        let mut body = vec![0; length as usize];
+        let mut body = Zeroizing::new(vec![0; length as usize]);
         if !self.fill(&mut body)? {
             return Ok(None);
         }

@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::command::Command;
 use crate::control::{Control, Ending, Event, Failure, Request};
 use crate::inside::Failed;
 use crate::lockdown::Lockdown;
@@ -22,7 +23,7 @@ use crate::reap::{Others, Reaped};
 use crate::rlimit::Substitutes;
 use crate::seccomp::Pid1;
 use crate::start::{Inside, Start, Terminal, Users};
-use crate::{capabilities, cgroup, command, inside, line, lockdown, probe, reap, sys, terminal};
+use crate::{capabilities, cgroup, inside, line, lockdown, probe, reap, sys, terminal};
 
 /// How PID 1 is told that it has a control socket, as descriptor 3.
 pub const CONTROL_ARGUMENT: &CStr = c"--control";
@@ -96,8 +97,7 @@ pub fn run(orders: Orders) -> io::Result<u8> {
 
     match start_agent(&mut control, &start, &cgroups) {
         Ok(agent) => {
-            // Nothing is needed of it any more. Freed memory may still hold some of it, secrets included: what keeps
-            // the agent from looking is that this process is not dumpable.
+            // Nothing is needed of it any more, and secrets among it are cleared.
             drop(start);
             drop(cgroups);
             supervise(&mut control, &agent)
@@ -183,9 +183,10 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
     all.thread_block().map_err(step("blocking signals"))?;
 
     // 9. The agent. We stand still until it has executed its command, or has failed to.
+    let command = Command::new(&start.argv, &start.env).map_err(step("reading the command"))?;
     let mut failed = None;
     let pid = sys::spawn_suspended(&mut || {
-        failed = Some(become_agent(start, slave.as_ref(), cgroups));
+        failed = Some(become_agent(start, &command, slave.as_ref(), cgroups));
         125
     });
     let pid = pid.map_err(step("starting the agent"))?;
@@ -237,10 +238,10 @@ enum Unable {
 }
 
 /// The last steps of the agent before its command. Returns only what failed.
-fn become_agent(start: &Start, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) -> Unable {
+fn become_agent(start: &Start, command: &Command, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) -> Unable {
     match prepare_agent(start, slave, cgroups) {
         // 13. The command, with nothing of ours but the three streams, and signals as a program expects them.
-        Ok(()) => Unable::Execute(command::hand_over(&start.argv, &start.env)),
+        Ok(()) => Unable::Execute(command.hand_over()),
         Err(unable) => unable,
     }
 }

@@ -25,3 +25,5 @@ mod sys;
 pub mod terminal;
 pub mod user;
 pub mod view;
+
+pub use self::sys::{Clearing, clear_variables};

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::{Control, Ending, Event, Failure, Request};
 use crate::report::Report;
-use crate::start::Grant;
+use crate::start::{Grant, Variable};
 use crate::{sys, terminal};
 
 /// How our program is told that it is there for an exec, and that its client waits at the [`ADDRESS`].
@@ -62,8 +62,8 @@ impl FromStr for Address {
 pub struct ExecRequest {
     /// The command with its arguments; never empty.
     pub argv: Vec<Vec<u8>>,
-    /// Its whole environment, each as `NAME=value`.
-    pub env: Vec<Vec<u8>>,
+    /// Its whole environment.
+    pub env: Vec<Variable>,
     /// Where it starts.
     pub workdir: PathBuf,
     /// Its umask: the caller's.

@@ -6,11 +6,15 @@ use policy::limits::Limits;
 use policy::network;
 use policy::plan::{FileId, Layer, Mode};
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 use crate::kernel_file::FileSystem;
 use crate::landlock::Access;
 use crate::rlimit::Substitutes;
 use crate::view::View;
+
+/// A variable of the agent as `NAME=value`: it may hold a secret, and is cleared when it is dropped.
+pub type Variable = Zeroizing<Vec<u8>>;
 
 /// The first message to PID 1. Every string is bytes: neither arguments nor values need be UTF-8.
 #[derive(Debug, Deserialize, Serialize)]
@@ -19,8 +23,8 @@ pub struct Start {
     pub inside: Inside,
     /// The command with its arguments; never empty.
     pub argv: Vec<Vec<u8>>,
-    /// The environment of the agent, secrets included, each as `NAME=value`.
-    pub env: Vec<Vec<u8>>,
+    /// The environment of the agent, secrets included.
+    pub env: Vec<Variable>,
     /// Where the agent starts.
     pub workdir: PathBuf,
     /// The permissions that files the agent makes do not get, unless it says otherwise: the caller's (umask(2)).

@@ -1,9 +1,12 @@
-//! Every unsafe block of this project: thin wrappers over system calls that have no safe form elsewhere.
+//! Every unsafe block of this project: thin wrappers over system calls that have no safe form elsewhere, and the clearing of
+//! memory that nothing safe can name.
 //!
 //! Each wrapper is as small as the call it wraps, and safe to call with any argument its types admit.
-#![expect(unsafe_code, reason = "this is the one place where system calls without a safe form are made")]
+#![expect(unsafe_code, reason = "this is the one place where what has no safe form is done")]
 
+use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::CStr;
+use std::hint::black_box;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::{io, mem, ptr};
 
@@ -450,4 +453,85 @@ pub(crate) fn landlock_restrict_self(ruleset: BorrowedFd<'_>, flags: u32) -> Res
     // JUSTIFICATION: neither rustix nor nix wraps landlock.
     let done = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), flags) };
     if done == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
+// --- memory ------------------------------------------------------------------------------------------------
+
+/// An allocator that clears whatever is given back to it: copies of secrets too that are made on the way through libraries,
+/// by growing, or for an environment.
+#[derive(Debug)]
+pub struct Clearing<A>(pub A);
+
+// SAFETY: everything is asked of another allocator, with the arguments of the caller. `realloc` is the one that comes with
+// the trait: it makes a new block and gives the old one back.
+// JUSTIFICATION: the trait is unsafe, and nothing else is told what is freed.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Clearing<A> {
+    // SAFETY: the caller keeps the rules of this function of the trait.
+    // JUSTIFICATION: it is unsafe there.
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        // JUSTIFICATION: as above.
+        unsafe { self.0.alloc(layout) }
+    }
+
+    // SAFETY: the caller keeps the rules of this function of the trait.
+    // JUSTIFICATION: it is unsafe there.
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        // JUSTIFICATION: as above.
+        unsafe { self.0.alloc_zeroed(layout) }
+    }
+
+    // SAFETY: the caller keeps the rules of this function of the trait.
+    // JUSTIFICATION: it is unsafe there.
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the block is as large as its layout says, and the caller does not use it any more.
+        // JUSTIFICATION: memory that is being given back has no safe name.
+        unsafe { block.write_bytes(0, layout.size()) };
+        // Without this the compiler may leave out writes to memory that is freed next.
+        black_box(block);
+        // SAFETY: as above.
+        // JUSTIFICATION: as above.
+        unsafe { self.0.dealloc(block, layout) };
+    }
+}
+
+/// Clears the values of variables in the environment that this process was started with, which `/proc/PID/environ` shows.
+///
+/// Does nothing where the process has other threads: they may be reading it.
+pub fn clear_variables(names: &[&str]) {
+    unsafe extern "C" {
+        static environ: *const *mut libc::c_char;
+    }
+    if names.is_empty() || std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count) != 1 {
+        return;
+    }
+    // SAFETY: the C library sets it before `main`, and no other thread can be setting it.
+    // JUSTIFICATION: the standard library copies variables, and never shows where they lie.
+    let mut entry = unsafe { environ };
+    while !entry.is_null() {
+        // SAFETY: the list ends with a null pointer, which is not stepped over.
+        // JUSTIFICATION: as above.
+        let bytes = unsafe { *entry };
+        if bytes.is_null() {
+            break;
+        }
+        // SAFETY: each entry is a string that ends with a NUL, and lives as long as the process. Nobody else refers to it.
+        // JUSTIFICATION: as above.
+        let variable = unsafe { CStr::from_ptr(bytes) };
+        let is_named = |name: &&str| {
+            variable.to_bytes().strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"="))
+        };
+        if let Some(name) = names.iter().find(|name| is_named(name)) {
+            let (start, length) = (name.len() + 1, variable.count_bytes());
+            for at in start..length {
+                // SAFETY: it lies in the string, which the kernel has put into memory of this process that it may write.
+                // JUSTIFICATION: as above.
+                unsafe { bytes.wrapping_add(at).write_volatile(0) };
+            }
+        }
+        // SAFETY: the entry was not the last one.
+        // JUSTIFICATION: as above.
+        entry = unsafe { entry.add(1) };
+    }
 }

@@ -8,16 +8,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
+use confine::command::Command;
 use confine::landlock::Access;
 use confine::line::{self, Line};
 use confine::lockdown::{Lockdown, Locked, Machine, lock_down};
 use confine::report::Status;
 use confine::rlimit::Substitutes;
 use confine::seccomp::Pid1;
-use confine::start::Grant;
+use confine::start::{Grant, Variable};
 use confine::switch::{Groups, KeptBecause};
 use confine::user::{Account, LookupError, Root};
-use confine::{capabilities, command, supervise};
+use confine::{capabilities, supervise};
 use policy::env::{AGENT_ALLOW_EMULATION, EnvRules, Name, Rule, Unnamed};
 use policy::verdict::Origin;
 use rustix::io::Errno;
@@ -91,7 +92,7 @@ fn refuse(line: Option<&mut Line>, step: &str, errno: Option<Errno>, error: &any
 
 fn start(
     settings: &Settings,
-    environment: impl FnOnce(&Account) -> anyhow::Result<Vec<Vec<u8>>>,
+    environment: impl FnOnce(&Account) -> anyhow::Result<Vec<Variable>>,
     line: &mut Option<Line>,
 ) -> anyhow::Result<u8> {
     // 2. Who the agent is. An unknown user ends the start here, and never continues as root.
@@ -138,7 +139,10 @@ fn start(
         line.started();
     }
     let mut agent = || {
-        let errno = command::hand_over(&settings.argv, &environment);
+        let errno = match Command::new(&settings.argv, &environment) {
+            Ok(command) => command.hand_over(),
+            Err(errno) => errno,
+        };
         match line {
             Some(line) => {
                 line.unexecutable(
@@ -187,7 +191,7 @@ fn account(settings: &Settings) -> anyhow::Result<Account> {
 }
 
 /// What the agent sees, each as `NAME=value`.
-fn agent_environment(given: Vec<(OsString, OsString)>, account: &Account) -> anyhow::Result<Vec<Vec<u8>>> {
+fn agent_environment(given: Vec<(OsString, OsString)>, account: &Account) -> anyhow::Result<Vec<Variable>> {
     let name = OsString::from(account.name.clone().unwrap_or_else(|| account.uid.to_string()));
     let mut rules = EnvRules::new(Unnamed::Keep);
     for (variable, value) in
@@ -196,7 +200,7 @@ fn agent_environment(given: Vec<(OsString, OsString)>, account: &Account) -> any
         rules.insert(variable.parse::<Name>()?, Rule::Set(value.clone()), Origin::Default);
     }
     let kept = policy::env::apply(given, &rules).kept;
-    Ok(kept.iter().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()).collect())
+    Ok(kept.iter().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat().into()).collect())
 }
 
 /// Makes the agent the owner of its terminal and its pipes.
@@ -346,7 +350,7 @@ fn enter(workdir: Option<&Path>) -> anyhow::Result<()> {
 }
 
 /// Says why the command was not executed, and by which exit code.
-fn not_executed(settings: &Settings, account: &Account, environment: &[Vec<u8>], errno: Errno) -> u8 {
+fn not_executed(settings: &Settings, account: &Account, environment: &[Variable], errno: Errno) -> u8 {
     let program = String::from_utf8_lossy(&settings.argv[0]).into_owned();
     match errno {
         Errno::NOENT if program.contains('/') => {

@@ -123,7 +123,7 @@ fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, Failure> {
     let outcome = provider::run(Launch {
         parent: None,
         plan: &throw_away_plan(patient.directory),
-        secrets: Vec::new(),
+        secrets: &mut || Ok(Vec::new()),
         streams: Streams::Capture,
         caller: patient.caller,
         state: patient.state,
@@ -141,6 +141,7 @@ fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, Failure> {
                 StartError::Layer { remedy, .. } | StartError::Refused { remedy, .. } => Some(remedy.clone()),
                 StartError::Step { remedy, .. } => remedy.clone(),
                 StartError::Engine(error) => error.remedy(),
+                StartError::Secret(_) => None,
             };
             Err(Failure { message: error.to_string(), fix })
         }

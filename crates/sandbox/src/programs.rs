@@ -111,6 +111,14 @@ impl Programs {
         self
     }
 
+    /// The same, where programs do not get to know these variables.
+    #[must_use]
+    pub fn without(&self, variables: &[&str]) -> Self {
+        let mut programs = Self { safe: OnceLock::new(), ..self.clone() };
+        programs.environment.retain(|name, _| !variables.iter().any(|variable| name == variable));
+        programs
+    }
+
     /// The entries of `PATH` that are safe, and an environment that leads to no others.
     fn safe(&self) -> &Safe {
         self.safe.get_or_init(|| {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::hint::black_box;
 use std::io;
+use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -13,13 +13,15 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use confine::landlock;
-use policy::plan::{Secret, SecretSource};
+use policy::plan::{Plan, Secret, SecretSource};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal};
+use zeroize::Zeroizing;
 
 use crate::host_uid::Identity;
 use crate::programs::Programs;
+use crate::provider::StartError;
 use crate::writable::Unsafe;
 
 /// The longest value. A variable with its name must fit into the 128 KiB that execve(2) takes.
@@ -33,10 +35,22 @@ const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The value of a secret.
 ///
-/// It cannot be printed, compared or copied by accident. Its bytes are overwritten when it is dropped. What that
+/// It cannot be printed, compared or copied by accident. Its bytes are cleared when it is dropped. What that
 /// cannot reach: the caller's own environment where the value came from there, pages the kernel has swapped out
 /// or copied for a fork, and whatever a reader of [`Value::as_bytes`] makes of it.
-pub struct Value(Vec<u8>);
+pub struct Value(Zeroizing<Vec<u8>>);
+
+/// Reads the values of a plan's secrets, each by the variable that it becomes.
+pub type Reader<'a> = dyn FnMut() -> Result<Vec<(String, Value)>, SecretError> + 'a;
+
+/// The values of a plan's secrets, for as long as it takes to hand them over.
+///
+/// Until they are gone nobody but root can look into this process, neither in `/proc` nor with ptrace(2). Of root's own
+/// process that is true in any case. A process that is made meanwhile is closed in the same way, and could then not map its user.
+pub(crate) struct Held {
+    values: Vec<(String, Value)>,
+    before: Option<DumpableBehavior>,
+}
 
 /// What a secret may be read from, gathered by the caller.
 pub struct Surroundings<'a> {
@@ -121,6 +135,50 @@ pub fn read(secret: &Secret, surroundings: &mut Surroundings<'_>) -> Result<Valu
     value.and_then(Value::checked).map_err(|reason| SecretError { name: secret.name.clone(), origin, reason })
 }
 
+impl Held {
+    /// Closes this process, and reads the values.
+    pub(crate) fn read(plan: &Plan, read: &mut Reader<'_>) -> Result<Self, StartError> {
+        let mut held = Self { values: Vec::new(), before: None };
+        if plan.secrets.is_empty() {
+            return Ok(held);
+        }
+        if !rustix::process::geteuid().is_root() {
+            held.close().map_err(|errno| StartError::Step {
+                step: "closing this process to others before it reads secrets".into(),
+                source: errno.into(),
+                remedy: None,
+            })?;
+        }
+        held.values = read()?;
+        Ok(held)
+    }
+
+    fn close(&mut self) -> Result<(), Errno> {
+        let before = rustix::process::dumpable_behavior()?;
+        rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+        self.before = Some(before);
+        Ok(())
+    }
+}
+
+impl Deref for Held {
+    type Target = [(String, Value)];
+
+    fn deref(&self) -> &Self::Target {
+        &self.values
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.values.clear();
+        if let Some(before) = self.before {
+            // Where that fails it stays closed.
+            let _ = rustix::process::set_dumpable_behavior(before);
+        }
+    }
+}
+
 impl Value {
     /// The bytes, for the one place that hands them over.
     pub fn as_bytes(&self) -> &[u8] {
@@ -129,12 +187,12 @@ impl Value {
 
     /// Takes bytes that came from elsewhere than [`read`], under the same rules.
     pub fn new(bytes: Vec<u8>) -> Result<Self, Reason> {
-        Self(bytes).checked()
+        Self(bytes.into()).checked()
     }
 
     /// Room for the longest value, so that it never moves and leaves a copy.
     fn with_room() -> Self {
-        Self(Vec::with_capacity(LARGEST + 2))
+        Self(Vec::with_capacity(LARGEST + 2).into())
     }
 
     /// Reads what is there, up to one byte more than is allowed with a newline.
@@ -176,16 +234,6 @@ impl Value {
     }
 }
 
-impl Drop for Value {
-    fn drop(&mut self) {
-        // All of the allocation: a newline that was cut off may be followed by what was read before it.
-        self.0.resize(self.0.capacity(), 0);
-        self.0.fill(0);
-        // Without this the compiler may leave out writes to memory that is freed next.
-        black_box(&self.0);
-    }
-}
-
 /// How far a stream was read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Fill {
@@ -199,7 +247,7 @@ enum Fill {
 
 fn from_env(variable: &str, surroundings: &Surroundings<'_>) -> Result<Value, Reason> {
     let value = surroundings.env.get(OsStr::new(variable)).ok_or(Reason::NotSet)?;
-    Ok(Value(value.as_bytes().to_vec()))
+    Ok(Value(value.as_bytes().to_vec().into()))
 }
 
 fn from_file(path: &Path, surroundings: &Surroundings<'_>) -> Result<Value, Reason> {

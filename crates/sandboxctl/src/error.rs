@@ -116,6 +116,9 @@ impl From<StartError> for CommandError {
     fn from(error: StartError) -> Self {
         let (code, hint, details) = match &error {
             StartError::Engine(engine) => (of_engine(engine), engine.remedy(), Value::Null),
+            StartError::Secret(SecretError { name, origin, .. }) => {
+                (Code::SecretUnavailable, None, json!({ "secret": name, "source": origin }))
+            }
             StartError::Layer { layer, reason, remedy } => {
                 (Code::LayerUnenforceable, Some(remedy.clone()), json!({ "layer": layer, "reason": reason }))
             }
@@ -214,14 +217,6 @@ impl From<TrustError> for CommandError {
             TrustError::Damaged { .. } | TrustError::State(_) => Code::ToolFailed,
         };
         Self::message(code, error)
-    }
-}
-
-/// A secret whose value cannot be had. The message never holds a value.
-impl From<SecretError> for CommandError {
-    fn from(error: SecretError) -> Self {
-        let details = json!({ "secret": error.name, "source": error.origin });
-        Self::message(Code::SecretUnavailable, error).details(details)
     }
 }
 

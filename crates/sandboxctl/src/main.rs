@@ -6,6 +6,7 @@ use std::process;
 
 use clap::Parser as _;
 use clap::error::ErrorKind;
+use confine::Clearing;
 use sandbox::provider::Parent;
 
 use crate::cli::{Cli, Global};
@@ -35,7 +36,11 @@ mod reference;
 /// musl's own maps and unmaps pages for most of what it is asked for, which was a fifth of a sandbox's start.
 #[cfg(target_env = "musl")]
 #[global_allocator]
-static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+static ALLOCATOR: Clearing<dlmalloc::GlobalDlmalloc> = Clearing(dlmalloc::GlobalDlmalloc);
+
+#[cfg(not(target_env = "musl"))]
+#[global_allocator]
+static ALLOCATOR: Clearing<std::alloc::System> = Clearing(std::alloc::System);
 
 fn main() -> process::ExitCode {
     // First of all: it may end at any moment, and what is asked later is somebody else.

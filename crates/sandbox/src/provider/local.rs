@@ -13,6 +13,7 @@ use super::attendance::refuse_deserted;
 use super::child::{self, Group};
 use super::{End, Launch, Notice, Outcome, StartError, Streams};
 use crate::capture::Capture;
+use crate::secrets::Held;
 
 /// Runs a plan without any isolation.
 pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
@@ -24,6 +25,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let Some((name, arguments)) = plan.agent.argv.split_first() else {
         return Err(step("starting the command")(io::ErrorKind::InvalidInput.into()));
     };
+    let secrets = Held::read(plan, secrets)?;
     let mut command = Command::new(name);
     command.args(arguments).current_dir(&plan.agent.workdir).env_clear();
     command.envs(plan.env.iter().map(|variable| (&variable.name, &variable.value)));
@@ -67,6 +69,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     };
     // Our copies of the pipes' ends go with the command, or the end of its output would never come.
     drop(command);
+    drop(secrets);
 
     let watched = child::watch(running.id(), group, captures, plan.limits.timeout, parent);
     let status = running.wait().map_err(step("waiting for the command"))?;

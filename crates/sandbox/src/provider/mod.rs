@@ -15,6 +15,7 @@ pub use self::container::exec::{FindError, Found, Sought, find};
 use crate::capture::Captured;
 use crate::engine::{self, EngineError};
 use crate::host_uid::Identity;
+use crate::secrets::SecretError;
 use crate::{detect, secrets};
 
 mod agent;
@@ -33,8 +34,8 @@ mod supervise;
 pub struct Launch<'a> {
     /// What to do.
     pub plan: &'a Plan,
-    /// The values of the plan's secrets, by the variable each becomes.
-    pub secrets: Vec<(String, secrets::Value)>,
+    /// Reads the values of the plan's secrets. Called once at most, and as late as can be.
+    pub secrets: &'a mut secrets::Reader<'a>,
     /// Where the standard streams lead.
     pub streams: Streams,
     /// Who asks: under sudo not root, but the user behind it.
@@ -139,6 +140,9 @@ pub enum StartError {
     /// The container engine did not do it.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The value of a secret cannot be had.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
     /// A required layer cannot be enforced here.
     #[error("layer {layer} is required and cannot be enforced: {reason}")]
     Layer {
@@ -177,8 +181,8 @@ pub struct Entry<'a> {
     pub plan: &'a Plan,
     /// Where.
     pub sandbox: &'a Found,
-    /// The values of the plan's secrets, by the variable each becomes.
-    pub secrets: Vec<(String, secrets::Value)>,
+    /// Reads the values of the plan's secrets. Called once at most.
+    pub secrets: &'a mut secrets::Reader<'a>,
     /// Where the standard streams lead.
     pub streams: Streams,
     /// The process that the command is to end with.

@@ -1,26 +1,28 @@
 //! What PID 1 is told, whoever has started it.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use confine::landlock::Access;
 use confine::report::{Report, Status};
-use confine::start::{Grant, Mounted, What};
+use confine::start::{Grant, Mounted, Variable, What};
 use policy::plan::{Layer, Mode, Need, Plan};
 
 use super::{StartError, remedy};
 use crate::secrets::Value;
 
-/// The environment of the agent, each as `NAME=value`.
-pub(super) fn environment(plan: &Plan, secrets: &[(String, Value)]) -> Vec<Vec<u8>> {
-    let plain = plan.env.iter().map(|variable| entry(&variable.name, variable.value.as_bytes()));
-    plain.chain(secrets.iter().map(|(name, value)| entry(name, value.as_bytes()))).collect()
+/// The environment of the agent.
+pub(super) fn environment(plan: &Plan, secrets: &[(String, Value)]) -> Vec<Variable> {
+    let plain = plan.env.iter().map(|variable| entry(OsStr::new(&variable.name), variable.value.as_bytes()));
+    plain.chain(secrets.iter().map(|(name, value)| entry(OsStr::new(name), value.as_bytes()))).collect()
 }
 
 /// One variable, as a process gets it.
-pub(super) fn entry(name: &str, value: &[u8]) -> Vec<u8> {
-    [name.as_bytes(), b"=", value].concat()
+pub(super) fn entry(name: &OsStr, value: &[u8]) -> Variable {
+    // All at once: nothing grows, and leaves a copy behind.
+    [name.as_bytes(), b"=", value].concat().into()
 }
 
 /// The caller's umask. Asked of `/proc`: umask(2) tells it only by changing it, for all threads.

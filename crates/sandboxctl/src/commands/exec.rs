@@ -5,6 +5,7 @@ use std::io;
 use sandbox::engine::Kind;
 use sandbox::provider::{self, Entry, Parent, Sought, Streams};
 
+use super::run::Sources;
 use crate::cli::{self, ExecArgs, Format, KeyFlags, Request};
 use crate::context::Context;
 use crate::error::CommandError;
@@ -14,7 +15,7 @@ use crate::{directories, load, output};
 
 pub(crate) fn exec(
     ui: &Ui,
-    context: &Context,
+    mut context: Context,
     parent: io::Result<Parent>,
     args: ExecArgs,
 ) -> Result<ExitCode, CommandError> {
@@ -30,7 +31,7 @@ pub(crate) fn exec(
         }),
         owner: context.caller,
         state: &context.state(),
-        engines: &context.engines(context.programs(directories::around(context))),
+        engines: &context.engines(context.programs(directories::around(&context))),
     })?;
 
     // 2. The command and its variables, for the provider that it was found in.
@@ -44,13 +45,21 @@ pub(crate) fn exec(
             .and("provider", Some(sandbox.provider().to_string())),
         ..Request::default()
     };
-    let loaded = load::second(context, &request, argv)?;
+    let mut loaded = load::second(&context, &request, argv)?;
+    let mut sources = Some(Sources {
+        env: std::mem::take(&mut context.env),
+        programs: std::mem::take(&mut loaded.programs),
+        caller: context.caller,
+    });
+    let plan = &loaded.plan;
 
     // 3. The command.
     let outcome = provider::enter(Entry {
-        plan: &loaded.plan,
+        plan,
         sandbox: &sandbox,
-        secrets: super::run::secrets(ui, context, &loaded, parent.as_ref())?,
+        secrets: &mut || {
+            sources.take().map_or_else(|| Ok(Vec::new()), |sources| sources.read(ui, plan, parent.as_ref()))
+        },
         parent: parent.as_ref(),
         streams: match ui.format() {
             Format::Text => Streams::Inherit,

@@ -32,9 +32,9 @@ pub(crate) fn run(ui: &Ui, parent: io::Result<Parent>, command: Command) -> Resu
         Command::Init(args) => init::init(ui, &Context::gather()?, &args),
         // No part of it needs root: whoever may use the engine may build, and reads and writes their own files.
         Command::Build(Deferred(args)) => build::build(ui, &Context::gather()?.become_caller()?, &args),
-        Command::Run(Deferred(args)) => run::run(ui, &Context::gather()?, parent, args),
-        Command::Exec(Deferred(args)) => exec::exec(ui, &Context::gather()?, parent, args),
-        Command::Shell(Deferred(args)) => shell::shell(ui, &Context::gather()?, parent, &args),
+        Command::Run(Deferred(args)) => run::run(ui, Context::gather()?, parent, args),
+        Command::Exec(Deferred(args)) => exec::exec(ui, Context::gather()?, parent, args),
+        Command::Shell(Deferred(args)) => shell::shell(ui, Context::gather()?, parent, &args),
         Command::Plan(Deferred(args)) => plan::plan(ui, &Context::gather()?, args),
         Command::Trust(args) => trust::trust(ui, &Context::gather()?, &args),
         Command::Untrust(args) => trust::untrust(ui, &Context::gather()?, &args),

@@ -1,13 +1,17 @@
 //! `run`: one fresh sandbox, removed afterwards.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
 
 use anyhow::Context as _;
 use confine::report::Report;
-use policy::plan::{Boundary, Provider, Secret};
+use policy::plan::{Boundary, Plan, Provider, Secret, SecretSource};
+use sandbox::host_uid::Identity;
+use sandbox::programs::Programs;
 use sandbox::provider::{self, End, Launch, Notice, Parent, Streams};
-use sandbox::secrets::{self, Surroundings, Value};
+use sandbox::secrets::{self, SecretError, Surroundings, Value};
 
 use crate::cli::{Format, LifeArgs, RunArgs, ShowArgs};
 use crate::context::Context;
@@ -20,7 +24,7 @@ use crate::ui::{self, Ui};
 
 pub(crate) fn run(
     ui: &Ui,
-    context: &Context,
+    context: Context,
     parent: io::Result<Parent>,
     args: RunArgs,
 ) -> Result<ExitCode, CommandError> {
@@ -30,8 +34,8 @@ pub(crate) fn run(
         );
     }
     let parent = self::parent(args.life, parent)?;
-    let loaded = load::plan(ui, context, &args.request, args.argv)?;
-    carry_out(ui, context, &loaded, &args.show, parent.as_ref())
+    let loaded = load::plan(ui, &context, &args.request, args.argv)?;
+    carry_out(ui, context, loaded, &args.show, parent.as_ref())
 }
 
 /// The parent, where everything is to end with it.
@@ -45,15 +49,20 @@ pub(super) fn parent(life: LifeArgs, parent: io::Result<Parent>) -> Result<Optio
 /// Runs a plan, or shows it when that is all the caller wants.
 pub(super) fn carry_out(
     ui: &Ui,
-    context: &Context,
-    loaded: &Loaded,
+    mut context: Context,
+    mut loaded: Loaded,
     show: &ShowArgs,
     parent: Option<&Parent>,
 ) -> Result<ExitCode, CommandError> {
     if show.dry_run {
         return super::plan::show(ui, &loaded.plan);
     }
+    let (state, caller) = (context.state(), context.caller);
+    let programs = std::mem::take(&mut loaded.programs);
+    let loaded = &loaded;
     let plan = &loaded.plan;
+    let engines = context.engines(programs.without(&variables(plan)));
+    let mut sources = Some(Sources { env: std::mem::take(&mut context.env), programs, caller });
     // What runs instead has other programs than the image.
     let mut warnings: Vec<String> = loaded.left_aside.iter().cloned().collect();
     warnings.extend(plan.boundaries.iter().filter_map(obeyed));
@@ -62,15 +71,17 @@ pub(super) fn carry_out(
     }
     let started = provider::run(Launch {
         plan,
-        secrets: secrets(ui, context, loaded, parent)?,
+        secrets: &mut || {
+            sources.take().map_or_else(|| Ok(Vec::new()), |sources| sources.read(ui, plan, parent))
+        },
         streams: match ui.format() {
             Format::Text => Streams::Inherit,
             Format::Json => Streams::Capture,
         },
-        caller: context.caller,
-        state: &context.state(),
+        caller,
+        state: &state,
         locks: Context::locks(),
-        engines: &context.engines(loaded.programs.clone()),
+        engines: &engines,
         parent,
         notice: &mut |notice| match notice {
             Notice::Started(report) => warn_of_weak_layers(ui, loaded, &report),
@@ -116,22 +127,45 @@ fn obeyed(boundary: &Boundary) -> Option<String> {
     ))
 }
 
-/// Reads the values of the plan's secrets, which go to nobody but the agent.
-pub(super) fn secrets(
-    ui: &Ui,
-    context: &Context,
-    loaded: &Loaded,
-    parent: Option<&Parent>,
-) -> Result<Vec<(String, Value)>, CommandError> {
-    let mut surroundings = Surroundings {
-        env: &context.env,
-        programs: &loaded.programs,
-        caller: context.caller,
-        parent: parent.map(AsFd::as_fd),
-        log: &mut |line| ui.note(line.trim_end()),
-    };
-    let mut read = |secret: &Secret| Ok((secret.env_var.clone(), secrets::read(secret, &mut surroundings)?));
-    loaded.plan.secrets.iter().map(&mut read).collect()
+/// What secrets are read from. It goes when they have been read.
+pub(super) struct Sources {
+    pub(super) env: BTreeMap<OsString, OsString>,
+    pub(super) programs: Programs,
+    pub(super) caller: Identity,
+}
+
+impl Sources {
+    /// Reads the values of the plan's secrets, which go to nobody but the agent. Variables that they came from go from the
+    /// environment of this process too, where it would show them for as long as the agent runs.
+    pub(super) fn read(
+        self,
+        ui: &Ui,
+        plan: &Plan,
+        parent: Option<&Parent>,
+    ) -> Result<Vec<(String, Value)>, SecretError> {
+        // First of all: a command that gives a secret is started by a thread of its own.
+        confine::clear_variables(&variables(plan));
+        let mut surroundings = Surroundings {
+            env: &self.env,
+            programs: &self.programs,
+            caller: self.caller,
+            parent: parent.map(AsFd::as_fd),
+            log: &mut |line| ui.note(line.trim_end()),
+        };
+        let mut read =
+            |secret: &Secret| Ok((secret.env_var.clone(), secrets::read(secret, &mut surroundings)?));
+        plan.secrets.iter().map(&mut read).collect()
+    }
+}
+
+/// The variables that secrets are read from.
+fn variables(plan: &Plan) -> Vec<&str> {
+    let sources = plan.secrets.iter().map(|secret| &secret.source);
+    let variables = sources.filter_map(|source| match source {
+        SecretSource::Env(name) => Some(name.as_str()),
+        SecretSource::File(_) | SecretSource::Command(_) => None,
+    });
+    variables.collect()
 }
 
 fn warn_of_weak_layers(ui: &Ui, loaded: &Loaded, report: &Report) {

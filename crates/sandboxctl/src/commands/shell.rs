@@ -15,18 +15,18 @@ use crate::ui::Ui;
 
 pub(crate) fn shell(
     ui: &Ui,
-    context: &Context,
+    context: Context,
     parent: io::Result<Parent>,
     args: &ShellArgs,
 ) -> Result<ExitCode, CommandError> {
     let parent = super::run::parent(args.life, parent)?;
-    let mut loaded = load::plan(ui, context, &args.request, login_shell())?;
+    let mut loaded = load::plan(ui, &context, &args.request, login_shell())?;
     if loaded.plan.provider.runs_containers() {
         // Which shells an image has, only it knows.
         let either = "command -v bash >/dev/null && exec bash -l; exec sh -l";
         loaded.plan.agent.argv = ["sh", "-c", either].map(OsString::from).to_vec();
     }
-    super::run::carry_out(ui, context, &loaded, &args.show, parent.as_ref())
+    super::run::carry_out(ui, context, loaded, &args.show, parent.as_ref())
 }
 
 // Native and local sandboxes see the host's programs, so the host is where to look.

@@ -22,6 +22,7 @@ use crate::provider::attendance::{Attendance, refuse_deserted};
 use crate::provider::streams::{OwnTerminal, Owner, Streams};
 use crate::provider::supervise::{Gone, Watch, supervise};
 use crate::provider::{End, Entry, Outcome, StartError, orders};
+use crate::secrets::Held;
 use crate::terminal::Signals;
 
 mod caller;
@@ -33,6 +34,7 @@ const ENDING: Duration = Duration::from_secs(5);
 /// Runs the plan's command in a sandbox that was found.
 pub(in crate::provider) fn enter(entry: Entry<'_>) -> Result<Outcome, StartError> {
     let Entry { plan, sandbox, secrets, streams, parent } = entry;
+    let secrets = Held::read(plan, secrets)?;
     let Found { engine, id, run, seen, .. } = sandbox;
     let step = super::step;
 

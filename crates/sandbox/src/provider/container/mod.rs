@@ -3,10 +3,10 @@
 //! `docs/containers.md` lists the same steps in the same order.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use confine::control::Request;
 use confine::join;
 use confine::report::{Finding, Report, Status};
-use confine::start::{Inside, Mounted, Outside, Start, Terminal, What};
+use confine::start::{Inside, Mounted, Outside, Start, Terminal, Variable, What};
 use policy::env::{EnvRules, Unnamed};
 use policy::network;
 use policy::plan::{Container, FileId, Init, Layer, Mode, Plan};
@@ -41,7 +41,7 @@ use crate::host_uid::Identity;
 use crate::init_program;
 use crate::protect::{MaskedSocket, Mounts};
 use crate::record::{Client, Placed, RecordError, RunId, Runs};
-use crate::secrets::Value;
+use crate::secrets::{Held, Value};
 use crate::state::StateDir;
 use crate::terminal::Signals;
 
@@ -90,6 +90,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     }
     refuse_volumes(plan, &container.image, &image)?;
     refuse_deserted(parent)?;
+
+    // The values of secrets: what reads them, which may take long, runs before anything is looked through.
+    let secrets = Held::read(plan, secrets)?;
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
@@ -491,7 +494,7 @@ fn exchanged(path: &Path, errno: Errno) -> String {
 /// The environment of the agent: what the image sets, unless it is reserved, and over that what the plan says.
 ///
 /// Not what the engine passes: its settings may hold more, such as proxies with passwords.
-fn environment(plan: &Plan, image: &Image, secrets: &[(String, Value)]) -> Vec<Vec<u8>> {
+fn environment(plan: &Plan, image: &Image, secrets: &[(String, Value)]) -> Vec<Variable> {
     let given = image.config.env.iter().filter_map(|entry| {
         let (name, value) = entry.split_once('=')?;
         Some((OsString::from(name), OsString::from(value)))
@@ -502,10 +505,13 @@ fn environment(plan: &Plan, image: &Image, secrets: &[(String, Value)]) -> Vec<V
     for variable in &plan.env {
         all.insert(variable.name.clone().into(), variable.value.clone());
     }
-    for (name, value) in secrets {
-        all.insert(name.clone().into(), OsString::from_vec(value.as_bytes().to_vec()));
+    for (name, _) in secrets {
+        all.remove(OsStr::new(name));
     }
-    all.iter().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()).collect()
+    let plain = all.iter().map(|(name, value)| orders::entry(name, value.as_bytes()));
+    plain
+        .chain(secrets.iter().map(|(name, value)| orders::entry(OsStr::new(name), value.as_bytes())))
+        .collect()
 }
 
 fn recorded(error: RecordError) -> StartError {

@@ -27,7 +27,7 @@ use super::supervise::{Gone, Watch, supervise};
 use super::{Launch, Notice, Outcome, StartError, orders, remedy};
 use crate::init_program;
 use crate::record::{RecordError, RunId, Runs};
-use crate::secrets::Value;
+use crate::secrets::{Held, Value};
 use crate::state::StateDir;
 use crate::terminal::Signals;
 
@@ -63,6 +63,10 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let (system, layout) = view::lay_out_system(limits.tmpfs()).map_err(step("laying out the view"))?;
     tell(&mut control, &Request::Prepare { view: system, hostname: view::HOSTNAME.into() }, &[])?;
     limits.apply()?;
+
+    // The values of secrets. The process that becomes PID 1 has no copy, because it was made before; and what reads them, which
+    // may take long, runs before anything is looked through.
+    let secrets = Held::read(plan, secrets)?;
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
