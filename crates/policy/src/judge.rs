@@ -73,6 +73,11 @@ pub enum Reason {
         /// One of them.
         example: String,
     },
+    /// It lists a path that git would write to, though no work tree has it.
+    WritesElsewhere {
+        /// The path.
+        example: String,
+    },
     /// A git hook that is not a sample. It counts without the executable bit too, which costs one `chmod`.
     Hook,
     /// It makes git look for its configuration and hooks somewhere else.
@@ -118,6 +123,9 @@ impl fmt::Display for Reason {
                 "it hides changes of {files} more files from `git status` (skip-worktree or assume-unchanged), such as \
                  {example}; `git ls-files -v` lists them"
             ),
+            Self::WritesElsewhere { example } => {
+                write!(f, "it has git write to `{example}`, which is no place for git to write to")
+            }
             Self::Hook => f.write_str("it is a git hook that is not a sample"),
             Self::GitElsewhere => f.write_str("it makes git take its configuration from somewhere else"),
             Self::Setting { key } => write!(f, "its setting `{key}` may run a program"),
@@ -149,6 +157,8 @@ pub enum Format {
     Ini,
     /// Text in UTF-8.
     Text,
+    /// An index of git, see gitformat-index(5).
+    Index,
 }
 
 impl fmt::Display for Format {
@@ -160,6 +170,7 @@ impl fmt::Display for Format {
             Self::Yaml => "plain YAML",
             Self::Ini => "lines of `key = value`",
             Self::Text => "text",
+            Self::Index => "an index of git",
         })
     }
 }
@@ -201,6 +212,9 @@ pub fn judge(relative: &Path, found: Found, content: &[u8]) -> Option<Reason> {
         Place::GitModules => git::judge_modules(content),
         Place::GitFile => git::judge_git_file(content),
         Place::Operation => operation::judge(&name_of(relative), content),
+        Place::Remote => {
+            (!content.trim_ascii().is_empty()).then(|| Reason::Run { program: "git".to_owned() })
+        }
         Place::CommonDir => Some(Reason::GitElsewhere),
         Place::WorktreeCommonDir => (content.trim_ascii() != b"../..").then_some(Reason::GitElsewhere),
         Place::Policy => Some(Reason::Policy),
@@ -286,6 +300,8 @@ enum Place {
     GitModules,
     /// A `.git` that is a file.
     GitFile,
+    /// A remote in one of the forms from before there was a configuration.
+    Remote,
     CommonDir,
     WorktreeCommonDir,
     /// In a directory in which git stores an interrupted operation.
@@ -323,6 +339,10 @@ impl Place {
 
     /// A file in `.git`, by the directories between.
     fn in_git(name: &str, directories: &[&str]) -> Option<Self> {
+        // Where the path of a submodule is asked for, its name stands for one directory.
+        if let ["remotes" | "branches", ..] | ["modules", _, "remotes" | "branches", ..] = directories {
+            return Some(Self::Remote);
+        }
         // Branches and tags may be called anything.
         if directories.iter().any(|directory| matches!(*directory, "refs" | "logs")) {
             return None;

@@ -89,9 +89,23 @@ struct Entry {
     /// Where it led, if it was a link. Links are not protected, so another one is news.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "json_bytes::optional_path")]
     target: Option<PathBuf>,
+    /// Whether git itself may have taken the link away.
+    #[serde(default)]
+    hold: Hold,
     /// What the judgement would have been: the user's own, and no news.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     known: Vec<Verdict>,
+}
+
+/// How a link is held in its place.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Hold {
+    /// Whatever else is there is news.
+    #[default]
+    Fixed,
+    /// Git may put a file there, or nothing.
+    Loose,
 }
 
 /// Which file it was, and when it was last touched: the time of change cannot be set by anybody.
@@ -176,7 +190,8 @@ impl Baseline {
             let known = judgement.of(root, &one);
             let target = beneath::read_link(root, one.path).ok();
             let born = Facts::at(root, one.path).and_then(|facts| facts.born);
-            entries.push(Entry { path: one.path.into(), stamp: Stamp::of(&stat), born, target, known });
+            let (path, stamp, hold) = (one.path.into(), Stamp::of(&stat), one.hold);
+            entries.push(Entry { path, stamp, born, target, hold, known });
         }
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         let hidden: BTreeSet<_> = mounts.unreadable.iter().map(|path| hiding(root, path)).collect();
@@ -185,7 +200,7 @@ impl Baseline {
         kept.sort_by(|a, b| a.path.cmp(&b.path));
         let taken = (clock.tv_sec, clock.tv_nsec);
         let is_whole = mounts.is_whole();
-        let indexes = index::take(root, mounts);
+        let indexes = index::take(mounts);
         let searched = mounts.reach.bases().cloned().collect();
         Ok((Self { root: id_of(root)?, taken, searched, entries, hidden, kept, is_whole, indexes }, linked))
     }
@@ -218,7 +233,9 @@ impl Baseline {
         };
         // A link cannot be mounted over, so the agent can put something else in its place, or take it away.
         let is_replaced = |entry: &&Entry| {
-            entry.target.is_some() && beneath::read_link(root, &entry.path).ok() != entry.target
+            let target = beneath::read_link(root, &entry.path).ok();
+            let may_be = entry.hold == Hold::Loose && target.is_none();
+            entry.target.is_some() && target != entry.target && !may_be
         };
         let replaced: Vec<&Path> =
             self.entries.iter().filter(is_replaced).map(|entry| entry.path.as_path()).collect();
@@ -245,8 +262,8 @@ impl Baseline {
                 }
             }
         }
-        for (path, reason) in index::news(&self.indexes, root, until) {
-            found(path, reason, Origin::Earlier);
+        for (path, reason, origin) in index::news(&self.indexes, mounts) {
+            found(path, reason, origin);
         }
         let judged: BTreeSet<PathBuf> = findings.iter().map(|finding| finding.path.clone()).collect();
         for (path, (reason, origin)) in pointers.into_iter().filter(|(path, _)| !judged.contains(path)) {

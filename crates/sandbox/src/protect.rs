@@ -14,10 +14,12 @@ use policy::shown;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
+pub use self::path_list::{Listed, PathList};
 pub use self::reach::{Base, Reach, Way};
 use self::search::MODULE_LEVELS;
 pub use self::search::{mounts, mounts_until};
 
+pub(crate) mod path_list;
 mod reach;
 mod search;
 
@@ -39,8 +41,10 @@ pub struct Mounts {
     /// Files that lead git to something which was not searched here: out of the boundary, to nothing, or where each
     /// process finds something else.
     pub astray: BTreeSet<PathBuf>,
-    /// The indexes of repositories. They stay writable, and may come to hide changes.
-    pub indexes: Vec<PathBuf>,
+    /// Links in git's data at places where git itself writes: it may put a file there, and another link is news.
+    pub loose: Vec<Link>,
+    /// The indexes of repositories and their like, which stay writable.
+    pub path_lists: Vec<PathList>,
     /// Where all this was looked for, and what leads there.
     pub reach: Reach,
     /// What could not be protected, or only in part.

@@ -5,6 +5,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::{Format, Reason, alias};
+use crate::protect::table;
 
 /// Keys that run a program, whatever the section's subsection. Taken from git-config(1).
 const EXECUTING: &[(&str, &str)] = &[
@@ -120,6 +121,13 @@ pub fn references(content: &[u8]) -> Vec<Reference> {
     read(content).unwrap_or_default().iter().flat_map(named_by).collect()
 }
 
+/// Whether a configuration has this value for a key. Of several, the last one counts.
+pub(super) fn has(content: &[u8], key: (&str, &str), value: &str) -> bool {
+    let entries = read(content).unwrap_or_default();
+    let last = entries.iter().rev().find(|entry| is(entry, key) && entry.subsection.is_none());
+    last.and_then(|entry| entry.value.as_deref()) == Some(value)
+}
+
 /// Judges a configuration of git.
 pub(super) fn judge_config(content: &[u8], worktree: Worktree) -> Option<Reason> {
     judge_entries(content, |entry, all| is_obeyed(entry, all, worktree))
@@ -149,13 +157,24 @@ pub(super) fn judge_options(content: &[u8], strategy: impl Fn(&str) -> Option<Re
 }
 
 /// Judges a `.gitmodules`: the same, and what made git itself run something: names that lead out of
-/// `.git/modules` (CVE-2018-11235), values that read as options (CVE-2018-17456).
+/// `.git/modules` (CVE-2018-11235), values that read as options (CVE-2018-17456), and paths at which a program obeys what is there.
 pub(super) fn judge_modules(content: &[u8]) -> Option<Reason> {
     judge_entries(content, |entry, all| {
         let option = entry.value.as_deref().is_some_and(|value| value.starts_with('-'));
         let leads_out = |name: &String| Path::new(name).components().any(|part| part == Component::ParentDir);
-        executes(entry, all) || option || entry.subsection.as_ref().is_some_and(leads_out)
+        // Git checks a submodule out at its path, and what it brings along lies there.
+        let is_obeyed = is(entry, ("submodule", "path")) && entry.value.as_deref().is_some_and(is_protected);
+        executes(entry, all) || option || is_obeyed || entry.subsection.as_ref().is_some_and(leads_out)
     })
+}
+
+/// Whether a path is a protected one, lies in one, or is a hidden directory above one.
+fn is_protected(path: &str) -> bool {
+    let folded = path.to_ascii_lowercase();
+    let names: Vec<&str> = folded.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+    let joined = names.join("/");
+    let is_in_one = table::built_in().any(|listed| table::covers(listed, Path::new(&joined)));
+    is_in_one || names.iter().any(|name| matches!(*name, ".git" | "..")) || table::leads_to_protected(&names)
 }
 
 /// Judges a `.git` that is a file: submodules and worktrees have one that leads into a repository's `.git`,

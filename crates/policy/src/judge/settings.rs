@@ -19,7 +19,7 @@ pub(super) fn judge(content: &[u8], format: Format, keys: &'static Keys) -> Opti
         Format::Toml => reader.toml(text),
         Format::Yaml => reader.yaml(text),
         Format::Ini => reader.ini(text),
-        Format::Git | Format::Text => None,
+        Format::Git | Format::Text | Format::Index => None,
     };
     match (read, reader.found) {
         (None, _) => unreadable,

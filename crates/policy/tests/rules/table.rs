@@ -12,16 +12,21 @@ const FILE: Found = Found::File { mode: 0o100_644 };
 /// A row's path, a file in it, content that a program would obey, and content that harms nobody.
 const EXAMPLES: &[(&str, &str, &str, &str)] = &[
     // Git, and what runs at a commit.
+    (".git/branches", ".git/branches/a/b", "../hid", "\n"),
     (".git/commondir", ".git/commondir", "../evil", ""),
     (".git/config", ".git/config", "[core]\npager = evil", "[core]\nbare = false"),
     (".git/config.worktree", ".git/config.worktree", "[core]\npager = evil", "[core]\nbare = false"),
     (".git/hooks", ".git/hooks/pre-commit", "evil", ""),
     (".git/rebase-apply", ".git/rebase-apply/apply-opt", " '--build-fake-ancestor=x'", " '-p1'"),
     (".git/rebase-merge", ".git/rebase-merge/git-rebase-todo", "exec evil", "pick 0494aea"),
+    (".git/remotes", ".git/remotes/origin", "URL: ../hid", "\n"),
+    (".git/remotes", ".git/modules/name/remotes/refs/x", "URL: ../hid", ""),
     (".git/sequencer", ".git/sequencer/todo", "exec evil", "pick 0494aea"),
     (".config/git", ".config/git/config", "[core]\npager = evil", "[user]\nname = A"),
     (".gitconfig", ".gitconfig", "[core]\npager = evil", "[user]\nname = A"),
     (".gitmodules", ".gitmodules", "[submodule \"s\"]\nupdate = !evil", "[submodule \"s\"]\npath = s"),
+    (".gitmodules", ".gitmodules", "[submodule \"s\"]\npath = .vscode/x", "[submodule \"s\"]\npath = tools"),
+    (".gitmodules", ".gitmodules", "[submodule \"s\"]\npath = .Git/hooks", "[submodule \"s\"]\npath = .x"),
     (".husky", ".husky/pre-commit", "evil", ""),
     (".husky", ".husky/_/h", "evil", ""),
     (".hg/hgrc", ".hg/hgrc", "[hooks]\nupdate = evil", ""),

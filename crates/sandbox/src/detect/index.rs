@@ -1,23 +1,14 @@
-//! Indexes of git: which changes they hide that they did not hide at the start.
+//! Indexes of git and their like: what they list that they did not list at the start.
 
 use std::collections::BTreeSet;
-use std::io::Read;
-use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
-use policy::judge::{Reason, index};
+use policy::judge::{Format, Reason};
 use serde::{Deserialize, Serialize};
 
-use super::Stamp;
-use crate::beneath;
-use crate::deadline::Deadline;
-use crate::protect::Mounts;
-
-/// The largest index that is read, in bytes. One of a million files has some 100 MB.
-const LARGEST: u64 = 64 << 20;
-
-/// How many hidden files of one index are remembered. A sparse checkout hides more, and is not compared.
-const MOST_HIDDEN: usize = 1000;
+use super::{Origin, Stamp};
+use crate::protect::path_list::MOST_HIDDEN;
+use crate::protect::{Listed, Mounts, PathList};
 
 /// An index as it was at the start.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -28,35 +19,50 @@ pub(super) struct Index {
     hidden: Vec<String>,
 }
 
-/// Remembers what the indexes in a boundary hide. What cannot be read as one, git cannot read either.
-pub(super) fn take(root: BorrowedFd<'_>, mounts: &Mounts) -> Vec<Index> {
-    mounts.indexes.iter().filter_map(|path| read(root, path)).collect()
+/// Remembers what the indexes in a boundary hide.
+pub(super) fn take(mounts: &Mounts) -> Vec<Index> {
+    let remember = |list: &PathList| {
+        let hidden = match &list.listed {
+            Listed::Paths(paths) => paths.hidden.iter().map(|path| text(path)).collect(),
+            Listed::TooMany | Listed::Malformed => Vec::new(),
+        };
+        Index { path: list.path.clone(), stamp: list.stamp, hidden }
+    };
+    mounts.path_lists.iter().map(remember).collect()
 }
 
-/// What they hide that they did not hide then.
-pub(super) fn news(
-    before: &[Index],
-    root: BorrowedFd<'_>,
-    until: Deadline,
-) -> impl Iterator<Item = (PathBuf, Reason)> {
-    before.iter().take_while(move |_| !until.is_over()).filter_map(move |before| {
-        let is_same = beneath::stat(root, &before.path).is_ok_and(|stat| Stamp::of(&stat) == before.stamp);
-        if is_same || before.hidden.len() >= MOST_HIDDEN {
+/// What is listed that was not listed then.
+pub(super) fn news(before: &[Index], mounts: &Mounts) -> impl Iterator<Item = (PathBuf, Reason, Origin)> {
+    mounts.path_lists.iter().filter_map(|list| {
+        let before = before.iter().find(|before| before.path == list.path);
+        if before.is_some_and(|before| before.stamp == list.stamp) {
             return None;
         }
-        let known: BTreeSet<&String> = before.hidden.iter().collect();
-        let now = read(root, &before.path)?.hidden;
-        let new: Vec<&String> = now.iter().filter(|path| !known.contains(path)).collect();
-        let example = (*new.first()?).clone();
-        Some((before.path.clone(), Reason::HidesChanges { files: new.len(), example }))
+        let unreadable = Reason::Unreadable { format: Format::Index };
+        let is_new = if before.is_some() { Origin::Replaced } else { Origin::Created };
+        let (reason, origin) = match &list.listed {
+            // Git does not write a path that leads elsewhere, nor what cannot be read.
+            Listed::Malformed => (unreadable, is_new),
+            Listed::TooMany => (unreadable, Origin::Earlier),
+            Listed::Paths(paths) => match &paths.outside {
+                Some(path) => (Reason::WritesElsewhere { example: text(path) }, is_new),
+                None => (newly_hidden(&before?.hidden, &paths.hidden)?, Origin::Earlier),
+            },
+        };
+        Some((list.path.clone(), reason, origin))
     })
 }
 
-fn read(root: BorrowedFd<'_>, path: &Path) -> Option<Index> {
-    let (file, stat) = beneath::file(root, path).ok()?;
-    let mut content = Vec::new();
-    std::fs::File::from(file).take(LARGEST).read_to_end(&mut content).ok()?;
-    let hidden = index::hidden(&content, MOST_HIDDEN).ok()?;
-    let hidden = hidden.into_iter().map(|path| path.to_string_lossy().into_owned()).collect();
-    Some(Index { path: path.into(), stamp: Stamp::of(&stat), hidden })
+fn newly_hidden(before: &[String], now: &[PathBuf]) -> Option<Reason> {
+    if before.len() >= MOST_HIDDEN {
+        return None;
+    }
+    let known: BTreeSet<&String> = before.iter().collect();
+    let mut new = now.iter().map(|path| text(path)).filter(|path| !known.contains(path)).peekable();
+    let example = new.peek()?.clone();
+    Some(Reason::HidesChanges { files: new.count(), example })
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }

@@ -13,10 +13,10 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::Content;
+use super::{Content, Hold};
 use crate::beneath;
 use crate::deadline::Deadline;
-use crate::protect::{Base, Cause, Mounts, ReadOnly};
+use crate::protect::{Base, Cause, Link, Mounts, ReadOnly};
 use crate::quarantine::is_set_aside;
 
 /// How many directories deep a protected directory that appeared is judged.
@@ -70,11 +70,17 @@ pub(super) struct Watched<'a> {
     pub(super) base: &'a Base,
     /// Whether it leads git to something that was not searched.
     is_astray: bool,
+    /// How it is held in its place, if it is a link.
+    pub(super) hold: Hold,
 }
 
 impl<'a> Watched<'a> {
     pub(super) fn of(ReadOnly { path, seen_as, cause, base, .. }: &'a ReadOnly) -> Self {
-        Self { path, seen_as, cause: *cause, base, is_astray: false }
+        Self { path, seen_as, cause: *cause, base, is_astray: false, hold: Hold::Fixed }
+    }
+
+    fn link(Link { path, seen_as, cause, base }: &'a Link, hold: Hold) -> Self {
+        Self { path, seen_as, cause: *cause, base, is_astray: false, hold }
     }
 }
 
@@ -84,13 +90,9 @@ pub(super) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
     let judged = |one: &&ReadOnly| !matches!(one.cause, Cause::Closed | Cause::SetId);
     let open = mounts.read_only.iter().filter(judged);
     let files = open.map(|one| Watched { is_astray: mounts.astray.contains(&one.path), ..Watched::of(one) });
-    files.chain(mounts.links.iter().map(|link| Watched {
-        path: &link.path,
-        seen_as: &link.seen_as,
-        cause: link.cause,
-        base: &link.base,
-        is_astray: false,
-    }))
+    let links = mounts.links.iter().map(|link| Watched::link(link, Hold::Fixed));
+    let loose = mounts.loose.iter().map(|link| Watched::link(link, Hold::Loose));
+    files.chain(links).chain(loose)
 }
 
 /// The judgement of many paths, which comes to an end however much is there.
@@ -292,6 +294,7 @@ mod tests {
             cause: Cause::Listed,
             base: &Base::Git(".git".into()),
             is_astray: false,
+            hold: Hold::Fixed,
         };
         let is_over = AtomicBool::new(false);
         let exchange = || {

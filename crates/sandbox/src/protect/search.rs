@@ -12,14 +12,15 @@ use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 
 use self::listed::Listed;
-use self::pointers::{ALTERNATE_LEVELS, Wanted, seen_from_repository};
+use self::pointers::{ALTERNATE_LEVELS, Wanted, WorkTree, seen_from_repository};
 use self::resolve::Leads;
-use super::{Base, Cause, FileKind, Link, MaskedSocket, Mounts, Notice, Reach, ReadOnly, Way};
+use super::{Base, Cause, FileKind, Link, MaskedSocket, Mounts, Notice, PathList, Reach, ReadOnly, Way};
 use crate::beneath;
 use crate::deadline::Deadline;
 use crate::walk::{Git, Walk};
 
 mod configured;
+mod data;
 mod links;
 mod listed;
 mod pointers;
@@ -65,6 +66,7 @@ pub fn mounts_until(
     let mut search = Search {
         root: root.as_fd(),
         host,
+        protected,
         in_git,
         in_tree,
         seen_git: BTreeSet::new(),
@@ -74,7 +76,11 @@ pub fn mounts_until(
         links: BTreeSet::new(),
         unreadable: walk.unread.iter().map(|unread| unread.path.clone()).collect(),
         astray: BTreeSet::new(),
-        indexes: Vec::new(),
+        loose: BTreeSet::new(),
+        path_lists: Vec::new(),
+        seen_lists: BTreeSet::new(),
+        ahead: Vec::new(),
+        work_trees: Vec::new(),
         notices: if walk.is_whole { Vec::new() } else { vec![Notice::OutOfTime] },
         base: Base::Tree(PathBuf::new()),
         reach: Reach::default(),
@@ -91,6 +97,8 @@ pub fn mounts_until(
         search.repository(&repository.path, repository.git);
     }
     search.behind_links(walk);
+    search.all_ahead();
+    search.check_work_trees(walk);
     search.set_id(walk);
     search.closed();
     let mut mounts = search.finish();
@@ -106,6 +114,8 @@ pub fn mounts_until(
 struct Search<'a> {
     root: BorrowedFd<'a>,
     host: &'a Path,
+    /// All protected paths.
+    protected: &'a [String],
     /// Protected paths in a directory where git keeps its data.
     in_git: Rc<Listed<'a>>,
     /// Protected paths in a work tree.
@@ -120,14 +130,29 @@ struct Search<'a> {
     unreadable: BTreeSet<PathBuf>,
     /// Pointers that do not lead to what was searched.
     astray: BTreeSet<PathBuf>,
-    indexes: Vec<PathBuf>,
+    /// Links in git's data that are not on the list.
+    loose: BTreeSet<Link>,
+    path_lists: Vec<PathList>,
+    /// Directories of git's data and the work trees for which their lists of paths were gone through.
+    seen_lists: BTreeSet<(PathBuf, PathBuf)>,
+    /// Repositories that something in another one leads to.
+    ahead: Vec<Ahead>,
+    work_trees: Vec<WorkTree>,
     notices: Vec<Notice>,
     /// From where paths are looked for at the moment.
     base: Base,
     reach: Reach,
-    /// The link behind which repositories are looked for at the moment.
+    /// The link or index behind which repositories are looked for at the moment.
     behind: Option<PathBuf>,
     until: Deadline,
+}
+
+/// A repository that is still to be searched.
+struct Ahead {
+    path: PathBuf,
+    git: Git,
+    /// What leads there, unless it is found without.
+    behind: Option<PathBuf>,
 }
 
 impl Search<'_> {
@@ -138,6 +163,21 @@ impl Search<'_> {
             self.notices.push(Notice::OutOfTime);
         }
         over
+    }
+
+    /// Searches the repositories that something in another one leads to, until there is no more of them.
+    fn all_ahead(&mut self) {
+        loop {
+            self.listed_paths();
+            if self.ahead.is_empty() || self.is_out_of_time() {
+                break;
+            }
+            for Ahead { path, git, behind } in std::mem::take(&mut self.ahead) {
+                self.behind = behind;
+                self.repository(&path, git);
+            }
+        }
+        self.behind = None;
     }
 
     /// Protects what a repository has of the list, and everything that it leads to.
@@ -186,10 +226,7 @@ impl Search<'_> {
     fn data(&mut self, git: &Path, tree: Option<&Path>) {
         if self.seen_git.insert(git.into()) {
             self.all(git, seen_from_repository(git), &Rc::clone(&self.in_git));
-            if beneath::stat(self.root, &git.join("index")).is_ok_and(|stat| is(FileType::RegularFile, &stat))
-            {
-                self.indexes.push(git.join("index"));
-            }
+            self.unlisted(git);
             self.alternates(&git.join("objects"), ALTERNATE_LEVELS);
             self.modules(&git.join("modules"), MODULE_LEVELS);
             for worktree in self.directories(&git.join("worktrees")) {
@@ -453,6 +490,8 @@ impl Search<'_> {
             );
             read_only.push(one);
         }
+        let is_watched = |one: &Link| self.links.iter().any(|link| link.path == one.path);
+        let loose = self.loose.into_iter().filter(|one| !is_watched(one)).collect();
         let mut notices = self.notices;
         let mut seen = HashSet::new();
         notices.retain(|notice| seen.insert(notice.clone()));
@@ -463,7 +502,8 @@ impl Search<'_> {
             links: self.links.into_iter().collect(),
             unreadable: self.unreadable,
             astray: self.astray,
-            indexes: self.indexes,
+            loose,
+            path_lists: self.path_lists,
             reach: self.reach,
             notices,
         }

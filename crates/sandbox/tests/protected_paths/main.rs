@@ -5,6 +5,7 @@ mod aside;
 mod detection;
 mod ends;
 mod git;
+mod git_data;
 mod listed;
 mod mounts;
 mod origin;

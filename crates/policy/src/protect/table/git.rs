@@ -11,6 +11,8 @@ const RUN: Files = &[("*", Content::Run)];
 
 const HOOKS: &str = "githooks(5), gitrepository-layout(5)";
 
+const LAYOUT: &str = "gitrepository-layout(5)";
+
 const HG: &str = "hgrc(5)";
 
 const HG_EFFECT: &str = "runs hooks, aliases, extensions and editors that it names";
@@ -27,6 +29,7 @@ const LAZYGIT: &str = "lazygit, \"User Config\"";
 const LAZYGIT_EFFECT: &str = "runs pagers, editors and custom commands that it names";
 
 pub(super) const ROWS: &[Row] = &[
+    read_only(".git/branches", "git", "the same as `.git/remotes`, older still", LAYOUT, BY_PLACE),
     read_only(".git/commondir", "git", "reads hooks and configuration somewhere else", HOOKS, BY_PLACE),
     read_only(
         ".git/config",
@@ -41,7 +44,7 @@ pub(super) const ROWS: &[Row] = &[
         ".git/objects/info/alternates",
         "git",
         "takes objects from the directories that it names",
-        "gitrepository-layout(5)",
+        LAYOUT,
         BY_PLACE,
     ),
     read_only(".git/lazygit.yml", "lazygit", LAZYGIT_EFFECT, LAZYGIT, RUN),
@@ -51,6 +54,13 @@ pub(super) const ROWS: &[Row] = &[
         "git",
         "runs the commands in its list at `git rebase --continue`",
         "git-rebase(1)",
+        BY_PLACE,
+    ),
+    read_only(
+        ".git/remotes",
+        "git",
+        "fetches from and pushes to the repositories that they name, whose hooks run",
+        LAYOUT,
         BY_PLACE,
     ),
     read_only(".git/sequencer", "git", "goes on with it at `--continue`", "git-cherry-pick(1)", BY_PLACE),

@@ -7,18 +7,27 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use policy::judge::repository::{self, LONGEST_HEAD, LONGEST_POINTER};
+use policy::protect::table;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::resolve::{Leads, OnHost};
-use super::{Base, Cause, FileKind, Link, Notice, Search, Way, is, read_up_to};
+use super::{Base, Cause, FileKind, Link, Notice, OF_GIT, Search, Way, is, read_up_to};
 use crate::beneath;
+use crate::walk::Walk;
 
 /// How often alternates lead to more of them, as in git.
 pub(super) const ALTERNATE_LEVELS: u32 = 5;
 
 /// How many alternates one file may name. Nobody needs more than a few.
 const MOST_ALTERNATES: usize = 64;
+
+/// A work tree that a configuration names.
+pub(super) struct WorkTree {
+    config: PathBuf,
+    git: PathBuf,
+    place: PathBuf,
+}
 
 /// What a pointer is to lead to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -87,25 +96,50 @@ impl Search<'_> {
         }
     }
 
-    /// The work tree that a configuration names must lie in the boundary, though nothing need be there.
+    /// Notes the work tree that a configuration names, which must lie in the boundary, though nothing need be there.
     pub(super) fn work_tree(&mut self, config: &Path, git: &Path, named: &Path) {
-        let is_inside = match self.resolve(git, named) {
-            Ok(Leads::To { links, .. }) => {
+        let place = match self.resolve(git, named) {
+            Ok(Leads::To { path, links, .. }) => {
                 self.remember(links);
-                true
+                Some(path)
             }
-            Ok(Leads::Nowhere { .. }) => true,
+            Ok(Leads::Nowhere { missing }) => without_parents(&missing),
             Ok(Leads::Astray { links, .. }) => {
                 self.remember(links);
-                false
+                None
             }
             Err(errno) => {
                 self.unreadable(&git.join(named), errno);
-                false
+                None
             }
         };
-        if !is_inside {
-            self.astray.insert(config.into());
+        match place {
+            Some(place) => self.work_trees.push(WorkTree { config: config.into(), git: git.into(), place }),
+            None => drop(self.astray.insert(config.into())),
+        }
+    }
+
+    /// Compares the work trees that configurations name with everything that was found: whoever works in one has git write
+    /// there, so it is no place among git's data, nor a protected one, nor around other repositories.
+    pub(super) fn check_work_trees(&mut self, walk: &Walk) {
+        let trees: Vec<&Path> = walk.repositories.iter().map(|one| one.path.as_path()).collect();
+        for WorkTree { config, git, place } in std::mem::take(&mut self.work_trees) {
+            let mut above = trees.iter().copied().chain([Path::new("")]);
+            let is_protected = above.clone().any(|tree| {
+                let covers = |rest: &Path| self.protected.iter().any(|listed| table::covers(listed, rest));
+                place.strip_prefix(tree).is_ok_and(covers)
+            });
+            let is_gits = place.iter().any(|name| name.eq_ignore_ascii_case(".git"))
+                || self.seen_git.iter().any(|git| {
+                    let first = place.strip_prefix(git).ok().and_then(|rest| rest.iter().next());
+                    first.is_some_and(|first| OF_GIT.iter().any(|name| first == *name))
+                });
+            // A submodule's own directory may hold other repositories: a file there leads back to it.
+            let is_own = self.seen_trees.contains(&(git, Some(place.clone())));
+            let is_around = !is_own && above.any(|tree| tree.starts_with(&place));
+            if is_protected || is_gits || is_around {
+                self.astray.insert(config);
+            }
         }
     }
 
@@ -226,6 +260,14 @@ impl Search<'_> {
     fn by(&self, dot_git: &Path) -> impl Iterator<Item = Way> + use<> {
         [Some(dot_git.into()), self.behind.clone()].into_iter().flatten().map(Way::By)
     }
+}
+
+/// Where a path with `..` leads that has no links; `None` where that is out of the boundary.
+fn without_parents(path: &Path) -> Option<PathBuf> {
+    path.components().try_fold(PathBuf::new(), |mut place, part| match part {
+        Component::Normal(name) => Some(place.join(name)),
+        _ => place.pop().then_some(place),
+    })
 }
 
 /// A directory of git's data as its repository sees it. Names are left out, since they may be anything: `refs` too.

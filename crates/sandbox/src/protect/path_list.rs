@@ -1,0 +1,74 @@
+//! Files of git's data that list paths of a work tree: indexes, and what `git rerere` goes on with. They stay writable, or
+//! git could not work, so what they come to list is looked at.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use policy::judge::index::{self, Malformed, ObjectFormat, Paths};
+
+use crate::beneath;
+use crate::detect::Stamp;
+
+/// The largest file that is read, in bytes. An index of a million files has some 100 MB.
+const LARGEST: u64 = 64 << 20;
+
+/// How many hidden paths of one index are kept. A sparse checkout hides more, and is not compared.
+pub(crate) const MOST_HIDDEN: usize = 1000;
+
+/// A file that lists paths of a work tree.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PathList {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it lists.
+    pub listed: Listed,
+    pub(crate) stamp: Stamp,
+}
+
+/// What a file lists.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Listed {
+    /// These paths.
+    Paths(Paths),
+    /// It is too large to be read.
+    TooMany,
+    /// It is none that git could have written.
+    Malformed,
+}
+
+impl PathList {
+    /// Whether a file right in a directory of git's data is one.
+    pub(super) fn is_one(name: &OsStr) -> bool {
+        name == "index" || name == MERGED || name.as_bytes().starts_with(b"sharedindex.")
+    }
+
+    /// Reads the one at a path.
+    pub(super) fn read(root: impl AsFd, path: PathBuf, format: ObjectFormat) -> Option<Self> {
+        let (file, stat) = beneath::file(root, &path).ok()?;
+        let stamp = Stamp::of(&stat);
+        let mut content = Vec::new();
+        std::fs::File::from(file).take(LARGEST + 1).read_to_end(&mut content).ok()?;
+        let listed = if content.len() as u64 > LARGEST {
+            Listed::TooMany
+        } else if path.file_name() == Some(OsStr::new(MERGED)) {
+            Listed::Paths(index::merged(&content))
+        } else {
+            match index::read(&content, format, MOST_HIDDEN) {
+                Ok(paths) => Listed::Paths(paths),
+                Err(Malformed) => Listed::Malformed,
+            }
+        };
+        Some(Self { path, listed, stamp })
+    }
+
+    /// The directory of git's data that it lies in.
+    pub(super) fn git(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new(""))
+    }
+}
+
+/// The paths that `git rerere` is to write.
+const MERGED: &str = "MERGE_RR";

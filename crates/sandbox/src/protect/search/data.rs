@@ -1,0 +1,155 @@
+//! What lies in a directory of git's data beside the list: links, which git would read and write through; files that list
+//! paths of the work tree; and repositories where nobody looks for one.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+use policy::judge::MAX_CONTENT;
+use policy::judge::index::ObjectFormat;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::pointers::seen_from_repository;
+use super::resolve::Leads;
+use super::{Ahead, Cause, Link, Search, read_up_to};
+use crate::beneath;
+use crate::protect::path_list::{Listed, PathList};
+use crate::walk::Git;
+
+/// Names that make a directory a repository.
+const SIGNS: [&str; 5] = [".git", "HEAD", "commondir", "objects", "refs"];
+
+/// How long the names are, at most, of the directories over which git, git-lfs and git-annex spread their `objects`.
+const LONGEST_SPREAD: usize = 3;
+
+impl Search<'_> {
+    /// Goes through a directory of git's data, but for what is on the list, and for repositories.
+    pub(super) fn unlisted(&mut self, git: &Path) {
+        let Ok(root) = beneath::directory(self.root, git) else { return };
+        let mut ahead = vec![PathBuf::new()];
+        while let Some(directory) = ahead.pop() {
+            let entries = match self.entries_of_data(&root, &directory) {
+                Ok(entries) => entries,
+                Err(Errno::NOENT | Errno::NOTDIR) => continue,
+                Err(errno) => {
+                    self.unreadable(&git.join(directory), errno);
+                    continue;
+                }
+            };
+            // The listing ends early too.
+            if self.is_out_of_time() {
+                return self.reach.forget(&self.base);
+            }
+            if directory != Path::new("") && self.is_repository_in_data(&git.join(&directory), &entries) {
+                continue;
+            }
+            for (name, kind) in entries {
+                let path = directory.join(name);
+                match kind {
+                    _ if self.is_searched_elsewhere(&path) => {}
+                    FileType::Symlink if is_reference(&root, &path) => {}
+                    FileType::Symlink => {
+                        let seen_as = seen_from_repository(git).join(&path);
+                        let (path, base) = (git.join(path), self.base.clone());
+                        self.loose.insert(Link { path, seen_as, cause: Cause::Listed, base });
+                    }
+                    FileType::Directory if !is_spread(&path) => ahead.push(path),
+                    FileType::RegularFile if path.parent() == Some(Path::new("")) => {
+                        let is_one = path.file_name().is_some_and(PathList::is_one);
+                        let read = || PathList::read(self.root, git.join(path), self.object_format(git));
+                        let list = is_one.then(read).flatten();
+                        self.path_lists.extend(list);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// What may matter of the entries of a directory.
+    fn entries_of_data(&self, root: &OwnedFd, directory: &Path) -> Result<Vec<(OsString, FileType)>, Errno> {
+        let matters = |name: &OsStr, kind: FileType| {
+            kind != FileType::RegularFile || PathList::is_one(name) || SIGNS.iter().any(|sign| name == *sign)
+        };
+        let listing = beneath::listing(root, directory)?;
+        let entries = beneath::entries(listing.as_fd())?.take_while(|_| !self.until.is_over());
+        entries.filter(|entry| entry.as_ref().map_or(true, |(name, kind)| matters(name, *kind))).collect()
+    }
+
+    /// What names objects: of a linked work tree, the repository that it belongs to says it.
+    fn object_format(&self, git: &Path) -> ObjectFormat {
+        let main = git.ancestors().nth(2).unwrap_or(git);
+        let mut configs = [git, main].into_iter().map(|git| beneath::file(self.root, &git.join("config")));
+        let config = configs.find_map(Result::ok).and_then(|(file, _)| read_up_to(file, MAX_CONTENT as u64));
+        ObjectFormat::of(&config.unwrap_or_default().0)
+    }
+
+    /// Whether a directory among git's data is a bare repository, which is then searched as such, as one is that it holds.
+    fn is_repository_in_data(&mut self, directory: &Path, entries: &[(OsString, FileType)]) -> bool {
+        let has = |sign: &str| entries.iter().any(|(name, _)| name == sign);
+        if !has(".git") && !(has("HEAD") && (has("commondir") || has("objects") && has("refs"))) {
+            return false;
+        }
+        let gits: Vec<Git> = self.gits_at(directory).collect();
+        for git in &gits {
+            self.ahead.push(Ahead { path: directory.into(), git: *git, behind: self.behind.clone() });
+        }
+        gits.contains(&Git::Bare)
+    }
+
+    /// Whether a path in git's data is on the list, or in a directory that is looked through for repositories.
+    fn is_searched_elsewhere(&self, path: &Path) -> bool {
+        self.in_git.contains(path) || path == Path::new("modules") || path == Path::new("worktrees")
+    }
+
+    /// Searches what the files lead git to that list paths: it asks each submodule for its state, wherever it lies.
+    pub(super) fn listed_paths(&mut self) {
+        for (git, tree) in self.seen_trees.clone() {
+            let Some(tree) = tree.filter(|tree| self.seen_lists.insert((git.clone(), tree.clone()))) else {
+                continue;
+            };
+            let mut lists = std::mem::take(&mut self.path_lists);
+            for list in lists.iter_mut().filter(|list| list.git() == git) {
+                let Listed::Paths(paths) = &mut list.listed else { continue };
+                for submodule in &paths.submodules {
+                    self.submodule(&tree.join(submodule), &list.path);
+                }
+                let is_plain = |path: &&PathBuf| match self.resolve(&tree, path) {
+                    Ok(Leads::To { links, .. } | Leads::Astray { links, .. }) => links.is_empty(),
+                    Ok(Leads::Nowhere { .. }) | Err(_) => true,
+                };
+                let through_link = paths.written.iter().find(|path| !is_plain(path)).cloned();
+                paths.outside = paths.outside.take().or(through_link);
+            }
+            self.path_lists = lists;
+        }
+    }
+
+    fn submodule(&mut self, path: &Path, index: &Path) {
+        if self.is_out_of_time() {
+            return;
+        }
+        if let Ok(Leads::To { path, .. }) = self.resolve(Path::new(""), path) {
+            for git in self.gits_at(&path) {
+                self.ahead.push(Ahead { path: path.clone(), git, behind: Some(index.into()) });
+            }
+        }
+    }
+}
+
+/// Whether a link is the form of a reference that git makes with `core.preferSymlinkRefs`: it takes the text for a name,
+/// and follows no such link.
+fn is_reference(root: &OwnedFd, path: &Path) -> bool {
+    let in_place = path == Path::new("HEAD") || path.starts_with("refs");
+    let is_plain = |target: PathBuf| {
+        target.starts_with("refs") && target.components().all(|part| matches!(part, Component::Normal(_)))
+    };
+    in_place && beneath::read_link(root, path).is_ok_and(is_plain)
+}
+
+/// Whether a directory is one of many that hold objects and nothing else.
+fn is_spread(path: &Path) -> bool {
+    let above = path.parent().and_then(Path::file_name);
+    above == Some(OsStr::new("objects")) && path.file_name().is_some_and(|name| name.len() <= LONGEST_SPREAD)
+}

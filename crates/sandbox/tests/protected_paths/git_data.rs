@@ -1,0 +1,456 @@
+//! What git reads and writes in its own data: links, lists of paths, and repositories that it finds from there. Git itself
+//! is run first, to show what it does with it.
+
+use super::*;
+
+/// A configuration that has git make a file of this name when it looks at a work tree.
+const OBEYED: &str = "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = touch obeyed; false\n";
+
+/// Runs git as the owner would, who has configured a name and nothing else.
+fn git(directory: &Path, words: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"])
+        .args(words)
+        .current_dir(directory)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", directory)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_EDITOR", "true")
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A boundary that is a repository with one commit, and a file beside it that is none of the agent's business.
+fn committed() -> (Boundary, PathBuf) {
+    let boundary = Boundary::new();
+    let outside = boundary.host.with_file_name("outside");
+    fs::write(&outside, "the user's own\n").unwrap();
+    git(&boundary.host, &["init", "-q", "-b", "main", "."]);
+    boundary.write("file", "1");
+    git(&boundary.host, &["add", "file"]);
+    git(&boundary.host, &["commit", "-q", "-m", "first"]);
+    // Older templates have it.
+    let _ = fs::remove_dir(boundary.host.join(".git/branches"));
+    boundary.until_the_clock_is_past(".git/index");
+    (boundary, outside)
+}
+
+fn move_all(boundary: &Boundary, baseline: &Baseline) -> Vec<Finding> {
+    let mut findings = boundary.compare(baseline);
+    for finding in &mut findings {
+        assert!(set_aside(boundary.root(), finding, now()).unwrap(), "{finding}");
+    }
+    findings
+}
+
+#[test]
+fn git_writes_and_reads_through_no_new_link() {
+    for (path, commands) in [
+        ("COMMIT_EDITMSG", &[&["commit", "-q", "--allow-empty", "-m", "evil"][..]][..]),
+        ("logs/HEAD", &[&["commit", "-q", "--allow-empty", "-m", "evil"]]),
+        ("logs/refs/heads/main", &[&["commit", "-q", "--allow-empty", "-m", "evil"]]),
+        ("FETCH_HEAD", &[&["fetch", "-q", ".", "main"]]),
+        ("MERGE_MSG", &[&["merge", "-q", "--no-ff", "--no-commit", "side"]]),
+    ] {
+        let attack = |boundary: &Boundary, outside: &Path| {
+            let _ = fs::remove_file(boundary.host.join(".git").join(path));
+            boundary.link(outside, &format!(".git/{path}"));
+        };
+        let prepared = || {
+            let (boundary, outside) = committed();
+            git(&boundary.host, &["checkout", "-q", "-b", "side"]);
+            git(&boundary.host, &["commit", "-q", "--allow-empty", "-m", "side"]);
+            git(&boundary.host, &["checkout", "-q", "main"]);
+            (boundary, outside)
+        };
+        let use_git = |boundary: &Boundary| {
+            for words in commands {
+                git(&boundary.host, words);
+            }
+        };
+        let (boundary, outside) = prepared();
+        attack(&boundary, &outside);
+        use_git(&boundary);
+        assert_ne!(fs::read_to_string(&outside).unwrap(), "the user's own\n", "the control: {path}");
+        let (boundary, outside) = prepared();
+        let baseline = boundary.baseline();
+        attack(&boundary, &outside);
+        let found = move_all(&boundary, &baseline);
+        assert_eq!(found.len(), 1, "{path}: {found:?}");
+        assert_eq!(
+            (found[0].path.as_path(), found[0].origin),
+            (&*Path::new(".git").join(path), Origin::Created)
+        );
+        use_git(&boundary);
+        assert_eq!(fs::read_to_string(&outside).unwrap(), "the user's own\n", "{path}");
+    }
+}
+
+#[test]
+fn a_new_link_is_found_wherever_it_lies_in_gits_data() {
+    let (boundary, _) = committed();
+    boundary.bare("bare.git").bare(".git/modules/sub").write(".git/modules/sub/config", "");
+    let baseline = boundary.baseline();
+    let mut wanted = Vec::new();
+    for git in [".git", ".git/modules/sub", "bare.git"] {
+        for path in [
+            "index",
+            "packed-refs",
+            "info/exclude",
+            "info/sparse-checkout",
+            "lfs/objects/ab",
+            "logs/refs/heads/a/b/c",
+            "objects/ab",
+            "objects/info/commit-graph",
+            "objects/pack/pack-1.idx",
+            "refs/heads/x",
+            "rr-cache/1/postimage",
+            "shallow",
+        ] {
+            let path = format!("{git}/{path}");
+            let _ = fs::remove_file(boundary.host.join(&path));
+            boundary
+                .directory(Path::new(&path).parent().unwrap().to_str().unwrap())
+                .link("/etc/hostname", &path);
+            wanted.push(path);
+        }
+    }
+    wanted.sort();
+    let mut found = boundary.paths(&baseline);
+    found.sort();
+    assert_eq!(found, wanted);
+    move_all(&boundary, &baseline);
+    assert_eq!(boundary.compare(&baseline), []);
+}
+
+#[test]
+fn references_that_are_links_are_gits_own_form() {
+    let (boundary, outside) = committed();
+    let baseline = boundary.baseline();
+    let symlinks = ["-c", "core.preferSymlinkRefs=true", "symbolic-ref"];
+    git(&boundary.host, &[&symlinks[..], &["HEAD", "refs/heads/other"]].concat());
+    git(&boundary.host, &[&symlinks[..], &["refs/remotes/origin/HEAD", "refs/remotes/origin/main"]].concat());
+    for path in [".git/HEAD", ".git/refs/remotes/origin/HEAD"] {
+        assert!(boundary.host.join(path).is_symlink(), "the control: git makes {path} a link");
+    }
+    assert_eq!(boundary.compare(&baseline), []);
+    boundary.link("refs/../../outside", ".git/refs/heads/out").link("refs/heads/main", ".git/FETCH_HEAD");
+    fs::write(outside, "x").unwrap();
+    assert_eq!(boundary.paths(&baseline), [".git/FETCH_HEAD", ".git/refs/heads/out"]);
+}
+
+#[test]
+fn a_link_of_the_users_in_gits_data_stays_theirs() {
+    let (boundary, outside) = committed();
+    boundary.link(&outside, ".git/COMMIT_EDITMSG.mine").link("nowhere", ".git/refs/heads/old");
+    boundary.directory("shared").link("../shared", ".git/rr-cache");
+    let baseline = boundary.baseline();
+    assert_eq!(boundary.compare(&baseline), []);
+    // Git may put a file in its place, or take it away.
+    fs::remove_file(boundary.host.join(".git/refs/heads/old")).unwrap();
+    git(&boundary.host, &["branch", "old"]);
+    fs::remove_file(boundary.host.join(".git/COMMIT_EDITMSG.mine")).unwrap();
+    assert_eq!(boundary.compare(&baseline), []);
+    fs::remove_file(boundary.host.join(".git/rr-cache")).unwrap();
+    boundary.link("/etc", ".git/rr-cache");
+    let findings = boundary.compare(&baseline);
+    let found: Vec<_> = findings.iter().map(|one| (one.path.to_str().unwrap(), one.origin)).collect();
+    assert_eq!(found, [(".git/rr-cache", Origin::Replaced)]);
+}
+
+/// An index of version 2 or 4 with these entries: mode, number of the content, path. Nobody checks its checksum.
+fn index(version: u32, entries: &[(u32, &str, &str)]) -> Vec<u8> {
+    let mut index =
+        [b"DIRC", &version.to_be_bytes()[..], &u32::try_from(entries.len()).unwrap().to_be_bytes()].concat();
+    let mut before = 0;
+    for (mode, number, path) in entries {
+        let mut entry = vec![0; 24];
+        entry.extend(mode.to_be_bytes());
+        entry.extend([0; 12]);
+        entry.extend((0..40).step_by(2).map(|at| u8::from_str_radix(&number[at..at + 2], 16).unwrap()));
+        entry.extend(u16::try_from(path.len()).unwrap().to_be_bytes());
+        if version == 4 {
+            entry.push(before);
+            before = u8::try_from(path.len()).unwrap();
+        }
+        entry.extend(path.as_bytes());
+        let filled = if version == 4 { entry.len() + 1 } else { entry.len() + 8 - entry.len() % 8 };
+        entry.resize(filled, 0);
+        index.extend(entry);
+    }
+    index.extend([0; 20]);
+    index
+}
+
+#[test]
+fn an_index_that_has_git_write_elsewhere_is_moved_aside() {
+    for (version, path) in
+        [(2, "../outside"), (4, "../outside"), (2, ".git/hooks/pre-commit"), (4, "a/../.Git/x")]
+    {
+        let attack = |boundary: &Boundary| {
+            boundary.write("evil", "evil");
+            let number = git(&boundary.host, &["hash-object", "-w", "evil"]);
+            let entries = [(0o100_755, number.trim(), path), (0o100_644, number.trim(), "file")];
+            fs::write(boundary.host.join(".git/index"), index(version, &entries)).unwrap();
+        };
+        let (boundary, outside) = committed();
+        attack(&boundary);
+        fs::remove_file(&outside).unwrap();
+        git(&boundary.host, &["checkout", "--", "."]);
+        let written = fs::read_to_string(boundary.host.join(path)).unwrap_or_default();
+        assert!(written == "evil" || path.contains("Git"), "the control: {path}");
+        let (boundary, outside) = committed();
+        let baseline = boundary.baseline();
+        attack(&boundary);
+        let found = move_all(&boundary, &baseline);
+        let reason = Reason::WritesElsewhere { example: path.into() };
+        assert_eq!(
+            (found.len(), &found[0].reason, found[0].origin),
+            (1, &reason, Origin::Replaced),
+            "{found:?}"
+        );
+        git(&boundary.host, &["checkout", "--", "."]);
+        git(&boundary.host, &["reset", "-q", "--hard"]);
+        assert_eq!(fs::read_to_string(outside).unwrap(), "the user's own\n");
+        assert!(!boundary.host.join(".git/hooks/pre-commit").exists());
+    }
+}
+
+#[test]
+fn an_index_that_is_none_and_a_shared_one_are_found() {
+    let (boundary, _) = committed();
+    boundary.write(".git/modules/sub/HEAD", "ref: refs/heads/main\n");
+    let baseline = boundary.baseline();
+    fs::write(boundary.host.join(".git/index"), "DIRC").unwrap();
+    let shared = index(2, &[(0o100_644, &"0".repeat(40), "../outside")]);
+    fs::write(boundary.host.join(".git/sharedindex.0"), &shared).unwrap();
+    fs::write(boundary.host.join(".git/modules/sub/index"), &shared).unwrap();
+    let mut found = boundary.paths(&baseline);
+    found.sort();
+    assert_eq!(found, [".git/index", ".git/modules/sub/index", ".git/sharedindex.0"]);
+}
+
+#[test]
+fn indexes_that_git_writes_are_read() {
+    let (boundary, _) = committed();
+    let baseline = boundary.baseline();
+    let names: Vec<String> = (0..30_000)
+        .map(|number| format!("100644 {} 0\td{}/f{number}\n", "1".repeat(40), number % 7))
+        .collect();
+    for settings in [
+        &["index.threads=4", "index.version=2"][..],
+        &["index.threads=4", "index.version=4"],
+        &["feature.manyFiles=true", "index.recordEndOfIndexEntries=true"],
+        &["core.splitIndex=true"],
+    ] {
+        let _ = fs::remove_file(boundary.host.join(".git/index"));
+        let mut words: Vec<&str> = settings.iter().flat_map(|setting| ["-c", setting]).collect();
+        words.extend(["update-index", "--add", "--index-info"]);
+        let mut client = Command::new("git")
+            .args(&words)
+            .current_dir(&boundary.host)
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(&mut client.stdin.take().unwrap(), names.concat().as_bytes()).unwrap();
+        assert!(client.wait().unwrap().success());
+        git(&boundary.host, &["update-index", "--add", "file"]);
+        assert_eq!(boundary.compare(&baseline), [], "{settings:?}");
+    }
+}
+
+#[test]
+fn what_rerere_would_read_or_write_elsewhere_is_moved_aside() {
+    let number = "0123456789".repeat(4);
+    for (path, link) in [("../outside", None), ("way", Some("../outside"))] {
+        let attack = |boundary: &Boundary| {
+            boundary.directory(&format!(".git/rr-cache/{number}"));
+            boundary.write(".git/MERGE_RR", &format!("{number}\t{path}\0"));
+            if let Some(target) = link {
+                boundary.link(target, "way");
+            }
+        };
+        let leaked = |boundary: &Boundary| {
+            git(&boundary.host, &["commit", "-q", "--allow-empty", "-m", "x"]);
+            fs::read_to_string(boundary.host.join(format!(".git/rr-cache/{number}/postimage"))).ok()
+        };
+        let (boundary, _) = committed();
+        attack(&boundary);
+        assert_eq!(leaked(&boundary).as_deref(), Some("the user's own\n"), "the control: {path}");
+        let (boundary, _) = committed();
+        boundary.write(".git/MERGE_RR", "");
+        let baseline = boundary.baseline();
+        attack(&boundary);
+        let found = move_all(&boundary, &baseline);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].reason, Reason::WritesElsewhere { example: path.into() });
+        assert_eq!(leaked(&boundary), None, "{path}");
+    }
+}
+
+#[test]
+fn a_submodule_of_the_index_is_searched_wherever_it_lies() {
+    for path in ["node_modules/s", "1/2/3/4/5", ".sandboxctl-quarantine/s", "target/a/.git/b"] {
+        let attack = |boundary: &Boundary| {
+            boundary.write(&format!("{path}/x"), "");
+            let inside = boundary.host.join(path);
+            git(&inside, &["init", "-q", "."]);
+            git(&inside, &["add", "x"]);
+            git(&inside, &["commit", "-q", "-m", "x"]);
+            boundary.write(&format!("{path}/.git/config"), OBEYED);
+            let number = git(&inside, &["rev-parse", "HEAD"]);
+            let info = format!("160000 {} 0\t{path}\n", number.trim());
+            let entry = (0o160_000, number.trim(), path);
+            // Git refuses to add some of these, and reads them all the same.
+            fs::write(boundary.host.join(".git/index"), index(2, &[entry])).unwrap();
+            info
+        };
+        let is_obeyed = |boundary: &Boundary| {
+            git(&boundary.host, &["status"]);
+            boundary.host.join(path).join("obeyed").exists()
+        };
+        let (boundary, _) = committed();
+        attack(&boundary);
+        assert!(is_obeyed(&boundary), "the control: {path}");
+        assert!(boundary.read_only().contains(&format!("{path}/.git/config")), "{path}");
+        let (boundary, _) = committed();
+        let baseline = boundary.baseline();
+        attack(&boundary);
+        fs::remove_file(boundary.host.join(path).join("obeyed")).unwrap_or_default();
+        let found = move_all(&boundary, &baseline);
+        assert!(found.iter().any(|one| one.path == Path::new(path).join(".git/config")), "{path}: {found:?}");
+        assert!(!is_obeyed(&boundary), "{path}");
+    }
+}
+
+#[test]
+fn a_repository_among_gits_data_and_a_legacy_remote_that_leads_there_are_found() {
+    let attack = |boundary: &Boundary| {
+        for hid in [".git/hid", ".git/objects/pack/hid", ".git/modules/libs/objects/foo"] {
+            git(&boundary.host, &["init", "-q", "--bare", hid]);
+            boundary.write(&format!("{hid}/hooks/post-receive"), "#!/bin/sh\ntouch ../../obeyed\n");
+            boundary.mode(&format!("{hid}/hooks/post-receive"), 0o755);
+        }
+        boundary.write(".git/remotes/origin", "URL: .git/hid\n").write(".git/branches/other", ".git/hid\n");
+        boundary.repository(".git/refs/inner").write(".git/refs/inner/.git/config", OBEYED);
+    };
+    let is_obeyed = |boundary: &Boundary| {
+        git(&boundary.host, &["push", "-q", "origin", "main"]);
+        boundary.host.join("obeyed").exists()
+    };
+    let (boundary, _) = committed();
+    attack(&boundary);
+    assert!(is_obeyed(&boundary), "the control");
+    let (boundary, _) = committed();
+    let baseline = boundary.baseline();
+    attack(&boundary);
+    let mut found: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+    found.sort();
+    let wanted = [
+        ".git/branches/other",
+        ".git/hid/hooks/post-receive",
+        ".git/modules/libs/objects/foo/hooks/post-receive",
+        ".git/objects/pack/hid/hooks/post-receive",
+        ".git/refs/inner/.git/config",
+        ".git/remotes/origin",
+    ];
+    assert_eq!(found, wanted.map(PathBuf::from));
+    assert!(!is_obeyed(&boundary));
+}
+
+#[test]
+fn a_submodule_whose_work_tree_is_no_place_for_one_is_moved_aside() {
+    // The work tree as its repository names it, what it brings along, and where that comes to lie.
+    for (work_tree, brought, lies) in [
+        ("../../../.git/hooks", "post-commit", ".git/hooks/post-commit"),
+        ("../../hooks", "new/deep", ".git/hooks/new/deep"),
+        ("../../../.vscode", "tasks.json", ".vscode/tasks.json"),
+        ("../../../.claude/x", "evil", ".claude/x/evil"),
+        ("../../../other/.husky", "pre-commit", "other/.husky/pre-commit"),
+        ("../../..", ".bashrc", ".bashrc"),
+        ("../../../libs", "app/.mcp.json", "libs/app/.mcp.json"),
+        ("../../../sub/../bare.git/hooks", "update", "bare.git/hooks/update"),
+    ] {
+        let prepared = || {
+            let (boundary, outside) = committed();
+            boundary.repository("other").repository("libs/app").bare("bare.git").directory(".vscode");
+            boundary.directory(".claude/x").directory("other/.husky");
+            (boundary, outside)
+        };
+        let attack = |boundary: &Boundary| {
+            let source = boundary.host.with_file_name("source");
+            fs::create_dir(&source).unwrap();
+            git(&source, &["init", "-q", "."]);
+            fs::create_dir_all(source.join(brought).parent().unwrap()).unwrap();
+            fs::write(source.join(brought), "evil").unwrap();
+            git(&source, &["add", "-A"]);
+            git(&source, &["commit", "-q", "-m", "x"]);
+            git(&boundary.host, &["submodule", "--quiet", "add", "../source", "sub"]);
+            let config = format!("[core]\n\trepositoryformatversion = 0\n\tworktree = {work_tree}\n");
+            boundary.write(".git/modules/sub/config", &config);
+        };
+        let use_git = |boundary: &Boundary| {
+            git(&boundary.host.join("sub"), &["reset", "-q", "--hard"]);
+            boundary.host.join(lies).exists()
+        };
+        let (boundary, _) = prepared();
+        attack(&boundary);
+        assert!(use_git(&boundary), "the control: {work_tree}");
+        let (boundary, _) = prepared();
+        let baseline = boundary.baseline();
+        attack(&boundary);
+        let found: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+        assert!(found.contains(&".git/modules/sub/config".into()), "{work_tree}: {found:?}");
+        assert!(!use_git(&boundary), "{work_tree}");
+    }
+}
+
+#[test]
+fn ordinary_work_with_git_passes_untouched() {
+    let (boundary, _) = committed();
+    let source = boundary.host.with_file_name("source");
+    git(boundary.host.parent().unwrap(), &["clone", "-q", boundary.host.to_str().unwrap(), "source"]);
+    git(&source, &["tag", "-a", "v1", "-m", "x"]);
+    let url = format!("file://{}", source.display());
+    let baseline = boundary.baseline();
+    let here = |words: &[&str]| drop(git(&boundary.host, words));
+    here(&["submodule", "--quiet", "add", &url, "libs/objects/foo"]);
+    here(&["commit", "-q", "-m", "submodule"]);
+    here(&["submodule", "--quiet", "update", "--init", "--recursive"]);
+    assert!(boundary.host.join("libs/objects/foo/.git").is_file(), "the control");
+    // Its directory holds another repository; and one is gone, of which git keeps the data.
+    here(&["clone", "-q", &url, "libs/objects/foo/nested"]);
+    here(&["submodule", "--quiet", "add", &url, "gone"]);
+    here(&["rm", "-q", "-f", "gone"]);
+    assert!(boundary.host.join(".git/modules/gone/config").is_file(), "the control");
+    here(&["worktree", "add", "-q", "tree"]);
+    here(&["clone", "-q", &url, "node_modules/dependency"]);
+    here(&["clone", "-q", "--bare", &url, "bare.git"]);
+    here(&["fetch", "-q", "--tags", &url]);
+    for number in ["2", "3", "4"] {
+        boundary.write("file", number);
+        here(&["commit", "-q", "-a", "-m", number]);
+    }
+    boundary.write("file", "5");
+    here(&["stash"]);
+    here(&["stash", "pop", "-q"]);
+    here(&["commit", "-q", "-a", "-m", "5"]);
+    here(&["-c", "sequence.editor=true", "rebase", "-q", "-i", "HEAD~2"]);
+    here(&["bisect", "start", "HEAD", "HEAD~3"]);
+    here(&["bisect", "good"]);
+    here(&["pack-refs", "--all"]);
+    here(&["gc", "-q"]);
+    here(&["notes", "add", "-m", "note"]);
+    // A conflict that rerere remembers.
+    here(&["bisect", "reset"]);
+    here(&["checkout", "-q", "-b", "side", "HEAD~1"]);
+    boundary.write("file", "other");
+    here(&["commit", "-q", "-a", "-m", "other"]);
+    here(&["-c", "rerere.enabled=true", "merge", "-q", "main"]);
+    assert!(boundary.host.join(".git/MERGE_RR").metadata().unwrap().len() > 0, "the control");
+    boundary.write(".git/lfs/objects/ab/cd/abcd", "x").write(".git/lfs/cache/locks/refs/x", "");
+    boundary.bare(".jj/repo/store/git").write(".jj/repo/store/git_target", "../../../.git");
+    assert_eq!(boundary.compare(&baseline), []);
+}
