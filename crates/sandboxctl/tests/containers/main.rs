@@ -20,6 +20,8 @@ mod machine;
 mod place;
 #[path = "../support/program.rs"]
 mod program;
+#[path = "../support/ready.rs"]
+mod ready;
 
 use crate::machine::{Caller, Runner, callers, runners};
 

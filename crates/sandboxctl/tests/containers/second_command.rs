@@ -17,6 +17,7 @@ use crate::everywhere;
 use crate::machine::{Caller, Runner};
 use crate::place::Place;
 use crate::program;
+use crate::ready;
 
 /// How long a command may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -26,12 +27,7 @@ pub(crate) struct First(Child);
 
 impl First {
     pub(crate) fn start(mut command: Command) -> Self {
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line, "ready\n", "the first command");
-        Self(child)
+        Self(ready::start(&mut command))
     }
 
     pub(crate) fn named(place: &Place, name: &str) -> Self {

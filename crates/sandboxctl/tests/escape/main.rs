@@ -14,3 +14,5 @@ mod machine;
 mod place;
 #[path = "../support/program.rs"]
 mod program;
+#[path = "../support/ready.rs"]
+mod ready;

@@ -1,36 +1,26 @@
 //! What protects a boundary after the run that shared it: records, the quarantine, and what is put back.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Output};
 
 use rustix::process::Signal;
 
 use crate::machine::{Caller, Feature, callers, is_there};
 use crate::place::Place;
-use crate::traces;
+use crate::{ready, traces};
 
 const NO_FLAGS: [&str; 0] = [];
 
 /// A command in a sandbox that waits before it acts: `ready` is what it says then.
-fn waiting(place: &Place, flags: &[&str], script: &str) -> Child {
+pub(super) fn waiting(place: &Place, flags: &[&str], script: &str) -> Child {
     let script = format!("echo ready; read -r go; {script}");
-    let mut client = place
-        .inside(flags, &["sh", "-c", &script])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(client.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, "ready\n");
-    client
+    ready::start(&mut place.inside(flags, &["sh", "-c", &script]))
 }
 
-fn go_on(client: &mut Child) {
+pub(super) fn go_on(client: &mut Child) {
     client.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
 }
 
@@ -39,7 +29,7 @@ fn killed(mut client: Child) {
     client.wait().unwrap();
 }
 
-fn said(output: &Output) -> String {
+pub(super) fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -94,8 +84,7 @@ fn a_killed_run_is_looked_through_by_its_own_rules() {
                           echo made; exec sleep 1000";
             let mut client = waiting(&place, &[], script);
             go_on(&mut client);
-            let mut line = String::new();
-            BufReader::new(client.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+            assert_eq!(ready::next_line(&mut client), "made\n");
             killed(client);
             place.write("home/.config/sandboxctl/sandbox.toml", "");
             let said = next(&place, &[]);
@@ -116,9 +105,7 @@ fn a_boundary_that_was_renamed_is_looked_through_where_it_is() {
             let mut client =
                 waiting(&place, &["-v", &volume], "echo evil > /shared/.bashrc; echo made; read -r end");
             go_on(&mut client);
-            let mut line = String::new();
-            BufReader::new(client.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-            assert_eq!(line, "made\n");
+            assert_eq!(ready::next_line(&mut client), "made\n");
             fs::rename(&shared, place.path("renamed")).unwrap();
             // Whatever is at the old place is not what was shared.
             place.write("shared/.bashrc", "mine");
@@ -258,8 +245,7 @@ fn what_cannot_be_moved_at_all_is_tried_and_said_again() {
         let mut client =
             waiting(&place, &["-v", &volume], "echo evil > /small/.bashrc; echo made; read -r end");
         go_on(&mut client);
-        let mut line = String::new();
-        BufReader::new(client.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(ready::next_line(&mut client), "made\n");
         small.remount("ro");
         go_on(&mut client);
         let told = said(&client.wait_with_output().unwrap());

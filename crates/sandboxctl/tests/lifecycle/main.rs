@@ -23,3 +23,5 @@ mod warned;
 mod machine;
 #[path = "../support/place.rs"]
 mod place;
+#[path = "../support/ready.rs"]
+mod ready;

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::machine::{Caller, callers};
 use crate::place::Place;
+use crate::ready;
 
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tpager = less\n";
 
@@ -30,16 +31,7 @@ fn waiting_by(caller: Caller, settings: &str, flags: &[&str], script: &str) -> (
     }
     place.write("workspace/evil", EVIL);
     let script = format!("echo ready; read -r go; {script}");
-    let mut client = place
-        .inside(flags, &["sh", "-c", &script])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(client.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, "ready\n");
+    let client = ready::start(&mut place.inside(flags, &["sh", "-c", &script]));
     (place, client)
 }
 

@@ -8,6 +8,7 @@ use std::process::Stdio;
 
 use crate::machine::{Caller, callers, runners};
 use crate::place::Place;
+use crate::ready;
 
 const VALUE: &str = "a-value-that-stands-nowhere-else";
 
@@ -33,18 +34,9 @@ fn the_value_of_a_secret_stands_in_no_memory_no_argument_list_no_output_and_no_r
             \"$(for name in env file command; do printf %s a-value; printf %s -that-stands-nowhere-else-$name; done)\" \
             && echo ready; cat";
         let argv = ["sh", "-c", script, ARGUMENT];
-        let mut child = place
-            .inside(&["--trust", "--report"], &argv)
-            .env("SOURCE", value("env"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        stdout.read_line(&mut line).unwrap();
-        assert_eq!(line, "ready\n", "{by}: the agent has the secrets");
+        // It is ready when the agent has the secrets.
+        let mut child =
+            ready::start(place.inside(&["--trust", "--report"], &argv).env("SOURCE", value("env")));
         for process in fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path()) {
             let arguments = fs::read(process.join("cmdline")).unwrap_or_default();
             assert!(!holds(&arguments), "{by}: {} shows it", process.display());
