@@ -21,6 +21,7 @@ use self::index::Index;
 pub use self::judgement::Linked;
 use self::judgement::{Judgement, Verdict, Watched, watched};
 use self::origin::{Before, Facts, Time, Touched, Whose, whose};
+pub(crate) use self::overlap::{Other, Overlap};
 use crate::beneath;
 use crate::deadline::Deadline;
 use crate::protect::{Base, Cause, Mounts, Reach, ReadOnly};
@@ -28,6 +29,7 @@ use crate::protect::{Base, Cause, Mounts, Reach, ReadOnly};
 mod index;
 mod judgement;
 mod origin;
+mod overlap;
 
 /// What of a boundary was there at the start. It can be stored, and compared by a later process.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -36,6 +38,9 @@ pub struct Baseline {
     root: FileId,
     /// When it was taken, in seconds and nanoseconds of the clock that file systems use.
     taken: Time,
+    /// From when what is known of a part of it is, where another run began before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    earlier: Vec<Earlier>,
     /// From where protected paths were looked for.
     searched: BTreeSet<Base>,
     /// In the order of their paths.
@@ -54,6 +59,14 @@ pub struct Baseline {
 
 fn yes() -> bool {
     true
+}
+
+/// A part of a boundary of which an older baseline knows.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+struct Earlier {
+    #[serde(with = "json_bytes::path")]
+    path: PathBuf,
+    taken: Time,
 }
 
 /// A file as it was.
@@ -83,6 +96,9 @@ pub(crate) enum Original<'a> {
 struct Entry {
     #[serde(with = "json_bytes::path")]
     path: PathBuf,
+    /// From where it was looked for, and why.
+    base: Base,
+    cause: Cause,
     stamp: Stamp,
     /// When it was made, where the file system knows it: the number of a file that is gone can be had again.
     born: Option<Time>,
@@ -190,8 +206,9 @@ impl Baseline {
             let known = judgement.of(root, &one);
             let target = beneath::read_link(root, one.path).ok();
             let born = Facts::at(root, one.path).and_then(|facts| facts.born);
-            let (path, stamp, hold) = (one.path.into(), Stamp::of(&stat), one.hold);
-            entries.push(Entry { path, stamp, born, target, hold, known });
+            let (path, base, cause) = (one.path.into(), one.base.clone(), one.cause);
+            let (stamp, hold) = (Stamp::of(&stat), one.hold);
+            entries.push(Entry { path, base, cause, stamp, born, target, hold, known });
         }
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         let hidden: BTreeSet<_> = mounts.unreadable.iter().map(|path| hiding(root, path)).collect();
@@ -200,9 +217,24 @@ impl Baseline {
         kept.sort_by(|a, b| a.path.cmp(&b.path));
         let taken = (clock.tv_sec, clock.tv_nsec);
         let is_whole = mounts.is_whole();
+        let earlier = Vec::new();
         let indexes = index::take(mounts);
         let searched = mounts.reach.bases().cloned().collect();
-        Ok((Self { root: id_of(root)?, taken, searched, entries, hidden, kept, is_whole, indexes }, linked))
+        Ok((
+            Self { root: id_of(root)?, taken, earlier, searched, entries, hidden, kept, is_whole, indexes },
+            linked,
+        ))
+    }
+
+    /// When it was taken.
+    pub(crate) fn taken(&self) -> Time {
+        self.taken
+    }
+
+    /// When what is known of a path was known.
+    fn start_of(&self, path: &Path) -> Time {
+        let earlier = self.earlier.iter().filter(|earlier| path.starts_with(&earlier.path));
+        earlier.map(|earlier| earlier.taken).fold(self.taken, Time::min)
     }
 
     /// Which directory this was taken of.
@@ -356,7 +388,7 @@ impl Baseline {
 
     fn touched(&self, root: BorrowedFd<'_>, path: &Path) -> Touched {
         // What is gone by now is nobody's any more.
-        Facts::at(root, path).map_or(Touched::Since, |facts| facts.touched(self.taken))
+        Facts::at(root, path).map_or(Touched::Since, |facts| facts.touched(self.start_of(path)))
     }
 
     /// What was not there, or was something else, and makes programs look at a base: the surest of it.
@@ -370,12 +402,13 @@ impl Baseline {
         let those = |test: &dyn Fn(&Facts) -> bool| -> Vec<&'a Path> {
             new.iter().filter(|(_, facts)| test(facts)).map(|(path, _)| *path).collect()
         };
-        let touched = those(&|facts| facts.touched(self.taken) == Touched::Since);
+        let start = self.start_of(base.path());
+        let touched = those(&|facts| facts.touched(start) == Touched::Since);
         if !touched.is_empty() {
             return touched;
         }
         // Where not even those were, a directory above was moved.
-        let changed = those(&|facts| facts.is_changed(self.taken));
+        let changed = those(&|facts| facts.is_changed(start));
         if changed.is_empty() { those(&|_| true) } else { changed }
     }
 

@@ -69,7 +69,8 @@ pub struct ReadOnly {
 }
 
 /// Why a path is protected.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Cause {
     /// `[protect] paths` names it: whatever appears there is news, without regard to its content.
     Asked,

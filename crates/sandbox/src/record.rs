@@ -277,7 +277,7 @@ impl Runs {
                 swept.unread.extend(self.unread());
                 continue;
             }
-            if name.strip_suffix(SUFFIX).is_none_or(|id| RunId::try_from(id.to_owned()).is_err()) {
+            if !is_record(&name) {
                 continue;
             }
             let (text, holder) = match self.0.read_held(&name) {
@@ -297,6 +297,24 @@ impl Runs {
             }
         }
         Ok(swept)
+    }
+
+    /// The records whose clients live, as far as they can be read.
+    pub(crate) fn living(&self) -> Result<Vec<Record>, RecordError> {
+        let mut living = Vec::new();
+        for name in self.0.names()?.into_iter().filter(|name| is_record(name)) {
+            let Ok(Some((text, holder))) = self.0.read_held(&name) else { continue };
+            let Ok(record) = serde_json::from_slice::<Record>(&text) else { continue };
+            let lives = match holder {
+                Holder::Lives => true,
+                Holder::Unknown => !record.client.is_dead(),
+                Holder::Gone => false,
+            };
+            if lives && record.owner == self.0.owner().uid {
+                living.push(record);
+            }
+        }
+        Ok(living)
     }
 
     /// Puts a record that cannot be read where it is not taken for one.
@@ -358,6 +376,10 @@ const SUFFIX: &str = ".json";
 
 /// Where records are put that cannot be read.
 const UNREAD: &str = "unread";
+
+fn is_record(name: &str) -> bool {
+    name.strip_suffix(SUFFIX).is_some_and(|id| RunId::try_from(id.to_owned()).is_ok())
+}
 
 fn file_name(id: &RunId) -> String {
     format!("{}{SUFFIX}", id.0)

@@ -19,6 +19,17 @@ pub(super) struct Index {
     hidden: Vec<String>,
 }
 
+impl Index {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The same at another path.
+    pub(super) fn at(&self, path: PathBuf) -> Self {
+        Self { path, ..self.clone() }
+    }
+}
+
 /// Remembers what the indexes in a boundary hide.
 pub(super) fn take(mounts: &Mounts) -> Vec<Index> {
     let remember = |list: &PathList| {

@@ -68,7 +68,7 @@ pub(super) fn whose(before: Before, touched: Touched) -> Whose {
 }
 
 /// Seconds and nanoseconds of the clock that file systems use.
-pub(super) type Time = (i64, i64);
+pub(crate) type Time = (i64, i64);
 
 /// What the kernel says of something that nobody can set.
 #[derive(Clone, Copy, Debug)]

@@ -22,6 +22,7 @@ use crate::provider::{Notice, StartError};
 use crate::record::{Client, Kept, Placed, Record, Remembered, RunId, Runs, Version};
 use crate::walk::{Walk, walk_until, walk_with_files};
 
+mod beside;
 mod clear;
 mod coverage;
 mod guard;
@@ -80,6 +81,13 @@ impl<'a> Boundaries<'a> {
         let mut writable = Vec::new();
         let mut coverage = Coverage::default();
         let until = Deadline::after(FIRST_LOOK);
+        let recorded = |error| StartError::Step {
+            step: "keeping a record of this run".into(),
+            source: io::Error::other(error),
+            remedy: None,
+        };
+        // Whatever another agent makes before this looks is of a run that lives now, or will in a moment.
+        let mut living = runs.living().map_err(recorded)?;
         for boundary in &plan.boundaries {
             let failed = |source| StartError::Step {
                 step: format!(
@@ -135,6 +143,10 @@ impl<'a> Boundaries<'a> {
             all.push(mounts);
         }
         limit::refuse_too_many(plan, &all)?;
+        living.extend(runs.living().map_err(recorded)?);
+        for one in &mut writable {
+            beside::take_over(&mut one.remembered, &plan.protect, &living);
+        }
         let boundaries = writable.iter().map(|one| one.remembered.clone()).collect();
         let keep = |client| {
             let protect = plan.protect.clone();
@@ -143,11 +155,7 @@ impl<'a> Boundaries<'a> {
             let record = Record { version: Version, id, owner, client, boundaries, protect, cgroups, placed };
             Ok((runs.keep(&record)?, record))
         };
-        let (kept, record) = Client::this().and_then(keep).map_err(|error| StartError::Step {
-            step: "keeping a record of this run".into(),
-            source: io::Error::other(error),
-            remedy: None,
-        })?;
+        let (kept, record) = Client::this().and_then(keep).map_err(recorded)?;
         let guard = Guard::new(&writable, plan.protect.on_replaced);
         let told = RefCell::default();
         Ok(Self { plan, mounts: all, writable, guard, coverage, told, runs, record, kept })

@@ -1,6 +1,7 @@
 //! The life of a sandbox from outside: how it ends, what it answers, and that nothing of it stays.
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
+mod beside;
 mod deserted;
 mod detected;
 mod ended;
