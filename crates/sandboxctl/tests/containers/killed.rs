@@ -121,6 +121,41 @@ fn what_was_made_and_never_started_is_removed_by_the_next_command() {
 }
 
 #[test]
+fn a_container_whose_pid_1_is_stopped_is_removed_by_the_next_command() {
+    for (caller, runner) in everywhere("containers that are stopped from the host") {
+        let place = Place::on(caller, runner);
+        let mut child = place
+            .inside(&["--quiet"], &["sh", "-c", "echo ready; exec sleep 1000"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut ready = [0; 6];
+        child.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
+        let look = ["inspect", "--format", "{{.Id}} {{.State.Pid}}", &ours(&place, runner)];
+        let seen = engine(&place, runner, &look);
+        let (container, first) = seen.trim().split_once(' ').unwrap();
+        let first = Pid::from_raw(first.parse().unwrap()).unwrap();
+        kill_process(first, Signal::STOP).unwrap();
+        kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
+        child.wait().unwrap();
+        // The control: it does not see that its client is gone, and so nobody ends it.
+        let until = Instant::now() + Duration::from_secs(1);
+        wait_while(|| Instant::now() < until);
+        assert!(exists(&place, runner, container), "in {runner:?} by {caller:?}");
+
+        assert!(place.inside(&["--quiet"], &["true"]).status().unwrap().success());
+        assert!(!exists(&place, runner, container), "in {runner:?} by {caller:?}");
+        for kept in ["runs", "meetings"] {
+            let directory = place.home().join(".local/state/sandboxctl").join(kept);
+            let left = fs::read_dir(&directory).unwrap().count();
+            assert_eq!(left, 0, "{kept} in {runner:?} by {caller:?}");
+        }
+    }
+}
+
+#[test]
 fn what_an_agent_has_made_is_moved_aside_by_another_provider_too() {
     for (caller, runner) in everywhere("hooks of killed runs") {
         let place = Place::on(caller, runner);

@@ -83,7 +83,7 @@ fn look_in_container(sought: &Sought<'_>, socket: &Socket) -> (Looked, Result<()
         sought.engine.call(words.chain(["--entrypoint=/x", sought.image.reference.as_str()]), super::START);
     let looked =
         made.and_then(|container| look(sought.places, |path| socket.kind_in(container.trim(), path)));
-    (looked, sweep::remove(sought.engine, run))
+    (looked, sweep::remove(sought.engine, run).map(drop))
 }
 
 /// Looks into the image itself, which Podman of root's mounts for that: it has no daemon to ask.

@@ -12,12 +12,19 @@ use serde::Deserialize;
 use super::arguments::Run;
 use super::seen::look;
 use super::{arguments, meeting};
+use crate::deadline::Deadline;
 use crate::engine::{Engine, EngineError};
 use crate::provider::{Notice, StartError, boundaries};
 use crate::record::{Client, Placed, RecordError, RunId, Runs};
 
 /// How long an engine may take to remove a container.
 const REMOVAL: Duration = Duration::from_secs(20);
+
+/// How long the engine's command may take to end once its container is removed.
+const ENDING: Duration = Duration::from_secs(5);
+
+/// Between two looks whether it has.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Clears up after the runs of this engine and this owner.
 pub(super) fn sweep(
@@ -27,10 +34,12 @@ pub(super) fn sweep(
     notice: &mut dyn FnMut(Notice),
 ) -> Result<Vec<boundaries::Left>, StartError> {
     // 1. Runs that have a record: their containers, and what their agents made. While the engine's command is at work,
-    //    the container may still be on its way.
+    //    the container may still be on its way; or it runs, and its PID 1 is stopped and does not see that its client is gone:
+    //    then the command ends with the container.
     let mut gone = |placed: &Placed, id: &RunId| {
         let here = placed.engine == engine.kind().command() && placed.socket == engine.address();
-        here && !meeting::is_held(state, runs.owner(), id)
+        here && (!meeting::is_held(state, runs.owner(), id)
+            || ends_with_its_container(engine, state, runs, id))
             && remove(engine, Run { id, owner: runs.owner().uid, state }).is_ok()
             && meeting::forget(state, runs.owner(), id).is_ok()
     };
@@ -50,20 +59,42 @@ pub(super) fn sweep(
     Ok(left)
 }
 
+/// Whether the engine's command for a run whose client is dead has ended, once the container that it ran was removed.
+fn ends_with_its_container(engine: &Engine, state: &Path, runs: &Runs, id: &RunId) -> bool {
+    let run = Run { id, owner: runs.owner().uid, state };
+    if !matches!(remove(engine, run), Ok(Removed::Some)) {
+        return false;
+    }
+    let until = Deadline::after(ENDING);
+    while meeting::is_held(state, runs.owner(), id) && !until.is_over() {
+        std::thread::sleep(PAUSE);
+    }
+    !meeting::is_held(state, runs.owner(), id)
+}
+
 /// Removes the container of a run, if the engine has one. A record is a file of its owner's, who may name another's run in
 /// it: all labels have to be the run's.
-pub(super) fn remove(engine: &Engine, run: Run<'_>) -> Result<(), EngineError> {
+pub(super) fn remove(engine: &Engine, run: Run<'_>) -> Result<Removed, EngineError> {
     let filters = run.labels().map(|label| format!("--filter=label={label}"));
     let words = ["ps", "--all", "--quiet", "--no-trunc"].map(str::to_owned);
     let found = engine.ask(words.into_iter().chain(filters))?;
+    let mut removed = Removed::None;
     for container in found.lines() {
+        removed = Removed::Some;
         match engine.call(["rm", "--force", "--volumes", container], REMOVAL) {
             // It is just removing it by itself.
             Err(EngineError::Refused { message, .. }) if message.contains("already in progress") => {}
             removed => drop(removed?),
         }
     }
-    Ok(())
+    Ok(removed)
+}
+
+/// Whether there was anything to remove.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Removed {
+    None,
+    Some,
 }
 
 /// The containers of an owner whose clients are dead. Only a daemon makes any after the command that asked for them is
