@@ -15,7 +15,7 @@ mod build;
 mod deferred;
 mod keys;
 
-/// Give an agent a folder, a few credentials and a little network, and nothing else
+/// Run a command in a sandbox that has the directories, variables and credentials you name, and nothing else
 #[derive(Debug, Parser)]
 #[command(
     name = "sandboxctl",
@@ -59,15 +59,15 @@ pub(crate) enum Command {
     Init(InitArgs),
     /// Build the image of container providers, for every platform that `[image]` names
     ///
-    /// buildx does the work, with the caller's builders and credentials. What is printed are the names of the image
-    /// with its digest; --format json adds the digest of each platform.
+    /// buildx does the work, with the caller's builders and credentials. Prints the names of the image with its
+    /// digest; --format json adds the digest of each platform.
     Build(Deferred<BuildArgs>),
     /// Run a command in a fresh sandbox and remove the sandbox afterwards
     ///
     /// Without a sandbox.toml the working directory becomes /workspace, read-write, and the network is off.
-    /// stdin, stdout and stderr pass through byte-exact; a terminal is detected, never asked for.
+    /// stdin, stdout and stderr pass through byte-exact; a terminal is detected, there is no flag for one.
     Run(Deferred<RunArgs>),
-    /// Run a second command in a sandbox that runs, confined as the first one is
+    /// Run another command in a running sandbox of Docker or Podman, confined as the first one is
     ///
     /// It sees the files of the sandbox and its processes, and gets the variables and secrets of the configuration, but not
     /// what `run --env` has set. It ends with this program. The sandbox has to run in a container; it is found by the name that `run --name` gave
@@ -77,7 +77,7 @@ pub(crate) enum Command {
     Shell(Deferred<ShellArgs>),
     /// Show what `run` would do, fully resolved, without doing it
     Plan(Deferred<PlanArgs>),
-    /// Show what a sandbox.toml widens, and allow exactly this content
+    /// Show what a sandbox.toml widens, and trust exactly this content
     Trust(TrustArgs),
     /// Take back the trust in a sandbox.toml
     Untrust(UntrustArgs),
@@ -87,7 +87,7 @@ pub(crate) enum Command {
     /// Ask what the policy says of a path, a host or a variable
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Probe every layer of isolation on this machine, by really doing it
+    /// Test every layer of isolation on this machine, with a temporary sandbox
     Doctor,
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
@@ -110,7 +110,7 @@ pub(crate) struct RunArgs {
     pub(crate) show: ShowArgs,
     #[command(flatten)]
     pub(crate) life: LifeArgs,
-    /// Leave the sandbox running and return at once
+    /// Leave the sandbox running and return at once; not supported yet
     #[arg(short, long)]
     pub(crate) detach: bool,
     /// The command and its arguments; without it, `[agent] command` runs
@@ -200,7 +200,7 @@ pub(crate) struct ShowArgs {
 pub(crate) struct Request {
     #[command(flatten)]
     pub(crate) source: Source,
-    /// Name the sandbox in plans and JSON; the host name inside is always `sandbox`
+    /// Name the sandbox, for `exec`, plans and JSON; the host name inside is always `sandbox`
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Set a variable inside, or let the caller's pass
@@ -344,7 +344,7 @@ pub(crate) struct PolicyArgs {
 pub(crate) enum Subject {
     /// May this path be used?
     Path {
-        /// A path as the sandbox sees it
+        /// An absolute path as the sandbox sees it; only shared directories are considered
         path: PathBuf,
         /// What is to be done with it
         #[arg(long, value_enum, default_value_t, value_name = "ACCESS")]
