@@ -4,6 +4,7 @@
 
 mod ended;
 mod engines;
+mod onbuild;
 mod own_dockerfile;
 mod project;
 mod stock;

@@ -55,10 +55,14 @@ impl Project {
 
     /// `sandboxctl build`, by the project's owner.
     pub(crate) fn command(&self, flags: &[&str]) -> Command {
+        self.untrusted(&[&["build", "--trust"], flags].concat())
+    }
+
+    /// `sandboxctl`, by somebody who has trusted nothing yet.
+    pub(crate) fn untrusted(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sandboxctl"));
         command
-            .args(["build", "--trust"])
-            .args(flags)
+            .args(words)
             .current_dir(self.path())
             .env_clear()
             .env("HOME", self.top.path())

@@ -9,7 +9,7 @@ use crate::project::{Project, ask, can_build_for_both, docker, in_registry, vari
 
 /// The base of the tests with what takes long under emulation, and with a `/dev`: where a base has none, the engine makes
 /// one, dated by itself.
-fn base() -> String {
+pub(crate) fn base() -> String {
     let name = in_registry("base");
     let directory = tempfile::tempdir().unwrap();
     let text = format!(
