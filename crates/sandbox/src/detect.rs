@@ -295,7 +295,9 @@ impl Baseline {
             }
         }
         for (path, reason, origin) in index::news(&self.indexes, mounts) {
-            found(path, reason, origin);
+            if !mounts.reach.is_beyond(&path) || self.touched(root, &path) == Touched::Since {
+                found(path, reason, origin);
+            }
         }
         let judged: BTreeSet<PathBuf> = findings.iter().map(|finding| finding.path.clone()).collect();
         for (path, (reason, origin)) in pointers.into_iter().filter(|(path, _)| !judged.contains(path)) {
@@ -303,7 +305,11 @@ impl Baseline {
         }
         let mut said: BTreeSet<PathBuf> = findings.iter().map(|finding| finding.path.clone()).collect();
         said.extend(self.hidden.iter().map(|verdict| verdict.path.clone()));
-        for unreadable in &mounts.unreadable {
+        let closed_since = |path: &&PathBuf| {
+            Facts::at(root, path).is_some_and(|facts| facts.is_changed(self.start_of(path)))
+        };
+        let hidden_beyond = mounts.hidden_beyond.iter().filter(closed_since);
+        for unreadable in mounts.unreadable.iter().chain(hidden_beyond) {
             if until.is_over() {
                 judgement.is_whole = false;
                 break;
@@ -357,7 +363,8 @@ impl Baseline {
                 Whose::Obeyed => {
                     let pointers = self.pointers(root, one.base, reach);
                     // Work trees are looked into without any pointer, and those to other files are judged themselves.
-                    if pointers.is_empty() && matches!(one.base, Base::Git(_)) {
+                    let is_known = reach.is_beyond(one.path) && !self.is_put_together(root, one.base, &path);
+                    if pointers.is_empty() && matches!(one.base, Base::Git(_)) && !is_known {
                         found(path.clone(), reason, Origin::Earlier);
                     }
                     for pointer in pointers {
@@ -380,6 +387,7 @@ impl Baseline {
             Some(_) => Before::Another,
             None if self.hidden.iter().any(|hidden| one.path.starts_with(&hidden.path)) => Before::Missed,
             None if self.searched.contains(one.base) => Before::Nothing,
+            None if reach.is_beyond(one.path) => Before::NotObeyed,
             None if !self.is_whole => Before::Missed,
             None if reach.is_walked(one.base) => Before::Nothing,
             None => Before::NotObeyed,
@@ -398,11 +406,17 @@ impl Baseline {
             let is_old = self.entry(path).is_some_and(|entry| entry.is_unchanged(root, &facts));
             (!is_old).then_some((path, facts))
         };
-        let new: Vec<(&Path, Facts)> = reach.by(base).into_iter().filter_map(new).collect();
+        let start = self.start_of(base.path());
+        // Beyond the bound nobody looked at the start, and only what makes a directory a repository says anything. Git never
+        // makes it anew, but for the `HEAD`.
+        let counts = |(path, facts): &(&Path, Facts)| {
+            let is_sign = path.parent() == Some(base.path()) && !path.ends_with("HEAD");
+            !reach.is_beyond(path) || is_sign && facts.touched(start) == Touched::Since
+        };
+        let new: Vec<(&Path, Facts)> = reach.by(base).into_iter().filter_map(new).filter(counts).collect();
         let those = |test: &dyn Fn(&Facts) -> bool| -> Vec<&'a Path> {
             new.iter().filter(|(_, facts)| test(facts)).map(|(path, _)| *path).collect()
         };
-        let start = self.start_of(base.path());
         let touched = those(&|facts| facts.touched(start) == Touched::Since);
         if !touched.is_empty() {
             return touched;
@@ -410,6 +424,16 @@ impl Baseline {
         // Where not even those were, a directory above was moved.
         let changed = those(&|facts| facts.is_changed(start));
         if changed.is_empty() { those(&|_| true) } else { changed }
+    }
+
+    /// Whether something old was put where it lies since the start, or everything that makes a directory a repository was.
+    fn is_put_together(&self, root: BorrowedFd<'_>, base: &Base, path: &Path) -> bool {
+        let start = self.start_of(path);
+        let is_changed = |path: &Path| Facts::at(root, path).map(|facts| facts.is_changed(start));
+        let mut between = path.ancestors().skip(1).take_while(|above| *above != base.path());
+        let mut signs = ["HEAD", "objects", "refs"].map(|sign| base.path().join(sign)).into_iter();
+        between.any(|above| is_changed(above) == Some(true))
+            || signs.all(|sign| is_changed(&sign) == Some(true))
     }
 
     /// What was at a path at the start, if it can be put back.

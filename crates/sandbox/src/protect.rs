@@ -38,6 +38,8 @@ pub struct Mounts {
     pub links: Vec<Link>,
     /// What could not be looked at. It may hide something.
     pub unreadable: BTreeSet<PathBuf>,
+    /// What could not be looked at beyond the bound of the walk, where nobody looked at the start.
+    pub hidden_beyond: BTreeSet<PathBuf>,
     /// Files that lead git to something which was not searched here: out of the boundary, to nothing, or where each
     /// process finds something else.
     pub astray: BTreeSet<PathBuf>,

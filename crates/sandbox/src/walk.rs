@@ -36,6 +36,12 @@ const MOST_WAITING: usize = 100_000;
 /// How many things of a kind are found at most. No start covers as many.
 const MOST_FOUND: usize = 100_000;
 
+/// How many bytes the paths of what is found beyond the bound have at most: they may be long, and the search keeps several of each.
+const MOST_BEYOND: usize = 1 << 20;
+
+/// How long a path is at most that is entered: git can open no longer one.
+const LONGEST: usize = 4096;
+
 /// How many links are kept to be followed.
 const MOST_LINKS: usize = 10_000;
 
@@ -70,8 +76,29 @@ pub struct Walk {
     pub set_id: Vec<SetId>,
     /// How many files were not asked for it, because there are too many.
     pub unasked: usize,
+    /// What was found beyond the bound, where it was looked for.
+    pub beyond: Beyond,
     /// Whether there was time, and room, to look at everything.
     pub is_whole: bool,
+}
+
+/// What lies in directories that are too deep, or skipped because of their name.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Beyond {
+    /// Repositories, and what lacks no more than one name to be one.
+    pub repositories: Vec<Repository>,
+    /// Directories that could not be read.
+    pub unread: Vec<PathBuf>,
+}
+
+/// What is done with directories beyond the bound.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Extent {
+    /// They are counted.
+    #[default]
+    Bounded,
+    /// They are looked through for repositories, when everything else is done.
+    Whole,
 }
 
 /// A set-user-id or set-group-id file.
@@ -146,21 +173,31 @@ pub fn walk(root: impl AsFd, depth: u32) -> io::Result<Walk> {
 
 /// The same, and asks files whether they are set-user-id or set-group-id: up to a bound, beyond which they are counted.
 pub fn walk_with_files(root: impl AsFd, depth: u32, until: Deadline) -> io::Result<Walk> {
-    walk_asking(root, depth, until, MOST_ASKED)
+    walk_asking(root, depth, until, MOST_ASKED, Extent::Bounded)
 }
 
 /// The same, for as long as there is time.
 pub fn walk_until(root: impl AsFd, depth: u32, until: Deadline) -> io::Result<Walk> {
-    walk_asking(root, depth, until, 0)
+    walk_asking(root, depth, until, 0, Extent::Bounded)
 }
 
-fn walk_asking(root: impl AsFd, depth: u32, until: Deadline, asked: usize) -> io::Result<Walk> {
-    let root = Arc::new(listing(root, Path::new(""))?);
-    let id = file_id(&rustix::fs::fstat(&root)?);
-    let queue = Queue { asks: asked > 0, left_to_ask: AtomicUsize::new(asked), ..Queue::default() };
+/// The same, and looks beyond the bound for repositories.
+pub fn walk_everywhere(root: impl AsFd, depth: u32, until: Deadline) -> io::Result<Walk> {
+    walk_asking(root, depth, until, 0, Extent::Whole)
+}
+
+fn walk_asking(
+    root: impl AsFd,
+    depth: u32,
+    until: Deadline,
+    asked: usize,
+    extent: Extent,
+) -> io::Result<Walk> {
+    let directory = listing(root, Path::new(""))?;
+    let id = file_id(&rustix::fs::fstat(&directory)?);
+    let queue = Queue { extent, asks: asked > 0, left_to_ask: AtomicUsize::new(asked), ..Queue::default() };
     let mut walker = Walker::new(id, &queue, until);
-    walker.enter(&root, Path::new(""), depth)?;
-    drop(root);
+    walker.enter(&Arc::new(Parent { directory, path: PathBuf::new() }), depth)?;
     std::thread::scope(|scope| {
         let mut helper = None;
         while let Some(job) = queue.take() {
@@ -201,6 +238,8 @@ impl Walk {
         self.skipped.join(other.skipped);
         self.set_id.extend(other.set_id);
         self.unasked += other.unasked;
+        self.beyond.repositories.extend(other.beyond.repositories);
+        self.beyond.unread.extend(other.beyond.unread);
         self.is_whole &= other.is_whole;
     }
 
@@ -212,6 +251,8 @@ impl Walk {
         self.unread.sort_by(|a, b| a.path.cmp(&b.path));
         self.set_id.sort_by(|a, b| a.path.cmp(&b.path));
         self.other_file_systems.sort();
+        self.beyond.repositories.sort_by(|a, b| a.path.cmp(&b.path));
+        self.beyond.unread.sort();
         self
     }
 }
@@ -233,11 +274,30 @@ impl Unseen {
 
 /// A directory that is still to be looked at.
 struct Job {
-    parent: Arc<OwnedFd>,
+    parent: Arc<Parent>,
     name: CString,
+    place: At,
+}
+
+/// A directory in which others are still to be looked at. They share its path, which may be long.
+struct Parent {
+    directory: OwnedFd,
     path: PathBuf,
-    /// How many levels below it are still within the bound.
-    levels: u32,
+}
+
+/// Where a directory lies.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum At {
+    /// Within the bound, as so many levels below it are still.
+    Within(u32),
+    /// Beyond it.
+    Beyond,
+}
+
+impl Job {
+    fn path(&self) -> PathBuf {
+        self.parent.path.join(OsStr::from_bytes(self.name.to_bytes()))
+    }
 }
 
 /// What is still to be done. The last directory that was found comes first, so few stay open.
@@ -245,6 +305,7 @@ struct Job {
 struct Queue {
     jobs: Mutex<Jobs>,
     changed: Condvar,
+    extent: Extent,
     /// Whether files are asked for their set-id bits, and how many more.
     asks: bool,
     left_to_ask: AtomicUsize,
@@ -253,6 +314,8 @@ struct Queue {
 #[derive(Default)]
 struct Jobs {
     waiting: Vec<Job>,
+    /// What lies beyond the bound, for which there may be no time.
+    beyond: Vec<Job>,
     running: usize,
 }
 
@@ -260,9 +323,11 @@ impl Queue {
     /// Adds what is still to be done. False if there is no room for all of it.
     fn add(&self, jobs: Vec<Job>) -> bool {
         let mut queue = self.lock();
-        let room = MOST_WAITING.saturating_sub(queue.waiting.len());
-        let is_enough = jobs.len() <= room;
-        queue.waiting.extend(jobs.into_iter().take(room));
+        let mut is_enough = true;
+        for job in jobs {
+            let waiting = if job.place == At::Beyond { &mut queue.beyond } else { &mut queue.waiting };
+            is_enough &= keep(waiting, MOST_WAITING, job);
+        }
         self.changed.notify_one();
         is_enough
     }
@@ -271,7 +336,7 @@ impl Queue {
     fn take(&self) -> Option<Job> {
         let mut jobs = self.lock();
         loop {
-            if let Some(job) = jobs.waiting.pop() {
+            if let Some(job) = jobs.waiting.pop().or_else(|| jobs.beyond.pop()) {
                 jobs.running += 1;
                 return Some(job);
             }
@@ -307,6 +372,8 @@ struct Walker<'a> {
     /// How many entries were read.
     entries: usize,
     until: Deadline,
+    /// How many bytes of [`MOST_BEYOND`] are left.
+    left_beyond: usize,
     /// One buffer for all directories: each is read to its end before the next is opened.
     buffer: Vec<u8>,
 }
@@ -336,9 +403,11 @@ impl<'a> Walker<'a> {
             other_file_systems: Vec::new(),
             set_id: Vec::new(),
             unasked: 0,
+            beyond: Beyond::default(),
             is_whole: true,
         };
-        Self { found, queue, entries: 0, until, buffer: Vec::with_capacity(LISTING) }
+        let buffer = Vec::with_capacity(LISTING);
+        Self { found, queue, entries: 0, until, left_beyond: MOST_BEYOND, buffer }
     }
 
     fn work(mut self) -> Walk {
@@ -357,8 +426,14 @@ impl<'a> Walker<'a> {
         match self.open(job) {
             // One that is gone by now, or became something else, is nothing to report.
             Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
+            Err(_) if job.place == At::Beyond => {
+                let path = job.path();
+                if self.has_room_beyond(&path) {
+                    self.found.beyond.unread.push(path);
+                }
+            }
             Err(errno) => {
-                let unread = Unread { path: job.path.clone(), errno: errno.raw_os_error() };
+                let unread = Unread { path: job.path(), errno: errno.raw_os_error() };
                 self.found.is_whole &= keep(&mut self.found.unread, MOST_FOUND, unread);
             }
         }
@@ -366,19 +441,24 @@ impl<'a> Walker<'a> {
 
     fn open(&mut self, job: &Job) -> Result<(), Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory = Arc::new(rustix::fs::openat(&job.parent, &job.name, flags, Mode::empty())?);
+        let directory = rustix::fs::openat(&job.parent.directory, &job.name, flags, Mode::empty())?;
+        let path = job.path();
         if rustix::fs::fstat(&directory)?.st_dev != self.found.root.device {
-            self.found.is_whole &= keep(&mut self.found.other_file_systems, MOST_FOUND, job.path.clone());
+            if job.place != At::Beyond {
+                self.found.is_whole &= keep(&mut self.found.other_file_systems, MOST_FOUND, path);
+            }
             return Ok(());
         }
-        if is_git(&job.name) {
+        match job.place {
+            At::Beyond => self.look_for_repositories(&Arc::new(Parent { directory, path })),
             // What is in it is no work tree, but sockets that git itself listens on lie right in it.
-            return self.read(&directory, &job.path, |_, _| {});
+            At::Within(_) if is_git(&job.name) => self.read(&directory, &path, |_, _| {}),
+            At::Within(levels) => self.enter(&Arc::new(Parent { directory, path }), levels),
         }
-        self.enter(&directory, &job.path, job.levels)
     }
 
-    fn enter(&mut self, directory: &Arc<OwnedFd>, path: &Path, levels: u32) -> Result<(), Errno> {
+    fn enter(&mut self, parent: &Arc<Parent>, levels: u32) -> Result<(), Errno> {
+        let Parent { directory, path } = parent.as_ref();
         let mut below = Vec::new();
         let mut links = Vec::new();
         let mut signs = Signs::default();
@@ -400,20 +480,56 @@ impl<'a> Walker<'a> {
         let mut jobs = Vec::with_capacity(below.len());
         for name in below {
             let path = path.join(OsStr::from_bytes(name.to_bytes()));
-            if is_quarantine(&path) {
-                continue;
-            }
-            if SKIPPED.iter().any(|skipped| skipped.as_bytes() == name.to_bytes()) {
+            let place = if is_quarantine(&path) {
+                At::Beyond
+            } else if SKIPPED.iter().any(|skipped| skipped.as_bytes() == name.to_bytes()) {
                 self.found.skipped.add(path);
+                At::Beyond
             } else if levels == 0 && !is_git(&name) {
                 self.found.deeper.add(path);
+                At::Beyond
             } else {
-                let parent = Arc::clone(directory);
-                jobs.push(Job { parent, name, path, levels: levels.saturating_sub(1) });
+                At::Within(levels.saturating_sub(1))
+            };
+            if place != At::Beyond || self.queue.extent == Extent::Whole {
+                jobs.push(Job { parent: Arc::clone(parent), name, place });
             }
         }
         self.found.is_whole &= self.queue.add(jobs) && is_whole;
         Ok(())
+    }
+
+    /// Looks at a directory beyond the bound.
+    fn look_for_repositories(&mut self, parent: &Arc<Parent>) -> Result<(), Errno> {
+        let Parent { directory, path } = parent.as_ref();
+        if path.as_os_str().len() > LONGEST {
+            self.found.is_whole = false;
+            return Ok(());
+        }
+        let mut jobs = Vec::new();
+        let mut signs = Signs::default();
+        let mut is_whole = true;
+        self.read(directory, path, |name, kind| {
+            signs.note(name, kind);
+            if kind == FileType::Directory && !is_git(name) {
+                let job = Job { parent: Arc::clone(parent), name: name.to_owned(), place: At::Beyond };
+                is_whole &= keep(&mut jobs, MOST_WAITING, job);
+            }
+        })?;
+        for git in signs.almost() {
+            if self.has_room_beyond(path) {
+                self.found.beyond.repositories.push(Repository { path: path.into(), git });
+            }
+        }
+        self.found.is_whole &= self.queue.add(jobs) && is_whole;
+        Ok(())
+    }
+
+    fn has_room_beyond(&mut self, path: &Path) -> bool {
+        let left = self.left_beyond.checked_sub(path.as_os_str().len());
+        self.left_beyond = left.unwrap_or(0);
+        self.found.is_whole &= left.is_some();
+        left.is_some()
     }
 
     /// Reads a directory: keeps the sockets and hands on what else may matter.
@@ -511,6 +627,13 @@ impl Signs {
         }
     }
 
+    /// The same, and what may be a bare repository as soon as one more name is there: times do not show when a directory
+    /// that is old itself was moved to where it lies.
+    fn almost(&self) -> impl Iterator<Item = Git> {
+        let is_almost = self.head || (self.objects && self.refs);
+        self.git.into_iter().chain(is_almost.then_some(Git::Bare))
+    }
+
     fn gits(&self) -> impl Iterator<Item = Git> {
         // So git tells a bare repository, see `is_git_directory` of its setup.c. It prefers a `.git`, unless that is none,
         // and any `.git` may be gone or spoilt by the time git looks.
@@ -525,9 +648,10 @@ mod tests {
 
     #[test]
     fn no_more_directories_wait_than_there_is_room_for() {
-        let parent = Arc::new(listing(std::fs::File::open("/").unwrap(), Path::new("")).unwrap());
+        let directory = listing(std::fs::File::open("/").unwrap(), Path::new("")).unwrap();
+        let parent = Arc::new(Parent { directory, path: "x".into() });
         let jobs = |number: usize| {
-            let job = |_| Job { parent: Arc::clone(&parent), name: c"x".into(), path: "x".into(), levels: 0 };
+            let job = |_| Job { parent: Arc::clone(&parent), name: c"x".into(), place: At::Within(0) };
             (0..number).map(job).collect::<Vec<_>>()
         };
         let queue = Queue::default();

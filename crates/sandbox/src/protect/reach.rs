@@ -40,25 +40,38 @@ pub enum Way {
 
 /// Every base that was looked at, with the ways there. What leads to a [`Base::Led`] is judged by itself, and not here.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Reach(BTreeMap<Base, BTreeSet<Way>>);
+pub struct Reach {
+    ways: BTreeMap<Base, BTreeSet<Way>>,
+    /// Where repositories lie that only the last look finds, because they are too deep or in a directory that is skipped.
+    beyond: BTreeSet<PathBuf>,
+}
 
 impl Reach {
     pub(super) fn note(&mut self, base: Base, ways: impl IntoIterator<Item = Way>) {
-        self.0.entry(base).or_default().extend(ways);
+        self.ways.entry(base).or_default().extend(ways);
     }
 
     pub(super) fn forget(&mut self, base: &Base) {
-        self.0.remove(base);
+        self.ways.remove(base);
+    }
+
+    pub(super) fn note_beyond(&mut self, repository: &Path) {
+        self.beyond.insert(repository.into());
+    }
+
+    /// Whether a path lies in a repository that only the last look finds.
+    pub fn is_beyond(&self, path: &Path) -> bool {
+        !self.beyond.is_empty() && path.ancestors().any(|above| self.beyond.contains(above))
     }
 
     /// What was looked at.
     pub fn bases(&self) -> impl Iterator<Item = &Base> {
-        self.0.keys()
+        self.ways.keys()
     }
 
     /// Whether the walk finds a base by its name alone.
     pub fn is_walked(&self, base: &Base) -> bool {
-        self.0.get(base).into_iter().flatten().any(|way| match way {
+        self.ways.get(base).into_iter().flatten().any(|way| match way {
             Way::Walked => true,
             Way::Within(outer) => self.is_walked(outer),
             Way::By(_) => false,
@@ -68,7 +81,7 @@ impl Reach {
     /// Everything that makes programs look at a base.
     pub fn by(&self, base: &Base) -> BTreeSet<&Path> {
         let mut by = BTreeSet::new();
-        for way in self.0.get(base).into_iter().flatten() {
+        for way in self.ways.get(base).into_iter().flatten() {
             match way {
                 Way::Walked => {}
                 Way::Within(outer) => by.extend(self.by(outer)),

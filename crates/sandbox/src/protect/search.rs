@@ -17,7 +17,7 @@ use self::resolve::Leads;
 use super::{Base, Cause, FileKind, Link, MaskedSocket, Mounts, Notice, PathList, Reach, ReadOnly, Way};
 use crate::beneath;
 use crate::deadline::Deadline;
-use crate::walk::{Git, Walk};
+use crate::walk::{Git, Repository, Walk};
 
 mod configured;
 mod data;
@@ -74,6 +74,7 @@ pub fn mounts_until(
         seen_modules: BTreeMap::new(),
         read_only: BTreeMap::new(),
         links: BTreeSet::new(),
+        hidden_beyond: BTreeSet::new(),
         unreadable: walk.unread.iter().map(|unread| unread.path.clone()).collect(),
         astray: BTreeSet::new(),
         loose: BTreeSet::new(),
@@ -98,6 +99,7 @@ pub fn mounts_until(
     }
     search.behind_links(walk);
     search.all_ahead();
+    search.beyond(walk);
     search.check_work_trees(walk);
     search.set_id(walk);
     search.closed();
@@ -128,6 +130,7 @@ struct Search<'a> {
     read_only: BTreeMap<PathBuf, ReadOnly>,
     links: BTreeSet<Link>,
     unreadable: BTreeSet<PathBuf>,
+    hidden_beyond: BTreeSet<PathBuf>,
     /// Pointers that do not lead to what was searched.
     astray: BTreeSet<PathBuf>,
     /// Links in git's data that are not on the list.
@@ -186,16 +189,51 @@ impl Search<'_> {
         // Programs look into a tree whether or not it is a repository.
         let is_boundary = path == Path::new("");
         self.tree(path, behind.clone().into_iter().chain(is_boundary.then_some(Way::Walked)));
+        let is_walked = git == Git::Directory && behind.is_none();
+        self.data_of(path, git, if is_walked { Some(Way::Walked) } else { behind });
+    }
+
+    /// Protects what a repository has of the list among git's own data, wherever they are.
+    fn data_of(&mut self, path: &Path, git: Git, way: Option<Way>) {
         let dot_git = path.join(".git");
         match git {
-            Git::Directory => self.git(&dot_git, Some(path), [behind.unwrap_or(Way::Walked)]),
-            Git::Bare => self.git(path, Some(path), behind),
+            Git::Directory => self.git(&dot_git, Some(path), way),
+            Git::Bare => self.git(path, Some(path), way),
             Git::Link => self.linked_git(&dot_git, path, Some(path)),
             Git::File => {
                 self.follow(&dot_git, Path::new(".git"));
                 self.git_file(&dot_git, path, Some(path));
             }
         }
+    }
+
+    /// Searches the data of repositories beyond the bound of the walk: their work trees nobody looks into, but git looks into
+    /// them as soon as an index lists them. What is old there nobody has looked at.
+    fn beyond(&mut self, walk: &Walk) {
+        let before = self.notices.len();
+        for repository in &walk.beyond.repositories {
+            self.reach.note_beyond(&repository.path);
+        }
+        for Repository { path, git } in &walk.beyond.repositories {
+            if self.is_out_of_time() {
+                break;
+            }
+            let is_bare = *git == Git::Bare;
+            let base = if is_bare { Base::Git(path.clone()) } else { Base::Tree(path.clone()) };
+            self.reach.note(base.clone(), []);
+            let outer = std::mem::replace(&mut self.base, base);
+            if is_bare && !self.is(Wanted::Repository, path) {
+                self.all(path, seen_from_repository(path), &Rc::clone(&self.in_git));
+            } else {
+                self.data_of(path, *git, None);
+            }
+            self.base = outer;
+        }
+        self.all_ahead();
+        // What else is to be said of them was never promised.
+        let notices = self.notices.split_off(before);
+        self.notices.extend(notices.into_iter().filter(|notice| *notice == Notice::OutOfTime));
+        self.hidden_beyond.extend(walk.beyond.unread.iter().cloned());
     }
 
     /// Protects what a work tree has of the list.
@@ -501,6 +539,7 @@ impl Search<'_> {
             masked_sockets: Vec::new(),
             links: self.links.into_iter().collect(),
             unreadable: self.unreadable,
+            hidden_beyond: self.hidden_beyond,
             astray: self.astray,
             loose,
             path_lists: self.path_lists,

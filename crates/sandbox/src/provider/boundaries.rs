@@ -20,7 +20,7 @@ use crate::host_uid::Identity;
 use crate::protect::{self, Mounts, ReadOnly};
 use crate::provider::{Notice, StartError};
 use crate::record::{Client, Kept, Placed, Record, Remembered, RunId, Runs, Version};
-use crate::walk::{Walk, walk_until, walk_with_files};
+use crate::walk::{Walk, walk_everywhere, walk_until, walk_with_files};
 
 mod beside;
 mod clear;
@@ -206,7 +206,7 @@ impl<'a> Boundaries<'a> {
         let mut told = self.told.borrow_mut();
         let before = told.len();
         for one in &self.writable {
-            let look = |root| Look::at(&root, &one.remembered, &self.plan.protect, until);
+            let look = |root| Look::glance(&root, &one.remembered, &self.plan.protect, until);
             let Ok(look) = one.root.enter().and_then(look) else { continue };
             for finding in look.findings {
                 if told.len() < MOST_TOLD && !told.contains(&finding) {
@@ -298,8 +298,28 @@ struct Look {
 }
 
 impl Look {
-    fn at(root: &Entered<'_>, remembered: &Remembered, by: &Protect, until: Deadline) -> io::Result<Self> {
-        let walk = walk_until(root, by.depth, until)?;
+    /// Looks while the agent runs.
+    fn glance(
+        root: &Entered<'_>,
+        remembered: &Remembered,
+        by: &Protect,
+        until: Deadline,
+    ) -> io::Result<Self> {
+        Self::at(walk_until(root, by.depth, until)?, root, remembered, by, until)
+    }
+
+    /// Looks when everything inside has ended: also where nobody looked at the start.
+    fn last(root: &Entered<'_>, remembered: &Remembered, by: &Protect, until: Deadline) -> io::Result<Self> {
+        Self::at(walk_everywhere(root, by.depth, until)?, root, remembered, by, until)
+    }
+
+    fn at(
+        walk: Walk,
+        root: &Entered<'_>,
+        remembered: &Remembered,
+        by: &Protect,
+        until: Deadline,
+    ) -> io::Result<Self> {
         let mounts = protect::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
         let Compared { findings, is_whole } =
             remembered.baseline.compare(root, &mounts, until).map_err(io::Error::other)?;

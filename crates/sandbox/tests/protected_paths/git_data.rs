@@ -4,10 +4,10 @@
 use super::*;
 
 /// A configuration that has git make a file of this name when it looks at a work tree.
-const OBEYED: &str = "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = touch obeyed; false\n";
+pub(crate) const OBEYED: &str = "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = touch obeyed; false\n";
 
 /// Runs git as the owner would, who has configured a name and nothing else.
-fn git(directory: &Path, words: &[&str]) -> String {
+pub(crate) fn git(directory: &Path, words: &[&str]) -> String {
     let output = Command::new("git")
         .args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"])
         .args(words)
@@ -23,7 +23,7 @@ fn git(directory: &Path, words: &[&str]) -> String {
 }
 
 /// A boundary that is a repository with one commit, and a file beside it that is none of the agent's business.
-fn committed() -> (Boundary, PathBuf) {
+pub(crate) fn committed() -> (Boundary, PathBuf) {
     let boundary = Boundary::new();
     let outside = boundary.host.with_file_name("outside");
     fs::write(&outside, "the user's own\n").unwrap();
@@ -37,7 +37,7 @@ fn committed() -> (Boundary, PathBuf) {
     (boundary, outside)
 }
 
-fn move_all(boundary: &Boundary, baseline: &Baseline) -> Vec<Finding> {
+pub(crate) fn move_all(boundary: &Boundary, baseline: &Baseline) -> Vec<Finding> {
     let mut findings = boundary.compare(baseline);
     for finding in &mut findings {
         assert!(set_aside(boundary.root(), finding, now()).unwrap(), "{finding}");

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "what a helper cannot do fails the test that asked for it")]
 
 mod aside;
+mod beyond;
 mod detection;
 mod ends;
 mod git;
@@ -27,7 +28,7 @@ use sandbox::deadline::Deadline;
 use sandbox::detect::{Baseline, Finding, Origin};
 use sandbox::protect::{FileKind, Mounts, Notice, mounts, mounts_until};
 use sandbox::quarantine::{QUARANTINE, set_aside};
-use sandbox::walk::{Git, Walk, walk, walk_until};
+use sandbox::walk::{Git, Walk, walk, walk_everywhere, walk_until};
 
 /// A boundary in a directory of its own.
 struct Boundary {
@@ -111,6 +112,15 @@ impl Boundary {
         let compared = baseline.compare(self.root(), &self.mounts(), Deadline::NEVER).unwrap();
         assert!(compared.is_whole);
         compared.findings
+    }
+
+    /// What the last look finds, which goes everywhere.
+    fn last_look(&self, baseline: &Baseline) -> Vec<Finding> {
+        let list: Vec<String> = built_in().map(str::to_owned).collect();
+        let walk = walk_everywhere(self.root(), 3, Deadline::NEVER).unwrap();
+        assert!(walk.is_whole);
+        let mounts = mounts(self.root(), &self.host, &walk, &list).unwrap();
+        baseline.compare(self.root(), &mounts, Deadline::NEVER).unwrap().findings
     }
 
     fn paths(&self, baseline: &Baseline) -> Vec<String> {

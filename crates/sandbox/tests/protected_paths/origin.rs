@@ -13,14 +13,14 @@ fn created<const N: usize>(paths: [&str; N]) -> Vec<(String, Origin)> {
 }
 
 impl Boundary {
-    fn rename(&self, from: &str, to: &str) -> &Self {
+    pub(crate) fn rename(&self, from: &str, to: &str) -> &Self {
         fs::create_dir_all(self.host.join(to).parent().unwrap()).unwrap();
         fs::rename(self.host.join(from), self.host.join(to)).unwrap();
         self
     }
 
     /// What is there from here on was there at the start, long enough for clocks to tell.
-    fn baseline_of_old(&self) -> Baseline {
+    pub(crate) fn baseline_of_old(&self) -> Baseline {
         self.write("last", "").until_the_clock_is_past("last");
         self.baseline()
     }

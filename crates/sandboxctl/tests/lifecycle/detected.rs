@@ -113,7 +113,11 @@ fn where_nothing_was_searched_in_the_end_is_in_the_report() {
                     assert!(reason.contains(gap), "{path} by {caller:?}: {line}");
                 }
             }
-            assert_eq!(answer["detected"].as_array().unwrap().len(), usize::from(gap.is_none()), "{path}");
+            // git's own data is searched everywhere in the end, and nothing else.
+            let detected = answer["detected"].as_array().unwrap();
+            let hook = format!("/workspace/{path}/.git/hooks/pre-commit");
+            assert_eq!(detected.iter().map(|one| one["path"].as_str().unwrap()).collect::<Vec<_>>(), [hook]);
+            assert!(!place.workspace().join(path).join(".git/hooks/pre-commit").exists(), "{path}");
         }
     }
 }

@@ -141,7 +141,9 @@ fn a_storm_of_signals_does_not_keep_pid_1_from_seeing_that_its_client_is_gone() 
 fn what_a_killed_run_made_is_moved_aside_by_the_next_command() {
     for caller in callers("what a killed run made") {
         let place = Place::new(caller);
-        let argv = ["sh", "-c", "echo 'echo owned' > .bashrc; echo ready; exec sleep 1000"];
+        let script = "echo 'echo owned' > .bashrc; mkdir -p node_modules/x/.git/hooks; \
+                      echo evil > node_modules/x/.git/hooks/pre-commit; echo ready; exec sleep 1000";
+        let argv = ["sh", "-c", script];
         let mut client = place.inside(&NO_FLAGS, &argv).stdout(Stdio::piped()).spawn().unwrap();
         await_line(&mut client);
         traces::kill(client.id(), Signal::KILL);
@@ -151,6 +153,8 @@ fn what_a_killed_run_made_is_moved_aside_by_the_next_command() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(stderr.contains(".bashrc"), "by {caller:?}: {stderr}");
         assert!(!place.workspace().join(".bashrc").exists(), "by {caller:?}: {stderr}");
+        let hook = place.workspace().join("node_modules/x/.git/hooks/pre-commit");
+        assert!(!hook.exists(), "by {caller:?}: {stderr}");
     }
 }
 

@@ -112,7 +112,9 @@ impl Search<'_> {
             let mut lists = std::mem::take(&mut self.path_lists);
             for list in lists.iter_mut().filter(|list| list.git() == git) {
                 let Listed::Paths(paths) = &mut list.listed else { continue };
-                for submodule in &paths.submodules {
+                // Those of a repository beyond the bound lie beyond it too, and were found there.
+                let is_beyond = self.reach.is_beyond(&list.path);
+                for submodule in paths.submodules.iter().filter(|_| !is_beyond) {
                     self.submodule(&tree.join(submodule), &list.path);
                 }
                 let is_plain = |path: &&PathBuf| match self.resolve(&tree, path) {

@@ -209,7 +209,7 @@ fn look_again(
     let until = Deadline::after(LAST_LOOK);
     let mut look = look_from_the_root(root, remembered, by, until, notice)?;
     while !until.is_over() && open_up_all(root, remembered, &look, notice) {
-        look = Look::at(root, remembered, by, until)?;
+        look = Look::last(root, remembered, by, until)?;
     }
     Ok(look)
 }
@@ -221,7 +221,7 @@ fn look_from_the_root(
     until: Deadline,
     notice: &mut dyn FnMut(Notice),
 ) -> io::Result<Look> {
-    match Look::at(root, remembered, by, until) {
+    match Look::last(root, remembered, by, until) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && remembered.baseline.is_of(root) => {
             let mode = beneath::open_up_itself(root)?.ok_or(error)?.as_raw_mode();
             warn(
@@ -229,7 +229,7 @@ fn look_from_the_root(
                 remembered,
                 format_args!("its mode was {mode:04o}; it was opened for its owner again"),
             );
-            Look::at(root, remembered, by, until)
+            Look::last(root, remembered, by, until)
         }
         look => look,
     }
