@@ -8,10 +8,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::beneath;
+use crate::deadline::Deadline;
 use crate::detect::{Content, Finding, Origin, Original};
 
 /// Where things are moved to, in the root of their boundary.
@@ -19,6 +20,21 @@ pub const QUARANTINE: &str = ".sandboxctl-quarantine";
 
 /// How many names are tried in the directory of something that cannot be moved to the quarantine.
 const MOST_IN_PLACE: u32 = 1000;
+
+/// How many directories of what was moved wait to be looked through, and how long their paths are, at most.
+const MOST_WAITING: usize = 10_000;
+const LONGEST: usize = 4096;
+
+/// What became of something that was to be moved.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Moved {
+    /// Nothing is there any more.
+    Gone,
+    /// Nothing obeys it where it is.
+    Inert,
+    /// It was moved, and may hold repositories that git still takes for such.
+    Doubtful,
+}
 
 /// Why something could not be moved.
 #[derive(Debug, thiserror::Error)]
@@ -45,13 +61,14 @@ pub enum QuarantineError {
 /// becomes `dot-`: nothing obeys it there, and git does not list it. Where no directory can be made, because space or
 /// file numbers are used up, it gets an inert name in its own directory, which takes neither. Every directory on the way
 /// is opened without following links, so that an agent which is still running cannot lead this anywhere else; whatever it
-/// puts at the path in the meantime is moved instead. False if nothing is there any more.
+/// puts at the path in the meantime is moved instead. Repositories that it holds are made inert until then.
 pub(crate) fn set_aside_for(
     root: impl AsFd,
     finding: &mut Finding,
     original: Option<Original<'_>>,
     now: SystemTime,
-) -> Result<bool, QuarantineError> {
+    until: Deadline,
+) -> Result<Moved, QuarantineError> {
     if finding.origin == Origin::Earlier {
         return Err(QuarantineError::NotCreated(finding.path.clone()));
     }
@@ -62,11 +79,11 @@ pub(crate) fn set_aside_for(
     };
     let (from, name) = match beneath::parent(root, &finding.path) {
         Ok(parent) => parent,
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(false),
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Moved::Gone),
         Err(errno) => return Err(failed("open the directory of", &finding.path)(errno)),
     };
     if let Err(Errno::NOENT) = rustix::fs::statat(&from, name, AtFlags::SYMLINK_NOFOLLOW) {
-        let Some(Original::Link(target)) = original else { return Ok(false) };
+        let Some(Original::Link(target)) = original else { return Ok(Moved::Gone) };
         let made = match rustix::fs::symlinkat(target, &from, name) {
             Err(Errno::ACCESS) => beneath::open_up(&from, OsStr::new("."))
                 .and_then(|()| rustix::fs::symlinkat(target, &from, name)),
@@ -74,15 +91,16 @@ pub(crate) fn set_aside_for(
         };
         made.map_err(failed("put back", &finding.path))?;
         finding.restored = true;
-        return Ok(true);
+        return Ok(Moved::Inert);
     }
     let slot = match Slot::make(root, &finding.path, now) {
         Err(Errno::NOSPC | Errno::DQUOT | Errno::MLINK | Errno::NOMEM) => {
             let renamed = rename_in_place(root, &finding.path, &from, name)
                 .map_err(failed("move aside", &finding.path));
             return renamed.map(|aside| {
+                let moved = disarm(&from, aside.file_name().unwrap_or(name), until);
                 finding.aside = Some(aside);
-                true
+                moved
             });
         }
         made => made.map_err(failed("make a place in", Path::new(QUARANTINE)))?,
@@ -99,16 +117,16 @@ pub(crate) fn set_aside_for(
         Ok(()) => {
             finding.aside = Some(slot.path);
             finding.restored = original.is_some();
-            Ok(true)
+            Ok(disarm(&slot.directory, &slot.name, until))
         }
-        Err(Errno::NOENT) => Ok(false),
+        Err(Errno::NOENT) => Ok(Moved::Gone),
         Err(errno) => Err(failed("move aside", &finding.path)(errno)),
     }
 }
 
-/// Moves something aside that was created.
+/// Moves something aside that was created. False if nothing is there any more.
 pub fn set_aside(root: impl AsFd, finding: &mut Finding, now: SystemTime) -> Result<bool, QuarantineError> {
-    set_aside_for(root, finding, None, now)
+    Ok(set_aside_for(root, finding, None, now, Deadline::NEVER)? != Moved::Gone)
 }
 
 /// A place in the quarantine for one thing.
@@ -158,6 +176,66 @@ impl Slot {
             .or_else(|_| rustix::fs::fchown(&file, None, Some(gid)));
         rustix::fs::fchmod(&file, Mode::from_raw_mode(content.mode))
     }
+}
+
+/// Makes the repositories in a directory that was moved inert: no index and nobody who stands there leads git to them.
+fn disarm(parent: &OwnedFd, name: &OsStr, until: Deadline) -> Moved {
+    let mut ahead = vec![PathBuf::from(name)];
+    let mut moved = Moved::Inert;
+    while let Some(path) = ahead.pop() {
+        match disarm_directory(parent, &path, until) {
+            Ok(below) if ahead.len() + below.len() <= MOST_WAITING => ahead.extend(below),
+            Err(Errno::NOENT | Errno::NOTDIR) => {}
+            Ok(_) | Err(_) => moved = Moved::Doubtful,
+        }
+    }
+    moved
+}
+
+/// Renames what makes a directory a repository of git's, and says which directories are in it.
+fn disarm_directory(root: &OwnedFd, path: &Path, until: Deadline) -> Result<Vec<PathBuf>, Errno> {
+    if path.as_os_str().len() > LONGEST {
+        return Err(Errno::NAMETOOLONG);
+    }
+    let directory = match beneath::listing(root, path) {
+        Err(Errno::ACCESS) => {
+            let (parent, name) = beneath::parent(root, path)?;
+            beneath::open_up(parent, name)?;
+            beneath::listing(root, path)?
+        }
+        opened => opened?,
+    };
+    let is_sign = |name: &OsStr| [".git", "HEAD"].iter().any(|sign| name.eq_ignore_ascii_case(sign));
+    let matters = |(name, kind): &(OsString, FileType)| *kind == FileType::Directory || is_sign(name);
+    let entries = beneath::entries(directory.as_fd())?.take_while(|_| !until.is_over());
+    let entries = entries.filter(|entry| entry.as_ref().map_or(true, matters)).take(MOST_WAITING);
+    let mut below = Vec::new();
+    for (mut name, kind) in entries.collect::<Result<Vec<_>, _>>()? {
+        if is_sign(&name) {
+            name = disarm_sign(&directory, &name)?;
+        }
+        if kind == FileType::Directory {
+            below.push(path.join(name));
+        }
+    }
+    if until.is_over() { Err(Errno::TIMEDOUT) } else { Ok(below) }
+}
+
+fn disarm_sign(directory: &OwnedFd, name: &OsStr) -> Result<OsString, Errno> {
+    let mut to = OsString::from("dot-");
+    to.push(OsStr::from_bytes(name.as_bytes().strip_prefix(b".").unwrap_or(name.as_bytes())));
+    for _ in 0..MOST_IN_PLACE {
+        let rename = || rustix::fs::renameat_with(directory, name, directory, &to, RenameFlags::NOREPLACE);
+        let renamed = match rename() {
+            Err(Errno::ACCESS) => beneath::open_up_itself(directory).and_then(|_| rename()),
+            renamed => renamed,
+        };
+        match renamed {
+            Err(Errno::EXIST) => to.push("-"),
+            renamed => return renamed.map(|()| to),
+        }
+    }
+    Err(Errno::EXIST)
 }
 
 /// Gives something an inert name in its own directory, and says which.

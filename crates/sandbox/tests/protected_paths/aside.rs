@@ -133,3 +133,52 @@ fn while_the_agent_swaps_directories_and_links_nothing_outside_is_touched() {
     assert_eq!(fs::read_to_string(outside.join("hooks/pre-commit")).unwrap(), "the user's own");
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
 }
+
+#[test]
+fn what_is_moved_as_a_whole_holds_no_repository_for_git() {
+    use super::git_data::{OBEYED, committed, git};
+
+    let (boundary, _) = committed();
+    let outside = boundary.host.with_file_name("another");
+    git(&boundary.host, &["init", "-q", outside.to_str().unwrap()]);
+    let mut list: Vec<String> = built_in().map(str::to_owned).collect();
+    list.push("asked".into());
+    let look = || mounts(boundary.root(), &boundary.host, &boundary.walk(3), &list).unwrap();
+    let baseline = Baseline::take(boundary.root(), &look()).unwrap().0;
+    let inner = ["asked/r", "asked/a/b/c/d/e/f/r"];
+    for place in inner {
+        git(&boundary.host, &["init", "-q", place]);
+        git(&boundary.host.join(place), &["commit", "-q", "--allow-empty", "-m", "first"]);
+        boundary.write(&format!("{place}/.git/config"), OBEYED);
+    }
+    boundary.bare("asked/bare").bare("asked").write("asked/bare/config", OBEYED);
+    boundary.repository("asked/case").rename("asked/case/.git", "asked/case/.Git");
+    boundary.write("asked/r/dot-git", "taken").link(&outside, "asked/link").mode("asked/case", 0o500);
+    let findings = baseline.compare(boundary.root(), &look(), Deadline::NEVER).unwrap().findings;
+    let mut finding = findings.into_iter().find(|one| one.path == Path::new("asked")).unwrap();
+    let commits = inner.map(|place| git(&boundary.host.join(place), &["rev-parse", "HEAD"]));
+    // Of each place, whether git obeys what lies there.
+    let obeyed = |top: &str| {
+        let mut all = Vec::new();
+        for (place, commit) in inner.iter().zip(&commits) {
+            let place = place.replacen("asked", top, 1);
+            let info = format!("160000,{},{place}", commit.trim());
+            git(&boundary.host, &["update-index", "--add", "--cacheinfo", &info]);
+            git(&boundary.host, &["status"]);
+            all.push(boundary.host.join(&place).join("obeyed").exists());
+        }
+        let top_of = |place: &str| git(&boundary.host.join(place), &["rev-parse", "--absolute-git-dir"]);
+        all.push(top_of(&format!("{top}/bare")) != top_of(""));
+        all
+    };
+    assert_eq!(obeyed("asked"), [true; 3], "the control");
+    for place in inner {
+        fs::remove_file(boundary.host.join(place).join("obeyed")).unwrap();
+    }
+    assert!(set_aside(boundary.root(), &mut finding, now()).unwrap());
+    let aside = finding.aside.unwrap();
+    assert_eq!(obeyed(aside.to_str().unwrap()), [false; 3]);
+    assert!(boundary.host.join(&aside).join("r/dot-git-/config").exists(), "nothing is lost");
+    assert!(boundary.host.join(&aside).join("case/dot-Git").exists(), "whatever its case");
+    assert!(outside.join(".git/HEAD").exists(), "and no link is followed");
+}

@@ -21,11 +21,14 @@ use crate::deadline::Deadline;
 use crate::detect::{Finding, Origin};
 use crate::host_uid::Identity;
 use crate::provider::Notice;
-use crate::quarantine::{self, QUARANTINE};
+use crate::quarantine::{self, Moved, QUARANTINE};
 use crate::record::{Placed, Record, RecordError, Remembered, RunId, Runs, Stuck, Unread};
 
 /// How long the last look at a boundary may take. A million files take about a second.
 const LAST_LOOK: Duration = Duration::from_secs(30);
+
+/// How long the repositories in what is moved aside may take to be made inert, all together.
+const MAKING_INERT: Duration = Duration::from_secs(10);
 
 /// How many are told one by one when it has ended.
 const MOST_LISTED: usize = 100;
@@ -268,27 +271,45 @@ fn move_all(
     notice: &mut dyn FnMut(Notice),
 ) -> Vec<Stuck> {
     let mut stuck = Vec::new();
+    let mut doubtful = Vec::new();
+    let until = Deadline::after(MAKING_INERT);
     findings.retain_mut(|finding| {
         if finding.origin == Origin::Earlier {
             return true;
         }
         let original =
             remembered.baseline.original(&finding.path).filter(|_| finding.origin == Origin::Replaced);
-        quarantine::set_aside_for(root, finding, original, SystemTime::now()).unwrap_or_else(|error| {
-            if stuck.len() < MOST_TOLD {
-                warn(
-                    notice,
-                    remembered,
-                    format_args!("what the agent made could not be moved aside: {error}"),
-                );
+        match quarantine::set_aside_for(root, finding, original, SystemTime::now(), until) {
+            Ok(Moved::Gone) => return false,
+            Ok(Moved::Inert) => {}
+            Ok(Moved::Doubtful) => doubtful.extend(finding.aside.clone()),
+            Err(error) => {
+                if stuck.len() < MOST_TOLD {
+                    warn(
+                        notice,
+                        remembered,
+                        format_args!("what the agent made could not be moved aside: {error}"),
+                    );
+                }
+                // What is gone by now is not stuck.
+                if let Some(file_id) = id_at(root, &finding.path) {
+                    stuck.push(Stuck { finding: finding.clone(), file_id });
+                }
             }
-            // What is gone by now is not stuck.
-            if let Some(file_id) = id_at(root, &finding.path) {
-                stuck.push(Stuck { finding: finding.clone(), file_id });
-            }
-            true
-        })
+        }
+        true
     });
+    if let Some(aside) = doubtful.first() {
+        warn(
+            notice,
+            remembered,
+            format_args!(
+                "{} of what was moved aside may hold repositories that git still obeys, such as {}: remove it",
+                doubtful.len(),
+                shown::name(aside)
+            ),
+        );
+    }
     if stuck.len() > MOST_TOLD {
         warn(notice, remembered, format_args!("{} more could not be moved aside", stuck.len() - MOST_TOLD));
     }
