@@ -3,46 +3,61 @@
 
 use std::io;
 
-use nix::unistd::{Gid, Uid, getgroups, setfsgid, setfsuid, setgroups};
+use caps::{CapSet, CapsHashSet};
+use nix::unistd::{Uid, getgroups, setfsgid, setfsuid};
+use rustix::process::Gid;
+use rustix::thread::set_thread_groups;
 
 use crate::host_uid::Identity;
 
-/// While this lives, this thread opens, makes and removes files with the rights of another user: the kernel leaves out
-/// root's own, see setfsuid(2) and capabilities(7).
+/// While this lives, this thread opens, makes and removes files with the rights of another user, see setfsuid(2).
+///
+/// No capability is in effect meanwhile. Changing the user of the file system takes away only those that are about files;
+/// with `CAP_SYS_PTRACE` the links in `/proc/PID` (`cwd`, `root`, `fd`) would lead past directories that are closed to the
+/// user, see ptrace(2), "Ptrace access mode checking". All of it is this thread's alone, and that of threads it starts.
 #[must_use = "the rights come back when this is dropped"]
-pub struct ActingAs(Option<Vec<Gid>>);
+pub struct ActingAs(Option<Own>);
+
+/// What root had.
+struct Own {
+    groups: Vec<Gid>,
+    capabilities: CapsHashSet,
+}
 
 impl ActingAs {
-    /// Whoever is not root, has nobody else to act for, or acts for somebody already, stays who they are.
+    /// Takes the rights of a user. Whoever is not root, has nobody else to act for, or acts for somebody already, stays who
+    /// they are.
     pub fn user(user: Identity) -> io::Result<Self> {
         // No user has this id, so nothing is set, and the answer is who this thread is to the file system.
         let now = setfsuid(Uid::from_raw(u32::MAX));
         if !now.is_root() || user.uid == 0 {
             return Ok(Self(None));
         }
+        let groups = getgroups()?.into_iter().map(|group| Gid::from_raw(group.as_raw())).collect();
+        let capabilities = caps::read(None, CapSet::Effective).map_err(io::Error::other)?;
         // Groups of root's would open what is root's.
-        let groups = getgroups()?;
-        setgroups(&[Gid::from_raw(user.gid)])?;
-        let acting = Self(Some(groups));
-        setfsgid(Gid::from_raw(user.gid));
-        setfsuid(Uid::from_raw(user.uid));
+        set_thread_groups(&[Gid::from_raw(user.gid)])?;
+        let acting = Self(Some(Own { groups, capabilities }));
+        let (uid, gid) = (Uid::from_raw(user.uid), nix::unistd::Gid::from_raw(user.gid));
+        setfsgid(gid);
+        setfsuid(uid);
         // Neither says whether it has done anything but by what it answers the next time.
-        let now = (setfsuid(Uid::from_raw(user.uid)), setfsgid(Gid::from_raw(user.gid)));
-        if now == (Uid::from_raw(user.uid), Gid::from_raw(user.gid)) {
-            Ok(acting)
-        } else {
-            Err(io::Error::other(format!("cannot act with the rights of user {} alone", user.uid)))
+        if (setfsuid(uid), setfsgid(gid)) != (uid, gid) {
+            return Err(io::Error::other(format!("cannot act with the rights of user {} alone", user.uid)));
         }
+        caps::clear(None, CapSet::Effective).map_err(io::Error::other)?;
+        Ok(acting)
     }
 }
 
 impl Drop for ActingAs {
     fn drop(&mut self) {
-        if let Some(groups) = self.0.take() {
+        if let Some(Own { groups, capabilities }) = self.0.take() {
+            // What root had a moment ago it may have again: these are permitted still.
+            let _ = caps::set(None, CapSet::Effective, &capabilities);
             setfsuid(Uid::effective());
-            setfsgid(Gid::effective());
-            // Root had them a moment ago, and may have any.
-            let _ = setgroups(&groups);
+            setfsgid(nix::unistd::Gid::effective());
+            let _ = set_thread_groups(&groups);
         }
     }
 }
@@ -72,6 +87,32 @@ mod tests {
         assert_eq!(owner_of_new("after"), 1001);
         drop(acting);
         assert_eq!(owner_of_new("root"), 0);
+    }
+
+    #[test]
+    fn links_of_proc_lead_to_nothing_that_the_user_cannot_reach() {
+        if !crate::root_only::can_give_files_away() {
+            return;
+        }
+        let closed = tempfile::Builder::new()
+            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700))
+            .tempdir()
+            .unwrap();
+        fs::write(closed.path().join("file"), "of root's").unwrap();
+        // It waits for its input to end, and keeps its working directory until then.
+        let mut inside = std::process::Command::new("cat")
+            .current_dir(closed.path())
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let way = format!("/proc/{}/cwd/file", inside.id());
+        assert!(fs::read(&way).is_ok(), "root may");
+        let acting = ActingAs::user(Identity { uid: 1001, gid: 1002 }).unwrap();
+        assert_eq!(fs::read(&way).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        drop(acting);
+        assert!(fs::read(&way).is_ok(), "root may again");
+        drop(inside.stdin.take());
+        inside.wait().unwrap();
     }
 
     #[test]
