@@ -22,15 +22,56 @@ const APPLIED: &[&str] = &[
     "--whitespace=",
 ];
 
+/// Files that hold what people wrote: messages, patches and lists of what was done. Patches of `git am` have numbers for names.
+const PROSE: &[&str] = &[
+    "current-fixups",
+    "done",
+    "final-commit",
+    "info",
+    "message",
+    "message-fixup",
+    "message-squash",
+    "msg",
+    "msg-clean",
+    "original-commit",
+    "patch",
+];
+
 /// Judges a file of an interrupted operation.
+///
+/// Most hold a name, a number or nothing, and programs paste them into what a shell expands: git's own `git-prompt.sh` does so
+/// with `msgnum` and `end`. So what is not prose may hold nothing that a shell expands.
 pub(super) fn judge(name: &str, content: &[u8]) -> Option<Reason> {
     match name {
+        "author-script" => judge_author(content),
+        name if PROSE.contains(&name) || name.bytes().all(|byte| byte.is_ascii_digit()) => None,
         "git-rebase-todo" | "git-rebase-todo.backup" | "todo" => judge_list(content),
         "strategy" => judge_strategy(&String::from_utf8_lossy(content)),
         "opts" => git::judge_options(content, judge_strategy),
         "apply-opt" => judge_applied(content),
-        _ => None,
+        _ => judge_plain(name, content),
     }
+}
+
+fn judge_plain(name: &str, content: &[u8]) -> Option<Reason> {
+    let is_expanded =
+        |byte: &u8| matches!(byte, b'$' | b'`' | b'\\') || byte.is_ascii_control() && *byte != b'\n';
+    content.iter().any(is_expanded).then(|| setting(name))
+}
+
+/// Variables in single quotes, as a shell reads them: nothing may stand outside of the quotes.
+fn judge_author(content: &[u8]) -> Option<Reason> {
+    let text = String::from_utf8_lossy(content);
+    let is_harmless = |line: &str| {
+        let value = ["GIT_AUTHOR_NAME=", "GIT_AUTHOR_EMAIL=", "GIT_AUTHOR_DATE="]
+            .iter()
+            .find_map(|name| line.strip_prefix(name))
+            .and_then(|value| value.strip_prefix('\'')?.strip_suffix('\''));
+        // A quote within is closed, escaped and opened again; git escapes `!` so too.
+        value.is_some_and(|value| !value.replace("'\\''", "").replace("'\\!'", "").contains('\''))
+    };
+    let is_whole = text.is_empty() || text.split_terminator('\n').all(is_harmless);
+    (!is_whole).then(|| setting("author-script"))
 }
 
 /// A list of commands, one on each line. Git takes `x` for `exec`.
@@ -71,7 +112,17 @@ mod tests {
             ("apply-opt", " '--whitespace=fix' '-p1'\n"),
             ("apply-opt", ""),
             ("opts", "[options]\n\tstrategy = ort\n\tallow-ff = true\n"),
-            ("message", "exec make\n"),
+            ("message", "exec $(make)\n"),
+            ("0001", "From: a `b`\n"),
+            ("msgnum", "3\n"),
+            ("head-name", "refs/heads/käse-1.0\n"),
+            ("strategy_opts", " \"ours\" \"find-renames=50%\"\n"),
+            (
+                "author-script",
+                "GIT_AUTHOR_NAME='O'\\''Neil'\nGIT_AUTHOR_EMAIL='a@b'\nGIT_AUTHOR_DATE='@1 +0000'\n",
+            ),
+            ("author-script", ""),
+            ("quiet", ""),
         ] {
             assert_eq!(judge(name, content.as_bytes()), None, "{name}: {content}");
         }
@@ -87,6 +138,14 @@ mod tests {
             ("strategy", "x/evil\n"),
             ("opts", "[options]\n\tstrategy = x/evil\n"),
             ("opts", "[broken"),
+            ("msgnum", "$(id)\n"),
+            ("end", "`id`"),
+            ("last", "1\x1b[A\n"),
+            ("unheard-of", "\\$(id)"),
+            ("author-script", "GIT_AUTHOR_NAME=$(id)\n"),
+            ("author-script", "GIT_AUTHOR_NAME='a'$(id)'b'\n"),
+            ("author-script", "GIT_AUTHOR_NAME='a'\nid\n"),
+            ("author-script", "GIT_AUTHOR_NAME='a\\'; id #'\n"),
             ("apply-opt", "'--allow-empty'"),
             ("apply-opt", " '-p1' '--build-fake-ancestor=.bashrc'\n"),
         ] {
