@@ -6,7 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use policy::plan::FileId;
@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use crate::acting::ActingAs;
 use crate::beneath;
 use crate::host_uid::Identity;
+use crate::protect;
 
 pub use self::root::{Entered, Root};
 
@@ -213,11 +214,11 @@ fn kind(stat: &Stat) -> Kind {
     }
 }
 
-/// Whether a directory has what git wants of a repository: a `HEAD`, `objects` and `refs`, the last two perhaps where
-/// `commondir` says (gitrepository-layout(5)).
+/// Whether git would take a directory for a repository by what lies right in it.
 fn is_repository(directory: &Path) -> bool {
-    let has = |name| directory.join(name).symlink_metadata().is_ok();
-    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(CWD, directory, flags, Permissions::empty());
+    opened.is_ok_and(|directory| protect::is_repository(directory.as_fd(), Path::new("")))
 }
 
 fn failed(action: &'static str, path: &Path, source: io::Error) -> BoundaryError {
@@ -408,6 +409,12 @@ mod tests {
             fs::create_dir_all(bare.join(name)).unwrap();
         }
         assert_eq!(found(&bare.join("hooks")).enclosing_repository(), None, "no HEAD yet");
+        fs::write(bare.join("HEAD"), "anything\n").unwrap();
+        assert_eq!(found(&bare.join("hooks")).enclosing_repository(), None, "none that git reads");
+        fs::remove_file(bare.join("HEAD")).unwrap();
+        symlink("refs/heads/none", bare.join("HEAD")).unwrap();
+        assert_eq!(found(&bare.join("hooks")).enclosing_repository(), Some(bare.clone()), "an old form");
+        fs::remove_file(bare.join("HEAD")).unwrap();
         fs::write(bare.join("HEAD"), "ref: refs/heads/main\n").unwrap();
         assert_eq!(found(&bare.join("hooks")).enclosing_repository(), Some(bare.clone()));
         assert_eq!(found(&bare).enclosing_repository(), None);

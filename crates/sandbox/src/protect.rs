@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use self::path_list::{Listed, PathList};
 pub use self::reach::{Base, Reach, Way};
 use self::search::MODULE_LEVELS;
+pub(crate) use self::search::is_repository;
 pub use self::search::{mounts, mounts_until};
 
 pub(crate) mod path_list;

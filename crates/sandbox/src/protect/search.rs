@@ -12,6 +12,7 @@ use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 
 use self::listed::Listed;
+pub(crate) use self::pointers::is_repository;
 use self::pointers::{ALTERNATE_LEVELS, Wanted, WorkTree, seen_from_repository};
 use self::resolve::Leads;
 use super::{Base, Cause, FileKind, Link, MaskedSocket, Mounts, Notice, PathList, Reach, ReadOnly, Way};
@@ -264,6 +265,7 @@ impl Search<'_> {
     fn data(&mut self, git: &Path, tree: Option<&Path>) {
         if self.seen_git.insert(git.into()) {
             self.all(git, seen_from_repository(git), &Rc::clone(&self.in_git));
+            self.linked_work_tree(git);
             self.unlisted(git);
             self.alternates(&git.join("objects"), ALTERNATE_LEVELS);
             self.modules(&git.join("modules"), MODULE_LEVELS);

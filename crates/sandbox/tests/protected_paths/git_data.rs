@@ -454,3 +454,42 @@ fn ordinary_work_with_git_passes_untouched() {
     boundary.bare(".jj/repo/store/git").write(".jj/repo/store/git_target", "../../../.git");
     assert_eq!(boundary.compare(&baseline), []);
 }
+
+#[test]
+fn a_linked_work_tree_that_leads_out_of_the_boundary_is_moved_aside() {
+    let (boundary, outside) = committed();
+    let there = outside.with_file_name("there");
+    fs::create_dir(&there).unwrap();
+    let dot_git = there.join(".git");
+    fs::write(&dot_git, "the user's own\n").unwrap();
+    let mine = outside.with_file_name("mine");
+    let here = |words: &[&str]| git(&boundary.host, words);
+    here(&["worktree", "add", "-q", mine.to_str().unwrap()]);
+    let baseline = boundary.baseline();
+    assert!(boundary.read_only().contains(&".git/worktrees/mine/gitdir".to_owned()));
+    here(&["worktree", "add", "-q", "tree"]);
+    assert_eq!(boundary.compare(&baseline), [], "neither the user's own nor an ordinary one");
+    let gitdir = ".git/worktrees/tree/gitdir";
+    // As `git worktree add` writes it inside.
+    for path in ["/workspace/tree/.git", "/tmp/no-such-directory-on-the-host/.git"] {
+        boundary.write(gitdir, &format!("{path}\n"));
+        assert_eq!(boundary.compare(&baseline), [], "{path}");
+    }
+    boundary.write(gitdir, &format!("{}\n", dot_git.display()));
+    here(&["worktree", "repair"]);
+    assert_ne!(fs::read_to_string(&dot_git).unwrap(), "the user's own\n", "the control: git writes there");
+    here(&["worktree", "remove", "--force", there.to_str().unwrap()]);
+    assert!(!there.exists(), "the control: git removes it");
+    fs::create_dir(&there).unwrap();
+    fs::write(&dot_git, "the user's own\n").unwrap();
+    fs::remove_dir_all(boundary.host.join("tree")).unwrap();
+    here(&["worktree", "add", "-q", "again"]);
+    let gitdir = ".git/worktrees/again/gitdir";
+    boundary.write(gitdir, &format!("{}\n", dot_git.display()));
+    let moved = move_all(&boundary, &baseline);
+    assert_eq!(moved.iter().map(|one| one.path.to_str().unwrap()).collect::<Vec<_>>(), [gitdir]);
+    here(&["worktree", "repair"]);
+    here(&["worktree", "prune"]);
+    assert_eq!(fs::read_to_string(&dot_git).unwrap(), "the user's own\n");
+    assert!(mine.join("file").exists(), "the user's own stays");
+}

@@ -4,6 +4,7 @@
 //! remembered: the agent may have made it to hide a repository from this search.
 
 use std::ffi::OsStr;
+use std::os::fd::BorrowedFd;
 use std::path::{Component, Path, PathBuf};
 
 use policy::judge::repository::{self, LONGEST_HEAD, LONGEST_POINTER};
@@ -21,6 +22,9 @@ pub(super) const ALTERNATE_LEVELS: u32 = 5;
 
 /// How many alternates one file may name. Nobody needs more than a few.
 const MOST_ALTERNATES: usize = 64;
+
+/// How a repository sees the data of a linked work tree.
+const LINKED_WORK_TREE: &str = ".git/worktrees/name";
 
 /// A work tree that a configuration names.
 pub(super) struct WorkTree {
@@ -93,6 +97,32 @@ impl Search<'_> {
                 (Some(_), None) => drop(self.astray.insert(file.clone())),
                 (None, _) => {}
             }
+        }
+    }
+
+    /// Follows the `gitdir` of a linked work tree's data: `git worktree repair` writes the `.git` file that it names, and
+    /// `git worktree remove` removes the directory of that file.
+    pub(super) fn linked_work_tree(&mut self, git: &Path) {
+        let seen_as = seen_from_repository(git);
+        let file = git.join("gitdir");
+        let stat = beneath::stat(self.root, &file).ok().filter(|stat| is(FileType::RegularFile, stat));
+        let Some(stat) = stat.filter(|_| seen_as == Path::new(LINKED_WORK_TREE)) else { return };
+        self.protect(file.clone(), &stat, seen_as.join("gitdir"), Cause::Named, self.base.clone());
+        let Some(content) = self.content(&file, LONGEST_POINTER) else { return };
+        // It has the form of a `commondir`.
+        let Some(named) = repository::commondir(&content) else { return };
+        let is_harmless = match self.resolve(git, named) {
+            Ok(Leads::To { links, .. }) => {
+                self.remember(links);
+                true
+            }
+            Ok(Leads::Nowhere { .. }) => true,
+            // `git worktree add` writes a path inside.
+            Ok(Leads::Astray { links, host, .. }) => links.is_empty() && host != OnHost::Unknown,
+            Err(_) => false,
+        };
+        if !is_harmless {
+            self.astray.insert(file);
         }
     }
 
@@ -202,30 +232,10 @@ impl Search<'_> {
 
     /// Whether git would take a directory for what is wanted. What cannot be looked at might be it.
     pub(super) fn is(&self, wanted: Wanted, path: &Path) -> bool {
-        let is_there = |name: &str| {
-            !matches!(beneath::stat(self.root, &path.join(name)), Err(Errno::NOENT | Errno::NOTDIR))
-        };
-        let has_data = || is_there("objects") && is_there("refs");
         match wanted {
-            Wanted::Repository => self.has_head(path) && (has_data() || is_there("commondir")),
-            Wanted::Common => has_data(),
+            Wanted::Repository => is_repository(self.root, path),
+            Wanted::Common => has_data(self.root, path),
             Wanted::Objects => true,
-        }
-    }
-
-    fn has_head(&self, git: &Path) -> bool {
-        let head = git.join("HEAD");
-        match beneath::read_link(self.root, &head) {
-            Ok(target) => return repository::is_head_link(&target),
-            Err(Errno::NOENT | Errno::NOTDIR) => return false,
-            Err(_) => {}
-        }
-        match beneath::file(self.root, &head) {
-            Ok((file, _)) => {
-                read_up_to(file, LONGEST_HEAD).is_none_or(|(content, _)| repository::is_head(&content))
-            }
-            Err(Errno::NOENT | Errno::NOTDIR) => false,
-            Err(_) => true,
         }
     }
 
@@ -262,6 +272,35 @@ impl Search<'_> {
     }
 }
 
+/// Whether git would take a directory for a repository by what lies right in it. What cannot be looked at might make it one.
+pub(crate) fn is_repository(root: BorrowedFd<'_>, path: &Path) -> bool {
+    has_head(root, path) && (has_data(root, path) || is_there(root, &path.join("commondir")))
+}
+
+fn has_data(root: BorrowedFd<'_>, path: &Path) -> bool {
+    is_there(root, &path.join("objects")) && is_there(root, &path.join("refs"))
+}
+
+fn is_there(root: BorrowedFd<'_>, path: &Path) -> bool {
+    !matches!(beneath::stat(root, path), Err(Errno::NOENT | Errno::NOTDIR))
+}
+
+fn has_head(root: BorrowedFd<'_>, git: &Path) -> bool {
+    let head = git.join("HEAD");
+    match beneath::read_link(root, &head) {
+        Ok(target) => return repository::is_head_link(&target),
+        Err(Errno::NOENT | Errno::NOTDIR) => return false,
+        Err(_) => {}
+    }
+    match beneath::file(root, &head) {
+        Ok((file, _)) => {
+            read_up_to(file, LONGEST_HEAD).is_none_or(|(content, _)| repository::is_head(&content))
+        }
+        Err(Errno::NOENT | Errno::NOTDIR) => false,
+        Err(_) => true,
+    }
+}
+
 /// Where a path with `..` leads that has no links; `None` where that is out of the boundary.
 fn without_parents(path: &Path) -> Option<PathBuf> {
     path.components().try_fold(PathBuf::new(), |mut place, part| match part {
@@ -276,7 +315,7 @@ pub(super) fn seen_from_repository(git: &Path) -> &'static Path {
     let below_git: Vec<&OsStr> = git.iter().rev().take_while(|name| *name != ".git").collect();
     let is_below_git = below_git.len() < git.iter().count();
     Path::new(match below_git.as_slice() {
-        [_, above, ..] if *above == "worktrees" => ".git/worktrees/name",
+        [_, above, ..] if *above == "worktrees" => LINKED_WORK_TREE,
         [_, .., first] if is_below_git && *first == "modules" => ".git/modules/name",
         _ => ".git",
     })

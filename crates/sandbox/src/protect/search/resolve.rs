@@ -20,6 +20,9 @@ const MOST_LINKS: usize = 40;
 /// The bits of a mode that let others than the owner write.
 const OTHERS_WRITE: u32 = 0o022;
 
+/// The bit of a directory's mode that lets only the owners of its files remove them, as in `/tmp`.
+const STICKY: u32 = 0o1000;
+
 /// Where a path leads.
 pub(super) enum Leads {
     /// To this path in the boundary, which has no links, past these links.
@@ -37,6 +40,8 @@ pub(super) enum OnHost {
     Unknown,
     /// There is nothing, and only root can make something there: so it is with the paths that a sandbox sees.
     Nothing,
+    /// There is nothing, in a directory of root's where everybody may make something of their own.
+    NothingYet,
 }
 
 /// A place on the way, which has no links.
@@ -146,9 +151,10 @@ fn astray(links: Vec<PathBuf>) -> Leads {
 /// Where the link at a path outside the boundary leads, if it is one. Those of `/proc` lead each process elsewhere.
 fn outside(parent: &Path, path: &Path) -> Result<Option<PathBuf>, OnHost> {
     let metadata = path.symlink_metadata().map_err(|error| {
-        let is_roots = |parent: std::fs::Metadata| parent.uid() == 0 && parent.mode() & OTHERS_WRITE == 0;
-        match error.kind() {
-            std::io::ErrorKind::NotFound if parent.metadata().is_ok_and(is_roots) => OnHost::Nothing,
+        let roots = parent.metadata().ok().filter(|parent| parent.uid() == 0).map(|parent| parent.mode());
+        match roots.filter(|_| error.kind() == std::io::ErrorKind::NotFound) {
+            Some(mode) if mode & OTHERS_WRITE == 0 => OnHost::Nothing,
+            Some(mode) if mode & STICKY != 0 => OnHost::NothingYet,
             _ => OnHost::Unknown,
         }
     })?;
