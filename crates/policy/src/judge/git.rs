@@ -87,7 +87,7 @@ pub(super) enum Worktree {
 
 /// A path that a configuration names and git obeys, as it stands there: relative or absolute.
 ///
-/// A path that begins with `~` or `%(prefix)` is none: git looks for it outside the repository.
+/// One that begins with `~` lies in a home directory. A path that begins with `%(prefix)` is none: it is where git is installed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Reference {
     /// A directory of hooks. Relative to the root of the work tree, or to a bare repository.
@@ -201,7 +201,7 @@ fn judge_entries(content: &[u8], suspicious: impl Fn(&Entry, &[Entry]) -> bool) 
 
 fn named_by(entry: &Entry) -> Vec<Reference> {
     let value = entry.value.as_deref().unwrap_or_default();
-    let is_in_reach = |path: &str| !path.is_empty() && !path.starts_with(['~', '%']);
+    let is_in_reach = |path: &str| !path.is_empty() && !path.starts_with('%');
     if is(entry, ("core", "hookspath")) {
         let path = Path::new(value);
         // Husky names `.husky/_`, and what is in there runs the hooks beside it.

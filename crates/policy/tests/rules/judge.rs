@@ -714,9 +714,8 @@ fn what_a_configuration_of_git_names_is_known() {
 #[test]
 fn what_lies_elsewhere_or_runs_nothing_is_no_reference() {
     for config in [
-        "[core]\n\thooksPath = ~/hooks\n",
         "[core]\n\thooksPath =\n\thooksPath\n",
-        "[include]\n\tpath = ~/.gitconfig\n\tpath = %(prefix)/etc/gitconfig\n",
+        "[include]\n\tpath = %(prefix)/etc/gitconfig\n",
         "[core]\n\tpager = less\n\tfsmonitor = true\n",
         "[alias]\n\tdeploy = !./deploy\n",
         "[remote \"origin\"]\n\turl = ../origin.git\n",

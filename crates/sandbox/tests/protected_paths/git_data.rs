@@ -493,3 +493,37 @@ fn a_linked_work_tree_that_leads_out_of_the_boundary_is_moved_aside() {
     assert_eq!(fs::read_to_string(&dot_git).unwrap(), "the user's own\n");
     assert!(mine.join("file").exists(), "the user's own stays");
 }
+
+#[test]
+fn what_a_configuration_names_in_a_home_around_the_boundary_is_found() {
+    let (boundary, _) = committed();
+    let home = boundary.host.parent().unwrap();
+    boundary.write("named/keep", "").write("more", "[core]\n\tabbrev = 8\n").write("evil", "the user's own");
+    boundary.write(
+        ".git/config",
+        "[core]\n\thooksPath = ~/workspace/named\n\tfsmonitor = ~/workspace/evil\n[include]\n\tpath = ~/workspace/more\n\
+         \tpath = ~/workspace/later\n\tpath = ~/elsewhere/more\n",
+    );
+    let read_only = boundary.read_only();
+    for path in ["evil", "more", "named"] {
+        assert!(read_only.contains(&path.to_owned()), "{path}: {read_only:?}");
+    }
+    let baseline = boundary.baseline();
+    let attack = || {
+        boundary.write("named/pre-commit", "#!/bin/sh\ntouch obeyed\n").mode("named/pre-commit", 0o755);
+        boundary.write("later", "[alias]\n\tx = !touch included\n");
+    };
+    attack();
+    let as_owner = || {
+        boundary.write(
+            ".git/config",
+            "[core]\n\thooksPath = ~/workspace/named\n[include]\n\tpath = ~/workspace/later\n",
+        );
+        git(home, &["-C", "workspace", "commit", "-q", "--allow-empty", "-m", "second"]);
+        git(home, &["-C", "workspace", "x"]);
+        ["obeyed", "included"].map(|trace| fs::remove_file(boundary.host.join(trace)).is_ok())
+    };
+    let findings = boundary.paths(&baseline);
+    assert_eq!(as_owner(), [true, true], "the control: git obeys both");
+    assert_eq!(findings, ["later"], "the rest is read-only");
+}

@@ -1,7 +1,8 @@
 //! What a configuration of git names: hooks, other configurations and programs that git obeys too.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
 
 use policy::judge::{MAX_CONTENT, Reference, references};
 use rustix::fs::{FileType, Stat};
@@ -36,7 +37,8 @@ impl Search<'_> {
             if !seen.insert(config.clone()) {
                 continue;
             }
-            for reference in self.references(&config) {
+            let references = self.references(&config).into_iter();
+            for reference in references.flat_map(|one| self.in_homes(one)).collect::<Vec<_>>() {
                 if left == 0 {
                     return self.notices.push(Notice::TooManySettings { config });
                 }
@@ -66,6 +68,29 @@ impl Search<'_> {
             return Vec::new();
         };
         references(&content)
+    }
+
+    /// Where a reference may lead that begins with `~`. Whoever works in the boundary may have any directory above it for their
+    /// home; from the others nothing leads into it.
+    fn in_homes(&self, reference: Reference) -> Vec<Reference> {
+        let (path, with): (_, fn(PathBuf) -> Reference) = match &reference {
+            Reference::Hooks(path) => (path, Reference::Hooks),
+            Reference::Configuration(path) => (path, Reference::Configuration),
+            Reference::Program(path) => (path, Reference::Program),
+            // Git takes it as it stands.
+            Reference::WorkTree(_) => return vec![reference],
+        };
+        let mut parts = path.components();
+        let is_home = |part: Component| part.as_os_str().as_bytes().starts_with(b"~");
+        if !parts.next().is_some_and(is_home) {
+            return vec![reference];
+        }
+        let leads_here = |path: &PathBuf| match self.resolve(Path::new(""), path) {
+            Ok(Leads::Astray { links, missing, .. }) => !links.is_empty() || missing.is_some(),
+            Ok(Leads::To { .. } | Leads::Nowhere { .. }) | Err(_) => true,
+        };
+        let homes = self.host.ancestors().skip(1);
+        homes.map(|home| home.join(parts.as_path())).filter(leads_here).map(with).collect()
     }
 
     /// Protects what a reference leads to, if it is what git expects there. Says where it is, if that is a
