@@ -45,6 +45,37 @@ const LOADS_CODE: &[&str] = &[
     "RUBYOPT",
 ];
 
+/// Variables that say which proxy a program goes through. Docker's command adds them out of its settings too, with the
+/// password of a proxy in them.
+pub(crate) const PROXIES: [&str; 10] = [
+    "HTTP_PROXY",
+    "http_proxy",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "FTP_PROXY",
+    "ftp_proxy",
+    "NO_PROXY",
+    "no_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+];
+
+/// Variables that root keeps under sudo where their value names no file: like those that sudo itself keeps, see sudoers(5),
+/// `env_check`, and what chooses how an engine works.
+const OF_ANYBODY: &[&str] = &[
+    "COLORTERM",
+    "DOCKER_API_VERSION",
+    "DOCKER_CONTENT_TRUST",
+    "LANG",
+    "LANGUAGE",
+    "LOGNAME",
+    "SOURCE_DATE_EPOCH",
+    "STORAGE_DRIVER",
+    "TERM",
+    "TZ",
+    "USER",
+];
+
 /// Groups of the system, such as the one to which distributions give `/usr/local`, are below this.
 const FIRST_GROUP_OF_USERS: u32 = 1000;
 
@@ -95,17 +126,13 @@ impl Programs {
     }
 
     /// The same as root runs them under sudo: it takes no program that the user behind it could have put there, and no
-    /// variable that is a path to where that user may write. `home` is root's.
+    /// variable that could lead to a file of theirs. `home` is root's.
     #[must_use]
     pub fn for_root(mut self, home: PathBuf) -> Self {
         self.user = None;
         self.safe = OnceLock::new();
         let mut environment = std::mem::take(&mut self.environment);
-        let leads_to_others = |value: &OsString| {
-            value.as_bytes().starts_with(b"/")
-                && std::env::split_paths(value).any(|path| path.is_absolute() && self.check(&path).is_err())
-        };
-        environment.retain(|name, value| name == "PATH" || !leads_to_others(value));
+        environment.retain(|name, value| is_for_root(name, value));
         environment.insert("HOME".into(), home.into());
         self.environment = environment;
         self
@@ -210,7 +237,14 @@ impl Programs {
         if let Some(shared) = self.writable.of(directory) {
             return Err(Why::Shared(shared.to_owned()));
         }
-        match directory.ancestors().find(|above| !above.metadata().is_ok_and(|found| self.is_ours(&found))) {
+        // In a sticky directory nobody exchanges what is another's, but everybody puts there what they like. So it may lie
+        // above only.
+        let is_safe = |place: &Path, above: bool| {
+            place.metadata().is_ok_and(|found| {
+                self.is_ours(&found) || above && found.mode() & STICKY != 0 && self.owns(&found)
+            })
+        };
+        match directory.ancestors().find(|place| !is_safe(place, *place != directory)) {
             None => Ok(()),
             Some(above) => Err(Why::Others(above.to_owned())),
         }
@@ -218,16 +252,21 @@ impl Programs {
 
     /// Whether nobody but root and the caller may change something.
     fn is_ours(&self, metadata: &Metadata) -> bool {
+        self.owns(metadata) && !self.others_may_write(metadata)
+    }
+
+    /// Whether something belongs to root or the caller.
+    fn owns(&self, metadata: &Metadata) -> bool {
         let of_all = Path::new("/").metadata().map_or(0, |root| root.uid());
         let own = [Some(0), Some(of_all), self.user.map(|user| user.uid)];
-        own.contains(&Some(metadata.uid())) && !self.others_may_write(metadata)
+        own.contains(&Some(metadata.uid()))
     }
 
     fn others_may_write(&self, metadata: &Metadata) -> bool {
         let is_of_users =
             metadata.gid() >= FIRST_GROUP_OF_USERS && self.user.is_none_or(|user| user.gid != metadata.gid());
         let forbidden = if is_of_users { BY_ALL | BY_GROUP } else { BY_ALL };
-        metadata.mode() & forbidden != 0 && metadata.mode() & STICKY == 0
+        metadata.mode() & forbidden != 0
     }
 
     /// The directory in which a sandbox may write that is named somewhere in a text.
@@ -235,6 +274,16 @@ impl Programs {
         let home = self.environment.get(OsStr::new("HOME")).map(Path::new);
         self.writable.named_in(text, home)
     }
+}
+
+/// Whether root keeps a variable under sudo.
+fn is_for_root(name: &OsStr, value: &OsStr) -> bool {
+    let is_locale = name.as_bytes().starts_with(b"LC_");
+    let names_a_file = value.as_bytes().iter().any(|byte| b"/%".contains(byte));
+    // What is no place of root's is taken out of PATH where it is used.
+    name == "PATH"
+        || PROXIES.iter().any(|one| name == *one)
+        || (is_locale || OF_ANYBODY.iter().any(|one| name == *one)) && !names_a_file
 }
 
 /// Whether a variable names code by a relative path to something that is there: which code that is, the directory decides.
@@ -341,6 +390,49 @@ mod tests {
         let relative = [("PATH".into(), ".:bin:".into())].into_iter().collect();
         let programs = Programs::new(&relative, Writable::default(), Identity::own());
         assert_eq!(programs.safe().left_out.len(), 3, "{:?}", programs.safe().left_out);
+    }
+
+    #[test]
+    fn a_sticky_directory_is_safe_above_and_not_itself() {
+        let host = Host::new();
+        host.program("open/docker");
+        host.program("safe/docker");
+        assert!(host.programs(&["open"], &[]).find("docker").is_some(), "the control");
+        fs::set_permissions(host.path("open"), Permissions::from_mode(0o1777)).unwrap();
+        let programs = host.programs(&["open"], &[]);
+        assert_eq!((programs.find("docker"), &programs.safe().path), (None, &Vec::new()));
+        fs::set_permissions(host.path(""), Permissions::from_mode(0o1777)).unwrap();
+        assert!(host.programs(&["safe"], &[]).find("docker").is_some());
+    }
+
+    #[test]
+    fn root_keeps_no_variable_that_could_name_a_file_of_another_user() {
+        let host = Host::new();
+        let kept = [
+            ("DOCKER_CONTENT_TRUST", "1"),
+            ("HTTPS_PROXY", "http://proxy.example:3128"),
+            ("LANG", "C.UTF-8"),
+            ("LC_TIME", "de_DE.UTF-8"),
+            ("SOURCE_DATE_EPOCH", "1"),
+            ("TZ", "UTC"),
+        ];
+        let dropped = [
+            ("CONTAINERS_CONF", "home/sam/containers.conf"),
+            ("DOCKER_CONFIG", "tmp"),
+            ("GODEBUG", "x"),
+            ("LC_ALL", "../home/sam"),
+            ("TERM", "/home/sam/x"),
+            ("TZ2", "file:/home/sam"),
+            ("XDG_CONFIG_HOME", "/etc"),
+        ];
+        let more: Vec<_> =
+            kept.iter().chain(&dropped).map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let programs = host.programs(&["safe"], &more).for_root("/root".into());
+        let names: Vec<_> = programs.environment.keys().map(|name| name.to_str().unwrap()).collect();
+        let kept = kept.iter().map(|(name, _)| *name);
+        let mut expected: Vec<_> = kept.chain(["HOME", "PATH"]).collect();
+        expected.sort_unstable();
+        assert_eq!(names, expected);
     }
 
     #[test]

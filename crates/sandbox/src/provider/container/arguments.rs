@@ -18,26 +18,13 @@ use super::who::{Namespace, Who};
 use crate::engine::Kind;
 use crate::engine::csv::field;
 use crate::engine::image::Image;
+use crate::programs::PROXIES;
 use crate::protect::Mounts;
 use crate::provider::native::HOSTNAME;
 use crate::record::{Client, RunId};
 
 /// Where anything may be written until the sandbox ends.
 pub(super) const TEMPORARY: [&str; 4] = ["/dev/shm", HOME, "/run", "/tmp"];
-
-/// Variables that Docker's command adds out of its settings, with the password of a proxy in them.
-pub(super) const PROXIES: [&str; 10] = [
-    "HTTP_PROXY",
-    "http_proxy",
-    "HTTPS_PROXY",
-    "https_proxy",
-    "FTP_PROXY",
-    "ftp_proxy",
-    "NO_PROXY",
-    "no_proxy",
-    "ALL_PROXY",
-    "all_proxy",
-];
 
 /// What the name of a container begins with; the rest is that of the sandbox.
 pub(super) const CONTAINER: &str = "sandboxctl-";

@@ -39,6 +39,7 @@ use crate::engine::image::{self, Image};
 use crate::engine::{Engine, EngineError, Kind, Running};
 use crate::host_uid::Identity;
 use crate::init_program;
+use crate::programs::PROXIES;
 use crate::protect::{MaskedSocket, Mounts};
 use crate::record::{Client, Placed, RecordError, RunId, Runs};
 use crate::secrets::{Held, Value};
@@ -264,7 +265,7 @@ impl<'a> Started<'a> {
     ) -> Result<Self, StartError> {
         let failed = |source| EngineError::Call { kind: engine.kind(), source };
         let mut command = engine.command();
-        for name in arguments::PROXIES {
+        for name in PROXIES {
             command.env_remove(name);
         }
         // A group of its own: Ctrl-C is for the agent, and comes there by way of us.

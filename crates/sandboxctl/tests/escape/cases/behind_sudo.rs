@@ -204,6 +204,60 @@ fn root_runs_no_engine_that_the_user_behind_sudo_may_have_put_there() {
 }
 
 #[test]
+fn no_variable_leads_root_s_engine_to_files_of_the_user_behind_sudo() {
+    if !rustix::process::geteuid().is_root() || !callers("variables under sudo").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let (ran, settings) = (place.path("ran"), place.write("home/containers.conf", "the user's"));
+    // As Podman does: it reads the file that the variable names, seen from where it runs.
+    let script = format!("#!/bin/sh\ncat \"$CONTAINERS_CONF\" > {0}\nenv >> {0}\nexit 1\n", ran.display());
+    program::write(&place.path("bin/podman"), &script);
+    let from_the_root = settings.strip_prefix("/").unwrap();
+    for (sudo, value) in [
+        (false, from_the_root.as_os_str()),
+        (true, from_the_root.as_os_str()),
+        (true, settings.as_os_str()),
+        (true, std::ffi::OsStr::new("/dev/../etc/hostname")),
+    ] {
+        let mut command = place.command(&place.run(&["--provider", "podman", "--image", "x"], &["true"]));
+        command.env("PATH", format!("{}:/usr/bin:/bin", place.path("bin").display()));
+        command.env("LANG", "C.UTF-8").env("CONTAINERS_CONF", value);
+        if sudo {
+            behind_sudo(&place, &mut command);
+        }
+        command.output().unwrap();
+        let told = fs::read_to_string(&ran).unwrap();
+        assert!(told.contains("LANG=C.UTF-8"), "{value:?}: {told}");
+        assert_eq!(told.contains("the user's"), !sudo, "{value:?}: {told}");
+        assert_eq!(told.contains("CONTAINERS_CONF"), !sudo, "{value:?}: {told}");
+    }
+}
+
+#[test]
+fn root_s_engine_looks_for_no_helper_where_everybody_may_put_one() {
+    if !rustix::process::geteuid().is_root() || !callers("helpers under sudo").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let ran = place.path("ran");
+    program::write(&place.path("bin/podman"), "#!/bin/sh\ndocker-credential-x\nexit 1\n");
+    let helper = place.write("everybody/docker-credential-x", "");
+    program::write(&helper, &format!("#!/bin/sh\necho > {}\n", ran.display()));
+    let everybody = helper.parent().unwrap();
+    std::os::unix::fs::chown(everybody, Some(0), Some(0)).unwrap();
+    // The control: only root may put something there.
+    for (mode, runs) in [(0o755, true), (0o1777, false)] {
+        let _ = fs::remove_file(&ran);
+        fs::set_permissions(everybody, Permissions::from_mode(mode)).unwrap();
+        let mut command = place.command(&place.run(&["--provider", "podman", "--image", "x"], &["true"]));
+        let path = format!("{}:{}:/usr/bin:/bin", everybody.display(), place.path("bin").display());
+        behind_sudo(&place, &mut command).env("PATH", path).output().unwrap();
+        assert_eq!(ran.exists(), runs, "{mode:o}");
+    }
+}
+
+#[test]
 fn settings_of_docker_are_read_with_the_rights_of_the_user_behind_sudo() {
     if !rustix::process::geteuid().is_root() || !callers("settings under sudo").contains(&Caller::Normal) {
         return;
