@@ -80,6 +80,13 @@ pub struct Surroundings {
     pub reader: Identity,
 }
 
+impl Surroundings {
+    /// Whether this is root, called by somebody else.
+    fn is_behind_sudo(&self) -> bool {
+        self.uid == 0 && self.reader.uid != 0
+    }
+}
+
 /// Whose an engine is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Rights {
@@ -115,7 +122,11 @@ impl Engine {
                 let socket = match Endpoint::of_docker(surroundings)? {
                     Endpoint::Local(path) => {
                         apart(&programs, &path)?;
-                        Socket::new(path)
+                        Socket::new(if surroundings.is_behind_sudo() {
+                            settled(&programs, path)?
+                        } else {
+                            path
+                        })
                     }
                     Endpoint::Remote(address) => return Err(EngineError::Remote { address }),
                 };
@@ -198,5 +209,15 @@ fn apart(programs: &Programs, path: &Path) -> Result<(), EngineError> {
             path: path.to_owned(),
             reason: format!("it lies in {}, which the sandbox may write to", directory.display()),
         }),
+    }
+}
+
+/// The path by which root reaches a socket under sudo: one that nobody else can lead to a socket of theirs, which would be
+/// given root's passwords of registries, and answer in the engine's place.
+fn settled(programs: &Programs, socket: PathBuf) -> Result<PathBuf, EngineError> {
+    match programs.settled(&socket) {
+        Ok(Ok(path)) => Ok(path),
+        Ok(Err(place)) => Err(EngineError::Exchangeable { socket, place }),
+        Err(source) => Err(EngineError::Stopped { kind: Kind::Docker, socket, source }),
     }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::Metadata;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
@@ -211,6 +212,20 @@ impl Programs {
     /// Where sandboxes may write.
     pub fn writable(&self) -> &Writable {
         &self.writable
+    }
+
+    /// What a path leads to, without links and where nobody but root and the caller can put anything else in its place; or the
+    /// place that others rearrange.
+    pub(crate) fn settled(&self, path: &Path) -> io::Result<Result<PathBuf, PathBuf>> {
+        let path = path.canonicalize()?;
+        let others = |why| match why {
+            Why::Shared(place) | Why::Others(place) => place,
+            Why::Relative => path.clone(),
+        };
+        if let Err(why) = self.check(path.parent().unwrap_or(&path)) {
+            return Ok(Err(others(why)));
+        }
+        Ok(if self.owns(&path.metadata()?) { Ok(path) } else { Err(path) })
     }
 
     /// What was left out, in words; empty where nothing was.

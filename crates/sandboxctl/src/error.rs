@@ -190,6 +190,7 @@ pub(crate) fn of_engine(error: &EngineError) -> Code {
         EngineError::Remote { .. }
         | EngineError::Connection { .. }
         | EngineError::PassedOn { .. }
+        | EngineError::Exchangeable { .. }
         | EngineError::Unseen { .. }
         | EngineError::Settings { .. } => Code::EngineElsewhere,
         EngineError::Limit { .. } => Code::LayerUnenforceable,

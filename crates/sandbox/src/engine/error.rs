@@ -59,6 +59,18 @@ pub enum EngineError {
         /// The socket.
         socket: PathBuf,
     },
+    /// Root was called by somebody who could have another socket answer.
+    #[error(
+        "root uses no engine under sudo whose socket others can exchange: {} can be changed by others than root, and {} is reached through it",
+        place.display(),
+        socket.display()
+    )]
+    Exchangeable {
+        /// The socket, as it was named.
+        socket: PathBuf,
+        /// What others can change.
+        place: PathBuf,
+    },
     /// The engine does not see a path of this process.
     #[error("{kind} does not see {path}, which is there for sandboxctl")]
     Unseen {
@@ -214,6 +226,9 @@ impl EngineError {
                 format!("`sandboxctl build --platform {platform}` builds one; `--pull always` fetches {image} where its registry has one")
             }
             Self::Connection { .. } => "unset CONTAINER_HOST and CONTAINER_CONNECTION".to_owned(),
+            Self::Exchangeable { .. } => "call sandboxctl without sudo, as the user whose engine that is; or use root's: unset DOCKER_HOST, or \
+                 docker context use default"
+                .to_owned(),
             Self::PassedOn { .. } => "use Docker or Podman of this machine itself, rootless or not, or --provider native".to_owned(),
             Self::Unseen { .. } => "where sandboxctl runs in a container, --host-path-prefix says what stands before its paths for the \
                  engine (SANDBOXCTL_HOST_DIR); the state directory has to be a shared one too"

@@ -1,7 +1,9 @@
 //! What the user behind sudo names, though only root may reach it or write there.
 
 use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
@@ -285,6 +287,70 @@ fn settings_of_docker_are_read_with_the_rights_of_the_user_behind_sudo() {
     fs::remove_file(&settings).unwrap();
     assert!(Command::new("mkfifo").arg(&settings).status().unwrap().success());
     said();
+}
+
+/// Answers as an engine does that has nothing, as whoever runs the tests.
+fn listen(socket: &Path) {
+    let listener = UnixListener::bind(socket).unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut question = String::new();
+            let _ = BufReader::new(&stream).read_line(&mut question);
+            let status = if question.contains("/_ping") { "200 OK" } else { "404 Not Found" };
+            let _ = stream.write_all(format!("HTTP/1.0 {status}\r\n\r\n").as_bytes());
+        }
+    });
+}
+
+#[test]
+fn root_is_led_to_no_socket_of_the_user_behind_sudo() {
+    if !rustix::process::geteuid().is_root() || !callers("sockets under sudo").contains(&Caller::Normal) {
+        return;
+    }
+    let place = Place::new(Caller::Normal);
+    let (ran, link) = (place.path("ran"), place.home().join("d.sock"));
+    let (of_root, theirs, sticky) =
+        (place.path("bin/r.sock"), place.home().join("evil.sock"), place.path("sticky/s.sock"));
+    // The user exchanges the link as soon as root's command has been started.
+    let script = format!(
+        "#!/bin/sh\nln -sfn {} {}\nreadlink -f \"${{DOCKER_HOST#unix://}}\" > {}\nexit 1\n",
+        theirs.display(),
+        link.display(),
+        ran.display()
+    );
+    program::write(&place.path("bin/docker"), &script);
+    fs::create_dir(place.path("sticky")).unwrap();
+    for socket in [&of_root, &theirs, &sticky] {
+        listen(socket);
+    }
+    place.give(&theirs);
+    fs::set_permissions(place.path("sticky"), Permissions::from_mode(0o1777)).unwrap();
+    let call = |sudo: bool, address: &Path, led_to: &Path| {
+        let _ = fs::remove_file(&ran);
+        let _ = fs::remove_file(&link);
+        symlink(led_to, &link).unwrap();
+        let image = ["--provider", "docker", "--pull", "always", "--image", "registry.example/x:1"];
+        let mut command = place.command(&place.run(&image, &["true"]));
+        if sudo {
+            behind_sudo(&place, &mut command);
+        }
+        let path = format!("{}:/usr/bin:/bin", place.path("bin").display());
+        command.env("PATH", path).env("DOCKER_HOST", format!("unix://{}", address.display()));
+        let said = String::from_utf8_lossy(&command.output().unwrap().stderr).into_owned();
+        (fs::read_to_string(&ran).unwrap_or_default(), said)
+    };
+    let line = |path: &Path| format!("{}\n", path.display());
+    let (found, said) = call(false, &link, &of_root);
+    assert_eq!(found, line(&theirs), "the control: without sudo it is the caller's own affair: {said}");
+    for address in [&link, &of_root] {
+        let (found, said) = call(true, address, &of_root);
+        assert_eq!(found, line(&of_root), "{said}");
+    }
+    for address in [&link, &theirs, &sticky] {
+        let (found, said) = call(true, address, &theirs);
+        assert_eq!(found, "", "{said}");
+        assert!(said.contains("without sudo") && said.contains("can exchange"), "{said}");
+    }
 }
 
 /// A command of root's, as sudo starts it for the normal user.
