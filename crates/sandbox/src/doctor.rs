@@ -127,6 +127,8 @@ fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, Failure> {
         streams: Streams::Capture,
         caller: patient.caller,
         state: patient.state,
+        // It is native, and only containers have anything there.
+        own: patient.state,
         locks: patient.locks,
         engines: patient.engines,
         notice: &mut |_: Notice| {},

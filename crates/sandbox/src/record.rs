@@ -65,6 +65,8 @@ pub struct Placed {
     pub engine: String,
     /// The socket that it answers on, if it has one.
     pub socket: Option<String>,
+    /// The user that called it: under sudo root, whose containers and meeting points only root sees.
+    pub by: u32,
 }
 
 /// A writable boundary of a run.
@@ -96,7 +98,7 @@ pub struct Version;
 
 impl Version {
     /// Goes up whenever what a record holds means something else.
-    const NUMBER: u32 = 3;
+    const NUMBER: u32 = 4;
 }
 
 impl From<Version> for u32 {

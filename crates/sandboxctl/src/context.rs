@@ -117,6 +117,17 @@ impl Context {
         directories::resolve(self, &path).unwrap_or(path)
     }
 
+    /// Where the user of this process keeps what it believes without asking who has written it: under sudo a directory of
+    /// root's, because all of the state directory is the user's. Not in `/run`, from which nothing may be executed on many
+    /// machines.
+    pub(crate) fn own(&self) -> PathBuf {
+        if self.is_behind_sudo() {
+            Path::new("/var/lib/sandboxctl").join(self.caller.uid.to_string())
+        } else {
+            self.state()
+        }
+    }
+
     /// Where the user's own configuration is, if there is one: `$XDG_CONFIG_HOME/sandboxctl`.
     pub(crate) fn settings(&self) -> PathBuf {
         self.base_directory("XDG_CONFIG_HOME", ".config")

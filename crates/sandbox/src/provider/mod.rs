@@ -42,6 +42,9 @@ pub struct Launch<'a> {
     pub caller: Identity,
     /// The caller's state directory: records of runs.
     pub state: &'a Path,
+    /// The directory of this process's own user: what is believed without asking who has written it. Under sudo it is one of
+    /// root's, else the state directory.
+    pub own: &'a Path,
     /// The directory where running sandboxes of root lock their host user ids.
     pub locks: &'a Path,
     /// What leads to container engines.

@@ -30,7 +30,7 @@ pub(crate) fn exec(
             cli::Engine::Podman => Kind::Podman,
         }),
         owner: context.caller,
-        state: &context.state(),
+        own: &context.own(),
         engines: &context.engines(context.programs(directories::around(&context))),
     })?;
 

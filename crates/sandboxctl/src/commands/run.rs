@@ -57,7 +57,7 @@ pub(super) fn carry_out(
     if show.dry_run {
         return super::plan::show(ui, &loaded.plan);
     }
-    let (state, caller) = (context.state(), context.caller);
+    let (state, own, caller) = (context.state(), context.own(), context.caller);
     let programs = std::mem::take(&mut loaded.programs);
     let loaded = &loaded;
     let plan = &loaded.plan;
@@ -80,6 +80,7 @@ pub(super) fn carry_out(
         },
         caller,
         state: &state,
+        own: &own,
         locks: Context::locks(),
         engines: &engines,
         parent,

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
 mod answers;
+mod behind_sudo;
 mod elsewhere;
 mod environment;
 mod exec_apart;

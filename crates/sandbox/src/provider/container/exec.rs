@@ -64,8 +64,7 @@ pub(in crate::provider) fn enter(entry: Entry<'_>) -> Result<Outcome, StartError
     // 3. Where our program calls, with a word that is for nobody who can read argument lists: a name without a value passes
     //    it on.
     let point = meeting::point(run);
-    let line = Line::open(&sandbox.place, sandbox.owner, &point)
-        .map_err(step("making a place to meet our program"))?;
+    let line = Line::open(&sandbox.place, &point).map_err(step("making a place to meet our program"))?;
     let failed = |source| EngineError::Call { kind: engine.kind(), source };
     let mut command = engine.command();
     command.args(["exec", "--env", ADDRESS, id]).arg(point.join(meeting::PROGRAM)).arg(line::ARGUMENT);

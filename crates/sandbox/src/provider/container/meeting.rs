@@ -19,13 +19,13 @@ use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use policy::plan;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
-use crate::acting::ActingAs;
 use crate::host_uid::Identity;
 use crate::init_program;
 use crate::record::RunId;
 use crate::state::StateDir;
 
-/// The directory with all meeting points, in the state directory.
+/// The directory with all meeting points, in the one of this process's own user: who can write to it chooses what runs as
+/// PID 1.
 const ALL: &str = "meetings";
 
 /// How long the command of an engine may be at work for a client that is dead.
@@ -48,10 +48,7 @@ pub(super) struct Meeting {
 }
 
 /// What is in the file system, finished or not. It goes with this.
-struct Place {
-    path: PathBuf,
-    owner: Identity,
-}
+struct Place(PathBuf);
 
 /// Who has come.
 pub(super) struct Met {
@@ -66,19 +63,12 @@ pub(super) struct Met {
 
 impl Meeting {
     /// Makes one, with these files besides the program.
-    pub(super) fn prepare(
-        state: &Path,
-        owner: Identity,
-        run: &RunId,
-        files: &[(&str, &str)],
-    ) -> io::Result<Self> {
-        // Only the caller may pass here; whoever lives in the container sees the inner directory alone. Under sudo both
-        // are the user's, who must be able to clear up, and who may put links there.
-        StateDir::open(&state.join(ALL), owner).map_err(io::Error::other)?;
-        let _acting = ActingAs::user(owner)?;
-        let place = Place { path: path_of(state, run), owner };
-        let path = &place.path;
-        let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(lock_of(state, run))?;
+    pub(super) fn prepare(own: &Path, run: &RunId, files: &[(&str, &str)]) -> io::Result<Self> {
+        // Only this process's user may pass here; whoever lives in the container sees the inner directory alone.
+        StateDir::open(&own.join(ALL), Identity::own()).map_err(io::Error::other)?;
+        let place = Place(path_of(own, run));
+        let Place(path) = &place;
+        let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(lock_of(own, run))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         DirBuilder::new().mode(0o755).create(path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
@@ -98,15 +88,13 @@ impl Meeting {
 
     /// The directory that the container sees.
     pub(super) fn path(&self) -> &Path {
-        &self.place.path
+        &self.place.0
     }
 
     /// What of it the container has to see where.
     pub(super) fn mounts(&self, run: &RunId) -> io::Result<Vec<Mounted>> {
-        let _acting = ActingAs::user(self.place.owner)?;
-        let files =
-            ["passwd", "group"].map(|file| (self.place.path.join(file), Path::new("/etc").join(file)));
-        let all = files.into_iter().chain([(self.place.path.clone(), point(run))]);
+        let files = ["passwd", "group"].map(|file| (self.path().join(file), Path::new("/etc").join(file)));
+        let all = files.into_iter().chain([(self.path().to_owned(), point(run))]);
         let mounted = |(ours, path): (PathBuf, PathBuf)| {
             let what = What::File(file_id(open(&ours)?)?);
             Ok(Mounted { path, what, mode: plan::Mode::ReadOnly })
@@ -126,9 +114,7 @@ impl Meeting {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
             Err(error) => return Err(error),
         };
-        let acting = ActingAs::user(self.place.owner)?;
-        fs::remove_file(self.place.path.join(MEETING_SOCKET))?;
-        drop(acting);
+        fs::remove_file(self.path().join(MEETING_SOCKET))?;
         let peer = getsockopt(&stream, PeerCredentials)?;
         let control = Control::from(OwnedFd::from(stream));
         let mut groups = control.peer_groups()?;
@@ -146,15 +132,13 @@ impl AsFd for Meeting {
 impl Drop for Place {
     fn drop(&mut self) {
         // What stays is found by the next command.
-        let Ok(_acting) = ActingAs::user(self.owner) else { return };
-        let _ = fs::remove_dir_all(&self.path);
-        let _ = fs::remove_file(self.path.with_extension(LOCK));
+        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_file(self.0.with_extension(LOCK));
     }
 }
 
 /// Whether anybody still needs the place of a run.
-pub(super) fn is_held(state: &Path, owner: Identity, run: &RunId) -> bool {
-    let Ok(_acting) = ActingAs::user(owner) else { return true };
+pub(super) fn is_held(own: &Path, run: &RunId) -> bool {
     let held = |file: File| {
         // A command that has hung will not do anything any more.
         let since = file.metadata().and_then(|metadata| metadata.modified()).map(|made| made.elapsed());
@@ -163,18 +147,17 @@ pub(super) fn is_held(state: &Path, owner: Identity, run: &RunId) -> bool {
     };
     // Not what waits for somebody at the other end.
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::open(lock_of(state, run), flags, Mode::empty()).is_ok_and(|file| held(file.into()))
+    rustix::fs::open(lock_of(own, run), flags, Mode::empty()).is_ok_and(|file| held(file.into()))
 }
 
 /// Removes what a client that was killed has left.
-pub(super) fn forget(state: &Path, owner: Identity, run: &RunId) -> io::Result<()> {
-    let _acting = ActingAs::user(owner)?;
+pub(super) fn forget(own: &Path, run: &RunId) -> io::Result<()> {
     let missing_is_fine = |removed: io::Result<()>| match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     };
-    missing_is_fine(fs::remove_dir_all(path_of(state, run)))?;
-    missing_is_fine(fs::remove_file(lock_of(state, run)))
+    missing_is_fine(fs::remove_dir_all(path_of(own, run)))?;
+    missing_is_fine(fs::remove_file(lock_of(own, run)))
 }
 
 /// Where the container sees it: by a name that no image can have known, directly beneath the root. What the engine mounts
@@ -190,12 +173,12 @@ pub(super) fn run_at(point: &Path) -> Option<RunId> {
 }
 
 /// The directory of a run.
-pub(super) fn path_of(state: &Path, run: &RunId) -> PathBuf {
-    state.join(ALL).join(run.as_str())
+pub(super) fn path_of(own: &Path, run: &RunId) -> PathBuf {
+    own.join(ALL).join(run.as_str())
 }
 
-fn lock_of(state: &Path, run: &RunId) -> PathBuf {
-    path_of(state, run).with_extension(LOCK)
+fn lock_of(own: &Path, run: &RunId) -> PathBuf {
+    path_of(own, run).with_extension(LOCK)
 }
 
 fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {

@@ -41,7 +41,7 @@ use crate::host_uid::Identity;
 use crate::init_program;
 use crate::programs::PROXIES;
 use crate::protect::{MaskedSocket, Mounts};
-use crate::record::{Client, Placed, RecordError, RunId, Runs};
+use crate::record::{Client, RecordError, RunId, Runs};
 use crate::secrets::{Held, Value};
 use crate::state::StateDir;
 use crate::terminal::Signals;
@@ -62,7 +62,7 @@ const REMOVAL: Duration = Duration::from_secs(20);
 
 /// Runs a plan to its end.
 pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
-    let Launch { plan, secrets, streams, caller, state, locks, engines, parent, notice } = launch;
+    let Launch { plan, secrets, streams, caller, state, own, locks, engines, parent, notice } = launch;
 
     // 1. What no engine can do is refused before anything is touched.
     let container = refuse_unsupported(plan)?;
@@ -100,9 +100,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let state_directory = StateDir::open(state, caller).map_err(Into::into);
     let runs = state_directory.and_then(|state| Runs::open(&state)).map_err(recorded)?;
     let id = RunId::generate().map_err(recorded)?;
-    let left = sweep::sweep(&runs, &engine, state, notice)?;
-    let placed = Placed { engine: kind.command().to_owned(), socket: engine.address() };
-    let boundaries = Boundaries::open(plan, caller, &runs, &id, Some(placed), &left)?;
+    let left = sweep::sweep(&runs, &engine, state, own, notice)?;
+    let boundaries = Boundaries::open(plan, caller, &runs, &id, Some(sweep::placed(&engine)), &left)?;
     boundaries.warn(notice);
 
     // What the engine would reach for in the image is looked at by the engine itself, once for each image. A container that
@@ -118,11 +117,12 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         places: &places,
         state,
         owner: caller,
+        own,
     })?;
 
     // 7. Where PID 1 and this process meet, with what the engine is to show of ours.
     let (passwd, group) = (who.passwd(policy::policy::HOME), who.group());
-    let meeting = Meeting::prepare(state, caller, &id, &[("passwd", &passwd), ("group", &group)])
+    let meeting = Meeting::prepare(own, &id, &[("passwd", &passwd), ("group", &group)])
         .map_err(step("making a place to meet PID 1"))?;
 
     let complete = |report: &mut Report| {

@@ -23,7 +23,8 @@ use crate::host_uid::Identity;
 use crate::record::RunId;
 use crate::state::{StateDir, StateError};
 
-/// The directory with an empty file for every image that was found fit, in the state directory.
+/// The directory with an empty file for every image that was found fit, in the one of this process's own user: whoever can
+/// make such a file turns the search off.
 const FIT: &str = "images";
 
 /// Files that engines read or mount something on.
@@ -39,6 +40,7 @@ pub(super) struct Sought<'a> {
     pub(super) places: &'a [PathBuf],
     pub(super) state: &'a Path,
     pub(super) owner: Identity,
+    pub(super) own: &'a Path,
 }
 
 /// Refuses an image that has anything but directories on the way to a mount point, or anything but a file where files are
@@ -49,7 +51,7 @@ pub(super) fn refuse_unfit(sought: &Sought<'_>) -> Result<(), StartError> {
         return Ok(());
     }
     let failed = |error: StateError| step("remembering which images are fit")(io::Error::other(error));
-    let fit = StateDir::open(&sought.state.join(FIT), sought.owner).map_err(failed)?;
+    let fit = StateDir::open(&sought.own.join(FIT), Identity::own()).map_err(failed)?;
     let key = key(sought);
     if fit.read(&key).map_err(failed)?.is_some() {
         return Ok(());

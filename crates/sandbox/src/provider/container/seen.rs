@@ -46,13 +46,13 @@ struct Config {
 }
 
 impl Seen {
-    /// The run whose place in this state directory is where PID 1 has met its client; `None` where it has met somebody
-    /// else, or nobody.
-    pub(super) fn met(&self, state: &Path) -> Option<RunId> {
+    /// The run whose place in this directory is where PID 1 has met its client; `None` where it has met somebody else, or
+    /// nobody.
+    pub(super) fn met(&self, own: &Path) -> Option<RunId> {
         self.mounts.iter().find_map(|mount| {
             let run = meeting::run_at(Path::new(&mount.destination))?;
             // The engine may see the place by a longer path.
-            let place = meeting::path_of(state, &run);
+            let place = meeting::path_of(own, &run);
             let place = place.strip_prefix("/").unwrap_or(&place);
             mount.source.as_deref()?.ends_with(place).then_some(run)
         })

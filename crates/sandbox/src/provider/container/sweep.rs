@@ -31,17 +31,18 @@ pub(super) fn sweep(
     runs: &Runs,
     engine: &Engine,
     state: &Path,
+    own: &Path,
     notice: &mut dyn FnMut(Notice),
 ) -> Result<Vec<boundaries::Left>, StartError> {
     // 1. Runs that have a record: their containers, and what their agents made. While the engine's command is at work,
     //    the container may still be on its way; or it runs, and its PID 1 is stopped and does not see that its client is gone:
     //    then the command ends with the container.
     let mut gone = |placed: &Placed, id: &RunId| {
-        let here = placed.engine == engine.kind().command() && placed.socket == engine.address();
-        here && (!meeting::is_held(state, runs.owner(), id)
-            || ends_with_its_container(engine, state, runs, id))
-            && remove(engine, Run { id, owner: runs.owner().uid, state }).is_ok()
-            && meeting::forget(state, runs.owner(), id).is_ok()
+        let run = Run { id, owner: runs.owner().uid, state };
+        *placed == self::placed(engine)
+            && (!meeting::is_held(own, id) || ends_with_its_container(engine, run, own))
+            && remove(engine, run).is_ok()
+            && meeting::forget(own, id).is_ok()
     };
     let failed = |error: RecordError| super::recorded(error);
     let left = boundaries::sweep(runs, notice, &mut gone).map_err(failed)?;
@@ -49,8 +50,7 @@ pub(super) fn sweep(
     // 2. Containers that came to be after that, because an engine goes on with what it has begun.
     for (container, id) in abandoned(engine, runs.owner().uid)? {
         // One that has gone meanwhile cannot be looked at.
-        if !meeting::is_held(state, runs.owner(), &id)
-            && look(engine, &container).is_ok_and(|seen| seen.met(state) == Some(id))
+        if !meeting::is_held(own, &id) && look(engine, &container).is_ok_and(|seen| seen.met(own) == Some(id))
         {
             // The engine may just be removing it. What stays, the next command removes.
             let _ = engine.call(["rm", "--force", "--volumes", &container], REMOVAL);
@@ -59,17 +59,22 @@ pub(super) fn sweep(
     Ok(left)
 }
 
+/// What a record says of a container of this engine's that this process makes.
+pub(super) fn placed(engine: &Engine) -> Placed {
+    let by = rustix::process::geteuid().as_raw();
+    Placed { engine: engine.kind().command().to_owned(), socket: engine.address(), by }
+}
+
 /// Whether the engine's command for a run whose client is dead has ended, once the container that it ran was removed.
-fn ends_with_its_container(engine: &Engine, state: &Path, runs: &Runs, id: &RunId) -> bool {
-    let run = Run { id, owner: runs.owner().uid, state };
+fn ends_with_its_container(engine: &Engine, run: Run<'_>, own: &Path) -> bool {
     if !matches!(remove(engine, run), Ok(Removed::Some)) {
         return false;
     }
     let until = Deadline::after(ENDING);
-    while meeting::is_held(state, runs.owner(), id) && !until.is_over() {
+    while meeting::is_held(own, run.id) && !until.is_over() {
         std::thread::sleep(PAUSE);
     }
-    !meeting::is_held(state, runs.owner(), id)
+    !meeting::is_held(own, run.id)
 }
 
 /// Removes the container of a run, if the engine has one. A record is a file of its owner's, who may name another's run in

@@ -16,8 +16,6 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
-use crate::acting::ActingAs;
-use crate::host_uid::Identity;
 use crate::record::{RecordError, RunId};
 
 /// The most callers who have said nothing yet that are waited for. The oldest go first: who knows the word says it at once.
@@ -29,7 +27,6 @@ const MOST_CALLS: usize = 8192;
 /// A socket at the meeting point of a sandbox, which goes with this.
 pub(super) struct Line {
     path: PathBuf,
-    owner: Identity,
     address: Address,
     listener: UnixListener,
     greeting: Vec<u8>,
@@ -39,8 +36,7 @@ impl Line {
     /// Listens at a meeting point.
     ///
     /// `place` is where it is for the client, and `point` where it is in the container.
-    pub(super) fn open(place: &Path, owner: Identity, point: &Path) -> io::Result<Self> {
-        let _acting = ActingAs::user(owner)?;
+    pub(super) fn open(place: &Path, point: &Path) -> io::Result<Self> {
         let by_chance = || RunId::generate().map_err(|error: RecordError| io::Error::other(error));
         let socket = format!("second-{}", by_chance()?.as_str());
         let word = [by_chance()?, by_chance()?].map(|half| half.as_str().to_owned()).concat();
@@ -54,7 +50,7 @@ impl Line {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666))?;
         let greeting = greeting(&word)?;
         let address = Address { socket: point.join(socket), word };
-        Ok(Self { path, owner, address, listener, greeting })
+        Ok(Self { path, address, listener, greeting })
     }
 
     /// What our program is to be told.
@@ -138,7 +134,6 @@ fn greeting(word: &str) -> io::Result<Vec<u8>> {
 impl Drop for Line {
     fn drop(&mut self) {
         // What stays goes with the meeting point.
-        let Ok(_acting) = ActingAs::user(self.owner) else { return };
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -166,7 +161,7 @@ mod tests {
 
     fn open() -> (tempfile::TempDir, Line) {
         let place = tempfile::tempdir().unwrap();
-        let line = Line::open(place.path(), Identity::own(), place.path()).unwrap();
+        let line = Line::open(place.path(), place.path()).unwrap();
         (place, line)
     }
 

@@ -29,8 +29,8 @@ pub struct Sought<'a> {
     pub engine: Option<Kind>,
     /// Whose sandbox it has to be.
     pub owner: Identity,
-    /// The caller's state directory.
-    pub state: &'a Path,
+    /// The directory of this process's own user, see [`crate::provider::Launch`].
+    pub own: &'a Path,
     /// What leads to container engines.
     pub engines: &'a engine::Surroundings,
 }
@@ -42,7 +42,6 @@ pub struct Found {
     pub(super) run: RunId,
     /// Where it has met its client.
     pub(super) place: PathBuf,
-    pub(super) owner: Identity,
     pub(super) seen: Seen,
     name: String,
 }
@@ -139,14 +138,14 @@ fn find_by(engine: &Engine, sought: &Sought<'_>, name: &str) -> Result<Option<Fo
                 Err(EngineError::Refused { message, .. }) if is_gone(&message) => continue,
                 seen => {
                     let seen = seen?;
-                    let Some(run) = seen.met(sought.state) else { continue };
+                    let Some(run) = seen.met(sought.own) else { continue };
                     (seen, run)
                 }
             };
             if status.starts_with("Up") {
                 let (id, name) = (id.to_owned(), name.to_owned());
-                let (engine, place) = (engine.clone(), meeting::path_of(sought.state, &run));
-                return Ok(Some(Found { engine, id, run, place, owner: sought.owner, seen, name }));
+                let (engine, place) = (engine.clone(), meeting::path_of(sought.own, &run));
+                return Ok(Some(Found { engine, id, run, place, seen, name }));
             }
             // Our PID 1 is faster than the engine's books.
             starting |= !status.starts_with("Exited");

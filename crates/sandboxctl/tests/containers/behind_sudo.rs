@@ -1,0 +1,151 @@
+//! What root's engine is given under sudo that the user behind it could exchange: PID 1's program, and what says that an
+//! image is fit.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::environment::{engine, made_of_the_image};
+use crate::everywhere;
+use crate::machine::{Caller, NORMAL, Runner, image};
+use crate::place::Place;
+use crate::program;
+use crate::second_command::First;
+
+/// Root's directory for what it believes itself, on behalf of the normal user.
+fn of_root() -> String {
+    format!("/var/lib/sandboxctl/{NORMAL}")
+}
+
+/// Every engine that root calls for the normal user.
+fn places(test: &str) -> Vec<(Place, Runner)> {
+    let all = everywhere(test).into_iter();
+    let rootful = all.filter(|(caller, runner)| {
+        *caller == Caller::Root && matches!(runner, Runner::Docker | Runner::Podman)
+    });
+    let is_root = rustix::process::geteuid().is_root();
+    rootful.filter(|_| is_root).map(|(_, runner)| (Place::on(Caller::Normal, runner), runner)).collect()
+}
+
+/// A command of ours that root starts under sudo.
+fn sudo(place: &Place, words: &str, flags: &[&str], argv: &[&str]) -> Command {
+    let mut command = place.command(&place.words(words, flags, argv));
+    command.env("SUDO_UID", NORMAL.to_string()).env("SUDO_GID", NORMAL.to_string());
+    command.env("XDG_STATE_HOME", place.home().join(".local/state"));
+    command.env("XDG_CONFIG_HOME", place.home().join(".config"));
+    command
+}
+
+fn said(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat()
+}
+
+#[test]
+fn the_user_behind_sudo_does_not_exchange_the_program_of_pid_1() {
+    for (place, runner) in places("programs of PID 1 under sudo") {
+        let name = if runner == Runner::Podman { "podman" } else { "docker" };
+        let theirs = place.path("theirs");
+        program::write(&theirs, "#!/bin/sh\necho pwned > /workspace/pwned\n");
+        // Where the client alone is the user's, its user may do that: the control. Everywhere that the user gets to,
+        // just before the engine starts.
+        let exchange = format!(
+            "for d in {}/.local/state/sandboxctl/meetings/*/ {}/meetings/*/; do cp {} $d/new && mv -f $d/new $d/entrypoint; done",
+            place.home().display(),
+            of_root(),
+            theirs.display()
+        );
+        let as_user = format!("setpriv --reuid {NORMAL} --regid {NORMAL} --clear-groups");
+        let elsewhere = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
+        for (who, is_pwned) in [("", true), (as_user.as_str(), false)] {
+            let script = format!(
+                "#!/bin/sh\nPATH={elsewhere}\n[ \"$1\" != run ] || {who} sh -c '{exchange}' 2>/dev/null\nexec {name} \"$@\"\n"
+            );
+            program::write(&place.path("bin").join(name), &script);
+            let mut command = sudo(&place, "run", &["--quiet"], &["echo", "ours"]);
+            let path = format!("{}:{elsewhere}", place.path("bin").display());
+            let said = said(command.env("PATH", path));
+            let pwned = place.workspace().join("pwned");
+            assert_eq!(
+                (pwned.exists(), said.contains("ours\n")),
+                (is_pwned, !is_pwned),
+                "{runner:?}: {said}"
+            );
+            let _ = fs::remove_file(pwned);
+        }
+        assert!(fs::read_dir(format!("{}/meetings", of_root())).unwrap().next().is_none(), "{runner:?}");
+    }
+}
+
+#[test]
+fn the_user_behind_sudo_does_not_say_that_an_image_is_fit() {
+    for (place, runner) in places("forged marks of images") {
+        if runner != Runner::Docker {
+            continue;
+        }
+        let unfit = made_of_the_image(
+            "sandbox-test-forged-fit",
+            "RUN ln -s tmp.old /x && rm -rf /tmp && ln -s /x /tmp",
+        );
+        let id = engine(&place, runner, &["image", "inspect", "--format", "{{.Id}}", &unfit]);
+        let platform =
+            engine(&place, runner, &["image", "inspect", "--format", "{{.Os}}/{{.Architecture}}", &unfit]);
+        // As the marks are called: which engine, which image, and where something will be mounted.
+        let mark = |verb: &str, directory: &Path| {
+            for address in ["unix:///var/run/docker.sock", "unix:///run/docker.sock"] {
+                let parts =
+                    [address, id.trim(), platform.trim(), "/workspace", "/home/agent", "/run", "/tmp"];
+                let text = parts.map(|part| format!("{part}\\0")).concat();
+                let script = format!(
+                    "cd {} && {verb} $(printf '{text}' | sha256sum | cut -c1-64)",
+                    directory.display()
+                );
+                assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+            }
+        };
+        let refused =
+            |flags: &[&str]| said(&mut sudo(&place, "run", flags, &["true"])).contains("its /tmp is a link");
+        let theirs = place.write("home/.local/state/sandboxctl/images/x", "");
+        mark(":>", theirs.parent().unwrap());
+        assert!(refused(&["--image", &unfit]), "the user's own marks are not believed");
+        let marks = format!("{}/images", of_root());
+        let entered = Command::new("setpriv")
+            .args(["--reuid", &NORMAL.to_string(), "--clear-groups", "ls", &marks])
+            .output()
+            .unwrap();
+        assert!(!entered.status.success(), "{entered:?}");
+        // The control: the marks are what is believed.
+        mark(":>", Path::new(&marks));
+        let believed = !refused(&["--image", &unfit]);
+        mark("rm -f", Path::new(&marks));
+        assert!(believed, "the control");
+        let fit = said(&mut sudo(&place, "run", &["--quiet", "--image", &image()], &["echo", "runs"]));
+        assert_eq!(fit, "runs\n");
+    }
+}
+
+#[test]
+fn a_sandbox_that_was_started_by_sudo_is_found_by_sudo() {
+    for (place, runner) in places("exec by sudo") {
+        let name = format!("by-sudo{}", std::process::id());
+        let argv = ["sh", "-c", "echo ready; cat"];
+        let first = First::start(sudo(&place, "run", &["--name", &name], &argv));
+        let found = |mut command: Command| {
+            let output = command.output().unwrap();
+            (output.stdout == format!("{NORMAL}\n").as_bytes(), said_of(&output.stderr))
+        };
+        let exec = place.words("exec", &[&name], &["id", "-u"]);
+        let (is_found, said) = found(sudo(&place, "exec", &[&name], &["id", "-u"]));
+        assert!(is_found, "{runner:?}: {said}");
+        // Who called it meets it in a directory of root's, which is not the user's, whatever their rights to the engine.
+        let mut without = place.outside(&exec);
+        without.env("XDG_STATE_HOME", place.home().join(".local/state"));
+        let (is_found, said) = found(without);
+        assert!(!is_found && said.contains("no sandbox named"), "{runner:?}: {said}");
+        first.end();
+    }
+}
+
+fn said_of(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
