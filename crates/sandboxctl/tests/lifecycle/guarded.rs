@@ -80,7 +80,8 @@ fn a_killed_run_is_looked_through_by_its_own_rules() {
         for (rules, is_found) in [("[protect]\ndepth = 6\n", true), ("", false)] {
             let place = Place::new(caller);
             place.write("home/.config/sandboxctl/sandbox.toml", rules);
-            let script = "mkdir -p a/b/c/d/e/.git/hooks; echo evil > a/b/c/d/e/.git/hooks/pre-commit; \
+            // git's own data is searched at every depth in the end, and a work tree is not.
+            let script = "mkdir -p a/b/c/d/e/.git; echo evil > a/b/c/d/e/.bashrc; \
                           echo made; exec sleep 1000";
             let mut client = waiting(&place, &[], script);
             go_on(&mut client);
@@ -88,8 +89,8 @@ fn a_killed_run_is_looked_through_by_its_own_rules() {
             killed(client);
             place.write("home/.config/sandboxctl/sandbox.toml", "");
             let said = next(&place, &[]);
-            let hook = place.workspace().join("a/b/c/d/e/.git/hooks/pre-commit");
-            assert_eq!(hook.exists(), !is_found, "by {caller:?}, {rules:?}: {said}");
+            let start_up = place.workspace().join("a/b/c/d/e/.bashrc");
+            assert_eq!(start_up.exists(), !is_found, "by {caller:?}, {rules:?}: {said}");
         }
     }
 }
