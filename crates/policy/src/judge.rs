@@ -243,6 +243,8 @@ pub(crate) enum Content {
     Words(&'static [&'static str]),
     /// Names of programs and their versions, which may have one of these before them.
     Versions(&'static [&'static str]),
+    /// Versions of Python: everything else may be a directory of the project.
+    PythonVersions,
     /// Arguments of ripgrep.
     Ripgrep,
     /// A prompt for an agent, with a header.
@@ -266,6 +268,7 @@ impl Content {
             Self::Opencode(keys) => settings::judge_opencode(content, keys),
             Self::Words(harmless) => settings::judge_words(content, harmless),
             Self::Versions(beginnings) => settings::judge_versions(content, beginnings),
+            Self::PythonVersions => settings::judge_python_versions(content),
             Self::Ripgrep => settings::judge_ripgrep(content),
             Self::Prompt => settings::judge_prompt(content),
             Self::Idea => idea::judge(content),

@@ -98,6 +98,9 @@ pub enum Reference {
     Program(PathBuf),
     /// The work tree. Relative to the directory in which git keeps its data.
     WorkTree(PathBuf),
+    /// Another repository, whose hooks run when something is pushed to it. Relative to the root of the work tree, or to a bare
+    /// repository.
+    Repository(PathBuf),
 }
 
 /// One setting: section and key in lower case, as git compares them.
@@ -118,7 +121,16 @@ struct Malformed;
 ///
 /// What cannot be read as a configuration names nothing: git refuses it as a whole.
 pub fn references(content: &[u8]) -> Vec<Reference> {
-    read(content).unwrap_or_default().iter().flat_map(named_by).collect()
+    let entries = read(content).unwrap_or_default();
+    let is_remote = |name: &Path| {
+        let of_remote =
+            |entry: &Entry| entry.section == "remote" && entry.subsection.as_deref() == name.to_str();
+        name == Path::new(".") || entries.iter().any(of_remote)
+    };
+    // A name of a remote is no path, and each branch has one.
+    let is_path =
+        |reference: &Reference| !matches!(reference, Reference::Repository(name) if is_remote(name));
+    entries.iter().flat_map(named_by).filter(is_path).collect()
 }
 
 /// Whether a configuration has this value for a key. Of several, the last one counts.
@@ -199,6 +211,32 @@ fn judge_entries(content: &[u8], suspicious: impl Fn(&Entry, &[Entry]) -> bool) 
     }
 }
 
+/// The repository on this machine that a setting names, if it names one: what is no URL and has no host in front, see
+/// git-fetch(1), "Git URLs".
+fn repository(entry: &Entry) -> Option<PathBuf> {
+    let named = match (entry.section.as_str(), entry.key.as_str()) {
+        ("remote", "url" | "pushurl" | "pushdefault") | ("branch", "remote" | "pushremote") => {
+            entry.value.as_deref()
+        }
+        ("url", "insteadof" | "pushinsteadof") => entry.subsection.as_deref(),
+        _ => None,
+    }?;
+    let path = named.strip_prefix("file://").unwrap_or(named);
+    let has_host = path.split('/').next().is_some_and(|first| first.contains(':'));
+    (!path.is_empty() && !has_host).then(|| path.into())
+}
+
+/// The files of the modules that a Python runs: `python -m name` looks for them in the working directory first.
+fn modules<'a>(words: &'a [&str]) -> impl Iterator<Item = PathBuf> + 'a {
+    let after = words.windows(2).filter(|pair| pair[0] == "-m").map(|pair| pair[1]);
+    let joined = words.iter().filter_map(|word| word.strip_prefix("-m")).filter(|name| !name.is_empty());
+    after.chain(joined).flat_map(|name| {
+        let path = name.replace('.', "/");
+        [format!("{path}.py"), format!("{path}/__init__.py"), format!("{path}/__main__.py")]
+            .map(PathBuf::from)
+    })
+}
+
 fn named_by(entry: &Entry) -> Vec<Reference> {
     let value = entry.value.as_deref().unwrap_or_default();
     let is_in_reach = |path: &str| !path.is_empty() && !path.starts_with('%');
@@ -218,16 +256,18 @@ fn named_by(entry: &Entry) -> Vec<Reference> {
     if is(entry, ("core", "worktree")) {
         return vec![Reference::WorkTree(value.into())];
     }
+    if let Some(path) = repository(entry) {
+        return vec![Reference::Repository(path)];
+    }
     // An alias runs only for whoever types it, and may well name what the agent is to work on.
     if entry.section == "alias" || !executes(entry, &[]) {
         return Vec::new();
     }
     // The shell finds a word without `/` on its own search path.
-    value
-        .split(|letter: char| letter.is_whitespace() || "!\"'`;&|()<>=$".contains(letter))
-        .filter(|word| word.contains('/') && is_in_reach(word))
-        .map(|word| Reference::Program(word.into()))
-        .collect()
+    let words: Vec<&str> =
+        value.split(|letter: char| letter.is_whitespace() || "!\"'`;&|()<>=$".contains(letter)).collect();
+    let paths = words.iter().filter(|word| word.contains('/') && is_in_reach(word)).map(PathBuf::from);
+    paths.chain(modules(&words)).map(Reference::Program).collect()
 }
 
 /// Whether an entry can run a program. Of all entries, an alias may name another one.

@@ -317,6 +317,14 @@ pub(crate) const IDEA: &[&str] = &[
     "WebResourcesPaths",
 ];
 
+/// pyrefly, "Configuration".
+pub(crate) const PYREFLY: &Keys = &Keys::AllBut(&[
+    "conda-environment",
+    "fallback-python-interpreter-name",
+    "python-interpreter",
+    "python-interpreter-path",
+]);
+
 /// Headers of prompts, rules, skills and agents: what they are called, when they are meant, and which tools they are left.
 pub(crate) const PROMPT: &Keys = &Keys::Only(&[
     "agent=",
@@ -443,7 +451,6 @@ pub(crate) const OPENCODE: &Keys = &Keys::Only(&[
     "autoupdate",
     "disabled_providers",
     "model",
-    "share",
     "small_model",
     "theme",
     "username",

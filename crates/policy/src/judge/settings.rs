@@ -77,6 +77,28 @@ pub(super) fn judge_versions(content: &[u8], beginnings: &[&str]) -> Option<Reas
     None
 }
 
+/// Judges a list of versions of Python. uv takes a word that it does not know as a version for a path, if something in the
+/// directory is called so: only what is surely a version passes.
+pub(super) fn judge_python_versions(content: &[u8]) -> Option<Reason> {
+    let text = String::from_utf8_lossy(content);
+    let is_version = |word: &str| {
+        let word = ["cpython", "graalpy", "pypy", "python"]
+            .into_iter()
+            .find_map(|name| word.strip_prefix(name))
+            .map_or(word, |rest| rest.strip_prefix(['@', '-']).unwrap_or(rest));
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        // `3.13.0rc1`
+        let before = ["a", "b", "rc"].into_iter().find_map(|mark| word.split_once(mark));
+        let (release, candidate) = before.unwrap_or((word, "0"));
+        release.split('.').all(is_number) && is_number(candidate)
+    };
+    judge_versions(content, &[]).or_else(|| {
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+        let odd = lines.flat_map(str::split_whitespace).find(|word| !is_version(word))?;
+        Some(Reason::Setting { key: odd.to_owned() })
+    })
+}
+
 /// Judges a configuration of ripgrep: one argument a line, of which two run a program.
 pub(super) fn judge_ripgrep(content: &[u8]) -> Option<Reason> {
     String::from_utf8_lossy(content)
@@ -99,11 +121,22 @@ pub(super) fn judge_prompt(content: &[u8]) -> Option<Reason> {
         if let Some(reason) = judge(header.as_bytes(), Format::Yaml, PROMPT) {
             return Some(reason);
         }
+        if has_table_of_tools(header) {
+            return setting("tools");
+        }
     }
     ["hooks:", "allowed-tools:", "mcpServers:"]
         .into_iter()
         .find(|mark| text.contains(mark))
         .and_then(|mark| setting(mark.trim_end_matches(':')))
+}
+
+/// Whether a header says of each tool whether it may be used. To opencode that is a permission; a list of names only leaves
+/// others out.
+fn has_table_of_tools(header: &str) -> bool {
+    let mut lines = header.lines().skip_while(|line| !line.starts_with("tools:"));
+    let is_inline = lines.next().is_some_and(|line| line.contains('{'));
+    is_inline || lines.take_while(|line| line.starts_with([' ', '-'])).any(|line| line.contains(": "))
 }
 
 /// The header of a prompt, after its first `---`. Where it does not end, everything may be one. `None` where readers
@@ -325,7 +358,12 @@ fn has_tag(line: &str) -> bool {
 
 /// Whether a program might run a command, or hand over a variable, to make something else of a value.
 fn expands(value: &str) -> bool {
-    ["${", "$(", "!{"].into_iter().any(|mark| value.contains(mark))
+    let begins = |rest: &str| rest.starts_with(|next: char| next == '_' || next.is_ascii_alphabetic());
+    let mut after_dollars = value.split('$').skip(1);
+    ["${", "$(", "!{", "{env:", "{file:", "{{"].into_iter().any(|mark| value.contains(mark))
+        || after_dollars.any(begins)
+        // `%NAME%`
+        || value.split('%').skip(1).any(begins) && value.matches('%').count() > 1
 }
 
 impl<'de> DeserializeSeed<'de> for &mut Reader {

@@ -537,11 +537,10 @@ fn comments_do_not_hide_a_version_that_is_a_path() {
         assert!(file(".python-version", content).is_some(), "{content:?}");
         assert!(file(".tool-versions", content).is_some(), "{content:?}");
     }
-    for content in
-        ["", "# https://example.org/why\n3.12\n", "nodejs 22.1.0 # lts\r\n\tpython 3.12", "3.13.0rc1\n"]
-    {
+    for content in ["", "# https://example.org/why\n3.12\n", "3.13.0rc1 # why\r\n\t3.12", "pypy3.10\n"] {
         assert_eq!(file(".python-version", content), None, "{content:?}");
     }
+    assert_eq!(file(".tool-versions", "nodejs 22.1.0 # lts\r\n\tpython 3.12"), None);
 }
 
 #[test]
@@ -695,6 +694,7 @@ fn what_a_configuration_of_git_names_is_known() {
     let hooks = |path: &str| Reference::Hooks(path.into());
     let configuration = |path: &str| Reference::Configuration(path.into());
     let program = |path: &str| Reference::Program(path.into());
+    let repository = |path: &str| Reference::Repository(path.into());
     for (config, named) in [
         ("[core]\n\thooksPath = .githooks\n", vec![hooks(".githooks")]),
         ("[core]\n\thooksPath = .husky/_\n", vec![hooks(".husky/_"), hooks(".husky")]),
@@ -706,6 +706,19 @@ fn what_a_configuration_of_git_names_is_known() {
         ("[core]\nsshCommand = ssh -F ./ssh.conf\n", vec![program("./ssh.conf")]),
         ("[filter \"x\"]\nclean = node scripts/clean.js %f\n", vec![program("scripts/clean.js")]),
         ("[credential]\nhelper = !./helper\n", vec![program("./helper")]),
+        (
+            "[filter \"nb\"]\nclean = /usr/bin/python3 -m nb.strip\n",
+            ["/usr/bin/python3", "nb/strip.py", "nb/strip/__init__.py", "nb/strip/__main__.py"]
+                .map(program)
+                .into(),
+        ),
+        ("[remote \"origin\"]\n\turl = ../origin.git\n", vec![repository("../origin.git")]),
+        ("[remote \"a\"]\npushurl = file:///srv/a\n", vec![repository("/srv/a")]),
+        (
+            "[branch \"main\"]\nremote = ./a\npushRemote = origin\n",
+            vec![repository("./a"), repository("origin")],
+        ),
+        ("[url \"vendor/a\"]\ninsteadOf = https://example.org/\n", vec![repository("vendor/a")]),
     ] {
         assert_eq!(references(config.as_bytes()), named, "{config}");
     }
@@ -718,7 +731,7 @@ fn what_lies_elsewhere_or_runs_nothing_is_no_reference() {
         "[include]\n\tpath = %(prefix)/etc/gitconfig\n",
         "[core]\n\tpager = less\n\tfsmonitor = true\n",
         "[alias]\n\tdeploy = !./deploy\n",
-        "[remote \"origin\"]\n\turl = ../origin.git\n",
+        "[remote \"origin\"]\n\turl = git@example.org:a/b.git\n\tpushurl = ssh://example.org/a\n",
         "[core]\n\thooksPath = .husky\n[broken\n",
         CLONED,
     ] {

@@ -360,6 +360,32 @@ fn a_repository_among_gits_data_and_a_legacy_remote_that_leads_there_are_found()
     assert!(!is_obeyed(&boundary));
 }
 
+/// A program of the host may replace the configuration while the agent runs, which then writes a remote into it.
+#[test]
+fn a_repository_that_a_remote_leads_to_is_searched_wherever_it_lies() {
+    let hook = "node_modules/evil.git/hooks/pre-receive";
+    let attack = |boundary: &Boundary, url: &str| {
+        git(&boundary.host, &["config", "remote.origin.url", url]);
+        git(&boundary.host, &["init", "-q", "--bare", "node_modules/evil.git"]);
+        boundary.write(hook, "#!/bin/sh\ntouch ../../obeyed\n").mode(hook, 0o755);
+    };
+    let is_obeyed = |boundary: &Boundary| {
+        git(&boundary.host, &["push", "-q", "origin", "main"]);
+        boundary.host.join("obeyed").exists()
+    };
+    for url in ["./node_modules/evil.git", "node_modules/evil"] {
+        let (boundary, _) = committed();
+        attack(&boundary, url);
+        assert!(is_obeyed(&boundary), "the control: {url}");
+        let (boundary, _) = committed();
+        let baseline = boundary.baseline();
+        attack(&boundary, url);
+        let found: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+        assert_eq!(found, [PathBuf::from(hook)], "{url}");
+        assert!(!is_obeyed(&boundary), "{url}");
+    }
+}
+
 #[test]
 fn a_submodule_whose_work_tree_is_no_place_for_one_is_moved_aside() {
     // The work tree as its repository names it, what it brings along, and where that comes to lie.

@@ -123,6 +123,8 @@ pub(super) const ROWS: &[Row] = &[
         OPENCODE_DOCS,
         OPENCODE,
     ),
+    read_only("tui.json", "opencode", "loads the plugins that it names", OPENCODE_DOCS, OPENCODE),
+    read_only("tui.jsonc", "opencode", "the same as `tui.json`", OPENCODE_DOCS, OPENCODE),
     read_only("opencode.jsonc", "opencode", "the same as `opencode.json`", OPENCODE_DOCS, OPENCODE),
     read_only(
         ".aider.conf.yml",

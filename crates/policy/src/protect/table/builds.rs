@@ -29,6 +29,8 @@ const PNPM: &str = "pnpm, \".pnpmfile.cjs\"";
 /// Names of versions, and nothing else.
 const VERSION: Files = &[("", Content::Versions(&[]))];
 
+const PYTHON_VERSIONS: Files = &[("", Content::PythonVersions)];
+
 const MISE_IDIOMATIC: &str = "mise, \"Idiomatic version files\"";
 
 const BAZEL: &str = "Bazel, \"Write bazelrc configuration files\"";
@@ -61,9 +63,15 @@ pub(super) const ROWS: &[Row] = &[
         "pyenv, uv",
         "chooses the interpreter, which for uv may be a path in the project",
         "uv, \"Python versions\"",
-        VERSION,
+        PYTHON_VERSIONS,
     ),
-    read_only(".python-versions", "mise", "the same as `.python-version`", MISE_IDIOMATIC, VERSION),
+    read_only(
+        ".python-versions",
+        "uv, mise",
+        "the same as `.python-version`",
+        MISE_IDIOMATIC,
+        PYTHON_VERSIONS,
+    ),
     read_only(
         ".nvmrc",
         "nvm, fnm, mise",
@@ -164,6 +172,13 @@ pub(super) const ROWS: &[Row] = &[
         "runs `yarnPath` and `plugins` in place of yarn itself",
         YARN,
         &[("", Content::Settings(Format::Yaml, harmless::YARN))],
+    ),
+    read_only(
+        ".corepack.env",
+        "corepack, as `yarn`, `pnpm` and `npm`",
+        "names the directory of the programs that it runs in place of them",
+        "corepack, \"Environment Variables\"",
+        RUN,
     ),
     read_only(".yarnrc", "yarn 1", "runs `yarn-path` in place of yarn itself", "Yarn 1, \".yarnrc\"", RUN),
     read_only(".yarn/releases", "yarn", "runs the one that `yarnPath` names", YARN, RUN),

@@ -209,6 +209,20 @@ pub(super) const ROWS: &[Row] = &[
         &[("", Content::Settings(Format::Json, harmless::SOURCEKIT))],
     ),
     read_only(
+        ".jedi",
+        "jedi, as editors use it",
+        "runs the interpreter that it names",
+        "jedi, \"Projects\"",
+        &[("*", Content::Run)],
+    ),
+    read_only(
+        "pyrefly.toml",
+        "pyrefly",
+        "runs the interpreter that it names",
+        "pyrefly, \"Configuration\"",
+        &[("", Content::Settings(Format::Toml, harmless::PYREFLY))],
+    ),
+    read_only(
         "rust-analyzer.toml",
         "rust-analyzer",
         "runs checkers and formatters that it names",

@@ -80,6 +80,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     read_only(".hg/hgrc", "Mercurial", HG_EFFECT, HG, RUN),
     read_only(".hg/hgrc-not-shared", "Mercurial", "the same as `.hg/hgrc`", HG, RUN),
+    read_only(".hgsub", "Mercurial", "enters the repositories that it names", "hg(1), subrepos", RUN),
     read_only(".hg/sharedpath", "Mercurial", "reads `hgrc` and hooks somewhere else", "hg(1), share", RUN),
     read_only(".jj/repo/config.toml", "Jujutsu", JJ_EFFECT, JJ, JJ_FILES),
     read_only(".jj/workspace-config.toml", "Jujutsu", "the same as `.jj/repo/config.toml`", JJ, JJ_FILES),
@@ -99,20 +100,61 @@ pub(super) const ROWS: &[Row] = &[
         "pre-commit, \"Adding pre-commit plugins to your project\"",
         RUN,
     ),
-    read_only("prek.toml", "prek", "the same as `.pre-commit-config.yaml`", "prek, \"Configuration\"", RUN),
+    read_only(".pre-commit-config.yml", "prek", "the same as `.pre-commit-config.yaml`", PREK, RUN),
+    read_only("pre_commit", "Python, for pre-commit's hook", PRE_COMMIT_EFFECT, PRE_COMMIT, RUN),
+    read_only("pre_commit.py", "Python, for pre-commit's hook", PRE_COMMIT_EFFECT, PRE_COMMIT, RUN),
+    read_only("prek.toml", "prek", "the same as `.pre-commit-config.yaml`", PREK, RUN),
     read_only(".overcommit.yml", "overcommit", "runs the hooks that it names", "overcommit, README", RUN),
     read_only(".lefthook", "lefthook", "runs the scripts in it at each commit", LEFTHOOK, RUN),
     read_only(".lefthook-local", "lefthook", "the same as `.lefthook`", LEFTHOOK, RUN),
-    read_only("lefthook.yml", "lefthook", "runs commands at each commit, once installed", LEFTHOOK, RUN),
-    read_only("lefthook.yaml", "lefthook", "the same as `lefthook.yml`", LEFTHOOK, RUN),
-    read_only("lefthook.toml", "lefthook", "the same as `lefthook.yml`", LEFTHOOK, RUN),
-    read_only("lefthook.json", "lefthook", "the same as `lefthook.yml`", LEFTHOOK, RUN),
-    read_only("lefthook-local.yml", "lefthook", "the same as `lefthook.yml`", LEFTHOOK, RUN),
-    read_only(".lefthook.yml", "lefthook", "the same as `lefthook.yml`", LEFTHOOK, RUN),
-    read_only(".lefthook.yaml", "lefthook", "the same as `lefthook.yml`", LEFTHOOK, RUN),
-    read_only(".lefthook.toml", "lefthook", "the same as `lefthook.yml`", LEFTHOOK, RUN),
-    read_only(".lefthook.json", "lefthook", "the same as `lefthook.yml`", LEFTHOOK, RUN),
-    read_only(".lefthook-local.yml", "lefthook", "the same as `lefthook.yml`", LEFTHOOK, RUN),
+    lefthook("lefthook.yml"),
+    lefthook("lefthook.yaml"),
+    lefthook("lefthook.toml"),
+    lefthook("lefthook.json"),
+    lefthook("lefthook.jsonc"),
+    lefthook("lefthook-local.yml"),
+    lefthook("lefthook-local.yaml"),
+    lefthook("lefthook-local.toml"),
+    lefthook("lefthook-local.json"),
+    lefthook("lefthook-local.jsonc"),
+    lefthook(".lefthook.yml"),
+    lefthook(".lefthook.yaml"),
+    lefthook(".lefthook.toml"),
+    lefthook(".lefthook.json"),
+    lefthook(".lefthook.jsonc"),
+    lefthook(".lefthook-local.yml"),
+    lefthook(".lefthook-local.yaml"),
+    lefthook(".lefthook-local.toml"),
+    lefthook(".lefthook-local.json"),
+    lefthook(".lefthook-local.jsonc"),
+    lefthook(".config/lefthook.yml"),
+    lefthook(".config/lefthook.yaml"),
+    lefthook(".config/lefthook.toml"),
+    lefthook(".config/lefthook.json"),
+    lefthook(".config/lefthook.jsonc"),
+    lefthook(".config/lefthook-local.yml"),
+    lefthook(".config/lefthook-local.yaml"),
+    lefthook(".config/lefthook-local.toml"),
+    lefthook(".config/lefthook-local.json"),
+    lefthook(".config/lefthook-local.jsonc"),
+    read_only(
+        ".gitlint",
+        "gitlint",
+        "loads Python that it names at each commit",
+        "gitlint, \"Extra path\"",
+        RUN,
+    ),
 ];
+
+const fn lefthook(path: &'static str) -> Row {
+    read_only(path, "lefthook", "runs commands at each commit, once installed", LEFTHOOK, RUN)
+}
+
+const PREK: &str = "prek, \"Configuration\"";
+
+const PRE_COMMIT: &str = "pre-commit, its hook; Python, \"-m\"";
+
+const PRE_COMMIT_EFFECT: &str =
+    "takes it for the program itself: the hook runs `python -m pre_commit` in the work tree";
 
 const LEFTHOOK: &str = "lefthook, \"Configuration\"";

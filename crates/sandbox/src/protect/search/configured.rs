@@ -125,6 +125,16 @@ impl Search<'_> {
                 self.work_tree(config, git, &path);
                 None
             }
+            Reference::Repository(path) => {
+                let base = base_of(&path, tree.or(Some(git)))?;
+                // Git finds it under both names.
+                let mut bare = path.clone().into_os_string();
+                bare.push(".git");
+                for path in [path, bare.into()] {
+                    self.repositories_at(base, &path, config);
+                }
+                None
+            }
             Reference::Program(path) => {
                 // Git runs it as it runs a hook.
                 let seen_as = Path::new(".git/hooks").join(path.file_name()?);

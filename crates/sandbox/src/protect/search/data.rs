@@ -115,7 +115,7 @@ impl Search<'_> {
                 // Those of a repository beyond the bound lie beyond it too, and were found there.
                 let is_beyond = self.reach.is_beyond(&list.path);
                 for submodule in paths.submodules.iter().filter(|_| !is_beyond) {
-                    self.submodule(&tree.join(submodule), &list.path);
+                    self.repositories_at(&tree, submodule, &list.path);
                 }
                 let is_plain = |path: &&PathBuf| match self.resolve(&tree, path) {
                     Ok(Leads::To { links, .. } | Leads::Astray { links, .. }) => links.is_empty(),
@@ -128,13 +128,14 @@ impl Search<'_> {
         }
     }
 
-    fn submodule(&mut self, path: &Path, index: &Path) {
+    /// Has the repositories at a path searched, to which a file leads git.
+    pub(super) fn repositories_at(&mut self, base: &Path, path: &Path, by: &Path) {
         if self.is_out_of_time() {
             return;
         }
-        if let Ok(Leads::To { path, .. }) = self.resolve(Path::new(""), path) {
+        if let Ok(Leads::To { path, .. }) = self.resolve(base, path) {
             for git in self.gits_at(&path) {
-                self.ahead.push(Ahead { path: path.clone(), git, behind: Some(index.into()) });
+                self.ahead.push(Ahead { path: path.clone(), git, behind: Some(by.into()) });
             }
         }
     }
