@@ -148,7 +148,10 @@ impl StateDir {
             Err(errno) => return Err(self.failed("open", name, errno.into())),
         };
         let mut content = Vec::new();
-        (&file).read_to_end(&mut content).map_err(|source| self.failed("read", name, source))?;
+        (&file)
+            .take(LONGEST)
+            .read_to_end(&mut content)
+            .map_err(|source| self.failed("read", name, source))?;
         Ok(Some(content))
     }
 

@@ -145,8 +145,35 @@ pub(crate) fn layer(text: &str) -> Result<Layer, Fault> {
     word(text, &words)
 }
 
+/// What Podman reads an image from besides registries, see containers-transports(5): archives and directories of this
+/// machine among them, which name images themselves.
+const TRANSPORTS: &[&str] = &[
+    "atomic",
+    "containers-storage",
+    "dir",
+    "docker",
+    "docker-archive",
+    "docker-daemon",
+    "oci",
+    "oci-archive",
+    "ostree",
+    "sif",
+    "tarball",
+];
+
 /// The name of an image, or what a new one starts from.
 pub(crate) fn image(text: &str) -> Result<String, Fault> {
+    if let Some((transport, _)) = text.split_once(':').filter(|(before, _)| TRANSPORTS.contains(before)) {
+        return Err(Fault::Value {
+            message: format!(
+                "{text:?} names a transport, and images come from registries and the engine's own store"
+            ),
+            expected: None,
+            hint: Some(format!(
+                "load what `{transport}:` names by the engine's own command; for an image that is called so, write its registry in full"
+            )),
+        });
+    }
     // Whatever engines make of the rest: this never looks like an option of theirs, nor like a path or an address.
     let known = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:@".contains(&byte);
     let sound = text.starts_with(|first: char| first.is_ascii_alphanumeric())
@@ -163,12 +190,10 @@ pub(crate) fn image(text: &str) -> Result<String, Fault> {
     }
 }
 
-/// The name of a runtime, as an engine's settings have it.
+/// The name of a runtime, as an engine's settings have it. A path would have the engine run whatever lies there by then.
 pub(crate) fn runtime(text: &str) -> Result<String, Fault> {
-    let known = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
-    if text.bytes().all(known)
-        && text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '/')
-    {
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if text.bytes().all(known) && text.starts_with(|first: char| first.is_ascii_alphanumeric()) {
         Ok(text.to_owned())
     } else {
         Err(Fault::value(format!("{text:?} cannot name a runtime; expected such as \"runsc\"")))

@@ -199,9 +199,36 @@ pub fn enter(entry: Entry<'_>) -> Result<Outcome, StartError> {
 
 /// Runs a plan to its end.
 pub fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
+    refuse_under_sudo(launch.plan, launch.caller)?;
     match launch.plan.provider {
         Provider::Native => native::run(launch),
         Provider::Local => local::run(launch),
         Provider::Docker | Provider::Podman => container::run(launch),
+    }
+}
+
+/// Refuses what would give the user behind sudo more than they have: with these, they say what root runs.
+fn refuse_under_sudo(plan: &Plan, caller: Identity) -> Result<(), StartError> {
+    if !rustix::process::geteuid().is_root() || caller.uid == 0 {
+        return Ok(());
+    }
+    let refused = |asked: &str, reason: &str, remedy: &str| {
+        Err(StartError::Refused { asked: asked.into(), reason: reason.into(), remedy: remedy.into() })
+    };
+    let has_prefix = plan.container.as_ref().is_some_and(|container| container.host_path_prefix.is_some());
+    if plan.provider == Provider::Local {
+        refused(
+            "the provider local under sudo",
+            "it isolates nothing, so the command would run as root for the user behind sudo",
+            "run it without sudo; as root alone, `env -u SUDO_UID sandboxctl …`",
+        )
+    } else if has_prefix {
+        refused(
+            "`container.host_path_prefix` under sudo",
+            "root's engine would mount what the user behind sudo puts at that prefix",
+            "leave it out, or run sandboxctl without sudo",
+        )
+    } else {
+        Ok(())
     }
 }

@@ -77,6 +77,7 @@ impl Search<'_> {
             Reference::Hooks(path) => (path, Reference::Hooks),
             Reference::Configuration(path) => (path, Reference::Configuration),
             Reference::Program(path) => (path, Reference::Program),
+            Reference::Repository(path) => (path, Reference::Repository),
             // Git takes it as it stands.
             Reference::WorkTree(_) => return vec![reference],
         };
