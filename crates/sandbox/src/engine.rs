@@ -168,6 +168,11 @@ impl Engine {
         self.rights
     }
 
+    /// Whether the number of a process here means the same process to it.
+    pub(crate) fn shares_processes(&self) -> bool {
+        self.socket.as_ref().is_some_and(|socket| socket.shares_processes().unwrap_or(false))
+    }
+
     /// A call of its command line, with the socket that has answered, whatever else is set.
     pub fn command(&self) -> Command {
         let mut command = self.programs.command_as(&self.program, self.kind.command());

@@ -231,7 +231,8 @@ impl EngineError {
                 .to_owned(),
             Self::PassedOn { .. } => "use Docker or Podman of this machine itself, rootless or not, or --provider native".to_owned(),
             Self::Unseen { .. } => "where sandboxctl runs in a container, --host-path-prefix says what stands before its paths for the \
-                 engine (SANDBOXCTL_HOST_DIR); the state directory has to be a shared one too"
+                 engine (SANDBOXCTL_HOST_DIR); the state directory has to be a shared one too; where the engine has a mount namespace of \
+                 its own, as in a snap, --host-path-prefix / gives it paths"
                 .to_owned(),
             Self::Limit { .. } => format!(
                 "ask for no more than this machine has; for a rootless engine, systemd has to hand the controllers to the user: {}",
@@ -264,7 +265,12 @@ impl EngineError {
             rest.split(after).next().map(str::to_owned)
         };
         let unseen = between("bind source path does not exist: ", &['\n', '\r'])
-            .or_else(|| between("statfs ", &[':']).filter(|_| says(&["no such file or directory"])));
+            .or_else(|| between("statfs ", &[':']).filter(|_| says(&["no such file or directory"])))
+            // Nothing of another mount namespace can be mounted (mount(2)).
+            .or_else(|| {
+                between("failed to mount local volume: mount ", &[':'])
+                    .filter(|_| says(&["invalid argument"]))
+            });
         if says(&["no space left on device"]) {
             Self::DiskFull { kind, message }
         } else if let Some(path) = unseen {
@@ -334,6 +340,10 @@ mod tests {
         assert!(matches!(EngineError::told(Kind::Podman, runtime), EngineError::Runtime { .. }));
         let unseen = "docker: Error response from daemon: invalid mount config for type \"bind\": bind source path does not exist: /srv/ci/x.\nSee 'docker run --help'.";
         assert!(matches!(docker(unseen), EngineError::Unseen { path, .. } if path == "/srv/ci/x"));
+        let unseen = "docker: Error response from daemon: failed to populate volume: error while mounting volume \
+                      '/var/lib/docker/volumes/0/_data': failed to mount local volume: mount \
+                      /proc/7/fd/3:/var/lib/docker/volumes/0/_data, flags: 0x5000: invalid argument";
+        assert!(matches!(docker(unseen), EngineError::Unseen { path, .. } if path == "/proc/7/fd/3"));
         let unseen = "Error: statfs /srv/ci/x: no such file or directory";
         assert!(
             matches!(EngineError::told(Kind::Podman, unseen), EngineError::Unseen { path, .. } if path == "/srv/ci/x")

@@ -1,6 +1,7 @@
 //! The socket of a Docker engine: where it is, who serves it, and the few questions that must not take long.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
@@ -175,6 +176,19 @@ impl Socket {
                 Err(EngineError::Refused { kind: Kind::Docker, message })
             }
         }
+    }
+
+    /// Whether whoever listens lives in the PID namespace of this process. Where it lives above, it has no number here, and
+    /// where below, more than one (`pid_namespaces(7)`, `proc_pid_status(5)`).
+    pub(super) fn shares_processes(&self) -> io::Result<bool> {
+        let peer = getsockopt(&self.connect().map_err(io::Error::other)?, PeerCredentials)?.pid();
+        let alone = |pid: &str| {
+            let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+            let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap_or_default();
+            Ok::<_, io::Error>(numbers.trim().parse::<u32>().ok())
+        };
+        // This process too: what is mounted on /proc may show the processes of another namespace.
+        Ok(peer != 0 && alone("self")? == Some(std::process::id()) && alone(&peer.to_string())?.is_some())
     }
 
     /// Asks for something; `None` where there is no such thing.

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::machine::{Caller, Runner, image, runners};
+use crate::machine::{Caller, Feature, Runner, image, is_there, runners};
 use crate::place::Place;
 
 #[test]
@@ -45,6 +45,31 @@ fn a_client_in_a_container_names_what_the_engine_sees() {
     let output = inside(&[format!("SANDBOXCTL_HOST_DIR={above}")]);
     assert!(output.status.success(), "{output:?}");
     assert_eq!(fs::read_to_string(place.workspace().join("file")).unwrap(), "written\n");
+}
+
+#[test]
+fn an_engine_with_mounts_of_its_own_is_given_paths_where_that_is_asked_for() {
+    let caller = Caller::Normal;
+    if !runners(caller, "mounts of a caller alone").contains(&Runner::Docker)
+        || !is_there(Feature::Root, "mounts")
+    {
+        return;
+    }
+    let place = Place::on(caller, Runner::Docker);
+    let inside = |namespace: &str, flags: &[&str]| {
+        let client = place.inside(&[&["--quiet"], flags].concat(), &["sh", "-c", "echo written > file"]);
+        let mut command = place.command(&["unshare", namespace, "--fork", "--"]);
+        command.arg(client.get_program()).args(client.get_args()).output().unwrap()
+    };
+    let output = inside("--mount", &[]);
+    assert_eq!(output.status.code(), Some(69), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--host-path-prefix /"), "{output:?}");
+    // And nothing is taken for what another process has open whose number is the same to the engine.
+    for (namespace, flags) in [("--mount", &["--host-path-prefix", "/"][..]), ("--pid", &[])] {
+        let output = inside(namespace, flags);
+        assert!(output.status.success(), "{namespace}: {output:?}");
+        fs::remove_file(place.workspace().join("file")).unwrap();
+    }
 }
 
 /// The engine's own command line, which is a static program.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::environment::made_of_the_image;
 use crate::everywhere;
-use crate::machine::{Caller, Runner};
+use crate::machine::{Caller, NORMAL, Runner, image};
 use crate::place::Place;
 use crate::program;
 
@@ -82,7 +82,7 @@ fn a_directory_that_becomes_a_link_leads_the_engine_nowhere() {
         let git = place.workspace().join("sub/.git");
         let swap = format!("mv {0} {0}.aside && ln -s {1} {0}", git.display(), secret.display());
         let read = format!("cat {}/id", secret.display());
-        let said = refusal(&mut behind(&place, runner, &swap, &["sh", "-c", &read]));
+        let said = refusal(&mut behind(&place, runner, &swap, &["--format=json"], &["sh", "-c", &read]));
         assert!(said.contains("nobody asked for"), "in {runner:?} by {caller:?}: {said}");
     }
 }
@@ -101,11 +101,77 @@ fn a_socket_stays_covered_when_its_directory_is_swapped() {
         std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o777)).unwrap();
         let here = place.workspace().display().to_string();
         let swap = format!("cd {here} && mv d between && mv decoy d && mv between decoy");
-        let said = refusal(&mut behind(&place, runner, &swap, &["test", "!", "-S", "decoy/s"]));
+        let said =
+            refusal(&mut behind(&place, runner, &swap, &["--format=json"], &["test", "!", "-S", "decoy/s"]));
         assert!(
             said.contains("/workspace/d is not what was validated"),
             "in {runner:?} by {caller:?}: {said}"
         );
+    }
+}
+
+/// Who calls an engine of root's.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum By {
+    /// A user who may use its socket.
+    Member,
+    /// Root, for a user.
+    Sudo,
+}
+
+#[test]
+fn an_engine_of_roots_makes_nothing_where_a_swapped_directory_leads() {
+    for (by, runner) in [(By::Member, Runner::Docker), (By::Sudo, Runner::Docker), (By::Sudo, Runner::Podman)]
+    {
+        let is_here = everywhere("mount points of an engine of root's").contains(&(Caller::Root, runner));
+        if !is_here || !rustix::process::geteuid().is_root() {
+            continue;
+        }
+        // The shared directory itself, one in it that is pinned, and one that is shared read-only.
+        for swapped in ["shared", "shared/repository", "data"] {
+            let place = Place::on(Caller::Normal, runner);
+            place.write("workspace/data/file", "");
+            // As a directory of root's may be, too.
+            for directory in ["workspace/shared/repository/.git", "foreign/.git", "foreign/repository/.git"] {
+                for file in ["HEAD", "config", "objects/info/x", "refs/x", "hooks/x"] {
+                    place.write(&format!("{directory}/{file}"), "ref: refs/heads/main\n");
+                }
+            }
+            let foreign = place.path("foreign");
+            std::os::unix::fs::chown(&foreign, Some(0), Some(0)).unwrap();
+            let made = foreign.join("nologin");
+            let shared = place.workspace().join("shared");
+            let swapped = place.workspace().join(swapped);
+            let _listener = UnixListener::bind(swapped.join("nologin")).unwrap();
+
+            let aside = place.workspace().join("aside");
+            let swap =
+                format!("mv {0} {1} && ln -s {2} {0}", swapped.display(), aside.display(), foreign.display());
+            let data = format!("{}:/data:ro", place.path("workspace/data").display());
+            let (image, argv) = (image(), ["true"]);
+            let flags = ["--format=json", "--image", &image, "-v", &data];
+            let mut command = behind(&place, runner, &swap, &flags, &argv);
+            if by == By::Sudo {
+                let path = command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, path)| path);
+                let path = path.unwrap().to_owned();
+                command = place.command(&place.run(&flags, &argv));
+                command
+                    .env("PATH", path)
+                    .env("SUDO_UID", NORMAL.to_string())
+                    .env("SUDO_GID", NORMAL.to_string());
+            }
+            let output = command.current_dir(&shared).output().unwrap();
+            assert!(aside.exists(), "nobody has swapped anything in {runner:?} by {by:?}: {output:?}");
+            assert!(!made.exists(), "in {runner:?} by {by:?}, {}: {output:?}", swapped.display());
+
+            // The control: what an engine does that is given the path.
+            let engine = if runner == Runner::Podman { "podman" } else { "docker" };
+            let shared = format!("--mount=type=bind,source={},target=/x", swapped.display());
+            let mask = "--mount=type=bind,source=/dev/null,target=/x/nologin,readonly";
+            let control =
+                place.command(&[engine, "run", "--rm", &shared, mask, &image, "true"]).output().unwrap();
+            assert!(made.exists(), "{control:?}");
+        }
     }
 }
 
@@ -114,14 +180,14 @@ fn place_is_mounted_by_the_engine(caller: Caller, runner: Runner) -> bool {
 }
 
 /// A command in a sandbox whose engine finds that somebody has been there just before it.
-fn behind(place: &Place, runner: Runner, before: &str, argv: &[&str]) -> Command {
+fn behind(place: &Place, runner: Runner, before: &str, flags: &[&str], argv: &[&str]) -> Command {
     let engine = if runner == Runner::Podman { "podman" } else { "docker" };
     let elsewhere = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
     let script = format!(
         "#!/bin/sh\nPATH={elsewhere}\nif [ \"$1\" = run ]; then {before} || exit; fi\nexec {engine} \"$@\"\n"
     );
     program::write(&place.path("bin").join(engine), &script);
-    let mut command = place.inside(&["--format=json"], argv);
+    let mut command = place.inside(flags, argv);
     let path = format!("{}:{elsewhere}", place.path("bin").display());
     command.env("PATH", path);
     command

@@ -13,8 +13,9 @@ use policy::plan::{Boundary, Container, Mode, Plan};
 use policy::policy::HOME;
 use sha2::{Digest, Sha256};
 
+use super::directories::Directories;
 use super::meeting;
-use super::who::{Namespace, Who};
+use super::who::{Mounter, Namespace, Who};
 use crate::engine::Kind;
 use crate::engine::csv::field;
 use crate::engine::image::Image;
@@ -86,6 +87,8 @@ pub(super) struct Wanted<'a> {
     pub(super) meeting: &'a Path,
     /// What is to be mounted over each boundary.
     pub(super) protected: &'a [Mounts],
+    /// What the engine is given by descriptor.
+    pub(super) held: &'a Directories,
 }
 
 /// The name of the container. It may be another one's, so nothing is ever told by it.
@@ -183,7 +186,7 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
         // It would mount more of the kind, and let the caller's proxies in.
         Kind::Podman => words.add(["--read-only-tmpfs=false", "--http-proxy=false"]),
     }
-    let seen = |path: &Path| seen_by_engine(container.host_path_prefix.as_deref(), path);
+    let seen = |path: &Path| seen_by_engine(container, path);
     words.mount(*kind, &seen(wanted.meeting), &point, Mode::ReadOnly);
     for file in ["passwd", "group"] {
         words.mount(*kind, &seen(&wanted.meeting.join(file)), &Path::new("/etc").join(file), Mode::ReadOnly);
@@ -191,12 +194,13 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     let mut boundaries: Vec<_> = plan.boundaries.iter().zip(wanted.protected).collect();
     boundaries.sort_by_key(|(boundary, _)| boundary.guest.components().count());
     for (boundary, protected) in boundaries {
-        if who.agent.is_nobody {
-            // We mount it ourselves, with its owner mapped. Here is where.
-            words.place(&boundary.guest);
-        } else {
-            words.mount(*kind, &seen(&boundary.host), &boundary.guest, boundary.mode);
-            words.protect(*kind, boundary, protected, &seen);
+        match who.mounter {
+            // Here is where.
+            Mounter::Client => words.place(&boundary.guest),
+            Mounter::Engine | Mounter::EngineByDescriptor => {
+                words.directory(wanted, &boundary.host, &boundary.guest, boundary.mode);
+                words.protect(wanted, boundary, protected);
+            }
         }
     }
 
@@ -236,15 +240,9 @@ impl Words {
     }
 
     /// Pins every directory on the way to a protected path, makes the path itself read-only, and covers sockets.
-    fn protect(
-        &mut self,
-        kind: Kind,
-        boundary: &Boundary,
-        protected: &Mounts,
-        seen: &dyn Fn(&Path) -> PathBuf,
-    ) {
+    fn protect(&mut self, wanted: &Wanted<'_>, boundary: &Boundary, protected: &Mounts) {
         let mut over = |path: &Path, mode| {
-            self.mount(kind, &seen(&boundary.host.join(path)), &boundary.guest.join(path), mode);
+            self.directory(wanted, &boundary.host.join(path), &boundary.guest.join(path), mode);
         };
         for pin in &protected.pins {
             over(pin, boundary.mode);
@@ -253,13 +251,35 @@ impl Words {
             over(&file.path, Mode::ReadOnly);
         }
         for socket in &protected.masked_sockets {
-            self.mount(kind, Path::new("/dev/null"), &boundary.guest.join(&socket.path), Mode::ReadOnly);
+            self.mount(
+                wanted.kind,
+                Path::new("/dev/null"),
+                &boundary.guest.join(&socket.path),
+                Mode::ReadOnly,
+            );
         }
     }
 
     /// An empty directory to mount something on.
     fn place(&mut self, target: &Path) {
         let mut value = b"type=tmpfs,tmpfs-size=4096,tmpfs-mode=0555,".to_vec();
+        value.extend(field("target", target));
+        self.pair("--mount=", OsString::from_vec(value));
+    }
+
+    /// Something of a boundary, by its descriptor where it is held.
+    fn directory(&mut self, wanted: &Wanted<'_>, host: &Path, target: &Path, mode: Mode) {
+        match wanted.held.device(host) {
+            Some(device) => self.volume(&device, target),
+            None => self.mount(wanted.kind, &seen_by_engine(wanted.container, host), target, mode),
+        }
+    }
+
+    /// A writable mount that Docker itself makes, for the container alone. It is without a name, and so goes with the container;
+    /// nothing of the image is copied into it, and nothing that is mounted on the host later shows in it.
+    fn volume(&mut self, device: &str, target: &Path) {
+        let mut value = b"type=volume,volume-driver=local,volume-nocopy,volume-opt=type=none,".to_vec();
+        value.extend(format!("\"volume-opt=o=rbind,rprivate\",volume-opt=device={device},").bytes());
         value.extend(field("target", target));
         self.pair("--mount=", OsString::from_vec(value));
     }
@@ -284,8 +304,8 @@ impl Words {
 }
 
 /// A path of this machine, as the engine sees it.
-fn seen_by_engine(prefix: Option<&Path>, host: &Path) -> PathBuf {
-    match prefix {
+fn seen_by_engine(container: &Container, host: &Path) -> PathBuf {
+    match &container.host_path_prefix {
         None => host.to_owned(),
         Some(prefix) => prefix.components().chain(host.components().skip(1)).collect(),
     }
@@ -346,7 +366,7 @@ mod tests {
             config: crate::engine::image::Config::default(),
             unfetched: None,
         };
-        let who = Who { agent: Agent::for_test(1001), inside, namespace };
+        let who = Who { agent: Agent::for_test(1001), inside, namespace, mounter: Mounter::Engine };
         let protected = [Mounts::default(), Mounts { pins: vec![".git".into()], ..Mounts::default() }];
         let wanted = Wanted {
             kind,
@@ -360,6 +380,7 @@ mod tests {
             created: 7,
             meeting: Path::new("/state/meeting"),
             protected: &protected,
+            held: &Directories::default(),
         };
         run(&wanted).into_iter().map(|word| word.into_string().unwrap()).collect()
     }

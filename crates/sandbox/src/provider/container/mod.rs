@@ -24,8 +24,9 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use self::arguments::{Run, Wanted};
+use self::directories::Directories;
 use self::meeting::{Meeting, Met};
-use self::who::Who;
+use self::who::{Mounter, Who};
 use super::attendance::{Attendance, Parent, refuse_deserted};
 use super::boundaries::Boundaries;
 use super::native::{owner, view};
@@ -47,6 +48,7 @@ use crate::state::StateDir;
 use crate::terminal::Signals;
 
 mod arguments;
+mod directories;
 pub(super) mod exec;
 mod meeting;
 mod rootfs;
@@ -56,6 +58,9 @@ mod who;
 
 /// How long an engine may take to start a container that it has the image of.
 const START: Duration = Duration::from_secs(60);
+
+/// How much longer for each volume: Docker writes several files for one.
+const EACH_VOLUME: Duration = Duration::from_millis(500);
 
 /// How long an engine may take to remove a container whose PID 1 has ended.
 const REMOVAL: Duration = Duration::from_secs(20);
@@ -72,7 +77,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let engine = Engine::find(kind, engines)?;
 
     // 3. Who the agent is, on the host and inside.
-    let who = who::choose(&engine, caller, locks)?;
+    let who = who::choose(&engine, container, caller, locks)?;
 
     // 4. Where its streams lead.
     let mut streams = Streams::open(streams, plan.limits.output_bytes, who.agent.owner())?;
@@ -139,6 +144,10 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let mut mounts = mounts(plan, caller, boundaries.mounts())?;
     mounts.extend(meeting.mounts(&id).map_err(step("looking at the place to meet PID 1"))?);
     orders::refuse_missing(plan, &outside)?;
+    let held = match who.mounter {
+        Mounter::EngineByDescriptor => Directories::open(plan, caller, boundaries.mounts())?,
+        Mounter::Client | Mounter::Engine => Directories::default(),
+    };
 
     // 8. The engine makes the container and starts PID 1 in it, which comes to meet us.
     let run = Run { id: &id, owner: caller.uid, state };
@@ -154,17 +163,20 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         created: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
         meeting: meeting.path(),
         protected: boundaries.mounts(),
+        held: &held,
     });
     let leave = || boundaries.leave_record();
     let mut started = Started::run(&engine, &words, run, &meeting, &leave)?;
+    let patience = START + EACH_VOLUME.saturating_mul(u32::try_from(held.len()).unwrap_or(u32::MAX));
     let Met { mut control, uid, groups, pid } =
-        started.meet(&meeting, parent).map_err(|error| match error {
+        started.meet(&meeting, patience, parent).map_err(|error| match error {
             StartError::Engine(EngineError::Refused { kind, message }) if image::is_missing(&message) => {
                 let (image, unfetched) = (container.image.clone(), image.unfetched.clone());
                 EngineError::NoPlatform { kind, image, platform: platform.clone(), unfetched }.into()
             }
             error => error,
         })?;
+    drop(held);
     if uid != who.agent.uid {
         return Err(StartError::Refused {
             asked: format!("an agent that is user {} on the host", who.agent.uid),
@@ -181,8 +193,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         });
     }
 
-    // 9. Directories whose owner the agent is not: root mounts them with the owner mapped, which no engine does.
-    if who.agent.is_nobody {
+    // 9. Where this process is root it mounts the shared directories itself: with the owner mapped where the agent is nobody,
+    //    and so that no link on the way to a mount point is followed.
+    if who.mounter == Mounter::Client {
         mount_ourselves(plan, &who, caller, boundaries.mounts(), pid)?;
     }
 
@@ -277,9 +290,14 @@ impl<'a> Started<'a> {
     }
 
     /// Waits until PID 1 has come, or the engine has said why it does not.
-    fn meet(&mut self, meeting: &Meeting, parent: Option<&Parent>) -> Result<Met, StartError> {
+    fn meet(
+        &mut self,
+        meeting: &Meeting,
+        patience: Duration,
+        parent: Option<&Parent>,
+    ) -> Result<Met, StartError> {
         let failed = |source| StartError::Step { step: "waiting for PID 1".into(), source, remedy: None };
-        let until = Deadline::after(START);
+        let until = Deadline::after(patience);
         loop {
             if let Some(met) = meeting.meet().map_err(failed)? {
                 return Ok(met);
@@ -289,7 +307,7 @@ impl<'a> Started<'a> {
                 return Err(EngineError::told(self.engine.kind(), &String::from_utf8_lossy(&said)).into());
             }
             if until.is_over() {
-                return Err(EngineError::Timeout { kind: self.engine.kind(), waited: START }.into());
+                return Err(EngineError::Timeout { kind: self.engine.kind(), waited: patience }.into());
             }
             refuse_deserted(parent)?;
             let fds = [meeting.as_fd(), self.command.pidfd.as_fd()].into_iter();
@@ -338,8 +356,8 @@ fn mount_ourselves(
     if pid == 0 {
         return Err(StartError::Refused {
             asked: "a container of root's".into(),
-            reason: "its directories belong to somebody else than the agent, and mapping them takes the engine's own machine: \
-                     this process is in a container itself"
+            reason: "root mounts the shared directories itself, which takes the engine's own machine: this process is in a \
+                     container itself"
                 .into(),
             remedy: "call sandboxctl as a user other than root".into(),
         });

@@ -36,6 +36,14 @@ struct Mount {
 #[serde(rename_all = "PascalCase")]
 struct HostConfig {
     tmpfs: Option<BTreeMap<String, String>>,
+    /// What was asked for, and not by the image. Podman has none of it.
+    mounts: Option<Vec<Asked>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Asked {
+    target: String,
 }
 
 #[derive(Deserialize)]
@@ -62,7 +70,11 @@ impl Seen {
     /// to be.
     pub(super) fn writable(&self) -> impl Iterator<Item = &str> {
         // What the image wants of its own is not the agent's: nothing bounds it.
-        let is_the_agents = |mount: &&Mount| mount.writable && mount.r#type != "volume";
+        let is_asked_for = move |mount: &Mount| {
+            self.host_config.mounts.iter().flatten().any(|asked| asked.target == mount.destination)
+        };
+        let is_the_agents =
+            move |mount: &&Mount| mount.writable && (mount.r#type != "volume" || is_asked_for(mount));
         let mounts = self.mounts.iter().filter(is_the_agents).map(|mount| &mount.destination);
         let tmpfs = self.host_config.tmpfs.iter().flat_map(BTreeMap::keys);
         mounts.chain(tmpfs).map(String::as_str)

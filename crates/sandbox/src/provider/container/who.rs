@@ -13,7 +13,7 @@ use std::path::Path;
 use confine::enter::AGENT_ID;
 use confine::report::{Finding, Status};
 use confine::start::Users;
-use policy::plan::Layer;
+use policy::plan::{Container, Layer};
 
 use crate::engine::{Engine, Kind, Rights};
 use crate::host_uid;
@@ -28,6 +28,20 @@ pub(super) struct Who {
     pub(super) inside: (u32, u32),
     /// What the engine is told of user namespaces.
     pub(super) namespace: Namespace,
+    /// What mounts the shared directories.
+    pub(super) mounter: Mounter,
+}
+
+/// What mounts the shared directories, and what lies over them.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Mounter {
+    /// The engine, which is given paths. Where it is not root's, all that it makes its caller could make, too.
+    Engine,
+    /// The engine, which is given descriptors of this process.
+    EngineByDescriptor,
+    /// This process, which is root: it maps owners, which no engine does, and follows no link on the way to a mount point, which
+    /// every engine does.
+    Client,
 }
 
 /// The user namespace of a container.
@@ -52,8 +66,23 @@ impl Namespace {
 }
 
 /// Chooses the agent by the table above; what is not in it is refused.
-pub(super) fn choose(engine: &Engine, caller: host_uid::Identity, locks: &Path) -> Result<Who, StartError> {
+pub(super) fn choose(
+    engine: &Engine,
+    container: &Container,
+    caller: host_uid::Identity,
+    locks: &Path,
+) -> Result<Who, StartError> {
     let process = rustix::process::geteuid().as_raw();
+    let mounter = if process == 0 {
+        Mounter::Client
+    } else if engine.rights() == Rights::Rootful
+        && container.host_path_prefix.is_none()
+        && engine.shares_processes()
+    {
+        Mounter::EngineByDescriptor
+    } else {
+        Mounter::Engine
+    };
     match (engine.kind(), engine.rights()) {
         (_, Rights::Rootful) => {
             let agent = agent::choose(caller, locks)?;
@@ -66,7 +95,7 @@ pub(super) fn choose(engine: &Engine, caller: host_uid::Identity, locks: &Path) 
                         .into(),
                 });
             }
-            Ok(Who { inside: (agent.uid, agent.gid), agent, namespace: Namespace::Host })
+            Ok(Who { inside: (agent.uid, agent.gid), agent, namespace: Namespace::Host, mounter })
         }
         (kind, Rights::Rootless(owner)) if owner != process => Err(StartError::Refused {
             asked: format!("the {kind} engine of user {owner}, called by user {process}"),
@@ -74,12 +103,14 @@ pub(super) fn choose(engine: &Engine, caller: host_uid::Identity, locks: &Path) 
             remedy: format!("call sandboxctl as user {owner}, or an engine of your own"),
         }),
         (Kind::Docker, Rights::Rootless(_)) => {
-            Ok(Who { agent: agent::choose(caller, locks)?, inside: (0, 0), namespace: Namespace::Engine })
+            let agent = agent::choose(caller, locks)?;
+            Ok(Who { agent, inside: (0, 0), namespace: Namespace::Engine, mounter })
         }
         (Kind::Podman, Rights::Rootless(_)) => Ok(Who {
             agent: agent::choose(caller, locks)?,
             inside: (AGENT_ID, AGENT_ID),
             namespace: Namespace::Own,
+            mounter,
         }),
     }
 }
