@@ -13,6 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use crate::shown;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
@@ -153,7 +154,7 @@ impl Found {
     ) {
         let leads_to = context.leads.get(path).filter(|lead| lead.path != normalise(path));
         let leads_to = leads_to.map(|lead| lead.path.clone());
-        let more = leads_to.iter().map(|lead| format!(", which leads to {}", lead.display()));
+        let more = leads_to.iter().map(|lead| format!(", which leads to {}", shown::name(lead)));
         self.add(key, place, more.fold(what.to_owned(), |what, more| what + &more));
         if let Some(added) = self.0.last_mut() {
             added.leads_to = leads_to;
@@ -200,7 +201,7 @@ fn containers(config: &Config, context: &Context<'_>, found: &mut Found) {
     ];
     for (key, setting, what) in paths {
         if let Some(Located { value, place }) = setting {
-            found.add_path(key, place, &format!("{what}: {}", value.display()), value, context);
+            found.add_path(key, place, &format!("{what}: {}", shown::name(value)), value, context);
         }
     }
     if let Some(Located { value, place }) = &config.image.name {
@@ -243,7 +244,7 @@ fn boundaries(config: &Config, context: &Context<'_>, found: &mut Found) {
     for (name, dir) in &config.shared_dirs {
         let Some(Located { value: host, place }) = &dir.value.host else { continue };
         let written = normalise(host);
-        let shown = written.display();
+        let shown = shown::name(&written);
         let lead = context.leads.get(host);
         let mut add = |what: String| {
             found.add_path(format!("shared_dirs.{name}.host"), place, &what, host, context);
@@ -262,7 +263,7 @@ fn boundaries(config: &Config, context: &Context<'_>, found: &mut Found) {
             let covered = [resolved, &written].into_iter().find_map(|path| covering(path, &given_up));
             let repository = lead.and_then(|lead| lead.repository.as_ref());
             let inside = covered.map(|covered| covered.to_string()).or_else(|| {
-                repository.map(|repository| format!("part of the repository {}", repository.display()))
+                repository.map(|repository| format!("part of the repository {}", shown::name(repository)))
             });
             if let Some(inside) = inside {
                 add(format!("lets the agent write {shown}, {inside}, which programs outside obey"));
@@ -379,7 +380,7 @@ fn native(config: &Config, context: &Context<'_>, found: &mut Found) {
     }
     for exposed in config.native.expose.iter().flat_map(|list| &list.value) {
         if let Exposed::Path(path) = &exposed.value {
-            let what = format!("shows the agent {}", path.display());
+            let what = format!("shows the agent {}", shown::name(path));
             found.add_path("native.expose", &exposed.place, &what, path, context);
         }
     }

@@ -17,6 +17,7 @@ use crate::programs::Programs;
 
 pub(crate) use self::call::{Running, output};
 use self::socket::{Endpoint, Socket};
+use policy::shown;
 
 mod call;
 pub(crate) mod csv;
@@ -212,7 +213,7 @@ fn apart(programs: &Programs, path: &Path) -> Result<(), EngineError> {
         None => Ok(()),
         Some(directory) => Err(EngineError::Settings {
             path: path.to_owned(),
-            reason: format!("it lies in {}, which the sandbox may write to", directory.display()),
+            reason: format!("it lies in {}, which the sandbox may write to", shown::name(directory)),
         }),
     }
 }

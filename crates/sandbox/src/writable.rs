@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
 use confine::mountinfo;
+use policy::shown;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -145,7 +146,7 @@ impl Writable {
 #[derive(Debug, thiserror::Error)]
 pub enum Unsafe {
     /// An agent could have written or chosen it.
-    #[error("it lies in {}, which the sandbox may write to; keep it somewhere else", .0.display())]
+    #[error("it lies in {}, which the sandbox may write to; keep it somewhere else", shown::name(.0))]
     Writable(PathBuf),
     /// Reading it may never end.
     #[error("not a regular file")]

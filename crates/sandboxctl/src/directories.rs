@@ -8,6 +8,7 @@ use policy::config::{Config, SharedDir};
 use policy::plan::{FileId, Mode};
 use policy::policy::{Directory, Facts, Missing, Policy, Wanted};
 use policy::problem::{Code, Problem};
+use policy::shown;
 use policy::trust;
 use policy::workspace::{self, Caller, Candidate, Kind};
 use sandbox::boundary::{BoundaryError, Found, Lead};
@@ -84,7 +85,7 @@ impl Directories {
         missing: &[&Wanted],
     ) -> Result<(), CommandError> {
         for wanted in missing {
-            let host = wanted.host.display();
+            let host = shown::name(&wanted.host);
             let agreed = request.create_dirs
                 || request.source.answers.yes
                 || ui::confirm(&format!("{host} does not exist; create it?"))?;
@@ -107,7 +108,7 @@ impl Directories {
                     CommandError::problems(vec![Problem::new(place, wanted.key(), code, error.to_string())])
                 })?;
                 self.0.insert(host.clone(), Ok(Lead::Found(found)));
-                ui.note(format_args!("created {}", host.display()));
+                ui.note(format_args!("created {}", shown::name(host)));
             }
         }
         Ok(())
@@ -177,7 +178,7 @@ pub(crate) fn look_at_start(policy: &Policy) -> Result<(), Missing> {
         };
         return Err(Missing {
             reason: reason.to_owned(),
-            hint: Some(format!("on this machine it is {}", path.display())),
+            hint: Some(format!("on this machine it is {}", shown::name(&path))),
         });
     }
     Ok(())

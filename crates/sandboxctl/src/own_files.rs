@@ -9,6 +9,7 @@ use policy::problem::{Code as Kind, Place, Problem};
 use crate::context::Context;
 use crate::directories;
 use crate::error::{Code, CommandError};
+use policy::shown;
 
 /// Refuses a writable boundary that holds the caller's records or settings, or lies within them.
 pub(crate) fn keep_apart(context: &Context, policy: &Policy, plan: &Plan) -> Result<(), CommandError> {
@@ -21,7 +22,7 @@ pub(crate) fn keep_apart(context: &Context, policy: &Policy, plan: &Plan) -> Res
         for (path, what) in touched {
             let wanted = policy.boundaries().iter().find(|wanted| wanted.name == *name);
             let place = wanted.map_or(Place::Default, |wanted| wanted.place.clone());
-            let (host, path) = (host.display(), path.display());
+            let (host, path) = (shown::name(host), shown::name(path));
             let message = format!("`{host}` gives the agent the {what} of sandboxctl in `{path}` to change");
             problems.push(
                 Problem::new(&place, format!("shared_dirs.{name}"), Kind::Refused, message)
@@ -40,7 +41,10 @@ pub(crate) fn protect(config: &Path, plan: &mut Plan) -> Result<(), CommandError
     let names = names.ok_or_else(|| {
         CommandError::message(
             Code::ConfigInvalid,
-            format_args!("{}: a name that is not UTF-8 cannot be protected from the agent", config.display()),
+            format_args!(
+                "{}: a name that is not UTF-8 cannot be protected from the agent",
+                shown::name(config)
+            ),
         )
         .hint("rename the file, or keep it outside of what is shared")
     })?;

@@ -7,6 +7,7 @@ use crate::path::{self, Access, Boundaries, GuestPath};
 use crate::plan::Mode;
 use crate::problem::{Code, Place, Problem};
 use crate::protect::Protected;
+use crate::shown;
 use crate::verdict::{Origin, Verdict, listing};
 
 /// A directory that is to be shared. Somebody has to look whether it is there.
@@ -102,9 +103,9 @@ pub(super) fn decide_host(wanted: &[Wanted], rules: &Boundaries, path: &Path, ac
         return rules.decide(&guest, access);
     }
     let path = path::normalise(path);
-    let shared = listing(wanted.iter().map(|wanted| wanted.host.display()));
+    let shared = listing(wanted.iter().map(|wanted| shown::name(&wanted.host)));
     Verdict::deny(
-        format!("`{}` is not shared with the sandbox; shared: {shared}", path.display()),
+        format!("`{}` is not shared with the sandbox; shared: {shared}", shown::name(&path)),
         Origin::Default,
     )
 }

@@ -11,6 +11,7 @@ use crate::env;
 use crate::path::normalise;
 use crate::plan::{self, FileId, Mode, Plan, Provider, Variable};
 use crate::problem::{self, Code, Place, Problem};
+use crate::shown;
 use crate::workspace::{self, Caller, Candidate, Kind, Overlap, Shared};
 
 /// Where programs of the host's `/usr` are, as the sandbox sees them.
@@ -155,7 +156,7 @@ impl Policy {
         let covered = [&directory.host, &written].into_iter().find_map(|path| covering(path, &self.given_up));
         let repository = || directory.repository.as_ref();
         covered.map(|covered| covered.to_string()).or_else(|| {
-            repository().map(|repository| format!("part of the repository {}", repository.display()))
+            repository().map(|repository| format!("part of the repository {}", shown::name(repository)))
         })
     }
 
@@ -223,12 +224,12 @@ fn directory<'f>(
     let directory = match facts.directories.get(&wanted.name) {
         Some(Ok(directory)) => directory,
         Some(Err(missing)) => {
-            let message = format!("`{}` {}", wanted.host.display(), missing.reason);
+            let message = format!("`{}` {}", shown::name(&wanted.host), missing.reason);
             problems.push(Problem { hint: missing.hint.clone(), ..refused(Code::Host, message) });
             return None;
         }
         None => {
-            let message = format!("nobody looked for `{}`", wanted.host.display());
+            let message = format!("nobody looked for `{}`", shown::name(&wanted.host));
             problems.push(refused(Code::Host, message));
             return None;
         }

@@ -75,11 +75,11 @@ pub(in crate::provider) fn sweep(
             "the record of an earlier run cannot be read ({}), so what its agent made is not known",
             unread.reason
         );
-        let hosts: Vec<_> = unread.hosts.iter().map(|host| host.display().to_string()).collect();
+        let hosts: Vec<_> = unread.hosts.iter().map(|host| shown::name(host)).collect();
         let hosts = if hosts.is_empty() { "what it shared".to_owned() } else { hosts.join(", ") };
         notice(Notice::Warning(format!(
             "{what}: look through {hosts}, then remove {}",
-            unread.file.display()
+            shown::name(&unread.file)
         )));
         all_left.push(Left { place: Place::Unread(unread), what });
     }
@@ -194,7 +194,7 @@ pub(super) fn clear_up(
     }
     if let Some(place) = elsewhere(root, remembered) {
         if !look.findings.is_empty() {
-            warn(notice, remembered, format_args!("the directory is {} now", place.display()));
+            warn(notice, remembered, format_args!("the directory is {} now", shown::name(&place)));
         }
     }
     let stuck = move_all(root, remembered, &mut look.findings, notice);
@@ -327,7 +327,7 @@ fn id_at(root: &Entered<'_>, path: &Path) -> Option<FileId> {
 }
 
 pub(super) fn warn(notice: &mut dyn FnMut(Notice), remembered: &Remembered, what: fmt::Arguments<'_>) {
-    notice(Notice::Warning(format!("{}: {what}", remembered.host.display())));
+    notice(Notice::Warning(format!("{}: {what}", shown::name(&remembered.host))));
 }
 
 /// Keeps the first findings, and says how many more there are.

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use policy::plan::OnReplaced;
+use policy::shown;
 use rustix::fs::{Mode, OFlags};
 
 use super::Writable;
@@ -183,8 +184,8 @@ impl Place {
         Some(format!(
             "{}: {} was {what} on the host while the sandbox ran, and is not read-only inside any more; the next run \
              protects it again",
-            boundary.remembered.host.display(),
-            self.one.path.display()
+            shown::name(&boundary.remembered.host),
+            shown::name(&self.one.path)
         ))
     }
 
@@ -216,7 +217,7 @@ impl Place {
             return;
         };
         *state = State::Told;
-        losses.warnings.push(format!("{}: {finding}", boundary.remembered.host.display()));
+        losses.warnings.push(format!("{}: {finding}", shown::name(&boundary.remembered.host)));
         if on_replaced == OnReplaced::End {
             let guest = boundary.boundary.guest.join(&finding.path);
             losses.ends.get_or_insert(Finding { path: guest, ..finding });

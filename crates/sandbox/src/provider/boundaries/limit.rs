@@ -8,6 +8,7 @@ use policy::plan::Plan;
 
 use crate::protect::Mounts;
 use crate::provider::StartError;
+use policy::shown;
 
 /// So many take a quarter of a second. The kernel's own limit, `fs.mount-max`, is ten times as high and its error names
 /// nothing.
@@ -28,13 +29,13 @@ pub(super) fn refuse_too_many(plan: &Plan, mounts: &[Mounts]) -> Result<(), Star
         "share a directory with fewer repositories in it"
     };
     Err(StartError::Refused {
-        asked: format!("shared directory \"{}\" ({})", boundary.name, boundary.host.display()),
+        asked: format!("shared directory \"{}\" ({})", boundary.name, shown::name(&boundary.host)),
         reason: format!(
             "{} sockets and {} protected paths lie in it, most of them in {}; covering them takes {} mounts, and \
              {MOST_MOUNTS} are the most for all shared directories together",
             mounts.masked_sockets.len(),
             mounts.read_only.len(),
-            boundary.host.join(where_most_lie(&all)).display(),
+            shown::name(&boundary.host.join(where_most_lie(&all))),
             needed(mounts)
         ),
         remedy: remedy.into(),

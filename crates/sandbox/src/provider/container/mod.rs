@@ -19,6 +19,7 @@ use confine::start::{Inside, Mounted, Outside, Start, Terminal, Variable, What};
 use policy::env::{EnvRules, Unnamed};
 use policy::network;
 use policy::plan::{Container, FileId, Init, Layer, Mode, Plan};
+use policy::shown;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
@@ -418,7 +419,7 @@ fn refuse_volumes(plan: &Plan, name: &str, image: &Image) -> Result<(), StartErr
         None => Ok(()),
         Some((volume, reason)) => Err(StartError::Refused {
             asked: format!("image {name}"),
-            reason: format!("its VOLUME {} {reason}", volume.display()),
+            reason: format!("its VOLUME {} {reason}", shown::name(&volume)),
             remedy: "take that VOLUME out of its Dockerfile".into(),
         }),
     }
@@ -507,7 +508,7 @@ fn holds(root: impl AsFd, socket: &MaskedSocket) -> io::Result<FileId> {
 
 /// What somebody has moved or removed since it was found.
 fn exchanged(path: &Path, errno: Errno) -> String {
-    format!("`{}` was exchanged meanwhile ({errno}); run again when nothing changes it", path.display())
+    format!("`{}` was exchanged meanwhile ({errno}); run again when nothing changes it", shown::name(path))
 }
 
 /// The environment of the agent: what the image sets, unless it is reserved, and over that what the plan says.

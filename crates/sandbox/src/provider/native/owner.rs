@@ -14,6 +14,7 @@ use crate::boundary::Root;
 use crate::host_uid::Identity;
 use crate::provider::StartError;
 use crate::provider::agent::Agent;
+use policy::shown;
 
 /// Makes the tree of each boundary, in order.
 ///
@@ -47,7 +48,7 @@ pub(super) fn open_toolchains(plan: &Plan) -> Result<Vec<Tree>, StartError> {
             let tree =
                 c_path(&exposed.host).and_then(|path| Ok(detached_tree(&path, Access::ReadOnly, None)?));
             tree.map(Tree::Detached).map_err(|source| StartError::Step {
-                step: format!("exposing {} for \"{}\"", exposed.host.display(), exposed.name),
+                step: format!("exposing {} for \"{}\"", shown::name(&exposed.host), exposed.name),
                 source,
                 remedy: None,
             })
@@ -66,7 +67,7 @@ fn detach(
         step: format!(
             "mapping the owner of shared directory \"{}\" ({})",
             boundary.name,
-            boundary.host.display()
+            shown::name(&boundary.host)
         ),
         source,
         remedy,

@@ -10,6 +10,7 @@ use policy::path::{Access, GuestPath};
 use policy::plan::{Mode, Provider};
 use policy::policy::{Policy, Wanted};
 use policy::protect::{SKIPPED, table};
+use policy::shown;
 use policy::verdict::{Decision, Origin, Verdict};
 use sandbox::deadline::Deadline;
 use sandbox::protect::{self, Cause, Mounts};
@@ -73,7 +74,7 @@ pub(super) fn of_path(rules: &Policy, path: &Path, access: Access) -> Answer {
             Cause::SetId => "is set-user-id or set-group-id",
             Cause::Closed => "cannot be looked into",
         };
-        let (path, protected, name) = (path.display(), protected.path.display(), &wanted.name);
+        let (path, protected, name) = (shown::name(path), shown::name(&protected.path), &wanted.name);
         let rule = format!("`{path}` must not be written: `{protected}` {why}, and is protected in `{name}`");
         return answer(Verdict::deny(rule, Origin::Default), Enforcement::Prevented);
     }
