@@ -64,7 +64,11 @@ pub fn apply(substitutes: &Substitutes) -> Result<Vec<Finding>, Error> {
         findings.push(Finding {
             layer: Layer::Memory,
             status: Status::Partly,
-            reason: format!("{bytes} bytes for each process, not for all together: no cgroup can be used"),
+            // setrlimit(2): RLIMIT_DATA counts private writable mappings.
+            reason: format!(
+                "{bytes} bytes for each process, not for all together, and memory that processes share (System V, memfd, \
+                 shared mappings) is not limited: no cgroup can be used"
+            ),
         });
     }
     if let Some(pids) = substitutes.pids {
