@@ -13,7 +13,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::shown;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
@@ -28,6 +27,7 @@ use crate::plan::{Layer, Mode, Need, OnReplaced, Provider, SecretSource};
 use crate::policy::{self, DEPTH};
 use crate::problem::{Located, Place};
 use crate::protect::RelativePath;
+use crate::shown;
 use crate::{recipe, schema};
 
 /// What a file is compared with.

@@ -11,13 +11,13 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use policy::plan::Provider;
+use policy::shown;
 
 use crate::host_uid::Identity;
 use crate::programs::Programs;
 
 pub(crate) use self::call::{Running, output};
 use self::socket::{Endpoint, Socket};
-use policy::shown;
 
 mod call;
 pub(crate) mod csv;

@@ -5,11 +5,11 @@ use std::path::Path;
 use policy::plan::{Boundary, Mode, Plan};
 use policy::policy::Policy;
 use policy::problem::{Code as Kind, Place, Problem};
+use policy::shown;
 
 use crate::context::Context;
 use crate::directories;
 use crate::error::{Code, CommandError};
-use policy::shown;
 
 /// Refuses a writable boundary that holds the caller's records or settings, or lies within them.
 pub(crate) fn keep_apart(context: &Context, policy: &Policy, plan: &Plan) -> Result<(), CommandError> {

@@ -4,6 +4,7 @@ use policy::network::HostPattern;
 use policy::overrides::Overrides;
 use policy::path::Access;
 use policy::policy::Policy;
+use policy::shown;
 use policy::verdict::{Decision, Verdict};
 
 use self::enforcement::{Answer, Enforcement};
@@ -84,7 +85,7 @@ fn as_asked(access: cli::Access) -> Access {
 fn explanation(subject: &Subject, answer: &Answer) -> String {
     let Verdict { decision, rule, origin } = &answer.verdict;
     let what = match subject {
-        Subject::Path { path, access, .. } => format!("{} {}", as_asked(*access), path.display()),
+        Subject::Path { path, access, .. } => format!("{} {}", as_asked(*access), shown::name(path)),
         Subject::Host { host } => format!("reach {host}"),
         Subject::Env { name } => format!("see the caller's variable {name}"),
     };

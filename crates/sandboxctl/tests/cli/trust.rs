@@ -85,15 +85,18 @@ fn a_file_cannot_draw_over_the_list_of_what_it_widens() {
 #[test]
 fn a_name_in_a_message_stays_on_one_line() {
     const NAME: &str = "gone\\n\\u001b[2Jerror";
+    let explain = ["policy", "explain", "path", "--access", "write", "/x/gone\n\u{1b}[2Jerror"];
     let cases = [
-        (format!("shared_dirs.x = {{ host = \"./{NAME}\", guest = \"/x\" }}\n"), &["plan", "--trust"]),
+        ("shared_dirs.x = { host = \"./w\", guest = \"/x\" }\n".to_owned(), &explain[..]),
         (format!("[image]\ndockerfile = \"{NAME}\"\n"), &["trust", "--show"]),
         (format!("[native]\nexpose = [\"/opt/{NAME}\"]\n"), &["trust", "--show"]),
     ];
     for (config, args) in cases {
-        let answer = TestEnv::with_config(&config).call(args);
-        assert!(answer.to_string().contains("gone\\u{a}\\u{1b}[2Jerror"), "{config}: {answer}");
-        assert!(!answer.to_string().contains('\u{1b}'), "{config}: {answer}");
+        let env = TestEnv::with_config(&config);
+        std::fs::create_dir(env.project().join("w")).unwrap();
+        let answer = env.call(args).to_string();
+        assert!(answer.contains("gone\\u{a}\\u{1b}[2Jerror"), "{config}: {answer}");
+        assert!(!answer.contains("\n\\u{1b}[2Jerror") && !answer.contains('\u{1b}'), "{config}: {answer}");
     }
 }
 

@@ -5,10 +5,10 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use policy::plan::Plan;
+use policy::shown;
 
 use crate::protect::Mounts;
 use crate::provider::StartError;
-use policy::shown;
 
 /// So many take a quarter of a second. The kernel's own limit, `fs.mount-max`, is ten times as high and its error names
 /// nothing.

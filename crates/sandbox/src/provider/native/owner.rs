@@ -8,13 +8,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use confine::enter::id_map;
 use confine::view::{Access, detached_tree};
 use policy::plan::{Boundary, Plan};
+use policy::shown;
 
 use super::view::{Tree, access, c_path};
 use crate::boundary::Root;
 use crate::host_uid::Identity;
 use crate::provider::StartError;
 use crate::provider::agent::Agent;
-use policy::shown;
 
 /// Makes the tree of each boundary, in order.
 ///
