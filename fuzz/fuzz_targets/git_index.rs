@@ -2,10 +2,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use policy::judge::index::hidden;
+use policy::judge::index::{ObjectFormat, merged, read};
 
 fuzz_target!(|content: &[u8]| {
-    if let Ok(paths) = hidden(content, 3) {
-        assert!(paths.len() <= 3);
+    for format in [ObjectFormat::Sha1, ObjectFormat::Sha256] {
+        // As its own shared index, which a split index names.
+        if let Ok(paths) = read(content, format, 3, |_| Some(content.to_vec())) {
+            assert!(paths.hidden.len() <= 3);
+        }
     }
+    let _ = merged(content);
 });

@@ -4,11 +4,14 @@
 //! Git checks a path when it adds an entry, and not when it reads an index: `git checkout -- .` writes to whatever a forged
 //! one names, `../.bashrc` and `.git/hooks/pre-commit` too.
 
+use std::cmp::Ordering;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::git;
+
+mod split;
 
 /// The bit of an entry that git calls `assume-unchanged`.
 const ASSUME_VALID: u16 = 0x8000;
@@ -16,8 +19,13 @@ const ASSUME_VALID: u16 = 0x8000;
 /// The bit that says that an entry has a second half of its flags.
 const EXTENDED: u16 = 0x4000;
 
-/// The bit of that half that git calls `skip-worktree`.
+/// The bit of that half that git calls `skip-worktree`, and all that it knows: of another one it refuses the index.
 const SKIP_WORKTREE: u16 = 0x4000;
+const KNOWN: u16 = 0x6000;
+
+/// The bits that say which side of a merge an entry is from, and those that say how long its name is.
+const STAGE: u16 = 0x3000;
+const LENGTH: u16 = 0x0fff;
 
 /// How many bytes of an entry come before the number of its content: times, numbers, mode, owner and size.
 const BEFORE_NUMBER: usize = 40;
@@ -75,13 +83,25 @@ impl ObjectFormat {
 
 /// What a `MERGE_RR` lists, see rerere.c of git: a number, a tab and a path, each ended by NUL. `git commit` reads and
 /// writes what is at such a path, once there is an `rr-cache`.
-pub fn merged(content: &[u8]) -> Paths {
-    let paths = content.split(|byte| *byte == 0).filter_map(|record| {
-        let tab = record.iter().position(|byte| *byte == b'\t')?;
-        record.get(tab + 1..).map(|path| PathBuf::from(OsStr::from_bytes(path)))
-    });
-    let written: Vec<PathBuf> = paths.collect();
-    Paths { outside: written.iter().find(|path| is_outside(path)).cloned(), written, ..Paths::default() }
+///
+/// It must be as git writes it. Git reads more than that: space before a number, and a sign.
+pub fn merged(content: &[u8]) -> Result<Paths, Malformed> {
+    let mut written = Vec::new();
+    for record in content.split_inclusive(|byte| *byte == 0) {
+        let record = record.strip_suffix(b"\0").ok_or(Malformed)?;
+        let tab = record.iter().position(|byte| *byte == b'\t').ok_or(Malformed)?;
+        let (name, path) = (&record[..tab], &record[tab + 1..]);
+        let mut parts = name.splitn(2, |byte| *byte == b'.');
+        let is_number = |number: &[u8]| number.iter().all(u8::is_ascii_hexdigit);
+        let is_variant = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+        let number = parts.next().filter(|number| matches!(number.len(), 40 | 64) && is_number(number));
+        if number.is_none() || !parts.next().is_none_or(is_variant) {
+            return Err(Malformed);
+        }
+        written.push(PathBuf::from(OsStr::from_bytes(path)));
+    }
+    let outside = written.iter().find(|path| is_outside(path)).cloned();
+    Ok(Paths { written, outside, ..Paths::default() })
 }
 
 /// Whether a path leads out of a work tree, or into the data of its repository: `verify_path` of git's `read-cache.c`.
@@ -93,10 +113,71 @@ fn is_outside(path: &Path) -> bool {
         .any(|name| matches!(name, b"" | b"." | b"..") || name.eq_ignore_ascii_case(b".git"))
 }
 
-/// What an index lists; of hidden paths, `most` at most.
-pub fn read(content: &[u8], format: ObjectFormat, most: usize) -> Result<Paths, Malformed> {
-    let number = format.length();
+/// What an index lists; of hidden paths, `most` at most. `shared` gives the content of the file of this name beside it.
+///
+/// Git believes what an index says of itself, and in more than one place: how long a name is, and where the next entry
+/// begins. So an index must be as git writes it, and then it says the same to everybody. Its checksum is not looked at: git
+/// does not look at it either, and whoever writes an index can compute it.
+pub fn read(
+    content: &[u8],
+    format: ObjectFormat,
+    most: usize,
+    shared: impl FnOnce(&str) -> Option<Vec<u8>>,
+) -> Result<Paths, Malformed> {
     let mut found = Paths::default();
+    let mut replaced = Vec::new();
+    let link = entries(content, format, |path, entry| {
+        // In a split index, an entry without a name replaces one of the shared index.
+        if path.as_os_str().is_empty() {
+            return replaced.push(entry.kind);
+        }
+        if entry.is_hidden && found.hidden.len() < most {
+            found.hidden.push(path.into());
+        }
+        if entry.kind == SUBMODULE {
+            found.submodules.push(path.into());
+        }
+        if found.outside.is_none() && is_outside(path) {
+            found.outside = Some(path.into());
+        }
+    })?;
+    if replaced.is_empty() {
+        return Ok(found);
+    }
+    let (number, data) = link.and_then(|link| link.split_at_checked(format.length())).ok_or(Malformed)?;
+    let replacing = split::replacing(data, replaced.len())?;
+    if number.iter().all(|byte| *byte == 0) || replacing.len() != replaced.len() {
+        return Err(Malformed);
+    }
+    if replaced.contains(&SUBMODULE) {
+        let digit = |half: u8| char::from_digit(half.into(), 16);
+        let hex: String = number.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).flatten().collect();
+        let mut ahead = replacing.iter().zip(&replaced).peekable();
+        let mut at = 0;
+        // A shared index that cannot be read is refused where it lies.
+        let _ = entries(&shared(&format!("sharedindex.{hex}")).unwrap_or_default(), format, |path, _| {
+            if let Some((_, kind)) = ahead.next_if(|(position, _)| **position == at) {
+                found.submodules.extend((*kind == SUBMODULE).then(|| path.into()));
+            }
+            at += 1;
+        });
+    }
+    Ok(found)
+}
+
+/// What an entry says beside its path.
+struct Entry {
+    kind: u32,
+    is_hidden: bool,
+}
+
+/// Goes through the entries of an index. Gives the extension that names a shared index.
+fn entries(
+    content: &[u8],
+    format: ObjectFormat,
+    mut see: impl FnMut(&Path, Entry),
+) -> Result<Option<&[u8]>, Malformed> {
+    let number = format.length();
     let mut rest = content.strip_prefix(b"DIRC").ok_or(Malformed)?;
     let version = u32::from_be_bytes(take(&mut rest)?);
     let entries = u32::from_be_bytes(take(&mut rest)?);
@@ -104,6 +185,7 @@ pub fn read(content: &[u8], format: ObjectFormat, most: usize) -> Result<Paths, 
         return Err(Malformed);
     }
     let mut path = Vec::new();
+    let mut last: Option<(Vec<u8>, u16)> = None;
     let mut blocks = Blocks::of(content, number);
     for entry in 0..entries {
         let before = rest.len();
@@ -118,8 +200,10 @@ pub fn read(content: &[u8], format: ObjectFormat, most: usize) -> Result<Paths, 
         let kind = u32::from_be_bytes(take(&mut mode)?) & KIND;
         rest = after;
         let flags = u16::from_be_bytes(take(&mut rest)?);
-        let more =
-            if version > 2 && flags & EXTENDED != 0 { u16::from_be_bytes(take(&mut rest)?) } else { 0 };
+        let more = if flags & EXTENDED != 0 { u16::from_be_bytes(take(&mut rest)?) } else { 0 };
+        if (version == 2 && flags & EXTENDED != 0) || more & !KNOWN != 0 {
+            return Err(Malformed);
+        }
         if version == 4 {
             let dropped = offset(&mut rest)?;
             path.truncate(path.len().checked_sub(dropped).ok_or(Malformed)?);
@@ -132,31 +216,61 @@ pub fn read(content: &[u8], format: ObjectFormat, most: usize) -> Result<Paths, 
         }
         let end = rest.iter().position(|byte| *byte == 0).ok_or(Malformed)?;
         path.extend_from_slice(&rest[..end]);
+        if usize::from(flags & LENGTH) != path.len().min(usize::from(LENGTH)) {
+            return Err(Malformed);
+        }
         // Before version 4 an entry is filled with NUL to a multiple of eight bytes, by one at least.
         let filled = if version == 4 { end + 1 } else { end + 8 - (before - rest.len() + end) % 8 };
-        rest = rest.get(filled..).ok_or(Malformed)?;
-        let here = Path::new(OsStr::from_bytes(&path));
+        let (name, after) = rest.split_at_checked(filled).ok_or(Malformed)?;
+        rest = after;
+        let stage = flags & STAGE;
+        let follows = last.as_ref().is_none_or(|(last, side)| match last.cmp(&path) {
+            Ordering::Less => true,
+            Ordering::Equal => path.is_empty() || (*side != 0 && *side < stage),
+            Ordering::Greater => false,
+        });
+        if !follows || name[end..].iter().any(|byte| *byte != 0) {
+            return Err(Malformed);
+        }
         let is_hidden = flags & ASSUME_VALID != 0 || more & SKIP_WORKTREE != 0;
-        if is_hidden && found.hidden.len() < most {
-            found.hidden.push(here.into());
-        }
-        if kind == SUBMODULE {
-            found.submodules.push(here.into());
-        }
-        if found.outside.is_none() && is_outside(here) {
-            found.outside = Some(here.into());
+        see(Path::new(OsStr::from_bytes(&path)), Entry { kind, is_hidden });
+        match &mut last {
+            Some((last, side)) => {
+                last.clone_from(&path);
+                *side = stage;
+            }
+            None => last = Some((path.clone(), stage)),
         }
     }
+    if blocks.is_some_and(|blocks| !blocks.end_with(entries, content.len() - rest.len())) {
+        return Err(Malformed);
+    }
     // What follows are extensions and a checksum, as long as the name of an object.
-    let is_as_said =
-        blocks.is_none_or(|blocks| blocks.counts.is_empty() && blocks.end == content.len() - rest.len());
-    if rest.len() < number || !is_as_said { Err(Malformed) } else { Ok(found) }
+    let mut rest = rest.len().checked_sub(number).and_then(|end| rest.get(..end)).ok_or(Malformed)?;
+    let mut link = None;
+    while !rest.is_empty() {
+        let (name, data) = extension(&mut rest)?;
+        if &name == b"link" && link.replace(data).is_some() {
+            return Err(Malformed);
+        }
+    }
+    Ok(link)
+}
+
+fn extension<'a>(rest: &mut &'a [u8]) -> Result<([u8; 4], &'a [u8]), Malformed> {
+    let name = take::<4>(rest)?;
+    let size = u32::from_be_bytes(take(rest)?) as usize;
+    let (data, after) = rest.split_at_checked(size).ok_or(Malformed)?;
+    *rest = after;
+    Ok((name, data))
 }
 
 /// Where entries begin and end, as an index says at its own end: with `index.threads`, git reads them from there.
 struct Blocks {
     /// Where each block begins, and with which entry; the last one first.
     counts: Vec<(usize, u32)>,
+    /// How many entries all blocks have together.
+    all: u32,
     end: usize,
 }
 
@@ -166,26 +280,23 @@ impl Blocks {
         let mut last = content.get(at..)?.strip_prefix(b"EOIE")?;
         take::<4>(&mut last).ok()?;
         let end = u32::from_be_bytes(take(&mut last).ok()?) as usize;
-        let mut blocks = Self { counts: Vec::new(), end };
+        let mut blocks = Self { counts: Vec::new(), all: 0, end };
         let mut rest = content.get(end..at).unwrap_or_default();
-        let mut extension = || -> Result<_, Malformed> {
-            let name = take::<4>(&mut rest)?;
-            let size = u32::from_be_bytes(take(&mut rest)?) as usize;
-            let (data, after) = rest.split_at_checked(size).ok_or(Malformed)?;
-            rest = after;
-            Ok((name, data))
-        };
-        let mut first = 0_u32;
-        while let Ok((name, data)) = extension() {
+        while let Ok((name, data)) = extension(&mut rest) {
             // After a version.
             for block in data.get(4..).filter(|_| &name == b"IEOT").unwrap_or_default().chunks_exact(8) {
                 let (mut offset, mut count) = block.split_at(4);
-                blocks.counts.push((u32::from_be_bytes(take(&mut offset).ok()?) as usize, first));
-                first = first.saturating_add(u32::from_be_bytes(take(&mut count).ok()?));
+                blocks.counts.push((u32::from_be_bytes(take(&mut offset).ok()?) as usize, blocks.all));
+                blocks.all = blocks.all.saturating_add(u32::from_be_bytes(take(&mut count).ok()?));
             }
         }
         blocks.counts.reverse();
         Some(blocks)
+    }
+
+    /// Whether all blocks have been seen after this many entries, which end here.
+    fn end_with(&self, entries: u32, here: usize) -> bool {
+        self.counts.is_empty() && (self.all == 0 || self.all == entries) && self.end == here
     }
 
     /// Whether the block that begins with this entry begins here, if one does.
@@ -218,15 +329,4 @@ fn offset(rest: &mut &[u8]) -> Result<usize, Malformed> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_no_index_is_none() {
-        for content in [&b""[..], b"DIRC", b"DIRC\0\0\0\x02\0\0\0\x01", b"DIRC\0\0\0\x05\0\0\0\0", b"TREE"] {
-            assert_eq!(read(content, ObjectFormat::Sha1, 9), Err(Malformed), "{content:?}");
-        }
-        let empty = [&b"DIRC\0\0\0\x02\0\0\0\0"[..], &[0; 20]].concat();
-        assert_eq!(read(&empty, ObjectFormat::Sha1, 9), Ok(Paths::default()));
-    }
-}
+mod tests;

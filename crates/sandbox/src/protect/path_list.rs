@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::io::Read;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -47,19 +47,20 @@ impl PathList {
 
     /// Reads the one at a path.
     pub(super) fn read(root: impl AsFd, path: PathBuf, format: ObjectFormat) -> Option<Self> {
-        let (file, stat) = beneath::file(root, &path).ok()?;
+        let (file, stat) = beneath::file(&root, &path).ok()?;
         let stamp = Stamp::of(&stat);
-        let mut content = Vec::new();
-        std::fs::File::from(file).take(LARGEST + 1).read_to_end(&mut content).ok()?;
+        let content = up_to_largest(file)?;
         let listed = if content.len() as u64 > LARGEST {
             Listed::TooMany
-        } else if path.file_name() == Some(OsStr::new(MERGED)) {
-            Listed::Paths(index::merged(&content))
         } else {
-            match index::read(&content, format, MOST_HIDDEN) {
-                Ok(paths) => Listed::Paths(paths),
-                Err(Malformed) => Listed::Malformed,
-            }
+            let read = if path.file_name() == Some(OsStr::new(MERGED)) {
+                index::merged(&content)
+            } else {
+                let shared =
+                    |name: &str| up_to_largest(beneath::file(&root, &path.with_file_name(name)).ok()?.0);
+                index::read(&content, format, MOST_HIDDEN, shared)
+            };
+            read.map_or_else(|Malformed| Listed::Malformed, Listed::Paths)
         };
         Some(Self { path, listed, stamp })
     }
@@ -68,6 +69,13 @@ impl PathList {
     pub(super) fn git(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new(""))
     }
+}
+
+/// The content of a file, with one byte beyond the largest at most.
+fn up_to_largest(file: OwnedFd) -> Option<Vec<u8>> {
+    let mut content = Vec::new();
+    std::fs::File::from(file).take(LARGEST + 1).read_to_end(&mut content).ok()?;
+    Some(content)
 }
 
 /// The paths that `git rerere` is to write.

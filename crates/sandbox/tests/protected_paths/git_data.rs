@@ -262,12 +262,70 @@ fn indexes_that_git_writes_are_read() {
 }
 
 #[test]
+fn an_index_of_a_linked_work_tree_has_the_form_that_its_repository_says() {
+    let (boundary, _) = committed();
+    git(&boundary.host, &["worktree", "add", "-q", "tree"]);
+    let baseline = boundary.baseline();
+    // With names of 32 bytes, the one entry would be another: git does not read this file.
+    boundary.write(
+        ".git/worktrees/tree/config",
+        "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n",
+    );
+    let forged = index(2, &[(0o100_644, &"0".repeat(40), "../outside")]);
+    fs::write(boundary.host.join(".git/worktrees/tree/index"), &forged).unwrap();
+    let listed = git(&boundary.host.join("tree"), &["ls-files", "-s"]);
+    assert!(listed.contains("../outside"), "the control: {listed}");
+    let found = move_all(&boundary, &baseline);
+    let reason = Reason::WritesElsewhere { example: "../outside".into() };
+    assert!(found.iter().any(|one| one.reason == reason), "{found:?}");
+}
+
+#[test]
+fn a_split_index_is_ordinary_and_a_forged_one_is_found() {
+    let (boundary, _) = committed();
+    let baseline = boundary.baseline();
+    let split =
+        |words: &[&str]| drop(git(&boundary.host, &[&["-c", "core.splitIndex=true"], words].concat()));
+    for number in 0..30 {
+        boundary.write(&format!("f{number}"), "1");
+    }
+    split(&["add", "-A"]);
+    split(&["commit", "-q", "-m", "many"]);
+    boundary.write("f3", "2").write("f7", "2");
+    split(&["add", "f3", "f7"]);
+    split(&["rm", "-q", "--cached", "f5"]);
+    let shared: Vec<_> = fs::read_dir(boundary.host.join(".git"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.to_str().unwrap().contains("sharedindex."))
+        .collect();
+    assert!(!shared.is_empty(), "the control");
+    assert_eq!(boundary.compare(&baseline), []);
+    let forged = index(2, &[(0o100_644, &"0".repeat(40), "../outside")]);
+    for path in &shared {
+        let kept = fs::read(path).unwrap();
+        let end = kept.len() - 20;
+        fs::write(path, [&forged[..forged.len() - 20], &kept[end..]].concat()).unwrap();
+    }
+    let found = boundary.compare(&baseline);
+    let reason = Reason::WritesElsewhere { example: "../outside".into() };
+    assert!(found.iter().any(|one| one.reason == reason), "{found:?}");
+}
+
+#[test]
 fn what_rerere_would_read_or_write_elsewhere_is_moved_aside() {
     let number = "0123456789".repeat(4);
-    for (path, link) in [("../outside", None), ("way", Some("../outside"))] {
+    let unreadable = Reason::Unreadable { format: policy::judge::Format::Index };
+    let elsewhere = |path: &str| Reason::WritesElsewhere { example: path.into() };
+    for (variant, path, link, reason) in [
+        ("", "../outside", None, elsewhere("../outside")),
+        ("", "way", Some("../outside"), elsewhere("way")),
+        // Git takes the second tab for space before a number.
+        (".\t0", "../outside", None, unreadable),
+    ] {
         let attack = |boundary: &Boundary| {
             boundary.directory(&format!(".git/rr-cache/{number}"));
-            boundary.write(".git/MERGE_RR", &format!("{number}\t{path}\0"));
+            boundary.write(".git/MERGE_RR", &format!("{number}{variant}\t{path}\0"));
             if let Some(target) = link {
                 boundary.link(target, "way");
             }
@@ -285,7 +343,7 @@ fn what_rerere_would_read_or_write_elsewhere_is_moved_aside() {
         attack(&boundary);
         let found = move_all(&boundary, &baseline);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!(found[0].reason, Reason::WritesElsewhere { example: path.into() });
+        assert_eq!(found[0].reason, reason);
         assert_eq!(leaked(&boundary), None, "{path}");
     }
 }

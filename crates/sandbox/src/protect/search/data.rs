@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use policy::judge::MAX_CONTENT;
 use policy::judge::index::ObjectFormat;
+use policy::judge::repository::{self, LONGEST_POINTER};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -77,11 +78,18 @@ impl Search<'_> {
         entries.filter(|entry| entry.as_ref().map_or(true, |(name, kind)| matters(name, *kind))).collect()
     }
 
-    /// What names objects: of a linked work tree, the repository that it belongs to says it.
+    /// What names objects: of a linked work tree, the repository that it belongs to says it, and nothing beside its index.
     fn object_format(&self, git: &Path) -> ObjectFormat {
-        let main = git.ancestors().nth(2).unwrap_or(git);
-        let mut configs = [git, main].into_iter().map(|git| beneath::file(self.root, &git.join("config")));
-        let config = configs.find_map(Result::ok).and_then(|(file, _)| read_up_to(file, MAX_CONTENT as u64));
+        let content = |path: &Path, longest| {
+            beneath::file(self.root, path).ok().and_then(|(file, _)| read_up_to(file, longest))
+        };
+        let common = content(&git.join("commondir"), LONGEST_POINTER).and_then(|(content, _)| {
+            match self.resolve(git, repository::commondir(&content)?) {
+                Ok(Leads::To { path, .. }) => Some(path),
+                _ => None,
+            }
+        });
+        let config = content(&common.as_deref().unwrap_or(git).join("config"), MAX_CONTENT as u64);
         ObjectFormat::of(&config.unwrap_or_default().0)
     }
 
