@@ -351,96 +351,115 @@ fn name(entry: &Entry) -> String {
     }
 }
 
-/// Reads a configuration.
+/// Reads a configuration as git's `config.c` does. Git builds one name of the section, subsection and key, and takes it apart at
+/// the first and the last dot: `[a.b "c"]` is `[a "b.c"]`.
+///
+/// Three things that git accepts nobody writes, and they are refused: NUL, a key before any section, and a backslash at the end.
 fn read(content: &[u8]) -> Result<Vec<Entry>, Malformed> {
+    // In C, NUL ends a text that goes on for others.
     if content.contains(&0) {
         return Err(Malformed);
     }
     let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
-    let mut reader = Reader { rest: content };
+    let mut reader = Reader { rest: content, is_at_end: false };
     let mut entries = Vec::new();
-    let mut section: Option<(String, Option<String>)> = None;
-    while let Some(byte) = reader.next() {
-        match byte {
-            b' ' | b'\t' | b'\n' | b'\r' | b'\x0b' | b'\x0c' => {}
+    let mut section = None;
+    loop {
+        match reader.next() {
+            b'\n' if reader.is_at_end => return Ok(entries),
+            byte if is_space(byte) => {}
             b'#' | b';' => reader.skip_line(),
             b'[' => section = Some(reader.section()?),
             first if first.is_ascii_alphabetic() => {
-                let (section, subsection) = section.clone().ok_or(Malformed)?;
                 let (key, value) = reader.setting(first)?;
-                entries.push(Entry { section, subsection, key, value });
+                entries.push(entry(section.as_deref().ok_or(Malformed)?, key, value));
             }
             _ => return Err(Malformed),
         }
     }
-    Ok(entries)
+}
+
+fn entry(section: &[u8], key: String, value: Option<String>) -> Entry {
+    let (section, subsection) = match section.iter().position(|byte| *byte == b'.') {
+        Some(dot) => (&section[..dot], Some(text(&section[dot + 1..]))),
+        None => (section, None),
+    };
+    Entry { section: text(section), subsection, key, value }
+}
+
+/// What git takes for space, wherever it is.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
 /// The bytes that are not read yet.
 struct Reader<'a> {
     rest: &'a [u8],
+    /// Whether a newline was given that is not there.
+    is_at_end: bool,
 }
 
 impl Reader<'_> {
-    /// The next byte; a carriage return before a newline is no byte of its own.
-    fn next(&mut self) -> Option<u8> {
+    /// The next byte: a newline at the end, and for a carriage return with a newline.
+    fn next(&mut self) -> u8 {
         if let [b'\r', b'\n', ..] = self.rest {
             self.rest = &self.rest[1..];
         }
-        let (first, rest) = self.rest.split_first()?;
+        let Some((first, rest)) = self.rest.split_first() else {
+            self.is_at_end = true;
+            return b'\n';
+        };
         self.rest = rest;
-        Some(*first)
+        *first
     }
 
     fn skip_line(&mut self) {
-        while !matches!(self.next(), None | Some(b'\n')) {}
+        while self.next() != b'\n' {}
     }
 
-    /// A section's name and subsection, after the opening bracket.
-    fn section(&mut self) -> Result<(String, Option<String>), Malformed> {
-        let mut name = String::new();
+    /// A section's name, and with a dot its subsection, after the opening bracket.
+    fn section(&mut self) -> Result<Vec<u8>, Malformed> {
+        let mut name = Vec::new();
         loop {
-            match self.next().ok_or(Malformed)? {
-                b']' => break,
-                b' ' | b'\t' => return Ok((name, Some(self.subsection()?))),
+            match self.next() {
+                b']' if name.is_empty() => return Err(Malformed),
+                b']' => return Ok(name),
+                byte if is_space(byte) => {
+                    self.subsection(byte, &mut name)?;
+                    return Ok(name);
+                }
                 byte if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.') => {
-                    name.push(char::from(byte.to_ascii_lowercase()));
+                    name.push(byte.to_ascii_lowercase());
                 }
                 _ => return Err(Malformed),
             }
         }
-        // `[section.subsection]` is the old form.
-        match name.split_once('.') {
-            Some((section, subsection)) => Ok((section.to_owned(), Some(subsection.to_owned()))),
-            None => Ok((name, None)),
-        }
     }
 
-    /// A quoted subsection and the closing bracket, after the space before them.
-    fn subsection(&mut self) -> Result<String, Malformed> {
-        let mut quoted = Vec::new();
-        loop {
-            match self.next().ok_or(Malformed)? {
-                b' ' | b'\t' => {}
-                b'"' => break,
-                _ => return Err(Malformed),
+    /// A quoted subsection and the closing bracket, after this space before them.
+    fn subsection(&mut self, mut space: u8, name: &mut Vec<u8>) -> Result<(), Malformed> {
+        while is_space(space) {
+            if space == b'\n' {
+                return Err(Malformed);
             }
+            space = self.next();
         }
+        if space != b'"' {
+            return Err(Malformed);
+        }
+        name.push(b'.');
         loop {
-            match self.next().ok_or(Malformed)? {
+            let byte = match self.next() {
                 b'"' => break,
-                b'\n' => return Err(Malformed),
-                b'\\' => match self.next().ok_or(Malformed)? {
-                    b'\n' => return Err(Malformed),
-                    escaped => quoted.push(escaped),
-                },
-                byte => quoted.push(byte),
+                b'\\' => self.next(),
+                byte => byte,
+            };
+            if byte == b'\n' {
+                return Err(Malformed);
             }
+            name.push(byte);
         }
-        match self.next() {
-            Some(b']') => Ok(text(&quoted)),
-            _ => Err(Malformed),
-        }
+        if self.next() == b']' { Ok(()) } else { Err(Malformed) }
     }
 
     /// A key, after its first letter, and its value.
@@ -449,13 +468,13 @@ impl Reader<'_> {
         let mut ended = false;
         loop {
             match self.next() {
-                None | Some(b'\n') => return Ok((key, None)),
-                Some(b'=') => return Ok((key, Some(self.value()?))),
-                Some(b' ' | b'\t') => ended = true,
-                Some(byte) if !ended && (byte.is_ascii_alphanumeric() || byte == b'-') => {
+                b'\n' => return Ok((key, None)),
+                b'=' => return Ok((key, Some(self.value()?))),
+                b' ' | b'\t' => ended = true,
+                byte if !ended && (byte.is_ascii_alphanumeric() || byte == b'-') => {
                     key.push(char::from(byte.to_ascii_lowercase()));
                 }
-                Some(_) => return Err(Malformed),
+                _ => return Err(Malformed),
             }
         }
     }
@@ -463,42 +482,35 @@ impl Reader<'_> {
     /// A value: quotes join, a backslash at the end of a line continues it, and space at either end goes.
     fn value(&mut self) -> Result<String, Malformed> {
         let mut value = Vec::new();
-        // What is kept when trailing space goes: space within quotes does not.
+        // What is kept when trailing space goes: what stands before a quote or a backslash does not.
         let mut kept = 0;
         let mut quoted = false;
         loop {
             match self.next() {
-                None | Some(b'\n') if quoted => return Err(Malformed),
-                None | Some(b'\n') => break,
-                Some(b'#' | b';') if !quoted => {
+                b'\n' if quoted => return Err(Malformed),
+                b'\n' => break,
+                b'#' | b';' if !quoted => {
                     self.skip_line();
                     break;
                 }
-                Some(b'"') => {
-                    quoted = !quoted;
-                    kept = value.len();
-                }
-                Some(b'\\') => {
-                    match self.next().ok_or(Malformed)? {
-                        b'\n' => continue,
-                        b'n' => value.push(b'\n'),
-                        b't' => value.push(b'\t'),
-                        b'b' => value.push(b'\x08'),
-                        byte @ (b'"' | b'\\') => value.push(byte),
-                        _ => return Err(Malformed),
-                    }
-                    kept = value.len();
-                }
-                Some(space @ (b' ' | b'\t')) if !quoted => {
+                space if is_space(space) && !quoted => {
                     if !value.is_empty() {
                         value.push(space);
                     }
+                    continue;
                 }
-                Some(byte) => {
-                    value.push(byte);
-                    kept = value.len();
-                }
+                b'"' => quoted = !quoted,
+                b'\\' => match self.next() {
+                    b'\n' if !self.is_at_end => {}
+                    b'n' => value.push(b'\n'),
+                    b't' => value.push(b'\t'),
+                    b'b' => value.push(b'\x08'),
+                    byte @ (b'"' | b'\\') => value.push(byte),
+                    _ => return Err(Malformed),
+                },
+                byte => value.push(byte),
             }
+            kept = value.len();
         }
         value.truncate(kept);
         Ok(text(&value))
@@ -508,3 +520,6 @@ impl Reader<'_> {
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
+
+#[cfg(test)]
+mod tests;

@@ -151,7 +151,8 @@ pub fn read(
     }
     if replaced.contains(&SUBMODULE) {
         let digit = |half: u8| char::from_digit(half.into(), 16);
-        let hex: String = number.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).flatten().collect();
+        let hex: String =
+            number.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).flatten().collect();
         let mut ahead = replacing.iter().zip(&replaced).peekable();
         let mut at = 0;
         // A shared index that cannot be read is refused where it lies.

@@ -175,9 +175,8 @@ fn written(git: &Git) -> Vec<Vec<u8>> {
                 "100644 1111111111111111111111111111111111111111 0\tlib",
                 &format!("160000 {number} 0\tlib"),
             );
-            lines +=
-                &format!("100755 {number} 1\tmerge\n100755 {number} 2\tmerge\n100755 {number} 3\tmerge\n");
-            lines += &format!("100644 {number} 0\t{}\n", "long/".repeat(900) + "name");
+            lines.extend(["1", "2", "3"].map(|side| format!("100755 {number} {side}\tmerge\n")));
+            lines.extend([format!("100644 {number} 0\t{}name\n", "long/".repeat(900))]);
             let version = format!("index.version={version}");
             let threads = format!("index.threads={threads}");
             let settings = ["-c", &version, "-c", &threads, "-c", "index.recordEndOfIndexEntries=true"];
