@@ -2,6 +2,7 @@
 //! image is fit.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
@@ -50,7 +51,7 @@ fn the_user_behind_sudo_does_not_exchange_the_program_of_pid_1() {
         // Where the client alone is the user's, its user may do that: the control. Everywhere that the user gets to,
         // just before the engine starts.
         let exchange = format!(
-            "for d in {}/.local/state/sandboxctl/meetings/*/ {}/meetings/*/; do cp {} $d/new && mv -f $d/new $d/entrypoint; done",
+            "for d in {}/.local/state/sandboxctl/meetings/$id {}/meetings/$id; do cp {} $d/new && mv -f $d/new $d/entrypoint; done",
             place.home().display(),
             of_root(),
             theirs.display()
@@ -59,7 +60,10 @@ fn the_user_behind_sudo_does_not_exchange_the_program_of_pid_1() {
         let elsewhere = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
         for (who, is_pwned) in [("", true), (as_user.as_str(), false)] {
             let script = format!(
-                "#!/bin/sh\nPATH={elsewhere}\n[ \"$1\" != run ] || {who} sh -c '{exchange}' 2>/dev/null\nexec {name} \"$@\"\n"
+                "#!/bin/sh\nPATH={elsewhere}\nif [ \"$1\" = run ]; then\n\
+                 export id=$(echo \"$*\" | sed 's/.*--entrypoint=.sandboxctl-\\([0-9a-f]*\\).*/\\1/')\n\
+                 echo $id > {}\n{who} sh -c '{exchange}' 2>/dev/null\nfi\nexec {name} \"$@\"\n",
+                place.path("id").display()
             );
             program::write(&place.path("bin").join(name), &script);
             let mut command = sudo(&place, "run", &["--quiet"], &["echo", "ours"]);
@@ -70,8 +74,10 @@ fn the_user_behind_sudo_does_not_exchange_the_program_of_pid_1() {
                 (is_pwned, !is_pwned),
                 "{runner:?}: {said}"
             );
+            let id = fs::read_to_string(place.path("id")).unwrap();
+            let meeting = format!("{}/meetings/{}", of_root(), id.trim());
+            assert!(id.len() == 17 && !Path::new(&meeting).exists(), "{runner:?}: {meeting}");
         }
-        assert!(fs::read_dir(format!("{}/meetings", of_root())).unwrap().next().is_none(), "{runner:?}");
     }
 }
 
@@ -141,6 +147,45 @@ fn a_sandbox_that_was_started_by_sudo_is_found_by_sudo() {
         let (is_found, said) = found(without);
         assert!(!is_found && said.contains("no sandbox named"), "{runner:?}: {said}");
         first.end();
+    }
+}
+
+#[test]
+fn nothing_is_made_for_a_shared_directory_within_another() {
+    for (caller, runner) in everywhere("nested shared directories") {
+        let place = Place::on(caller, runner);
+        let (outer, inner) = (place.path("outer"), place.path("inner"));
+        for directory in [&outer, &inner, &outer.join("there")] {
+            fs::create_dir(directory).unwrap();
+        }
+        place.give(&inner);
+        symlink("there", outer.join("link")).unwrap();
+        fs::write(outer.join("file"), "").unwrap();
+        fs::write(inner.join("f"), "inner").unwrap();
+        let run = |guest: &str| {
+            // Root's directory, in which the caller may make nothing.
+            let flags = [format!("-v={}:/w", outer.display()), format!("-v={}:/w/{guest}", inner.display())];
+            let flags = ["--quiet", &flags[0], &flags[1]];
+            let argv = ["cat".to_owned(), format!("/w/{guest}/f")];
+            let words = place.run(&flags, &argv.each_ref().map(String::as_str));
+            let is_sudo = caller == Caller::Normal && runner == Runner::Docker;
+            let command = if is_sudo {
+                sudo(&place, "run", &flags, &[&argv[0], &argv[1]])
+            } else {
+                place.outside(&words)
+            };
+            let mut command = command;
+            said(&mut command)
+        };
+        for guest in ["new", "new/deep", "there/new", "link", "file"] {
+            let said = run(guest);
+            assert!(said.contains("must exist on the host"), "{guest} in {runner:?} by {caller:?}: {said}");
+        }
+        let mut left: Vec<_> =
+            fs::read_dir(&outer).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["file", "link", "there"], "in {runner:?} by {caller:?}");
+        assert_eq!(run("there"), "inner", "the control, in {runner:?} by {caller:?}");
     }
 }
 

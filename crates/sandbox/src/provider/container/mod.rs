@@ -52,6 +52,7 @@ mod arguments;
 mod directories;
 pub(super) mod exec;
 mod meeting;
+mod nested;
 mod rootfs;
 mod seen;
 mod sweep;
@@ -96,6 +97,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         )));
     }
     refuse_volumes(plan, &container.image, &image)?;
+    nested::refuse_missing_mount_points(plan, caller)?;
     refuse_deserted(parent)?;
 
     // The values of secrets: what reads them, which may take long, runs before anything is looked through.
