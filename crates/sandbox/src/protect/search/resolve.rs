@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{FileType, PROC_SUPER_MAGIC, Stat};
+use rustix::fs::{FileType, FsWord, PROC_SUPER_MAGIC, Stat};
 use rustix::io::Errno;
 
 use super::Search;
@@ -22,6 +22,10 @@ const OTHERS_WRITE: u32 = 0o022;
 
 /// The bit of a directory's mode that lets only the owners of its files remove them, as in `/tmp`.
 const STICKY: u32 = 0o1000;
+
+/// File systems in which entries appear without anybody who may write there, see statfs(2): those of the kernel, autofs, and
+/// tmpfs, which `/dev` and `/run` are.
+const MADE_UP: [FsWord; 6] = [PROC_SUPER_MAGIC, 0x6265_6572, 0x0187, 0x0102_1994, 0x1cd1, 0x6367_7270];
 
 /// Where a path leads.
 pub(super) enum Leads {
@@ -153,7 +157,7 @@ fn outside(parent: &Path, path: &Path) -> Result<Option<PathBuf>, OnHost> {
     let metadata = path.symlink_metadata().map_err(|error| {
         let roots = parent.metadata().ok().filter(|parent| parent.uid() == 0).map(|parent| parent.mode());
         match roots.filter(|_| error.kind() == std::io::ErrorKind::NotFound) {
-            Some(mode) if mode & OTHERS_WRITE == 0 => OnHost::Nothing,
+            Some(mode) if mode & OTHERS_WRITE == 0 && is_kept(parent) => OnHost::Nothing,
             Some(mode) if mode & STICKY != 0 => OnHost::NothingYet,
             _ => OnHost::Unknown,
         }
@@ -167,4 +171,11 @@ fn outside(parent: &Path, path: &Path) -> Result<Option<PathBuf>, OnHost> {
         }
         _ => Err(OnHost::Unknown),
     }
+}
+
+/// Whether a directory has only what somebody has made in it. Elsewhere the kernel, or a daemon of root's, makes entries for
+/// anybody: a process in `/proc`, a device, a mount of autofs, a directory in `/run`.
+fn is_kept(directory: &Path) -> bool {
+    let is_root = directory == Path::new("/");
+    rustix::fs::statfs(directory).is_ok_and(|system| is_root || !MADE_UP.contains(&system.f_type))
 }
