@@ -306,22 +306,27 @@ impl Look {
         by: &Protect,
         until: Deadline,
     ) -> io::Result<Self> {
-        Self::at(walk_until(root, by.depth, until)?, root, remembered, by, until)
+        let walk = walk_until(root, by.depth, until)?;
+        let mounts = protect::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
+        // What was found in time is judged, though finding it has used the time up: else a large tree, or a busy machine,
+        // keeps anything from being said.
+        Self::compared(walk, mounts, root, remembered, Deadline::after(GLANCE))
     }
 
     /// Looks when everything inside has ended: also where nobody looked at the start.
     fn last(root: &Entered<'_>, remembered: &Remembered, by: &Protect, until: Deadline) -> io::Result<Self> {
-        Self::at(walk_everywhere(root, by.depth, until)?, root, remembered, by, until)
+        let walk = walk_everywhere(root, by.depth, until)?;
+        let mounts = protect::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
+        Self::compared(walk, mounts, root, remembered, until)
     }
 
-    fn at(
+    fn compared(
         walk: Walk,
+        mounts: Mounts,
         root: &Entered<'_>,
         remembered: &Remembered,
-        by: &Protect,
         until: Deadline,
     ) -> io::Result<Self> {
-        let mounts = protect::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
         let Compared { findings, is_whole } =
             remembered.baseline.compare(root, &mounts, until).map_err(io::Error::other)?;
         let is_whole = is_whole && walk.is_whole && mounts.is_whole();
