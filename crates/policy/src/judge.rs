@@ -24,7 +24,7 @@ mod operation;
 pub mod repository;
 mod settings;
 
-pub use git::{Reference, references};
+pub use git::{Reference, references, submodules};
 
 /// The most that is read of one file. Nothing that belongs in one of these places is larger.
 pub const MAX_CONTENT: usize = 1 << 20;

@@ -10,6 +10,8 @@ use crate::protect::table;
 /// Keys that run a program, whatever the section's subsection. Taken from git-config(1).
 const EXECUTING: &[(&str, &str)] = &[
     ("browser", "path"),
+    // With these, git puts a file of theirs into what people send, or writes files where they say.
+    ("commit", "template"),
     ("core", "askpass"),
     ("core", "editor"),
     ("core", "fsmonitor"),
@@ -24,6 +26,8 @@ const EXECUTING: &[(&str, &str)] = &[
     ("filter", "clean"),
     ("filter", "process"),
     ("filter", "smudge"),
+    ("format", "outputdirectory"),
+    ("format", "signaturefile"),
     // With these, git keeps what a server sends in a file that they name.
     ("http", "cookiefile"),
     ("http", "savecookies"),
@@ -131,6 +135,17 @@ pub fn references(content: &[u8]) -> Vec<Reference> {
     let is_path =
         |reference: &Reference| !matches!(reference, Reference::Repository(name) if is_remote(name));
     entries.iter().flat_map(named_by).filter(is_path).collect()
+}
+
+/// The names of submodules in a configuration or a `.gitmodules`: git keeps the repository of each in a directory of this name
+/// below `modules`.
+pub fn submodules(content: &[u8]) -> impl Iterator<Item = PathBuf> {
+    let entries = read(content).unwrap_or_default();
+    let name = |entry: Entry| (entry.section == "submodule").then_some(entry.subsection).flatten();
+    let is_plain = |name: &PathBuf| name.components().all(|part| matches!(part, Component::Normal(_)));
+    let names: std::collections::BTreeSet<PathBuf> =
+        entries.into_iter().filter_map(name).map(PathBuf::from).filter(is_plain).collect();
+    names.into_iter()
 }
 
 /// Whether a configuration has this value for a key. Of several, the last one counts.
@@ -266,7 +281,10 @@ fn named_by(entry: &Entry) -> Vec<Reference> {
     // The shell finds a word without `/` on its own search path.
     let words: Vec<&str> =
         value.split(|letter: char| letter.is_whitespace() || "!\"'`;&|()<>=$".contains(letter)).collect();
-    let paths = words.iter().filter(|word| word.contains('/') && is_in_reach(word)).map(PathBuf::from);
+    // What follows a program may be a script for it, at the root of the work tree.
+    let is_script = |(at, word): &(usize, &&str)| word.contains('/') || *at > 0 && word.contains('.');
+    let paths = words.iter().enumerate().filter(is_script).map(|(_, word)| word);
+    let paths = paths.filter(|word| is_in_reach(word)).map(PathBuf::from);
     paths.chain(modules(&words)).map(Reference::Program).collect()
 }
 

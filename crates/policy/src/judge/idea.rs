@@ -54,7 +54,11 @@ fn odd<'a>(tag: &Tag<'a>, component: Option<&'a str>) -> Option<&'a str> {
         ("inspection_tool", _) => Some(tag.name),
         // Of a formatter, its interpreter is one of the IDE's own. Its program is not.
         ("option", Some("Black")) => tag.get("name").filter(|name| *name != "sdkName"),
-        ("mapping", _) => tag.get("directory").filter(|directory| !is_searched(directory)),
+        // Only repositories of git are searched for.
+        ("mapping", _) => tag
+            .get("directory")
+            .filter(|directory| !is_searched(directory))
+            .or_else(|| tag.get("vcs").filter(|vcs| !matches!(*vcs, "" | "Git"))),
         ("module", _) => {
             let paths = [tag.get("filepath"), tag.get("fileurl")];
             paths.into_iter().flatten().find(|path| !is_judged(path.strip_prefix("file://").unwrap_or(path)))

@@ -45,7 +45,9 @@ pub fn commondir(content: &[u8]) -> Option<&Path> {
 pub fn alternates(content: &[u8]) -> impl Iterator<Item = &Path> {
     content.split(|byte| *byte == b'\n').filter(|line| !line.starts_with(b"#")).filter_map(|line| {
         let quoted = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\""));
-        path(until_nul(quoted.filter(|line| !line.contains(&b'\\')).unwrap_or(line)))
+        // Git ends what is quoted at the next quote: where there is another, the line as it stands leads nowhere.
+        let is_plain = |text: &&[u8]| !text.contains(&b'\\') && !text.contains(&b'"');
+        path(until_nul(quoted.filter(is_plain).unwrap_or(line)))
     })
 }
 
@@ -106,8 +108,8 @@ mod tests {
 
     #[test]
     fn alternates_are_lines() {
-        let content = b"/a/objects\n# no\n\"../b c/objects\"\n\n\"un\n";
+        let content = b"/a/objects\n# no\n\"../b c/objects\"\n\n\"un\n\"../x\"b\"\n";
         let named: Vec<_> = alternates(content).collect();
-        assert_eq!(named, ["/a/objects", "../b c/objects", "\"un"].map(Path::new));
+        assert_eq!(named, ["/a/objects", "../b c/objects", "\"un", "\"../x\"b\""].map(Path::new));
     }
 }

@@ -45,7 +45,8 @@ pub enum Treatment {
 pub struct Judged(Files);
 
 /// Files at or in a path, and what their content may be. A name is one file in it; `*` is everything, `*.ext`
-/// every file that ends so, `name/*` everything in a directory, and an empty text the path itself.
+/// every file that ends so, `name/*` everything in a directory, `**/name` what ends in these names, and an empty text the
+/// path itself.
 type Files = &'static [(&'static str, Content)];
 
 /// Rows that belong together.
@@ -165,6 +166,10 @@ impl<'a> Pattern<'a> {
 /// Whether what follows a row's path is the file of this name in it.
 fn is_file(name: &str, inside: &[&str]) -> bool {
     let last = inside.last();
+    if let Some(end) = name.strip_prefix("**/") {
+        let end: Vec<&str> = end.split('/').collect();
+        return inside.ends_with(&end);
+    }
     match name.strip_suffix("/*") {
         Some(directory) => inside.len() > 1 && inside.first() == Some(&directory),
         None if name == "*" => true,

@@ -705,10 +705,11 @@ fn what_a_configuration_of_git_names_is_known() {
         ("[core]\nfsmonitor = tools/watch\n", vec![program("tools/watch")]),
         ("[core]\nsshCommand = ssh -F ./ssh.conf\n", vec![program("./ssh.conf")]),
         ("[filter \"x\"]\nclean = node scripts/clean.js %f\n", vec![program("scripts/clean.js")]),
+        ("[filter \"x\"]\nclean = python3 fmt.py\n", vec![program("fmt.py")]),
         ("[credential]\nhelper = !./helper\n", vec![program("./helper")]),
         (
             "[filter \"nb\"]\nclean = /usr/bin/python3 -m nb.strip\n",
-            ["/usr/bin/python3", "nb/strip.py", "nb/strip/__init__.py", "nb/strip/__main__.py"]
+            ["/usr/bin/python3", "nb.strip", "nb/strip.py", "nb/strip/__init__.py", "nb/strip/__main__.py"]
                 .map(program)
                 .into(),
         ),

@@ -509,6 +509,17 @@ const EXAMPLES: &[(&str, &str, &str, &str)] = &[
         "---\ntools: { bash: true }\n---\n",
         "---\ntools: Read, Grep\n---\n",
     ),
+    (".claude", ".claude/skills/x/.claude-plugin/plugin.json", "{\"name\":\"x\"}", ""),
+    (
+        ".claude",
+        ".claude/skills/x/.mcp.json",
+        "{\"srv\":{\"type\":\"http\",\"headersHelper\":\"id\"}}",
+        "{\"mcpServers\":{\"a\":{\"type\":\"http\",\"url\":\"https://example.org\"}}}",
+    ),
+    (".claude", ".claude/settings.json", "{\"cleanupPeriodDays\":1}", "{\"model\":\"sonnet\"}"),
+    (".crush/crush.json", ".crush/crush.json", "{\"mcp\":{\"x\":{\"command\":\"sh\"}}}", "{}"),
+    (".crushrc", ".crushrc", "id", ""),
+    ("crushrc", "crushrc", "id", ""),
     (".pdm-python", ".pdm-python", "/workspace/evil", ""),
     (
         "rust-toolchain.toml",

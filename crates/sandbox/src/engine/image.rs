@@ -12,6 +12,9 @@ use super::{Engine, EngineError};
 /// How long fetching an image may take.
 const FETCH: Duration = Duration::from_secs(30 * 60);
 
+/// What the keys of annotations begin with that describe an image, and that no runtime obeys.
+const DESCRIPTIONS: &[&str] = &["com.docker.official-images.", "io.buildah.", "org.opencontainers.image."];
+
 /// An image that the engine has.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -26,6 +29,9 @@ pub struct Image {
     pub architecture: String,
     /// What it sets for whoever is started from it.
     pub config: Config,
+    /// What it says of itself besides. Podman hands that to the runtime.
+    #[serde(default, deserialize_with = "or_none")]
+    pub annotations: BTreeMap<String, serde_json::Value>,
     /// Why none for another processor could be fetched, where that was tried.
     #[serde(skip)]
     pub unfetched: Option<String>,
@@ -92,11 +98,24 @@ impl Engine {
                         kind: self.kind(),
                         message: format!("its answer cannot be read: {error}"),
                     })?;
-                Ok(images.into_iter().next().map(|image| Image { reference: name.to_owned(), ..image }))
+                let image = images.into_iter().next();
+                image.iter().try_for_each(|image| self.refuse_orders(name, image))?;
+                Ok(image.map(|image| Image { reference: name.to_owned(), ..image }))
             }
             Err(EngineError::Refused { message, .. }) if is_missing(&message) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Refuses an image whose annotations are more than a description: crun opens files and sockets of the host that they
+    /// name (`run.oci.hooks.stderr` and others in crun(1)), and systemd sets properties (`org.systemd.property.*`).
+    fn refuse_orders(&self, name: &str, image: &Image) -> Result<(), EngineError> {
+        let describes = |key: &str| DESCRIPTIONS.iter().any(|beginning| key.starts_with(beginning));
+        image.annotations.keys().find(|key| !describes(key)).map_or(Ok(()), |key| {
+            let key = policy::shown::line(key);
+            let message = format!("image {name} has the annotation `{key}`, which Podman would hand to the runtime; none but descriptions are allowed");
+            Err(EngineError::Refused { kind: self.kind(), message })
+        })
     }
 
     /// Looks an image up, and fetches it before as `pull` says.

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
+use policy::judge::{MAX_CONTENT, submodules};
 use policy::protect::table;
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
@@ -276,6 +277,27 @@ impl Search<'_> {
         if self.seen_trees.insert((git.into(), tree.map(Path::to_path_buf))) {
             self.configurations(git, tree);
             self.common_directory(git, tree);
+            self.named_modules(git, tree);
+        }
+    }
+
+    /// Finds the repositories of submodules by the names that a configuration and the work tree have for them: they may be
+    /// deeper than modules are looked for, and in directories that git has otherwise.
+    fn named_modules(&mut self, git: &Path, tree: Option<&Path>) {
+        let files = [Some(git.join("config")), tree.map(|tree| tree.join(".gitmodules"))];
+        for file in files.into_iter().flatten() {
+            let content = beneath::file(self.root, &file).ok();
+            let Some((content, _)) = content.and_then(|(file, _)| read_up_to(file, MAX_CONTENT as u64))
+            else {
+                continue;
+            };
+            for name in submodules(&content) {
+                let place = self.past_links(&git.join("modules").join(name));
+                let Some(place) = place.filter(|_| !self.is_out_of_time()) else { continue };
+                if beneath::stat(self.root, &place.join("HEAD")).is_ok() {
+                    self.git(&place, None, [Way::Within(Base::Git(git.into()))]);
+                }
+            }
         }
     }
 

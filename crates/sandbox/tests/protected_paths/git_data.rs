@@ -418,6 +418,85 @@ fn a_repository_among_gits_data_and_a_legacy_remote_that_leads_there_are_found()
     assert!(!is_obeyed(&boundary));
 }
 
+/// Git writes through a reference to whatever it names in git's data: here it makes a pointer to a directory of the agent's.
+#[test]
+fn a_directory_in_gits_data_that_git_may_come_to_share_is_searched() {
+    let attack = |boundary: &Boundary| {
+        let head = git(&boundary.host, &["rev-parse", "HEAD"]);
+        let shared = format!(".git/{}", head.trim());
+        boundary.directory(&shared);
+        for part in ["objects", "refs"] {
+            let copy = [format!(".git/{part}"), format!("{shared}/{part}")];
+            assert!(
+                Command::new("cp")
+                    .arg("-r")
+                    .args(copy)
+                    .current_dir(&boundary.host)
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+        }
+        boundary.write(&format!("{shared}/config"), OBEYED).write(".git/ORIG_HEAD", "ref: commondir\n");
+        PathBuf::from(shared).join("config")
+    };
+    let two = || {
+        let (boundary, _) = committed();
+        git(&boundary.host, &["commit", "-q", "--allow-empty", "-m", "second"]);
+        git(&boundary.host, &["branch", "feature"]);
+        git(&boundary.host, &["reset", "-q", "--hard", "HEAD~1"]);
+        boundary.until_the_clock_is_past(".git/index");
+        boundary
+    };
+    let is_obeyed = |boundary: &Boundary| {
+        git(&boundary.host, &["merge", "-q", "feature"]);
+        git(&boundary.host, &["status"]);
+        boundary.host.join("obeyed").exists()
+    };
+    let boundary = two();
+    attack(&boundary);
+    assert!(is_obeyed(&boundary), "the control");
+    let boundary = two();
+    let baseline = boundary.baseline();
+    let config = attack(&boundary);
+    let found: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+    assert_eq!(found, [config]);
+    assert!(!is_obeyed(&boundary));
+}
+
+#[test]
+fn a_submodule_is_found_by_its_name_however_deep_and_wherever_that_lies() {
+    for name in ["a/b/c/d/e/f/g/h/i/j", "lib/objects/ev"] {
+        let (boundary, _) = committed();
+        let baseline = boundary.baseline();
+        // For git this is no repository, since nothing can be in its `refs`.
+        boundary.directory(".git/modules/lib/objects").write(".git/modules/lib/refs", "");
+        boundary.write(".git/modules/lib/HEAD", "ref: refs/heads/main\n");
+        let module = format!(".git/modules/{name}");
+        git(&boundary.host, &["init", "-q", "--bare", &module]);
+        let hook = format!("{module}/hooks/post-checkout");
+        boundary.write(&hook, "#!/bin/sh\ntouch obeyed\n").mode(&hook, 0o755);
+        let found = |boundary: &Boundary| {
+            boundary.compare(&baseline).into_iter().any(|one| one.path == Path::new(&hook))
+        };
+        let is_found_unnamed = found(&boundary);
+        boundary.write(".gitmodules", &format!("[submodule \"{name}\"]\n\tpath = sub\n\turl = ./sub\n"));
+        assert!(found(&boundary) && !is_found_unnamed, "{name}");
+    }
+}
+
+#[test]
+fn a_link_among_the_objects_of_git_lfs_is_found() {
+    let (boundary, outside) = committed();
+    let baseline = boundary.baseline();
+    boundary
+        .write(".git/lfs/objects/aa/bb/aabb", "an object")
+        .directory(".git/lfs/objects/aa/cc")
+        .link(&outside, ".git/lfs/objects/aa/cc/aacc");
+    let found: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+    assert_eq!(found, [PathBuf::from(".git/lfs/objects/aa/cc/aacc")]);
+}
+
 /// A program of the host may replace the configuration while the agent runs, which then writes a remote into it.
 #[test]
 fn a_repository_that_a_remote_leads_to_is_searched_wherever_it_lies() {

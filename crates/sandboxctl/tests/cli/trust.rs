@@ -160,11 +160,10 @@ fn a_boundary_that_programs_outside_obey_needs_trust_and_is_told_with_it() {
         let shared =
             |more: &str| format!("[shared_dirs]\nx = {{ host = \"{host}\", guest = \"/x\"{more} }}\n");
         let env = TestEnv::with_config(&shared(""));
-        for name in
-            [".git/hooks/x", "sub/.vscode/x", "bare/HEAD", "bare/objects/x", "bare/refs/x", "bare/hooks/x"]
-        {
+        for name in [".git/hooks/x", "sub/.vscode/x", "bare/objects/x", "bare/refs/x", "bare/hooks/x"] {
             env.write(name, "");
         }
+        env.write("bare/HEAD", "ref: refs/heads/main\n");
         std::os::unix::fs::symlink(".git/hooks", env.project().join("link")).unwrap();
         // One that a tracked link replaces leads elsewhere, and git, an editor or an agent follows it.
         std::fs::create_dir(env.project().join("elsewhere")).unwrap();

@@ -64,6 +64,10 @@ pub(super) const ROWS: &[Row] = &[
         &[
             ("settings.json", Content::Settings(Format::Json, harmless::CLAUDE)),
             ("settings.local.json", Content::Settings(Format::Json, harmless::CLAUDE)),
+            // A directory with one is a plugin, also among skills: its `bin` is searched for programs.
+            ("**/.claude-plugin/plugin.json", Content::Run),
+            ("**/.mcp.json", Content::Settings(Format::Json, harmless::SERVERS)),
+            ("**/.lsp.json", Content::Run),
             ("*.json", Content::Settings(Format::Json, harmless::OTHER_OF_AGENTS)),
             ("*.md", Content::Prompt),
         ],
@@ -204,6 +208,9 @@ pub(super) const ROWS: &[Row] = &[
         SERVERS,
     ),
     read_only(".crush.json", "Crush", "runs servers and `$(commands)` that it names", CRUSH, SERVERS),
+    read_only(".crush/crush.json", "Crush", "the same as `.crush.json`", CRUSH, SERVERS),
+    read_only(".crushrc", "Crush", "runs it as a script of Bash", CRUSH, &[("", Content::Run)]),
+    read_only("crushrc", "Crush", "the same as `.crushrc`", CRUSH, &[("", Content::Run)]),
     read_only("crush.json", "Crush", "the same as `.crush.json`", CRUSH, SERVERS),
     read_only(".qwen", "Qwen Code", "the same as `.gemini`", "Qwen Code, \"Configuration\"", DIRECTORY),
     read_only(".factory", "Droid", "runs hooks and servers", "Factory, \"Hooks\" and \"MCP\"", DIRECTORY),

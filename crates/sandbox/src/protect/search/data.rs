@@ -96,10 +96,15 @@ impl Search<'_> {
     /// Whether a directory among git's data is a bare repository, which is then searched as such, as one is that it holds.
     fn is_repository_in_data(&mut self, directory: &Path, entries: &[(OsString, FileType)]) -> bool {
         let has = |sign: &str| entries.iter().any(|(name, _)| name == sign);
-        if !has(".git") && !(has("HEAD") && (has("commondir") || has("objects") && has("refs"))) {
+        // Git asks for no `HEAD` where a `commondir` leads it, and may come to write one itself.
+        let is_common = has("objects") && has("refs");
+        if !(has(".git") || is_common || has("HEAD") && has("commondir")) {
             return false;
         }
-        let gits: Vec<Git> = self.gits_at(directory).collect();
+        let mut gits: Vec<Git> = self.gits_at(directory).collect();
+        if is_common && !gits.contains(&Git::Bare) {
+            gits.push(Git::Bare);
+        }
         for git in &gits {
             self.ahead.push(Ahead { path: directory.into(), git: *git, behind: self.behind.clone() });
         }
@@ -159,8 +164,12 @@ fn is_reference(root: &OwnedFd, path: &Path) -> bool {
     in_place && beneath::read_link(root, path).is_ok_and(is_plain)
 }
 
-/// Whether a directory is one of many that hold objects and nothing else.
+/// Whether a directory is one of many that hold objects and nothing else. Those of git-lfs are few, and are copied through
+/// links.
 fn is_spread(path: &Path) -> bool {
     let above = path.parent().and_then(Path::file_name);
-    above == Some(OsStr::new("objects")) && path.file_name().is_some_and(|name| name.len() <= LONGEST_SPREAD)
+    let is_of_lfs = path.iter().any(|name| name == "lfs");
+    !is_of_lfs
+        && above == Some(OsStr::new("objects"))
+        && path.file_name().is_some_and(|name| name.len() <= LONGEST_SPREAD)
 }

@@ -364,6 +364,7 @@ mod tests {
             id: "sha256:0".to_owned(),
             architecture: "amd64".to_owned(),
             config: crate::engine::image::Config::default(),
+            annotations: std::collections::BTreeMap::new(),
             unfetched: None,
         };
         let who = Who { agent: Agent::for_test(1001), inside, namespace, mounter: Mounter::Engine };
