@@ -129,8 +129,11 @@ fn clear_up_later(
     let root = match root.enter() {
         Ok(root) => root,
         Err(error) => {
-            let what = format_args!("what an earlier run's agent made could not be looked through: {error}");
-            warn(notice, remembered, what);
+            warn(
+                notice,
+                remembered,
+                format_args!("what an earlier run's agent made could not be looked through: {error}"),
+            );
             return Vec::new();
         }
     };
