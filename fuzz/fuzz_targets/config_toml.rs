@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
+use policy::config::effective::Effective;
+use policy::config::problem::{Owner, Place};
+use policy::config::trust::{Context, widenings};
 use policy::config::{Base, Config, File};
-use policy::layer::Effective;
 use policy::policy::Policy;
-use policy::problem::{Owner, Place};
-use policy::trust::{Context, widenings};
 
 const PROJECT: &str = "/home/me/project";
 

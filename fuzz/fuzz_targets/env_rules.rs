@@ -6,8 +6,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use libfuzzer_sys::fuzz_target;
-use policy::env::{self, EnvRules, HARMLESS, Name, Rule, Unnamed};
-use policy::verdict::{Decision, Origin};
+use policy::rules::env::{self, EnvRules, HARMLESS, Name, Rule, Unnamed};
+use policy::rules::verdict::{Decision, Origin};
 
 fuzz_target!(|input: (bool, Vec<(String, u8)>, Vec<Vec<u8>>)| {
     let (keep, named, entries) = input;

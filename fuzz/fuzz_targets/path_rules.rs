@@ -6,11 +6,11 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
 use libfuzzer_sys::fuzz_target;
-use policy::path::{Access, Boundaries, Boundary, GuestPath, normalise};
 use policy::plan::Mode;
 use policy::protect::{Protected, RelativePath};
-use policy::verdict::{Decision, Origin};
-use policy::workspace::{Caller, Candidate, Kind, validate};
+use policy::rules::path::{Access, Boundaries, Boundary, GuestPath, normalise};
+use policy::rules::verdict::{Decision, Origin};
+use policy::rules::workspace::{Caller, Candidate, Kind, validate};
 
 fuzz_target!(|input: (Vec<u8>, Vec<(String, bool)>, String)| {
     let (bytes, places, protect) = input;

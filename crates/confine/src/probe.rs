@@ -2,8 +2,8 @@
 //!
 //! Nothing is reported because it was asked for. Each line says what was seen from inside.
 
-use policy::network;
 use policy::plan::Layer;
+use policy::rules::network;
 
 use crate::enter::AGENT_ID;
 use crate::kernel_file::FileSystem;

@@ -4,8 +4,8 @@
 //! a cgroup, the report says `partly`. The size of the address space is not limited at all: programs reserve
 //! far more than they use (a JavaScript engine, hundreds of gigabytes), and would not start.
 
-use policy::limits::{Bytes, Limits};
 use policy::plan::Layer;
+use policy::rules::limits::{Bytes, Limits};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};

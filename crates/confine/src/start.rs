@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use policy::limits::Limits;
-use policy::network;
 use policy::plan::{FileId, Layer, Mode};
+use policy::rules::limits::Limits;
+use policy::rules::network;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 
-use policy::user::{Spec, Who, id};
+use policy::rules::user::{Spec, Who, id};
 use rustix::process::{Gid, getgid, getgroups, getuid};
 
 const PASSWD: &str = "/etc/passwd";

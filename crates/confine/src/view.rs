@@ -5,8 +5,8 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use policy::limits::TmpfsLimits;
 use policy::plan::FileId;
+use policy::rules::limits::TmpfsLimits;
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{

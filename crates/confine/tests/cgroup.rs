@@ -13,8 +13,8 @@ use std::thread;
 
 use confine::cgroup::{Attach, Group, Hierarchy, Site, enter, sweep};
 use confine::report::{Finding, Status};
-use policy::limits::{Bytes, Limits, MilliCpus};
 use policy::plan::Layer;
+use policy::rules::limits::{Bytes, Limits, MilliCpus};
 use rustix::process::Uid;
 use rustix::thread::set_thread_res_uid;
 

@@ -4,8 +4,8 @@ use std::process::Command;
 
 use confine::report::Status;
 use confine::rlimit::{Substitutes, apply};
-use policy::limits::Bytes;
 use policy::plan::Layer;
+use policy::rules::limits::Bytes;
 use rustix::process::{Resource, getrlimit};
 
 #[test]

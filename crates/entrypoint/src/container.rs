@@ -19,8 +19,8 @@ use confine::start::{Grant, Variable};
 use confine::switch::{Groups, KeptBecause};
 use confine::user::{Account, LookupError, Root};
 use confine::{capabilities, supervise};
-use policy::env::{AGENT_ALLOW_EMULATION, EnvRules, Name, Rule, Unnamed};
-use policy::verdict::Origin;
+use policy::rules::env::{AGENT_ALLOW_EMULATION, EnvRules, Name, Rule, Unnamed};
+use policy::rules::verdict::Origin;
 use rustix::io::Errno;
 
 use crate::settings::{self, Emulation, Mode, SANDBOX_WRITABLE, Settings};
@@ -199,7 +199,7 @@ fn agent_environment(given: Vec<(OsString, OsString)>, account: &Account) -> any
     {
         rules.insert(variable.parse::<Name>()?, Rule::Set(value.clone()), Origin::Default);
     }
-    let kept = policy::env::apply(given, &rules).kept;
+    let kept = policy::rules::env::apply(given, &rules).kept;
     Ok(kept.iter().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat().into()).collect())
 }
 

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use confine::line::{ADDRESS, Address, Agent, ExecRequest};
 use confine::start::Grant;
 use confine::user::Root;
-use policy::env::{
+use policy::policy::AGENT;
+use policy::rules::env::{
     AGENT_ALLOW_EMULATION, AGENT_ALLOW_ROOT, AGENT_ARGS, AGENT_COMMAND, AGENT_INIT, AGENT_USER, AGENT_WORKDIR,
 };
-use policy::policy::AGENT;
-use policy::user::Spec;
+use policy::rules::user::Spec;
 
 /// Directories and files that the agent may write to, as a JSON array of absolute paths.
 pub(crate) const SANDBOX_WRITABLE: &str = "SANDBOX_WRITABLE";

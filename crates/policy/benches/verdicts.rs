@@ -10,12 +10,12 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use policy::env::{self, EnvRules};
-use policy::network::{self, Rules};
-use policy::path::{Access, Boundaries, Boundary};
 use policy::plan::Mode;
 use policy::protect::Protected;
-use policy::verdict::{Decision, Origin};
+use policy::rules::env::{self, EnvRules};
+use policy::rules::network::{self, Rules};
+use policy::rules::path::{Access, Boundaries, Boundary};
+use policy::rules::verdict::{Decision, Origin};
 
 const RULES: usize = 1_000;
 const BATCHES: usize = 2_001;

@@ -6,10 +6,10 @@ use std::{env, fs, io};
 fn main() -> io::Result<()> {
     let docs = PathBuf::from(env::args_os().nth(1).unwrap_or_else(|| "docs".into()));
     fs::create_dir_all(&docs)?;
-    fs::write(docs.join("sandbox-toml.md"), policy::reference::markdown())?;
-    fs::write(docs.join("sandbox.schema.json"), policy::reference::json_schema())?;
+    fs::write(docs.join("sandbox-toml.md"), policy::config::reference::markdown())?;
+    fs::write(docs.join("sandbox.schema.json"), policy::config::reference::json_schema())?;
     let page = docs.join("protect.md");
-    match policy::reference::with_protected_paths(&fs::read_to_string(&page)?) {
+    match policy::config::reference::with_protected_paths(&fs::read_to_string(&page)?) {
         Some(made) => fs::write(page, made),
         None => Err(io::Error::other(format!("{} has no place for the table", page.display()))),
     }

@@ -1,7 +1,7 @@
 //! Configuration: one layer of settings, each with the place where it stands.
 //!
 //! A layer is a file, the `SANDBOXCTL_*` variables, or the flags of a command line. It says nothing about what
-//! holds in the end: layers are merged in [`crate::layer`], and checked together in [`crate::policy`].
+//! holds in the end: layers are merged in [`crate::config::effective`], and checked together in [`crate::policy`].
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -9,19 +9,27 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use self::form::Typed;
+use self::schema::Key;
 pub use self::table::{
     Agent, Container, General, Image, Lifecycle, Limits, Native, Network, Protect, Secret, SharedDir,
 };
 pub use self::value::{Exposed, ProviderChoice, SecretMode, SecretProvider, Toolchain};
-use crate::env::Name;
-use crate::problem::{Located, Owner, Place, Problem};
-use crate::schema::{self, Key};
+use crate::config::problem::{Located, Owner, Place, Problem};
+use crate::rules::env::Name;
 
+pub(crate) mod document;
+pub mod effective;
 pub(crate) mod form;
+pub mod overrides;
+pub mod problem;
 mod read;
+pub mod reference;
+pub mod schema;
 pub(crate) mod show;
 pub(crate) mod table;
+pub mod trust;
 pub(crate) mod value;
+pub mod variables;
 
 /// The longest text that is read, in bytes. No file that a person writes is longer, and reporting every mistake of
 /// one that is made to be slow must end soon.

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::json_bytes;
-use crate::limits::Limits;
-use crate::network;
+use crate::rules::limits::Limits;
+use crate::rules::network;
+use crate::text::json_bytes;
 
 /// Everything a provider needs to know to start one sandbox.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]

@@ -9,18 +9,18 @@ use std::path::{Path, PathBuf};
 
 pub use self::boundary::Wanted;
 pub use self::lower::{Directory, Facts, Missing, Parts};
+use crate::config::effective::Effective;
+use crate::config::problem::{self, Located, Place, Problem};
+use crate::config::schema;
+use crate::config::trust;
 use crate::config::{Config, Exposed};
-use crate::env::{self, EnvRules};
-use crate::layer::Effective;
-use crate::limits::Limits;
-use crate::network::{self, Rules};
-use crate::path::{Access, Boundaries, GuestPath};
 use crate::plan::{self, Init, Layer, Need, Provider};
-use crate::problem::{self, Located, Place, Problem};
 use crate::protect::RelativePath;
-use crate::schema;
-use crate::trust;
-use crate::verdict::Verdict;
+use crate::rules::env::{self, EnvRules};
+use crate::rules::limits::Limits;
+use crate::rules::network::{self, Rules};
+use crate::rules::path::{Access, Boundaries, GuestPath};
+use crate::rules::verdict::Verdict;
 
 mod boundary;
 mod check;

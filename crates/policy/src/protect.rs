@@ -11,8 +11,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use self::table::Pattern;
-use crate::suggest;
+use crate::text::suggest;
 
+pub mod covering;
 pub mod table;
 
 /// Directories that a search for nested repositories does not enter: large, and filled by package managers.

@@ -4,11 +4,11 @@ use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use policy::config::effective::Effective;
+use policy::config::problem::{Code, Owner, Problem};
+use policy::config::schema::{self, Kind};
 use policy::config::{Base, Config, File};
-use policy::layer::Effective;
 use policy::policy::Policy;
-use policy::problem::{Code, Owner, Problem};
-use policy::schema::{self, Kind};
 
 const DIRECTORY: &str = "/home/me/project";
 
@@ -41,7 +41,7 @@ fn problems(text: &str) -> Vec<Problem> {
     if let Err(more) = Policy::new(&Effective::merge([config]), Path::new(DIRECTORY)) {
         problems.extend(more);
     }
-    policy::problem::sort(&mut problems);
+    policy::config::problem::sort(&mut problems);
     problems
 }
 
@@ -136,7 +136,7 @@ fn no_mutation_of_a_sample_makes_the_reader_panic() {
             let mutated: String = chars.into_iter().collect();
             let lines = mutated.split('\n').count();
             for problem in problems(&mutated) {
-                if let policy::problem::Place::File { line, column, .. } = problem.place {
+                if let policy::config::problem::Place::File { line, column, .. } = problem.place {
                     assert!(
                         (1..=lines).contains(&(line as usize)) && column >= 1,
                         "{problem} in {mutated:?}"
@@ -152,13 +152,13 @@ fn no_mutation_of_a_sample_makes_the_reader_panic() {
 fn generated_files_are_fresh() {
     let docs: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     for (name, generated) in [
-        ("sandbox-toml.md", policy::reference::markdown()),
-        ("sandbox.schema.json", policy::reference::json_schema()),
+        ("sandbox-toml.md", policy::config::reference::markdown()),
+        ("sandbox.schema.json", policy::config::reference::json_schema()),
     ] {
         let checked_in = fs::read_to_string(docs.join(name)).unwrap_or_default();
         assert!(checked_in == generated, "docs/{name} is stale: run `make generate` and commit the result");
     }
     let page = fs::read_to_string(docs.join("protect.md")).unwrap_or_default();
-    let generated = policy::reference::with_protected_paths(&page).unwrap_or_default();
+    let generated = policy::config::reference::with_protected_paths(&page).unwrap_or_default();
     assert!(page == generated, "docs/protect.md is stale: run `make generate` and commit the result");
 }

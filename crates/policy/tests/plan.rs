@@ -5,17 +5,17 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use policy::config::effective::{Answer, Effective};
+use policy::config::overrides::Overrides;
+use policy::config::problem::{Code, Owner, Problem};
+use policy::config::schema;
 use policy::config::{Base, Config, Exposed, File, Toolchain};
-use policy::layer::{Answer, Effective};
-use policy::limits::Limits;
-use policy::overrides::Overrides;
-use policy::path::Access;
 use policy::plan::{FileId, Layer, Mode, Need, Plan, Provider, SecretSource, Variable};
 use policy::policy::{Directory, Facts, Missing, Parts, Policy};
-use policy::problem::{Code, Owner, Problem};
-use policy::schema;
-use policy::verdict::Decision;
-use policy::workspace::Kind;
+use policy::rules::limits::Limits;
+use policy::rules::path::Access;
+use policy::rules::verdict::Decision;
+use policy::rules::workspace::Kind;
 
 const PROJECT: &str = "/home/me/project";
 
@@ -39,7 +39,7 @@ fn refused(layers: impl IntoIterator<Item = Config>) -> Vec<Problem> {
 /// A host on which everything is where it was asked for.
 fn facts(policy: &Policy) -> Facts {
     let directories = policy.boundaries().iter().zip(1..).map(|(wanted, inode)| {
-        let host = policy::path::normalise(&wanted.host);
+        let host = policy::rules::path::normalise(&wanted.host);
         let file_id = FileId { device: 1, inode };
         (
             wanted.name.clone(),

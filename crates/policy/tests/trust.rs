@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use policy::config::effective::Effective;
+use policy::config::problem::Owner;
+use policy::config::schema::{self, Kind, Trust};
+use policy::config::trust::{Context, Lead, Widening, paths, widenings};
 use policy::config::{Base, Config, File, ProviderChoice};
-use policy::layer::Effective;
 use policy::plan::Provider;
-use policy::problem::Owner;
-use policy::schema::{self, Kind, Trust};
-use policy::trust::{Context, Lead, Widening, paths, widenings};
 
 const PROJECT: &str = "/home/me/project";
 
@@ -95,7 +95,7 @@ fn found(user: &str, project: &str) -> (Provider, Vec<Widening>) {
             "hooks-of-bare" => {
                 Some((path.to_owned(), Lead { repository: Some(PROJECT.into()), ..lead(path) }))
             }
-            _ => Some((path.to_owned(), lead(&policy::path::normalise(path)))),
+            _ => Some((path.to_owned(), lead(&policy::rules::path::normalise(path)))),
         })
         .collect();
     let user = config(Owner::User, user);

@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use policy::plan::FileId;
-use policy::shown;
-use policy::workspace::{Caller, Candidate, Kind, Refusal, validate};
+use policy::rules::workspace::{Caller, Candidate, Kind, Refusal, validate};
+use policy::text::escape;
 use rustix::fs::{CWD, FileType, Mode as Permissions, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -28,13 +28,13 @@ mod root;
 #[derive(Debug, thiserror::Error)]
 pub enum BoundaryError {
     /// It does not exist.
-    #[error("directory `{}` does not exist; make it, or run again with --create-dirs", shown::name(.0))]
+    #[error("directory `{}` does not exist; make it, or run again with --create-dirs", escape::path(.0))]
     Missing(PathBuf),
     /// A rule forbids it.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// Something cannot be looked at, opened or made.
-    #[error("{action} `{}`: {source}", shown::name(.path))]
+    #[error("{action} `{}`: {source}", escape::path(.path))]
     File {
         /// What was being done.
         action: &'static str,
@@ -44,7 +44,7 @@ pub enum BoundaryError {
         source: io::Error,
     },
     /// It is not the directory that was validated.
-    #[error("`{}` was exchanged after it was validated; run again when nothing else changes it", shown::name(.0))]
+    #[error("`{}` was exchanged after it was validated; run again when nothing else changes it", escape::path(.0))]
     Exchanged(PathBuf),
 }
 
@@ -95,7 +95,7 @@ impl Lead {
                     Some(Component::Normal(_)) if ancestor.symlink_metadata().is_ok() => {
                         return Err(io::Error::other(format!(
                             "`{}` is a link that leads nowhere",
-                            shown::name(ancestor)
+                            escape::path(ancestor)
                         )));
                     }
                     Some(Component::Normal(name)) => names.push(name.to_owned()),

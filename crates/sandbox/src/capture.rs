@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use policy::limits::Bytes;
+use policy::rules::limits::Bytes;
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use policy::judge::Reason;
 use policy::plan::FileId;
-use policy::{json_bytes, shown};
+use policy::text::{escape, json_bytes};
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
@@ -370,7 +370,7 @@ impl Baseline {
                     for pointer in pointers {
                         let was_there = self.entry(pointer).is_some();
                         let origin = if was_there { Origin::Replaced } else { Origin::Created };
-                        found(pointer.into(), Reason::MakesObeyed { path: shown::name(&path) }, origin);
+                        found(pointer.into(), Reason::MakesObeyed { path: escape::path(&path) }, origin);
                     }
                 }
             }
@@ -478,7 +478,7 @@ impl Stamp {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", shown::name(&self.path), self.reason)?;
+        write!(f, "{}: {}", escape::path(&self.path), self.reason)?;
         match self.origin {
             Origin::Created => {}
             Origin::Replaced => f.write_str("; it is not what was there at the start")?,
@@ -487,7 +487,7 @@ impl fmt::Display for Finding {
             }
         }
         if let Some(aside) = &self.aside {
-            write!(f, "; moved to {}", shown::name(aside))?;
+            write!(f, "; moved to {}", escape::path(aside))?;
         }
         match (self.origin, self.restored) {
             (Origin::Replaced, true) => f.write_str("; what was there at the start was put back"),

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use confine::report::{Report, Status};
-use policy::limits::{Bytes, Limits, MilliCpus};
-use policy::network;
+use policy::config::schema::LAYERS;
 use policy::plan::{Agent, Boundary, FileId, Init, Layer, Mode, Need, OnReplaced, Plan, Protect, Provider};
-use policy::schema::LAYERS;
+use policy::rules::limits::{Bytes, Limits, MilliCpus};
+use policy::rules::network;
 use serde::Serialize;
 
 use crate::engine::{self, Engine, Kind, Rights};

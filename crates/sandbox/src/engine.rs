@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use policy::plan::Provider;
-use policy::shown;
+use policy::text::escape;
 
 use crate::host_uid::Identity;
 use crate::programs::Programs;
@@ -213,7 +213,7 @@ fn apart(programs: &Programs, path: &Path) -> Result<(), EngineError> {
         None => Ok(()),
         Some(directory) => Err(EngineError::Settings {
             path: path.to_owned(),
-            reason: format!("it lies in {}, which the sandbox may write to", shown::name(directory)),
+            reason: format!("it lies in {}, which the sandbox may write to", escape::path(directory)),
         }),
     }
 }

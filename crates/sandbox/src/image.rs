@@ -1,4 +1,4 @@
-//! Images: built by buildx as a recipe says, checked, and told about by digest.
+//! Images: built by buildx as a build spec says, checked, and told about by digest.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use policy::recipe::{Destination, Platform, Recipe, Reuse, Source};
+use policy::build_spec::{BuildSpec, Destination, Platform, Reuse, Source};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -31,11 +31,11 @@ pub mod error;
 mod failure;
 mod layout;
 
-/// What a build is made with, besides its recipe.
+/// What a build is made with, besides its build spec.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// What is built.
-    pub recipe: &'a Recipe,
+    pub spec: &'a BuildSpec,
     /// What is in the files that it names.
     pub files: &'a Files,
     /// What leads to the engine.
@@ -50,7 +50,7 @@ pub struct Request<'a> {
     pub detail: Detail,
 }
 
-/// What is in the files of the caller's that a recipe names. Each is read once, and by whoever knows with whose rights.
+/// What is in the files of the caller's that a build spec names. Each is read once, and by whoever knows with whose rights.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Files {
     /// The Dockerfile; empty for the stock image.
@@ -85,8 +85,8 @@ pub fn command(
     display: Display<'_>,
 ) -> Result<(Option<String>, Vec<OsString>), BuildError> {
     let docker = Docker::find(request.surroundings)?;
-    let builder = builder::choose(&docker, request.recipe, &own_builder(request), Making::Not)?;
-    let subject = match &request.recipe.source {
+    let builder = builder::choose(&docker, request.spec, &own_builder(request), Making::Not)?;
+    let subject = match &request.spec.source {
         Source::Stock { .. } => Subject::Image { entrypoint: None },
         Source::Own { .. } => {
             let takes = takes_entrypoint(&request.files.dockerfile);
@@ -95,29 +95,29 @@ pub fn command(
     };
     let output = Output::Destination(request.metadata_file);
     let mut words = vec!["docker".into()];
-    words.extend(command::build(request.recipe, &builder, subject, output, display));
+    words.extend(command::build(request.spec, &builder, subject, output, display));
     Ok((epoch(request).map(|epoch| format!("SOURCE_DATE_EPOCH={epoch}")), words))
 }
 
 /// Builds the image.
 pub fn build(request: &Request<'_>, progress: &mut Progress<'_>) -> Result<Built, BuildError> {
     let docker = Docker::find(request.surroundings)?;
-    let builder = builder::choose(&docker, request.recipe, &own_builder(request), Making::Allowed)?;
+    let builder = builder::choose(&docker, request.spec, &own_builder(request), Making::Allowed)?;
     let scratch = Scratch::new(request.temporary)?;
-    let recipe = with_certificates(request, &scratch.0)?;
-    let request = &Request { recipe: &recipe, ..*request };
+    let spec = with_certificates(request, &scratch.0)?;
+    let request = &Request { spec: &spec, ..*request };
     let site = Site { docker: &docker, builder: &builder, request, scratch: &scratch.0 };
-    match &request.recipe.source {
+    match &request.spec.source {
         Source::Stock { .. } => {
             (progress.hear)(&format!("building the image: {}", site.goes()));
-            let metadata = site.image(request.recipe, Subject::Image { entrypoint: None }, progress)?;
+            let metadata = site.image(request.spec, Subject::Image { entrypoint: None }, progress)?;
             let platforms = site.digests(&metadata, progress)?;
             Ok(site.built(metadata, &platforms))
         }
         Source::Own { .. } => {
             let entrypoint = if takes_entrypoint(&request.files.dockerfile) {
                 (progress.hear)("building the entrypoint, which the Dockerfile takes");
-                Some(site.layout("entrypoint", request.recipe, Subject::Entrypoint, progress)?.1)
+                Some(site.layout("entrypoint", request.spec, Subject::Entrypoint, progress)?.1)
             } else {
                 None
             };
@@ -125,24 +125,24 @@ pub fn build(request: &Request<'_>, progress: &mut Progress<'_>) -> Result<Built
             let platforms = site.check(subject, progress)?;
             (progress.hear)(&format!("the image is fit: {}", site.goes()));
             // Every step was done a moment ago.
-            let mut recipe = request.recipe.clone();
-            recipe.cache.reuse = Reuse::Allowed;
-            let metadata = site.image(&recipe, subject, progress)?;
+            let mut spec = request.spec.clone();
+            spec.cache.reuse = Reuse::Allowed;
+            let metadata = site.image(&spec, subject, progress)?;
             Ok(site.built(metadata, &platforms))
         }
     }
 }
 
-/// The recipe, with certificates of our own writing: what was read is what the build trusts.
-fn with_certificates(request: &Request<'_>, scratch: &Path) -> Result<Recipe, BuildError> {
-    let mut recipe = request.recipe.clone();
+/// The build spec, with certificates of our own writing: what was read is what the build trusts.
+fn with_certificates(request: &Request<'_>, scratch: &Path) -> Result<BuildSpec, BuildError> {
+    let mut spec = request.spec.clone();
     if let Some(certificates) = &request.files.ca_certificates {
         let path = scratch.join("ca_certificates.pem");
         std::fs::write(&path, certificates)
             .map_err(|source| BuildError::File { path: path.clone(), source })?;
-        recipe.ca_certificates = Some(path);
+        spec.ca_certificates = Some(path);
     }
-    Ok(recipe)
+    Ok(spec)
 }
 
 /// The name of a builder of our own.
@@ -152,7 +152,7 @@ fn own_builder(request: &Request<'_>) -> String {
 
 /// What `SOURCE_DATE_EPOCH` has to be set to. An own Dockerfile is its owner's, dates included.
 fn epoch(request: &Request<'_>) -> Option<&'static str> {
-    let stock = matches!(request.recipe.source, Source::Stock { .. });
+    let stock = matches!(request.spec.source, Source::Stock { .. });
     (stock && request.epoch.is_none()).then_some(context::EPOCH)
 }
 
@@ -191,14 +191,14 @@ impl Site<'_> {
     /// Builds the image to where it goes.
     fn image(
         &self,
-        recipe: &Recipe,
+        spec: &BuildSpec,
         subject: Subject<'_>,
         progress: &mut Progress<'_>,
     ) -> Result<Metadata, BuildError> {
         let own = self.scratch.join("metadata.json");
         let path = self.request.metadata_file.unwrap_or(&own);
         let output = Output::Destination(Some(path));
-        self.run(&command::build(recipe, self.builder, subject, output, progress.display), progress)?;
+        self.run(&command::build(spec, self.builder, subject, output, progress.display), progress)?;
         serde_json::from_str(&read(path)?).map_err(|error| BuildError::Answer {
             what: "what buildx says of the image",
             reason: error.to_string(),
@@ -209,26 +209,26 @@ impl Site<'_> {
     fn layout(
         &self,
         name: &str,
-        recipe: &Recipe,
+        spec: &BuildSpec,
         subject: Subject<'_>,
         progress: &mut Progress<'_>,
     ) -> Result<(Layout, String), BuildError> {
         let layout = Layout(self.scratch.join(name));
         let output = Output::Layout(&layout.0);
-        self.run(&command::build(recipe, self.builder, subject, output, progress.display), progress)?;
+        self.run(&command::build(spec, self.builder, subject, output, progress.display), progress)?;
         let reference = format!("oci-layout://{}@{}", layout.0.display(), layout.digest()?);
         Ok((layout, reference))
     }
 
     /// Refuses an image that is no sandbox where an engine starts it, before it goes anywhere.
     fn check(&self, subject: Subject<'_>, progress: &mut Progress<'_>) -> Result<Vec<Made>, BuildError> {
-        let recipe = self.request.recipe;
-        (progress.hear)(&format!("building the image to disk, for {}", listed(&recipe.platforms)));
-        let (layout, reference) = self.layout("image", recipe, subject, progress)?;
+        let spec = self.request.spec;
+        (progress.hear)(&format!("building the image to disk, for {}", listed(&spec.platforms)));
+        let (layout, reference) = self.layout("image", spec, subject, progress)?;
         let images = layout.platforms()?;
         let mut unfit = Vec::new();
         let mut paths = Vec::new();
-        for platform in &recipe.platforms {
+        for platform in &spec.platforms {
             let image = images.iter().find(|(made, _)| same(platform, made)).map(|(_, image)| image);
             match check::path_in(image.unwrap_or(&layout::Image::default())) {
                 Ok(path) => paths.push((platform, path)),
@@ -240,12 +240,12 @@ impl Site<'_> {
             let taken = self.scratch.join("taken");
             let mut all: Vec<PathBuf> = paths.iter().map(|(_, path)| path.clone()).collect();
             all.dedup();
-            let words = command::extract(recipe, self.builder, &reference, &taken, progress.display);
+            let words = command::extract(spec, self.builder, &reference, &taken, progress.display);
             self.call(&words, check::dockerfile(&all).as_bytes(), progress)?;
             for (platform, path) in paths {
                 // One platform has no directory of its own.
                 let of = taken.join(platform.as_str().replace('/', "_"));
-                let of = if recipe.platforms.len() > 1 { &of } else { &taken };
+                let of = if spec.platforms.len() > 1 { &of } else { &taken };
                 unfit.extend(
                     check::look(of, &path, platform).into_iter().map(|what| (platform.clone(), what)),
                 );
@@ -259,12 +259,12 @@ impl Site<'_> {
 
     /// The digests of the platforms, where they are to be known.
     fn digests(&self, metadata: &Metadata, progress: &mut Progress<'_>) -> Result<Vec<Made>, BuildError> {
-        let recipe = self.request.recipe;
-        if recipe.destination.pushes() {
+        let spec = self.request.spec;
+        if spec.destination.pushes() {
             let Some(digest) = &metadata.digest else { return Ok(Vec::new()) };
-            let name = format!("{}@{digest}", repository(&recipe.tags[0]));
+            let name = format!("{}@{digest}", repository(&spec.tags[0]));
             let raw = self.docker.ask(["buildx", "imagetools", "inspect", "--raw", &name])?;
-            return Ok(match (Index::parse(&raw)?, recipe.platforms.as_slice()) {
+            return Ok(match (Index::parse(&raw)?, spec.platforms.as_slice()) {
                 (Some(index), _) => index.platforms(),
                 (None, [platform]) => vec![Made { platform: platform.to_string(), digest: digest.clone() }],
                 (None, _) => Vec::new(),
@@ -274,7 +274,7 @@ impl Site<'_> {
             return Ok(Vec::new());
         }
         (progress.hear)("asking for the digest of each platform: every step was done a moment ago");
-        let mut again = recipe.clone();
+        let mut again = spec.clone();
         again.cache.reuse = Reuse::Allowed;
         let (layout, _) = self.layout("image", &again, Subject::Image { entrypoint: None }, progress)?;
         Ok(layout.platforms()?.into_iter().map(|(made, _)| made).collect())
@@ -284,7 +284,7 @@ impl Site<'_> {
         let digest = |platform: &Platform| {
             made.iter().find(|made| same(platform, made)).map(|made| made.digest.clone())
         };
-        let platforms = self.request.recipe.platforms.iter();
+        let platforms = self.request.spec.platforms.iter();
         Built {
             digest: metadata.digest,
             platforms: platforms.map(|platform| (platform.clone(), digest(platform))).collect(),
@@ -294,13 +294,13 @@ impl Site<'_> {
 
     /// Where the image goes, and what for.
     fn goes(&self) -> String {
-        let recipe = self.request.recipe;
-        let place = match recipe.destination {
+        let spec = self.request.spec;
+        let place = match spec.destination {
             Destination::Engine => "into the engine",
             Destination::Registry => "to its registry",
             Destination::Both => "into the engine and to its registry",
         };
-        format!("{} for {}, {place}", recipe.tags.join(", "), listed(&recipe.platforms))
+        format!("{} for {}, {place}", spec.tags.join(", "), listed(&spec.platforms))
     }
 
     /// Runs buildx with the context that its arguments mean.

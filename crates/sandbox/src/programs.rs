@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use policy::shown;
+use policy::text::escape;
 use rustix::fs::{Access, AtFlags, CWD};
 
 use crate::host_uid::Identity;
@@ -313,14 +313,14 @@ fn is_relative(name: &OsStr, value: &OsStr) -> bool {
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let entry = if self.entry.as_os_str().is_empty() { Path::new(".") } else { &self.entry };
-        let entry = shown::name(entry);
+        let entry = escape::path(entry);
         match &self.why {
             Why::Relative => write!(f, "`{entry}`, which is not absolute"),
             Why::Shared(directory) => {
-                write!(f, "`{entry}`, because the sandbox may write to `{}`", shown::name(directory))
+                write!(f, "`{entry}`, because the sandbox may write to `{}`", escape::path(directory))
             }
             Why::Others(directory) => {
-                write!(f, "`{entry}`, because other users may write to `{}`", shown::name(directory))
+                write!(f, "`{entry}`, because other users may write to `{}`", escape::path(directory))
             }
         }
     }

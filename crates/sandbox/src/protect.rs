@@ -10,7 +10,7 @@ use std::io;
 use std::path::PathBuf;
 
 use policy::plan::FileId;
-use policy::shown;
+use policy::text::escape;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
@@ -215,45 +215,45 @@ impl fmt::Display for Notice {
             Self::LinkInside { link, target } => write!(
                 f,
                 "{} is a link: {} is read-only in its place, and replacing the link is noticed afterwards",
-                shown::name(link),
-                shown::name(target)
+                escape::path(link),
+                escape::path(target)
             ),
             Self::LinkOutside { link } => {
                 write!(
                     f,
                     "{} is a link out of the boundary, or to nothing: it is not protected",
-                    shown::name(link)
+                    escape::path(link)
                 )
             }
             Self::GitOutside { file } => {
-                write!(f, "{} names a git directory outside the boundary, or none", shown::name(file))
+                write!(f, "{} names a git directory outside the boundary, or none", escape::path(file))
             }
             Self::HardLinked { path } => {
-                write!(f, "{} has other names, through which it can be written", shown::name(path))
+                write!(f, "{} has other names, through which it can be written", escape::path(path))
             }
             Self::Unreadable { path, errno } => {
                 write!(
                     f,
                     "{} cannot be looked at: {}",
-                    shown::name(path),
+                    escape::path(path),
                     io::Error::from_raw_os_error(*errno)
                 )
             }
             Self::TooManySettings { config } => write!(
                 f,
                 "{} is too large or includes too much: not all that it names is protected",
-                shown::name(config)
+                escape::path(config)
             ),
             Self::HooksAround { config } => write!(
                 f,
                 "{} names a directory of hooks that the repository itself lies in: it is not protected",
-                shown::name(config)
+                escape::path(config)
             ),
             Self::TooDeep { path } => {
                 write!(
                     f,
                     "submodules deeper than {MODULE_LEVELS} directories in {} are not protected",
-                    shown::name(path)
+                    escape::path(path)
                 )
             }
             Self::OutOfTime => f.write_str("not all was looked at, because there was too much of it"),

@@ -73,7 +73,7 @@ pub struct Placed {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Remembered {
     /// The directory on the host.
-    #[serde(with = "policy::json_bytes::path")]
+    #[serde(with = "policy::text::json_bytes::path")]
     pub host: PathBuf,
     /// What was in it.
     pub baseline: Baseline,

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use confine::landlock;
 use policy::plan::{Plan, Secret, SecretSource};
-use policy::shown;
+use policy::text::escape;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal};
@@ -128,7 +128,7 @@ pub enum Reason {
 pub fn read(secret: &Secret, surroundings: &mut Surroundings<'_>) -> Result<Value, SecretError> {
     let (origin, value) = match &secret.source {
         SecretSource::Env(variable) => (format!("env:{variable}"), from_env(variable, surroundings)),
-        SecretSource::File(path) => (format!("file:{}", shown::name(path)), from_file(path, surroundings)),
+        SecretSource::File(path) => (format!("file:{}", escape::path(path)), from_file(path, surroundings)),
         SecretSource::Command(line) => {
             (format!("command:{line}"), from_command(line, DEADLINE, surroundings))
         }

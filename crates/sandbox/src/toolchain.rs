@@ -13,8 +13,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use policy::plan::{Exposed, Mode, Variable};
-use policy::shown;
-use policy::workspace::{Caller, Candidate, Refusal, validate};
+use policy::rules::workspace::{Caller, Candidate, Refusal, validate};
+use policy::text::escape;
 
 use crate::acting::ActingAs;
 use crate::boundary::Found;
@@ -79,7 +79,7 @@ pub enum ToolchainError {
     /// What was found is something else.
     #[error(
         "preset `{preset}`: `{}` does not lie in a toolchain, which has {expected}; name the directory it is installed in \
-         as a path in `native.expose`", shown::name(.found)
+         as a path in `native.expose`", escape::path(.found)
     )]
     Form {
         /// The preset.
@@ -92,7 +92,7 @@ pub enum ToolchainError {
     /// An agent could have made or chosen it, or has it already.
     #[error(
         "`{name}`: `{}` is not shown, because sandboxes may write to `{}`; keep toolchains and shared directories apart",
-        shown::name(.path), shown::name(.writable)
+        escape::path(.path), escape::path(.writable)
     )]
     Writable {
         /// The preset or path.
@@ -105,7 +105,7 @@ pub enum ToolchainError {
     /// A version manager that is not known stands in front of the tool.
     #[error(
         "preset `{preset}`: `{}` is not the tool itself, and what it starts is not known; name the directory it is \
-         installed in as a path in `native.expose`", shown::name(.found)
+         installed in as a path in `native.expose`", escape::path(.found)
     )]
     Shim {
         /// The preset.
@@ -122,7 +122,7 @@ pub enum ToolchainError {
         refusal: Box<Refusal>,
     },
     /// It cannot be looked at.
-    #[error("`{name}`: look at `{}`: {source}", shown::name(.path))]
+    #[error("`{name}`: look at `{}`: {source}", escape::path(.path))]
     File {
         /// The preset or path.
         name: String,

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
 use confine::mountinfo;
-use policy::shown;
+use policy::text::escape;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -146,7 +146,7 @@ impl Writable {
 #[derive(Debug, thiserror::Error)]
 pub enum Unsafe {
     /// An agent could have written or chosen it.
-    #[error("it lies in {}, which the sandbox may write to; keep it somewhere else", shown::name(.0))]
+    #[error("it lies in {}, which the sandbox may write to; keep it somewhere else", escape::path(.0))]
     Writable(PathBuf),
     /// Reading it may never end.
     #[error("not a regular file")]

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use policy::workspace::Caller;
+use policy::rules::workspace::Caller;
 use sandbox::host_uid::Identity;
 use sandbox::programs::Programs;
 use sandbox::toolchain::{Host, ToolchainError, Toolchains, resolve};

@@ -3,8 +3,8 @@
 //! What only narrows needs nobody's consent. What widens does, and consent is to a content and to the list that was shown
 //! of it: a changed file asks again, and so does one whose paths have come to lead elsewhere.
 
-use policy::json_bytes::JsonBytes;
-use policy::trust::Widening;
+use policy::config::trust::Widening;
+use policy::text::json_bytes::JsonBytes;
 use sandbox::state::StateDir;
 use sandbox::trust::{Store, Trust};
 use serde_json::json;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, bail};
 use confine::switch::{Groups, become_account, root_is_gone};
 use confine::user::{Account, Root};
-use policy::user::{Spec, Who};
+use policy::rules::user::{Spec, Who};
 use sandbox::engine;
 use sandbox::host_uid::{self, Identity};
 use sandbox::programs::Programs;

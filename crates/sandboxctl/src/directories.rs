@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use policy::config::problem::{Code, Problem};
+use policy::config::trust;
 use policy::config::{Config, SharedDir};
 use policy::plan::{FileId, Mode};
 use policy::policy::{Directory, Facts, Missing, Policy, Wanted};
-use policy::problem::{Code, Problem};
-use policy::shown;
-use policy::trust;
-use policy::workspace::{self, Caller, Candidate, Kind};
+use policy::rules::workspace::{self, Caller, Candidate, Kind};
+use policy::text::escape;
 use sandbox::boundary::{BoundaryError, Found, Lead};
 
 use crate::cli::Request;
@@ -85,7 +85,7 @@ impl Directories {
         missing: &[&Wanted],
     ) -> Result<(), CommandError> {
         for wanted in missing {
-            let host = shown::name(&wanted.host);
+            let host = escape::path(&wanted.host);
             let agreed = request.create_dirs
                 || request.source.answers.yes
                 || ui::confirm(&format!("{host} does not exist; create it?"))?;
@@ -108,7 +108,7 @@ impl Directories {
                     CommandError::problems(vec![Problem::new(place, wanted.key(), code, error.to_string())])
                 })?;
                 self.0.insert(host.clone(), Ok(Lead::Found(found)));
-                ui.note(format_args!("created {}", shown::name(host)));
+                ui.note(format_args!("created {}", escape::path(host)));
             }
         }
         Ok(())
@@ -178,7 +178,7 @@ pub(crate) fn look_at_start(policy: &Policy) -> Result<(), Missing> {
         };
         return Err(Missing {
             reason: reason.to_owned(),
-            hint: Some(format!("on this machine it is {}", shown::name(&path))),
+            hint: Some(format!("on this machine it is {}", escape::path(&path))),
         });
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use policy::problem::{self, Place, Problem};
+use policy::config::problem::{self, Place, Problem};
 use sandbox::engine::{EngineError, Kind};
 use sandbox::provider::{FindError, StartError};
 use sandbox::secrets::SecretError;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use policy::config::Exposed;
 use policy::policy::{Facts, HOME, Missing, Parts, Policy};
-use policy::workspace::Caller;
+use policy::rules::workspace::Caller;
 use sandbox::programs::Programs;
 use sandbox::toolchain::{self, Host, Toolchains};
 

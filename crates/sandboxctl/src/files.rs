@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use policy::config::problem::Owner;
 use policy::config::{Base, File};
-use policy::problem::Owner;
 use sandbox::trust::{self, Candidate};
 
 use crate::context::Context;

@@ -8,13 +8,13 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use policy::config::Config;
-use policy::layer::{Answer, Effective};
-use policy::overrides::Overrides;
+use policy::config::effective::{Answer, Effective};
+use policy::config::overrides::Overrides;
+use policy::config::problem::{Owner, Problem};
+use policy::config::trust::{Applies, Context as Comparison, Lead, Widening, paths, widenings};
+use policy::config::variables;
 use policy::plan::{Layer, Plan, Provider};
 use policy::policy::{Facts, Policy, without_containers};
-use policy::problem::{Owner, Problem};
-use policy::trust::{Applies, Context as Comparison, Lead, Widening, paths, widenings};
-use policy::variables;
 use sandbox::engine::{Engine, Kind};
 use sandbox::image;
 use sandbox::programs::Programs;

@@ -1,6 +1,6 @@
 //! The one JSON object that `run --format json` prints.
 
-use policy::json_bytes::{JsonBytes, base64};
+use policy::text::json_bytes::{JsonBytes, base64};
 use sandbox::capture::Captured;
 use sandbox::provider::{End, Outcome};
 use serde_json::{Value, json};

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use policy::config::problem::{Code as Kind, Place, Problem};
 use policy::plan::{Boundary, Mode, Plan};
 use policy::policy::Policy;
-use policy::problem::{Code as Kind, Place, Problem};
-use policy::shown;
+use policy::text::escape;
 
 use crate::context::Context;
 use crate::directories;
@@ -22,7 +22,7 @@ pub(crate) fn keep_apart(context: &Context, policy: &Policy, plan: &Plan) -> Res
         for (path, what) in touched {
             let wanted = policy.boundaries().iter().find(|wanted| wanted.name == *name);
             let place = wanted.map_or(Place::Default, |wanted| wanted.place.clone());
-            let (host, path) = (shown::name(host), shown::name(path));
+            let (host, path) = (escape::path(host), escape::path(path));
             let message = format!("`{host}` gives the agent the {what} of sandboxctl in `{path}` to change");
             problems.push(
                 Problem::new(&place, format!("shared_dirs.{name}"), Kind::Refused, message)
@@ -43,7 +43,7 @@ pub(crate) fn protect(config: &Path, plan: &mut Plan) -> Result<(), CommandError
             Code::ConfigInvalid,
             format_args!(
                 "{}: a name that is not UTF-8 cannot be protected from the agent",
-                shown::name(config)
+                escape::path(config)
             ),
         )
         .hint("rename the file, or keep it outside of what is shared")

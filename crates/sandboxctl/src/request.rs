@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use policy::overrides::{EnvFile, Overrides};
+use policy::config::overrides::{EnvFile, Overrides};
 use sandbox::small_file;
 
 use crate::cli::Request;

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use anyhow::Context as _;
-use policy::shown;
+use policy::text::escape;
 use serde::Serialize;
 
 use crate::cli::{Format, Global};
@@ -125,12 +125,12 @@ pub(crate) fn confirm(question: &str) -> Result<bool, CommandError> {
 
 /// Text as it may be shown on one line, whoever wrote it.
 pub(crate) fn one_line(text: &str) -> String {
-    shown::line(text).into_owned()
+    escape::line(text).into_owned()
 }
 
 /// The same for text of several lines, of which each but the first is set off: none can pass for a message of ours.
 fn lines(text: &str) -> String {
-    let shown = text.split('\n').map(shown::line).enumerate().map(|(at, line)| match at {
+    let shown = text.split('\n').map(escape::line).enumerate().map(|(at, line)| match at {
         0 => line,
         _ if line.is_empty() || line.starts_with(' ') => line,
         _ => format!("  {line}").into(),

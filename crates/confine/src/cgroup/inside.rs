@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use policy::limits::{Bytes, Limits, MilliCpus};
 use policy::plan::Layer;
+use policy::rules::limits::{Bytes, Limits, MilliCpus};
 
 use crate::kernel_file::FileSystem;
 use crate::report::{Finding, Status};

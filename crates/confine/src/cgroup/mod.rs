@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use policy::limits::{Bytes, Limits, MilliCpus};
 use policy::plan::Layer;
+use policy::rules::limits::{Bytes, Limits, MilliCpus};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use policy::limits::Bytes;
+use policy::rules::limits::Bytes;
 
 use super::hierarchy::Hierarchy;
 use super::{Group, Limit, Version, has_swap, quota, set};

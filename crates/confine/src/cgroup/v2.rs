@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use policy::limits::{Bytes, MilliCpus};
+use policy::rules::limits::{Bytes, MilliCpus};
 use rustix::fs::{Access, access};
 
 use super::hierarchy::{Controller, Hierarchy, Unified};

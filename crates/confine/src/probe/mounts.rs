@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use policy::plan::{FileId, Mode};
-use policy::shown;
+use policy::text::escape;
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, StatVfsMountFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
@@ -117,14 +117,14 @@ pub(super) fn probe(start: &Start) -> Result<String, String> {
         if let Some(replaced) = replaced(&text, fresh) {
             return Err(format!(
                 "what is mounted on {} is not what was asked for: a VOLUME of the image lies there, or a link leads there",
-                shown::name(replaced)
+                escape::path(replaced)
             ));
         }
         if let Some(stray) = stray(&text, expected, fresh, places) {
             return Err(format!(
                 "something is mounted on {} that nobody asked for: the image has a link on the way to a mount point, \
                  somebody has put one into a shared directory meanwhile, or the engine's own settings add mounts",
-                shown::name(&stray)
+                escape::path(&stray)
             ));
         }
         all.push_str(", and nothing else is mounted");
@@ -138,7 +138,7 @@ pub(super) fn probe(start: &Start) -> Result<String, String> {
 }
 
 fn compare(Mounted { path, what, mode }: &Mounted) -> Result<(), String> {
-    let failed = |error| format!("{}: {error}", shown::name(path));
+    let failed = |error| format!("{}: {error}", escape::path(path));
     let (wrong, place) = match what {
         What::File(validated) => {
             let seen = Seen::at(CWD, path).map_err(failed)?;
@@ -158,7 +158,7 @@ fn compare(Mounted { path, what, mode }: &Mounted) -> Result<(), String> {
             }
         }
     };
-    wrong.map_or(Ok(()), |wrong| Err(format!("{} {wrong}", shown::name(place))))
+    wrong.map_or(Ok(()), |wrong| Err(format!("{} {wrong}", escape::path(place))))
 }
 
 /// What lies somewhere.

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use super::value::{self, Exposed, ProviderChoice, SecretMode, SecretProvider};
 use super::{Base, Setting};
-use crate::document::{Fault, Reader, Scalar, Section};
-use crate::env::Name;
-use crate::limits::{Bytes, MilliCpus};
-use crate::network::{self, HostPattern};
-use crate::path::GuestPath;
+use crate::config::document::{Fault, Reader, Scalar, Section};
+use crate::config::problem::{Code, Located, Place, Problem};
+use crate::config::schema::{self, Format, Kind};
 use crate::plan::{Layer, Mode, OnReplaced, Pull, SecretSource};
-use crate::problem::{Code, Located, Place, Problem};
 use crate::protect::RelativePath;
-use crate::schema::{self, Format, Kind};
-use crate::user::Spec;
+use crate::rules::env::Name;
+use crate::rules::limits::{Bytes, MilliCpus};
+use crate::rules::network::{self, HostPattern};
+use crate::rules::path::GuestPath;
+use crate::rules::user::Spec;
 
 /// How the value of a key is written.
 pub(crate) trait Form {

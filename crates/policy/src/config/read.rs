@@ -8,9 +8,9 @@ use super::{
     Agent, Base, Config, Container, Env, File, General, Image, Lifecycle, Limits, MAX_LENGTH, Native,
     Network, Protect, Secret, SharedDir, value,
 };
-use crate::document::{Broken, Document, Reader, Section};
-use crate::env::Name;
-use crate::problem::{self, Code, Located, Place, Problem};
+use crate::config::document::{Broken, Document, Reader, Section};
+use crate::config::problem::{self, Code, Located, Place, Problem};
+use crate::rules::env::Name;
 
 pub(super) fn config(text: &str, file: &File) -> (Config, Vec<Problem>) {
     if text.len() > MAX_LENGTH {

@@ -9,17 +9,17 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::{Exposed, ProviderChoice, SecretMode, SecretProvider};
-use crate::env::Name;
-use crate::limits::{Bytes, MilliCpus};
-use crate::network::{self, HostPattern};
-use crate::path::GuestPath;
+use crate::config::problem::Located;
+use crate::config::schema;
 use crate::plan::{Layer, Mode, SecretSource};
 use crate::plan::{OnReplaced, Pull};
-use crate::problem::Located;
 use crate::protect::RelativePath;
-use crate::schema;
-use crate::user::Spec;
-use crate::verdict::Origin;
+use crate::rules::env::Name;
+use crate::rules::limits::{Bytes, MilliCpus};
+use crate::rules::network::{self, HostPattern};
+use crate::rules::path::GuestPath;
+use crate::rules::user::Spec;
+use crate::rules::verdict::Origin;
 
 /// One setting that holds.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
@@ -79,7 +79,7 @@ impl Rows {
 
 /// A key as TOML writes it.
 pub(crate) fn key(table: &str, name: &str) -> String {
-    crate::document::join(table, name)
+    crate::config::document::join(table, name)
 }
 
 /// A value as TOML text.

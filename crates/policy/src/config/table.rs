@@ -14,7 +14,7 @@ pub use self::network::Network;
 pub use self::protect::Protect;
 pub use self::secrets::Secret;
 pub use self::shared_dirs::SharedDir;
-use crate::schema::Key;
+use crate::config::schema::Key;
 
 mod agent;
 mod container;

@@ -7,12 +7,12 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::Base;
-use crate::document::{Fault, Scalar};
-use crate::limits::{self, Bytes, MilliCpus};
-use crate::network;
+use crate::config::document::{Fault, Scalar};
+use crate::config::schema;
 use crate::plan::{Layer, Mode, OnReplaced, Provider, Pull, SecretSource};
-use crate::schema;
-use crate::suggest::did_you_mean;
+use crate::rules::limits::{self, Bytes, MilliCpus};
+use crate::rules::network;
+use crate::text::suggest::did_you_mean;
 
 /// Who is asked to run the sandbox.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

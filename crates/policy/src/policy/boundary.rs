@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
-use crate::path::{self, Access, Boundaries, GuestPath};
+use crate::config::problem::{Code, Place, Problem};
 use crate::plan::Mode;
-use crate::problem::{Code, Place, Problem};
 use crate::protect::Protected;
-use crate::shown;
-use crate::verdict::{Origin, Verdict, listing};
+use crate::rules::path::{self, Access, Boundaries, GuestPath};
+use crate::rules::verdict::{Origin, Verdict, listing};
+use crate::text::escape;
 
 /// A directory that is to be shared. Somebody has to look whether it is there.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -103,9 +103,9 @@ pub(super) fn decide_host(wanted: &[Wanted], rules: &Boundaries, path: &Path, ac
         return rules.decide(&guest, access);
     }
     let path = path::normalise(path);
-    let shared = listing(wanted.iter().map(|wanted| shown::name(&wanted.host)));
+    let shared = listing(wanted.iter().map(|wanted| escape::path(&wanted.host)));
     Verdict::deny(
-        format!("`{}` is not shared with the sandbox; shared: {shared}", shown::name(&path)),
+        format!("`{}` is not shared with the sandbox; shared: {shared}", escape::path(&path)),
         Origin::Default,
     )
 }

@@ -1,11 +1,11 @@
 //! What is understood and not built yet, and what no provider here can do.
 
+use crate::config::effective::Effective;
+use crate::config::problem::{Code, Located, Place, Problem};
 use crate::config::{Config, ProviderChoice, Secret, SecretMode, SecretProvider};
-use crate::layer::Effective;
-use crate::network::{Mode, Rule, Rules};
 use crate::plan::Provider;
-use crate::problem::{Code, Located, Place, Problem};
 use crate::protect::Protected;
+use crate::rules::network::{Mode, Rule, Rules};
 
 /// Notes every setting whose feature is not there. Each is one line here and one `NotYet` in the schema.
 pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
@@ -176,7 +176,7 @@ pub(super) fn network(config: &Config, mode: Mode) -> Rules {
     let rules = |list: &Option<Located<Vec<Located<_>>>>| {
         let patterns = list.iter().flat_map(|list| &list.value);
         patterns
-            .map(|pattern: &Located<crate::network::HostPattern>| Rule {
+            .map(|pattern: &Located<crate::rules::network::HostPattern>| Rule {
                 pattern: pattern.value.clone(),
                 origin: pattern.place.origin(),
             })

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::config::problem::{Code, Place, Problem};
 use crate::config::{Config, SecretMode};
-use crate::env::{EnvRules, Name, Rule};
 use crate::plan::Secret;
-use crate::problem::{Code, Place, Problem};
+use crate::rules::env::{EnvRules, Name, Rule};
 
 /// One wish about a variable.
 struct Wish {

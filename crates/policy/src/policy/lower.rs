@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use super::{AGENT, HOME, Policy, Wanted, boundary};
 use crate::config::Exposed;
-use crate::covering::covering;
-use crate::env;
-use crate::path::normalise;
+use crate::config::problem::{self, Code, Place, Problem};
 use crate::plan::{self, FileId, Mode, Plan, Provider, Variable};
-use crate::problem::{self, Code, Place, Problem};
-use crate::shown;
-use crate::workspace::{self, Caller, Candidate, Kind, Overlap, Shared};
+use crate::protect::covering::covering;
+use crate::rules::env;
+use crate::rules::path::normalise;
+use crate::rules::workspace::{self, Caller, Candidate, Kind, Overlap, Shared};
+use crate::text::escape;
 
 /// Where programs of the host's `/usr` are, as the sandbox sees them.
 const PROGRAMS: &[&str] = &["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"];
@@ -156,7 +156,7 @@ impl Policy {
         let covered = [&directory.host, &written].into_iter().find_map(|path| covering(path, &self.given_up));
         let repository = || directory.repository.as_ref();
         covered.map(|covered| covered.to_string()).or_else(|| {
-            repository().map(|repository| format!("part of the repository {}", shown::name(repository)))
+            repository().map(|repository| format!("part of the repository {}", escape::path(repository)))
         })
     }
 
@@ -224,12 +224,12 @@ fn directory<'f>(
     let directory = match facts.directories.get(&wanted.name) {
         Some(Ok(directory)) => directory,
         Some(Err(missing)) => {
-            let message = format!("`{}` {}", shown::name(&wanted.host), missing.reason);
+            let message = format!("`{}` {}", escape::path(&wanted.host), missing.reason);
             problems.push(Problem { hint: missing.hint.clone(), ..refused(Code::Host, message) });
             return None;
         }
         None => {
-            let message = format!("nobody looked for `{}`", shown::name(&wanted.host));
+            let message = format!("nobody looked for `{}`", escape::path(&wanted.host));
             problems.push(refused(Code::Host, message));
             return None;
         }

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use super::lower::{Facts, Parts};
 use super::{HOME, Policy, Wanted};
-use crate::path::GuestPath;
+use crate::config::problem::{Code, Problem};
 use crate::plan::{self, Provider};
-use crate::problem::{Code, Problem};
-use crate::verdict::listing;
+use crate::rules::path::GuestPath;
+use crate::rules::verdict::listing;
 
 /// What a native sandbox shows of the host's system; what is in there, only the sandbox can tell.
 const SYSTEM: &[&str] =

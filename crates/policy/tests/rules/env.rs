@@ -1,10 +1,10 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 
-use policy::env::{
+use policy::rules::env::{
     self, EnvRules, Name, NameError, Reason, Rule, Stripped, Unnamed, apply, decide, reserved, split_entry,
 };
-use policy::verdict::{Decision, Origin};
+use policy::rules::verdict::{Decision, Origin};
 
 fn pairs(list: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
     list.iter().map(|(name, value)| (name.into(), value.into())).collect()

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use policy::limits::{self, Bytes, LimitError, MilliCpus, duration};
+use policy::rules::limits::{self, Bytes, LimitError, MilliCpus, duration};
 
 fn bytes(text: &str) -> Result<u64, LimitError> {
     text.parse::<Bytes>().map(|bytes| bytes.0)

@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 
-use policy::network::{Host, HostError, HostPattern, Mode, Rule, Rules};
-use policy::verdict::{Decision, Origin};
+use policy::rules::network::{Host, HostError, HostPattern, Mode, Rule, Rules};
+use policy::rules::verdict::{Decision, Origin};
 
 fn rules(mode: Mode, allow: &[&str], deny: &[&str]) -> Rules {
     let parse = |list: &[&str], key: &str| -> Vec<Rule> {

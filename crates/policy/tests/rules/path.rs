@@ -1,9 +1,9 @@
 use std::path::{Path, PathBuf};
 
-use policy::path::{Access, Boundaries, Boundary, GuestPath, PathError, normalise};
 use policy::plan::Mode;
 use policy::protect::Protected;
-use policy::verdict::{Decision, Origin, Verdict};
+use policy::rules::path::{Access, Boundaries, Boundary, GuestPath, PathError, normalise};
+use policy::rules::verdict::{Decision, Origin, Verdict};
 
 fn boundary(name: &str, guest: &str, mode: Mode) -> Boundary {
     let guest = guest.parse().expect("a guest path");

@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use policy::plan::Mode;
-use policy::workspace::{Caller, Candidate, Kind, Overlap, Refusal, Rule, Shared, overlaps, validate};
+use policy::rules::workspace::{Caller, Candidate, Kind, Overlap, Refusal, Rule, Shared, overlaps, validate};
 
 const USER: u32 = 1000;
 

@@ -13,7 +13,7 @@ use crate::protect::{Listed, Mounts, PathList};
 /// An index as it was at the start.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(super) struct Index {
-    #[serde(with = "policy::json_bytes::path")]
+    #[serde(with = "policy::text::json_bytes::path")]
     path: PathBuf,
     stamp: Stamp,
     hidden: Vec<String>,

@@ -39,7 +39,7 @@ const MOST_KEPT: usize = 1 << 20;
 /// What was found against a file.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(super) struct Verdict {
-    #[serde(with = "policy::json_bytes::path")]
+    #[serde(with = "policy::text::json_bytes::path")]
     pub(super) path: PathBuf,
     pub(super) reason: Reason,
     /// The SHA-256 of what a program would obey: the same reason may stand for something else.

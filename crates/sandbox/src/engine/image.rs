@@ -112,7 +112,7 @@ impl Engine {
     fn refuse_orders(&self, name: &str, image: &Image) -> Result<(), EngineError> {
         let describes = |key: &str| DESCRIPTIONS.iter().any(|beginning| key.starts_with(beginning));
         image.annotations.keys().find(|key| !describes(key)).map_or(Ok(()), |key| {
-            let key = policy::shown::line(key);
+            let key = policy::text::escape::line(key);
             let message = format!("image {name} has the annotation `{key}`, which Podman would hand to the runtime; none but descriptions are allowed");
             Err(EngineError::Refused { kind: self.kind(), message })
         })

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use policy::recipe::{Destination, Platform, Recipe, Source};
+use policy::build_spec::{BuildSpec, Destination, Platform, Source};
 
 use super::docker::{Docker, Store};
 use super::error::BuildError;
@@ -55,30 +55,30 @@ impl fmt::Display for Lack {
 }
 
 impl Builder {
-    /// What of a recipe it cannot do, with an engine behind it that keeps images so.
-    pub(super) fn lacks(&self, recipe: &Recipe, store: Store) -> Vec<Lack> {
+    /// What of a build spec it cannot do, with an engine behind it that keeps images so.
+    pub(super) fn lacks(&self, spec: &BuildSpec, store: Store) -> Vec<Lack> {
         let mut lacks = Vec::new();
-        if matches!(recipe.source, Source::Stock { .. }) {
+        if matches!(spec.source, Source::Stock { .. }) {
             // An own Dockerfile may get along without any step on another processor.
-            let missing = recipe
+            let missing = spec
                 .platforms
                 .iter()
                 .filter(|platform| !self.platforms.iter().any(|has| has == platform.as_str()));
             lacks.extend(missing.cloned().map(Lack::Emulator));
         }
-        let several = recipe.platforms.len() > 1;
-        let attests = recipe.attestations.are_asked_for();
+        let several = spec.platforms.len() > 1;
+        let attests = spec.attestations.are_asked_for();
         match (self.driver.as_str(), store) {
             (IN_ENGINE, Store::Containerd) => {}
             (IN_ENGINE, Store::Classic) => {
                 let outside = |to: &String| !to.split(',').any(|part| part == "type=inline");
                 lacks.extend(several.then_some(Lack::Platforms));
                 lacks.extend(attests.then_some(Lack::Attestations));
-                lacks.extend(recipe.cache.to.iter().any(outside).then_some(Lack::Cache));
-                lacks.extend(matches!(recipe.source, Source::Own { .. }).then_some(Lack::Layout));
+                lacks.extend(spec.cache.to.iter().any(outside).then_some(Lack::Cache));
+                lacks.extend(matches!(spec.source, Source::Own { .. }).then_some(Lack::Layout));
             }
             (_, _) => {
-                lacks.extend((recipe.destination.loads() && (several || attests)).then_some(Lack::Store));
+                lacks.extend((spec.destination.loads() && (several || attests)).then_some(Lack::Store));
             }
         }
         lacks
@@ -92,16 +92,16 @@ pub(super) enum Making {
     Not,
 }
 
-/// Finds a builder for a recipe: the one that is asked for; else the current one; else another one that runs; else
+/// Finds a builder for a build spec: the one that is asked for; else the current one; else another one that runs; else
 /// one of our own, whose name is `own`.
 pub(super) fn choose(
     docker: &Docker,
-    recipe: &Recipe,
+    spec: &BuildSpec,
     own: &str,
     making: Making,
 ) -> Result<Builder, BuildError> {
-    let lacks = |builder: &Builder| builder.lacks(recipe, docker.store);
-    let first = match &recipe.builder {
+    let lacks = |builder: &Builder| builder.lacks(spec, docker.store);
+    let first = match &spec.builder {
         Some(asked) => inspect(docker, Some(asked))?,
         None => inspect(docker, None)?,
     };
@@ -121,7 +121,7 @@ pub(super) fn choose(
     }
     let refused =
         |lacks| BuildError::Lacks { builder: first.name.clone(), driver: first.driver.clone(), lacks };
-    if recipe.builder.is_some() {
+    if spec.builder.is_some() {
         return Err(refused(lacking));
     }
     let names = names(&docker.ask(["buildx", "ls"])?);
@@ -235,8 +235,8 @@ impl Builder {
 
 #[cfg(test)]
 mod tests {
-    use policy::layer::Effective;
-    use policy::recipe::Flags;
+    use policy::build_spec::Flags;
+    use policy::config::effective::Effective;
 
     use super::*;
 
@@ -255,8 +255,8 @@ Labels:
  org.mobyproject.buildkit.worker.network:              host
 ";
 
-    fn recipe(flags: &Flags) -> Recipe {
-        Recipe::new(&Effective::default(), flags).unwrap()
+    fn spec(flags: &Flags) -> BuildSpec {
+        BuildSpec::new(&Effective::default(), flags).unwrap()
     }
 
     fn builder(driver: &str, platforms: &[&str]) -> Builder {
@@ -286,7 +286,7 @@ Labels:
 
     #[test]
     fn a_builder_lacks_what_its_driver_and_the_engine_behind_it_cannot_do() {
-        let lacks = |driver: &str, store, flags| builder(driver, ALL).lacks(&recipe(&flags), store);
+        let lacks = |driver: &str, store, flags| builder(driver, ALL).lacks(&spec(&flags), store);
         let two = Flags::default;
         let one = || Flags { platform: vec!["linux/amd64".into()], ..Flags::default() };
         let pushed = || Flags { push: true, tag: vec!["localhost:5000/a".into()], ..Flags::default() };
@@ -306,7 +306,7 @@ Labels:
 
     #[test]
     fn steps_of_the_stock_image_run_on_every_platform() {
-        let lacks = builder("docker", &["linux/amd64"]).lacks(&recipe(&Flags::default()), Store::Containerd);
+        let lacks = builder("docker", &["linux/amd64"]).lacks(&spec(&Flags::default()), Store::Containerd);
         let [Lack::Emulator(platform)] = lacks.as_slice() else { panic!("{lacks:?}") };
         assert_eq!(platform.as_str(), "linux/arm64");
     }

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use policy::recipe::Platform;
+use policy::build_spec::Platform;
 
 use super::layout::Image;
 
@@ -181,15 +181,15 @@ impl Elf {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use policy::layer::Effective;
-    use policy::recipe::{Flags, Recipe};
+    use policy::build_spec::{BuildSpec, Flags};
+    use policy::config::effective::Effective;
 
     use super::super::layout::Config;
     use super::*;
 
     fn platform(name: &str) -> Platform {
         let flags = Flags { platform: vec![name.to_owned()], ..Flags::default() };
-        Recipe::new(&Effective::default(), &flags).unwrap().platforms.remove(0)
+        BuildSpec::new(&Effective::default(), &flags).unwrap().platforms.remove(0)
     }
 
     fn starts(words: &[&str]) -> Result<PathBuf, Unfit> {

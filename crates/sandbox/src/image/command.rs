@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use policy::recipe::{BuildArg, CA_CERTIFICATES, Platform, Recipe, Reuse, Source};
+use policy::build_spec::{BuildArg, BuildSpec, CA_CERTIFICATES, Platform, Reuse, Source};
 
 use super::builder::Builder;
 use super::context::{DOCKERFILE, ENTRYPOINT};
@@ -26,7 +26,7 @@ pub(super) enum Subject<'a> {
 /// What becomes of it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Output<'a> {
-    /// It goes where the recipe says; what is known of it is written into this file, if there is one.
+    /// It goes where the build spec says; what is known of it is written into this file, if there is one.
     Destination(Option<&'a Path>),
     /// It stays on disk, in this directory, without names and attestations.
     Layout(&'a Path),
@@ -43,14 +43,14 @@ pub enum Display<'a> {
 
 /// The arguments of `docker`.
 pub(super) fn build(
-    recipe: &Recipe,
+    spec: &BuildSpec,
     builder: &Builder,
     subject: Subject<'_>,
     output: Output<'_>,
     display: Display<'_>,
 ) -> Vec<OsString> {
-    let mut words = Words::start(recipe, builder, display);
-    let context = match (&recipe.source, subject) {
+    let mut words = Words::start(spec, builder, display);
+    let context = match (&spec.source, subject) {
         (Source::Own { dockerfile }, Subject::Image { entrypoint }) => {
             words.pair("--file", dockerfile);
             if let Some(entrypoint) = entrypoint {
@@ -70,37 +70,36 @@ pub(super) fn build(
             "-".into()
         }
     };
-    for (name, value) in &recipe.build_args {
+    for (name, value) in &spec.build_args {
         match value {
             BuildArg::Value(value) => words.pair("--build-arg", format!("{name}={value}")),
             BuildArg::Inherited => words.pair("--build-arg", name),
         }
     }
-    if let Some(path) = &recipe.ca_certificates {
+    if let Some(path) = &spec.ca_certificates {
         words.pair("--secret", fields(&format!("id={CA_CERTIFICATES}"), "src", path));
     }
-    words.each("--secret", &recipe.secrets);
-    words.each("--cache-from", &recipe.cache.from);
+    words.each("--secret", &spec.secrets);
+    words.each("--cache-from", &spec.cache.from);
     match output {
         Output::Layout(directory) => {
             words.all(["--provenance=false", "--sbom=false"]);
             words.pair("--output", fields("type=oci,tar=false", "dest", directory));
         }
         Output::Destination(metadata) => {
-            words.each("--cache-to", &recipe.cache.to);
-            let asked =
-                [("sbom", &recipe.attestations.sbom), ("provenance", &recipe.attestations.provenance)];
+            words.each("--cache-to", &spec.cache.to);
+            let asked = [("sbom", &spec.attestations.sbom), ("provenance", &spec.attestations.provenance)];
             for (kind, how) in asked {
                 words.0.extend(how.iter().map(|how| format!("--{kind}={how}").into()));
             }
-            words.each("--tag", &recipe.tags);
-            words.each("--output", &builder.outputs(recipe.destination));
+            words.each("--tag", &spec.tags);
+            words.each("--output", &builder.outputs(spec.destination));
             if let Some(metadata) = metadata {
                 words.pair("--metadata-file", metadata);
             }
         }
     }
-    if recipe.cache.reuse == Reuse::Never {
+    if spec.cache.reuse == Reuse::Never {
         words.all(["--no-cache"]);
     }
     words.0.push(context);
@@ -110,13 +109,13 @@ pub(super) fn build(
 /// The arguments of `docker` that copy a few files of an image on disk to another directory: the Dockerfile comes on
 /// stdin.
 pub(super) fn extract(
-    recipe: &Recipe,
+    spec: &BuildSpec,
     builder: &Builder,
     image: &str,
     to: &Path,
     display: Display<'_>,
 ) -> Vec<OsString> {
-    let mut words = Words::start(recipe, builder, display);
+    let mut words = Words::start(spec, builder, display);
     words.pair("--build-context", format!("subject={image}"));
     words.all(["--provenance=false"]);
     words.pair("--output", fields("type=local", "dest", to));
@@ -133,7 +132,7 @@ struct Words(Vec<OsString>);
 
 impl Words {
     /// What every build begins with.
-    fn start(recipe: &Recipe, builder: &Builder, display: Display<'_>) -> Self {
+    fn start(spec: &BuildSpec, builder: &Builder, display: Display<'_>) -> Self {
         let mut words = Self(Vec::new());
         words.all(["buildx", "build"]);
         words.pair("--builder", &builder.name);
@@ -144,7 +143,7 @@ impl Words {
                 Display::Lines => "plain",
             },
         );
-        let platforms: Vec<&str> = recipe.platforms.iter().map(Platform::as_str).collect();
+        let platforms: Vec<&str> = spec.platforms.iter().map(Platform::as_str).collect();
         words.pair("--platform", platforms.join(","));
         words
     }

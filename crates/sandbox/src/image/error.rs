@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use policy::recipe::Platform;
+use policy::build_spec::Platform;
 
 use super::builder::Lack;
 use super::check::Unfit;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use policy::json_bytes;
+use policy::text::json_bytes;
 use serde::{Deserialize, Serialize};
 
 /// From where a protected path was looked for.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use confine::report::Report;
 use policy::plan::{Boundary, Mode, Plan, Protect};
-use policy::shown;
+use policy::text::escape;
 
 pub(super) use self::clear::{Left, sweep};
 use self::clear::{clear_up, shorten};
@@ -94,7 +94,7 @@ impl<'a> Boundaries<'a> {
                 step: format!(
                     "looking through shared directory \"{}\" ({})",
                     boundary.name,
-                    shown::name(&boundary.host)
+                    escape::path(&boundary.host)
                 ),
                 source,
                 remedy: None,
@@ -279,11 +279,11 @@ impl Last {
 /// Gives each protected file with another name a file of its own.
 fn copy_apart(boundary: &Boundary, root: &Entered<'_>, linked: &Linked) -> Result<(), StartError> {
     apart::copy_all_apart(root, &linked.paths).map_err(|(path, error)| StartError::Refused {
-        asked: format!("shared directory \"{}\" ({})", boundary.name, shown::name(&boundary.host)),
+        asked: format!("shared directory \"{}\" ({})", boundary.name, escape::path(&boundary.host)),
         reason: format!(
             "protected file {} has another name, through which it can be written, and cannot be copied apart from it: \
              {error}",
-            shown::name(&path)
+            escape::path(&path)
         ),
         remedy: "remove the other name (`find . -samefile FILE` finds it), or copy the file and move the copy over it".into(),
     })

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use policy::limits::Bytes;
+use policy::rules::limits::Bytes;
 use rustix::fs::{Gid, Mode, OFlags, Uid};
 
 use confine::landlock::Access;

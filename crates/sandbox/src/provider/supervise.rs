@@ -398,7 +398,7 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
 mod tests {
     use std::cell::RefCell;
 
-    use policy::limits::Bytes;
+    use policy::rules::limits::Bytes;
 
     use super::*;
     use crate::provider;

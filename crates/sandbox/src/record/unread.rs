@@ -33,7 +33,7 @@ pub(super) fn hosts(text: &[u8]) -> Vec<PathBuf> {
     }
     #[derive(Deserialize)]
     struct Shared {
-        #[serde(with = "policy::json_bytes::path")]
+        #[serde(with = "policy::text::json_bytes::path")]
         host: PathBuf,
     }
     let record =

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Form, Host, ToolchainError, Toolchains, canonical, in_view, one_component};
 use crate::small_file;
-use policy::shown;
+use policy::text::escape;
 
 const NAME: &str = "python";
 
@@ -80,7 +80,7 @@ fn pyenv(root: &Path, host: &Host<'_>) -> Result<Choice, ToolchainError> {
     }
     installed(&root.join("versions"), version).map(Choice::Version).ok_or_else(|| ToolchainError::NotFound {
         preset: NAME,
-        looked_for: format!("version {version} in `{}`", shown::name(&root.join("versions"))),
+        looked_for: format!("version {version} in `{}`", escape::path(&root.join("versions"))),
         left_out: String::new(),
     })
 }

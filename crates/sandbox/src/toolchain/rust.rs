@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::{Form, Host, ToolchainError, Toolchains, canonical, exposed, in_view, variable};
-use policy::shown;
+use policy::text::escape;
 
 const NAME: &str = "rust";
 
@@ -32,7 +32,7 @@ pub(super) fn find(host: &Host<'_>, found: &mut Toolchains) -> Result<(), Toolch
         let toolchains = rustup_home.join("toolchains");
         let installed = std::fs::read_dir(&toolchains).map(Iterator::count).unwrap_or_default();
         if installed == 0 {
-            let looked_for = format!("a toolchain in `{}`", shown::name(&toolchains));
+            let looked_for = format!("a toolchain in `{}`", escape::path(&toolchains));
             return Err(ToolchainError::NotFound { preset: NAME, looked_for, left_out: String::new() });
         }
         host.check_apart(NAME, &toolchains)?;

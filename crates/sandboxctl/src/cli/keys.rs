@@ -2,7 +2,7 @@
 
 use clap::error::Error;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use policy::schema::{KEYS, Key, Kind};
+use policy::config::schema::{KEYS, Key, Kind};
 
 /// What was typed of them: for each key, its value each time.
 #[derive(Clone, Debug, Default)]

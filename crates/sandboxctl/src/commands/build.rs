@@ -7,11 +7,11 @@ use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
+use policy::build_spec::{BuildSpec, Flags, Source};
 use policy::config::Image;
-use policy::json_bytes::JsonBytes;
-use policy::overrides::Overrides;
-use policy::problem::{self, Located, Problem};
-use policy::recipe::{Flags, Recipe, Source};
+use policy::config::overrides::Overrides;
+use policy::config::problem::{self, Located, Problem};
+use policy::text::json_bytes::JsonBytes;
 use sandbox::image::{self, BuildError, Built, Detail, Files, Progress, Request};
 use sandbox::programs::Programs;
 use serde_json::{Value, json};
@@ -26,10 +26,10 @@ use crate::{consent, directories, files, load};
 mod failure;
 
 pub(crate) fn build(ui: &Ui, context: &Context, args: &BuildArgs) -> Result<ExitCode, CommandError> {
-    let (recipe, files, programs) = recipe(context, args)?;
+    let (spec, files, programs) = spec(context, args)?;
     let surroundings = context.engines(programs);
     let request = Request {
-        recipe: &recipe,
+        spec: &spec,
         files: &files,
         surroundings: &surroundings,
         temporary: &env::temp_dir(),
@@ -43,12 +43,12 @@ pub(crate) fn build(ui: &Ui, context: &Context, args: &BuildArgs) -> Result<Exit
     let display = if draws { image::Display::Terminal(stderr.as_fd()) } else { image::Display::Lines };
     if args.dry_run {
         let (variable, words) =
-            image::command(&request, display).map_err(|error| failure::told(&error, &recipe))?;
-        ui.note(match recipe.source {
+            image::command(&request, display).map_err(|error| failure::told(&error, &spec))?;
+        ui.note(match spec.source {
             Source::Stock { .. } => "the build context is carried inside sandboxctl, and comes on stdin",
             Source::Own { .. } => "before this, the entrypoint is built to disk, if it is wanted, and the image is checked there",
         });
-        let shown = json!({ "environment": variable, "command": words.iter().map(|word| JsonBytes::from(word.as_os_str())).collect::<Vec<_>>(), "recipe": recipe });
+        let shown = json!({ "environment": variable, "command": words.iter().map(|word| JsonBytes::from(word.as_os_str())).collect::<Vec<_>>(), "build_spec": spec });
         ui.data(&shown, |_| format!("{}\n", line(variable, &words)))?;
         return Ok(ExitCode::Success);
     }
@@ -56,17 +56,17 @@ pub(crate) fn build(ui: &Ui, context: &Context, args: &BuildArgs) -> Result<Exit
     let built = match image::build(&request, &mut Progress { display, hear: &mut hear }) {
         Ok(built) => built,
         Err(error @ BuildError::Ended(signal)) => {
-            ui.failure(&failure::told(&error, &recipe));
+            ui.failure(&failure::told(&error, &spec));
             return Ok(ExitCode::Signal(signal));
         }
-        Err(error) => return Err(failure::told(&error, &recipe)),
+        Err(error) => return Err(failure::told(&error, &spec)),
     };
-    ui.data(&output(&recipe, &built), |_| text(&recipe, &built))?;
+    ui.data(&output(&spec, &built), |_| text(&spec, &built))?;
     Ok(ExitCode::Success)
 }
 
 /// What is to be built, by the file and the flags; what is in the files that it names; and what may be run for it.
-fn recipe(context: &Context, args: &BuildArgs) -> Result<(Recipe, Files, Programs), CommandError> {
+fn spec(context: &Context, args: &BuildArgs) -> Result<(BuildSpec, Files, Programs), CommandError> {
     let flags = Flags {
         platform: args.platform.clone(),
         tag: args.tag.clone(),
@@ -93,13 +93,13 @@ fn recipe(context: &Context, args: &BuildArgs) -> Result<(Recipe, Files, Program
             &settings.needed_to_build(!args.tag.is_empty()),
         )?;
     }
-    let recipe = Recipe::new(&settings.effective, &flags).map_err(CommandError::problems)?;
+    let spec = BuildSpec::new(&settings.effective, &flags).map_err(CommandError::problems)?;
     let programs = context.programs(directories::writable(context, settings.effective.settings()));
     let files = files_of(context, &settings.effective.settings().image, &programs)?;
-    Ok((recipe, files, programs))
+    Ok((spec, files, programs))
 }
 
-/// Reads what the recipe names, with the rights of the caller.
+/// Reads what the build spec names, with the rights of the caller.
 fn files_of(context: &Context, image: &Image, programs: &Programs) -> Result<Files, CommandError> {
     let failed = |key: &str, path: &Located<PathBuf>, error: &dyn Display, hint: &str| {
         let message = format!("{} cannot be read: {error}", path.value.display());
@@ -122,26 +122,26 @@ fn files_of(context: &Context, image: &Image, programs: &Programs) -> Result<Fil
     Ok(files)
 }
 
-fn output(recipe: &Recipe, built: &Built) -> Value {
+fn output(spec: &BuildSpec, built: &Built) -> Value {
     let platforms = built.platforms.iter();
     json!({
         "image": {
-            "tags": recipe.tags,
+            "tags": spec.tags,
             "digest": built.digest,
             "platforms": platforms
                 .map(|(platform, digest)| json!({ "platform": platform, "digest": digest }))
                 .collect::<Vec<_>>(),
-            "loaded": recipe.destination.loads(),
-            "pushed": recipe.destination.pushes(),
+            "loaded": spec.destination.loads(),
+            "pushed": spec.destination.pushes(),
             "builder": built.builder,
         }
     })
 }
 
 /// The names of the image, each with its digest where it has one.
-fn text(recipe: &Recipe, built: &Built) -> String {
+fn text(spec: &BuildSpec, built: &Built) -> String {
     let digest = built.digest.as_ref().map(|digest| format!("@{digest}")).unwrap_or_default();
-    recipe.tags.iter().map(|tag| format!("{tag}{digest}\n")).collect::<Vec<_>>().concat()
+    spec.tags.iter().map(|tag| format!("{tag}{digest}\n")).collect::<Vec<_>>().concat()
 }
 
 fn lossy(words: &[OsString]) -> Vec<String> {

@@ -1,9 +1,9 @@
 //! `config`: check, show or describe the configuration.
 
-use policy::json_bytes::JsonBytes;
-use policy::overrides::Overrides;
-use policy::reference;
-use policy::verdict::Origin;
+use policy::config::overrides::Overrides;
+use policy::config::reference;
+use policy::rules::verdict::Origin;
+use policy::text::json_bytes::JsonBytes;
 use serde_json::json;
 
 use crate::cli::ConfigCommand;

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{self, Write};
 
 use anyhow::Context as _;
-use policy::json_bytes::JsonBytes;
-use policy::schema::{KEYS, Key, Kind, Status, Trust, split};
-use policy::shown;
+use policy::config::schema::{KEYS, Key, Kind, Status, Trust, split};
+use policy::text::escape;
+use policy::text::json_bytes::JsonBytes;
 use sandbox::acting::ActingAs;
 use serde_json::json;
 
@@ -18,7 +18,7 @@ use crate::ui::Ui;
 
 pub(crate) fn init(ui: &Ui, context: &Context, args: &InitArgs) -> Result<ExitCode, CommandError> {
     let path = context.absolute(&args.file);
-    let name = shown::name(&args.file);
+    let name = escape::path(&args.file);
     // Under sudo, where the user behind it may write, and as a file of theirs.
     let _acting = ActingAs::user(context.caller).with_context(|| format!("cannot create {name}"))?;
     // `create_new` is O_EXCL: neither a file nor a dangling link is ever written through.
@@ -109,7 +109,7 @@ fn comment(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use policy::schema::KEYS;
+    use policy::config::schema::KEYS;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::Context as _;
 use clap::CommandFactory;
-use policy::shown;
+use policy::text::escape;
 use sandbox::acting::ActingAs;
 use serde_json::json;
 
@@ -23,7 +23,7 @@ pub(crate) fn man(ui: &Ui, args: &ManArgs) -> Result<ExitCode, CommandError> {
                 fs::create_dir_all(directory)?;
                 clap_mangen::generate_to(Cli::command(), directory)
             })
-            .with_context(|| format!("cannot write manual pages into {}", shown::name(directory)))
+            .with_context(|| format!("cannot write manual pages into {}", escape::path(directory)))
             .map_err(|error| context::as_user(error, user))?;
         ui.data(&json!({ "directory": directory }), |_| String::new())?;
         return Ok(ExitCode::Success);

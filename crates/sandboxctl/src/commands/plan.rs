@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use policy::network;
 use policy::plan::{Boundary, Container, Mode, Need, Plan, Pull, SecretSource, names_a_registry};
+use policy::rules::network;
 
 use crate::cli::PlanArgs;
 use crate::context::Context;

@@ -1,11 +1,11 @@
 //! `policy`: what the rules say of a path, a host or a variable.
 
-use policy::network::HostPattern;
-use policy::overrides::Overrides;
-use policy::path::Access;
+use policy::config::overrides::Overrides;
 use policy::policy::Policy;
-use policy::shown;
-use policy::verdict::{Decision, Verdict};
+use policy::rules::network::HostPattern;
+use policy::rules::path::Access;
+use policy::rules::verdict::{Decision, Verdict};
+use policy::text::escape;
 
 use self::enforcement::{Answer, Enforcement};
 use crate::cli::{self, PolicyArgs, PolicyCommand, Subject};
@@ -85,7 +85,7 @@ fn as_asked(access: cli::Access) -> Access {
 fn explanation(subject: &Subject, answer: &Answer) -> String {
     let Verdict { decision, rule, origin } = &answer.verdict;
     let what = match subject {
-        Subject::Path { path, access, .. } => format!("{} {}", as_asked(*access), shown::name(path)),
+        Subject::Path { path, access, .. } => format!("{} {}", as_asked(*access), escape::path(path)),
         Subject::Host { host } => format!("reach {host}"),
         Subject::Env { name } => format!("see the caller's variable {name}"),
     };

@@ -1,8 +1,8 @@
 //! `trust` and `untrust`: what a project's file widens, and whether its owner wants that.
 
-use policy::json_bytes::JsonBytes;
-use policy::overrides::Overrides;
-use policy::trust::Applies;
+use policy::config::overrides::Overrides;
+use policy::config::trust::Applies;
+use policy::text::json_bytes::JsonBytes;
 use sandbox::trust::Trust;
 use serde_json::json;
 

@@ -118,8 +118,8 @@ fn a_projects_file_neither_decides_what_a_build_runs_nor_takes_the_name_of_anoth
     }
     // What only chooses among what a distribution has is built, under a name of the project's own, which `run` looks for too.
     let env = with_docker("version = 1\n[image]\nbase = \"debian:trixie-slim\"\npackages = [\"git\"]\n", "");
-    let recipe = env.call(&["build", "--format=json", "--dry-run"]).json()["recipe"].clone();
-    let name = recipe["tags"][0].as_str().unwrap().to_owned();
+    let spec = env.call(&["build", "--format=json", "--dry-run"]).json()["build_spec"].clone();
+    let name = spec["tags"][0].as_str().unwrap().to_owned();
     assert!(name.starts_with("sandbox-") && name != "sandbox-image", "{name}");
     let plan = env.call(&["plan", "--format=json", "--provider=docker"]).json();
     assert_eq!(plan["container"]["image"], name.as_str(), "{plan:#}");

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 
 use super::{LOCAL, settings};
 use crate::config::form::{CommandLine, InsidePath, TrueOrFalse, UserSpec};
-use crate::path::GuestPath;
-use crate::schema::{Flag, Key, Kind, Status, Trust};
-use crate::user::Spec;
+use crate::config::schema::{Flag, Key, Kind, Status, Trust};
+use crate::rules::path::GuestPath;
+use crate::rules::user::Spec;
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] =

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use super::settings;
 use crate::config::form::{PathPrefix, Runtime, WhenPulled};
+use crate::config::schema::{Flag, Key, Kind, Status, Trust};
 use crate::plan::Pull;
-use crate::schema::{Flag, Key, Kind, Status, Trust};
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[Key {

@@ -2,7 +2,7 @@
 
 use super::LOCAL;
 use crate::config::form::{Form, ListOf, VariableName, VariableValue};
-use crate::schema::{Format, Key, Kind, Trust};
+use crate::config::schema::{Format, Key, Kind, Trust};
 
 /// Its rows.
 pub(super) const KEYS: &[Key] = &[

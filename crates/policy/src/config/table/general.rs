@@ -3,7 +3,7 @@
 use super::settings;
 use crate::config::ProviderChoice;
 use crate::config::form::{Provider, TrueOrFalse, Version};
-use crate::schema::{Flag, Trust};
+use crate::config::schema::{Flag, Trust};
 
 settings! {
     /// Settings outside any table.

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use super::settings;
 use crate::config::form::{AnyText, Form, HostPath, ImageName, ListOf, NonEmptyText, Platform};
-use crate::problem::Located;
-use crate::schema::{Flag, Format, Key, Kind, Status, Trust};
+use crate::config::problem::Located;
+use crate::config::schema::{Flag, Format, Key, Kind, Status, Trust};
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[Key {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::settings;
 use crate::config::form::Lifetime;
-use crate::schema::{Key, Kind, Status};
+use crate::config::schema::{Key, Kind, Status};
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] =

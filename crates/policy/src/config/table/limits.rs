@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{RAISED, settings};
 use crate::config::form::{CpuLimit, MemoryLimit, PidsLimit, Size, TimeLimit};
-use crate::limits::{Bytes, MilliCpus};
-use crate::schema::{Flag, Key, Kind, Trust};
+use crate::config::schema::{Flag, Key, Kind, Trust};
+use crate::rules::limits::{Bytes, MilliCpus};
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[Key {

@@ -16,18 +16,18 @@ macro_rules! settings {
 
         impl $name {
             /// The row of each key.
-            pub(crate) const KEYS: &'static [$crate::schema::Key] = &[$($crate::schema::Key {
+            pub(crate) const KEYS: &'static [$crate::config::schema::Key] = &[$($crate::config::schema::Key {
                 path: concat!($prefix, stringify!($key)),
                 kind: <$form as $crate::config::form::Form>::KIND,
                 doc: $doc,
                 $($field: $given,)*
-                ..$crate::schema::Key::NONE
+                ..$crate::config::schema::Key::NONE
             },)*];
 
             /// Reads the table from a file.
             pub(crate) fn read(
-                reader: &mut $crate::document::Reader<'_, '_>,
-                section: &$crate::document::Section<'_, '_>,
+                reader: &mut $crate::config::document::Reader<'_, '_>,
+                section: &$crate::config::document::Section<'_, '_>,
                 base: &$crate::config::Base,
             ) -> Self {
                 use $crate::config::form::Form;
@@ -69,7 +69,7 @@ macro_rules! settings {
                 &mut self,
                 name: &str,
                 typed: &$crate::config::form::Typed<'_>,
-                problems: &mut Vec<$crate::problem::Problem>,
+                problems: &mut Vec<$crate::config::problem::Problem>,
             ) {
                 use $crate::config::form::Form;
                 match name {

@@ -3,9 +3,9 @@
 use super::settings;
 use crate::config::Exposed;
 use crate::config::form::{ExposedPath, LayerName, ListOf};
+use crate::config::problem::Located;
+use crate::config::schema::{Key, Kind, Trust};
 use crate::plan::Layer;
-use crate::problem::Located;
-use crate::schema::{Key, Kind, Trust};
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[Key {

@@ -2,10 +2,10 @@
 
 use super::settings;
 use crate::config::form::{Host, ListOf, NetworkMode};
-use crate::network;
-use crate::network::HostPattern;
-use crate::problem::Located;
-use crate::schema::{Flag, Key, Kind, Status, Trust};
+use crate::config::problem::Located;
+use crate::config::schema::{Flag, Key, Kind, Status, Trust};
+use crate::rules::network;
+use crate::rules::network::HostPattern;
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[Key {

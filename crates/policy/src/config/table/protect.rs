@@ -2,10 +2,10 @@
 
 use super::settings;
 use crate::config::form::{Depth, ListOf, ProtectedPath, WhenReplaced};
+use crate::config::problem::Located;
+use crate::config::schema::{Key, Kind, Trust};
 use crate::plan::OnReplaced;
-use crate::problem::Located;
 use crate::protect::RelativePath;
-use crate::schema::{Key, Kind, Trust};
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[Key {

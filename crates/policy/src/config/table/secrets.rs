@@ -2,10 +2,10 @@
 
 use super::settings;
 use crate::config::form::{ModeOfSecret, NonEmptyText, ProviderOfSecret, Source, Url, VariableName};
+use crate::config::schema::{Format, Key, Kind, Status, Trust};
 use crate::config::{SecretMode, SecretProvider};
-use crate::env::Name;
 use crate::plan::SecretSource;
-use crate::schema::{Format, Key, Kind, Status, Trust};
+use crate::rules::env::Name;
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[

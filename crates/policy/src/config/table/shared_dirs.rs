@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use super::settings;
 use crate::config::form::{BoundaryMode, HostPath, InsidePath, ListOf, Size, Suffix};
-use crate::limits::Bytes;
-use crate::path::GuestPath;
+use crate::config::problem::Located;
+use crate::config::schema::{Format, Key, Kind, Status, Trust};
 use crate::plan::Mode;
-use crate::problem::Located;
-use crate::schema::{Format, Key, Kind, Status, Trust};
+use crate::rules::limits::Bytes;
+use crate::rules::path::GuestPath;
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[

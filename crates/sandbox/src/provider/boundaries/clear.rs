@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use policy::judge::Reason;
 use policy::plan::{FileId, Protect};
-use policy::shown;
+use policy::text::escape;
 use rustix::fs::{CWD, Mode, OFlags};
 
 use super::{Look, MOST_TOLD};
@@ -75,11 +75,11 @@ pub(in crate::provider) fn sweep(
             "the record of an earlier run cannot be read ({}), so what its agent made is not known",
             unread.reason
         );
-        let hosts: Vec<_> = unread.hosts.iter().map(|host| shown::name(host)).collect();
+        let hosts: Vec<_> = unread.hosts.iter().map(|host| escape::path(host)).collect();
         let hosts = if hosts.is_empty() { "what it shared".to_owned() } else { hosts.join(", ") };
         notice(Notice::Warning(format!(
             "{what}: look through {hosts}, then remove {}",
-            shown::name(&unread.file)
+            escape::path(&unread.file)
         )));
         all_left.push(Left { place: Place::Unread(unread), what });
     }
@@ -197,7 +197,7 @@ pub(super) fn clear_up(
     }
     if let Some(place) = elsewhere(root, remembered) {
         if !look.findings.is_empty() {
-            warn(notice, remembered, format_args!("the directory is {} now", shown::name(&place)));
+            warn(notice, remembered, format_args!("the directory is {} now", escape::path(&place)));
         }
     }
     let stuck = move_all(root, remembered, &mut look.findings, notice);
@@ -255,7 +255,7 @@ fn open_up_all(
         let opened = beneath::directory(root, path).and_then(|directory| beneath::open_up_itself(&directory));
         if let Ok(Some(mode)) = opened {
             is_any = true;
-            let (path, mode) = (shown::name(path), mode.as_raw_mode());
+            let (path, mode) = (escape::path(path), mode.as_raw_mode());
             warn(
                 notice,
                 remembered,
@@ -309,7 +309,7 @@ fn move_all(
             format_args!(
                 "{} of what was moved aside may hold repositories that git still obeys, such as {}: remove it",
                 doubtful.len(),
-                shown::name(aside)
+                escape::path(aside)
             ),
         );
     }
@@ -330,7 +330,7 @@ fn id_at(root: &Entered<'_>, path: &Path) -> Option<FileId> {
 }
 
 pub(super) fn warn(notice: &mut dyn FnMut(Notice), remembered: &Remembered, what: fmt::Arguments<'_>) {
-    notice(Notice::Warning(format!("{}: {what}", shown::name(&remembered.host))));
+    notice(Notice::Warning(format!("{}: {what}", escape::path(&remembered.host))));
 }
 
 /// Keeps the first findings, and says how many more there are.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use confine::landlock;
 use confine::report::{Finding as Line, Report, Status};
 use policy::plan::{Boundary, Layer, Mode};
-use policy::shown;
+use policy::text::escape;
 
 use crate::protect::{self, Cause, Mounts};
 use crate::walk::{Unseen, Walk};
@@ -64,7 +64,7 @@ impl Coverage {
         self.masked += mounts.masked_sockets.len();
         let mut gap = |what: String| self.open.push(format!("{}: {what}", boundary.name));
         let unseen = |unseen: &Unseen, why: &str| {
-            let examples: Vec<_> = unseen.examples.iter().map(|path| shown::name(path)).collect();
+            let examples: Vec<_> = unseen.examples.iter().map(|path| escape::path(path)).collect();
             let more = if unseen.count > examples.len() { ", …" } else { "" };
             format!("{} {why} ({}{more})", unseen.count, examples.join(", "))
         };
@@ -79,13 +79,13 @@ impl Coverage {
             gap(unseen(&walk.skipped, "directories of dependencies and builds not entered"));
         }
         if !walk.other_file_systems.is_empty() {
-            let paths: Vec<_> = walk.other_file_systems.iter().map(|path| shown::name(path)).collect();
+            let paths: Vec<_> = walk.other_file_systems.iter().map(|path| escape::path(path)).collect();
             gap(format!("other file systems not entered ({})", some(&paths, ", ")));
         }
         if !walk.unread.is_empty() {
             let error = |errno| io::Error::from_raw_os_error(errno);
             let unread =
-                walk.unread.iter().map(|one| format!("{}: {}", shown::name(&one.path), error(one.errno)));
+                walk.unread.iter().map(|one| format!("{}: {}", escape::path(&one.path), error(one.errno)));
             gap(format!(
                 "directories that cannot be read, and so are read-only inside ({})",
                 some(&unread.collect::<Vec<_>>(), ", ")

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use policy::plan::OnReplaced;
-use policy::shown;
+use policy::text::escape;
 use rustix::fs::{Mode, OFlags};
 
 use super::Writable;
@@ -184,8 +184,8 @@ impl Place {
         Some(format!(
             "{}: {} was {what} on the host while the sandbox ran, and is not read-only inside any more; the next run \
              protects it again",
-            shown::name(&boundary.remembered.host),
-            shown::name(&self.one.path)
+            escape::path(&boundary.remembered.host),
+            escape::path(&self.one.path)
         ))
     }
 
@@ -217,7 +217,7 @@ impl Place {
             return;
         };
         *state = State::Told;
-        losses.warnings.push(format!("{}: {finding}", shown::name(&boundary.remembered.host)));
+        losses.warnings.push(format!("{}: {finding}", escape::path(&boundary.remembered.host)));
         if on_replaced == OnReplaced::End {
             let guest = boundary.boundary.guest.join(&finding.path);
             losses.ends.get_or_insert(Finding { path: guest, ..finding });

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use policy::plan::Plan;
-use policy::shown;
+use policy::text::escape;
 
 use crate::protect::Mounts;
 use crate::provider::StartError;
@@ -29,13 +29,13 @@ pub(super) fn refuse_too_many(plan: &Plan, mounts: &[Mounts]) -> Result<(), Star
         "share a directory with fewer repositories in it"
     };
     Err(StartError::Refused {
-        asked: format!("shared directory \"{}\" ({})", boundary.name, shown::name(&boundary.host)),
+        asked: format!("shared directory \"{}\" ({})", boundary.name, escape::path(&boundary.host)),
         reason: format!(
             "{} sockets and {} protected paths lie in it, most of them in {}; covering them takes {} mounts, and \
              {MOST_MOUNTS} are the most for all shared directories together",
             mounts.masked_sockets.len(),
             mounts.read_only.len(),
-            shown::name(&boundary.host.join(where_most_lie(&all))),
+            escape::path(&boundary.host.join(where_most_lie(&all))),
             needed(mounts)
         ),
         remedy: remedy.into(),

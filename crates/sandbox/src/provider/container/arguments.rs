@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use confine::init::MEET_ARGUMENT;
 use confine::mountinfo;
-use policy::limits::{Bytes, MilliCpus, TmpfsLimits, TmpfsMemory};
-use policy::network;
 use policy::plan::{Boundary, Container, Mode, Plan};
 use policy::policy::HOME;
+use policy::rules::limits::{Bytes, MilliCpus, TmpfsLimits, TmpfsMemory};
+use policy::rules::network;
 use sha2::{Digest, Sha256};
 
 use super::directories::Directories;
@@ -313,8 +313,8 @@ fn seen_by_engine(container: &Container, host: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use policy::limits::Limits;
     use policy::plan::{self, FileId, Init, OnReplaced, Protect, Provider, Pull};
+    use policy::rules::limits::Limits;
 
     use super::*;
     use crate::provider::agent::Agent;

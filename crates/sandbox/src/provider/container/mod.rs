@@ -16,10 +16,10 @@ use confine::control::Request;
 use confine::join;
 use confine::report::{Finding, Report, Status};
 use confine::start::{Inside, Mounted, Outside, Start, Terminal, Variable, What};
-use policy::env::{EnvRules, Unnamed};
-use policy::network;
 use policy::plan::{Container, FileId, Init, Layer, Mode, Plan};
-use policy::shown;
+use policy::rules::env::{EnvRules, Unnamed};
+use policy::rules::network;
+use policy::text::escape;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
@@ -421,7 +421,7 @@ fn refuse_volumes(plan: &Plan, name: &str, image: &Image) -> Result<(), StartErr
         None => Ok(()),
         Some((volume, reason)) => Err(StartError::Refused {
             asked: format!("image {name}"),
-            reason: format!("its VOLUME {} {reason}", shown::name(&volume)),
+            reason: format!("its VOLUME {} {reason}", escape::path(&volume)),
             remedy: "take that VOLUME out of its Dockerfile".into(),
         }),
     }
@@ -510,7 +510,7 @@ fn holds(root: impl AsFd, socket: &MaskedSocket) -> io::Result<FileId> {
 
 /// What somebody has moved or removed since it was found.
 fn exchanged(path: &Path, errno: Errno) -> String {
-    format!("`{}` was exchanged meanwhile ({errno}); run again when nothing changes it", shown::name(path))
+    format!("`{}` was exchanged meanwhile ({errno}); run again when nothing changes it", escape::path(path))
 }
 
 /// The environment of the agent: what the image sets, unless it is reserved, and over that what the plan says.
@@ -521,7 +521,7 @@ fn environment(plan: &Plan, image: &Image, secrets: &[(String, Value)]) -> Vec<V
         let (name, value) = entry.split_once('=')?;
         Some((OsString::from(name), OsString::from(value)))
     });
-    let kept = policy::env::apply(given, &EnvRules::new(Unnamed::Keep)).kept;
+    let kept = policy::rules::env::apply(given, &EnvRules::new(Unnamed::Keep)).kept;
     let shell = (OsString::from("SHELL"), OsString::from("/bin/sh"));
     let mut all: BTreeMap<OsString, OsString> = std::iter::once(shell).chain(kept).collect();
     for variable in &plan.env {

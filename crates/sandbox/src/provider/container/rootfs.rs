@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use policy::shown;
+use policy::text::escape;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -64,7 +64,7 @@ pub(super) fn refuse_unfit(sought: &Sought<'_>) -> Result<(), StartError> {
     if let Some((path, what)) = looked? {
         return Err(StartError::Refused {
             asked: format!("image {}", sought.image.reference),
-            reason: format!("its {} {what}", shown::name(&path)),
+            reason: format!("its {} {what}", escape::path(&path)),
             remedy: "an image with plain files and directories there would be allowed".into(),
         });
     }

@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use confine::cgroup::{Attach, Group, Hierarchy, Site, Swept, sweep};
 use confine::report::{Finding, Report, Status};
 use confine::rlimit::Substitutes;
-use policy::limits::{TmpfsLimits, TmpfsMemory};
 use policy::plan::{Layer, Need, Plan};
+use policy::rules::limits::{TmpfsLimits, TmpfsMemory};
 
 use super::view::TEMPORARY;
 use crate::provider::{StartError, remedy};

@@ -13,8 +13,8 @@ use confine::enter::{Entered, Entry, enter};
 use confine::report::{Report, Status};
 use confine::start::{Inside, Outside, Start, Terminal};
 use confine::view::View;
-use policy::network;
 use policy::plan::{Init, Layer, Plan};
+use policy::rules::network;
 
 use rustix::process::{WaitId, WaitIdOptions};
 

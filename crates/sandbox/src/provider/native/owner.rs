@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use confine::enter::id_map;
 use confine::view::{Access, detached_tree};
 use policy::plan::{Boundary, Plan};
-use policy::shown;
+use policy::text::escape;
 
 use super::view::{Tree, access, c_path};
 use crate::boundary::Root;
@@ -48,7 +48,7 @@ pub(super) fn open_toolchains(plan: &Plan) -> Result<Vec<Tree>, StartError> {
             let tree =
                 c_path(&exposed.host).and_then(|path| Ok(detached_tree(&path, Access::ReadOnly, None)?));
             tree.map(Tree::Detached).map_err(|source| StartError::Step {
-                step: format!("exposing {} for \"{}\"", shown::name(&exposed.host), exposed.name),
+                step: format!("exposing {} for \"{}\"", escape::path(&exposed.host), exposed.name),
                 source,
                 remedy: None,
             })
@@ -67,7 +67,7 @@ fn detach(
         step: format!(
             "mapping the owner of shared directory \"{}\" ({})",
             boundary.name,
-            shown::name(&boundary.host)
+            escape::path(&boundary.host)
         ),
         source,
         remedy,

@@ -8,8 +8,8 @@ use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
 use confine::view::{Access, Source, View};
-use policy::limits::TmpfsLimits;
 use policy::plan::{FileId, Mode, Plan};
+use policy::rules::limits::TmpfsLimits;
 
 use crate::protect::Mounts;
 

@@ -1,6 +1,6 @@
 //! What is said of an image that was not built: a code, a cause, and what to do next.
 
-use policy::recipe::{BuildArg, Recipe, Source};
+use policy::build_spec::{BuildArg, BuildSpec, Source};
 use sandbox::engine::EngineError;
 use sandbox::image::{BuildError, Lack, Unfit};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::error::{Code, CommandError, of_engine};
 use crate::ui;
 
 /// The error as people and programs meet it.
-pub(super) fn told(error: &BuildError, recipe: &Recipe) -> CommandError {
+pub(super) fn told(error: &BuildError, spec: &BuildSpec) -> CommandError {
     let (code, details) = match error {
         BuildError::Engine(engine) => (of_engine(engine), Value::Null),
         BuildError::Unreachable { .. } => (Code::EngineUnreachable, Value::Null),
@@ -39,11 +39,11 @@ pub(super) fn told(error: &BuildError, recipe: &Recipe) -> CommandError {
     };
     let message = ui::one_line(&error.to_string());
     let failure = CommandError::message(code, message).details(details);
-    hints(error, recipe).into_iter().fold(failure, CommandError::hint)
+    hints(error, spec).into_iter().fold(failure, CommandError::hint)
 }
 
 /// What to do next.
-fn hints(error: &BuildError, recipe: &Recipe) -> Vec<String> {
+fn hints(error: &BuildError, spec: &BuildSpec) -> Vec<String> {
     let hints: &[&str] = match error {
         BuildError::Engine(EngineError::NotInstalled { .. }) => &[
             "install Docker with buildx, which builds images; `sandboxctl run --provider native` needs none",
@@ -67,7 +67,7 @@ fn hints(error: &BuildError, recipe: &Recipe) -> Vec<String> {
             return lacks.iter().map(remedy).collect();
         }
         BuildError::Emulator { .. } => &[EMULATE],
-        BuildError::Fetch { image, said } => return fetch(image, said, recipe),
+        BuildError::Fetch { image, said } => return fetch(image, said, spec),
         BuildError::Push { said } => match Obstacle::of(said) {
             Some(obstacle) => return vec![obstacle.remedy(), "`--tag` names another registry".to_owned()],
             None => &["`docker login REGISTRY` gives the right to push, `--tag` another name"],
@@ -75,7 +75,7 @@ fn hints(error: &BuildError, recipe: &Recipe) -> Vec<String> {
         BuildError::DiskFull { .. } => {
             &["`docker buildx du` says what the cache holds, `docker buildx prune` removes it"]
         }
-        BuildError::Step { said, printed, .. } => return step(said, printed, recipe),
+        BuildError::Step { said, printed, .. } => return step(said, printed, spec),
         BuildError::Unfit { unfit } => return mend(unfit),
         BuildError::Ended(_) | BuildError::File { .. } | BuildError::Answer { .. } => &[],
     };
@@ -174,15 +174,15 @@ fn is_about_trust(said: &str) -> bool {
 }
 
 /// For an image that was not fetched: what stands in the way, and who has named it.
-fn fetch(image: &str, said: &str, recipe: &Recipe) -> Vec<String> {
+fn fetch(image: &str, said: &str, spec: &BuildSpec) -> Vec<String> {
     let obstacle = Obstacle::of(said);
     let login = || "look at the name; if the registry wants to know who you are: `docker login`".to_owned();
     let named = if image.contains("buildkit-syft-scanner") {
         "`--sbom` takes this image to look at what was built; `--sbom=generator=IMAGE` names another"
-    } else if image.ends_with(rust(recipe)) {
+    } else if image.ends_with(rust(spec)) {
         "the entrypoint is compiled in this image; `--build-arg RUST=IMAGE` names another"
     } else {
-        match &recipe.source {
+        match &spec.source {
             Source::Stock { .. } => "`--base` names another",
             Source::Own { .. } => "the Dockerfile names this image",
         }
@@ -191,20 +191,20 @@ fn fetch(image: &str, said: &str, recipe: &Recipe) -> Vec<String> {
 }
 
 /// The image that the entrypoint is compiled in.
-fn rust(recipe: &Recipe) -> &str {
-    match recipe.build_args.get("RUST") {
+fn rust(spec: &BuildSpec) -> &str {
+    match spec.build_args.get("RUST") {
         Some(BuildArg::Value(image)) => image,
         _ => "rust:1-alpine",
     }
 }
 
 /// For a step that failed: what it said last, and what helps where that is known.
-fn step(said: &str, printed: &[String], recipe: &Recipe) -> Vec<String> {
+fn step(said: &str, printed: &[String], spec: &BuildSpec) -> Vec<String> {
     let mut hints = Vec::new();
     hints.extend(printed.last().map(|line| format!("the last it said: {}", ui::one_line(line))));
     if printed.iter().map(String::as_str).chain([said]).any(is_about_trust) {
         let trust = "name a file with the certificate of your proxy in `image.ca_certificates`: the build then trusts it";
-        hints.push(match recipe.source {
+        hints.push(match spec.source {
             Source::Stock { .. } => trust.to_owned(),
             Source::Own { .. } => format!("{trust} in the steps that ask for it, as docs/image.md shows"),
         });
@@ -213,7 +213,7 @@ fn step(said: &str, printed: &[String], recipe: &Recipe) -> Vec<String> {
 }
 
 /// What makes an image fit, each thing once.
-fn mend(unfit: &[(policy::recipe::Platform, Unfit)]) -> Vec<String> {
+fn mend(unfit: &[(policy::build_spec::Platform, Unfit)]) -> Vec<String> {
     let mut hints: Vec<String> = Vec::new();
     for (_, what) in unfit {
         let hint = match what {
@@ -243,29 +243,29 @@ fn mend(unfit: &[(policy::recipe::Platform, Unfit)]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use policy::layer::Effective;
-    use policy::recipe::Flags;
+    use policy::build_spec::Flags;
+    use policy::config::effective::Effective;
 
     use super::*;
 
-    fn stock() -> Recipe {
-        Recipe::new(&Effective::default(), &Flags::default()).unwrap()
+    fn stock() -> BuildSpec {
+        BuildSpec::new(&Effective::default(), &Flags::default()).unwrap()
     }
 
-    fn not_fetched(image: &str, said: &str, recipe: &Recipe) -> Vec<String> {
+    fn not_fetched(image: &str, said: &str, spec: &BuildSpec) -> Vec<String> {
         let error = BuildError::Fetch { image: image.to_owned(), said: said.to_owned() };
-        told(&error, recipe).hints
+        told(&error, spec).hints
     }
 
     #[test]
     fn an_image_that_is_not_fetched_has_the_hint_for_whoever_named_it() {
         let said = "pull access denied, repository does not exist or may require authorization";
-        let named = |image: &str, recipe: &Recipe| not_fetched(image, said, recipe).remove(1);
+        let named = |image: &str, spec: &BuildSpec| not_fetched(image, said, spec).remove(1);
         assert!(named("docker.io/library/alpine:3.23", &stock()).contains("`--base`"));
         assert!(named("docker.io/library/rust:1-alpine", &stock()).contains("`--build-arg RUST=IMAGE`"));
         let scanner = "docker.io/docker/buildkit-syft-scanner:stable-1";
         assert!(named(scanner, &stock()).contains("`--sbom=generator=IMAGE`"));
-        let own = Recipe { source: Source::Own { dockerfile: "/project/Dockerfile".into() }, ..stock() };
+        let own = BuildSpec { source: Source::Own { dockerfile: "/project/Dockerfile".into() }, ..stock() };
         assert!(named(scanner, &own).contains("`--sbom=generator=IMAGE`"));
         assert_eq!(named("localhost:5000/nosuch:1", &own), "the Dockerfile names this image");
     }

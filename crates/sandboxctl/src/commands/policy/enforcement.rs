@@ -6,12 +6,12 @@ use std::io;
 use std::path::Path;
 
 use policy::judge;
-use policy::path::{Access, GuestPath};
 use policy::plan::{Mode, Provider};
 use policy::policy::{Policy, Wanted};
 use policy::protect::{SKIPPED, table};
-use policy::shown;
-use policy::verdict::{Decision, Origin, Verdict};
+use policy::rules::path::{Access, GuestPath};
+use policy::rules::verdict::{Decision, Origin, Verdict};
+use policy::text::escape;
 use sandbox::deadline::Deadline;
 use sandbox::protect::{self, Cause, Mounts};
 use sandbox::walk::walk_with_files;
@@ -74,7 +74,7 @@ pub(super) fn of_path(rules: &Policy, path: &Path, access: Access) -> Answer {
             Cause::SetId => "is set-user-id or set-group-id",
             Cause::Closed => "cannot be looked into",
         };
-        let (path, protected, name) = (shown::name(path), shown::name(&protected.path), &wanted.name);
+        let (path, protected, name) = (escape::path(path), escape::path(&protected.path), &wanted.name);
         let rule = format!("`{path}` must not be written: `{protected}` {why}, and is protected in `{name}`");
         return answer(Verdict::deny(rule, Origin::Default), Enforcement::Prevented);
     }

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::problem::{Code, Located, Owner, Place, Problem};
-use crate::schema::{self, Key, Kind};
-use crate::suggest::{did_you_mean, nearest};
+use crate::config::problem::{Code, Located, Owner, Place, Problem};
+use crate::config::schema::{self, Key, Kind};
+use crate::text::suggest::{did_you_mean, nearest};
 
 /// A text with the problems found in it so far.
 pub(crate) struct Document<'t> {

@@ -1,4 +1,4 @@
-//! The recipe: what image is to be built, fully resolved, as a plan is for a sandbox.
+//! The build spec: what image is to be built, fully resolved, as a plan is for a sandbox.
 //!
 //! Settings come from `[image]`, and the flags of `sandboxctl build` go before them. Whether a path of the host is
 //! there, whoever builds finds out.
@@ -9,13 +9,13 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::config::document::Fault;
+use crate::config::effective::Effective;
 use crate::config::form::accept;
+use crate::config::problem::{self, Code, Located, Place, Problem};
+use crate::config::schema;
 use crate::config::{self, value};
-use crate::document::Fault;
-use crate::layer::Effective;
 use crate::policy::IMAGE;
-use crate::problem::{self, Code, Located, Place, Problem};
-use crate::schema;
 
 /// What the stock image starts from, unless told otherwise.
 pub const BASE: &str = "alpine:3.23";
@@ -29,7 +29,7 @@ pub const CA_CERTIFICATES: &str = "ca_certificates";
 
 /// What is to be built, and where it goes.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub struct Recipe {
+pub struct BuildSpec {
     /// The names of the image; never empty.
     pub tags: Vec<String>,
     /// What it is built for; never empty, each once.
@@ -196,8 +196,8 @@ pub struct Flags {
     pub builder: Option<String>,
 }
 
-impl Recipe {
-    /// Makes the recipe of settings and flags; every problem is returned at once.
+impl BuildSpec {
+    /// Makes the build spec of settings and flags; every problem is returned at once.
     pub fn new(effective: &Effective, flags: &Flags) -> Result<Self, Vec<Problem>> {
         let image = &effective.settings().image;
         let mut reader = Reader { problems: Vec::new() };
@@ -206,7 +206,7 @@ impl Recipe {
             (false, true) => Destination::Registry,
             (true, true) => Destination::Both,
         };
-        let recipe = Self {
+        let spec = Self {
             tags: reader.tags(image, flags, destination),
             platforms: reader.platforms(image, flags),
             source: reader.source(image, flags),
@@ -223,7 +223,7 @@ impl Recipe {
             builder: reader.builder(flags),
         };
         if reader.problems.is_empty() {
-            return Ok(recipe);
+            return Ok(spec);
         }
         problem::sort(&mut reader.problems);
         Err(reader.problems)
@@ -455,30 +455,30 @@ fn builder(text: &str) -> Result<String, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::problem::Owner;
     use crate::config::{Base, Config, File};
-    use crate::problem::Owner;
 
-    fn recipe(text: &str, flags: &Flags) -> Result<Recipe, Vec<String>> {
+    fn spec(text: &str, flags: &Flags) -> Result<BuildSpec, Vec<String>> {
         let base = Base { directory: "/project".into(), home: None };
         let file = File { owner: Owner::Project, label: "sandbox.toml".into(), base };
         let config = Config::parse(text, &file).unwrap();
-        Recipe::new(&Effective::merge([config]), flags)
+        BuildSpec::new(&Effective::merge([config]), flags)
             .map_err(|problems| problems.iter().map(ToString::to_string).collect())
     }
 
     #[track_caller]
     fn refused(text: &str, flags: &Flags) -> String {
-        recipe(text, flags).unwrap_err().join("\n")
+        spec(text, flags).unwrap_err().join("\n")
     }
 
     #[test]
     fn without_a_word_the_stock_image_is_built_for_every_platform() {
-        let recipe = recipe("", &Flags::default()).unwrap();
-        assert_eq!(recipe.tags, [IMAGE]);
-        assert_eq!(recipe.platforms.iter().map(Platform::as_str).collect::<Vec<_>>(), schema::PLATFORMS);
-        assert_eq!(recipe.platforms[1].architecture(), "arm64");
-        assert_eq!(recipe.destination, Destination::Engine);
-        let Source::Stock { base, packages } = recipe.source else { panic!("{:?}", recipe.source) };
+        let spec = spec("", &Flags::default()).unwrap();
+        assert_eq!(spec.tags, [IMAGE]);
+        assert_eq!(spec.platforms.iter().map(Platform::as_str).collect::<Vec<_>>(), schema::PLATFORMS);
+        assert_eq!(spec.platforms[1].architecture(), "arm64");
+        assert_eq!(spec.destination, Destination::Engine);
+        let Source::Stock { base, packages } = spec.source else { panic!("{:?}", spec.source) };
         let default = |name| schema::find("image", name).unwrap().default;
         assert_eq!(default("base"), format!("{base:?}"));
         assert_eq!(default("packages"), format!("{packages:?}"));
@@ -497,17 +497,17 @@ mod tests {
             push: true,
             ..Flags::default()
         };
-        let recipe = recipe(text, &flags).unwrap();
-        assert_eq!(recipe.tags, flags.tag);
+        let spec = spec(text, &flags).unwrap();
+        assert_eq!(spec.tags, flags.tag);
         assert_eq!(
-            recipe.platforms.iter().map(Platform::as_str).collect::<Vec<_>>(),
+            spec.platforms.iter().map(Platform::as_str).collect::<Vec<_>>(),
             ["linux/arm64", "linux/amd64"]
         );
-        assert!(matches!(recipe.source, Source::Stock { base, .. } if base == "debian:13"));
+        assert!(matches!(spec.source, Source::Stock { base, .. } if base == "debian:13"));
         let value = |text: &str| BuildArg::Value(text.to_owned());
         let expected = [("A", value("1")), ("B", value("3=4")), ("C", BuildArg::Inherited)];
-        assert_eq!(recipe.build_args, expected.map(|(name, value)| (name.to_owned(), value)).into());
-        assert_eq!(recipe.destination, Destination::Registry);
+        assert_eq!(spec.build_args, expected.map(|(name, value)| (name.to_owned(), value)).into());
+        assert_eq!(spec.destination, Destination::Registry);
     }
 
     #[test]
@@ -542,13 +542,13 @@ mod tests {
     fn what_is_pushed_says_where_to() {
         let push = Flags { push: true, ..Flags::default() };
         assert!(refused("", &push).contains("\"sandbox-image\" names no registry"));
-        assert!(recipe("[image]\nname = \"localhost:5000/a\"", &push).is_ok());
+        assert!(spec("[image]\nname = \"localhost:5000/a\"", &push).is_ok());
     }
 
     #[test]
     fn an_own_dockerfile_has_no_base_beside_it() {
         let text = "[image]\ndockerfile = \"docker/Dockerfile\"\nbuild_args = { BASE = \"x\" }";
-        let own = recipe(text, &Flags::default()).unwrap();
+        let own = spec(text, &Flags::default()).unwrap();
         assert_eq!(own.source, Source::Own { dockerfile: "/project/docker/Dockerfile".into() });
         let flags = Flags { base: Some("debian".into()), ..Flags::default() };
         assert!(
@@ -561,7 +561,7 @@ mod tests {
     #[test]
     fn certificates_are_given_once() {
         let flags = Flags { secret: vec!["id=ca_certificates,src=a.pem".into()], ..Flags::default() };
-        assert!(recipe("", &flags).is_ok());
+        assert!(spec("", &flags).is_ok());
         assert!(refused("[image]\nca_certificates = \"b.pem\"", &flags).contains("is this secret already"));
     }
 

@@ -8,9 +8,9 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::path::normalise;
 use crate::plan::Mode;
-use crate::verdict::shown;
+use crate::rules::path::normalise;
+use crate::rules::verdict::shown;
 
 /// Trees of the system: neither they nor anything in them may be shared. `/root` is the caller's if that is root.
 const SYSTEM: &[&str] = &[

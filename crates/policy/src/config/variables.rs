@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 
 use crate::config::form::Typed;
+use crate::config::problem::{self, Code, Place, Problem};
+use crate::config::schema::KEYS;
 use crate::config::{Base, Config};
-use crate::problem::{self, Code, Place, Problem};
-use crate::schema::KEYS;
-use crate::suggest::did_you_mean;
+use crate::text::suggest::did_you_mean;
 
 /// What every name of ours begins with.
 pub const PREFIX: &str = "SANDBOXCTL_";

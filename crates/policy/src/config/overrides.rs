@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use crate::config::document::Fault;
 use crate::config::form::{Typed, accept};
+use crate::config::problem::{Code, Located, Place, Problem};
+use crate::config::schema::Key;
 use crate::config::{Base, Config, SharedDir, value};
-use crate::document::Fault;
-use crate::env::Name;
 use crate::plan::Mode;
-use crate::problem::{Code, Located, Place, Problem};
-use crate::schema::Key;
+use crate::rules::env::Name;
 
 /// Flags exactly as they were typed. Whoever parses the command line fills this in; nothing is checked yet.
 #[derive(Clone, Debug, Default)]
@@ -125,7 +125,7 @@ impl Flags {
 
     /// `NAME=VALUE` sets, `NAME` passes; the later of two wins. No message repeats a value.
     fn variable(&mut self, config: &mut Config, place: &Place, entry: OsString) {
-        let (given, value) = match crate::env::split_entry(entry.clone()) {
+        let (given, value) = match crate::rules::env::split_entry(entry.clone()) {
             Some((name, value)) => (name, Some(value)),
             None => (entry, None),
         };
@@ -159,7 +159,7 @@ fn volume(text: &str, base: &Base, place: &Place) -> Result<(String, SharedDir),
     if host.is_empty() || !guest.starts_with('/') {
         return Err(malformed());
     }
-    let guest: crate::path::GuestPath = value::parsed(guest)?;
+    let guest: crate::rules::path::GuestPath = value::parsed(guest)?;
     let at = |value| Some(Located::new(value, place.clone()));
     let dir = SharedDir {
         host: Some(Located::new(value::host_path(host, base)?, place.clone())),
@@ -172,7 +172,7 @@ fn volume(text: &str, base: &Base, place: &Place) -> Result<(String, SharedDir),
 }
 
 /// A name for a boundary that the file did not name: `/srv/My data` is `srv-my-data`.
-fn name_of(guest: &crate::path::GuestPath) -> String {
+fn name_of(guest: &crate::rules::path::GuestPath) -> String {
     let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' };
     guest.to_string().chars().map(allowed).collect::<String>().trim_matches('-').to_owned()
 }
@@ -180,8 +180,8 @@ fn name_of(guest: &crate::path::GuestPath) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::Bytes;
-    use crate::schema::KEYS;
+    use crate::config::schema::KEYS;
+    use crate::rules::limits::Bytes;
 
     fn base() -> Base {
         Base { directory: "/project".into(), home: Some("/home/me".into()) }

@@ -5,11 +5,11 @@ use std::fmt::{self, Write};
 use serde_json::{Map, Value, json};
 use toml::de::DeValue;
 
-use crate::env;
+use crate::config::schema::{self, Format, KEYS, Key, Kind, Status, Trust, UNLIMITED};
+use crate::config::variables::{CONFIG, PREFIX};
 use crate::plan::Need;
 use crate::protect::table::{self, GROUPS, Group, Row, Treatment};
-use crate::schema::{self, Format, KEYS, Key, Kind, Status, Trust, UNLIMITED};
-use crate::variables::{CONFIG, PREFIX};
+use crate::rules::env;
 
 /// The reference page of `sandbox.toml`, as Markdown.
 pub fn markdown() -> String {

@@ -25,7 +25,7 @@ pub fn line(text: &str) -> Cow<'_, str> {
 }
 
 /// A path. Bytes that are not UTF-8 are `\xNN`.
-pub fn name(path: &Path) -> String {
+pub fn path(path: &Path) -> String {
     let bytes = path.as_os_str().as_bytes();
     let mut shown = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -68,9 +68,9 @@ mod tests {
 
     #[test]
     fn a_name_need_not_be_text() {
-        let name = |bytes: &[u8]| name(Path::new(OsStr::from_bytes(bytes)));
-        assert_eq!(name(b"a/\xff\nerror: b\xc3"), "a/\\xff\\u{a}error: b\\xc3");
-        assert_eq!(name("日本".as_bytes()), "日本");
-        assert_eq!(name(b""), "");
+        let shown = |bytes: &[u8]| path(Path::new(OsStr::from_bytes(bytes)));
+        assert_eq!(shown(b"a/\xff\nerror: b\xc3"), "a/\\xff\\u{a}error: b\\xc3");
+        assert_eq!(shown("日本".as_bytes()), "日本");
+        assert_eq!(shown(b""), "");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::verdict::Origin;
+use crate::rules::verdict::Origin;
 
 /// Whose file a configuration file is.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

@@ -1,7 +1,7 @@
 //! Trust: what a project's file would widen, and so may not do before its owner has seen it.
 //!
 //! A cloned repository may carry a hostile `sandbox.toml`. Without trust a file may only narrow what holds
-//! without it, which is the defaults and the user's own file. The rules, by key, stand in [`crate::schema`].
+//! without it, which is the defaults and the user's own file. The rules, by key, stand in [`crate::config::schema`].
 //!
 //! A limit widens when it is higher than what holds without the file, unlimited being the highest. Memory,
 //! processors and time are unlimited by default, so there a file only widens what the user has set; processes,
@@ -16,19 +16,20 @@ use std::path::{Path, PathBuf};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
+use crate::build_spec;
+use crate::config::effective::Effective;
+use crate::config::problem::{Located, Place};
+use crate::config::schema;
 use crate::config::show::Show;
 use crate::config::{Config, Exposed, ProviderChoice};
-use crate::covering::covering;
-use crate::env;
-use crate::layer::Effective;
-use crate::network::{self, HostPattern};
-use crate::path::normalise;
 use crate::plan::{Layer, Mode, Need, OnReplaced, Provider, SecretSource};
 use crate::policy::{self, DEPTH};
-use crate::problem::{Located, Place};
 use crate::protect::RelativePath;
-use crate::shown;
-use crate::{recipe, schema};
+use crate::protect::covering::covering;
+use crate::rules::env;
+use crate::rules::network::{self, HostPattern};
+use crate::rules::path::normalise;
+use crate::text::escape;
 
 /// What a file is compared with.
 #[derive(Clone, Copy, Debug)]
@@ -154,7 +155,7 @@ impl Found {
     ) {
         let leads_to = context.leads.get(path).filter(|lead| lead.path != normalise(path));
         let leads_to = leads_to.map(|lead| lead.path.clone());
-        let more = leads_to.iter().map(|lead| format!(", which leads to {}", shown::name(lead)));
+        let more = leads_to.iter().map(|lead| format!(", which leads to {}", escape::path(lead)));
         self.add(key, place, more.fold(what.to_owned(), |what, more| what + &more));
         if let Some(added) = self.0.last_mut() {
             added.leads_to = leads_to;
@@ -201,7 +202,7 @@ fn containers(config: &Config, context: &Context<'_>, found: &mut Found) {
     ];
     for (key, setting, what) in paths {
         if let Some(Located { value, place }) = setting {
-            found.add_path(key, place, &format!("{what}: {}", shown::name(value)), value, context);
+            found.add_path(key, place, &format!("{what}: {}", escape::path(value)), value, context);
         }
     }
     if let Some(Located { value, place }) = &config.image.name {
@@ -217,7 +218,7 @@ fn containers(config: &Config, context: &Context<'_>, found: &mut Found) {
     }
     // Packages come from the distribution's archive, whatever their names.
     if let Some(Located { value, place }) = &config.image.base {
-        if !recipe::is_stock_base(value) {
+        if !build_spec::is_stock_base(value) {
             found.add(
                 "image.base",
                 place,
@@ -244,7 +245,7 @@ fn boundaries(config: &Config, context: &Context<'_>, found: &mut Found) {
     for (name, dir) in &config.shared_dirs {
         let Some(Located { value: host, place }) = &dir.value.host else { continue };
         let written = normalise(host);
-        let shown = shown::name(&written);
+        let shown = escape::path(&written);
         let lead = context.leads.get(host);
         let mut add = |what: String| {
             found.add_path(format!("shared_dirs.{name}.host"), place, &what, host, context);
@@ -263,7 +264,7 @@ fn boundaries(config: &Config, context: &Context<'_>, found: &mut Found) {
             let covered = [resolved, &written].into_iter().find_map(|path| covering(path, &given_up));
             let repository = lead.and_then(|lead| lead.repository.as_ref());
             let inside = covered.map(|covered| covered.to_string()).or_else(|| {
-                repository.map(|repository| format!("part of the repository {}", shown::name(repository)))
+                repository.map(|repository| format!("part of the repository {}", escape::path(repository)))
             });
             if let Some(inside) = inside {
                 add(format!("lets the agent write {shown}, {inside}, which programs outside obey"));
@@ -380,7 +381,7 @@ fn native(config: &Config, context: &Context<'_>, found: &mut Found) {
     }
     for exposed in config.native.expose.iter().flat_map(|list| &list.value) {
         if let Exposed::Path(path) = &exposed.value {
-            let what = format!("shows the agent {}", shown::name(path));
+            let what = format!("shows the agent {}", escape::path(path));
             found.add_path("native.expose", &exposed.place, &what, path, context);
         }
     }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::protect::{Protected, RelativePath};
-use crate::shown;
+use crate::text::escape;
 
 /// The directory of a repository.
 const GIT: &str = ".git";
@@ -26,7 +26,7 @@ pub struct Covered {
 
 impl fmt::Display for Covered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` of {}", self.protected, shown::name(&self.holder))
+        write!(f, "`{}` of {}", self.protected, escape::path(&self.holder))
     }
 }
 

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::verdict::{Origin, Verdict, listing};
+use crate::rules::verdict::{Origin, Verdict, listing};
 
 pub use self::host::{Host, HostError, HostPattern, Target};
 

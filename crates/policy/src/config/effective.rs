@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::config::problem::{Located, Owner, Place};
 pub use crate::config::show::Row;
 use crate::config::show::{self, Rows, Show};
 use crate::config::{
@@ -13,7 +14,6 @@ use crate::config::{
     ProviderChoice,
 };
 use crate::plan::{Layer, Provider};
-use crate::problem::{Located, Owner, Place};
 
 /// Every setting that holds, each with the place it comes from. What nobody set has its default.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -210,8 +210,8 @@ fn located<T: Show>(rows: &mut Rows, table: &str, name: &str, value: &Located<T>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::schema;
     use crate::config::{Base, File};
-    use crate::schema;
 
     fn layer(owner: Owner, text: &str) -> Config {
         let label = if owner == Owner::User { "user.toml" } else { "sandbox.toml" };

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::verdict::shown;
+use crate::rules::verdict::shown;
 
 /// The least memory a sandbox can have.
 ///

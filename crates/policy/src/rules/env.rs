@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::verdict::{Origin, Verdict, shown};
+use crate::rules::verdict::{Origin, Verdict, shown};
 
 /// What a control plane tells the entrypoint about itself; never the agent's to see.
 pub const CONTROL_PLANE: &[&str] = &["SESSION_TOKEN", "CONTROL_PLANE_URL", "SESSION_ID"];

@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 use crate::plan::Mode;
 use crate::protect::Protected;
-use crate::verdict::{Origin, Verdict, listing, shown};
+use crate::rules::verdict::{Origin, Verdict, listing, shown};
 
 /// The longest path the kernel accepts, without its final NUL: `PATH_MAX` of linux/limits.h.
 const MAX_LENGTH: usize = 4095;

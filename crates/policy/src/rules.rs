@@ -1,0 +1,9 @@
+//! Rules: what decides whether something is allowed, each question in a file of its own.
+
+pub mod env;
+pub mod limits;
+pub mod network;
+pub mod path;
+pub mod user;
+pub mod verdict;
+pub mod workspace;

@@ -1,0 +1,5 @@
+//! Text: escaped for a terminal, carried in JSON, and suggested for a word that was mistyped.
+
+pub mod escape;
+pub mod json_bytes;
+pub mod suggest;
