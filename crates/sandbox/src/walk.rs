@@ -4,6 +4,7 @@
 //! each entry is, and only directories are opened. Whether a file is set-user-id the listing does not say: of a writable
 //! boundary, a bounded number of files is asked for it.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,8 +25,8 @@ use crate::quarantine::is_quarantine;
 /// How much of a directory is read at once. Larger ones make the kernel's work no cheaper.
 const LISTING: usize = 64 << 10;
 
-/// After how many entries a second thread joins in. It costs about 50 µs to start, and this many take 2 ms.
-const WORTH_A_THREAD: usize = 10_000;
+/// After how many entries a second thread joins in. It costs about 50 µs to start, and this many take 0.5 ms.
+const WORTH_A_THREAD: usize = 2_000;
 
 /// How many entries are read between two looks at the clock. They take less than a millisecond.
 const BETWEEN_LOOKS: usize = 1024;
@@ -44,6 +45,9 @@ const LONGEST: usize = 4096;
 
 /// How many links are kept to be followed.
 const MOST_LINKS: usize = 10_000;
+
+/// How many bytes of names each thread keeps, at most: those of 100,000 entries take 2 MB.
+const MOST_NAMES: usize = 4 << 20;
 
 /// How many paths of a kind that may be frequent are kept as examples.
 const EXAMPLES: usize = 5;
@@ -78,8 +82,23 @@ pub struct Walk {
     pub unasked: usize,
     /// What was found beyond the bound, where it was looked for.
     pub beyond: Beyond,
+    /// What is in the boundary's root, in work trees and in the `.git` of each: protected paths are looked for there.
+    pub names: Names,
     /// Whether there was time, and room, to look at everything.
     pub is_whole: bool,
+}
+
+/// The names in some directories, so that these need not be listed again. Those of very large ones are not kept.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Names(BTreeMap<PathBuf, Box<[u8]>>);
+
+impl Names {
+    /// The names in a directory, if they were kept.
+    pub fn of(&self, directory: &Path) -> Option<impl Iterator<Item = &[u8]>> {
+        self.0
+            .get(directory)
+            .map(|names| names.split_inclusive(|byte| *byte == 0).map(|name| &name[..name.len() - 1]))
+    }
 }
 
 /// What lies in directories that are too deep, or skipped because of their name.
@@ -240,6 +259,7 @@ impl Walk {
         self.unasked += other.unasked;
         self.beyond.repositories.extend(other.beyond.repositories);
         self.beyond.unread.extend(other.beyond.unread);
+        self.names.0.extend(other.names.0);
         self.is_whole &= other.is_whole;
     }
 
@@ -376,6 +396,11 @@ struct Walker<'a> {
     left_beyond: usize,
     /// One buffer for all directories: each is read to its end before the next is opened.
     buffer: Vec<u8>,
+    /// The names in the directory that was read last, each with a NUL behind it; `None` if there are too many, or if it was
+    /// not read to its end.
+    names: Option<Vec<u8>>,
+    /// How many bytes of [`MOST_NAMES`] are left.
+    left_names: usize,
 }
 
 /// What of a directory makes it a repository. What the listing cannot show is taken for what git wants: the agent may
@@ -404,10 +429,19 @@ impl<'a> Walker<'a> {
             set_id: Vec::new(),
             unasked: 0,
             beyond: Beyond::default(),
+            names: Names::default(),
             is_whole: true,
         };
-        let buffer = Vec::with_capacity(LISTING);
-        Self { found, queue, entries: 0, until, left_beyond: MOST_BEYOND, buffer }
+        Self {
+            found,
+            queue,
+            entries: 0,
+            until,
+            left_beyond: MOST_BEYOND,
+            buffer: Vec::with_capacity(LISTING),
+            names: None,
+            left_names: MOST_NAMES,
+        }
     }
 
     fn work(mut self) -> Walk {
@@ -452,7 +486,11 @@ impl<'a> Walker<'a> {
         match job.place {
             At::Beyond => self.look_for_repositories(&Arc::new(Parent { directory, path })),
             // What is in it is no work tree, but sockets that git itself listens on lie right in it.
-            At::Within(_) if is_git(&job.name) => self.read(&directory, &path, |_, _| {}),
+            At::Within(_) if is_git(&job.name) => {
+                self.read(&directory, &path, |_, _| {})?;
+                self.keep_names(&path);
+                Ok(())
+            }
             At::Within(levels) => self.enter(&Arc::new(Parent { directory, path }), levels),
         }
     }
@@ -471,6 +509,9 @@ impl<'a> Walker<'a> {
                 is_whole &= keep(&mut links, MOST_LINKS, path.join(OsStr::from_bytes(name.to_bytes())));
             }
         })?;
+        if path == Path::new("") || signs.gits().next().is_some() {
+            self.keep_names(path);
+        }
         for git in signs.gits() {
             is_whole &= keep(&mut self.found.repositories, MOST_FOUND, Repository { path: path.into(), git });
         }
@@ -532,6 +573,15 @@ impl<'a> Walker<'a> {
         left.is_some()
     }
 
+    /// Keeps the names in the directory that was read last.
+    fn keep_names(&mut self, directory: &Path) {
+        let Some(names) = &self.names else { return };
+        if let Some(left) = self.left_names.checked_sub(names.len()) {
+            self.left_names = left;
+            self.found.names.0.insert(directory.into(), names.as_slice().into());
+        }
+    }
+
     /// Reads a directory: keeps the sockets and hands on what else may matter.
     fn read(
         &mut self,
@@ -539,15 +589,20 @@ impl<'a> Walker<'a> {
         path: &Path,
         mut each: impl FnMut(&CStr, FileType),
     ) -> Result<(), Errno> {
+        let mut names = self.names.take().unwrap_or_default();
+        names.clear();
         let mut listing = RawDir::new(directory, self.buffer.spare_capacity_mut());
         while let Some(entry) = listing.next() {
             let entry = entry?;
             self.entries += 1;
             if self.entries % BETWEEN_LOOKS == 0 && self.until.is_over() {
                 self.found.is_whole = false;
-                break;
+                return Ok(());
             }
             let name = entry.file_name();
+            if names.len() <= self.left_names {
+                names.extend_from_slice(name.to_bytes_with_nul());
+            }
             if self.queue.asks && matches!(entry.file_type(), FileType::RegularFile | FileType::Unknown) {
                 if self.queue.may_ask() {
                     self.found.set_id.extend(set_id(directory, path, name));
@@ -577,6 +632,7 @@ impl<'a> Walker<'a> {
                 kind => each(name, kind),
             }
         }
+        self.names = (names.len() <= self.left_names).then_some(names);
         Ok(())
     }
 }

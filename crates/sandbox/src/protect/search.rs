@@ -19,7 +19,7 @@ use self::resolve::Leads;
 use super::{Base, Cause, FileKind, Link, MaskedSocket, Mounts, Notice, PathList, Reach, ReadOnly, Way};
 use crate::beneath;
 use crate::deadline::Deadline;
-use crate::walk::{Git, Repository, Walk};
+use crate::walk::{Git, Names, Repository, Walk};
 
 mod configured;
 mod data;
@@ -89,6 +89,7 @@ pub fn mounts_until(
         reach: Reach::default(),
         behind: None,
         until,
+        names: &walk.names,
     };
     if walk.repositories.first().is_none_or(|first| first.path != Path::new("")) {
         search.tree(Path::new(""), [Way::Walked]);
@@ -150,6 +151,8 @@ struct Search<'a> {
     /// The link or index behind which repositories are looked for at the moment.
     behind: Option<PathBuf>,
     until: Deadline,
+    /// What the walk has listed already.
+    names: &'a Names,
 }
 
 /// A repository that is still to be searched.
@@ -332,6 +335,9 @@ impl Search<'_> {
     /// Protects those of the paths in a directory that exist.
     fn all(&mut self, base: &Path, seen_as: &Path, listed: &Listed<'_>) {
         let names = || {
+            if let Some(names) = self.names.of(base) {
+                return Ok((beneath::directory(self.root, base)?, listed.first_names_among(names)));
+            }
             let directory = beneath::listing(self.root, base)?;
             let found = listed.first_names_in(&directory, self.until)?;
             Ok((directory, found))

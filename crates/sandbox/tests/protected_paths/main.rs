@@ -12,6 +12,7 @@ mod mounts;
 mod origin;
 mod walk;
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
@@ -28,7 +29,7 @@ use sandbox::deadline::Deadline;
 use sandbox::detect::{Baseline, Finding, Origin};
 use sandbox::protect::{FileKind, Mounts, Notice, mounts, mounts_until};
 use sandbox::quarantine::{QUARANTINE, set_aside};
-use sandbox::walk::{Git, Walk, walk, walk_everywhere, walk_until};
+use sandbox::walk::{Git, Names, Walk, walk, walk_everywhere, walk_until};
 
 /// A boundary in a directory of its own.
 struct Boundary {

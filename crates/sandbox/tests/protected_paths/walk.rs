@@ -99,3 +99,44 @@ fn what_was_not_reached_at_the_start_is_not_taken_for_the_agents() {
     let wanted = [("new/.git/config", Origin::Created), ("old/.git/config", Origin::Earlier)];
     assert_eq!(found, wanted.map(|(path, origin)| (path.into(), origin)));
 }
+
+#[test]
+fn names_that_the_walk_has_read_need_not_be_listed_again() {
+    let boundary = Boundary::new();
+    boundary.repository("").repository("nested").bare("bare.git");
+    for tree in ["", "nested/"] {
+        boundary.write(&format!("{tree}.BashRC"), "").write(&format!("{tree}a.code-workspace"), "{}");
+        boundary
+            .write(&format!("{tree}.claude/settings.json"), "{}")
+            .link("a.code-workspace", &format!("{tree}.envrc"));
+    }
+    let list: Vec<String> = built_in().map(str::to_owned).collect();
+    let look = |walk: &Walk| mounts(boundary.root(), &boundary.host, walk, &list).unwrap();
+    let walk = boundary.walk(3);
+    for read in ["", ".git", "nested", "nested/.git", "bare.git"] {
+        let names: BTreeSet<_> = walk.names.of(Path::new(read)).unwrap().map(<[u8]>::to_vec).collect();
+        let listed = fs::read_dir(boundary.host.join(read)).unwrap();
+        let listed = listed.map(|entry| entry.unwrap().file_name().into_encoded_bytes());
+        assert_eq!(names, listed.chain([b".".to_vec(), b"..".to_vec()]).collect(), "{read}");
+    }
+    let found = look(&walk);
+    assert_eq!(found.read_only.len(), 12, "{:?}", found.read_only);
+    assert_eq!(found, look(&Walk { names: Names::default(), ..walk.clone() }), "the control: listed again");
+    // The names alone are asked for.
+    fs::rename(boundary.host.join(".BashRC"), boundary.host.join(".zshrc")).unwrap();
+    assert_eq!(look(&walk).read_only.len(), 11);
+    assert_eq!(look(&Walk { names: Names::default(), ..walk }).read_only.len(), 12);
+}
+
+#[test]
+fn more_names_than_are_kept_are_listed_again() {
+    let boundary = Boundary::new();
+    boundary.write(".bashrc", "");
+    assert!(boundary.walk(0).names.of(Path::new("")).is_some(), "the control");
+    let long = "x".repeat(240);
+    for number in 0..18_000 {
+        boundary.write(&format!("{long}{number}"), "");
+    }
+    assert!(boundary.walk(0).names.of(Path::new("")).is_none());
+    assert_eq!(boundary.read_only(), [".bashrc"]);
+}

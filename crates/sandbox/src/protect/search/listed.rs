@@ -23,9 +23,24 @@ pub(super) struct Listed<'a> {
     by_name: HashMap<Vec<u8>, Vec<usize>>,
     /// The paths that stand for several names.
     patterns: Vec<(Pattern<'a>, Cause)>,
-    /// With which bytes the first names begin, in lower case. Most names of a project's begin with another one.
-    begins: Vec<u8>,
+    /// With which bytes the first names begin, and the names of patterns end. Most names of a project's do neither.
+    begins: Bytes,
+    ends: Bytes,
     longest: usize,
+}
+
+/// A set of bytes, in which upper and lower case are the same.
+struct Bytes([bool; 256]);
+
+impl Bytes {
+    fn insert(&mut self, byte: u8) {
+        self.0[usize::from(byte.to_ascii_lowercase())] = true;
+        self.0[usize::from(byte.to_ascii_uppercase())] = true;
+    }
+
+    fn contains(&self, byte: Option<&u8>) -> bool {
+        byte.is_some_and(|byte| self.0[usize::from(*byte)])
+    }
 }
 
 impl<'a> Listed<'a> {
@@ -34,16 +49,18 @@ impl<'a> Listed<'a> {
             all: Vec::new(),
             by_name: HashMap::new(),
             patterns: Vec::new(),
-            begins: Vec::new(),
+            begins: Bytes([false; 256]),
+            ends: Bytes([false; 256]),
             longest: 0,
         };
         for (path, cause) in paths {
             if let Some(pattern) = path.to_str().and_then(Pattern::of) {
+                path.as_os_str().as_bytes().last().into_iter().for_each(|byte| listed.ends.insert(*byte));
                 listed.patterns.push((pattern, cause));
             } else if let Some(Component::Normal(first)) = path.components().next() {
                 let name = first.as_bytes().to_ascii_lowercase();
                 listed.longest = listed.longest.max(name.len());
-                listed.begins.extend(name.first().filter(|byte| !listed.begins.contains(byte)));
+                name.first().into_iter().for_each(|byte| listed.begins.insert(*byte));
                 listed.by_name.entry(name).or_default().push(listed.all.len());
                 listed.all.push((path, cause));
             }
@@ -84,12 +101,24 @@ impl<'a> Listed<'a> {
         Ok(found)
     }
 
+    /// The same, of these names.
+    pub(super) fn first_names_among<'n>(
+        &self,
+        names: impl Iterator<Item = &'n [u8]>,
+    ) -> Vec<(PathBuf, Cause)> {
+        let mut found = Vec::new();
+        names.for_each(|name| self.add(name, &mut found));
+        found.sort();
+        found
+    }
+
     fn add(&self, name: &[u8], found: &mut Vec<(PathBuf, Cause)>) {
         let here = Path::new(OsStr::from_bytes(name));
-        let fitting = self.patterns.iter().filter(|(pattern, _)| pattern.fits(name));
-        found.extend(fitting.map(|(_, cause)| (here.to_path_buf(), *cause)));
-        let begins = name.first().is_some_and(|byte| self.begins.contains(&byte.to_ascii_lowercase()));
-        if name.len() > self.longest || !begins {
+        if self.ends.contains(name.last()) {
+            let fitting = self.patterns.iter().filter(|(pattern, _)| pattern.fits(name));
+            found.extend(fitting.map(|(_, cause)| (here.to_path_buf(), *cause)));
+        }
+        if name.len() > self.longest || !self.begins.contains(name.first()) {
             return;
         }
         for at in self.by_name.get(&name.to_ascii_lowercase()).into_iter().flatten() {
