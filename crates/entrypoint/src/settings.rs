@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use confine::line::{ADDRESS, Address, Agent, ExecRequest};
 use confine::start::Grant;
 use confine::user::Root;
-use policy::policy::AGENT;
+use policy::config::defaults::AGENT;
 use policy::rules::env::{
     AGENT_ALLOW_EMULATION, AGENT_ALLOW_ROOT, AGENT_ARGS, AGENT_COMMAND, AGENT_INIT, AGENT_USER, AGENT_WORKDIR,
 };

@@ -9,21 +9,14 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::config::defaults::{BASE, IMAGE, PACKAGES};
 use crate::config::document::Fault;
 use crate::config::effective::Effective;
 use crate::config::form::accept;
+use crate::config::key;
 use crate::config::problem::{self, Code, Located, Place, Problem};
-use crate::config::schema;
 use crate::config::{self, value};
-use crate::policy::IMAGE;
 
-/// What the stock image starts from, unless told otherwise.
-pub const BASE: &str = "alpine:3.23";
-/// What is installed in it, unless told otherwise.
-pub const PACKAGES: &[&str] = &["bash", "curl", "git", "openssh-client", "python3", "nodejs", "npm"];
-/// The repositories of bases for the stock image. Docker's own people make what is in them, and nothing in there has a build
-/// that starts from it run something (`ONBUILD`).
-pub const BASES: [&str; 2] = ["alpine", "debian"];
 /// The secret by which certificates reach a build.
 pub const CA_CERTIFICATES: &str = "ca_certificates";
 
@@ -262,7 +255,7 @@ impl Reader {
         let typed: Vec<Located<String>> = if flags.platform.is_empty() {
             match &image.platforms {
                 Some(platforms) => platforms.value.clone(),
-                None => schema::PLATFORMS
+                None => key::PLATFORMS
                     .iter()
                     .map(|name| Located::new((*name).to_owned(), Place::Default))
                     .collect(),
@@ -370,12 +363,6 @@ impl Reader {
     }
 }
 
-/// Whether a base is in one of [`BASES`], whatever its tag or digest.
-pub fn is_stock_base(name: &str) -> bool {
-    let name = name.strip_prefix("docker.io/library/").unwrap_or(name);
-    BASES.contains(&name.split([':', '@']).next().unwrap_or(name))
-}
-
 fn flag<T>(name: &str, value: T) -> Located<T> {
     Located::new(value, Place::Flag(name.into()))
 }
@@ -475,11 +462,11 @@ mod tests {
     fn without_a_word_the_stock_image_is_built_for_every_platform() {
         let spec = spec("", &Flags::default()).unwrap();
         assert_eq!(spec.tags, [IMAGE]);
-        assert_eq!(spec.platforms.iter().map(Platform::as_str).collect::<Vec<_>>(), schema::PLATFORMS);
+        assert_eq!(spec.platforms.iter().map(Platform::as_str).collect::<Vec<_>>(), key::PLATFORMS);
         assert_eq!(spec.platforms[1].architecture(), "arm64");
         assert_eq!(spec.destination, Destination::Engine);
         let Source::Stock { base, packages } = spec.source else { panic!("{:?}", spec.source) };
-        let default = |name| schema::find("image", name).unwrap().default;
+        let default = |name| crate::config::schema::find("image", name).unwrap().default;
         assert_eq!(default("base"), format!("{base:?}"));
         assert_eq!(default("packages"), format!("{packages:?}"));
         assert_eq!(default("name"), format!("{IMAGE:?}"));

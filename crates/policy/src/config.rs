@@ -4,27 +4,26 @@
 //! holds in the end: layers are merged in [`crate::config::effective`], and checked together in [`crate::policy`].
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::PathBuf;
-use std::sync::Arc;
 
 use self::form::Typed;
-use self::schema::Key;
+use self::problem::{Located, Place, Problem};
+pub use self::setting::{Base, File, List, Setting};
 pub use self::table::{
-    Agent, Container, General, Image, Lifecycle, Limits, Native, Network, Protect, Secret, SharedDir,
+    Agent, Container, Env, General, Image, Lifecycle, Limits, Native, Network, Protect, Secret, SharedDir,
 };
 pub use self::value::{Exposed, ProviderChoice, SecretMode, SecretProvider, Toolchain};
-use crate::config::problem::{Located, Owner, Place, Problem};
-use crate::rules::env::Name;
 
+pub mod defaults;
 pub(crate) mod document;
 pub mod effective;
 pub(crate) mod form;
+pub mod key;
 pub mod overrides;
 pub mod problem;
 mod read;
 pub mod reference;
 pub mod schema;
+mod setting;
 pub(crate) mod show;
 pub(crate) mod table;
 pub mod trust;
@@ -34,63 +33,6 @@ pub mod variables;
 /// The longest text that is read, in bytes. No file that a person writes is longer, and reporting every mistake of
 /// one that is made to be slow must end soon.
 pub const MAX_LENGTH: usize = 64 << 10;
-
-/// A file that settings come from, and what its relative paths mean. The text itself is read elsewhere.
-#[derive(Clone, Debug)]
-pub struct File {
-    /// Whose file it is.
-    pub owner: Owner,
-    /// How the person knows it, such as `sandbox.toml`; problems and origins show this.
-    pub label: Arc<str>,
-    /// Where its paths are seen from.
-    pub base: Base,
-}
-
-/// What relative paths, and paths beneath `~/`, are seen from.
-#[derive(Clone, Debug)]
-pub struct Base {
-    /// The directory that relative paths start at; absolute.
-    pub directory: PathBuf,
-    /// The caller's home directory; without one, `~/` is an error.
-    pub home: Option<PathBuf>,
-}
-
-/// One setting, if the layer has it.
-pub type Setting<T> = Option<Located<T>>;
-
-/// A list of settings, if the layer has it; each entry knows its own place.
-pub type List<T> = Setting<Vec<Located<T>>>;
-
-/// `[env]`
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Env {
-    /// Variables of the host that enter; a layer replaces the list of the layer beneath.
-    pub pass: List<Name>,
-    /// Variables that enter besides those, one by one, as flags ask for them.
-    pub also_pass: BTreeMap<Name, Place>,
-    /// Variables that are set inside.
-    pub set: BTreeMap<Name, Located<OsString>>,
-}
-
-impl Config {
-    /// What means nothing where no container is started, in the order of the reference page: settings that choose one,
-    /// and whatever was typed of them. A file may well say more for the case that there is an engine.
-    pub(crate) fn only_in_containers(&self) -> Vec<(&'static str, &Place)> {
-        let typed = |place: &&Place| matches!(place, Place::Flag(_));
-        let container = &self.container;
-        let all = [
-            ("[image]", self.has_image.as_ref().filter(typed)),
-            ("container.platform", self.platform.as_ref().map(|platform| &platform.place)),
-            ("container.runtime", container.runtime.as_ref().map(|runtime| &runtime.place)),
-            (
-                "container.host_path_prefix",
-                container.host_path_prefix.as_ref().map(|prefix| &prefix.place).filter(typed),
-            ),
-            ("container.pull", container.pull.as_ref().map(|pull| &pull.place).filter(typed)),
-        ];
-        all.into_iter().filter_map(|(key, place)| Some((key, place?))).collect()
-    }
-}
 
 /// One layer of settings.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -132,25 +74,27 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads the text of a configuration file; every problem in it is returned at once, from top to bottom.
-    pub fn parse(text: &str, file: &File) -> Result<Self, Vec<Problem>> {
-        match Self::read(text, file) {
-            (config, problems) if problems.is_empty() => Ok(config),
-            (_, problems) => Err(problems),
-        }
-    }
-
-    /// Reads what can be understood of a configuration file, and every problem in it from top to bottom.
-    ///
-    /// The settings are worth something in spite of problems: merged with other layers and checked, they may
-    /// have more of them, and a person wants to see all at once.
-    pub fn read(text: &str, file: &File) -> (Self, Vec<Problem>) {
-        read::config(text, file)
+    /// Lists what means nothing where no container is started, in the order of the reference page: settings that choose one,
+    /// and whatever was typed of them. A file may well say more for the case that there is an engine.
+    pub(crate) fn only_in_containers(&self) -> Vec<(&'static str, &Place)> {
+        let typed = |place: &&Place| matches!(place, Place::Flag(_));
+        let container = &self.container;
+        let all = [
+            ("[image]", self.has_image.as_ref().filter(typed)),
+            ("container.platform", self.platform.as_ref().map(|platform| &platform.place)),
+            ("container.runtime", container.runtime.as_ref().map(|runtime| &runtime.place)),
+            (
+                "container.host_path_prefix",
+                container.host_path_prefix.as_ref().map(|prefix| &prefix.place).filter(typed),
+            ),
+            ("container.pull", container.pull.as_ref().map(|pull| &pull.place).filter(typed)),
+        ];
+        all.into_iter().filter_map(|(key, place)| Some((key, place?))).collect()
     }
 
     /// Sets a key to what a flag or a variable says.
-    pub(crate) fn set(&mut self, key: &Key, typed: &Typed<'_>, problems: &mut Vec<Problem>) {
-        match schema::split(key.path) {
+    pub(crate) fn set(&mut self, typed: &Typed<'_>, problems: &mut Vec<Problem>) {
+        match key::split(typed.key.path) {
             ("", name) => self.general.set(name, typed, problems),
             ("agent", name) => self.agent.set(name, typed, problems),
             ("image", name) => self.image.set(name, typed, problems),

@@ -8,11 +8,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 pub use self::boundary::Wanted;
-pub use self::lower::{Directory, Facts, Missing, Parts};
+pub use self::facts::{Directory, Facts, Missing, Parts};
+use crate::config::defaults::{DEPTH, HOME, IMAGE, WORKSPACE};
 use crate::config::effective::Effective;
+use crate::config::key;
 use crate::config::problem::{self, Located, Place, Problem};
-use crate::config::schema;
-use crate::config::trust;
 use crate::config::{Config, Exposed};
 use crate::plan::{self, Init, Layer, Need, Provider};
 use crate::protect::RelativePath;
@@ -25,19 +25,9 @@ use crate::rules::verdict::Verdict;
 mod boundary;
 mod check;
 mod environment;
+mod facts;
 mod lower;
 mod workdir;
-
-/// The user name of the agent inside.
-pub const AGENT: &str = "agent";
-/// The home directory of the agent inside.
-pub const HOME: &str = "/home/agent";
-/// Where a boundary must be for the agent to start there by default.
-pub const WORKSPACE: &str = "/workspace";
-/// The name of the image, unless told otherwise.
-pub const IMAGE: &str = "sandbox-image";
-/// How deep nested repositories and sockets are looked for, unless told otherwise.
-pub const DEPTH: u32 = 3;
 
 /// The rules of one sandbox. A policy that exists holds together.
 #[derive(Clone, Debug)]
@@ -110,7 +100,7 @@ impl Policy {
             container: provider.runs_containers().then(|| container(config)),
             network_mode,
             network: check::network(config, network_mode),
-            limits: limits(config),
+            limits: config.limits.or_default(),
             protect: plan::Protect {
                 paths: protected.paths().iter().map(ToString::to_string).collect(),
                 depth: config.protect.depth.as_ref().map_or(DEPTH, |depth| depth.value),
@@ -120,7 +110,7 @@ impl Policy {
                     .as_ref()
                     .map_or_else(Default::default, |one| one.value),
             },
-            given_up: trust::given_up(config),
+            given_up: config.protect.given_up(),
             layers: layers(config, provider),
         })
     }
@@ -205,20 +195,6 @@ fn container(config: &Config) -> plan::Container {
     }
 }
 
-/// The limits that hold, defaults included.
-pub(crate) fn limits(config: &Config) -> Limits {
-    let default = Limits::default();
-    let limits = &config.limits;
-    Limits {
-        memory: limits.memory.as_ref().map_or(default.memory, |limit| limit.value),
-        cpus: limits.cpus.as_ref().map_or(default.cpus, |limit| limit.value),
-        pids: limits.pids.as_ref().map_or(default.pids, |limit| limit.value),
-        timeout: limits.timeout.as_ref().map_or(default.timeout, |limit| limit.value),
-        output_bytes: limits.output_bytes.as_ref().map_or(default.output_bytes, |limit| limit.value),
-        tmp_size: limits.tmp_size.as_ref().map_or(default.tmp_size, |limit| limit.value),
-    }
-}
-
 fn layers(config: &Config, provider: Provider) -> BTreeMap<Layer, Need> {
     let need = |layer: Layer, default: Need| match (&config.native.require, provider) {
         // Nothing is there to be required: whoever asks for this provider asks for no isolation.
@@ -229,6 +205,6 @@ fn layers(config: &Config, provider: Provider) -> BTreeMap<Layer, Need> {
         (Some(list), _) if list.value.iter().any(|required| required.value == layer) => Need::Required,
         (Some(_), _) => Need::Preferred,
     };
-    let all = schema::LAYERS.iter().map(|(layer, default)| (*layer, need(*layer, *default)));
+    let all = key::LAYERS.iter().map(|(layer, default)| (*layer, need(*layer, *default)));
     all.chain([(Layer::Disk, Need::Preferred)]).collect()
 }

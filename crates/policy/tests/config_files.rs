@@ -5,8 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use policy::config::effective::Effective;
+use policy::config::key::Kind;
 use policy::config::problem::{Code, Owner, Problem};
-use policy::config::schema::{self, Kind};
+use policy::config::schema;
 use policy::config::{Base, Config, File};
 use policy::policy::Policy;
 

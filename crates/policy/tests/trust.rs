@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use policy::config::effective::Effective;
+use policy::config::key::{Kind, Trust, split};
 use policy::config::problem::Owner;
-use policy::config::schema::{self, Kind, Trust};
+use policy::config::schema;
 use policy::config::trust::{Context, Lead, Widening, paths, widenings};
 use policy::config::{Base, Config, File, ProviderChoice};
 use policy::plan::Provider;
@@ -149,7 +150,7 @@ fn every_key_of_the_table_does_what_the_table_says() {
                 ""
             };
             let line = format!("{} = {}\n", key.path.replace('*', "x"), key.example);
-            let text = if needed.contains(schema::split(key.path).1) {
+            let text = if needed.contains(split(key.path).1) {
                 needed.to_owned()
             } else {
                 format!("{needed}{line}")

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use confine::report::{Report, Status};
-use policy::config::schema::LAYERS;
+use policy::config::key::LAYERS;
 use policy::plan::{Agent, Boundary, FileId, Init, Layer, Mode, Need, OnReplaced, Plan, Protect, Provider};
 use policy::rules::limits::{Bytes, Limits, MilliCpus};
 use policy::rules::network;

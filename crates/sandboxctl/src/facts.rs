@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use policy::config::Exposed;
-use policy::policy::{Facts, HOME, Missing, Parts, Policy};
+use policy::config::defaults::HOME;
+use policy::policy::{Facts, Missing, Parts, Policy};
 use policy::rules::workspace::Caller;
 use sandbox::programs::Programs;
 use sandbox::toolchain::{self, Host, Toolchains};

@@ -1,7 +1,7 @@
 //! Documents: TOML text as typed values with positions, and every problem in it at once.
 //!
 //! A document is read in two steps. [`Document::parse`] finds what is wrong with the text and with its keys,
-//! by the table in [`schema`]; after that each value is read with the type its key has, and whatever does not
+//! by the table of keys; after that each value is read with the type its key has, and whatever does not
 //! fit is noted and left out, so that one mistake never hides another.
 
 use std::collections::BTreeSet;
@@ -9,10 +9,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 
+use crate::config::key::{self, Key, Kind, join};
 use crate::config::problem::{Code, Located, Owner, Place, Problem};
-use crate::config::schema::{self, Key, Kind};
 use crate::text::suggest::{did_you_mean, nearest};
 
 /// A text with the problems found in it so far.
@@ -28,11 +28,13 @@ struct Source<'t> {
     lines: Vec<usize>,
     owner: Owner,
     file: Arc<str>,
+    keys: &'static [Key],
 }
 
 /// A table of the document, with the path of its keys as the schema writes it and as the file does.
 #[derive(Clone)]
 pub(crate) struct Section<'d, 't> {
+    keys: &'static [Key],
     pattern: &'static str,
     path: String,
     table: Option<&'d DeTable<'t>>,
@@ -71,6 +73,25 @@ impl Fault {
     pub(crate) fn value(message: impl std::fmt::Display) -> Self {
         Self::Value { message: message.to_string(), expected: None, hint: None }
     }
+
+    /// Says where the value stands. `wrong_type` is the message where the type is another one than `kind` has.
+    pub(crate) fn problem(
+        self,
+        place: &Place,
+        key: impl Into<String>,
+        wrong_type: impl Into<String>,
+        kind: Option<Kind>,
+    ) -> Problem {
+        match self {
+            Self::Type => Problem {
+                expected: kind.map(Kind::expected),
+                ..Problem::new(place, key, Code::WrongType, wrong_type)
+            },
+            Self::Value { message, expected, hint } => {
+                Problem { expected, hint, ..Problem::new(place, key, Code::InvalidValue, message) }
+            }
+        }
+    }
 }
 
 /// A text that is not TOML.
@@ -82,11 +103,21 @@ pub(crate) struct Broken {
 }
 
 impl<'t> Document<'t> {
-    /// Reads a text and checks its keys.
-    pub(crate) fn parse(text: &'t str, owner: Owner, file: &Arc<str>) -> Result<Self, Broken> {
+    /// Reads a text and checks its keys, which are to be among `keys`.
+    pub(crate) fn parse(
+        text: &'t str,
+        owner: Owner,
+        file: &Arc<str>,
+        keys: &'static [Key],
+    ) -> Result<Self, Broken> {
         let starts = text.match_indices('\n').map(|(end, _)| end + 1);
-        let source =
-            Source { text, lines: std::iter::once(0).chain(starts).collect(), owner, file: Arc::clone(file) };
+        let source = Source {
+            text,
+            lines: std::iter::once(0).chain(starts).collect(),
+            owner,
+            file: Arc::clone(file),
+            keys,
+        };
         let Ok(root) = DeTable::parse(text) else { return Err(source.broken()) };
         let root = root.into_inner();
         let mut problems = Vec::new();
@@ -97,7 +128,7 @@ impl<'t> Document<'t> {
     /// The tables to read from, and where to note what is wrong.
     pub(crate) fn reader<'d>(&'d mut self) -> (Section<'d, 't>, Reader<'d, 't>) {
         (
-            Section { pattern: "", path: String::new(), table: Some(&self.root) },
+            Section { keys: self.source.keys, pattern: "", path: String::new(), table: Some(&self.root) },
             Reader { source: &self.source, problems: &mut self.problems },
         )
     }
@@ -117,12 +148,12 @@ pub(crate) struct Reader<'d, 't> {
 impl<'d, 't> Section<'d, 't> {
     /// The table called `name` within this one; empty when there is none.
     pub(crate) fn section(&self, name: &str) -> Self {
-        let pattern = schema::find(self.pattern, name).map_or("", |key| key.path);
+        let pattern = key::find(self.keys, self.pattern, name).map_or("", |key| key.path);
         let table = match self.table.and_then(|table| table.get(name)).map(Spanned::get_ref) {
             Some(DeValue::Table(table)) => Some(table),
             _ => None,
         };
-        Self { pattern, path: join(&self.path, name), table }
+        Self { keys: self.keys, pattern, path: join(&self.path, name), table }
     }
 
     /// Whether the file has this table.
@@ -184,7 +215,7 @@ impl Reader<'_, '_> {
                     Code::WrongType,
                     format!("found {found} in the list"),
                 );
-                let expected = schema::find(section.pattern, name).map(|key| key.kind.entry());
+                let expected = key::find(section.keys, section.pattern, name).map(|key| key.kind.entry());
                 self.note(Problem { expected: expected.map(str::to_owned), ..problem });
                 continue;
             };
@@ -215,8 +246,8 @@ impl Reader<'_, '_> {
 
     /// Notes every required key that is not in the table, which stands at `place`.
     pub(crate) fn require(&mut self, section: &Section<'_, '_>, place: &Place) {
-        for key in schema::KEYS.iter().filter(|key| key.required) {
-            let (table, name) = schema::split(key.path);
+        for key in section.keys.iter().filter(|key| key.required) {
+            let (table, name) = key::split(key.path);
             if table == section.pattern && section.value(name).is_none() {
                 let message = format!("{name:?} is missing");
                 let problem = Problem::new(place, section.path.as_str(), Code::MissingKey, message);
@@ -248,23 +279,10 @@ impl Reader<'_, '_> {
         found: &str,
         parsed: Result<T, Fault>,
     ) -> Option<T> {
-        let fault = match parsed {
-            Ok(parsed) => return Some(parsed),
-            Err(fault) => fault,
-        };
-        let path = section.key(name);
-        match fault {
-            Fault::Type => {
-                if let Some(key) = schema::find(section.pattern, name) {
-                    self.note(wrong_type(place, &path, key, found));
-                }
-            }
-            Fault::Value { message, expected, hint } => {
-                let problem = Problem::new(place, path, Code::InvalidValue, message);
-                self.note(Problem { expected, hint, ..problem });
-            }
-        }
-        None
+        let kind = key::find(section.keys, section.pattern, name).map(|key| key.kind);
+        let note =
+            |fault: Fault| self.note(fault.problem(place, section.key(name), format!("found {found}"), kind));
+        parsed.map_err(note).ok()
     }
 }
 
@@ -301,9 +319,9 @@ impl Source<'_> {
     /// Notes every key that does not exist, and every table that is not one.
     fn check_keys(&self, pattern: &str, path: &str, table: &DeTable<'_>, problems: &mut Vec<Problem>) {
         for (name, value) in table {
-            let Some(key) = schema::find(pattern, name.get_ref()) else {
+            let Some(key) = key::find(self.keys, pattern, name.get_ref()) else {
                 let path = join(path, name.get_ref());
-                problems.push(unknown(&self.place(name.span().start), pattern, &path, name.get_ref()));
+                problems.push(self.unknown(name, pattern, &path));
                 continue;
             };
             if let Kind::Table | Kind::Named(_) = key.kind {
@@ -316,6 +334,25 @@ impl Source<'_> {
                 }
             }
         }
+    }
+
+    fn unknown(&self, name: &Spanned<DeString<'_>>, pattern: &str, path: &str) -> Problem {
+        let siblings = || key::children(self.keys, pattern);
+        let hint = did_you_mean(name.get_ref(), siblings()).or_else(|| self.elsewhere(name.get_ref()));
+        let hint = hint.unwrap_or_else(|| {
+            let known: Vec<_> = siblings().collect();
+            format!("known here: {}", known.join(", "))
+        });
+        let place = self.place(name.span().start);
+        Problem::new(&place, path, Code::UnknownKey, "unknown key").hinting(hint)
+    }
+
+    /// Suggests a key of this name in another table: `memory` at the top is `limits.memory`.
+    fn elsewhere(&self, name: &str) -> Option<String> {
+        let leaves = || self.keys.iter().filter(|key| !key.path.contains('*')).map(|key| key.path);
+        let near = nearest(name, leaves().map(|path| key::split(path).1))?;
+        let path = leaves().find(|path| key::split(path).1 == near)?;
+        Some(format!("did you mean {path:?}?"))
     }
 
     fn place(&self, offset: usize) -> Place {
@@ -343,15 +380,6 @@ impl Source<'_> {
         let end = self.lines.get(line + 1).map_or(self.text.len(), |next| next - 1);
         start..end
     }
-}
-
-fn unknown(place: &Place, pattern: &str, path: &str, name: &str) -> Problem {
-    let siblings = || schema::children(pattern);
-    let hint = did_you_mean(name, siblings()).or_else(|| elsewhere(name)).unwrap_or_else(|| {
-        let known: Vec<_> = siblings().collect();
-        format!("known here: {}", known.join(", "))
-    });
-    Problem::new(place, path, Code::UnknownKey, "unknown key").hinting(hint)
 }
 
 fn wrong_type(place: &Place, path: &str, key: &Key, found: &str) -> Problem {
@@ -382,19 +410,4 @@ fn scalar<'a>(value: &'a DeValue<'_>) -> Option<Scalar<'a>> {
         DeValue::Boolean(value) => Some(Scalar::Bool(*value)),
         DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
     }
-}
-
-/// A key of this name in another table: `memory` at the top is `limits.memory`.
-fn elsewhere(name: &str) -> Option<String> {
-    let leaves = || schema::KEYS.iter().filter(|key| !key.path.contains('*')).map(|key| key.path);
-    let near = nearest(name, leaves().map(|path| schema::split(path).1))?;
-    let path = leaves().find(|path| schema::split(path).1 == near)?;
-    Some(format!("did you mean {path:?}?"))
-}
-
-/// A path of keys, quoted where TOML asks for quotes.
-pub(crate) fn join(path: &str, name: &str) -> String {
-    let bare = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    let name = if bare { name.to_owned() } else { format!("{name:?}") };
-    if path.is_empty() { name } else { format!("{path}.{name}") }
 }

@@ -6,9 +6,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::config::key::join;
 use crate::config::problem::{Located, Owner, Place};
+use crate::config::schema::KEYS;
 pub use crate::config::show::Row;
-use crate::config::show::{self, Rows, Show};
+use crate::config::show::{Rows, Show};
 use crate::config::{
     Agent, Config, Container, Env, General, Image, Lifecycle, Limits, Native, Network, Protect,
     ProviderChoice,
@@ -175,14 +177,14 @@ fn rows(config: &Config) -> Vec<Row> {
         located(&mut rows, "image.build_args", name, value);
     }
     for (name, table) in &config.shared_dirs {
-        table.value.show(&mut rows, &show::key("shared_dirs", name));
+        table.value.show(&mut rows, &join("shared_dirs", name));
     }
     pass(&mut rows, &config.env);
     for (name, value) in &config.env.set {
         located(&mut rows, "env.set", name.as_str(), value);
     }
     for (name, table) in &config.secrets {
-        table.value.show(&mut rows, &show::key("secrets", name));
+        table.value.show(&mut rows, &join("secrets", name));
     }
     config.network.show(&mut rows, "network");
     config.limits.show(&mut rows, "limits");
@@ -190,7 +192,7 @@ fn rows(config: &Config) -> Vec<Row> {
     config.native.show(&mut rows, "native");
     config.container.show(&mut rows, "container");
     config.lifecycle.show(&mut rows, "lifecycle");
-    rows.into_ordered()
+    rows.into_ordered(KEYS)
 }
 
 /// What passes is one list to the reader, whoever asked for which part.
@@ -204,13 +206,12 @@ fn pass(rows: &mut Rows, env: &Env) {
 }
 
 fn located<T: Show>(rows: &mut Rows, table: &str, name: &str, value: &Located<T>) {
-    rows.insert(show::key(table, name), value.show(), value.place.origin());
+    rows.insert(join(table, name), value.show(), value.place.origin());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::schema;
     use crate::config::{Base, File};
 
     fn layer(owner: Owner, text: &str) -> Config {
@@ -308,7 +309,7 @@ mod tests {
     #[test]
     fn nothing_set_shows_every_default() {
         let keys: Vec<String> = Effective::default().rows().into_iter().map(|row| row.key).collect();
-        let defaults = schema::KEYS.iter().filter(|key| !key.default.is_empty() && !key.path.contains('*'));
+        let defaults = KEYS.iter().filter(|key| !key.default.is_empty() && !key.path.contains('*'));
         assert_eq!(keys, defaults.map(|key| key.path).collect::<Vec<_>>());
     }
 }

@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::setting::{Base, Setting};
 use super::value::{self, Exposed, ProviderChoice, SecretMode, SecretProvider};
-use super::{Base, Setting};
 use crate::config::document::{Fault, Reader, Scalar, Section};
+use crate::config::key::{Format, Key, Kind, MAX_DEPTH};
 use crate::config::problem::{Code, Located, Place, Problem};
-use crate::config::schema::{self, Format, Kind};
 use crate::plan::{Layer, Mode, OnReplaced, Pull, SecretSource};
 use crate::protect::RelativePath;
 use crate::rules::env::Name;
@@ -46,7 +46,7 @@ pub(crate) trait Form {
     /// Reads what a flag or a variable says of a key. Where it was typed several times, the last one counts.
     fn typed(typed: &Typed<'_>, problems: &mut Vec<Problem>) -> Setting<Self::Value> {
         let parsed = Self::parse(Self::scalar(typed.texts.last()?), typed.base);
-        let value = accept(problems, typed.place, typed.key, parsed)?;
+        let value = typed.accept(problems, parsed)?;
         Some(Located::new(value, typed.place.clone()))
     }
 }
@@ -54,13 +54,22 @@ pub(crate) trait Form {
 /// What a flag or a variable says of a key.
 pub(crate) struct Typed<'a> {
     /// The key.
-    pub(crate) key: &'a str,
+    pub(crate) key: &'a Key,
     /// What was typed, each time.
     pub(crate) texts: &'a [String],
     /// Where.
     pub(crate) place: &'a Place,
     /// What relative paths are seen from.
     pub(crate) base: &'a Base,
+}
+
+impl Typed<'_> {
+    /// Returns the value, or notes what is wrong with it.
+    fn accept<T>(&self, problems: &mut Vec<Problem>, parsed: Result<T, Fault>) -> Option<T> {
+        let Key { path, kind, .. } = self.key;
+        let note = |fault: Fault| problems.push(fault.problem(self.place, *path, NOT_ITS_TYPE, Some(*kind)));
+        parsed.map_err(note).ok()
+    }
 }
 
 /// A form that is one text, alone or as an entry of a list.
@@ -108,7 +117,7 @@ impl<T: Text> Form for ListOf<T> {
 
     fn typed(typed: &Typed<'_>, problems: &mut Vec<Problem>) -> Setting<Self::Value> {
         let entry = |text: &String| {
-            let value = accept(problems, typed.place, typed.key, T::parse(text, typed.base))?;
+            let value = typed.accept(problems, T::parse(text, typed.base))?;
             Some(Located::new(value, typed.place.clone()))
         };
         Some(Located::new(typed.texts.iter().filter_map(entry).collect(), typed.place.clone()))
@@ -231,7 +240,7 @@ macro_rules! scalars {
 
 scalars! {
     Version: u32 = Kind::Integer(1, 1), |scalar| value::integer(scalar, 1, 1);
-    Depth: u32 = Kind::Integer(0, schema::MAX_DEPTH), |scalar| value::integer(scalar, 0, schema::MAX_DEPTH);
+    Depth: u32 = Kind::Integer(0, MAX_DEPTH), |scalar| value::integer(scalar, 0, MAX_DEPTH);
     TrueOrFalse: bool = Kind::Bool, value::boolean;
     Size: Bytes = Kind::Size, value::size;
     MemoryLimit: Option<Bytes> = Kind::Memory, |scalar| value::or_unlimited(scalar, value::memory);
@@ -248,25 +257,14 @@ pub(crate) type ProviderOfSecret = OneOf<SecretProvider>;
 pub(crate) type WhenReplaced = OneOf<OnReplaced>;
 pub(crate) type WhenPulled = OneOf<Pull>;
 
-/// The value, or a note of what is wrong with it.
+/// Returns the value, or notes what is wrong with it.
 pub(crate) fn accept<T>(
     problems: &mut Vec<Problem>,
     place: &Place,
     key: &str,
     parsed: Result<T, Fault>,
 ) -> Option<T> {
-    let problem = match parsed {
-        Ok(value) => return Some(value),
-        Err(Fault::Type) => {
-            let (table, name) = schema::split(key);
-            let expected = schema::find(table, name).map(|key| key.kind.expected());
-            let message = "this cannot be its value";
-            Problem { expected, ..Problem::new(place, key, Code::WrongType, message) }
-        }
-        Err(Fault::Value { message, expected, hint }) => {
-            Problem { expected, hint, ..Problem::new(place, key, Code::InvalidValue, message) }
-        }
-    };
-    problems.push(problem);
-    None
+    parsed.map_err(|fault| problems.push(fault.problem(place, key, NOT_ITS_TYPE, None))).ok()
 }
+
+const NOT_ITS_TYPE: &str = "this cannot be its value";

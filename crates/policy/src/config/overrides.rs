@@ -6,8 +6,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use crate::config::document::Fault;
 use crate::config::form::{Typed, accept};
+use crate::config::key::Key;
 use crate::config::problem::{Code, Located, Place, Problem};
-use crate::config::schema::Key;
 use crate::config::{Base, Config, SharedDir, value};
 use crate::plan::Mode;
 use crate::rules::env::Name;
@@ -54,7 +54,7 @@ impl Overrides {
         for (key, texts) in &self.keys {
             let Some(flag) = key.flag else { continue };
             let place = &Place::Flag(format!("--{}", flag.long).into());
-            config.set(key, &Typed { key: key.path, texts, place, base }, &mut flags.problems);
+            config.set(&Typed { key, texts, place, base }, &mut flags.problems);
         }
         // An image that is named has to be run, as one of which a file has a table.
         config.has_image = config.image.name.as_ref().map(|name| name.place.clone());

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::form::{AnyText, Form, ListOf, VariableName, VariableValue};
+use super::schema::KEYS;
 use super::{
     Agent, Base, Config, Container, Env, File, General, Image, Lifecycle, Limits, MAX_LENGTH, Native,
     Network, Protect, Secret, SharedDir, value,
@@ -12,24 +13,38 @@ use crate::config::document::{Broken, Document, Reader, Section};
 use crate::config::problem::{self, Code, Located, Place, Problem};
 use crate::rules::env::Name;
 
-pub(super) fn config(text: &str, file: &File) -> (Config, Vec<Problem>) {
-    if text.len() > MAX_LENGTH {
-        let place = Place::File { owner: file.owner, file: Arc::clone(&file.label), line: 1, column: 1 };
-        let message = format!("the file has {} bytes; at most {MAX_LENGTH} are read", text.len());
-        return (Config::default(), vec![Problem::new(&place, "", Code::Refused, message)]);
-    }
-    let (config, mut problems) = match Document::parse(text, file.owner, &file.label) {
-        Ok(document) => read(document, &file.base),
-        Err(Broken { mut problems, rest }) => {
-            let (config, more) = Document::parse(&rest, file.owner, &file.label)
-                .map(|document| read(document, &file.base))
-                .unwrap_or_default();
-            problems.extend(more);
-            (config, problems)
+impl Config {
+    /// Reads the text of a configuration file; every problem in it is returned at once, from top to bottom.
+    pub fn parse(text: &str, file: &File) -> Result<Self, Vec<Problem>> {
+        match Self::read(text, file) {
+            (config, problems) if problems.is_empty() => Ok(config),
+            (_, problems) => Err(problems),
         }
-    };
-    problem::sort(&mut problems);
-    (config, problems)
+    }
+
+    /// Reads what can be understood of a configuration file, and every problem in it from top to bottom.
+    ///
+    /// The settings are worth something in spite of problems: merged with other layers and checked, they may
+    /// have more of them, and a person wants to see all at once.
+    pub fn read(text: &str, file: &File) -> (Self, Vec<Problem>) {
+        if text.len() > MAX_LENGTH {
+            let place = Place::File { owner: file.owner, file: Arc::clone(&file.label), line: 1, column: 1 };
+            let message = format!("the file has {} bytes; at most {MAX_LENGTH} are read", text.len());
+            return (Config::default(), vec![Problem::new(&place, "", Code::Refused, message)]);
+        }
+        let (config, mut problems) = match Document::parse(text, file.owner, &file.label, KEYS) {
+            Ok(document) => read(document, &file.base),
+            Err(Broken { mut problems, rest }) => {
+                let (config, more) = Document::parse(&rest, file.owner, &file.label, KEYS)
+                    .map(|document| read(document, &file.base))
+                    .unwrap_or_default();
+                problems.extend(more);
+                (config, problems)
+            }
+        };
+        problem::sort(&mut problems);
+        (config, problems)
+    }
 }
 
 fn read(mut document: Document<'_>, base: &Base) -> (Config, Vec<Problem>) {

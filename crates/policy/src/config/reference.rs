@@ -5,7 +5,8 @@ use std::fmt::{self, Write};
 use serde_json::{Map, Value, json};
 use toml::de::DeValue;
 
-use crate::config::schema::{self, Format, KEYS, Key, Kind, Status, Trust, UNLIMITED};
+use crate::config::key::{self, Format, Key, Kind, Status, Trust, UNLIMITED};
+use crate::config::schema::KEYS;
 use crate::config::variables::{CONFIG, PREFIX};
 use crate::plan::Need;
 use crate::protect::table::{self, GROUPS, Group, Row, Treatment};
@@ -99,13 +100,13 @@ fn write(page: &mut String) -> fmt::Result {
         if !key.default.is_empty() {
             writeln!(page, "- Default: `{}`", key.default)?;
         }
-        writeln!(page, "- Example: `{} = {}`", schema::split(&name).1, key.example)?;
+        writeln!(page, "- Example: `{} = {}`", key::split(&name).1, key.example)?;
         for note in notes(key) {
             writeln!(page, "- {note}")?;
         }
     }
     writeln!(page, "\n## Layers of isolation\n\nWhat `native.require` can name:\n")?;
-    for (layer, need) in schema::LAYERS {
+    for (layer, need) in key::LAYERS {
         let default = if *need == Need::Required { "required by default" } else { "used where it is there" };
         writeln!(page, "- `{layer}`: {default}")?;
     }
@@ -158,7 +159,7 @@ fn object(table: &str) -> Map<String, Value> {
     let mut properties = Map::new();
     let mut chosen = Value::Bool(false);
     for key in KEYS {
-        let (of, name) = schema::split(key.path);
+        let (of, name) = key::split(key.path);
         if of != table || key.path == table {
             continue;
         }
@@ -170,8 +171,8 @@ fn object(table: &str) -> Map<String, Value> {
     }
     let required: Vec<&str> = KEYS
         .iter()
-        .filter(|key| key.required && schema::split(key.path).0 == table)
-        .map(|key| schema::split(key.path).1)
+        .filter(|key| key.required && key::split(key.path).0 == table)
+        .map(|key| key::split(key.path).1)
         .collect();
     let mut object = Map::new();
     object.insert("type".to_owned(), json!("object"));
@@ -238,9 +239,9 @@ const SIZE: &str = "^[0-9]+(_[0-9]+)*([bB]|[kKmMgGtT]([iI]?[bB])?)?$";
 
 fn text(format: Format) -> Value {
     match (format, pattern(format)) {
-        (Format::Platform, _) => json!({ "enum": schema::PLATFORMS }),
+        (Format::Platform, _) => json!({ "enum": key::PLATFORMS }),
         (Format::Layer, _) => {
-            let layers: Vec<String> = schema::LAYERS.iter().map(|(layer, _)| layer.to_string()).collect();
+            let layers: Vec<String> = key::LAYERS.iter().map(|(layer, _)| layer.to_string()).collect();
             json!({ "enum": layers })
         }
         (_, Some(pattern)) => json!({ "type": "string", "pattern": pattern }),

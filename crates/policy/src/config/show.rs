@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Exposed, ProviderChoice, SecretMode, SecretProvider};
+use super::key::{self, Key};
+use super::value::{Exposed, ProviderChoice, SecretMode, SecretProvider};
 use crate::config::problem::Located;
-use crate::config::schema;
 use crate::plan::{Layer, Mode, SecretSource};
 use crate::plan::{OnReplaced, Pull};
 use crate::protect::RelativePath;
@@ -39,7 +39,7 @@ pub(crate) struct Rows(BTreeMap<String, Row>);
 impl Rows {
     pub(crate) fn setting<T: Show>(&mut self, table: &str, name: &str, setting: Option<&Located<T>>) {
         if let Some(Located { value, place }) = setting {
-            self.insert(key(table, name), value.show(), place.origin());
+            self.insert(key::join(table, name), value.show(), place.origin());
         }
     }
 
@@ -47,11 +47,11 @@ impl Rows {
         self.0.insert(key.clone(), Row { key, value, origin });
     }
 
-    /// Every key in the order of the schema, with its default where nothing else was shown. Names that files
+    /// Every key in the order of `keys`, with its default where nothing else was shown. Names that files
     /// chose come in their own order.
-    pub(crate) fn into_ordered(mut self) -> Vec<Row> {
+    pub(crate) fn into_ordered(mut self, keys: &[Key]) -> Vec<Row> {
         let mut rows = Vec::new();
-        for key in schema::KEYS {
+        for key in keys {
             match key.path.split_once('*') {
                 None => {
                     let default = || Row {
@@ -75,11 +75,6 @@ impl Rows {
         }
         rows
     }
-}
-
-/// A key as TOML writes it.
-pub(crate) fn key(table: &str, name: &str) -> String {
-    crate::config::document::join(table, name)
 }
 
 /// A value as TOML text.
@@ -174,7 +169,7 @@ impl Show for Duration {
 
 impl<T: Show> Show for Option<T> {
     fn show(&self) -> String {
-        self.as_ref().map_or_else(|| quoted(&schema::UNLIMITED), Show::show)
+        self.as_ref().map_or_else(|| quoted(&key::UNLIMITED), Show::show)
     }
 }
 

@@ -4,17 +4,17 @@
 
 pub use self::agent::Agent;
 pub use self::container::Container;
+pub use self::env::Env;
 pub use self::general::General;
 pub use self::image::Image;
 pub use self::lifecycle::Lifecycle;
 pub use self::limits::Limits;
-use self::macros::settings;
 pub use self::native::Native;
 pub use self::network::Network;
 pub use self::protect::Protect;
 pub use self::secrets::Secret;
 pub use self::shared_dirs::SharedDir;
-use crate::config::schema::Key;
+use super::key::Key;
 
 mod agent;
 mod container;
@@ -59,10 +59,6 @@ const PARTS: &[&[Key]] = &[
 
 /// The whole table.
 pub(crate) const KEYS: &[Key] = &joined::<{ count(PARTS) }>(PARTS);
-
-// Reasons that several keys share.
-const LOCAL: &str = "somebody else chooses the provider `local`, where it acts on this machine itself";
-const RAISED: &str = "it is higher than what holds without the file: the default, or the user's own setting";
 
 const fn count(parts: &[&[Key]]) -> usize {
     let (mut count, mut part) = (0, 0);

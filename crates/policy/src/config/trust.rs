@@ -16,15 +16,13 @@ use std::path::{Path, PathBuf};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use crate::build_spec;
+use crate::config::defaults::{DEPTH, is_stock_base};
 use crate::config::effective::Effective;
+use crate::config::key;
 use crate::config::problem::{Located, Place};
-use crate::config::schema;
 use crate::config::show::Show;
 use crate::config::{Config, Exposed, ProviderChoice};
 use crate::plan::{Layer, Mode, Need, OnReplaced, Provider, SecretSource};
-use crate::policy::{self, DEPTH};
-use crate::protect::RelativePath;
 use crate::protect::covering::covering;
 use crate::rules::env;
 use crate::rules::network::{self, HostPattern};
@@ -218,7 +216,7 @@ fn containers(config: &Config, context: &Context<'_>, found: &mut Found) {
     }
     // Packages come from the distribution's archive, whatever their names.
     if let Some(Located { value, place }) = &config.image.base {
-        if !build_spec::is_stock_base(value) {
+        if !is_stock_base(value) {
             found.add(
                 "image.base",
                 place,
@@ -241,7 +239,7 @@ fn containers(config: &Config, context: &Context<'_>, found: &mut Found) {
 
 fn boundaries(config: &Config, context: &Context<'_>, found: &mut Found) {
     let directory = normalise(context.directory);
-    let given_up = given_up(context.without.settings());
+    let given_up = context.without.settings().protect.given_up();
     for (name, dir) in &config.shared_dirs {
         let Some(Located { value: host, place }) = &dir.value.host else { continue };
         let written = normalise(host);
@@ -271,11 +269,6 @@ fn boundaries(config: &Config, context: &Context<'_>, found: &mut Found) {
             }
         }
     }
-}
-
-/// The protected paths that these settings give up.
-pub(crate) fn given_up(settings: &Config) -> Vec<RelativePath> {
-    settings.protect.allow.iter().flat_map(|list| &list.value).map(|path| path.value.clone()).collect()
 }
 
 fn credentials(config: &Config, context: &Context<'_>, found: &mut Found) {
@@ -321,7 +314,7 @@ fn hosts(config: &Config, without: &Config, found: &mut Found) {
 
 fn limits(config: &Config, without: &Config, found: &mut Found) {
     let file = &config.limits;
-    let held = policy::limits(without);
+    let held = without.limits.or_default();
     raised(found, "memory", file.memory.as_ref(), held.memory, unlimited_is_highest);
     raised(found, "cpus", file.cpus.as_ref(), held.cpus, unlimited_is_highest);
     raised(found, "pids", file.pids.as_ref(), held.pids, unlimited_is_highest);
@@ -392,7 +385,7 @@ fn required(without: &Config) -> BTreeSet<Layer> {
     if let Some(list) = &without.native.require {
         return list.value.iter().map(|layer| layer.value).collect();
     }
-    schema::LAYERS.iter().filter(|(_, need)| *need == Need::Required).map(|(layer, _)| *layer).collect()
+    key::LAYERS.iter().filter(|(_, need)| *need == Need::Required).map(|(layer, _)| *layer).collect()
 }
 
 impl Serialize for Widening {

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::Base;
+use super::key;
+use super::setting::Base;
 use crate::config::document::{Fault, Scalar};
-use crate::config::schema;
 use crate::plan::{Layer, Mode, OnReplaced, Provider, Pull, SecretSource};
 use crate::rules::limits::{self, Bytes, MilliCpus};
 use crate::rules::network;
@@ -127,7 +127,7 @@ pub(crate) fn word<T: Clone>(text: &str, words: &[(&str, T)]) -> Result<T, Fault
         let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         Fault::Value {
             message: format!("{text:?} is not known"),
-            expected: Some(schema::one_of(&known)),
+            expected: Some(key::one_of(&known)),
             hint: did_you_mean(text, known),
         }
     })
@@ -140,7 +140,7 @@ pub(crate) fn layer(text: &str) -> Result<Layer, Fault> {
         ));
     }
     let names: Vec<(String, Layer)> =
-        schema::LAYERS.iter().map(|(layer, _)| (layer.to_string(), *layer)).collect();
+        key::LAYERS.iter().map(|(layer, _)| (layer.to_string(), *layer)).collect();
     let words: Vec<(&str, Layer)> = names.iter().map(|(name, layer)| (name.as_str(), *layer)).collect();
     word(text, &words)
 }
@@ -210,7 +210,7 @@ pub(crate) fn prefix(text: &str) -> Result<PathBuf, Fault> {
 }
 
 pub(crate) fn platform(text: &str) -> Result<String, Fault> {
-    let words: Vec<(&str, &str)> = schema::PLATFORMS.iter().map(|word| (*word, *word)).collect();
+    let words: Vec<(&str, &str)> = key::PLATFORMS.iter().map(|word| (*word, *word)).collect();
     word(text, &words).map(str::to_owned)
 }
 
@@ -254,7 +254,7 @@ pub(crate) fn or_unlimited<T>(
     scalar: Scalar<'_>,
     parse: impl Fn(Scalar<'_>) -> Result<T, Fault>,
 ) -> Result<Option<T>, Fault> {
-    if scalar == Scalar::Text(schema::UNLIMITED) { Ok(None) } else { parse(scalar).map(Some) }
+    if scalar == Scalar::Text(key::UNLIMITED) { Ok(None) } else { parse(scalar).map(Some) }
 }
 
 pub(crate) fn size(scalar: Scalar<'_>) -> Result<Bytes, Fault> {
@@ -399,7 +399,7 @@ pub(crate) fn exposed(text: &str, base: &Base) -> Result<Exposed, Fault> {
     }
     word(text, Toolchain::WORDS).map(Exposed::Preset).map_err(|fault| match fault {
         Fault::Value { message, hint, .. } => {
-            Fault::Value { message, expected: Some(schema::Format::Toolchain.expected().to_owned()), hint }
+            Fault::Value { message, expected: Some(key::Format::Toolchain.expected().to_owned()), hint }
         }
         fault @ Fault::Type => fault,
     })

@@ -37,11 +37,7 @@ pub fn read(
             problems.push(Problem::new(&place, key.path, Code::InvalidValue, "it is not UTF-8"));
             continue;
         };
-        config.set(
-            key,
-            &Typed { key: key.path, texts: &[text.to_owned()], place: &place, base },
-            &mut problems,
-        );
+        config.set(&Typed { key, texts: &[text.to_owned()], place: &place, base }, &mut problems);
     }
     problem::sort(&mut problems);
     (config, problems)

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
+use crate::config::defaults::WORKSPACE;
 use crate::config::problem::{Code, Place, Problem};
 use crate::plan::Mode;
 use crate::protect::Protected;
@@ -45,7 +46,7 @@ pub(super) fn wanted(config: &Config, working_directory: &Path, problems: &mut V
         all.push(Wanted {
             name: "workspace".to_owned(),
             host: working_directory.to_owned(),
-            guest: built_in(super::WORKSPACE),
+            guest: built_in(WORKSPACE),
             mode: Mode::ReadWrite,
             place: Place::Default,
         });

@@ -1,5 +1,6 @@
 //! What is understood and not built yet, and what no provider here can do.
 
+use crate::config::defaults::AGENT;
 use crate::config::effective::Effective;
 use crate::config::problem::{Code, Located, Place, Problem};
 use crate::config::{Config, ProviderChoice, Secret, SecretMode, SecretProvider};
@@ -13,7 +14,7 @@ pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<
         let message = format!("{what} not supported yet");
         problems.push(Problem::new(place, key, Code::NotSupportedYet, message).hinting(hint));
     };
-    if let Some(user) = config.agent.user.as_ref().filter(|user| user.value.to_string() != super::AGENT) {
+    if let Some(user) = config.agent.user.as_ref().filter(|user| user.value.to_string() != AGENT) {
         let what = format!("the user \"{}\" is", user.value);
         not_yet(&user.place, "agent.user".to_owned(), &what, "use \"agent\", or leave it out");
     }

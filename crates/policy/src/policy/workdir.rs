@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::lower::{Facts, Parts};
-use super::{HOME, Policy, Wanted};
+use super::Policy;
+use super::boundary::Wanted;
+use super::facts::{Facts, Parts};
+use crate::config::defaults::HOME;
 use crate::config::problem::{Code, Problem};
 use crate::plan::{self, Provider};
 use crate::rules::path::GuestPath;

@@ -2,7 +2,8 @@
 
 use clap::error::Error;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use policy::config::schema::{KEYS, Key, Kind};
+use policy::config::key::{Key, Kind};
+use policy::config::schema::KEYS;
 
 /// What was typed of them: for each key, its value each time.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{self, Write};
 
 use anyhow::Context as _;
-use policy::config::schema::{KEYS, Key, Kind, Status, Trust, split};
+use policy::config::key::{Key, Kind, Status, Trust, split};
+use policy::config::schema::KEYS;
 use policy::text::escape;
 use policy::text::json_bytes::JsonBytes;
 use sandbox::acting::ActingAs;

@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 
-use super::{LOCAL, settings};
+use super::macros::settings;
 use crate::config::form::{CommandLine, InsidePath, TrueOrFalse, UserSpec};
-use crate::config::schema::{Flag, Key, Kind, Status, Trust};
+use crate::config::key::{Flag, Key, Kind, Status, Trust};
 use crate::rules::path::GuestPath;
 use crate::rules::user::Spec;
 
@@ -19,7 +19,7 @@ settings! {
             doc: "The command with its arguments. What follows `--` on the command line replaces it.",
             default: "[\"bash\", \"-l\"]",
             example: "[\"python3\", \"agent.py\"]",
-            trust: Trust::Needed(LOCAL),
+            trust: Trust::LOCAL,
         }
         user: Spec as UserSpec = {
             doc: "Who the agent is: a user or user:group of the image, each by name or number. The native provider has one \

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::settings;
+use super::macros::settings;
 use crate::config::form::{PathPrefix, Runtime, WhenPulled};
-use crate::config::schema::{Flag, Key, Kind, Status, Trust};
+use crate::config::key::{Flag, Key, Kind, Status, Trust};
 use crate::plan::Pull;
 
 /// The rows of the table itself.

@@ -1,8 +1,24 @@
 //! The keys of `[env]`. Flags add single variables to what they say, so they are read and shown by hand.
 
-use super::LOCAL;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
 use crate::config::form::{Form, ListOf, VariableName, VariableValue};
-use crate::config::schema::{Format, Key, Kind, Trust};
+use crate::config::key::{Format, Key, Kind, Trust};
+use crate::config::problem::{Located, Place};
+use crate::config::setting::List;
+use crate::rules::env::Name;
+
+/// `[env]`
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Env {
+    /// Variables of the host that enter; a layer replaces the list of the layer beneath.
+    pub pass: List<Name>,
+    /// Variables that enter besides those, one by one, as flags ask for them.
+    pub also_pass: BTreeMap<Name, Place>,
+    /// Variables that are set inside.
+    pub set: BTreeMap<Name, Located<OsString>>,
+}
 
 /// Its rows.
 pub(super) const KEYS: &[Key] = &[
@@ -28,7 +44,7 @@ pub(super) const KEYS: &[Key] = &[
         kind: VariableValue::KIND,
         doc: "The value of one variable.",
         example: "\"1\"",
-        trust: Trust::Needed(LOCAL),
+        trust: Trust::LOCAL,
         ..Key::NONE
     },
 ];

@@ -1,9 +1,9 @@
 //! What stands outside any table of `sandbox.toml`.
 
-use super::settings;
-use crate::config::ProviderChoice;
+use super::macros::settings;
 use crate::config::form::{Provider, TrueOrFalse, Version};
-use crate::config::schema::{Flag, Trust};
+use crate::config::key::{Flag, Trust};
+use crate::config::value::ProviderChoice;
 
 settings! {
     /// Settings outside any table.

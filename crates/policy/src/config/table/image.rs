@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::settings;
+use super::macros::settings;
 use crate::config::form::{AnyText, Form, HostPath, ImageName, ListOf, NonEmptyText, Platform};
+use crate::config::key::{Flag, Format, Key, Kind, Status, Trust};
 use crate::config::problem::Located;
-use crate::config::schema::{Flag, Format, Key, Kind, Status, Trust};
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[Key {

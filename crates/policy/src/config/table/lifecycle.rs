@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::settings;
+use super::macros::settings;
 use crate::config::form::Lifetime;
-use crate::config::schema::{Key, Kind, Status};
+use crate::config::key::{Key, Kind, Status};
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] =

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::{RAISED, settings};
+use super::macros::settings;
 use crate::config::form::{CpuLimit, MemoryLimit, PidsLimit, Size, TimeLimit};
-use crate::config::schema::{Flag, Key, Kind, Trust};
-use crate::rules::limits::{Bytes, MilliCpus};
+use crate::config::key::{Flag, Key, Kind, Trust};
+use crate::rules::limits::{self, Bytes, MilliCpus};
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[Key {
@@ -22,7 +22,7 @@ settings! {
             doc: "Resident memory of everything inside together.",
             default: "\"unlimited\"",
             example: "\"1g\"",
-            trust: Trust::Needed(RAISED),
+            trust: Trust::RAISED,
             flag: Some(Flag {
                 long: "memory",
                 short: Some('m'),
@@ -35,7 +35,7 @@ settings! {
             doc: "Processor time of everything inside together, in processors.",
             default: "\"unlimited\"",
             example: "1.5",
-            trust: Trust::Needed(RAISED),
+            trust: Trust::RAISED,
             flag: Some(Flag {
                 long: "cpus",
                 short: None,
@@ -48,7 +48,7 @@ settings! {
             doc: "Processes and threads alive at once.",
             default: "1024",
             example: "256",
-            trust: Trust::Needed(RAISED),
+            trust: Trust::RAISED,
             flag: Some(Flag {
                 long: "pids-limit",
                 short: None,
@@ -61,7 +61,7 @@ settings! {
             doc: "How long one command may run.",
             default: "\"unlimited\"",
             example: "\"30m\"",
-            trust: Trust::Needed(RAISED),
+            trust: Trust::RAISED,
             flag: Some(Flag {
                 long: "timeout",
                 short: None,
@@ -74,13 +74,28 @@ settings! {
             doc: "How much captured output is kept of each stream. A pipe or a terminal is never cut.",
             default: "\"10m\"",
             example: "\"10m\"",
-            trust: Trust::Needed(RAISED),
+            trust: Trust::RAISED,
         }
         tmp_size: Bytes as Size = {
             doc: "The size of each tmpfs. Space in shared directories cannot be bounded, and the report says so.",
             default: "\"512m\"",
             example: "\"256m\"",
-            trust: Trust::Needed(RAISED),
+            trust: Trust::RAISED,
+        }
+    }
+}
+
+impl Limits {
+    /// Returns the limits that hold, defaults included.
+    pub(crate) fn or_default(&self) -> limits::Limits {
+        let default = limits::Limits::default();
+        limits::Limits {
+            memory: self.memory.as_ref().map_or(default.memory, |limit| limit.value),
+            cpus: self.cpus.as_ref().map_or(default.cpus, |limit| limit.value),
+            pids: self.pids.as_ref().map_or(default.pids, |limit| limit.value),
+            timeout: self.timeout.as_ref().map_or(default.timeout, |limit| limit.value),
+            output_bytes: self.output_bytes.as_ref().map_or(default.output_bytes, |limit| limit.value),
+            tmp_size: self.tmp_size.as_ref().map_or(default.tmp_size, |limit| limit.value),
         }
     }
 }

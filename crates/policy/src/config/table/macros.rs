@@ -11,24 +11,24 @@ macro_rules! settings {
         $(#[$about])*
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct $name {
-            $(#[doc = $doc] pub $key: $crate::config::Setting<$value>,)*
+            $(#[doc = $doc] pub $key: $crate::config::setting::Setting<$value>,)*
         }
 
         impl $name {
             /// The row of each key.
-            pub(crate) const KEYS: &'static [$crate::config::schema::Key] = &[$($crate::config::schema::Key {
+            pub(crate) const KEYS: &'static [$crate::config::key::Key] = &[$($crate::config::key::Key {
                 path: concat!($prefix, stringify!($key)),
                 kind: <$form as $crate::config::form::Form>::KIND,
                 doc: $doc,
                 $($field: $given,)*
-                ..$crate::config::schema::Key::NONE
+                ..$crate::config::key::Key::NONE
             },)*];
 
             /// Reads the table from a file.
             pub(crate) fn read(
                 reader: &mut $crate::config::document::Reader<'_, '_>,
                 section: &$crate::config::document::Section<'_, '_>,
-                base: &$crate::config::Base,
+                base: &$crate::config::setting::Base,
             ) -> Self {
                 use $crate::config::form::Form;
                 Self { $($key: <$form>::read(reader, section, stringify!($key), base),)* }

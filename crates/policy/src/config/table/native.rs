@@ -1,10 +1,10 @@
 //! The keys of `[native]`.
 
-use super::settings;
-use crate::config::Exposed;
+use super::macros::settings;
 use crate::config::form::{ExposedPath, LayerName, ListOf};
+use crate::config::key::{Key, Kind, Trust};
 use crate::config::problem::Located;
-use crate::config::schema::{Key, Kind, Trust};
+use crate::config::value::Exposed;
 use crate::plan::Layer;
 
 /// The rows of the table itself.

@@ -1,9 +1,9 @@
 //! The keys of `[network]`.
 
-use super::settings;
+use super::macros::settings;
 use crate::config::form::{Host, ListOf, NetworkMode};
+use crate::config::key::{Flag, Key, Kind, Status, Trust};
 use crate::config::problem::Located;
-use crate::config::schema::{Flag, Key, Kind, Status, Trust};
 use crate::rules::network;
 use crate::rules::network::HostPattern;
 

@@ -1,9 +1,9 @@
 //! The keys of `[protect]`.
 
-use super::settings;
+use super::macros::settings;
 use crate::config::form::{Depth, ListOf, ProtectedPath, WhenReplaced};
+use crate::config::key::{Key, Kind, Trust};
 use crate::config::problem::Located;
-use crate::config::schema::{Key, Kind, Trust};
 use crate::plan::OnReplaced;
 use crate::protect::RelativePath;
 
@@ -44,5 +44,12 @@ settings! {
             example: "\"warn\"",
             trust: Trust::Needed("it is `warn`"),
         }
+    }
+}
+
+impl Protect {
+    /// Lists the protected paths that these settings give up.
+    pub(crate) fn given_up(&self) -> Vec<RelativePath> {
+        self.allow.iter().flat_map(|list| &list.value).map(|path| path.value.clone()).collect()
     }
 }

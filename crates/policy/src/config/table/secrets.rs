@@ -1,9 +1,9 @@
 //! The keys of `[secrets]`.
 
-use super::settings;
+use super::macros::settings;
 use crate::config::form::{ModeOfSecret, NonEmptyText, ProviderOfSecret, Source, Url, VariableName};
-use crate::config::schema::{Format, Key, Kind, Status, Trust};
-use crate::config::{SecretMode, SecretProvider};
+use crate::config::key::{Format, Key, Kind, Status, Trust};
+use crate::config::value::{SecretMode, SecretProvider};
 use crate::plan::SecretSource;
 use crate::rules::env::Name;
 

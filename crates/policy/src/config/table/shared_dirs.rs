@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::settings;
+use super::macros::settings;
 use crate::config::form::{BoundaryMode, HostPath, InsidePath, ListOf, Size, Suffix};
+use crate::config::key::{Format, Key, Kind, Status, Trust};
 use crate::config::problem::Located;
-use crate::config::schema::{Format, Key, Kind, Status, Trust};
 use crate::plan::Mode;
 use crate::rules::limits::Bytes;
 use crate::rules::path::GuestPath;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use confine::init::MEET_ARGUMENT;
 use confine::mountinfo;
+use policy::config::defaults::HOME;
 use policy::plan::{Boundary, Container, Mode, Plan};
-use policy::policy::HOME;
 use policy::rules::limits::{Bytes, MilliCpus, TmpfsLimits, TmpfsMemory};
 use policy::rules::network;
 use sha2::{Digest, Sha256};

@@ -129,7 +129,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     })?;
 
     // 7. Where PID 1 and this process meet, with what the engine is to show of ours.
-    let (passwd, group) = (who.passwd(policy::policy::HOME), who.group());
+    let (passwd, group) = (who.passwd(policy::config::defaults::HOME), who.group());
     let meeting = Meeting::prepare(own, &id, &[("passwd", &passwd), ("group", &group)])
         .map_err(step("making a place to meet PID 1"))?;
 

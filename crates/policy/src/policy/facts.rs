@@ -1,0 +1,65 @@
+//! Facts: what the caller found on the host of what a policy names.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::config::Exposed;
+use crate::plan::{self, FileId, Variable};
+use crate::rules::workspace::Kind;
+
+/// What the caller found on the host.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// What the sandbox is called unless the policy names it.
+    pub name: String,
+    /// The caller's environment. What the policy does not name goes no further than this.
+    pub environment: Vec<(OsString, OsString)>,
+    /// What each boundary led to, by name.
+    pub directories: BTreeMap<String, Result<Directory, Missing>>,
+    /// Whether the directory of the host behind [`Policy::workdir`](super::Policy::workdir) is there; fine where there is none behind it.
+    pub workdir: Result<(), Missing>,
+    /// What each toolchain consists of, or why it is not here.
+    pub toolchains: BTreeMap<Exposed, Result<Parts, Missing>>,
+    /// The user who asks: who called sudo, when root was reached that way.
+    pub uid: u32,
+    /// Every spelling of the caller's home: as the environment gives it, and with its links resolved.
+    pub homes: Vec<PathBuf>,
+    /// The directory that everything shared must lie in, with every link resolved; `None` is no such rule.
+    pub allowed_root: Option<PathBuf>,
+}
+
+/// What a boundary led to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Directory {
+    /// The path with every link resolved.
+    pub host: PathBuf,
+    /// What is there.
+    pub kind: Kind,
+    /// The user it belongs to.
+    pub owner: u32,
+    /// Which file it is.
+    pub file_id: FileId,
+    /// The bare repository that it lies in without being the whole of it.
+    pub repository: Option<PathBuf>,
+}
+
+/// What a toolchain consists of.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Parts {
+    /// What is readable inside.
+    pub exposed: Vec<plan::Exposed>,
+    /// Directories of programs as the sandbox sees them, to stand in front of `PATH`.
+    pub bin: Vec<PathBuf>,
+    /// Variables without which the toolchain does not find itself.
+    pub variables: Vec<Variable>,
+}
+
+/// Why something of the host is not there to be shared.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Missing {
+    /// What is wrong, in words.
+    pub reason: String,
+    /// What to do next.
+    pub hint: Option<String>,
+}
