@@ -20,6 +20,7 @@ mod git;
 pub(crate) mod harmless;
 mod idea;
 pub mod index;
+pub mod layout;
 mod operation;
 pub mod repository;
 mod settings;
@@ -97,6 +98,10 @@ pub enum Reason {
     },
     /// It lies at a path that `[protect] paths` names, where nothing was.
     Listed,
+    /// It lies among git's data, and git makes no such file.
+    NotOfGit,
+    /// It has another name: what a program writes there is written here.
+    HardLinked,
     /// A `sandbox.toml`: it has no effect until it is trusted.
     Policy,
     /// A link stood at a protected path and does not any more, or leads elsewhere.
@@ -131,6 +136,12 @@ impl fmt::Display for Reason {
             Self::Setting { key } => write!(f, "its setting `{key}` may run a program"),
             Self::StartUp => f.write_str("a shell runs it when it starts"),
             Self::Run { program } => write!(f, "{program} would run it, or what it says"),
+            Self::NotOfGit => {
+                f.write_str("git makes nothing of that name among its data, so another program may obey it")
+            }
+            Self::HardLinked => {
+                f.write_str("it has another name, so what a program writes there is written here")
+            }
             Self::Listed => f.write_str("`[protect] paths` names it, and it was not there"),
             Self::MakesObeyed { path } => {
                 write!(f, "it makes a program obey {path}, which was there before and nothing obeyed")
@@ -351,6 +362,10 @@ impl Place {
             return None;
         }
         let nested = matches!(directories, ["modules" | "worktrees", ..]);
+        let below = if nested { directories.get(2..).unwrap_or_default() } else { directories };
+        if let Some((row, content)) = table::judged(&[&[".git"], below, &[name]].concat()) {
+            return Some(Self::Listed(row, content));
+        }
         match (name, directories) {
             (name, ["hooks"]) if !is_sample(name) => Some(Self::Hook),
             (name, [.., "hooks"]) if nested && !is_sample(name) => Some(Self::Hook),
@@ -360,9 +375,6 @@ impl Place {
             (_, [.., directory]) if operation::DIRECTORIES.contains(directory) => Some(Self::Operation),
             ("commondir", [.., "worktrees", _]) => Some(Self::WorktreeCommonDir),
             ("commondir", _) => Some(Self::CommonDir),
-            (name, directories) if nested || directories.is_empty() => {
-                table::judged(&[".git", name]).map(|(row, content)| Self::Listed(row, content))
-            }
             _ => None,
         }
     }

@@ -299,6 +299,10 @@ impl Baseline {
                 found(path, reason, origin);
             }
         }
+        // What git does not make goes as a whole.
+        let whole = |one: &&Finding| one.reason == Reason::NotOfGit && one.origin == Origin::Created;
+        let whole: Vec<PathBuf> = findings.iter().filter(whole).map(|one| one.path.clone()).collect();
+        findings.retain(|one| !whole.iter().any(|above| one.path != *above && one.path.starts_with(above)));
         let judged: BTreeSet<PathBuf> = findings.iter().map(|finding| finding.path.clone()).collect();
         for (path, (reason, origin)) in pointers.into_iter().filter(|(path, _)| !judged.contains(path)) {
             findings.push(Finding { path, reason, origin, aside: None, restored: false });
@@ -342,6 +346,11 @@ impl Baseline {
         let Some(facts) = Facts::at(root, one.path) else { return Vec::new() };
         let entry = self.entry(one.path);
         if entry.is_some_and(|entry| entry.is_unchanged(root, &facts)) {
+            return Vec::new();
+        }
+        // A new link makes anybody's files look like git's data.
+        let is_led_to = || entry.is_none() && !self.searched.contains(one.base);
+        if one.is_strange && is_led_to() && self.touched(root, one.path) == Touched::Before {
             return Vec::new();
         }
         let verdicts = judgement.of(root, one);

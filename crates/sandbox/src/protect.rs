@@ -46,6 +46,8 @@ pub struct Mounts {
     pub astray: BTreeSet<PathBuf>,
     /// Links in git's data at places where git itself writes: it may put a file there, and another link is news.
     pub loose: Vec<Link>,
+    /// Files and directories among git's data that git does not make, and files that git writes to that have other names.
+    pub strange: Vec<Link>,
     /// The indexes of repositories and their like, which stay writable.
     pub path_lists: Vec<PathList>,
     /// Where all this was looked for, and what leads there.
@@ -88,7 +90,7 @@ pub enum Cause {
     Closed,
 }
 
-/// A link at a protected path.
+/// A link at a protected path, or what lies among git's data and is watched like one.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Link {
     /// Where it lies.

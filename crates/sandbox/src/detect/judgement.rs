@@ -70,17 +70,19 @@ pub(super) struct Watched<'a> {
     pub(super) base: &'a Base,
     /// Whether it leads git to something that was not searched.
     is_astray: bool,
+    /// Whether it lies among git's data, and git makes no such file.
+    pub(super) is_strange: bool,
     /// How it is held in its place, if it is a link.
     pub(super) hold: Hold,
 }
 
 impl<'a> Watched<'a> {
     pub(super) fn of(ReadOnly { path, seen_as, cause, base, .. }: &'a ReadOnly) -> Self {
-        Self { path, seen_as, cause: *cause, base, is_astray: false, hold: Hold::Fixed }
+        Self { path, seen_as, cause: *cause, base, is_astray: false, is_strange: false, hold: Hold::Fixed }
     }
 
     fn link(Link { path, seen_as, cause, base }: &'a Link, hold: Hold) -> Self {
-        Self { path, seen_as, cause: *cause, base, is_astray: false, hold }
+        Self { path, seen_as, cause: *cause, base, is_astray: false, is_strange: false, hold }
     }
 }
 
@@ -92,7 +94,8 @@ pub(super) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
     let files = open.map(|one| Watched { is_astray: mounts.astray.contains(&one.path), ..Watched::of(one) });
     let links = mounts.links.iter().map(|link| Watched::link(link, Hold::Fixed));
     let loose = mounts.loose.iter().map(|link| Watched::link(link, Hold::Loose));
-    files.chain(links).chain(loose)
+    let strange = mounts.strange.iter().map(|one| Watched::link(one, Hold::Loose));
+    files.chain(links).chain(loose).chain(strange.map(|one| Watched { is_strange: true, ..one }))
 }
 
 /// The judgement of many paths, which comes to an end however much is there.
@@ -165,6 +168,9 @@ impl Judgement {
         if let Ok((parent, name)) = beneath::parent(root, one.path) {
             self.entry(&parent, name, one.path, one.seen_as, LEVELS);
         }
+        if one.is_strange && !self.verdicts.iter().any(|verdict| verdict.path == one.path) {
+            self.verdicts.push(Verdict::of(one.path.into(), Reason::NotOfGit));
+        }
         if one.is_astray && self.verdicts.is_empty() {
             self.verdicts.push(Verdict::of(one.path.into(), Reason::GitElsewhere));
         }
@@ -214,7 +220,10 @@ impl Judgement {
                 keeping.note_content(path, &stat, &content);
             }
         }
-        if let Some(reason) = judge(seen_as, found, &content) {
+        // Whatever it holds, another may come to stand there.
+        let is_linked = matches!(found, Found::File { .. }) && stat.st_nlink > 1;
+        let linked = || is_linked.then_some(Reason::HardLinked);
+        if let Some(reason) = judge(seen_as, found, &content).or_else(linked) {
             let essence = (!content.is_empty()).then(|| hex(&essence(seen_as, &content)));
             self.verdicts.push(Verdict { path: path.into(), reason, essence });
         }
@@ -294,6 +303,7 @@ mod tests {
             cause: Cause::Listed,
             base: &Base::Git(".git".into()),
             is_astray: false,
+            is_strange: false,
             hold: Hold::Fixed,
         };
         let is_over = AtomicBool::new(false);

@@ -80,6 +80,7 @@ pub fn mounts_until(
         unreadable: walk.unread.iter().map(|unread| unread.path.clone()).collect(),
         astray: BTreeSet::new(),
         loose: BTreeSet::new(),
+        strange: BTreeSet::new(),
         path_lists: Vec::new(),
         seen_lists: BTreeSet::new(),
         ahead: Vec::new(),
@@ -138,6 +139,8 @@ struct Search<'a> {
     astray: BTreeSet<PathBuf>,
     /// Links in git's data that are not on the list.
     loose: BTreeSet<Link>,
+    /// What git does not make among its data.
+    strange: BTreeSet<Link>,
     path_lists: Vec<PathList>,
     /// Directories of git's data and the work trees for which their lists of paths were gone through.
     seen_lists: BTreeSet<(PathBuf, PathBuf)>,
@@ -270,7 +273,9 @@ impl Search<'_> {
         if self.seen_git.insert(git.into()) {
             self.all(git, seen_from_repository(git), &Rc::clone(&self.in_git));
             self.linked_work_tree(git);
-            self.unlisted(git);
+            // In a bare repository people put work trees and more.
+            let is_gits_alone = git.iter().any(|name| name == ".git") || tree.is_some_and(|tree| tree != git);
+            self.unlisted(git, is_gits_alone);
             self.alternates(&git.join("objects"), ALTERNATE_LEVELS);
             self.modules(&git.join("modules"), MODULE_LEVELS);
             for worktree in self.directories(&git.join("worktrees")) {
@@ -572,6 +577,7 @@ impl Search<'_> {
             hidden_beyond: self.hidden_beyond,
             astray: self.astray,
             loose,
+            strange: self.strange.into_iter().collect(),
             path_lists: self.path_lists,
             reach: self.reach,
             notices,

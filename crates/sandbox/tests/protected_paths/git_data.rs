@@ -466,7 +466,7 @@ fn a_directory_in_gits_data_that_git_may_come_to_share_is_searched() {
 
 #[test]
 fn a_submodule_is_found_by_its_name_however_deep_and_wherever_that_lies() {
-    for name in ["a/b/c/d/e/f/g/h/i/j", "lib/objects/ev"] {
+    for name in ["a/b/c/d/e/f/g/h/i/j", "lib/objects/ee"] {
         let (boundary, _) = committed();
         let baseline = boundary.baseline();
         // For git this is no repository, since nothing can be in its `refs`.
@@ -567,6 +567,71 @@ fn a_submodule_whose_work_tree_is_no_place_for_one_is_moved_aside() {
         let found: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
         assert!(found.contains(&".git/modules/sub/config".into()), "{work_tree}: {found:?}");
         assert!(!use_git(&boundary), "{work_tree}");
+    }
+}
+
+#[test]
+fn what_git_does_not_make_among_its_data_is_moved_aside_and_the_users_own_stays() {
+    let (boundary, _) = committed();
+    boundary.write(".git/mine", "").write(".git/tool/config", "x").write("bare.git/mine", "");
+    boundary.bare("bare.git").write("kept/mine", "").bare("kept");
+    git(&boundary.host, &["worktree", "add", "-q", "tree"]);
+    let baseline = boundary.baseline();
+    let new = [
+        ".git/.envrc",
+        ".git/info/tool.yml",
+        ".git/objects/abc",
+        ".git/other.yml",
+        ".git/runs",
+        ".git/worktrees/tree/other.yml",
+        "new/.git/other.yml",
+    ];
+    git(&boundary.host, &["init", "-q", "new"]);
+    for path in new {
+        let inside =
+            if path.contains('.') && !path.ends_with("abc") { path.into() } else { format!("{path}/config") };
+        boundary.write(if path.ends_with("abc") || path.ends_with("runs") { &inside } else { path }, "x");
+    }
+    boundary.write(".git/mine", "changed by its tool").write(".git/tool/more", "").write("bare.git/more", "");
+    // What a new link makes part of git's data may be anybody's.
+    boundary.directory(".git/worktrees").link("../../kept", ".git/worktrees/linked");
+    let mut found = boundary.compare(&baseline);
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    let strange: Vec<_> = found.iter().filter(|one| one.reason == Reason::NotOfGit).collect();
+    let paths: Vec<_> = strange.iter().map(|one| one.path.to_str().unwrap()).collect();
+    assert_eq!(paths, new, "{found:?}");
+    assert!(strange.iter().all(|one| one.origin == Origin::Created), "{found:?}");
+    assert_eq!(found.len(), new.len() + 1, "and the link: {found:?}");
+    move_all(&boundary, &baseline);
+    assert_eq!(boundary.compare(&baseline), []);
+    assert!(boundary.host.join(".git/mine").exists() && boundary.host.join("kept/mine").exists());
+}
+
+#[test]
+fn an_empty_file_that_git_would_write_through_is_moved_aside() {
+    for (path, content) in [("remotes/origin", "URL: ./evil.git\n"), ("lazygit.yml", "customCommands: []\n")]
+    {
+        let attack = |boundary: &Boundary| {
+            let _ = fs::remove_file(boundary.host.join(".git/COMMIT_EDITMSG"));
+            boundary.write(&format!(".git/{path}"), "");
+            fs::hard_link(boundary.host.join(".git").join(path), boundary.host.join(".git/COMMIT_EDITMSG"))
+                .unwrap();
+        };
+        let is_written = |boundary: &Boundary| {
+            git(&boundary.host, &["commit", "-q", "--allow-empty", "-m", &format!("fix\n\n{content}")]);
+            fs::read_to_string(boundary.host.join(".git").join(path)).unwrap_or_default().contains(content)
+        };
+        let (boundary, _) = committed();
+        attack(&boundary);
+        assert!(is_written(&boundary), "the control: {path}");
+        let (boundary, _) = committed();
+        let baseline = boundary.baseline();
+        attack(&boundary);
+        let mut found: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+        found.sort();
+        assert_eq!(found, [".git/COMMIT_EDITMSG".into(), Path::new(".git").join(path)]);
+        assert!(!is_written(&boundary), "{path}");
+        assert_eq!(boundary.compare(&baseline), []);
     }
 }
 

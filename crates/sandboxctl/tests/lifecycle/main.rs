@@ -5,6 +5,7 @@ mod beside;
 mod deserted;
 mod detected;
 mod ended;
+mod git_work;
 mod guarded;
 mod hung_up;
 mod killed;

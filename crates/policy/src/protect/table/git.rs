@@ -17,6 +17,8 @@ const HG: &str = "hgrc(5)";
 
 const HG_EFFECT: &str = "runs hooks, aliases, extensions and editors that it names";
 
+const SL: &str = "Sapling, \"Configuration\"";
+
 const JJ: &str = "Jujutsu, \"Settings\" and \"Secure config\"";
 
 const JJ_EFFECT: &str =
@@ -29,6 +31,20 @@ const LAZYGIT: &str = "lazygit, \"User Config\"";
 const LAZYGIT_EFFECT: &str = "runs pagers, editors and custom commands that it names";
 
 pub(super) const ROWS: &[Row] = &[
+    read_only(
+        ".git/annex/ssh_config",
+        "git-annex",
+        "has ssh take settings from it, of which some run programs",
+        "git-annex, \"internals\"; ssh_config(5)",
+        RUN,
+    ),
+    read_only(
+        ".git/arc/config",
+        "Arcanist",
+        "loads the libraries that it names",
+        "Arcanist, \"Configuration\"",
+        RUN,
+    ),
     read_only(".git/branches", "git", "the same as `.git/remotes`, older still", LAYOUT, BY_PLACE),
     read_only(".git/commondir", "git", "reads hooks and configuration somewhere else", HOOKS, BY_PLACE),
     read_only(
@@ -39,6 +55,13 @@ pub(super) const ROWS: &[Row] = &[
         BY_PLACE,
     ),
     read_only(".git/config.worktree", "git", "the same, for one worktree", "git-worktree(1)", BY_PLACE),
+    read_only(
+        ".git/glab-cli/config.yml",
+        "glab",
+        "runs the editor, pager and browser that it names",
+        "glab, \"Configuration\"",
+        RUN,
+    ),
     read_only(".git/hooks", "git", "runs them at commits, checkouts, merges and pushes", HOOKS, BY_PLACE),
     read_only(
         ".git/objects/info/alternates",
@@ -63,6 +86,7 @@ pub(super) const ROWS: &[Row] = &[
         LAYOUT,
         BY_PLACE,
     ),
+    read_only(".git/sl/config", "Sapling", HG_EFFECT, SL, RUN),
     read_only(".git/sequencer", "git", "goes on with it at `--continue`", "git-cherry-pick(1)", BY_PLACE),
     read_only(
         ".config/git",
@@ -84,6 +108,7 @@ pub(super) const ROWS: &[Row] = &[
     read_only(".hg/sharedpath", "Mercurial", "reads `hgrc` and hooks somewhere else", "hg(1), share", RUN),
     read_only(".jj/repo/config.toml", "Jujutsu", JJ_EFFECT, JJ, JJ_FILES),
     read_only(".jj/workspace-config.toml", "Jujutsu", "the same as `.jj/repo/config.toml`", JJ, JJ_FILES),
+    read_only(".sl/config", "Sapling", HG_EFFECT, SL, RUN),
     read_only(".lazygit.yml", "lazygit", LAZYGIT_EFFECT, LAZYGIT, RUN),
     read_only(
         ".gitmodules",

@@ -3,15 +3,17 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use policy::judge::MAX_CONTENT;
 use policy::judge::index::ObjectFormat;
+use policy::judge::layout;
 use policy::judge::repository::{self, LONGEST_POINTER};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::pointers::seen_from_repository;
+use super::pointers::{MODULE, seen_from_repository};
 use super::resolve::Leads;
 use super::{Ahead, Cause, Link, Search, read_up_to};
 use crate::beneath;
@@ -21,13 +23,17 @@ use crate::walk::Git;
 /// Names that make a directory a repository.
 const SIGNS: [&str; 5] = [".git", "HEAD", "commondir", "objects", "refs"];
 
-/// How long the names are, at most, of the directories over which git, git-lfs and git-annex spread their `objects`.
+/// How long the names are, at most, of the directories over which git-annex spreads its `objects`.
 const LONGEST_SPREAD: usize = 3;
 
 impl Search<'_> {
     /// Goes through a directory of git's data, but for what is on the list, and for repositories.
-    pub(super) fn unlisted(&mut self, git: &Path) {
+    ///
+    /// Where nobody but git has anything to do there, what it does not make is noted.
+    pub(super) fn unlisted(&mut self, git: &Path, is_gits_alone: bool) {
         let Ok(root) = beneath::directory(self.root, git) else { return };
+        // The name of a submodule may lead through the data of another one.
+        let is_module = seen_from_repository(git) == Path::new(MODULE);
         let mut ahead = vec![PathBuf::new()];
         while let Some(directory) = ahead.pop() {
             let entries = match self.entries_of_data(&root, &directory) {
@@ -45,18 +51,25 @@ impl Search<'_> {
             if directory != Path::new("") && self.is_repository_in_data(&git.join(&directory), &entries) {
                 continue;
             }
+            if is_gits_alone && !is_module && !layout::is_known_directory(&directory) {
+                self.note_strange(git, &directory);
+            }
             for (name, kind) in entries {
                 let path = directory.join(name);
                 match kind {
                     _ if self.is_searched_elsewhere(&path) => {}
                     FileType::Symlink if is_reference(&root, &path) => {}
                     FileType::Symlink => {
-                        let seen_as = seen_from_repository(git).join(&path);
-                        let (path, base) = (git.join(path), self.base.clone());
-                        self.loose.insert(Link { path, seen_as, cause: Cause::Listed, base });
+                        let link = self.unlisted_one(git, &path);
+                        self.loose.insert(link);
                     }
                     FileType::Directory if !is_spread(&path) => ahead.push(path),
+                    FileType::Directory => {}
+                    _ if is_gits_alone && !layout::is_known_file(&path) => self.note_strange(git, &path),
                     FileType::RegularFile if path.parent() == Some(Path::new("")) => {
+                        if path.to_str().is_some_and(layout::is_written_in_place) && has_names(&root, &path) {
+                            self.note_strange(git, &path);
+                        }
                         let is_one = path.file_name().is_some_and(PathList::is_one);
                         let read = || PathList::read(self.root, git.join(path), self.object_format(git));
                         let list = is_one.then(read).flatten();
@@ -68,10 +81,22 @@ impl Search<'_> {
         }
     }
 
+    fn unlisted_one(&self, git: &Path, path: &Path) -> Link {
+        let seen_as = seen_from_repository(git).join(path);
+        Link { path: git.join(path), seen_as, cause: Cause::Listed, base: self.base.clone() }
+    }
+
+    fn note_strange(&mut self, git: &Path, path: &Path) {
+        let strange = self.unlisted_one(git, path);
+        self.strange.insert(strange);
+    }
+
     /// What may matter of the entries of a directory.
     fn entries_of_data(&self, root: &OwnedFd, directory: &Path) -> Result<Vec<(OsString, FileType)>, Errno> {
+        // Below, all files are data.
+        let is_judged = directory == Path::new("") || directory == Path::new("info");
         let matters = |name: &OsStr, kind: FileType| {
-            kind != FileType::RegularFile || PathList::is_one(name) || SIGNS.iter().any(|sign| name == *sign)
+            is_judged || kind != FileType::RegularFile || SIGNS.iter().any(|sign| name == *sign)
         };
         let listing = beneath::listing(root, directory)?;
         let entries = beneath::entries(listing.as_fd())?.take_while(|_| !self.until.is_over());
@@ -164,12 +189,18 @@ fn is_reference(root: &OwnedFd, path: &Path) -> bool {
     in_place && beneath::read_link(root, path).is_ok_and(is_plain)
 }
 
-/// Whether a directory is one of many that hold objects and nothing else. Those of git-lfs are few, and are copied through
-/// links.
+/// Whether a file has more than one name.
+fn has_names(root: &OwnedFd, path: &Path) -> bool {
+    beneath::stat(root, path).is_ok_and(|stat| stat.st_nlink > 1)
+}
+
+/// Whether a directory is one of many that hold objects and nothing else: of git itself, or of git-annex. Those of git-lfs are few,
+/// and are copied through links.
 fn is_spread(path: &Path) -> bool {
-    let above = path.parent().and_then(Path::file_name);
-    let is_of_lfs = path.iter().any(|name| name == "lfs");
-    !is_of_lfs
-        && above == Some(OsStr::new("objects"))
-        && path.file_name().is_some_and(|name| name.len() <= LONGEST_SPREAD)
+    let names: Vec<&[u8]> = path.iter().map(OsStr::as_bytes).collect();
+    match names.as_slice() {
+        [b"objects", name] => name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit),
+        [b"annex", b"objects", name] => name.len() <= LONGEST_SPREAD,
+        _ => false,
+    }
 }

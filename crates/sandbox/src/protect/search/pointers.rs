@@ -26,6 +26,9 @@ const MOST_ALTERNATES: usize = 64;
 /// How a repository sees the data of a linked work tree.
 const LINKED_WORK_TREE: &str = ".git/worktrees/name";
 
+/// How a repository sees the data of a submodule.
+pub(super) const MODULE: &str = ".git/modules/name";
+
 /// A work tree that a configuration names.
 pub(super) struct WorkTree {
     config: PathBuf,
@@ -316,7 +319,7 @@ pub(super) fn seen_from_repository(git: &Path) -> &'static Path {
     let is_below_git = below_git.len() < git.iter().count();
     Path::new(match below_git.as_slice() {
         [_, above, ..] if *above == "worktrees" => LINKED_WORK_TREE,
-        [_, .., first] if is_below_git && *first == "modules" => ".git/modules/name",
+        [_, .., first] if is_below_git && *first == "modules" => MODULE,
         _ => ".git",
     })
 }

@@ -1,0 +1,226 @@
+//! The layout of git's data: which files and directories git itself makes there, see gitrepository-layout(5), and which tools keep
+//! data of their own there.
+//!
+//! What is not known may be a program's configuration, or will be some day: a list of dangerous names is never complete.
+
+use std::path::Path;
+
+/// Files right in a directory of git's data, beside those in capitals.
+const FILES: &[&str] = &[
+    ".DS_Store",
+    "Thumbs.db",
+    "addp-hunk-edit.diff",
+    "commondir",
+    "config",
+    "config.worktree",
+    "description",
+    "desktop.ini",
+    "fsmonitor--daemon.ipc",
+    "gc.log",
+    "gc.pid",
+    "git-daemon-export-ok",
+    "gitdir",
+    "gitk.cache",
+    "index",
+    "locked",
+    "packed-refs",
+    "packed-refs.new",
+    "shallow",
+    // Of git-machete, GitHub CLI's and Graphite's, opencode's and Sourcetree's: lists of branches, and numbers.
+    ".graphite_cache_persist",
+    ".graphite_metadata.db",
+    ".graphite_pr_info",
+    ".graphite_repo_config",
+    "machete",
+    "opencode",
+    "sourcetreeconfig",
+    "sourcetreeconfig.json",
+];
+
+/// How names of files begin of which git makes many, and of files that it makes for a moment.
+const BEGINNINGS: &[&str] =
+    &[".probe-", "index.", "next-index-", "sharedindex.", "sharedindex_", "shallow_", "tmp_"];
+
+/// Directories right in a directory of git's data.
+const DIRECTORIES: &[&str] = &[
+    "NOTES_MERGE_WORKTREE",
+    "branches",
+    "fsmonitor--daemon",
+    "hooks",
+    "info",
+    "logs",
+    "lost-found",
+    "modules",
+    "objects",
+    "rebase-apply",
+    "rebase-merge",
+    "refs",
+    "reftable",
+    "remotes",
+    "rr-cache",
+    "sequencer",
+    "svn",
+    "worktrees",
+    // Of tools. What of it is a configuration has a row in the table of protected paths.
+    "ai",
+    "annex",
+    "arc",
+    "beads-worktrees",
+    "branchless",
+    "entire-sessions",
+    "filter-repo",
+    "git-bug",
+    "git-crypt",
+    "gitbutler",
+    "gk",
+    "glab-cli",
+    "lfs",
+    "magit",
+    "patches",
+    "sl",
+    "smartgit",
+    "wt",
+    "wt-logs",
+];
+
+/// Files in `info`.
+const INFO: &[&str] = &["attributes", "exclude", "grafts", "mailmap", "refs", "sparse-checkout"];
+
+/// How names begin of directories in `objects` to which git writes what may yet be refused.
+const INCOMING: &[&str] = &["incoming-", "tmp_objdir-"];
+
+/// How many letters mkstemp(3) puts at the end of a name.
+const RANDOM: usize = 6;
+
+/// Whether git, or a tool that is known, makes a file at this path in a directory of git's data.
+///
+/// Where it makes files of many names, all of them are data.
+pub fn is_known_file(path: &Path) -> bool {
+    with_names(path, |names| match names {
+        [name] => is_file(name),
+        ["info", name] => without_end(name, |name| INFO.contains(&name)),
+        _ => true,
+    })
+}
+
+/// Whether it makes a directory there.
+pub fn is_known_directory(path: &Path) -> bool {
+    with_names(path, |names| match names {
+        [name] => DIRECTORIES.contains(name) || name.starts_with(".gitstatus."),
+        ["info", _] => false,
+        ["objects", name] => {
+            let is_hex = name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+            is_hex || matches!(*name, "info" | "pack") || INCOMING.iter().any(|one| name.starts_with(one))
+        }
+        ["objects", "info" | "pack", name] => matches!(*name, "commit-graphs" | "multi-pack-index.d"),
+        _ => true,
+    })
+}
+
+/// Whether git writes to a file right in a directory of its data as it is, and not to a new one that takes its place. Its names
+/// for those are in capitals.
+pub fn is_written_in_place(name: &str) -> bool {
+    let is_capital =
+        |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-');
+    let name = name.strip_suffix(".patch").unwrap_or(name);
+    name.as_bytes().first().is_some_and(u8::is_ascii_uppercase) && name.bytes().all(is_capital)
+}
+
+fn is_file(name: &str) -> bool {
+    without_end(name, |name| {
+        is_written_in_place(name)
+            || FILES.contains(&name)
+            || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+            || is_probe(name)
+    })
+}
+
+/// Whether git has made a file for a moment to see what its file system can do.
+fn is_probe(name: &str) -> bool {
+    name.strip_prefix('t').is_some_and(is_random)
+}
+
+/// Whether the name of a file is known without what git puts at its end while it writes it, or an editor around it.
+fn without_end(name: &str, is_known: impl Fn(&str) -> bool) -> bool {
+    let locked = name.strip_suffix(".lock");
+    let random = name.rsplit_once('_').filter(|(_, end)| is_random(end)).map(|(name, _)| name);
+    let backup = name.strip_suffix('~');
+    let saved = name.strip_prefix('#').and_then(|name| name.strip_suffix('#'));
+    let swapped =
+        name.strip_prefix('.').and_then(|name| name.rsplit_once(".sw")).filter(|(_, end)| end.len() == 1);
+    let swapped = swapped.map(|(name, _)| name);
+    [Some(name), locked, random, backup, saved, swapped].into_iter().flatten().any(is_known)
+}
+
+fn is_random(end: &str) -> bool {
+    end.len() == RANDOM && end.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// What is said of a path by its names. A name that is not UTF-8 is nobody's.
+fn with_names(path: &Path, is_known: impl Fn(&[&str]) -> bool) -> bool {
+    let names: Option<Vec<&str>> = path.iter().map(|name| name.to_str()).collect();
+    names.is_some_and(|names| is_known(&names))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_git_makes_is_known() {
+        for path in [
+            "HEAD",
+            "FETCH_HEAD",
+            "COMMIT_EDITMSG",
+            "COMMIT_EDITMSG~",
+            ".COMMIT_EDITMSG.swp",
+            "ADD_EDIT.patch",
+            "BISECT_LOG",
+            "HEAD.lock",
+            "config.lock",
+            "index.lock",
+            "index.stash.123",
+            "next-index-12.lock",
+            "sharedindex.0123456789012345678901234567890123456789",
+            "shallow_a1B2c3",
+            "tAb3dE9",
+            "gc.pid.lock",
+            "info/exclude",
+            "info/sparse-checkout.lock",
+            "info/refs_Ab3dE9",
+            "objects/pack/tmp_pack_Ab3dE9",
+            "refs/heads/lazygit.yml",
+            "logs/refs/heads/config",
+        ] {
+            assert!(is_known_file(Path::new(path)), "{path}");
+        }
+        for path in [
+            "objects",
+            "objects/ab",
+            "objects/info/commit-graphs",
+            "objects/tmp_objdir-incoming-x",
+            "refs/a/b",
+        ] {
+            assert!(is_known_directory(Path::new(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_git_does_not_make_is_not() {
+        for path in [
+            "lazygit.yml",
+            "config.toml",
+            "Makefile",
+            "tool",
+            "tool.lock",
+            "t.json",
+            "info/tool.yml",
+            ".envrc",
+        ] {
+            assert!(!is_known_file(Path::new(path)), "{path}");
+        }
+        for path in ["tool", "Objects", "info/x", "objects/abc", "objects/x", "objects/pack/x", "0123"] {
+            assert!(!is_known_directory(Path::new(path)), "{path}");
+        }
+    }
+}
