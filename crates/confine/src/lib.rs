@@ -5,6 +5,7 @@ pub mod cgroup;
 pub mod command;
 pub mod control;
 pub mod enter;
+pub mod guard;
 pub mod init;
 mod inside;
 pub mod join;

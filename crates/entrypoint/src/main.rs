@@ -7,11 +7,11 @@ mod container;
 mod settings;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use confine::init::{self, Orders};
-use confine::{join, line, supervise};
+use confine::{guard, join, line, supervise};
 
 /// musl's own maps and unmaps pages for most of what it is asked for, which was a fifth of a sandbox's start.
 #[cfg(target_env = "musl")]
@@ -31,6 +31,8 @@ fn main() -> ExitCode {
         })
     } else if first == line::ARGUMENT {
         container::exec(&std::env::vars_os().collect::<Vec<_>>())
+    } else if first == guard::ARGUMENT {
+        guard::run(arguments.get(1).map(Path::new)).unwrap_or(container::FAILED)
     } else if first == join::ARGUMENT {
         join::run().unwrap_or(container::FAILED)
     } else if let Some(charge) = first.strip_prefix(supervise::ARGUMENT) {

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use policy::rules::limits::Bytes;
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
+use zeroize::Zeroizing;
 
 /// How much is read at once: a quarter of what a pipe of Linux holds, see pipe(7).
 const PIECE: usize = 16 << 10;
@@ -13,16 +14,31 @@ const PIECE: usize = 16 << 10;
 /// How often a stream is read before anything else gets its turn.
 const READS: u32 = 16;
 
-/// One stream that is being captured.
+/// What is kept of no more than this has its whole room from the start: it may be a secret, and would leave a copy where it
+/// moved.
+const NEVER_MOVES: usize = 128 << 10;
+
+/// One stream that is being captured. What it keeps is cleared when it is dropped.
 ///
 /// Whoever holds it must read it whenever it is ready, also when nothing more is kept: a full pipe would block
 /// the agent.
 #[derive(Debug)]
 pub struct Capture {
-    reader: OwnedFd,
-    kept: Vec<u8>,
+    /// None once everybody who could write to it is gone.
+    reader: Option<OwnedFd>,
+    kept: Zeroizing<Vec<u8>>,
     limit: usize,
+    excess: Excess,
     total: u64,
+}
+
+/// What becomes of a stream that is longer than what is kept of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Excess {
+    /// The rest is counted and dropped.
+    Dropped,
+    /// It is not read any further.
+    Refused,
 }
 
 /// Whether more can come from a stream.
@@ -32,6 +48,8 @@ pub enum Progress {
     Open,
     /// Everybody who could write to it is gone.
     Ended,
+    /// More has come than is taken.
+    Full,
 }
 
 /// What was captured of one stream.
@@ -49,42 +67,59 @@ impl Capture {
     /// Makes a pipe and keeps up to `limit` bytes of what comes out of it. The other end is for the agent.
     pub fn open(limit: Bytes) -> io::Result<(Self, OwnedFd)> {
         let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        Ok((Self::of(Some(reader), limit, Excess::Dropped)?, writer))
+    }
+
+    /// Keeps up to `limit` bytes of what comes out of a pipe. One that is not there has ended.
+    pub(crate) fn of(reader: Option<OwnedFd>, limit: Bytes, excess: Excess) -> io::Result<Self> {
         // Only this end: the agent's own must block, as a program expects of its output.
-        rustix::io::ioctl_fionbio(&reader, true)?;
+        reader.as_ref().map_or(Ok(()), |reader| rustix::io::ioctl_fionbio(reader, true))?;
         let limit = usize::try_from(limit.0).unwrap_or(usize::MAX);
-        Ok((Self { reader, kept: Vec::new(), limit, total: 0 }, writer))
+        let room = if limit <= NEVER_MOVES { limit } else { 0 };
+        Ok(Self { reader, kept: Vec::with_capacity(room).into(), limit, excess, total: 0 })
+    }
+
+    /// What to wait for, until it has ended.
+    pub fn pipe(&self) -> Option<BorrowedFd<'_>> {
+        self.reader.as_ref().map(AsFd::as_fd)
     }
 
     /// Reads what is there. Never waits.
     pub fn on_ready(&mut self) -> io::Result<Progress> {
-        let mut buffer = [0; PIECE];
         // A bounded number of times: writers may be faster than we are, and something else may be waiting for us.
         for _ in 0..READS {
-            match rustix::io::read(&self.reader, &mut buffer) {
-                Ok(0) => return Ok(Progress::Ended),
-                Ok(length) => {
-                    let room = self.limit - self.kept.len();
-                    self.kept.extend_from_slice(&buffer[..length.min(room)]);
-                    self.total += length as u64;
-                }
+            let Some(reader) = &self.reader else { return Ok(Progress::Ended) };
+            let filled = self.kept.len();
+            let read = if filled < self.limit {
+                self.kept.resize(filled + PIECE.min(self.limit - filled), 0);
+                let read = rustix::io::read(reader, &mut self.kept[filled..]);
+                self.kept.truncate(filled + *read.as_ref().unwrap_or(&0));
+                read
+            } else {
+                rustix::io::read(reader, &mut *Zeroizing::new([0; PIECE]))
+            };
+            match read {
+                Ok(0) => self.reader = None,
+                Ok(length) => self.total += length as u64,
                 Err(Errno::AGAIN) => return Ok(Progress::Open),
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
+            }
+            if self.excess == Excess::Refused && self.is_truncated() {
+                return Ok(Progress::Full);
             }
         }
         Ok(Progress::Open)
     }
 
     /// What was captured. Call it after [`Progress::Ended`], or give up what is still in the pipe.
-    pub fn finish(self) -> Captured {
-        let truncated = self.total > self.kept.len() as u64;
-        Captured { bytes: self.kept, total: self.total, truncated }
+    pub fn finish(mut self) -> Captured {
+        let truncated = self.is_truncated();
+        Captured { bytes: std::mem::take(&mut *self.kept), total: self.total, truncated }
     }
-}
 
-impl AsFd for Capture {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.reader.as_fd()
+    fn is_truncated(&self) -> bool {
+        self.total > self.kept.len() as u64
     }
 }
 
@@ -100,7 +135,7 @@ mod tests {
 
     fn drain(capture: &mut Capture) {
         loop {
-            poll(&mut [PollFd::new(capture, PollFlags::IN)], None).unwrap();
+            poll(&mut [PollFd::from_borrowed_fd(capture.pipe().unwrap(), PollFlags::IN)], None).unwrap();
             if capture.on_ready().unwrap() == Progress::Ended {
                 return;
             }
@@ -144,7 +179,7 @@ mod tests {
         let (capture, writer) = Capture::open(Bytes(0)).unwrap();
         let nonblocking =
             |fd: BorrowedFd<'_>| rustix::fs::fcntl_getfl(fd).unwrap().contains(rustix::fs::OFlags::NONBLOCK);
-        assert!(nonblocking(capture.as_fd()));
+        assert!(nonblocking(capture.pipe().unwrap()));
         assert!(!nonblocking(writer.as_fd()));
     }
 }

@@ -13,10 +13,11 @@ use std::time::Duration;
 use policy::plan::Provider;
 use policy::text::escape;
 
+use crate::host::child::Group;
 use crate::host_uid::Identity;
 use crate::programs::Programs;
 
-pub(crate) use self::call::{Running, output};
+pub(crate) use self::call::output;
 use self::socket::{Endpoint, Socket};
 
 mod call;
@@ -198,7 +199,7 @@ impl Engine {
         arguments: impl IntoIterator<Item = S>,
         patience: Duration,
     ) -> Result<String, EngineError> {
-        output(self.kind, self.command().args(arguments), patience)
+        output(self.kind, self.command().args(arguments), Group::Ours, patience)
     }
 
     /// The socket it answers on, if it has one.

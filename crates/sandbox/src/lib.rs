@@ -13,6 +13,7 @@ pub mod deadline;
 pub mod detect;
 pub mod doctor;
 pub mod engine;
+mod host;
 pub mod host_uid;
 pub mod image;
 mod init_program;

@@ -9,17 +9,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use confine::landlock;
 use policy::plan::{Plan, Secret, SecretSource};
+use policy::rules::limits::Bytes;
 use policy::text::escape;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal};
+use rustix::process::DumpableBehavior;
 use zeroize::Zeroizing;
 
+use crate::capture::Excess;
+use crate::deadline::Deadline;
+use crate::host::child::{Group, Running, Stop};
 use crate::host_uid::Identity;
 use crate::programs::Programs;
 use crate::provider::StartError;
@@ -191,28 +194,19 @@ impl Value {
         Self(bytes.into()).checked()
     }
 
-    /// Room for the longest value, so that it never moves and leaves a copy.
-    fn with_room() -> Self {
-        Self(Vec::with_capacity(LARGEST + 2).into())
-    }
-
-    /// Reads what is there, up to one byte more than is allowed with a newline.
-    fn fill_from(&mut self, source: impl AsFd) -> Result<Fill, Errno> {
-        loop {
-            let filled = self.0.len();
-            if filled == LARGEST + 2 {
-                return Ok(Fill::Full);
-            }
-            self.0.resize(LARGEST + 2, 0);
-            let result = rustix::io::read(&source, &mut self.0[filled..]);
-            self.0.truncate(filled + *result.as_ref().unwrap_or(&0));
-            match result {
-                Ok(0) => return Ok(Fill::End),
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Ok(Fill::Later),
-                Err(errno) => return Err(errno),
+    /// Reads a file, up to one byte more than is allowed with a newline. Its room is there before, so that it never moves and
+    /// leaves a copy.
+    fn read_from(file: impl AsFd) -> Result<Self, Errno> {
+        let mut value = Self(vec![0; LARGEST + 2].into());
+        let mut filled = 0;
+        while filled < value.0.len() {
+            match rustix::io::retry_on_intr(|| rustix::io::read(&file, &mut value.0[filled..]))? {
+                0 => break,
+                length => filled += length,
             }
         }
+        value.0.truncate(filled);
+        Ok(value)
     }
 
     fn without_newline(mut self) -> Self {
@@ -235,17 +229,6 @@ impl Value {
     }
 }
 
-/// How far a stream was read.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Fill {
-    /// To its end.
-    End,
-    /// To where it has nothing more at the moment.
-    Later,
-    /// To where there is no more room for it.
-    Full,
-}
-
 fn from_env(variable: &str, surroundings: &Surroundings<'_>) -> Result<Value, Reason> {
     let value = surroundings.env.get(OsStr::new(variable)).ok_or(Reason::NotSet)?;
     Ok(Value(value.as_bytes().to_vec().into()))
@@ -264,8 +247,7 @@ fn from_file(path: &Path, surroundings: &Surroundings<'_>) -> Result<Value, Reas
     if metadata.mode() & forbidden != 0 {
         return Err(Reason::Permissions(metadata.mode() & 0o7777));
     }
-    let mut value = Value::with_room();
-    value.fill_from(&file).map_err(|errno| Reason::Read(errno.into()))?;
+    let value = Value::read_from(&file).map_err(|errno| Reason::Read(errno.into()))?;
     Ok(value.without_newline())
 }
 
@@ -274,56 +256,52 @@ fn from_command(
     deadline: Duration,
     surroundings: &mut Surroundings<'_>,
 ) -> Result<Value, Reason> {
-    let end = Instant::now() + deadline;
+    let until = Deadline::after(deadline);
     let programs = surroundings.programs;
     // What the kernel refuses below is said in better words where the text shows it.
     if let Some(boundary) = programs.mentioned(OsStr::new(line)) {
         return Err(Unsafe::Writable(boundary.into()).into());
     }
     let writable = programs.writable().open_all().map_err(Reason::Unconfined)?;
-    // A group of its own: whatever it starts ends with it when it takes too long.
     let mut command = programs.command(Path::new("/bin/sh"));
     if surroundings.caller != Identity::own() && rustix::process::geteuid().is_root() {
         // Under sudo it is the user's command. This takes root's groups away, too.
         command.uid(surroundings.caller.uid).gid(surroundings.caller.gid);
     }
-    command
-        .args(["-c", line])
-        .process_group(0)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = spawn_kept_out(command, &writable)?;
-    let mut value = Value::with_room();
-    let mut log = Value::with_room();
-    let outcome = collect(&mut child, &mut value, &mut log, end, surroundings.parent);
-    if !matches!(outcome, Ok(Collected::Ended)) {
-        kill_group(&child);
-    }
-    let status = child.wait().map_err(Reason::Start)?;
+    command.args(["-c", line]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // Whatever it starts ends with it when it takes too long, or when we end. The guard itself is not kept out of anything.
+    let group = Group::guarded(None).map_err(Reason::Start)?;
+    let mut running = spawn_kept_out(command, group, &writable)?;
+    let mut run = || {
+        // One newline is not part of the value.
+        let value = running.stdout(Bytes(LARGEST as u64 + 1), Excess::Refused)?;
+        let mut said = [value, running.stderr(Bytes(LARGEST_LOG as u64), Excess::Dropped)?];
+        let (stop, _) = running.finish(until, surroundings.parent, &mut said)?;
+        Ok((stop, said.map(|stream| Value(stream.finish().bytes.into()))))
+    };
+    let (stop, [value, log]) = run().map_err(Reason::Read)?;
     let value = value.without_newline();
     if !log.0.is_empty() {
         (surroundings.log)(&redacted(&log.0, &value.0));
     }
-    match outcome {
-        Err(error) => Err(Reason::Read(error)),
-        Ok(Collected::TooLong) => Err(Reason::TooLong),
-        Ok(Collected::TimedOut) => Err(Reason::TimedOut(deadline)),
-        Ok(Collected::Deserted) => Err(Reason::Deserted),
-        Ok(Collected::Ended) if !status.success() => Err(Reason::Failed(status)),
-        Ok(Collected::Ended) => Ok(value),
+    match stop {
+        Stop::Ended(status) if !status.success() => Err(Reason::Failed(status)),
+        Stop::Ended(_) => Ok(value),
+        Stop::TooMuch => Err(Reason::TooLong),
+        Stop::TimedOut => Err(Reason::TimedOut(deadline)),
+        Stop::Deserted => Err(Reason::Deserted),
     }
 }
 
 /// Starts a command that can neither read nor execute what lies in these directories, and nor can whatever it starts.
-fn spawn_kept_out(mut command: Command, writable: &[OwnedFd]) -> Result<Child, Reason> {
+fn spawn_kept_out(mut command: Command, group: Group, writable: &[OwnedFd]) -> Result<Running, Reason> {
     if writable.is_empty() {
-        return command.spawn().map_err(Reason::Start);
+        return Running::spawn(&mut command, group).map_err(Reason::Start);
     }
     // Landlock holds for a thread and what it gives birth to, so a thread of its own gives birth to the command.
     let spawn = || {
         landlock::keep_out_of(writable).map_err(|error| Reason::Unconfined(io::Error::other(error)))?;
-        command.spawn().map_err(Reason::Start)
+        Running::spawn(&mut command, group).map_err(Reason::Start)
     };
     std::thread::scope(|scope| {
         let panicked = |_| Reason::Start(io::Error::other("the thread that starts it panicked"));
@@ -335,83 +313,8 @@ fn spawn_kept_out(mut command: Command, writable: &[OwnedFd]) -> Result<Child, R
     })
 }
 
-/// Why reading from a command came to its end.
-enum Collected {
-    Ended,
-    TimedOut,
-    Deserted,
-    TooLong,
-}
-
-/// Reads both streams until the command has ended.
-///
-/// It is the command's end that counts, not the streams': what it leaves running in the background, as a key
-/// agent does, may hold them open.
-fn collect(
-    child: &mut Child,
-    value: &mut Value,
-    log: &mut Value,
-    end: Instant,
-    parent: Option<BorrowedFd<'_>>,
-) -> io::Result<Collected> {
-    let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
-        return Ok(Collected::Ended);
-    };
-    let (stdout, stderr) = (OwnedFd::from(stdout), OwnedFd::from(stderr));
-    rustix::io::ioctl_fionbio(&stdout, true)?;
-    rustix::io::ioctl_fionbio(&stderr, true)?;
-    let process = rustix::process::pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
-    let (mut stdout_open, mut stderr_open) = (true, true);
-    loop {
-        let left = end.saturating_duration_since(Instant::now());
-        let Ok(timeout) = Timespec::try_from(left) else { return Ok(Collected::TimedOut) };
-        // Without a parent the command is asked twice.
-        let parent_or_command = parent.unwrap_or(process.as_fd());
-        let mut fds = vec![
-            PollFd::new(&process, PollFlags::IN),
-            PollFd::from_borrowed_fd(parent_or_command, PollFlags::IN),
-        ];
-        fds.extend(stdout_open.then(|| PollFd::new(&stdout, PollFlags::IN)));
-        fds.extend(stderr_open.then(|| PollFd::new(&stderr, PollFlags::IN)));
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(0) => return Ok(Collected::TimedOut),
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-        let ended = !fds[0].revents().is_empty();
-        if parent.is_some() && !fds[1].revents().is_empty() {
-            return Ok(Collected::Deserted);
-        }
-        drop(fds);
-        if stdout_open {
-            match value.fill_from(&stdout)? {
-                Fill::End => stdout_open = false,
-                Fill::Later => {}
-                Fill::Full => return Ok(Collected::TooLong),
-            }
-        }
-        while stderr_open {
-            match log.fill_from(&stderr)? {
-                Fill::End => stderr_open = false,
-                Fill::Later => break,
-                // Only the beginning is passed on; the rest makes room, or the command would wait for it.
-                Fill::Full => log.0.truncate(LARGEST_LOG),
-            }
-        }
-        if ended {
-            return Ok(Collected::Ended);
-        }
-    }
-}
-
-fn kill_group(child: &Child) {
-    // It has not been waited for, so the number is still its own. That it is gone is what is wanted.
-    let _ = rustix::process::kill_process_group(Pid::from_child(child), Signal::KILL);
-}
-
 /// What a command said, as text, without the value.
 fn redacted(log: &[u8], value: &[u8]) -> String {
-    let log = &log[..log.len().min(LARGEST_LOG)];
     if value.is_empty() {
         return String::from_utf8_lossy(log).into_owned();
     }
@@ -434,6 +337,9 @@ mod tests {
     use std::fs::{self, Permissions};
     use std::os::unix::fs::{PermissionsExt, chown};
     use std::path::PathBuf;
+    use std::time::Instant;
+
+    use rustix::process::{Pid, Signal};
 
     use super::*;
     use crate::writable::Writable;

@@ -8,6 +8,7 @@ use policy::plan::{Pull, names_a_registry};
 use serde::Deserialize;
 
 use super::{Engine, EngineError};
+use crate::host::child::Group;
 
 /// How long fetching an image may take.
 const FETCH: Duration = Duration::from_secs(30 * 60);
@@ -145,11 +146,15 @@ impl Engine {
     fn fetch(&self, name: &str, platform: Option<&str>) -> Result<(), EngineError> {
         let platform = platform.into_iter().flat_map(|platform| ["--platform", platform]);
         let arguments = ["pull", "--quiet"].into_iter().chain(platform).chain([name]);
-        self.call(arguments, FETCH).map(drop).map_err(|error| match error {
-            EngineError::Refused { message, .. } => {
-                EngineError::Pull { image: name.to_owned(), reason: message }
+        // It may take as long as somebody's patience, and ends with it.
+        let group = Group::guarded(None).map_err(|source| EngineError::Call { kind: self.kind(), source })?;
+        super::output(self.kind(), self.command().args(arguments), group, FETCH).map(drop).map_err(|error| {
+            match error {
+                EngineError::Refused { message, .. } => {
+                    EngineError::Pull { image: name.to_owned(), reason: message }
+                }
+                error => error,
             }
-            error => error,
         })
     }
 }

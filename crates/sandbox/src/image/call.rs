@@ -1,27 +1,26 @@
 //! A call of buildx that takes its time: watched, heard, and ended with us however we end.
 //!
-//! It runs in a process group of its own, together with a shell that waits for the end of a pipe which only we hold
-//! open. When we are killed, the pipe ends, and the shell ends the group and removes what was on disk.
+//! It runs in a process group that is guarded: when we are killed, the group ends, and what was on disk goes.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::process::{ChildStderr, ExitStatus, Stdio};
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, kill_process_group};
+use rustix::event::PollFlags;
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 
 use super::command::Display;
 use super::docker::Docker;
 use super::error::BuildError;
 use super::failure;
-use crate::engine::{EngineError, Kind, Running};
+use crate::deadline::Deadline;
+use crate::engine::{EngineError, Kind};
+use crate::host::child::{Group, Running};
 use crate::terminal::{Ends, Relay, Signals, Source};
 
 /// How many lines are kept of what is printed, to say why it failed.
@@ -51,11 +50,10 @@ pub(super) fn run(
     let failed = |source| BuildError::from(EngineError::Call { kind, source });
     // Before there is anything that a signal could leave behind.
     let signals = Signals::block().map_err(failed)?;
-    let group = Group::new(scratch).map_err(failed)?;
+    let group = Group::guarded(Some(scratch)).map_err(failed)?;
     let mut command = docker.command();
     command
         .args(words)
-        .process_group(group.id.as_raw_nonzero().get())
         // It leaves directories of its own behind.
         .env("TMPDIR", scratch)
         .stdin(file_of(input).map_err(failed)?)
@@ -75,16 +73,14 @@ pub(super) fn run(
         }
     };
     let mut heard = Heard { partial: Vec::new(), lines: VecDeque::new() };
-    let child = command.spawn().map_err(failed)?;
+    let mut running = Running::spawn(&mut command, group).map_err(failed)?;
     // With it goes our end of the terminal, which would keep that open.
     drop(command);
-    let mut running = Running::new(child).map_err(failed)?;
     let mut voice = match screen {
         Some(relay) => Voice::Terminal(Box::new(relay)),
         None => Voice::Pipe(running.child.stderr.take()),
     };
-    let (status, ended) =
-        watch(&mut running, &signals, &group, &mut voice, &mut heard, progress).map_err(failed)?;
+    let (status, ended) = watch(&mut running, &signals, &mut voice, &mut heard, progress).map_err(failed)?;
     if let Voice::Terminal(relay) = voice {
         // A terminal that is gone is no reason for the image not to be there.
         let _ = relay.finish(LAST_WORDS);
@@ -150,7 +146,6 @@ impl Voice {
 fn watch(
     running: &mut Running,
     signals: &Signals,
-    group: &Group,
     voice: &mut Voice,
     heard: &mut Heard,
     progress: &mut Progress<'_>,
@@ -158,28 +153,24 @@ fn watch(
     let mut ended = None;
     loop {
         let speaks = voice.fds();
-        let mut wanted =
-            vec![PollFd::new(&running.pidfd, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
-        wanted.extend(speaks.iter().map(|(_, fd, events)| PollFd::from_borrowed_fd(*fd, *events)));
-        rustix::io::retry_on_intr(|| poll(&mut wanted, None))?;
-        let is_over = !wanted[0].revents().is_empty();
+        let voices = speaks.iter().map(|(_, fd, events)| (*fd, *events));
+        let wanted: Vec<_> = std::iter::once((signals.as_fd(), PollFlags::IN)).chain(voices).collect();
+        let (is_over, ready) = running.poll(Deadline::NEVER, &wanted)?;
         let ready: Vec<_> = speaks
             .iter()
-            .zip(&wanted[2..])
-            .map(|((source, ..), fd)| (*source, fd.revents()))
+            .zip(&ready[1..])
+            .map(|((source, ..), events)| (*source, *events))
             .filter(|(_, events)| !events.is_empty())
             .collect();
-        drop(wanted);
         while let Some(signal) = signals.read()? {
             if let (Signal::SIGWINCH, Voice::Terminal(relay)) = (signal, &mut *voice) {
                 relay.on_signal(signal)?;
             }
             if matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT) {
                 // Whoever asks twice does not want to wait for a clean end.
-                group.send(if ended.is_none() {
-                    rustix::process::Signal::TERM
-                } else {
-                    rustix::process::Signal::KILL
+                running.send(match ended {
+                    None => rustix::process::Signal::TERM,
+                    Some(_) => rustix::process::Signal::KILL,
                 });
                 ended = Some(signal);
             }
@@ -230,43 +221,6 @@ fn on_screen(line: &str) -> String {
         }
     }
     plain.split('\r').rfind(|piece| !piece.is_empty()).unwrap_or_default().to_owned()
-}
-
-/// A process group that ends with us.
-struct Group {
-    /// Its leader, which waits for our end. Its stdin is the pipe.
-    leader: Child,
-    id: Pid,
-}
-
-impl Group {
-    fn new(scratch: &Path) -> io::Result<Self> {
-        // It must not end by its own signal before it has removed what is on disk.
-        let script = "trap '' TERM; read -r _; kill -TERM 0; rm -rf -- \"$1\"";
-        let leader = Command::new("/bin/sh")
-            .args(["-c", script, "sh"])
-            .arg(scratch)
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()?;
-        let id =
-            i32::try_from(leader.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(Self { leader, id })
-    }
-
-    fn send(&self, signal: rustix::process::Signal) {
-        // The leader is ours and not waited for, so the group cannot be anybody else's.
-        let _ = kill_process_group(self.id, signal);
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        let _ = self.leader.kill();
-        let _ = self.leader.wait();
-    }
 }
 
 /// A file in memory that holds this, to be read from its start.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::error::BuildError;
 use crate::engine::{self, Engine, EngineError, Kind, Surroundings};
+use crate::host::child::Group;
 use crate::programs::Programs;
 
 /// How long a question may take. An engine elsewhere has to be reached first.
@@ -82,7 +83,7 @@ impl Docker {
         arguments: impl IntoIterator<Item = S>,
         patience: Duration,
     ) -> Result<String, EngineError> {
-        engine::output(Kind::Docker, self.command().args(arguments), patience)
+        engine::output(Kind::Docker, self.command().args(arguments), Group::Ours, patience)
     }
 }
 

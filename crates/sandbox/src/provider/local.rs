@@ -1,18 +1,20 @@
 //! The local provider: no isolation. The agent runs on the host as the caller, and every report says so.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Instant;
 
 use confine::report::{Finding, Report, Status};
 use policy::plan::Plan;
 
 use super::attendance::refuse_deserted;
-use super::child::{self, Group};
-use super::{End, Launch, Notice, Outcome, StartError, Streams};
+use super::{End, Launch, Notice, Outcome, Output, StartError, Streams};
 use crate::capture::Capture;
+use crate::deadline::Deadline;
+use crate::host::child::{Group, Running, Stop};
 use crate::secrets::Held;
 
 /// Runs a plan without any isolation.
@@ -31,32 +33,28 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     command.envs(plan.env.iter().map(|variable| (&variable.name, &variable.value)));
     command.envs(secrets.iter().map(|(name, value)| (name, std::ffi::OsStr::from_bytes(value.as_bytes()))));
 
-    let captures = match streams {
-        Streams::Inherit => None,
+    let mut captures = match streams {
+        Streams::Inherit => Vec::new(),
         Streams::Capture => {
             let open =
                 || Capture::open(plan.limits.output_bytes).map_err(step("opening the standard streams"));
             let ((stdout, out), (stderr, err)) = (open()?, open()?);
             command.stdin(Stdio::null()).stdout(out).stderr(err);
-            Some([stdout, stderr])
+            vec![stdout, stderr]
         }
     };
     // With a terminal the command stays in our process group, where Ctrl-C reaches it. Without, it gets one of
     // its own, so that its children can be ended with it.
-    let group = if captures.is_some() || !rustix::termios::isatty(rustix::stdio::stdin()) {
-        command.process_group(0);
-        Group::Own
-    } else {
-        Group::Ours
-    };
+    let is_apart = !captures.is_empty() || !rustix::termios::isatty(rustix::stdio::stdin());
+    let group = if is_apart { Group::Own } else { Group::Ours };
 
     refuse_deserted(parent)?;
     let began = Instant::now();
     let outcome =
         |end, output| Outcome { end, report, output, detected: Vec::new(), duration: began.elapsed() };
     let command_name = name.to_string_lossy().into_owned();
-    let mut running = match command.spawn() {
-        Ok(child) => child,
+    let mut running = match Running::spawn(&mut command, group) {
+        Ok(running) => running,
         // The directory is entered in the new process, and whatever that one lacks is reported alike.
         Err(source) if !plan.agent.workdir.is_dir() => {
             let step = format!("changing to the working directory {}", plan.agent.workdir.display());
@@ -71,14 +69,23 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     drop(command);
     drop(secrets);
 
-    let watched = child::watch(running.id(), group, captures, plan.limits.timeout, parent);
-    let status = running.wait().map_err(step("waiting for the command"))?;
-    let (timed_out, output) = watched.map_err(step("watching the command"))?;
-    let end = match timed_out {
-        Some(timeout) => End::TimedOut(timeout),
-        None => child::ended(status),
+    let until = plan.limits.timeout.map_or(Deadline::NEVER, Deadline::after);
+    let finished = running.finish(until, parent.map(AsFd::as_fd), &mut captures);
+    let end = match (finished.map_err(step("watching the command"))?, plan.limits.timeout) {
+        ((Stop::TimedOut, _), Some(timeout)) => End::TimedOut(timeout),
+        ((_, status), _) => ended(status),
     };
+    let mut streams = captures.into_iter().map(Capture::finish);
+    let output = streams.next().zip(streams.next()).map(|(stdout, stderr)| Output { stdout, stderr });
     Ok(outcome(end, output))
+}
+
+/// What became of it.
+fn ended(status: ExitStatus) -> End {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => End::Exited(u8::try_from(code).unwrap_or(u8::MAX)),
+        (None, signal) => End::Signaled(signal.unwrap_or(0)),
+    }
 }
 
 /// Nothing is enforced.

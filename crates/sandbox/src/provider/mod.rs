@@ -21,7 +21,6 @@ use crate::{detect, secrets};
 mod agent;
 mod attendance;
 mod boundaries;
-mod child;
 mod container;
 mod local;
 mod native;

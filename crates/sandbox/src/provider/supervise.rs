@@ -15,7 +15,7 @@ use super::attendance::{self, Attendance, Deserted};
 use super::boundaries::{Boundaries, Guard, Losses};
 use super::remedy;
 use super::streams::Streams;
-use crate::capture::{Capture, Progress};
+use crate::capture::Capture;
 use crate::detect::Finding;
 use crate::provider::{End, Notice, Output, StartError};
 use crate::terminal::{Relay, Signals, Source};
@@ -111,12 +111,11 @@ pub(super) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
     };
     let mut relay = watch.relay.take();
     let mut captures = watch.streams.captures.take();
-    let mut open = [captures.is_some(); 2];
 
     while state.end.is_none() {
-        let ready = wait(&watch, signals, relay.as_ref(), captures.as_ref(), open, &state).map_err(lost)?;
+        let ready = wait(&watch, signals, relay.as_ref(), captures.as_ref(), &state).map_err(lost)?;
         if let (Some(captures), true) = (&mut captures, ready.captures) {
-            drain(captures, &mut open).map_err(lost)?;
+            drain(captures).map_err(lost)?;
         }
         if let Some(relay) = relay.as_mut() {
             for (source, events) in ready.relay {
@@ -152,13 +151,17 @@ pub(super) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
 
     // Everything inside is gone; what it wrote may still be on its way.
     let last = Instant::now() + LAST_WORDS;
-    while let Some(captures) = captures.as_mut().filter(|_| open.contains(&true) && Instant::now() < last) {
-        let mut fds: Vec<_> = captures.iter().map(|capture| PollFd::new(capture, PollFlags::IN)).collect();
+    while let Some(captures) = captures.as_mut().filter(|_| Instant::now() < last) {
+        let pipes = captures.iter().filter_map(Capture::pipe);
+        let mut fds: Vec<_> = pipes.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)).collect();
+        if fds.is_empty() {
+            break;
+        }
         let left = last.saturating_duration_since(Instant::now());
         let left = Timespec { tv_sec: 0, tv_nsec: i64::from(left.subsec_nanos()) };
         rustix::io::retry_on_intr(|| poll(&mut fds, Some(&left))).map_err(|errno| lost(errno.into()))?;
         drop(fds);
-        drain(captures, &mut open).map_err(lost)?;
+        drain(captures).map_err(lost)?;
     }
     if let Some(relay) = relay {
         relay.finish(LAST_WORDS).or_else(hung_up).map_err(lost)?;
@@ -200,15 +203,14 @@ fn wait(
     signals: &Signals,
     relay: Option<&Relay>,
     captures: Option<&[Capture; 2]>,
-    open: [bool; 2],
     state: &State,
 ) -> io::Result<Ready> {
     let mut fds = vec![
         PollFd::from_borrowed_fd(watch.control.as_fd(), PollFlags::IN),
         PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
     ];
-    let captured = captures.into_iter().flatten().zip(open).filter(|(_, open)| *open);
-    fds.extend(captured.map(|(capture, _)| PollFd::new(capture, PollFlags::IN)));
+    let captured = captures.into_iter().flatten().filter_map(Capture::pipe);
+    fds.extend(captured.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
     let relayed = fds.len();
     let waiting = relay.map(Relay::fds).unwrap_or_default();
     fds.extend(waiting.iter().map(|(_, fd, events)| PollFd::from_borrowed_fd(*fd, *events)));
@@ -257,13 +259,8 @@ fn wait(
     })
 }
 
-fn drain(captures: &mut [Capture; 2], open: &mut [bool; 2]) -> io::Result<()> {
-    for (capture, open) in captures.iter_mut().zip(open) {
-        if *open && capture.on_ready()? == Progress::Ended {
-            *open = false;
-        }
-    }
-    Ok(())
+fn drain(captures: &mut [Capture; 2]) -> io::Result<()> {
+    captures.iter_mut().try_for_each(|capture| capture.on_ready().map(drop))
 }
 
 /// Passes a signal on; remembers when asking turns into insisting.

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
 mod beside;
+mod called;
 mod deserted;
 mod detected;
 mod ended;

@@ -4,7 +4,6 @@
 use std::cell::RefCell;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -17,7 +16,8 @@ use self::caller::Line;
 pub use self::search::{FindError, Found, Sought, find};
 use super::{arguments, environment, meeting};
 use crate::deadline::Deadline;
-use crate::engine::{Engine, EngineError, Rights, Running};
+use crate::engine::{Engine, EngineError, Rights};
+use crate::host::child::{Group, Running};
 use crate::provider::attendance::{Attendance, refuse_deserted};
 use crate::provider::streams::{OwnTerminal, Owner, Streams};
 use crate::provider::supervise::{Gone, Watch, supervise};
@@ -70,16 +70,16 @@ pub(in crate::provider) fn enter(entry: Entry<'_>) -> Result<Outcome, StartError
     command.args(["exec", "--env", ADDRESS, id]).arg(point.join(meeting::PROGRAM)).arg(line::ARGUMENT);
     command.env(ADDRESS, line.address().to_string());
     // A group of its own: Ctrl-C is for the command, and comes there by way of us.
-    command.process_group(0).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
     let began = Instant::now();
-    let mut running = command.spawn().and_then(Running::new).map_err(failed)?;
+    let mut running = Running::spawn(&mut command, Group::Own).map_err(failed)?;
     drop(command);
 
     // 4. It calls, or the engine has said why it does not.
     let called = line.called(&running.pidfd).map_err(step("waiting for our program"))?;
     let Some(mut control) = called else {
         let (_, [_, said]) = running.hear(Deadline::after(ENDING)).map_err(failed)?;
-        return Err(EngineError::told(engine.kind(), &String::from_utf8_lossy(&said)).into());
+        return Err(EngineError::told(engine.kind(), &String::from_utf8_lossy(&said.bytes)).into());
     };
 
     // 5. From here on Ctrl-C is for the command.

@@ -7,7 +7,6 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -20,7 +19,7 @@ use policy::plan::{Container, FileId, Init, Layer, Mode, Plan};
 use policy::rules::env::{EnvRules, Unnamed};
 use policy::rules::network;
 use policy::text::escape;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::PollFlags;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
@@ -38,7 +37,8 @@ use crate::beneath;
 use crate::boundary::Root;
 use crate::deadline::Deadline;
 use crate::engine::image::{self, Image};
-use crate::engine::{Engine, EngineError, Kind, Running};
+use crate::engine::{Engine, EngineError, Kind};
+use crate::host::child::{Group, Running};
 use crate::host_uid::Identity;
 use crate::init_program;
 use crate::programs::PROXIES;
@@ -287,8 +287,8 @@ impl<'a> Started<'a> {
         // A group of its own: Ctrl-C is for the agent, and comes there by way of us.
         // And it holds the place of the meeting, should we be killed while it is at work.
         let lock = meeting.lock().map_err(failed)?;
-        command.args(words).process_group(0).stdin(lock).stdout(Stdio::null()).stderr(Stdio::piped());
-        let command = command.spawn().and_then(Running::new).map_err(failed)?;
+        command.args(words).stdin(lock).stdout(Stdio::null()).stderr(Stdio::piped());
+        let command = Running::spawn(&mut command, Group::Own).map_err(failed)?;
         Ok(Self { engine, run, command, is_gone: false, leave })
     }
 
@@ -307,17 +307,17 @@ impl<'a> Started<'a> {
             }
             if self.command.child.try_wait().map_err(failed)?.is_some() {
                 let (_, [_, said]) = self.command.hear(until).map_err(failed)?;
-                return Err(EngineError::told(self.engine.kind(), &String::from_utf8_lossy(&said)).into());
+                return Err(
+                    EngineError::told(self.engine.kind(), &String::from_utf8_lossy(&said.bytes)).into()
+                );
             }
             if until.is_over() {
                 return Err(EngineError::Timeout { kind: self.engine.kind(), waited: patience }.into());
             }
             refuse_deserted(parent)?;
-            let fds = [meeting.as_fd(), self.command.pidfd.as_fd()].into_iter();
-            let fds = fds.chain(parent.map(AsFd::as_fd));
-            let mut ready: Vec<_> = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
-            rustix::io::retry_on_intr(|| poll(&mut ready, until.left().as_ref()))
-                .map_err(|errno| failed(errno.into()))?;
+            let fds = std::iter::once(meeting.as_fd()).chain(parent.map(AsFd::as_fd));
+            let wanted: Vec<_> = fds.map(|fd| (fd, PollFlags::IN)).collect();
+            self.command.poll(until, &wanted).map_err(failed)?;
         }
     }
 
@@ -339,7 +339,7 @@ impl Drop for Started<'_> {
     fn drop(&mut self) {
         if !self.is_gone {
             // While it is at work it may still make the container.
-            let _ = self.command.child.kill();
+            self.command.kill();
             let _ = self.command.child.wait();
             if sweep::remove(self.engine, self.run).is_err() {
                 (self.leave)();
