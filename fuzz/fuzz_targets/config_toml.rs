@@ -7,27 +7,27 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use policy::config::effective::Effective;
-use policy::config::problem::{Owner, Place};
-use policy::config::trust::{Context, widenings};
-use policy::config::{Base, Config, File};
+use policy::config::problem::{Location, Scope};
+use policy::config::trust::{TrustContext, widenings};
+use policy::config::{Config, ConfigFile, PathBase};
 use policy::policy::Policy;
 
 const PROJECT: &str = "/home/me/project";
 
 fuzz_target!(|text: &str| {
-    let base = Base { directory: PROJECT.into(), home: Some("/home/me".into()) };
-    let file = File { owner: Owner::Project, label: "sandbox.toml".into(), base };
+    let base = PathBase { directory: PROJECT.into(), home: Some("/home/me".into()) };
+    let file = ConfigFile { owner: Scope::Project, label: "sandbox.toml".into(), base };
     let (config, problems) = Config::read(text, &file);
     let lines = text.split('\n').count();
     for problem in &problems {
-        if let Place::File { line, column, .. } = problem.place {
+        if let Location::File { line, column, .. } = problem.place {
             assert!((1..=lines).contains(&(line as usize)), "{problem}");
             assert!(column >= 1, "{problem}");
         }
     }
 
     let none = Effective::default();
-    let context = Context {
+    let context = TrustContext {
         without: &none,
         directory: Path::new(PROJECT),
         resolved_directory: Path::new(PROJECT),

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use libfuzzer_sys::fuzz_target;
-use policy::rules::env::{self, EnvRules, HARMLESS, Name, Rule, Unnamed};
+use policy::rules::env::{self, EnvRule, EnvRules, HARMLESS, Name, Unnamed};
 use policy::rules::verdict::{Decision, Origin};
 
 fuzz_target!(|input: (bool, Vec<(String, u8)>, Vec<Vec<u8>>)| {
@@ -20,12 +20,12 @@ fuzz_target!(|input: (bool, Vec<(String, u8)>, Vec<Vec<u8>>)| {
         passed.remove(&text);
         secret.remove(&text);
         let rule = match kind % 3 {
-            0 => Rule::Pass,
-            1 => Rule::Set(OsString::from("value")),
-            _ => Rule::Secret("x".to_owned()),
+            0 => EnvRule::Pass,
+            1 => EnvRule::Set(OsString::from("value")),
+            _ => EnvRule::Secret("x".to_owned()),
         };
         match rule {
-            Rule::Secret(_) => secret.insert(text),
+            EnvRule::Secret(_) => secret.insert(text),
             _ => passed.insert(text),
         };
         rules.insert(name, rule, Origin::Default);

@@ -6,11 +6,11 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
 use libfuzzer_sys::fuzz_target;
-use policy::plan::Mode;
+use policy::plan::BoundaryMode;
 use policy::protect::{Protected, RelativePath};
-use policy::rules::path::{Access, Boundaries, Boundary, GuestPath, normalise};
+use policy::rules::path::{GuestBoundaries, GuestBoundary, GuestPath, PathAccess, normalise};
 use policy::rules::verdict::{Decision, Origin};
-use policy::rules::workspace::{Caller, Candidate, Kind, validate};
+use policy::rules::workspace::{Caller, PathKind, ShareCandidate, validate};
 
 fuzz_target!(|input: (Vec<u8>, Vec<(String, bool)>, String)| {
     let (bytes, places, protect) = input;
@@ -24,17 +24,17 @@ fuzz_target!(|input: (Vec<u8>, Vec<(String, bool)>, String)| {
 
     let added: Vec<RelativePath> = protect.parse().into_iter().collect();
     let protected = Protected::new(&added, &[]).expect("nothing is given up");
-    let boundaries: Vec<Boundary> = places
+    let boundaries: Vec<GuestBoundary> = places
         .iter()
         .filter_map(|(place, writable)| {
             let guest = GuestPath::new(Path::new(place)).ok()?;
             guest.as_mount_point().ok()?;
-            let mode = if *writable { Mode::ReadWrite } else { Mode::ReadOnly };
-            Some(Boundary { name: place.clone(), guest, mode, origin: Origin::Default })
+            let mode = if *writable { BoundaryMode::ReadWrite } else { BoundaryMode::ReadOnly };
+            Some(GuestBoundary { name: place.clone(), guest, mode, origin: Origin::Default })
         })
         .collect();
-    if let Ok(rules) = Boundaries::new(boundaries.clone(), protected) {
-        for access in [Access::Read, Access::Write, Access::Execute] {
+    if let Ok(rules) = GuestBoundaries::new(boundaries.clone(), protected) {
+        for access in [PathAccess::Read, PathAccess::Write, PathAccess::Execute] {
             if rules.decide(&path, access).decision != Decision::Allow {
                 continue;
             }
@@ -43,20 +43,23 @@ fuzz_target!(|input: (Vec<u8>, Vec<(String, bool)>, String)| {
                 .filter(|boundary| normal.starts_with(boundary.guest.as_path()))
                 .max_by_key(|boundary| boundary.guest.as_path().components().count());
             let holder = holder.expect("what is allowed lies in a boundary");
-            assert!(access != Access::Write || holder.mode == Mode::ReadWrite, "{path:?} is read-only");
+            assert!(
+                access != PathAccess::Write || holder.mode == BoundaryMode::ReadWrite,
+                "{path:?} is read-only"
+            );
             let hooks = holder.guest.as_path().join(".git/hooks");
-            assert!(access != Access::Write || !normal.starts_with(hooks), "{path:?} is protected");
+            assert!(access != PathAccess::Write || !normal.starts_with(hooks), "{path:?} is protected");
         }
     }
 
     let home = Path::new("/home/me");
     let caller = Caller { uid: 1001, homes: &[home], allowed_root: None };
-    let candidate = Candidate {
+    let candidate = ShareCandidate {
         given: &path,
         resolved: &normal,
-        kind: Kind::Directory,
+        kind: PathKind::Directory,
         owner: 1001,
-        mode: Mode::ReadWrite,
+        mode: BoundaryMode::ReadWrite,
     };
     if validate(&candidate, &caller).is_ok() {
         assert!(normal.is_absolute() && !home.starts_with(&normal), "{normal:?} holds the home");

@@ -92,7 +92,7 @@ fn user(chosen: u32) -> Result<String, String> {
 }
 
 /// Nothing but loopback, unless more was asked for.
-fn interfaces(wanted: network::Mode) -> Result<String, String> {
+fn interfaces(wanted: network::NetworkMode) -> Result<String, String> {
     let text = FileSystem::Processes
         .text("/proc/self/net/dev")
         .map_err(|error| format!("/proc/self/net/dev: {error}"))?;
@@ -105,7 +105,7 @@ fn interfaces(wanted: network::Mode) -> Result<String, String> {
         .collect();
     if others.is_empty() {
         Ok("loopback only".into())
-    } else if wanted == network::Mode::Open {
+    } else if wanted == network::NetworkMode::Open {
         Ok(format!("a network of its own that leads out, as it was asked for: {}", others.join(", ")))
     } else {
         Err(format!("interfaces {}", others.join(", ")))

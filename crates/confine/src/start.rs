@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use policy::plan::{FileId, Layer, Mode};
+use policy::plan::{BoundaryMode, FileId, Layer};
 use policy::rules::limits::Limits;
 use policy::rules::network;
 use serde::{Deserialize, Serialize};
@@ -105,7 +105,7 @@ pub struct Outside {
     /// The user of the agent on the host.
     pub uid: u32,
     /// How much of the network was asked for.
-    pub network: network::Mode,
+    pub network: network::NetworkMode,
     /// What must be mounted where.
     pub mounts: Vec<Mounted>,
 }
@@ -118,7 +118,7 @@ pub struct Mounted {
     /// What must be there.
     pub what: What,
     /// What may be done with it.
-    pub mode: Mode,
+    pub mode: BoundaryMode,
 }
 
 /// What must be at a path.

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 
-use policy::rules::user::{Spec, Who, id};
+use policy::rules::user::{UserOrGroup, UserSpec, id};
 use rustix::process::{Gid, getgid, getgroups, getuid};
 
 const PASSWD: &str = "/etc/passwd";
@@ -72,7 +72,7 @@ pub enum LookupError {
     )]
     Root {
         /// What was written.
-        given: Spec,
+        given: UserSpec,
     },
     /// A file is there and cannot be read.
     #[error("cannot read {file}: {source}")]
@@ -88,7 +88,7 @@ impl Account {
     /// Looks somebody up in this file system.
     ///
     /// A file that is not there is an empty one: images without any still know numbers.
-    pub fn find(spec: &Spec, root: Root) -> Result<Self, LookupError> {
+    pub fn find(spec: &UserSpec, root: Root) -> Result<Self, LookupError> {
         resolve(spec, root, &read(PASSWD)?, &read(GROUP)?)
     }
 
@@ -97,7 +97,7 @@ impl Account {
         let uid = getuid().as_raw();
         let gid = getgid().as_raw();
         let groups = getgroups().unwrap_or_default().into_iter().map(Gid::as_raw).collect();
-        let user = user_of(&Who::Id(uid), &read(PASSWD)?)?.unwrap_or_else(|| User::nameless(uid));
+        let user = user_of(&UserOrGroup::Id(uid), &read(PASSWD)?)?.unwrap_or_else(|| User::nameless(uid));
         Ok(Self { uid, gid, groups, name: user.name, home: user.home, shell: user.shell })
     }
 }
@@ -106,15 +106,15 @@ impl Account {
 ///
 /// - A number without an entry has a group of the same number: never group 0, which owns what root owns.
 /// - Groups are the primary one and all that list the user by name. Where a group is asked for, it is the only one.
-pub fn resolve(spec: &Spec, root: Root, passwd: &[u8], group: &[u8]) -> Result<Account, LookupError> {
+pub fn resolve(spec: &UserSpec, root: Root, passwd: &[u8], group: &[u8]) -> Result<Account, LookupError> {
     let user = match (&spec.user, user_of(&spec.user, passwd)?) {
         (_, Some(user)) => user,
-        (Who::Id(uid), None) => User::nameless(*uid),
-        (Who::Name(name), None) => {
+        (UserOrGroup::Id(uid), None) => User::nameless(*uid),
+        (UserOrGroup::Name(name), None) => {
             return Err(LookupError::Unknown { kind: "user", name: name.clone(), file: PASSWD });
         }
     };
-    if user.uid == 0 && (root == Root::Refused || spec.user != Who::Name("root".to_owned())) {
+    if user.uid == 0 && (root == Root::Refused || spec.user != UserOrGroup::Name("root".to_owned())) {
         return Err(LookupError::Root { given: spec.clone() });
     }
     let (gid, groups) = match &spec.group {
@@ -143,12 +143,12 @@ impl User {
 }
 
 /// The first entry that matches, as every C library takes it.
-fn user_of(who: &Who, passwd: &[u8]) -> Result<Option<User>, LookupError> {
+fn user_of(who: &UserOrGroup, passwd: &[u8]) -> Result<Option<User>, LookupError> {
     for (line, fields) in entries(passwd) {
         let [name, _, uid, gid, _, home, shell] = fields[..] else { continue };
         let matches = match who {
-            Who::Name(wanted) => wanted.as_bytes() == name,
-            Who::Id(wanted) => id(uid) == Some(*wanted),
+            UserOrGroup::Name(wanted) => wanted.as_bytes() == name,
+            UserOrGroup::Id(wanted) => id(uid) == Some(*wanted),
         };
         if !matches {
             continue;
@@ -170,10 +170,10 @@ fn user_of(who: &Who, passwd: &[u8]) -> Result<Option<User>, LookupError> {
     Ok(None)
 }
 
-fn group_of(who: &Who, group: &[u8]) -> Result<u32, LookupError> {
+fn group_of(who: &UserOrGroup, group: &[u8]) -> Result<u32, LookupError> {
     let wanted = match who {
-        Who::Id(gid) => return Ok(*gid),
-        Who::Name(name) => name,
+        UserOrGroup::Id(gid) => return Ok(*gid),
+        UserOrGroup::Name(name) => name,
     };
     for (line, fields) in entries(group) {
         if let [name, _, gid, _] = fields[..] {

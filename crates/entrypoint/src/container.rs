@@ -19,7 +19,7 @@ use confine::start::{Grant, Variable};
 use confine::switch::{Groups, KeptBecause};
 use confine::user::{Account, LookupError, Root};
 use confine::{capabilities, supervise};
-use policy::rules::env::{AGENT_ALLOW_EMULATION, EnvRules, Name, Rule, Unnamed};
+use policy::rules::env::{AGENT_ALLOW_EMULATION, EnvRule, EnvRules, Name, Unnamed};
 use policy::rules::verdict::Origin;
 use rustix::io::Errno;
 
@@ -197,7 +197,7 @@ fn agent_environment(given: Vec<(OsString, OsString)>, account: &Account) -> any
     for (variable, value) in
         [("HOME", &account.home), ("USER", &name), ("LOGNAME", &name), ("SHELL", &account.shell)]
     {
-        rules.insert(variable.parse::<Name>()?, Rule::Set(value.clone()), Origin::Default);
+        rules.insert(variable.parse::<Name>()?, EnvRule::Set(value.clone()), Origin::Default);
     }
     let kept = policy::rules::env::apply(given, &rules).kept;
     Ok(kept.iter().map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat().into()).collect())

@@ -11,7 +11,7 @@ use policy::config::defaults::AGENT;
 use policy::rules::env::{
     AGENT_ALLOW_EMULATION, AGENT_ALLOW_ROOT, AGENT_ARGS, AGENT_COMMAND, AGENT_INIT, AGENT_USER, AGENT_WORKDIR,
 };
-use policy::rules::user::Spec;
+use policy::rules::user::UserSpec;
 
 /// Directories and files that the agent may write to, as a JSON array of absolute paths.
 pub(crate) const SANDBOX_WRITABLE: &str = "SANDBOX_WRITABLE";
@@ -25,7 +25,7 @@ pub(crate) struct Settings {
     /// The command with its arguments; never empty.
     pub(crate) argv: Vec<Vec<u8>>,
     /// Whom the agent is to be.
-    pub(crate) user: Option<Spec>,
+    pub(crate) user: Option<UserSpec>,
     /// Whether it may be root.
     pub(crate) root: Root,
     /// Whether it may run without what no emulator can do.

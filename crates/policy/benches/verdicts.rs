@@ -10,11 +10,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use policy::plan::Mode;
+use policy::plan::BoundaryMode;
 use policy::protect::Protected;
 use policy::rules::env::{self, EnvRules};
-use policy::rules::network::{self, Rules};
-use policy::rules::path::{Access, Boundaries, Boundary};
+use policy::rules::network::{self, HostRules};
+use policy::rules::path::{GuestBoundaries, GuestBoundary, PathAccess};
 use policy::rules::verdict::{Decision, Origin};
 
 const RULES: usize = 1_000;
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     let name = |name, expected| measure(name, expected, || env::decide(name, &env).decision);
     let host = |host, expected| measure(host, expected, || hosts.decide(host, 443).decision);
     let path = |path: &'static str, expected| {
-        measure(path, expected, || paths.decide(Path::new(path), Access::Write).decision)
+        measure(path, expected, || paths.decide(Path::new(path), PathAccess::Write).decision)
     };
     let within_budget = [
         name("VARIABLE_777", Decision::Allow),
@@ -72,13 +72,13 @@ fn env_rules() -> EnvRules {
     let mut rules = EnvRules::for_caller();
     for number in 0..RULES {
         let name = format!("VARIABLE_{number}").parse().expect("a name");
-        let rule = if number % 2 == 0 { env::Rule::Pass } else { env::Rule::Set(OsString::from("x")) };
+        let rule = if number % 2 == 0 { env::EnvRule::Pass } else { env::EnvRule::Set(OsString::from("x")) };
         rules.insert(name, rule, Origin::Project(format!("sandbox.toml:{number}")));
     }
     rules
 }
 
-fn host_rules() -> Rules {
+fn host_rules() -> HostRules {
     let allow = (0..RULES)
         .map(|number| {
             let text = if number % 2 == 0 {
@@ -86,23 +86,23 @@ fn host_rules() -> Rules {
             } else {
                 format!("host{number}.example.org")
             };
-            network::Rule {
+            network::HostRule {
                 pattern: text.parse().expect("a pattern"),
                 origin: Origin::Project(format!("sandbox.toml:{number}")),
             }
         })
         .collect();
-    Rules::new(network::Mode::Allowlist, allow, vec![])
+    HostRules::new(network::NetworkMode::Allowlist, allow, vec![])
 }
 
-fn boundaries() -> Boundaries {
+fn boundaries() -> GuestBoundaries {
     let list = (0..RULES)
-        .map(|number| Boundary {
+        .map(|number| GuestBoundary {
             name: format!("boundary{number}"),
             guest: format!("/srv/{number}/data").parse().expect("a guest path"),
-            mode: Mode::ReadWrite,
+            mode: BoundaryMode::ReadWrite,
             origin: Origin::Project(format!("sandbox.toml:{number}")),
         })
         .collect();
-    Boundaries::new(list, Protected::new(&[], &[]).expect("the built-in list")).expect("boundaries")
+    GuestBoundaries::new(list, Protected::new(&[], &[]).expect("the built-in list")).expect("boundaries")
 }

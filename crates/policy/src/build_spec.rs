@@ -14,7 +14,7 @@ use crate::config::document::Fault;
 use crate::config::effective::Effective;
 use crate::config::form::accept;
 use crate::config::key;
-use crate::config::problem::{self, Code, Located, Place, Problem};
+use crate::config::problem::{self, Located, Location, Problem, ProblemCode};
 use crate::config::{self, value};
 
 /// The secret by which certificates reach a build.
@@ -28,7 +28,7 @@ pub struct BuildSpec {
     /// What it is built for; never empty, each once.
     pub platforms: Vec<Platform>,
     /// What it is made of.
-    pub source: Source,
+    pub source: ImageSource,
     /// Arguments of the build, without those that the source has already.
     pub build_args: BTreeMap<String, BuildArg>,
     /// Certificates that the build trusts besides the usual ones.
@@ -71,7 +71,7 @@ impl fmt::Display for Platform {
 /// What an image is made of.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Source {
+pub enum ImageSource {
     /// By the Dockerfile of the stock image.
     Stock {
         /// The image it starts from.
@@ -160,7 +160,7 @@ impl Attestations {
 
 /// Flags exactly as they were typed. Whoever parses the command line fills this in; nothing is checked yet.
 #[derive(Clone, Debug, Default)]
-pub struct Flags {
+pub struct BuildFlags {
     /// `--platform`, each time it was given; each may be a list with commas.
     pub platform: Vec<String>,
     /// `-t`, `--tag`, each time it was given.
@@ -191,9 +191,9 @@ pub struct Flags {
 
 impl BuildSpec {
     /// Makes the build spec of settings and flags; every problem is returned at once.
-    pub fn new(effective: &Effective, flags: &Flags) -> Result<Self, Vec<Problem>> {
+    pub fn new(effective: &Effective, flags: &BuildFlags) -> Result<Self, Vec<Problem>> {
         let image = &effective.settings().image;
-        let mut reader = Reader { problems: Vec::new() };
+        let mut reader = SpecReader { problems: Vec::new() };
         let destination = match (flags.load, flags.push) {
             (_, false) => Destination::Engine,
             (false, true) => Destination::Registry,
@@ -223,20 +223,34 @@ impl BuildSpec {
     }
 }
 
-struct Reader {
+struct SpecReader {
     problems: Vec<Problem>,
 }
 
-impl Reader {
-    fn note(&mut self, place: &Place, key: &str, code: Code, message: impl Into<String>, hint: &str) {
+impl SpecReader {
+    fn note(
+        &mut self,
+        place: &Location,
+        key: &str,
+        code: ProblemCode,
+        message: impl Into<String>,
+        hint: &str,
+    ) {
         self.problems.push(Problem::new(place, key, code, message).hinting(hint));
     }
 
-    fn tags(&mut self, image: &config::Image, flags: &Flags, destination: Destination) -> Vec<String> {
+    fn tags(
+        &mut self,
+        image: &config::ImageTable,
+        flags: &BuildFlags,
+        destination: Destination,
+    ) -> Vec<String> {
         let mut typed: Vec<Located<String>> =
             flags.tag.iter().map(|tag| flag("--tag", tag.clone())).collect();
         if typed.is_empty() {
-            typed.push(image.name.clone().unwrap_or_else(|| Located::new(IMAGE.to_owned(), Place::Default)));
+            typed.push(
+                image.name.clone().unwrap_or_else(|| Located::new(IMAGE.to_owned(), Location::Default)),
+            );
         }
         let mut tags = Vec::new();
         for Located { value, place } in typed {
@@ -244,20 +258,20 @@ impl Reader {
             if destination.pushes() && !name.contains('/') {
                 let message = format!("{name:?} names no registry that it could be pushed to");
                 let hint = "`--tag registry.example.org/team/image` names one";
-                self.note(&place, "image.name", Code::Conflict, message, hint);
+                self.note(&place, "image.name", ProblemCode::Conflict, message, hint);
             }
             tags.push(name);
         }
         tags
     }
 
-    fn platforms(&mut self, image: &config::Image, flags: &Flags) -> Vec<Platform> {
+    fn platforms(&mut self, image: &config::ImageTable, flags: &BuildFlags) -> Vec<Platform> {
         let typed: Vec<Located<String>> = if flags.platform.is_empty() {
             match &image.platforms {
                 Some(platforms) => platforms.value.clone(),
                 None => key::PLATFORMS
                     .iter()
-                    .map(|name| Located::new((*name).to_owned(), Place::Default))
+                    .map(|name| Located::new((*name).to_owned(), Location::Default))
                     .collect(),
             }
         } else {
@@ -267,7 +281,7 @@ impl Reader {
         if typed.is_empty() {
             let place = image.platforms.as_ref().map(|list| list.place.clone()).unwrap_or_default();
             let hint = "leave it out for all that there are";
-            self.note(&place, "image.platforms", Code::InvalidValue, "there is no platform", hint);
+            self.note(&place, "image.platforms", ProblemCode::InvalidValue, "there is no platform", hint);
         }
         let mut platforms = Vec::new();
         for Located { value, place } in typed {
@@ -277,9 +291,9 @@ impl Reader {
         platforms
     }
 
-    fn source(&mut self, image: &config::Image, flags: &Flags) -> Source {
+    fn source(&mut self, image: &config::ImageTable, flags: &BuildFlags) -> ImageSource {
         let typed = flags.base.as_ref().and_then(|base| {
-            let place = Place::Flag("--base".into());
+            let place = Location::Flag("--base".into());
             accept(&mut self.problems, &place, "image.base", value::image(base))
         });
         if let Some(dockerfile) = &image.dockerfile {
@@ -289,9 +303,15 @@ impl Reader {
                     dockerfile.place
                 );
                 let hint = "say `FROM` in that Dockerfile, or leave one of the two out";
-                self.note(&Place::Flag("--base".into()), "image.base", Code::Conflict, message, hint);
+                self.note(
+                    &Location::Flag("--base".into()),
+                    "image.base",
+                    ProblemCode::Conflict,
+                    message,
+                    hint,
+                );
             }
-            return Source::Own { dockerfile: dockerfile.value.clone() };
+            return ImageSource::Own { dockerfile: dockerfile.value.clone() };
         }
         let packages = match &image.packages {
             Some(packages) => packages
@@ -304,10 +324,10 @@ impl Reader {
             None => PACKAGES.iter().map(|package| (*package).to_owned()).collect(),
         };
         let configured = || image.base.as_ref().map(|base| base.value.clone());
-        Source::Stock { base: typed.or_else(configured).unwrap_or_else(|| BASE.to_owned()), packages }
+        ImageSource::Stock { base: typed.or_else(configured).unwrap_or_else(|| BASE.to_owned()), packages }
     }
 
-    fn build_args(&mut self, config: &config::Config, flags: &Flags) -> BTreeMap<String, BuildArg> {
+    fn build_args(&mut self, config: &config::Config, flags: &BuildFlags) -> BTreeMap<String, BuildArg> {
         let mut all: BTreeMap<String, Located<BuildArg>> = BTreeMap::new();
         for (name, Located { value, place }) in &config.build_args {
             all.insert(name.clone(), Located::new(BuildArg::Value(value.clone()), place.clone()));
@@ -330,26 +350,32 @@ impl Reader {
             };
             if config.image.dockerfile.is_none() {
                 let message = format!("{name} is said elsewhere for the stock image");
-                self.note(place, "image.build_args", Code::Conflict, message, &format!("use {instead}"));
+                self.note(
+                    place,
+                    "image.build_args",
+                    ProblemCode::Conflict,
+                    message,
+                    &format!("use {instead}"),
+                );
             }
         }
         all.into_iter().map(|(name, value)| (name, value.value)).collect()
     }
 
-    fn secrets(&mut self, image: &config::Image, flags: &Flags) -> Vec<String> {
-        let place = Place::Flag("--secret".into());
+    fn secrets(&mut self, image: &config::ImageTable, flags: &BuildFlags) -> Vec<String> {
+        let place = Location::Flag("--secret".into());
         for typed in &flags.secret {
             let id = typed.split(',').find_map(|part| part.strip_prefix("id=")).filter(|id| !id.is_empty());
             match (id, &image.ca_certificates) {
                 // The rest is not repeated: it may be the secret itself, given by mistake.
                 (None, _) => self.problems.push(
-                    Problem::new(&place, "", Code::InvalidValue, "a secret of a build has an id")
+                    Problem::new(&place, "", ProblemCode::InvalidValue, "a secret of a build has an id")
                         .expecting("such as id=npm,src=FILE or id=npm,env=NAME"),
                 ),
                 (Some(CA_CERTIFICATES), Some(configured)) => {
                     let message =
                         format!("image.ca_certificates ({}) is this secret already", configured.place);
-                    self.note(&place, "", Code::Conflict, message, "leave one of the two out");
+                    self.note(&place, "", ProblemCode::Conflict, message, "leave one of the two out");
                 }
                 (Some(_), _) => {}
             }
@@ -357,14 +383,14 @@ impl Reader {
         flags.secret.clone()
     }
 
-    fn builder(&mut self, flags: &Flags) -> Option<String> {
-        let place = Place::Flag("--builder".into());
+    fn builder(&mut self, flags: &BuildFlags) -> Option<String> {
+        let place = Location::Flag("--builder".into());
         accept(&mut self.problems, &place, "", builder(flags.builder.as_deref()?))
     }
 }
 
 fn flag<T>(name: &str, value: T) -> Located<T> {
-    Located::new(value, Place::Flag(name.into()))
+    Located::new(value, Location::Flag(name.into()))
 }
 
 /// A name that an image can be given: distribution's grammar of references, without a digest.
@@ -442,30 +468,30 @@ fn builder(text: &str) -> Result<String, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::problem::Owner;
-    use crate::config::{Base, Config, File};
+    use crate::config::problem::Scope;
+    use crate::config::{Config, ConfigFile, PathBase};
 
-    fn spec(text: &str, flags: &Flags) -> Result<BuildSpec, Vec<String>> {
-        let base = Base { directory: "/project".into(), home: None };
-        let file = File { owner: Owner::Project, label: "sandbox.toml".into(), base };
+    fn spec(text: &str, flags: &BuildFlags) -> Result<BuildSpec, Vec<String>> {
+        let base = PathBase { directory: "/project".into(), home: None };
+        let file = ConfigFile { owner: Scope::Project, label: "sandbox.toml".into(), base };
         let config = Config::parse(text, &file).unwrap();
         BuildSpec::new(&Effective::merge([config]), flags)
             .map_err(|problems| problems.iter().map(ToString::to_string).collect())
     }
 
     #[track_caller]
-    fn refused(text: &str, flags: &Flags) -> String {
+    fn refused(text: &str, flags: &BuildFlags) -> String {
         spec(text, flags).unwrap_err().join("\n")
     }
 
     #[test]
     fn without_a_word_the_stock_image_is_built_for_every_platform() {
-        let spec = spec("", &Flags::default()).unwrap();
+        let spec = spec("", &BuildFlags::default()).unwrap();
         assert_eq!(spec.tags, [IMAGE]);
         assert_eq!(spec.platforms.iter().map(Platform::as_str).collect::<Vec<_>>(), key::PLATFORMS);
         assert_eq!(spec.platforms[1].architecture(), "arm64");
         assert_eq!(spec.destination, Destination::Engine);
-        let Source::Stock { base, packages } = spec.source else { panic!("{:?}", spec.source) };
+        let ImageSource::Stock { base, packages } = spec.source else { panic!("{:?}", spec.source) };
         let default = |name| crate::config::schema::find("image", name).unwrap().default;
         assert_eq!(default("base"), format!("{base:?}"));
         assert_eq!(default("packages"), format!("{packages:?}"));
@@ -476,13 +502,13 @@ mod tests {
     fn flags_go_before_the_file() {
         let text = "[image]\nname = \"team/a\"\nbase = \"debian:trixie-slim\"\nplatforms = [\"linux/amd64\"]\n\
                     build_args = { A = \"1\", B = \"2\" }";
-        let flags = Flags {
+        let flags = BuildFlags {
             tag: vec!["localhost:5000/b:1".into(), "localhost:5000/b:2".into()],
             platform: vec!["linux/arm64,linux/amd64".into(), "linux/arm64".into()],
             base: Some("debian:13".into()),
             build_arg: vec!["B=3=4".into(), "C".into()],
             push: true,
-            ..Flags::default()
+            ..BuildFlags::default()
         };
         let spec = spec(text, &flags).unwrap();
         assert_eq!(spec.tags, flags.tag);
@@ -490,7 +516,7 @@ mod tests {
             spec.platforms.iter().map(Platform::as_str).collect::<Vec<_>>(),
             ["linux/arm64", "linux/amd64"]
         );
-        assert!(matches!(spec.source, Source::Stock { base, .. } if base == "debian:13"));
+        assert!(matches!(spec.source, ImageSource::Stock { base, .. } if base == "debian:13"));
         let value = |text: &str| BuildArg::Value(text.to_owned());
         let expected = [("A", value("1")), ("B", value("3=4")), ("C", BuildArg::Inherited)];
         assert_eq!(spec.build_args, expected.map(|(name, value)| (name.to_owned(), value)).into());
@@ -501,12 +527,12 @@ mod tests {
     fn every_problem_is_told_at_once() {
         let text =
             "[image]\npackages = [\"git\", \"--allow-untrusted\", \"a b\"]\nbuild_args = { BASE = \"x\" }";
-        let flags = Flags {
+        let flags = BuildFlags {
             platform: vec!["linux/arm46".into()],
             tag: vec!["Sandbox".into(), "a@sha256:0".into()],
             secret: vec!["hunter2".into()],
             builder: Some("-x".into()),
-            ..Flags::default()
+            ..BuildFlags::default()
         };
         let problems = refused(text, &flags);
         assert_eq!(problems.lines().count(), 8, "{problems}");
@@ -527,7 +553,7 @@ mod tests {
 
     #[test]
     fn what_is_pushed_says_where_to() {
-        let push = Flags { push: true, ..Flags::default() };
+        let push = BuildFlags { push: true, ..BuildFlags::default() };
         assert!(refused("", &push).contains("\"sandbox-image\" names no registry"));
         assert!(spec("[image]\nname = \"localhost:5000/a\"", &push).is_ok());
     }
@@ -535,9 +561,9 @@ mod tests {
     #[test]
     fn an_own_dockerfile_has_no_base_beside_it() {
         let text = "[image]\ndockerfile = \"docker/Dockerfile\"\nbuild_args = { BASE = \"x\" }";
-        let own = spec(text, &Flags::default()).unwrap();
-        assert_eq!(own.source, Source::Own { dockerfile: "/project/docker/Dockerfile".into() });
-        let flags = Flags { base: Some("debian".into()), ..Flags::default() };
+        let own = spec(text, &BuildFlags::default()).unwrap();
+        assert_eq!(own.source, ImageSource::Own { dockerfile: "/project/docker/Dockerfile".into() });
+        let flags = BuildFlags { base: Some("debian".into()), ..BuildFlags::default() };
         assert!(
             refused(text, &flags).contains("(sandbox.toml:2:14) replaces it"),
             "{}",
@@ -547,7 +573,8 @@ mod tests {
 
     #[test]
     fn certificates_are_given_once() {
-        let flags = Flags { secret: vec!["id=ca_certificates,src=a.pem".into()], ..Flags::default() };
+        let flags =
+            BuildFlags { secret: vec!["id=ca_certificates,src=a.pem".into()], ..BuildFlags::default() };
         assert!(spec("", &flags).is_ok());
         assert!(refused("[image]\nca_certificates = \"b.pem\"", &flags).contains("is this secret already"));
     }

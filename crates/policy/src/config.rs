@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 
 use self::form::Typed;
-use self::problem::{Located, Place, Problem};
-pub use self::setting::{Base, File, List, Setting};
+use self::problem::{Located, Location, Problem};
+pub use self::setting::{ConfigFile, List, PathBase, Setting};
 pub use self::table::{
-    Agent, Container, Env, General, Image, Lifecycle, Limits, Native, Network, Protect, Secret, SharedDir,
+    AgentTable, ContainerTable, EnvTable, GeneralTable, ImageTable, LifecycleTable, LimitsTable, NativeTable,
+    NetworkTable, ProtectTable, SecretTable, SharedDirTable,
 };
-pub use self::value::{Exposed, ProviderChoice, SecretMode, SecretProvider, Toolchain};
+pub use self::value::{Expose, ProviderChoice, SecretMode, SecretProvider, Toolchain};
 
 pub mod defaults;
 pub(crate) mod document;
@@ -40,44 +41,44 @@ pub struct Config {
     /// The name of the sandbox. No file has it; a flag may.
     pub name: Setting<String>,
     /// What stands outside any table.
-    pub general: General,
+    pub general: GeneralTable,
     /// What runs inside.
-    pub agent: Agent,
+    pub agent: AgentTable,
     /// The platform of a container. No file has it; a flag may.
     pub platform: Setting<String>,
     /// Where `[image]` stands, if it is there.
-    pub has_image: Option<Place>,
+    pub has_image: Option<Location>,
     /// The image of container providers.
-    pub image: Image,
+    pub image: ImageTable,
     /// Arguments of the build.
     pub build_args: BTreeMap<String, Located<String>>,
     /// Where `[shared_dirs]` stands, if it is there: an empty one shares nothing.
-    pub has_shared_dirs: Option<Place>,
+    pub has_shared_dirs: Option<Location>,
     /// Directories of the host, by name.
-    pub shared_dirs: BTreeMap<String, Located<SharedDir>>,
+    pub shared_dirs: BTreeMap<String, Located<SharedDirTable>>,
     /// The environment of the agent.
-    pub env: Env,
+    pub env: EnvTable,
     /// Credentials, by name.
-    pub secrets: BTreeMap<String, Located<Secret>>,
+    pub secrets: BTreeMap<String, Located<SecretTable>>,
     /// The network.
-    pub network: Network,
+    pub network: NetworkTable,
     /// The limits.
-    pub limits: Limits,
+    pub limits: LimitsTable,
     /// What stays read-only.
-    pub protect: Protect,
+    pub protect: ProtectTable,
     /// What concerns the native provider.
-    pub native: Native,
+    pub native: NativeTable,
     /// What concerns container providers.
-    pub container: Container,
+    pub container: ContainerTable,
     /// How long a sandbox stays.
-    pub lifecycle: Lifecycle,
+    pub lifecycle: LifecycleTable,
 }
 
 impl Config {
     /// Lists what means nothing where no container is started, in the order of the reference page: settings that choose one,
     /// and whatever was typed of them. A file may well say more for the case that there is an engine.
-    pub(crate) fn only_in_containers(&self) -> Vec<(&'static str, &Place)> {
-        let typed = |place: &&Place| matches!(place, Place::Flag(_));
+    pub(crate) fn only_in_containers(&self) -> Vec<(&'static str, &Location)> {
+        let typed = |place: &&Location| matches!(place, Location::Flag(_));
         let container = &self.container;
         let all = [
             ("[image]", self.has_image.as_ref().filter(typed)),

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rules::limits::Limits;
 use crate::rules::network;
+pub use crate::rules::path::BoundaryMode;
 use crate::text::json_bytes;
 
 /// Everything a provider needs to know to start one sandbox.
@@ -24,7 +25,7 @@ pub struct Plan {
     /// Why it is that provider, when `auto` chose.
     pub provider_reason: Option<String>,
     /// What runs inside.
-    pub agent: Agent,
+    pub agent: AgentProcess,
     /// The environment of the agent, without secrets; names are unique.
     pub env: Vec<Variable>,
     /// Secrets that are handed over at the start.
@@ -36,7 +37,7 @@ pub struct Plan {
     /// What a container is made from; `None` where the provider makes none.
     pub container: Option<Container>,
     /// How much of the network is there.
-    pub network: network::Mode,
+    pub network: network::NetworkMode,
     /// What may be used.
     pub limits: Limits,
     /// What stays read-only inside writable boundaries.
@@ -114,7 +115,7 @@ pub enum Pull {
 
 /// What runs inside, and as whom.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Agent {
+pub struct AgentProcess {
     /// The command with its arguments; never empty.
     #[serde(with = "json_bytes::os_strings")]
     pub argv: Vec<OsString>,
@@ -181,25 +182,13 @@ pub struct Boundary {
     #[serde(with = "json_bytes::path")]
     pub guest: PathBuf,
     /// What may be done there.
-    pub mode: Mode,
+    pub mode: BoundaryMode,
     /// The directory that was validated; what is mounted must be this one.
     pub file_id: FileId,
     /// The protected path that it is or lies in, in words, where it is writable: programs outside obey what is written
     /// there, and nothing beneath it is read-only for that.
     #[serde(default)]
     pub obeyed_as: Option<String>,
-}
-
-/// What may be done in a boundary.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-pub enum Mode {
-    /// Read and write.
-    #[default]
-    #[serde(rename = "rw")]
-    ReadWrite,
-    /// Read only.
-    #[serde(rename = "ro")]
-    ReadOnly,
 }
 
 /// Which file a path led to when it was looked up.

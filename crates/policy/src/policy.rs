@@ -1,25 +1,25 @@
 //! The policy: settings that hold together, ready to be asked and to be lowered into a plan.
 //!
 //! Making a policy finds everything that is wrong with the settings themselves; making a plan of it finds
-//! everything that stands against them on this host. Neither looks: the caller gathers the [`Facts`].
+//! everything that stands against them on this host. Neither looks: the caller gathers the [`HostFacts`].
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-pub use self::boundary::Wanted;
-pub use self::facts::{Directory, Facts, Missing, Parts};
+pub use self::boundary::BoundaryRequest;
+pub use self::facts::{HostDirectory, HostFacts, ToolchainParts, Unavailable};
 use crate::config::defaults::{DEPTH, HOME, IMAGE, WORKSPACE};
 use crate::config::effective::Effective;
 use crate::config::key;
-use crate::config::problem::{self, Located, Place, Problem};
-use crate::config::{Config, Exposed};
+use crate::config::problem::{self, Located, Location, Problem};
+use crate::config::{Config, Expose};
 use crate::plan::{self, Init, Layer, Need, Provider};
 use crate::protect::RelativePath;
 use crate::rules::env::{self, EnvRules};
 use crate::rules::limits::Limits;
-use crate::rules::network::{self, Rules};
-use crate::rules::path::{Access, Boundaries, GuestPath};
+use crate::rules::network::{self, HostRules};
+use crate::rules::path::{GuestBoundaries, GuestPath, PathAccess};
 use crate::rules::verdict::Verdict;
 
 mod boundary;
@@ -40,12 +40,12 @@ pub struct Policy {
     init: Init,
     env: EnvRules,
     secrets: Vec<plan::Secret>,
-    wanted: Vec<Wanted>,
-    boundaries: Boundaries,
-    expose: Vec<Located<Exposed>>,
+    wanted: Vec<BoundaryRequest>,
+    boundaries: GuestBoundaries,
+    expose: Vec<Located<Expose>>,
     container: Option<plan::Container>,
-    network_mode: network::Mode,
-    network: Rules,
+    network_mode: network::NetworkMode,
+    network: HostRules,
     limits: Limits,
     protect: plan::Protect,
     /// The built-in protected paths that were given up.
@@ -83,7 +83,7 @@ impl Policy {
                 .as_ref()
                 .map_or_else(|| vec!["bash".into(), "-l".into()], |command| command.value.clone()),
             workdir: config.agent.workdir.clone().unwrap_or_else(|| {
-                Located::new(boundary::built_in(if workspace { WORKSPACE } else { HOME }), Place::Default)
+                Located::new(boundary::built_in(if workspace { WORKSPACE } else { HOME }), Location::Default)
             }),
             init: if init { Init::Supervise } else { Init::Exec },
             env,
@@ -126,7 +126,7 @@ impl Policy {
     }
 
     /// The directories to look up on the host.
-    pub fn boundaries(&self) -> &[Wanted] {
+    pub fn boundaries(&self) -> &[BoundaryRequest] {
         &self.wanted
     }
 
@@ -137,12 +137,12 @@ impl Policy {
     }
 
     /// The toolchains to look up on the host.
-    pub fn expose(&self) -> impl Iterator<Item = &Exposed> {
+    pub fn expose(&self) -> impl Iterator<Item = &Expose> {
         self.expose.iter().map(|exposed| &exposed.value)
     }
 
     /// Decides about a path as the sandbox sees it.
-    pub fn guest_path(&self, path: &Path, access: Access) -> Verdict {
+    pub fn guest_path(&self, path: &Path, access: PathAccess) -> Verdict {
         self.boundaries.decide(path, access)
     }
 
@@ -150,7 +150,7 @@ impl Policy {
     ///
     /// Links are not resolved. Ask with the resolved path and the boundaries of a [`plan::Plan`] where that
     /// matters.
-    pub fn host_path(&self, path: &Path, access: Access) -> Verdict {
+    pub fn host_path(&self, path: &Path, access: PathAccess) -> Verdict {
         boundary::decide_host(&self.wanted, &self.boundaries, path, access)
     }
 

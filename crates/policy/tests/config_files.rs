@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use policy::config::effective::Effective;
-use policy::config::key::Kind;
-use policy::config::problem::{Code, Owner, Problem};
+use policy::config::key::ValueKind;
+use policy::config::problem::{Problem, ProblemCode, Scope};
 use policy::config::schema;
-use policy::config::{Base, Config, File};
+use policy::config::{Config, ConfigFile, PathBase};
 use policy::policy::Policy;
 
 const DIRECTORY: &str = "/home/me/project";
@@ -28,11 +28,11 @@ fn samples(kind: &str) -> Vec<(String, String)> {
     samples
 }
 
-fn file() -> File {
-    File {
-        owner: Owner::Project,
+fn file() -> ConfigFile {
+    ConfigFile {
+        owner: Scope::Project,
         label: "sandbox.toml".into(),
-        base: Base { directory: DIRECTORY.into(), home: Some("/home/me".into()) },
+        base: PathBase { directory: DIRECTORY.into(), home: Some("/home/me".into()) },
     }
 }
 
@@ -73,11 +73,12 @@ fn every_problem_of_an_invalid_file_is_reported_as_it_says() {
 /// A key of the table that nothing reads would be ignored in silence.
 #[test]
 fn every_key_of_the_table_is_read() {
-    for key in schema::KEYS.iter().filter(|key| !matches!(key.kind, Kind::Table | Kind::Named(_))) {
+    for key in schema::KEYS.iter().filter(|key| !matches!(key.kind, ValueKind::Table | ValueKind::Named(_))) {
         let path = key.path.replace('*', "x");
         let text = format!("{path} = 1979-05-27");
         let (_, problems) = Config::read(&text, &file());
-        let wrong = problems.iter().any(|problem| problem.key == path && problem.code == Code::WrongType);
+        let wrong =
+            problems.iter().any(|problem| problem.key == path && problem.code == ProblemCode::WrongType);
         assert!(wrong, "{text}: {:?}", shown(&problems));
     }
 }
@@ -137,7 +138,7 @@ fn no_mutation_of_a_sample_makes_the_reader_panic() {
             let mutated: String = chars.into_iter().collect();
             let lines = mutated.split('\n').count();
             for problem in problems(&mutated) {
-                if let policy::config::problem::Place::File { line, column, .. } = problem.place {
+                if let policy::config::problem::Location::File { line, column, .. } = problem.place {
                     assert!(
                         (1..=lines).contains(&(line as usize)) && column >= 1,
                         "{problem} in {mutated:?}"

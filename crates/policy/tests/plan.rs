@@ -5,26 +5,26 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use policy::config::effective::{Answer, Effective};
+use policy::config::effective::{Effective, EngineAnswer};
 use policy::config::overrides::Overrides;
-use policy::config::problem::{Code, Owner, Problem};
+use policy::config::problem::{Problem, ProblemCode, Scope};
 use policy::config::schema;
-use policy::config::{Base, Config, Exposed, File, Toolchain};
-use policy::plan::{FileId, Layer, Mode, Need, Plan, Provider, SecretSource, Variable};
-use policy::policy::{Directory, Facts, Missing, Parts, Policy};
+use policy::config::{Config, ConfigFile, Expose, PathBase, Toolchain};
+use policy::plan::{BoundaryMode, FileId, Layer, Need, Plan, Provider, SecretSource, Variable};
+use policy::policy::{HostDirectory, HostFacts, Policy, ToolchainParts, Unavailable};
 use policy::rules::limits::Limits;
-use policy::rules::path::Access;
+use policy::rules::path::PathAccess;
 use policy::rules::verdict::Decision;
-use policy::rules::workspace::Kind;
+use policy::rules::workspace::PathKind;
 
 const PROJECT: &str = "/home/me/project";
 
-fn base() -> Base {
-    Base { directory: PROJECT.into(), home: Some("/home/me".into()) }
+fn base() -> PathBase {
+    PathBase { directory: PROJECT.into(), home: Some("/home/me".into()) }
 }
 
 fn project(text: &str) -> Config {
-    let file = File { owner: Owner::Project, label: "sandbox.toml".into(), base: base() };
+    let file = ConfigFile { owner: Scope::Project, label: "sandbox.toml".into(), base: base() };
     Config::parse(text, &file).expect(text)
 }
 
@@ -37,16 +37,16 @@ fn refused(layers: impl IntoIterator<Item = Config>) -> Vec<Problem> {
 }
 
 /// A host on which everything is where it was asked for.
-fn facts(policy: &Policy) -> Facts {
+fn facts(policy: &Policy) -> HostFacts {
     let directories = policy.boundaries().iter().zip(1..).map(|(wanted, inode)| {
         let host = policy::rules::path::normalise(&wanted.host);
         let file_id = FileId { device: 1, inode };
         (
             wanted.name.clone(),
-            Ok(Directory { host, kind: Kind::Directory, owner: 1001, file_id, repository: None }),
+            Ok(HostDirectory { host, kind: PathKind::Directory, owner: 1001, file_id, repository: None }),
         )
     });
-    Facts {
+    HostFacts {
         name: "quick-fox".to_owned(),
         environment: vec![
             ("LANG".into(), "C.UTF-8".into()),
@@ -84,7 +84,7 @@ fn without_any_file_the_working_directory_is_the_workspace() {
         (workspace.host.as_path(), workspace.guest.as_path()),
         (Path::new(PROJECT), Path::new("/workspace"))
     );
-    assert_eq!(workspace.mode, Mode::ReadWrite);
+    assert_eq!(workspace.mode, BoundaryMode::ReadWrite);
     assert_eq!(plan.limits, Limits::default());
     let names: Vec<&str> = plan.env.iter().map(|variable| variable.name.as_str()).collect();
     assert_eq!(names, ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "USER"]);
@@ -165,12 +165,12 @@ fn toolchains_stand_in_front_of_the_path() {
         guest: "/x".into(),
         file_id: policy::plan::FileId { device: 1, inode: 2 },
     };
-    let parts = Parts {
+    let parts = ToolchainParts {
         exposed: vec![exposed.clone()],
         bin: vec![bin],
         variables: vec![Variable { name: "RUSTUP_HOME".to_owned(), value: "/x".into() }],
     };
-    facts.toolchains.insert(Exposed::Preset(Toolchain::Rust), Ok(parts));
+    facts.toolchains.insert(Expose::Preset(Toolchain::Rust), Ok(parts));
     let plan = policy.plan(&facts).unwrap();
     assert_eq!(plan.expose, [exposed]);
     let path = variable(&plan, "PATH").unwrap().to_string_lossy();
@@ -184,11 +184,12 @@ fn everything_that_stands_against_a_plan_is_reported_at_once() {
         "[shared_dirs]\ngone = { host = \"gone\", guest = \"/gone\" }\nssh = { host = \"~/.ssh\", guest = \"/ssh\" }\nroot = { host = \"/\", guest = \"/host\" }\n[native]\nexpose = [\"node\"]",
     );
     let mut facts = facts(&policy);
-    let missing = |hint: &str| Missing { reason: "does not exist".to_owned(), hint: Some(hint.to_owned()) };
+    let missing =
+        |hint: &str| Unavailable { reason: "does not exist".to_owned(), hint: Some(hint.to_owned()) };
     facts.directories.insert("gone".to_owned(), Err(missing("--create-dirs makes it")));
     facts.toolchains.insert(
-        Exposed::Preset(Toolchain::Node),
-        Err(Missing { reason: "`node` is not in PATH".to_owned(), hint: None }),
+        Expose::Preset(Toolchain::Node),
+        Err(Unavailable { reason: "`node` is not in PATH".to_owned(), hint: None }),
     );
     let problems = policy.plan(&facts).unwrap_err();
     let shown: Vec<String> = problems.iter().map(ToString::to_string).collect();
@@ -197,9 +198,10 @@ fn everything_that_stands_against_a_plan_is_reported_at_once() {
         shown[0],
         "sandbox.toml:2:1: shared_dirs.gone: `/home/me/project/gone` does not exist; --create-dirs makes it"
     );
-    assert!(problems[1].code == Code::Refused && shown[1].contains("credentials"), "{}", shown[1]);
+    assert!(problems[1].code == ProblemCode::Refused && shown[1].contains("credentials"), "{}", shown[1]);
     assert!(
-        problems[2].code == Code::Refused && shown[2].starts_with("sandbox.toml:4:1: shared_dirs.root: ")
+        problems[2].code == ProblemCode::Refused
+            && shown[2].starts_with("sandbox.toml:4:1: shared_dirs.root: ")
     );
     assert!(
         shown[3].ends_with("native.expose: \"node\" cannot be exposed: `node` is not in PATH"),
@@ -232,18 +234,18 @@ fn require_says_what_must_be_there_and_the_rest_is_preferred() {
 #[test]
 fn auto_takes_native_unless_an_image_is_asked_for_and_an_engine_answers() {
     assert!(plan("").provider_reason.is_some());
-    let with = |text: &str, answer: Answer| {
+    let with = |text: &str, answer: EngineAnswer| {
         let mut effective = Effective::merge([project(text)]);
         assert!(effective.asks_for_engine(), "{text}");
         effective.with_engine(answer);
         let policy = Policy::new(&effective, Path::new(PROJECT)).unwrap();
         policy.plan(&facts(&policy)).unwrap()
     };
-    let none = with("[image]", Answer::None("nobody is there".to_owned()));
+    let none = with("[image]", EngineAnswer::None("nobody is there".to_owned()));
     assert_eq!((none.provider, none.container), (Provider::Native, None));
     let reason = none.provider_reason.unwrap();
     assert!(reason.contains("nobody is there") && reason.contains("sandbox.toml:1:2"), "{reason}");
-    let podman = with("[image]\nname = \"box:1\"", Answer::By(Provider::Podman));
+    let podman = with("[image]\nname = \"box:1\"", EngineAnswer::By(Provider::Podman));
     assert_eq!(podman.provider, Provider::Podman);
     assert_eq!(podman.container.unwrap().image, "box:1");
     assert!(podman.provider_reason.unwrap().contains("podman answers"));
@@ -297,7 +299,7 @@ fn a_stronger_layer_decides_between_passing_and_setting() {
 #[test]
 fn a_flag_mends_what_a_file_may_not_have() {
     let open = || project("[network]\nmode = \"open\"");
-    assert_eq!(refused([open()])[0].code, Code::Refused);
+    assert_eq!(refused([open()])[0].code, ProblemCode::Refused);
     let mode = schema::find("network", "mode").unwrap();
     let overrides = Overrides { keys: vec![(mode, vec!["none".to_owned()])], ..Overrides::default() };
     let (flags, _) = overrides.read(&base());
@@ -307,12 +309,18 @@ fn a_flag_mends_what_a_file_may_not_have() {
 #[test]
 fn questions_have_answers_with_an_origin() {
     let policy = policy("[shared_dirs]\na = { host = \"a\", guest = \"/a\", mode = \"ro\" }");
-    let inside = policy.guest_path(Path::new("/a/x"), Access::Read);
+    let inside = policy.guest_path(Path::new("/a/x"), PathAccess::Read);
     assert_eq!((inside.decision, inside.origin.to_string().as_str()), (Decision::Allow, "sandbox.toml:2"));
-    assert_eq!(policy.guest_path(Path::new("/a/x"), Access::Write).decision, Decision::Deny);
-    assert_eq!(policy.host_path(Path::new("/home/me/project/a/x"), Access::Read).decision, Decision::Allow);
-    assert_eq!(policy.host_path(Path::new("/home/me/project/ab"), Access::Read).decision, Decision::Deny);
-    assert_eq!(policy.host_path(Path::new("/home/me/project/a/../b"), Access::Read).decision, Decision::Deny);
+    assert_eq!(policy.guest_path(Path::new("/a/x"), PathAccess::Write).decision, Decision::Deny);
+    assert_eq!(
+        policy.host_path(Path::new("/home/me/project/a/x"), PathAccess::Read).decision,
+        Decision::Allow
+    );
+    assert_eq!(policy.host_path(Path::new("/home/me/project/ab"), PathAccess::Read).decision, Decision::Deny);
+    assert_eq!(
+        policy.host_path(Path::new("/home/me/project/a/../b"), PathAccess::Read).decision,
+        Decision::Deny
+    );
     assert_eq!(policy.host("example.org", 443).decision, Decision::Deny);
     assert_eq!(policy.variable("AWS_SECRET_ACCESS_KEY").decision, Decision::Deny);
     assert_eq!(policy.variable("LANG").decision, Decision::Allow);

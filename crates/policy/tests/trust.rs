@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use policy::config::effective::Effective;
-use policy::config::key::{Kind, Trust, split};
-use policy::config::problem::Owner;
+use policy::config::key::{TrustRule, ValueKind, split};
+use policy::config::problem::Scope;
 use policy::config::schema;
-use policy::config::trust::{Context, Lead, Widening, paths, widenings};
-use policy::config::{Base, Config, File, ProviderChoice};
+use policy::config::trust::{ResolvedPath, TrustContext, Widening, paths, widenings};
+use policy::config::{Config, ConfigFile, PathBase, ProviderChoice};
 use policy::plan::Provider;
 
 const PROJECT: &str = "/home/me/project";
@@ -73,9 +73,9 @@ const WIDENING_LOCAL: &[(&str, &str)] =
 /// The same for what only widens where an image is built.
 const WIDENING_BUILDS: &[(&str, &str)] = &[("image.name", "image.name = \"debian:trixie-slim\"")];
 
-fn config(owner: Owner, text: &str) -> Config {
-    let base = Base { directory: PROJECT.into(), home: Some("/home/me".into()) };
-    Config::parse(text, &File { owner, label: "sandbox.toml".into(), base }).expect(text)
+fn config(owner: Scope, text: &str) -> Config {
+    let base = PathBase { directory: PROJECT.into(), home: Some("/home/me".into()) };
+    Config::parse(text, &ConfigFile { owner, label: "sandbox.toml".into(), base }).expect(text)
 }
 
 /// The keys that a project's file widens, where the user's own file is `user`.
@@ -86,24 +86,24 @@ fn widened(user: &str, project: &str) -> Vec<String> {
 
 /// Who would run it, and all that the file widens for anybody.
 fn found(user: &str, project: &str) -> (Provider, Vec<Widening>) {
-    let project = config(Owner::Project, project);
-    let lead = |path: &Path| Lead { path: path.to_owned(), repository: None };
-    let leads: BTreeMap<PathBuf, Lead> = paths(&project)
+    let project = config(Scope::Project, project);
+    let lead = |path: &Path| ResolvedPath { path: path.to_owned(), repository: None };
+    let leads: BTreeMap<PathBuf, ResolvedPath> = paths(&project)
         .filter_map(|path| match path.file_name()?.to_str()? {
             "dangling" => None,
             "link-to-home" => Some((path.to_owned(), lead(Path::new("/home/me")))),
             "link-to-hooks" => Some((path.to_owned(), lead(Path::new("/home/me/project/.git/hooks")))),
             "hooks-of-bare" => {
-                Some((path.to_owned(), Lead { repository: Some(PROJECT.into()), ..lead(path) }))
+                Some((path.to_owned(), ResolvedPath { repository: Some(PROJECT.into()), ..lead(path) }))
             }
             _ => Some((path.to_owned(), lead(&policy::rules::path::normalise(path)))),
         })
         .collect();
-    let user = config(Owner::User, user);
+    let user = config(Scope::User, user);
     let local = ProviderChoice::Named(Provider::Local);
     let chosen = user.general.provider.as_ref().is_some_and(|provider| provider.value == local);
     let provider = if chosen { Provider::Local } else { Provider::Native };
-    let context = Context {
+    let context = TrustContext {
         without: &Effective::merge([user]),
         directory: Path::new(PROJECT),
         resolved_directory: Path::new(PROJECT),
@@ -139,11 +139,11 @@ fn every_key_of_the_table_does_what_the_table_says() {
             .chain(WIDENING_BUILDS)
             .any(|(widening, _)| *widening == key.path.replace('*', "x"));
         match key.trust {
-            Trust::Needed(_) => assert!(listed, "{} has no widening value above", key.path),
-            Trust::Free => assert!(!listed, "{} is said to be free", key.path),
+            TrustRule::Needed(_) => assert!(listed, "{} has no widening value above", key.path),
+            TrustRule::Free => assert!(!listed, "{} is said to be free", key.path),
         }
-        let table = matches!(key.kind, Kind::Table | Kind::Named(_));
-        if key.trust == Trust::Free && !table && !key.path.starts_with("secrets") {
+        let table = matches!(key.kind, ValueKind::Table | ValueKind::Named(_));
+        if key.trust == TrustRule::Free && !table && !key.path.starts_with("secrets") {
             let needed = if key.path.starts_with("shared_dirs") {
                 "shared_dirs.x.host = \"x\"\nshared_dirs.x.guest = \"/x\"\n"
             } else {

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use policy::plan::FileId;
-use policy::rules::workspace::{Caller, Candidate, Kind, Refusal, validate};
+use policy::rules::workspace::{Caller, PathKind, ShareCandidate, ShareRefusal, validate};
 use policy::text::escape;
 use rustix::fs::{CWD, FileType, Mode as Permissions, OFlags, Stat};
 use rustix::io::Errno;
@@ -32,7 +32,7 @@ pub enum BoundaryError {
     Missing(PathBuf),
     /// A rule forbids it.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] ShareRefusal),
     /// Something cannot be looked at, opened or made.
     #[error("{action} `{}`: {source}", escape::path(.path))]
     File {
@@ -64,7 +64,7 @@ pub struct Found {
     /// Its path without any link, as the kernel knows it.
     pub path: PathBuf,
     /// What it is.
-    pub kind: Kind,
+    pub kind: PathKind,
     /// Whose it is.
     pub owner: Identity,
     /// Which file it is.
@@ -159,13 +159,18 @@ impl Missing {
     /// link is followed, and nothing is made where nothing may be shared.
     pub fn create(
         self,
-        candidate: &Candidate<'_>,
+        candidate: &ShareCandidate<'_>,
         caller: &Caller<'_>,
         owner: Identity,
     ) -> Result<Found, BoundaryError> {
         let resolved = self.path();
         validate(
-            &Candidate { resolved: &resolved, kind: Kind::Directory, owner: caller.uid, ..*candidate },
+            &ShareCandidate {
+                resolved: &resolved,
+                kind: PathKind::Directory,
+                owner: caller.uid,
+                ..*candidate
+            },
             caller,
         )?;
         let _acting = ActingAs::user(owner).map_err(|source| failed("make", &resolved, source))?;
@@ -202,15 +207,15 @@ fn make(parent: &OwnedFd, name: &OsStr, owner: u32) -> Result<OwnedFd, (&'static
     open().map_err(|errno| ("open", errno))
 }
 
-fn kind(stat: &Stat) -> Kind {
+fn kind(stat: &Stat) -> PathKind {
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::Directory => Kind::Directory,
-        FileType::RegularFile => Kind::File,
-        FileType::Socket => Kind::Socket,
-        FileType::Fifo => Kind::Fifo,
+        FileType::Directory => PathKind::Directory,
+        FileType::RegularFile => PathKind::File,
+        FileType::Socket => PathKind::Socket,
+        FileType::Fifo => PathKind::Fifo,
         // Every link was followed, so it is none.
         FileType::CharacterDevice | FileType::BlockDevice | FileType::Symlink | FileType::Unknown => {
-            Kind::Device
+            PathKind::Device
         }
     }
 }
@@ -231,7 +236,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{MetadataExt, symlink};
 
-    use policy::plan::{Boundary, Mode};
+    use policy::plan::{Boundary, BoundaryMode};
 
     use super::*;
 
@@ -249,12 +254,12 @@ mod tests {
     }
 
     fn create(path: &Path, owner: Identity) -> Result<Found, BoundaryError> {
-        let candidate = Candidate {
+        let candidate = ShareCandidate {
             given: path,
             resolved: path,
-            kind: Kind::Directory,
+            kind: PathKind::Directory,
             owner: owner.uid,
-            mode: Mode::ReadWrite,
+            mode: BoundaryMode::ReadWrite,
         };
         match Lead::of(path, own()).map_err(|source| failed("resolve", path, source))? {
             Lead::Found(found) => Ok(found),
@@ -271,7 +276,7 @@ mod tests {
             name: "workspace".into(),
             host: found.path.clone(),
             guest: "/workspace".into(),
-            mode: Mode::ReadWrite,
+            mode: BoundaryMode::ReadWrite,
             file_id: found.file_id,
             obeyed_as: None,
         }
@@ -284,7 +289,7 @@ mod tests {
         symlink("real", top.path().join("link")).unwrap();
         let found = found(&top.path().join("link"));
         let real = top.path().canonicalize().unwrap().join("real");
-        assert_eq!((&found.path, found.kind, found.owner), (&real, Kind::Directory, own()));
+        assert_eq!((&found.path, found.kind, found.owner), (&real, PathKind::Directory, own()));
         assert_eq!(found.file_id.inode, fs::metadata(&real).unwrap().ino());
         assert!(open(&boundary(&found)).is_ok());
     }
@@ -308,8 +313,8 @@ mod tests {
     fn a_file_is_told_from_a_directory() {
         let top = tempfile::tempdir().unwrap();
         fs::write(top.path().join("file"), "").unwrap();
-        assert_eq!(found(&top.path().join("file")).kind, Kind::File);
-        assert_eq!(found(Path::new("/dev/null")).kind, Kind::Device);
+        assert_eq!(found(&top.path().join("file")).kind, PathKind::File);
+        assert_eq!(found(Path::new("/dev/null")).kind, PathKind::Device);
     }
 
     #[test]
@@ -348,12 +353,12 @@ mod tests {
         fs::rename(&given, &aside).unwrap();
         symlink("outside", &given).unwrap();
         let path = given.join("new");
-        let candidate = Candidate {
+        let candidate = ShareCandidate {
             given: &path,
             resolved: &path,
-            kind: Kind::Directory,
+            kind: PathKind::Directory,
             owner: own().uid,
-            mode: Mode::ReadWrite,
+            mode: BoundaryMode::ReadWrite,
         };
         let found = missing.create(&candidate, &ROOT, own()).unwrap();
         assert_eq!(found.path, aside.canonicalize().unwrap().join("new"));

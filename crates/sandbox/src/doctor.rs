@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use confine::report::{Report, Status};
 use policy::config::key::LAYERS;
-use policy::plan::{Agent, Boundary, FileId, Init, Layer, Mode, Need, OnReplaced, Plan, Protect, Provider};
+use policy::plan::{
+    AgentProcess, Boundary, BoundaryMode, FileId, Init, Layer, Need, OnReplaced, Plan, Protect, Provider,
+};
 use policy::rules::limits::{Bytes, Limits, MilliCpus};
 use policy::rules::network;
 use serde::Serialize;
@@ -156,7 +158,7 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
         name: "doctor".to_owned(),
         provider: Provider::Native,
         provider_reason: None,
-        agent: Agent {
+        agent: AgentProcess {
             argv: vec!["true".into()],
             workdir: PathBuf::from("/workspace"),
             init: Init::Supervise,
@@ -167,13 +169,13 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
             name: "workspace".to_owned(),
             host: directory.to_owned(),
             guest: PathBuf::from("/workspace"),
-            mode: Mode::ReadWrite,
+            mode: BoundaryMode::ReadWrite,
             file_id,
             obeyed_as: None,
         }],
         expose: Vec::new(),
         container: None,
-        network: network::Mode::None,
+        network: network::NetworkMode::None,
         limits: Limits {
             memory: Some(Bytes(64 << 20)),
             cpus: Some(MilliCpus(1000)),

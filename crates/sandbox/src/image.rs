@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use policy::build_spec::{BuildSpec, Destination, Platform, Reuse, Source};
+use policy::build_spec::{BuildSpec, Destination, ImageSource, Platform, Reuse};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -87,8 +87,8 @@ pub fn command(
     let docker = Docker::find(request.surroundings)?;
     let builder = builder::choose(&docker, request.spec, &own_builder(request), Making::Not)?;
     let subject = match &request.spec.source {
-        Source::Stock { .. } => Subject::Image { entrypoint: None },
-        Source::Own { .. } => {
+        ImageSource::Stock { .. } => Subject::Image { entrypoint: None },
+        ImageSource::Own { .. } => {
             let takes = takes_entrypoint(&request.files.dockerfile);
             Subject::Image { entrypoint: takes.then_some("oci-layout://entrypoint") }
         }
@@ -108,13 +108,13 @@ pub fn build(request: &Request<'_>, progress: &mut Progress<'_>) -> Result<Built
     let request = &Request { spec: &spec, ..*request };
     let site = Site { docker: &docker, builder: &builder, request, scratch: &scratch.0 };
     match &request.spec.source {
-        Source::Stock { .. } => {
+        ImageSource::Stock { .. } => {
             (progress.hear)(&format!("building the image: {}", site.goes()));
             let metadata = site.image(request.spec, Subject::Image { entrypoint: None }, progress)?;
             let platforms = site.digests(&metadata, progress)?;
             Ok(site.built(metadata, &platforms))
         }
-        Source::Own { .. } => {
+        ImageSource::Own { .. } => {
             let entrypoint = if takes_entrypoint(&request.files.dockerfile) {
                 (progress.hear)("building the entrypoint, which the Dockerfile takes");
                 Some(site.layout("entrypoint", request.spec, Subject::Entrypoint, progress)?.1)
@@ -152,7 +152,7 @@ fn own_builder(request: &Request<'_>) -> String {
 
 /// What `SOURCE_DATE_EPOCH` has to be set to. An own Dockerfile is its owner's, dates included.
 fn epoch(request: &Request<'_>) -> Option<&'static str> {
-    let stock = matches!(request.spec.source, Source::Stock { .. });
+    let stock = matches!(request.spec.source, ImageSource::Stock { .. });
     (stock && request.epoch.is_none()).then_some(context::EPOCH)
 }
 

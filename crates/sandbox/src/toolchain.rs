@@ -12,8 +12,8 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use policy::plan::{Exposed, Mode, Variable};
-use policy::rules::workspace::{Caller, Candidate, Refusal, validate};
+use policy::plan::{BoundaryMode, Exposed, Variable};
+use policy::rules::workspace::{Caller, ShareCandidate, ShareRefusal, validate};
 use policy::text::escape;
 
 use crate::acting::ActingAs;
@@ -119,7 +119,7 @@ pub enum ToolchainError {
         /// The preset or path.
         name: String,
         /// The rule.
-        refusal: Box<Refusal>,
+        refusal: Box<ShareRefusal>,
     },
     /// It cannot be looked at.
     #[error("`{name}`: look at `{}`: {source}", escape::path(.path))]
@@ -227,12 +227,12 @@ impl Toolchains {
             return Ok(());
         }
         // Reading is all that is given, so it does not matter whose it is.
-        let candidate = Candidate {
+        let candidate = ShareCandidate {
             given: path,
             resolved,
             kind: there.kind,
             owner: host.caller.uid,
-            mode: Mode::ReadOnly,
+            mode: BoundaryMode::ReadOnly,
         };
         let rules = Caller { allowed_root: None, ..host.caller };
         validate(&candidate, &rules).map_err(|refusal| ToolchainError::Refused {

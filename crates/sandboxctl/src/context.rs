@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow, bail};
 use confine::switch::{Groups, become_account, root_is_gone};
 use confine::user::{Account, Root};
-use policy::rules::user::{Spec, Who};
+use policy::rules::user::{UserOrGroup, UserSpec};
 use sandbox::engine;
 use sandbox::host_uid::{self, Identity};
 use sandbox::programs::Programs;
@@ -72,7 +72,8 @@ impl Context {
     pub(crate) fn become_caller(mut self) -> anyhow::Result<Self> {
         if self.is_behind_sudo() {
             let Identity { uid, gid } = self.caller;
-            let mut account = Account::find(&Spec { user: Who::Id(uid), group: None }, Root::Refused)?;
+            let mut account =
+                Account::find(&UserSpec { user: UserOrGroup::Id(uid), group: None }, Root::Refused)?;
             account.gid = gid;
             account.groups.push(gid);
             if let Groups::Kept { extra, .. } = become_account(&account)? {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use policy::config::problem::{Code, Problem};
+use policy::config::problem::{Problem, ProblemCode};
 use policy::config::trust;
-use policy::config::{Config, SharedDir};
-use policy::plan::{FileId, Mode};
-use policy::policy::{Directory, Facts, Missing, Policy, Wanted};
-use policy::rules::workspace::{self, Caller, Candidate, Kind};
+use policy::config::{Config, SharedDirTable};
+use policy::plan::{BoundaryMode, FileId};
+use policy::policy::{BoundaryRequest, HostDirectory, HostFacts, Policy, Unavailable};
+use policy::rules::workspace::{self, Caller, PathKind, ShareCandidate};
 use policy::text::escape;
 use sandbox::boundary::{BoundaryError, Found, Lead};
 
@@ -30,28 +30,32 @@ impl Directories {
     }
 
     /// Where it leads, for the question whether that widens what a sandbox may do.
-    pub(crate) fn lead(&mut self, context: &Context, path: &Path) -> Option<trust::Lead> {
+    pub(crate) fn lead(&mut self, context: &Context, path: &Path) -> Option<trust::ResolvedPath> {
         let lead = self.follow(context, path).as_ref().ok()?;
         let repository = if let Lead::Found(found) = lead { found.enclosing_repository() } else { None };
-        Some(trust::Lead { path: lead.path(), repository })
+        Some(trust::ResolvedPath { path: lead.path(), repository })
     }
 
     /// What a directory that is to be shared leads to. Whether it may be shared is for the policy to say.
-    pub(crate) fn look(&mut self, context: &Context, wanted: &Wanted) -> Result<Directory, Missing> {
+    pub(crate) fn look(
+        &mut self,
+        context: &Context,
+        wanted: &BoundaryRequest,
+    ) -> Result<HostDirectory, Unavailable> {
         match self.follow(context, &wanted.host) {
             Ok(Lead::Found(found)) => Ok(directory(found)),
             Ok(Lead::Missing(part)) => Err(missing(context, wanted, Some(&part.path()))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing(context, wanted, None)),
-            Err(error) => Err(Missing { reason: format!("cannot be looked at: {error}"), hint: None }),
+            Err(error) => Err(Unavailable { reason: format!("cannot be looked at: {error}"), hint: None }),
         }
     }
 
     /// Directories that may be made because they are missing.
-    pub(crate) fn to_make<'p>(&self, request: &Request, policy: &'p Policy) -> Vec<&'p Wanted> {
+    pub(crate) fn to_make<'p>(&self, request: &Request, policy: &'p Policy) -> Vec<&'p BoundaryRequest> {
         let answers = &request.source.answers;
         if request.create_dirs || answers.yes || !answers.no_input && ui::can_ask() {
             let is_missing =
-                |wanted: &&Wanted| matches!(self.0.get(&wanted.host), Some(Ok(Lead::Missing(_))));
+                |wanted: &&BoundaryRequest| matches!(self.0.get(&wanted.host), Some(Ok(Lead::Missing(_))));
             policy.boundaries().iter().filter(is_missing).collect()
         } else {
             Vec::new()
@@ -59,13 +63,18 @@ impl Directories {
     }
 
     /// What will be there once these directories are made.
-    pub(crate) fn as_if_made(&self, context: &Context, missing: &[&Wanted], facts: &Facts) -> Facts {
+    pub(crate) fn as_if_made(
+        &self,
+        context: &Context,
+        missing: &[&BoundaryRequest],
+        facts: &HostFacts,
+    ) -> HostFacts {
         let mut facts = facts.clone();
         for wanted in missing {
             if let Some(Ok(lead)) = self.0.get(&wanted.host) {
-                let directory = Directory {
+                let directory = HostDirectory {
                     host: lead.path(),
-                    kind: Kind::Directory,
+                    kind: PathKind::Directory,
                     owner: context.caller.uid,
                     file_id: FileId { device: 0, inode: 0 },
                     repository: None,
@@ -82,7 +91,7 @@ impl Directories {
         ui: &Ui,
         context: &Context,
         request: &Request,
-        missing: &[&Wanted],
+        missing: &[&BoundaryRequest],
     ) -> Result<(), CommandError> {
         for wanted in missing {
             let host = escape::path(&wanted.host);
@@ -93,18 +102,22 @@ impl Directories {
                 continue;
             }
             if let Some(Ok(Lead::Missing(part))) = self.0.remove(&wanted.host) {
-                let Wanted { host, mode, place, .. } = wanted;
+                let BoundaryRequest { host, mode, place, .. } = wanted;
                 let (uid, resolved) = (context.caller.uid, part.path());
-                let candidate = Candidate {
+                let candidate = ShareCandidate {
                     given: host,
                     resolved: &resolved,
-                    kind: Kind::Directory,
+                    kind: PathKind::Directory,
                     owner: uid,
                     mode: *mode,
                 };
                 let made = part.create(&candidate, &caller(context, &context.homes()), context.caller);
                 let found = made.map_err(|error| {
-                    let code = if let BoundaryError::Refused(_) = error { Code::Refused } else { Code::Host };
+                    let code = if let BoundaryError::Refused(_) = error {
+                        ProblemCode::Refused
+                    } else {
+                        ProblemCode::Host
+                    };
                     CommandError::problems(vec![Problem::new(place, wanted.key(), code, error.to_string())])
                 })?;
                 self.0.insert(host.clone(), Ok(Lead::Found(found)));
@@ -119,7 +132,8 @@ impl Directories {
 pub(crate) fn writable(context: &Context, settings: &Config) -> Vec<PathBuf> {
     let own = (settings.has_shared_dirs.is_none() && !settings.shared_dirs.contains_key("workspace"))
         .then(|| context.cwd.clone());
-    let is_writable = |dir: &&SharedDir| dir.mode.as_ref().is_none_or(|mode| mode.value == Mode::ReadWrite);
+    let is_writable =
+        |dir: &&SharedDirTable| dir.mode.as_ref().is_none_or(|mode| mode.value == BoundaryMode::ReadWrite);
     let shared = settings.shared_dirs.values().map(|dir| &dir.value).filter(is_writable);
     let shared = shared.filter_map(|dir| Some(dir.host.as_ref()?.value.clone()));
     spelled(context, shared.chain(own))
@@ -135,8 +149,8 @@ pub(crate) fn around(context: &Context) -> Vec<PathBuf> {
 /// Both spellings of directories, but for those that no sandbox gets: what lies in them is not an agent's for that.
 fn spelled(context: &Context, directories: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let may_be_shared = |path: &Path| {
-        let (kind, owner, mode) = (Kind::Directory, context.caller.uid, Mode::ReadWrite);
-        let candidate = Candidate { given: path, resolved: path, kind, owner, mode };
+        let (kind, owner, mode) = (PathKind::Directory, context.caller.uid, BoundaryMode::ReadWrite);
+        let candidate = ShareCandidate { given: path, resolved: path, kind, owner, mode };
         workspace::validate(&candidate, &caller(context, &context.homes())).is_ok()
     };
     let mut all = Vec::new();
@@ -153,8 +167,8 @@ pub(crate) fn resolve(context: &Context, path: &Path) -> Option<PathBuf> {
     Lead::of(path, context.caller).ok().map(|lead| lead.path())
 }
 
-fn directory(found: &Found) -> Directory {
-    Directory {
+fn directory(found: &Found) -> HostDirectory {
+    HostDirectory {
         host: found.path.clone(),
         kind: found.kind,
         owner: found.owner.uid,
@@ -165,7 +179,7 @@ fn directory(found: &Found) -> Directory {
 
 /// Whether the directory of the host behind the agent's working directory is there. Where a link is on the way to it,
 /// only the sandbox can tell.
-pub(crate) fn look_at_start(policy: &Policy) -> Result<(), Missing> {
+pub(crate) fn look_at_start(policy: &Policy) -> Result<(), Unavailable> {
     let Some((wanted, below)) = policy.behind(policy.workdir().as_path()) else { return Ok(()) };
     let mut path = wanted.host.clone();
     for name in below.components() {
@@ -176,7 +190,7 @@ pub(crate) fn look_at_start(policy: &Policy) -> Result<(), Missing> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => "does not exist",
             Ok(_) | Err(_) => return Ok(()),
         };
-        return Err(Missing {
+        return Err(Unavailable {
             reason: reason.to_owned(),
             hint: Some(format!("on this machine it is {}", escape::path(&path))),
         });
@@ -185,20 +199,20 @@ pub(crate) fn look_at_start(policy: &Policy) -> Result<(), Missing> {
 }
 
 /// A missing directory where nothing may be shared is refused at once: making it would not help.
-fn missing(context: &Context, wanted: &Wanted, resolved: Option<&Path>) -> Missing {
+fn missing(context: &Context, wanted: &BoundaryRequest, resolved: Option<&Path>) -> Unavailable {
     let refusal = resolved.and_then(|resolved| {
-        let candidate = Candidate {
+        let candidate = ShareCandidate {
             given: &wanted.host,
             resolved,
-            kind: Kind::Directory,
+            kind: PathKind::Directory,
             owner: context.caller.uid,
             mode: wanted.mode,
         };
         workspace::validate(&candidate, &caller(context, &context.homes())).err()
     });
     match refusal {
-        Some(refusal) => Missing { reason: format!("cannot be shared: {}", refusal.rule), hint: None },
-        None => Missing {
+        Some(refusal) => Unavailable { reason: format!("cannot be shared: {}", refusal.rule), hint: None },
+        None => Unavailable {
             reason: "does not exist".to_owned(),
             hint: Some("create it, or let `--create-dirs` do that".to_owned()),
         },

@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use policy::config::problem::{self, Place, Problem};
+use policy::config::problem::{self, Location, Problem};
 use sandbox::engine::{EngineError, Kind};
 use sandbox::provider::{FindError, StartError};
 use sandbox::secrets::SecretError;
@@ -52,8 +52,8 @@ impl CommandError {
     pub(crate) fn problems(mut problems: Vec<Problem>) -> Self {
         problem::sort(&mut problems);
         let all = |is: fn(&Problem) -> bool| problems.iter().all(is);
-        let code = if all(|problem| matches!(problem.place, Place::Flag(_) | Place::Environment(_))) {
-            if all(|problem| problem.code == problem::Code::NotSupportedYet) {
+        let code = if all(|problem| matches!(problem.place, Location::Flag(_) | Location::Environment(_))) {
+            if all(|problem| problem.code == problem::ProblemCode::NotSupportedYet) {
                 Code::UsageUnsupported
             } else {
                 Code::UsageInvalid

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use policy::config::Exposed;
+use policy::config::Expose;
 use policy::config::defaults::HOME;
-use policy::policy::{Facts, Missing, Parts, Policy};
+use policy::policy::{HostFacts, Policy, ToolchainParts, Unavailable};
 use policy::rules::workspace::Caller;
 use sandbox::programs::Programs;
 use sandbox::toolchain::{self, Host, Toolchains};
@@ -20,9 +20,9 @@ pub(crate) fn gather(
     directories: &mut Directories,
     programs: &Programs,
     name: String,
-) -> Facts {
+) -> HostFacts {
     let boundaries = policy.boundaries().iter();
-    Facts {
+    HostFacts {
         name,
         environment: context.env.clone().into_iter().collect(),
         directories: boundaries
@@ -41,8 +41,8 @@ pub(crate) fn gather(
 fn toolchains(
     context: &Context,
     programs: &Programs,
-    wanted: Vec<Exposed>,
-) -> BTreeMap<Exposed, Result<Parts, Missing>> {
+    wanted: Vec<Expose>,
+) -> BTreeMap<Expose, Result<ToolchainParts, Unavailable>> {
     let homes = context.homes();
     let host = Host {
         env: &context.env,
@@ -56,20 +56,20 @@ fn toolchains(
     let names: Vec<String> = wanted.iter().map(ToString::to_string).collect();
     let alone = |name: String| match toolchain::resolve(&[name], &host) {
         Ok(found) => Ok(parts(found)),
-        Err(errors) => Err(Missing {
+        Err(errors) => Err(Unavailable {
             reason: errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
             hint: None,
         }),
     };
     match toolchain::resolve(&names, &host) {
         Ok(found) => {
-            let parts = std::iter::once(parts(found)).chain(std::iter::repeat_with(Parts::default));
+            let parts = std::iter::once(parts(found)).chain(std::iter::repeat_with(ToolchainParts::default));
             wanted.into_iter().zip(parts.map(Ok)).collect()
         }
         Err(_) => wanted.into_iter().zip(names.into_iter().map(alone)).collect(),
     }
 }
 
-fn parts(Toolchains { exposed, path, env }: Toolchains) -> Parts {
-    Parts { exposed, bin: path, variables: env }
+fn parts(Toolchains { exposed, path, env }: Toolchains) -> ToolchainParts {
+    ToolchainParts { exposed, bin: path, variables: env }
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use policy::config::problem::Owner;
-use policy::config::{Base, File};
+use policy::config::problem::Scope;
+use policy::config::{ConfigFile, PathBase};
 use sandbox::trust::{self, Candidate};
 
 use crate::context::Context;
@@ -58,8 +58,8 @@ impl Found {
     }
 
     /// What the policy needs to know of the file besides its text.
-    pub(crate) fn file(&self, context: &Context, owner: Owner) -> File {
-        File { owner, label: self.label.as_str().into(), base: base(context, self.directory()) }
+    pub(crate) fn file(&self, context: &Context, owner: Scope) -> ConfigFile {
+        ConfigFile { owner, label: self.label.as_str().into(), base: base(context, self.directory()) }
     }
 
     /// The directory that its relative paths start at.
@@ -69,8 +69,8 @@ impl Found {
 }
 
 /// What relative paths in a directory mean.
-pub(crate) fn base(context: &Context, directory: &Path) -> Base {
-    Base { directory: directory.to_owned(), home: Some(context.home.clone()) }
+pub(crate) fn base(context: &Context, directory: &Path) -> PathBase {
+    PathBase { directory: directory.to_owned(), home: Some(context.home.clone()) }
 }
 
 fn found(context: &Context, path: &Path) -> Result<Found, CommandError> {

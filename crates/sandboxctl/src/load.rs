@@ -8,13 +8,13 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use policy::config::Config;
-use policy::config::effective::{Answer, Effective};
+use policy::config::effective::{Effective, EngineAnswer};
 use policy::config::overrides::Overrides;
-use policy::config::problem::{Owner, Problem};
-use policy::config::trust::{Applies, Context as Comparison, Lead, Widening, paths, widenings};
+use policy::config::problem::{Problem, Scope};
+use policy::config::trust::{Applies, ResolvedPath, TrustContext, Widening, paths, widenings};
 use policy::config::variables;
 use policy::plan::{Layer, Plan, Provider};
-use policy::policy::{Facts, Policy, without_containers};
+use policy::policy::{HostFacts, Policy, without_containers};
 use sandbox::engine::{Engine, Kind};
 use sandbox::image;
 use sandbox::programs::Programs;
@@ -148,7 +148,7 @@ fn rules(context: &Context, request: &Request, argv: Vec<OsString>) -> Result<Ru
 }
 
 /// The plan, where nothing of this host stands against it.
-fn lower(context: &Context, policy: &Policy, facts: &Facts) -> Result<Plan, CommandError> {
+fn lower(context: &Context, policy: &Policy, facts: &HostFacts) -> Result<Plan, CommandError> {
     let plan = policy.plan(facts).map_err(CommandError::problems)?;
     own_files::keep_apart(context, policy, &plan)?;
     Ok(plan)
@@ -168,11 +168,11 @@ pub(crate) fn settings(
         config
     };
     let user = match files::user(context)? {
-        Some(found) => layer(Config::read(found.text()?, &found.file(context, Owner::User))),
+        Some(found) => layer(Config::read(found.text()?, &found.file(context, Scope::User))),
         None => Config::default(),
     };
     let config = match project {
-        Some(found) => layer(Config::read(found.text()?, &found.file(context, Owner::Project))),
+        Some(found) => layer(Config::read(found.text()?, &found.file(context, Scope::Project))),
         None => Config::default(),
     };
     let base = files::base(context, &context.cwd);
@@ -200,16 +200,16 @@ pub(crate) fn settings(
 }
 
 /// The first engine that answers.
-fn engine(context: &Context, writable: Vec<PathBuf>) -> Answer {
+fn engine(context: &Context, writable: Vec<PathBuf>) -> EngineAnswer {
     let surroundings = context.engines(context.programs(writable));
     let mut reasons = Vec::new();
     for (kind, provider) in [(Kind::Docker, Provider::Docker), (Kind::Podman, Provider::Podman)] {
         match Engine::find(kind, &surroundings) {
-            Ok(_) => return Answer::By(provider),
+            Ok(_) => return EngineAnswer::By(provider),
             Err(error) => reasons.push(error.to_string()),
         }
     }
-    Answer::None(reasons.join("; "))
+    EngineAnswer::None(reasons.join("; "))
 }
 
 /// The rules that the settings make.
@@ -225,9 +225,9 @@ fn compare(
     found: &Found,
     directories: &mut Directories,
 ) -> Vec<Widening> {
-    let leads: BTreeMap<PathBuf, Lead> =
+    let leads: BTreeMap<PathBuf, ResolvedPath> =
         paths(config).filter_map(|path| Some((path.to_owned(), directories.lead(context, path)?))).collect();
     // The path of the file has its links resolved, and so has that of its directory.
     let directory = found.directory();
-    widenings(config, &Comparison { without, directory, resolved_directory: directory, leads: &leads })
+    widenings(config, &TrustContext { without, directory, resolved_directory: directory, leads: &leads })
 }

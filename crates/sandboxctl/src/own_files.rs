@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use policy::config::problem::{Code as Kind, Place, Problem};
-use policy::plan::{Boundary, Mode, Plan};
+use policy::config::problem::{Location, Problem, ProblemCode};
+use policy::plan::{Boundary, BoundaryMode, Plan};
 use policy::policy::Policy;
 use policy::text::escape;
 
@@ -21,11 +21,11 @@ pub(crate) fn keep_apart(context: &Context, policy: &Policy, plan: &Plan) -> Res
         let touched = own.iter().filter(|(path, _)| path.starts_with(host) || host.starts_with(path));
         for (path, what) in touched {
             let wanted = policy.boundaries().iter().find(|wanted| wanted.name == *name);
-            let place = wanted.map_or(Place::Default, |wanted| wanted.place.clone());
+            let place = wanted.map_or(Location::Default, |wanted| wanted.place.clone());
             let (host, path) = (escape::path(host), escape::path(path));
             let message = format!("`{host}` gives the agent the {what} of sandboxctl in `{path}` to change");
             problems.push(
-                Problem::new(&place, format!("shared_dirs.{name}"), Kind::Refused, message)
+                Problem::new(&place, format!("shared_dirs.{name}"), ProblemCode::Refused, message)
                     .hinting("share a directory that does not hold them, or share this one read-only"),
             );
         }
@@ -57,5 +57,5 @@ pub(crate) fn protect(config: &Path, plan: &mut Plan) -> Result<(), CommandError
 }
 
 fn writable(plan: &Plan) -> impl Iterator<Item = &Boundary> {
-    plan.boundaries.iter().filter(|boundary| boundary.mode == Mode::ReadWrite)
+    plan.boundaries.iter().filter(|boundary| boundary.mode == BoundaryMode::ReadWrite)
 }

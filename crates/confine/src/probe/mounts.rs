@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use policy::plan::{FileId, Mode};
+use policy::plan::{BoundaryMode, FileId};
 use policy::text::escape;
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, StatVfsMountFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
@@ -183,11 +183,11 @@ impl Seen {
     }
 
     /// What is wrong with how it is mounted.
-    fn wrong(&self, mode: Mode) -> Option<&'static str> {
+    fn wrong(&self, mode: BoundaryMode) -> Option<&'static str> {
         if !self.is_mounted {
             return Some("is not mounted");
         }
-        (mode == Mode::ReadOnly && !self.is_read_only).then_some("can be written")
+        (mode == BoundaryMode::ReadOnly && !self.is_read_only).then_some("can be written")
     }
 }
 
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn what_nobody_asked_for_is_found() {
         let id = FileId { device: 1, inode: 2 };
-        let mounted = |path: &str, what| Mounted { path: path.into(), what, mode: Mode::ReadWrite };
+        let mounted = |path: &str, what| Mounted { path: path.into(), what, mode: BoundaryMode::ReadWrite };
         let expected =
             [mounted("/workspace", What::File(id)), mounted("/workspace/d/s", What::Cover { directory: id })];
         let usual = [

@@ -11,22 +11,22 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use crate::config::key::{self, Key, Kind, join};
-use crate::config::problem::{Code, Located, Owner, Place, Problem};
+use crate::config::key::{self, Key, ValueKind, join};
+use crate::config::problem::{Located, Location, Problem, ProblemCode, Scope};
 use crate::text::suggest::{did_you_mean, nearest};
 
 /// A text with the problems found in it so far.
 pub(crate) struct Document<'t> {
     root: DeTable<'t>,
-    source: Source<'t>,
+    source: SourceText<'t>,
     problems: Vec<Problem>,
 }
 
 /// Which text it is, and where its lines begin.
-struct Source<'t> {
+struct SourceText<'t> {
     text: &'t str,
     lines: Vec<usize>,
-    owner: Owner,
+    owner: Scope,
     file: Arc<str>,
     keys: &'static [Key],
 }
@@ -77,18 +77,18 @@ impl Fault {
     /// Says where the value stands. `wrong_type` is the message where the type is another one than `kind` has.
     pub(crate) fn problem(
         self,
-        place: &Place,
+        place: &Location,
         key: impl Into<String>,
         wrong_type: impl Into<String>,
-        kind: Option<Kind>,
+        kind: Option<ValueKind>,
     ) -> Problem {
         match self {
             Self::Type => Problem {
-                expected: kind.map(Kind::expected),
-                ..Problem::new(place, key, Code::WrongType, wrong_type)
+                expected: kind.map(ValueKind::expected),
+                ..Problem::new(place, key, ProblemCode::WrongType, wrong_type)
             },
             Self::Value { message, expected, hint } => {
-                Problem { expected, hint, ..Problem::new(place, key, Code::InvalidValue, message) }
+                Problem { expected, hint, ..Problem::new(place, key, ProblemCode::InvalidValue, message) }
             }
         }
     }
@@ -106,12 +106,12 @@ impl<'t> Document<'t> {
     /// Reads a text and checks its keys, which are to be among `keys`.
     pub(crate) fn parse(
         text: &'t str,
-        owner: Owner,
+        owner: Scope,
         file: &Arc<str>,
         keys: &'static [Key],
     ) -> Result<Self, Broken> {
         let starts = text.match_indices('\n').map(|(end, _)| end + 1);
-        let source = Source {
+        let source = SourceText {
             text,
             lines: std::iter::once(0).chain(starts).collect(),
             owner,
@@ -126,10 +126,10 @@ impl<'t> Document<'t> {
     }
 
     /// The tables to read from, and where to note what is wrong.
-    pub(crate) fn reader<'d>(&'d mut self) -> (Section<'d, 't>, Reader<'d, 't>) {
+    pub(crate) fn reader<'d>(&'d mut self) -> (Section<'d, 't>, DocumentReader<'d, 't>) {
         (
             Section { keys: self.source.keys, pattern: "", path: String::new(), table: Some(&self.root) },
-            Reader { source: &self.source, problems: &mut self.problems },
+            DocumentReader { source: &self.source, problems: &mut self.problems },
         )
     }
 
@@ -140,8 +140,8 @@ impl<'t> Document<'t> {
 }
 
 /// Reads values, and notes those that do not fit.
-pub(crate) struct Reader<'d, 't> {
-    source: &'d Source<'t>,
+pub(crate) struct DocumentReader<'d, 't> {
+    source: &'d SourceText<'t>,
     problems: &'d mut Vec<Problem>,
 }
 
@@ -176,7 +176,7 @@ impl<'d, 't> Section<'d, 't> {
     }
 }
 
-impl Reader<'_, '_> {
+impl DocumentReader<'_, '_> {
     /// The value of one key.
     pub(crate) fn scalar<T>(
         &mut self,
@@ -212,7 +212,7 @@ impl Reader<'_, '_> {
                 let problem = Problem::new(
                     &place,
                     section.key(name),
-                    Code::WrongType,
+                    ProblemCode::WrongType,
                     format!("found {found} in the list"),
                 );
                 let expected = key::find(section.keys, section.pattern, name).map(|key| key.kind.entry());
@@ -239,25 +239,25 @@ impl Reader<'_, '_> {
     }
 
     /// Where a table stands, if it is there.
-    pub(crate) fn table(&self, section: &Section<'_, '_>, name: &str) -> Option<Place> {
+    pub(crate) fn table(&self, section: &Section<'_, '_>, name: &str) -> Option<Location> {
         let (key, value) = section.table?.get_key_value(name)?;
         value.get_ref().is_table().then(|| self.source.place(key.span().start))
     }
 
     /// Notes every required key that is not in the table, which stands at `place`.
-    pub(crate) fn require(&mut self, section: &Section<'_, '_>, place: &Place) {
+    pub(crate) fn require(&mut self, section: &Section<'_, '_>, place: &Location) {
         for key in section.keys.iter().filter(|key| key.required) {
             let (table, name) = key::split(key.path);
             if table == section.pattern && section.value(name).is_none() {
                 let message = format!("{name:?} is missing");
-                let problem = Problem::new(place, section.path.as_str(), Code::MissingKey, message);
+                let problem = Problem::new(place, section.path.as_str(), ProblemCode::MissingKey, message);
                 self.note(problem.hinting(format!("add {name} = {}", key.example)));
             }
         }
     }
 
     /// Where the text at `offset` stands.
-    pub(crate) fn place(&self, offset: usize) -> Place {
+    pub(crate) fn place(&self, offset: usize) -> Location {
         self.source.place(offset)
     }
 
@@ -275,7 +275,7 @@ impl Reader<'_, '_> {
         &mut self,
         section: &Section<'_, '_>,
         name: &str,
-        place: &Place,
+        place: &Location,
         found: &str,
         parsed: Result<T, Fault>,
     ) -> Option<T> {
@@ -286,7 +286,7 @@ impl Reader<'_, '_> {
     }
 }
 
-impl Source<'_> {
+impl SourceText<'_> {
     /// Notes every syntax error, and keeps what can be understood without guessing.
     ///
     /// When the lines with errors are blanked and the rest is sound, what it says is what the person meant, so
@@ -302,7 +302,7 @@ impl Source<'_> {
             let at = error.span().map_or(0, |span| span.start);
             // The first error of a line is the mistake, the others follow from it.
             if lines.insert(self.line_of(at)) {
-                problems.push(Problem::new(&self.place(at), "", Code::Syntax, error.message()));
+                problems.push(Problem::new(&self.place(at), "", ProblemCode::Syntax, error.message()));
             }
         }
         for line in lines {
@@ -324,7 +324,7 @@ impl Source<'_> {
                 problems.push(self.unknown(name, pattern, &path));
                 continue;
             };
-            if let Kind::Table | Kind::Named(_) = key.kind {
+            if let ValueKind::Table | ValueKind::Named(_) = key.kind {
                 let path = join(path, name.get_ref());
                 match value.get_ref() {
                     DeValue::Table(table) => self.check_keys(key.path, &path, table, problems),
@@ -344,7 +344,7 @@ impl Source<'_> {
             format!("known here: {}", known.join(", "))
         });
         let place = self.place(name.span().start);
-        Problem::new(&place, path, Code::UnknownKey, "unknown key").hinting(hint)
+        Problem::new(&place, path, ProblemCode::UnknownKey, "unknown key").hinting(hint)
     }
 
     /// Suggests a key of this name in another table: `memory` at the top is `limits.memory`.
@@ -355,12 +355,12 @@ impl Source<'_> {
         Some(format!("did you mean {path:?}?"))
     }
 
-    fn place(&self, offset: usize) -> Place {
+    fn place(&self, offset: usize) -> Location {
         let line = self.line_of(offset);
         let start = self.lines[line];
         let column = self.text.get(start..offset).map_or(0, |before| before.chars().count());
         let number = |index: usize| u32::try_from(index + 1).unwrap_or(u32::MAX);
-        Place::File {
+        Location::File {
             owner: self.owner,
             file: Arc::clone(&self.file),
             line: number(line),
@@ -382,8 +382,8 @@ impl Source<'_> {
     }
 }
 
-fn wrong_type(place: &Place, path: &str, key: &Key, found: &str) -> Problem {
-    Problem::new(place, path, Code::WrongType, format!("found {found}")).expecting(key.kind.expected())
+fn wrong_type(place: &Location, path: &str, key: &Key, found: &str) -> Problem {
+    Problem::new(place, path, ProblemCode::WrongType, format!("found {found}")).expecting(key.kind.expected())
 }
 
 fn found(value: &DeValue<'_>) -> &'static str {

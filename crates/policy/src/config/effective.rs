@@ -7,13 +7,13 @@
 use std::collections::BTreeMap;
 
 use crate::config::key::join;
-use crate::config::problem::{Located, Owner, Place};
+use crate::config::problem::{Located, Location, Scope};
 use crate::config::schema::KEYS;
-pub use crate::config::show::Row;
+pub use crate::config::show::SettingRow;
 use crate::config::show::{Rows, Show};
 use crate::config::{
-    Agent, Config, Container, Env, General, Image, Lifecycle, Limits, Native, Network, Protect,
-    ProviderChoice,
+    AgentTable, Config, ContainerTable, EnvTable, GeneralTable, ImageTable, LifecycleTable, LimitsTable,
+    NativeTable, NetworkTable, ProtectTable, ProviderChoice,
 };
 use crate::plan::{Layer, Provider};
 
@@ -21,12 +21,12 @@ use crate::plan::{Layer, Provider};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effective {
     settings: Config,
-    engine: Option<Answer>,
+    engine: Option<EngineAnswer>,
 }
 
 /// Whether a container engine answers on this machine.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Answer {
+pub enum EngineAnswer {
     /// This one does.
     By(Provider),
     /// None does, for this reason.
@@ -60,7 +60,7 @@ impl Effective {
     }
 
     /// What an engine is wanted for: its key, and where that stands. What no other provider has comes first.
-    fn needs_engine(&self) -> Option<(&'static str, &Place)> {
+    fn needs_engine(&self) -> Option<(&'static str, &Location)> {
         let image = self.settings.has_image.as_ref().map(|place| ("[image]", place));
         self.settings.only_in_containers().into_iter().next().or(image)
     }
@@ -72,7 +72,7 @@ impl Effective {
     }
 
     /// Adds whether one does.
-    pub fn with_engine(&mut self, answer: Answer) {
+    pub fn with_engine(&mut self, answer: EngineAnswer) {
         self.engine = Some(answer);
     }
 
@@ -90,7 +90,7 @@ impl Effective {
         let arguments = self.settings.build_args.values().map(|value| &value.place);
         let says = places.into_iter().flatten().chain(arguments).find(|place| place.is_projects()).cloned();
         let is_the_users =
-            |name: &Located<String>| matches!(name.place, Place::File { owner: Owner::User, .. });
+            |name: &Located<String>| matches!(name.place, Location::File { owner: Scope::User, .. });
         let is_named = image.name.as_ref().is_some_and(|name| !is_the_users(name));
         if let (Some(place), false) = (says, is_named) {
             self.settings.image.name = Some(Located::new(name, place));
@@ -105,10 +105,10 @@ impl Effective {
                 (Provider::Native, Some("no [image] is asked for, so no engine is needed".to_owned()))
             }
             (_, Some((key, place))) => match &self.engine {
-                Some(Answer::By(engine)) => {
+                Some(EngineAnswer::By(engine)) => {
                     (*engine, Some(format!("{key} ({place}) is asked for, and {engine} answers")))
                 }
-                Some(Answer::None(why)) => {
+                Some(EngineAnswer::None(why)) => {
                     (Provider::Native, Some(format!("{key} ({place}) is left aside: {why}")))
                 }
                 None => {
@@ -124,7 +124,7 @@ impl Effective {
     }
 
     /// Every setting as a person reads it, in the order of the reference page, defaults included.
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<SettingRow> {
         rows(&self.settings)
     }
 }
@@ -133,29 +133,29 @@ fn over(layer: Config, beneath: Config) -> Config {
     Config {
         name: layer.name.or(beneath.name),
         platform: layer.platform.or(beneath.platform),
-        general: General::over(layer.general, beneath.general),
-        agent: Agent::over(layer.agent, beneath.agent),
+        general: GeneralTable::over(layer.general, beneath.general),
+        agent: AgentTable::over(layer.agent, beneath.agent),
         has_image: layer.has_image.or(beneath.has_image),
-        image: Image::over(layer.image, beneath.image),
+        image: ImageTable::over(layer.image, beneath.image),
         build_args: by_name(layer.build_args, beneath.build_args),
         has_shared_dirs: layer.has_shared_dirs.or(beneath.has_shared_dirs),
         shared_dirs: by_name(layer.shared_dirs, beneath.shared_dirs),
-        env: Env {
+        env: EnvTable {
             pass: layer.env.pass.or(beneath.env.pass),
             also_pass: by_name(layer.env.also_pass, beneath.env.also_pass),
             set: by_name(layer.env.set, beneath.env.set),
         },
         secrets: by_name(layer.secrets, beneath.secrets),
-        network: Network::over(layer.network, beneath.network),
-        limits: Limits::over(layer.limits, beneath.limits),
+        network: NetworkTable::over(layer.network, beneath.network),
+        limits: LimitsTable::over(layer.limits, beneath.limits),
         protect: protect(layer.protect, beneath.protect),
-        native: Native::over(layer.native, beneath.native),
-        container: Container::over(layer.container, beneath.container),
-        lifecycle: Lifecycle::over(layer.lifecycle, beneath.lifecycle),
+        native: NativeTable::over(layer.native, beneath.native),
+        container: ContainerTable::over(layer.container, beneath.container),
+        lifecycle: LifecycleTable::over(layer.lifecycle, beneath.lifecycle),
     }
 }
 
-fn protect(mut layer: Protect, mut beneath: Protect) -> Protect {
+fn protect(mut layer: ProtectTable, mut beneath: ProtectTable) -> ProtectTable {
     if let (Some(all), Some(more)) = (&mut beneath.paths, &mut layer.paths) {
         all.value.append(&mut more.value);
         std::mem::swap(&mut all.value, &mut more.value);
@@ -168,7 +168,7 @@ fn by_name<K: Ord, V>(layer: BTreeMap<K, V>, mut beneath: BTreeMap<K, V>) -> BTr
     beneath
 }
 
-fn rows(config: &Config) -> Vec<Row> {
+fn rows(config: &Config) -> Vec<SettingRow> {
     let mut rows = Rows::default();
     config.general.show(&mut rows, "");
     config.agent.show(&mut rows, "agent");
@@ -196,12 +196,12 @@ fn rows(config: &Config) -> Vec<Row> {
 }
 
 /// What passes is one list to the reader, whoever asked for which part.
-fn pass(rows: &mut Rows, env: &Env) {
+fn pass(rows: &mut Rows, env: &EnvTable) {
     let listed = env.pass.iter().flat_map(|list| &list.value).map(|name| &name.value);
     let names: Vec<String> = listed.chain(env.also_pass.keys()).map(Show::show).collect();
     let place = env.also_pass.values().next().or(env.pass.as_ref().map(|list| &list.place));
     if let Some(place) = place {
-        rows.insert("env.pass".to_owned(), format!("[{}]", names.join(", ")), Place::origin(place));
+        rows.insert("env.pass".to_owned(), format!("[{}]", names.join(", ")), Location::origin(place));
     }
 }
 
@@ -212,16 +212,16 @@ fn located<T: Show>(rows: &mut Rows, table: &str, name: &str, value: &Located<T>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Base, File};
+    use crate::config::{ConfigFile, PathBase};
 
-    fn layer(owner: Owner, text: &str) -> Config {
-        let label = if owner == Owner::User { "user.toml" } else { "sandbox.toml" };
-        let base = Base { directory: "/project".into(), home: None };
-        Config::parse(text, &File { owner, label: label.into(), base }).unwrap()
+    fn layer(owner: Scope, text: &str) -> Config {
+        let label = if owner == Scope::User { "user.toml" } else { "sandbox.toml" };
+        let base = PathBase { directory: "/project".into(), home: None };
+        Config::parse(text, &ConfigFile { owner, label: label.into(), base }).unwrap()
     }
 
     fn merged(user: &str, project: &str) -> Effective {
-        Effective::merge([layer(Owner::User, user), layer(Owner::Project, project)])
+        Effective::merge([layer(Scope::User, user), layer(Scope::Project, project)])
     }
 
     #[test]
@@ -302,7 +302,7 @@ mod tests {
         assert!(position("secrets.x.source") < position("network.mode"));
         let shown: Vec<String> = rows.iter().map(|row| format!("{} = {}", row.key, row.value)).collect();
         let again = merged("", &shown.join("\n"));
-        let values = |rows: &[Row]| rows.iter().map(|row| row.value.clone()).collect::<Vec<_>>();
+        let values = |rows: &[SettingRow]| rows.iter().map(|row| row.value.clone()).collect::<Vec<_>>();
         assert_eq!(values(&again.rows()), values(&rows));
     }
 

@@ -5,28 +5,28 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::setting::{Base, Setting};
-use super::value::{self, Exposed, ProviderChoice, SecretMode, SecretProvider};
-use crate::config::document::{Fault, Reader, Scalar, Section};
-use crate::config::key::{Format, Key, Kind, MAX_DEPTH};
-use crate::config::problem::{Code, Located, Place, Problem};
-use crate::plan::{Layer, Mode, OnReplaced, Pull, SecretSource};
+use super::setting::{PathBase, Setting};
+use super::value::{self, Expose, ProviderChoice, SecretMode, SecretProvider};
+use crate::config::document::{DocumentReader, Fault, Scalar, Section};
+use crate::config::key::{Key, MAX_DEPTH, TextFormat, ValueKind};
+use crate::config::problem::{Located, Location, Problem, ProblemCode};
+use crate::plan::{BoundaryMode, Layer, OnReplaced, Pull, SecretSource};
 use crate::protect::RelativePath;
 use crate::rules::env::Name;
 use crate::rules::limits::{Bytes, MilliCpus};
 use crate::rules::network::{self, HostPattern};
 use crate::rules::path::GuestPath;
-use crate::rules::user::Spec;
+use crate::rules::user::UserSpec;
 
 /// How the value of a key is written.
-pub(crate) trait Form {
+pub(crate) trait ValueForm {
     /// What it is read as.
     type Value;
     /// What a person is told of it.
-    const KIND: Kind;
+    const KIND: ValueKind;
 
     /// Reads one value.
-    fn parse(scalar: Scalar<'_>, base: &Base) -> Result<Self::Value, Fault>;
+    fn parse(scalar: Scalar<'_>, base: &PathBase) -> Result<Self::Value, Fault>;
 
     /// Takes what was typed as the scalar that a file would hold.
     fn scalar(text: &str) -> Scalar<'_> {
@@ -35,10 +35,10 @@ pub(crate) trait Form {
 
     /// Reads a key of a file.
     fn read(
-        reader: &mut Reader<'_, '_>,
+        reader: &mut DocumentReader<'_, '_>,
         section: &Section<'_, '_>,
         name: &str,
-        base: &Base,
+        base: &PathBase,
     ) -> Setting<Self::Value> {
         reader.scalar(section, name, |scalar| Self::parse(scalar, base))
     }
@@ -58,9 +58,9 @@ pub(crate) struct Typed<'a> {
     /// What was typed, each time.
     pub(crate) texts: &'a [String],
     /// Where.
-    pub(crate) place: &'a Place,
+    pub(crate) place: &'a Location,
     /// What relative paths are seen from.
-    pub(crate) base: &'a Base,
+    pub(crate) base: &'a PathBase,
 }
 
 impl Typed<'_> {
@@ -77,17 +77,17 @@ pub(crate) trait Text {
     /// What it is read as.
     type Value;
     /// What it must look like.
-    const FORMAT: Format;
+    const FORMAT: TextFormat;
 
     /// Reads it.
-    fn parse(text: &str, base: &Base) -> Result<Self::Value, Fault>;
+    fn parse(text: &str, base: &PathBase) -> Result<Self::Value, Fault>;
 }
 
-impl<T: Text> Form for T {
+impl<T: Text> ValueForm for T {
     type Value = T::Value;
-    const KIND: Kind = Kind::Text(T::FORMAT);
+    const KIND: ValueKind = ValueKind::Text(T::FORMAT);
 
-    fn parse(scalar: Scalar<'_>, base: &Base) -> Result<Self::Value, Fault> {
+    fn parse(scalar: Scalar<'_>, base: &PathBase) -> Result<Self::Value, Fault> {
         match scalar {
             Scalar::Text(text) => T::parse(text, base),
             _ => Err(Fault::Type),
@@ -98,19 +98,19 @@ impl<T: Text> Form for T {
 /// A list of texts. Entries that do not fit are noted and left out.
 pub(crate) struct ListOf<T>(std::marker::PhantomData<T>);
 
-impl<T: Text> Form for ListOf<T> {
+impl<T: Text> ValueForm for ListOf<T> {
     type Value = Vec<Located<T::Value>>;
-    const KIND: Kind = Kind::List(T::FORMAT);
+    const KIND: ValueKind = ValueKind::List(T::FORMAT);
 
-    fn parse(_: Scalar<'_>, _: &Base) -> Result<Self::Value, Fault> {
+    fn parse(_: Scalar<'_>, _: &PathBase) -> Result<Self::Value, Fault> {
         Err(Fault::Type)
     }
 
     fn read(
-        reader: &mut Reader<'_, '_>,
+        reader: &mut DocumentReader<'_, '_>,
         section: &Section<'_, '_>,
         name: &str,
-        base: &Base,
+        base: &PathBase,
     ) -> Setting<Self::Value> {
         reader.list(section, name, |text| T::parse(text, base))
     }
@@ -127,19 +127,19 @@ impl<T: Text> Form for ListOf<T> {
 /// A command with its arguments: neither the list nor its first word is empty.
 pub(crate) enum CommandLine {}
 
-impl Form for CommandLine {
+impl ValueForm for CommandLine {
     type Value = Vec<OsString>;
-    const KIND: Kind = Kind::Command;
+    const KIND: ValueKind = ValueKind::Command;
 
-    fn parse(_: Scalar<'_>, _: &Base) -> Result<Self::Value, Fault> {
+    fn parse(_: Scalar<'_>, _: &PathBase) -> Result<Self::Value, Fault> {
         Err(Fault::Type)
     }
 
     fn read(
-        reader: &mut Reader<'_, '_>,
+        reader: &mut DocumentReader<'_, '_>,
         section: &Section<'_, '_>,
         name: &str,
-        _: &Base,
+        _: &PathBase,
     ) -> Setting<Self::Value> {
         let noted = reader.noted();
         let list = reader.list(section, name, value::argument)?;
@@ -148,8 +148,12 @@ impl Form for CommandLine {
             return Some(Located::new(words, list.place));
         }
         if reader.noted() == noted {
-            let problem =
-                Problem::new(&list.place, section.key(name), Code::InvalidValue, "there is no command");
+            let problem = Problem::new(
+                &list.place,
+                section.key(name),
+                ProblemCode::InvalidValue,
+                "there is no command",
+            );
             reader.note(problem.expecting(Self::KIND.expected()));
         }
         None
@@ -159,11 +163,11 @@ impl Form for CommandLine {
 /// One of several words.
 pub(crate) struct OneOf<T>(std::marker::PhantomData<T>);
 
-impl<T: value::Words> Form for OneOf<T> {
+impl<T: value::Choice> ValueForm for OneOf<T> {
     type Value = T;
-    const KIND: Kind = Kind::Choice(T::NAMES);
+    const KIND: ValueKind = ValueKind::Choice(T::NAMES);
 
-    fn parse(scalar: Scalar<'_>, _: &Base) -> Result<Self::Value, Fault> {
+    fn parse(scalar: Scalar<'_>, _: &PathBase) -> Result<Self::Value, Fault> {
         match scalar {
             Scalar::Text(text) => value::word(text, T::WORDS),
             _ => Err(Fault::Type),
@@ -180,10 +184,10 @@ macro_rules! texts {
 
             impl Text for $name {
                 type Value = $value;
-                const FORMAT: Format = Format::$format;
+                const FORMAT: TextFormat = TextFormat::$format;
 
-                fn parse(text: &str, base: &Base) -> Result<$value, Fault> {
-                    let parse: fn(&str, &Base) -> Result<$value, Fault> = $parse;
+                fn parse(text: &str, base: &PathBase) -> Result<$value, Fault> {
+                    let parse: fn(&str, &PathBase) -> Result<$value, Fault> = $parse;
                     parse(text, base)
                 }
             }
@@ -194,7 +198,7 @@ macro_rules! texts {
 texts! {
     AnyText: String = Any, |text, _| value::any(text);
     NonEmptyText: String = NotEmpty, |text, _| value::not_empty(text);
-    UserSpec: Spec = User, |text, _| value::parsed(text);
+    UserText: UserSpec = User, |text, _| value::parsed(text);
     InsidePath: GuestPath = GuestPath, |text, _| value::parsed(text);
     ProtectedPath: RelativePath = InnerPath, |text, _| value::parsed(text);
     HostPath: PathBuf = HostPath, value::host_path;
@@ -202,14 +206,14 @@ texts! {
     VariableName: Name = Variable, |text, _| value::parsed(text);
     VariableValue: OsString = Any, |text, _| value::argument(text);
     ImageName: String = Image, |text, _| value::image(text);
-    Platform: String = Platform, |text, _| value::platform(text);
+    PlatformText: String = Platform, |text, _| value::platform(text);
     Runtime: String = NotEmpty, |text, _| value::runtime(text);
     Suffix: String = Suffix, |text, _| value::suffix(text);
-    Source: SecretSource = Source, value::source;
+    SecretSourceText: SecretSource = Source, value::source;
     Url: String = Url, |text, _| value::url(text);
-    Host: HostPattern = Host, |text, _| value::parsed(text);
+    HostText: HostPattern = Host, |text, _| value::parsed(text);
     LayerName: Layer = Layer, |text, _| value::layer(text);
-    ExposedPath: Exposed = Toolchain, value::exposed;
+    ExposedPath: Expose = Toolchain, value::exposed;
     /// A duration that always ends.
     Lifetime: Duration = Duration, |text, _| value::duration(text);
 }
@@ -221,11 +225,11 @@ macro_rules! scalars {
             $(#[$about])*
             pub(crate) enum $name {}
 
-            impl Form for $name {
+            impl ValueForm for $name {
                 type Value = $value;
-                const KIND: Kind = $kind;
+                const KIND: ValueKind = $kind;
 
-                fn parse(scalar: Scalar<'_>, _: &Base) -> Result<$value, Fault> {
+                fn parse(scalar: Scalar<'_>, _: &PathBase) -> Result<$value, Fault> {
                     let parse: fn(Scalar<'_>) -> Result<$value, Fault> = $parse;
                     parse(scalar)
                 }
@@ -239,19 +243,19 @@ macro_rules! scalars {
 }
 
 scalars! {
-    Version: u32 = Kind::Integer(1, 1), |scalar| value::integer(scalar, 1, 1);
-    Depth: u32 = Kind::Integer(0, MAX_DEPTH), |scalar| value::integer(scalar, 0, MAX_DEPTH);
-    TrueOrFalse: bool = Kind::Bool, value::boolean;
-    Size: Bytes = Kind::Size, value::size;
-    MemoryLimit: Option<Bytes> = Kind::Memory, |scalar| value::or_unlimited(scalar, value::memory);
-    CpuLimit: Option<MilliCpus> = Kind::Cpus, |scalar| value::or_unlimited(scalar, value::cpus);
-    PidsLimit: Option<u32> = Kind::Pids, |scalar| value::or_unlimited(scalar, value::pids);
-    TimeLimit: Option<Duration> = Kind::Timeout, |scalar| value::or_unlimited(scalar, value::timeout);
+    Version: u32 = ValueKind::Integer(1, 1), |scalar| value::integer(scalar, 1, 1);
+    Depth: u32 = ValueKind::Integer(0, MAX_DEPTH), |scalar| value::integer(scalar, 0, MAX_DEPTH);
+    TrueOrFalse: bool = ValueKind::Bool, value::boolean;
+    Size: Bytes = ValueKind::Size, value::size;
+    MemoryLimit: Option<Bytes> = ValueKind::Memory, |scalar| value::or_unlimited(scalar, value::memory);
+    CpuLimit: Option<MilliCpus> = ValueKind::Cpus, |scalar| value::or_unlimited(scalar, value::cpus);
+    PidsLimit: Option<u32> = ValueKind::Pids, |scalar| value::or_unlimited(scalar, value::pids);
+    TimeLimit: Option<Duration> = ValueKind::Timeout, |scalar| value::or_unlimited(scalar, value::timeout);
 }
 
-pub(crate) type Provider = OneOf<ProviderChoice>;
-pub(crate) type NetworkMode = OneOf<network::Mode>;
-pub(crate) type BoundaryMode = OneOf<Mode>;
+pub(crate) type ProviderWord = OneOf<ProviderChoice>;
+pub(crate) type NetworkWord = OneOf<network::NetworkMode>;
+pub(crate) type ModeWord = OneOf<BoundaryMode>;
 pub(crate) type ModeOfSecret = OneOf<SecretMode>;
 pub(crate) type ProviderOfSecret = OneOf<SecretProvider>;
 pub(crate) type WhenReplaced = OneOf<OnReplaced>;
@@ -260,7 +264,7 @@ pub(crate) type WhenPulled = OneOf<Pull>;
 /// Returns the value, or notes what is wrong with it.
 pub(crate) fn accept<T>(
     problems: &mut Vec<Problem>,
-    place: &Place,
+    place: &Location,
     key: &str,
     parsed: Result<T, Fault>,
 ) -> Option<T> {

@@ -10,7 +10,7 @@ pub struct Key {
     /// Where it stands, such as `limits.memory` or `secrets.*.env_var`.
     pub path: &'static str,
     /// What it holds.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// What holds without it, as TOML text; empty where nothing does.
     pub default: &'static str,
     /// What it is for, in sentences.
@@ -18,9 +18,9 @@ pub struct Key {
     /// A value that is valid, as TOML text; empty for tables.
     pub example: &'static str,
     /// Whether it is acted on.
-    pub status: Status,
+    pub status: Support,
     /// Whether a project's file may set it without the user's trust.
-    pub trust: Trust,
+    pub trust: TrustRule,
     /// Whether the table that it stands in is incomplete without it.
     pub required: bool,
     /// The flag that sets it.
@@ -33,12 +33,12 @@ impl Key {
     /// What holds of a key of which nothing is said.
     pub(crate) const NONE: Self = Self {
         path: "",
-        kind: Kind::Table,
+        kind: ValueKind::Table,
         default: "",
         doc: "",
         example: "",
-        status: Status::ActedOn,
-        trust: Trust::Free,
+        status: Support::ActedOn,
+        trust: TrustRule::Free,
         required: false,
         flag: None,
         variable: None,
@@ -60,11 +60,11 @@ pub struct Flag {
 
 /// What a key holds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Kind {
+pub enum ValueKind {
     /// A table with the keys that follow in [`KEYS`].
     Table,
     /// A table whose keys the file chooses.
-    Named(Format),
+    Named(TextFormat),
     /// `true` or `false`.
     Bool,
     /// A whole number between two others, both included.
@@ -82,16 +82,16 @@ pub enum Kind {
     /// One of several words.
     Choice(&'static [&'static str]),
     /// Text.
-    Text(Format),
+    Text(TextFormat),
     /// A list of text.
-    List(Format),
+    List(TextFormat),
     /// A list of text that must not be empty.
     Command,
 }
 
 /// What a text must look like.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Format {
+pub enum TextFormat {
     /// Any text without NUL.
     Any,
     /// Any text without NUL that is not empty.
@@ -130,7 +130,7 @@ pub enum Format {
 
 /// Whether a key is acted on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Status {
+pub enum Support {
     /// It is.
     ActedOn,
     /// It is read and checked; what it asks for is not built yet, so it is refused. The text says which values
@@ -142,14 +142,14 @@ pub enum Status {
 
 /// Whether a project's file may set a key without the user's trust.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Trust {
+pub enum TrustRule {
     /// It may, whatever the value: the key cannot widen what the agent reaches on the host.
     Free,
     /// It may not when the text holds.
     Needed(&'static str),
 }
 
-impl Trust {
+impl TrustRule {
     /// What a command or a variable needs, which acts on the host itself without isolation.
     pub(crate) const LOCAL: Self =
         Self::Needed("somebody else chooses the provider `local`, where it acts on this machine itself");
@@ -218,12 +218,12 @@ pub fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('.').unwrap_or(("", path))
 }
 
-impl Kind {
+impl ValueKind {
     /// What a person is told to write.
     pub fn expected(self) -> String {
         match self {
             Self::Table => "a table".to_owned(),
-            Self::Named(Format::Any) => "a table of text values, such as { NAME = \"value\" }".to_owned(),
+            Self::Named(TextFormat::Any) => "a table of text values, such as { NAME = \"value\" }".to_owned(),
             Self::Named(_) => "a table of tables, one for each name".to_owned(),
             Self::Bool => "true or false".to_owned(),
             Self::Integer(least, most) if least == most => format!("the number {least}"),
@@ -246,12 +246,12 @@ impl Kind {
     pub fn entry(self) -> &'static str {
         match self {
             Self::List(format) => format.expected(),
-            _ => Format::Any.expected(),
+            _ => TextFormat::Any.expected(),
         }
     }
 }
 
-impl Format {
+impl TextFormat {
     /// What a person is told to write.
     pub fn expected(self) -> &'static str {
         match self {

@@ -7,9 +7,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use crate::config::document::Fault;
 use crate::config::form::{Typed, accept};
 use crate::config::key::Key;
-use crate::config::problem::{Code, Located, Place, Problem};
-use crate::config::{Base, Config, SharedDir, value};
-use crate::plan::Mode;
+use crate::config::problem::{Located, Location, Problem, ProblemCode};
+use crate::config::{Config, PathBase, SharedDirTable, value};
+use crate::plan::BoundaryMode;
 use crate::rules::env::Name;
 
 /// Flags exactly as they were typed. Whoever parses the command line fills this in; nothing is checked yet.
@@ -43,8 +43,8 @@ pub struct EnvFile {
 
 impl Overrides {
     /// The layer that these flags make, and every problem in them. Relative paths are seen from `base`.
-    pub fn read(&self, base: &Base) -> (Config, Vec<Problem>) {
-        let mut flags = Flags { problems: Vec::new() };
+    pub fn read(&self, base: &PathBase) -> (Config, Vec<Problem>) {
+        let mut flags = FlagReader { problems: Vec::new() };
         let mut config = Config {
             name: flags.text("--name", "name", self.name.as_deref(), value::name),
             platform: flags.text("--platform", "platform", self.platform.as_deref(), value::platform),
@@ -53,28 +53,28 @@ impl Overrides {
         };
         for (key, texts) in &self.keys {
             let Some(flag) = key.flag else { continue };
-            let place = &Place::Flag(format!("--{}", flag.long).into());
+            let place = &Location::Flag(format!("--{}", flag.long).into());
             config.set(&Typed { key, texts, place, base }, &mut flags.problems);
         }
         // An image that is named has to be run, as one of which a file has a table.
         config.has_image = config.image.name.as_ref().map(|name| name.place.clone());
-        let command = || Located::new(self.command.clone(), Place::Flag("--".into()));
+        let command = || Located::new(self.command.clone(), Location::Flag("--".into()));
         config.agent.command = (!self.command.is_empty()).then(command);
         for file in &self.env_file {
             flags.env_file(&mut config, file);
         }
         for entry in &self.env {
-            flags.variable(&mut config, &Place::Flag("--env".into()), entry.clone());
+            flags.variable(&mut config, &Location::Flag("--env".into()), entry.clone());
         }
         (config, flags.problems)
     }
 }
 
-struct Flags {
+struct FlagReader {
     problems: Vec<Problem>,
 }
 
-impl Flags {
+impl FlagReader {
     fn text(
         &mut self,
         flag: &str,
@@ -82,13 +82,13 @@ impl Flags {
         text: Option<&str>,
         parse: impl Fn(&str) -> Result<String, Fault>,
     ) -> Option<Located<String>> {
-        let place = Place::Flag(flag.into());
+        let place = Location::Flag(flag.into());
         let value = accept(&mut self.problems, &place, key, parse(text?))?;
         Some(Located::new(value, place))
     }
 
-    fn volumes(&mut self, volumes: &[String], base: &Base) -> BTreeMap<String, Located<SharedDir>> {
-        let place = Place::Flag("--volume".into());
+    fn volumes(&mut self, volumes: &[String], base: &PathBase) -> BTreeMap<String, Located<SharedDirTable>> {
+        let place = Location::Flag("--volume".into());
         let mut all = BTreeMap::new();
         for text in volumes {
             let Some((name, dir)) =
@@ -98,7 +98,7 @@ impl Flags {
             };
             if all.insert(name, Located::new(dir, place.clone())).is_some() {
                 let message = format!("{text:?} is in the same place as another volume");
-                self.problems.push(Problem::new(&place, "shared_dirs", Code::Conflict, message));
+                self.problems.push(Problem::new(&place, "shared_dirs", ProblemCode::Conflict, message));
             }
         }
         all
@@ -108,8 +108,13 @@ impl Flags {
         let text = match &file.text {
             Ok(text) => text,
             Err(reason) => {
-                let place = Place::Flag(format!("--env-file {}", file.label).into());
-                self.problems.push(Problem::new(&place, "", Code::Host, format!("cannot be read: {reason}")));
+                let place = Location::Flag(format!("--env-file {}", file.label).into());
+                self.problems.push(Problem::new(
+                    &place,
+                    "",
+                    ProblemCode::Host,
+                    format!("cannot be read: {reason}"),
+                ));
                 return;
             }
         };
@@ -118,13 +123,13 @@ impl Flags {
             if line.is_empty() || line.starts_with(b"#") {
                 continue;
             }
-            let place = Place::Flag(format!("--env-file {}:{number}", file.label).into());
+            let place = Location::Flag(format!("--env-file {}:{number}", file.label).into());
             self.variable(config, &place, OsString::from_vec(line.to_vec()));
         }
     }
 
     /// `NAME=VALUE` sets, `NAME` passes; the later of two wins. No message repeats a value.
-    fn variable(&mut self, config: &mut Config, place: &Place, entry: OsString) {
+    fn variable(&mut self, config: &mut Config, place: &Location, entry: OsString) {
         let (given, value) = match crate::rules::env::split_entry(entry.clone()) {
             Some((name, value)) => (name, Some(value)),
             None => (entry, None),
@@ -146,14 +151,14 @@ impl Flags {
 }
 
 /// `HOST:GUEST[:MODE]`, under a name made from the guest path.
-fn volume(text: &str, base: &Base, place: &Place) -> Result<(String, SharedDir), Fault> {
+fn volume(text: &str, base: &PathBase, place: &Location) -> Result<(String, SharedDirTable), Fault> {
     let malformed = || {
         Fault::value(format!("{text:?} is not a volume; expected HOST:GUEST, HOST:GUEST:ro or HOST:GUEST:rw"))
     };
     let (paths, mode) = match text.rsplit_once(':') {
-        Some((paths, "ro")) => (paths, Mode::ReadOnly),
-        Some((paths, "rw")) => (paths, Mode::ReadWrite),
-        _ => (text, Mode::ReadWrite),
+        Some((paths, "ro")) => (paths, BoundaryMode::ReadOnly),
+        Some((paths, "rw")) => (paths, BoundaryMode::ReadWrite),
+        _ => (text, BoundaryMode::ReadWrite),
     };
     let (host, guest) = paths.rsplit_once(':').ok_or_else(malformed)?;
     if host.is_empty() || !guest.starts_with('/') {
@@ -161,7 +166,7 @@ fn volume(text: &str, base: &Base, place: &Place) -> Result<(String, SharedDir),
     }
     let guest: crate::rules::path::GuestPath = value::parsed(guest)?;
     let at = |value| Some(Located::new(value, place.clone()));
-    let dir = SharedDir {
+    let dir = SharedDirTable {
         host: Some(Located::new(value::host_path(host, base)?, place.clone())),
         guest: Some(Located::new(guest.clone(), place.clone())),
         mode: at(mode),
@@ -183,8 +188,8 @@ mod tests {
     use crate::config::schema::KEYS;
     use crate::rules::limits::Bytes;
 
-    fn base() -> Base {
-        Base { directory: "/project".into(), home: Some("/home/me".into()) }
+    fn base() -> PathBase {
+        PathBase { directory: "/project".into(), home: Some("/home/me".into()) }
     }
 
     fn typed(flags: &[(&str, &str)]) -> Vec<(&'static Key, Vec<String>)> {
@@ -229,13 +234,13 @@ mod tests {
         assert_eq!(config.limits.memory.unwrap().value, Some(Bytes(512 << 20)));
         assert_eq!(config.limits.pids.unwrap().value, Some(64));
         assert_eq!(config.image.name.unwrap().value, "box:1");
-        assert_eq!(config.has_image, Some(Place::Flag("--image".into())));
+        assert_eq!(config.has_image, Some(Location::Flag("--image".into())));
         let data = &config.shared_dirs["data"].value;
         assert_eq!(data.host.as_ref().unwrap().value, std::path::Path::new("/project/data"));
-        assert_eq!(data.mode.as_ref().unwrap().value, Mode::ReadOnly);
+        assert_eq!(data.mode.as_ref().unwrap().value, BoundaryMode::ReadOnly);
         let set: Vec<_> = config.env.set.iter().map(|(name, value)| (name.as_str(), &value.value)).collect();
         assert_eq!(set, [("A", &OsString::from("1")), ("C", &OsString::from("3=4"))]);
-        assert_eq!(config.env.set["C"].place, Place::Flag("--env-file vars:3".into()));
+        assert_eq!(config.env.set["C"].place, Location::Flag("--env-file vars:3".into()));
         assert_eq!(config.env.also_pass.keys().map(Name::as_str).collect::<Vec<_>>(), ["B", "D"]);
         assert_eq!(config.agent.command.unwrap().value, [OsString::from("ls")]);
     }

@@ -10,7 +10,7 @@ use crate::rules::verdict::Origin;
 
 /// Whose file a configuration file is.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Owner {
+pub enum Scope {
     /// The user's own file, which holds for everything they start.
     User,
     /// The `sandbox.toml` of a project.
@@ -19,14 +19,14 @@ pub enum Owner {
 
 /// Where a value stands. In the order of precedence: later wins.
 #[derive(Clone, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Place {
+pub enum Location {
     /// Nowhere: it is built in.
     #[default]
     Default,
     /// In a configuration file.
     File {
         /// Whose file it is.
-        owner: Owner,
+        owner: Scope,
         /// The file, as the person knows it.
         file: Arc<str>,
         /// The line, from 1.
@@ -40,25 +40,25 @@ pub enum Place {
     Flag(Arc<str>),
 }
 
-impl Place {
+impl Location {
     /// Whether it is in the file of a project.
     pub fn is_projects(&self) -> bool {
-        matches!(self, Self::File { owner: Owner::Project, .. })
+        matches!(self, Self::File { owner: Scope::Project, .. })
     }
 
     /// The same place without its column, as verdicts show it.
     pub fn origin(&self) -> Origin {
         match self {
             Self::Default => Origin::Default,
-            Self::File { owner: Owner::User, file, line, .. } => Origin::User(format!("{file}:{line}")),
-            Self::File { owner: Owner::Project, file, line, .. } => Origin::Project(format!("{file}:{line}")),
+            Self::File { owner: Scope::User, file, line, .. } => Origin::User(format!("{file}:{line}")),
+            Self::File { owner: Scope::Project, file, line, .. } => Origin::Project(format!("{file}:{line}")),
             Self::Environment(name) => Origin::Environment(name.to_string()),
             Self::Flag(name) => Origin::Flag(name.to_string()),
         }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -74,12 +74,12 @@ pub struct Located<T> {
     /// The value.
     pub value: T,
     /// Where it stands.
-    pub place: Place,
+    pub place: Location,
 }
 
 impl<T> Located<T> {
     /// A value that stands at `place`.
-    pub fn new(value: T, place: Place) -> Self {
+    pub fn new(value: T, place: Location) -> Self {
         Self { value, place }
     }
 }
@@ -87,7 +87,7 @@ impl<T> Located<T> {
 /// What kind of mistake a problem is. The texts are stable: programs may compare them.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Code {
+pub enum ProblemCode {
     /// The text is not TOML.
     Syntax,
     /// There is no such key.
@@ -112,11 +112,11 @@ pub enum Code {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Problem {
     /// Where the mistake stands.
-    pub place: Place,
+    pub place: Location,
     /// The key it concerns, such as `limits.memory`; empty where it concerns a whole file.
     pub key: String,
     /// What kind of mistake it is.
-    pub code: Code,
+    pub code: ProblemCode,
     /// What is wrong, in words.
     pub message: String,
     /// What would be allowed.
@@ -127,7 +127,12 @@ pub struct Problem {
 
 impl Problem {
     /// A problem without expectation and hint.
-    pub fn new(place: &Place, key: impl Into<String>, code: Code, message: impl Into<String>) -> Self {
+    pub fn new(
+        place: &Location,
+        key: impl Into<String>,
+        code: ProblemCode,
+        message: impl Into<String>,
+    ) -> Self {
         Self {
             place: place.clone(),
             key: key.into(),
@@ -156,7 +161,7 @@ impl Problem {
 /// `sandbox.toml:12:3: limits.memroy: unknown key; did you mean "memory"?`
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.place != Place::Default {
+        if self.place != Location::Default {
             write!(f, "{}: ", self.place)?;
         }
         if !self.key.is_empty() {
@@ -185,7 +190,7 @@ pub fn sort(problems: &mut [Problem]) {
 impl Serialize for Problem {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (file, line, column) = match &self.place {
-            Place::File { file, line, column, .. } => (Some(&**file), Some(line), Some(column)),
+            Location::File { file, line, column, .. } => (Some(&**file), Some(line), Some(column)),
             _ => (None, None, None),
         };
         let mut out = serializer.serialize_struct("Problem", 10)?;
@@ -207,13 +212,13 @@ impl Serialize for Problem {
 mod tests {
     use super::*;
 
-    fn place(line: u32, column: u32) -> Place {
-        Place::File { owner: Owner::Project, file: "sandbox.toml".into(), line, column }
+    fn place(line: u32, column: u32) -> Location {
+        Location::File { owner: Scope::Project, file: "sandbox.toml".into(), line, column }
     }
 
     #[test]
     fn shows_place_key_message_expectation_and_hint() {
-        let problem = Problem::new(&place(12, 3), "limits.memroy", Code::UnknownKey, "unknown key")
+        let problem = Problem::new(&place(12, 3), "limits.memroy", ProblemCode::UnknownKey, "unknown key")
             .expecting("something else")
             .hinting("did you mean \"memory\"?");
         assert_eq!(
@@ -225,14 +230,15 @@ mod tests {
     #[test]
     fn sorts_by_line_as_a_number() {
         let mut problems =
-            [(10, 1), (9, 4), (9, 2)].map(|(l, c)| Problem::new(&place(l, c), "", Code::Syntax, "x"));
+            [(10, 1), (9, 4), (9, 2)].map(|(l, c)| Problem::new(&place(l, c), "", ProblemCode::Syntax, "x"));
         sort(&mut problems);
         assert_eq!(problems.map(|p| p.place), [place(9, 2), place(9, 4), place(10, 1)]);
     }
 
     #[test]
     fn gives_programs_the_parts() {
-        let json = serde_json::to_value(Problem::new(&place(1, 2), "a", Code::WrongType, "m")).unwrap();
+        let json =
+            serde_json::to_value(Problem::new(&place(1, 2), "a", ProblemCode::WrongType, "m")).unwrap();
         assert_eq!(json["line"], 1);
         assert_eq!(json["code"], "wrong_type");
         assert_eq!(json["text"], "sandbox.toml:1:2: a: m");

@@ -3,19 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::form::{AnyText, Form, ListOf, VariableName, VariableValue};
+use super::form::{AnyText, ListOf, ValueForm, VariableName, VariableValue};
 use super::schema::KEYS;
 use super::{
-    Agent, Base, Config, Container, Env, File, General, Image, Lifecycle, Limits, MAX_LENGTH, Native,
-    Network, Protect, Secret, SharedDir, value,
+    AgentTable, Config, ConfigFile, ContainerTable, EnvTable, GeneralTable, ImageTable, LifecycleTable,
+    LimitsTable, MAX_LENGTH, NativeTable, NetworkTable, PathBase, ProtectTable, SecretTable, SharedDirTable,
+    value,
 };
-use crate::config::document::{Broken, Document, Reader, Section};
-use crate::config::problem::{self, Code, Located, Place, Problem};
+use crate::config::document::{Broken, Document, DocumentReader, Section};
+use crate::config::problem::{self, Located, Location, Problem, ProblemCode};
 use crate::rules::env::Name;
 
 impl Config {
     /// Reads the text of a configuration file; every problem in it is returned at once, from top to bottom.
-    pub fn parse(text: &str, file: &File) -> Result<Self, Vec<Problem>> {
+    pub fn parse(text: &str, file: &ConfigFile) -> Result<Self, Vec<Problem>> {
         match Self::read(text, file) {
             (config, problems) if problems.is_empty() => Ok(config),
             (_, problems) => Err(problems),
@@ -26,11 +27,12 @@ impl Config {
     ///
     /// The settings are worth something in spite of problems: merged with other layers and checked, they may
     /// have more of them, and a person wants to see all at once.
-    pub fn read(text: &str, file: &File) -> (Self, Vec<Problem>) {
+    pub fn read(text: &str, file: &ConfigFile) -> (Self, Vec<Problem>) {
         if text.len() > MAX_LENGTH {
-            let place = Place::File { owner: file.owner, file: Arc::clone(&file.label), line: 1, column: 1 };
+            let place =
+                Location::File { owner: file.owner, file: Arc::clone(&file.label), line: 1, column: 1 };
             let message = format!("the file has {} bytes; at most {MAX_LENGTH} are read", text.len());
-            return (Config::default(), vec![Problem::new(&place, "", Code::Refused, message)]);
+            return (Config::default(), vec![Problem::new(&place, "", ProblemCode::Refused, message)]);
         }
         let (config, mut problems) = match Document::parse(text, file.owner, &file.label, KEYS) {
             Ok(document) => read(document, &file.base),
@@ -47,45 +49,45 @@ impl Config {
     }
 }
 
-fn read(mut document: Document<'_>, base: &Base) -> (Config, Vec<Problem>) {
+fn read(mut document: Document<'_>, base: &PathBase) -> (Config, Vec<Problem>) {
     let (top, mut reader) = document.reader();
     let reader = &mut reader;
     let config = Config {
         name: None,
         platform: None,
-        general: General::read(reader, &top, base),
-        agent: Agent::read(reader, &top.section("agent"), base),
+        general: GeneralTable::read(reader, &top, base),
+        agent: AgentTable::read(reader, &top.section("agent"), base),
         has_image: reader.table(&top, "image"),
-        image: Image::read(reader, &top.section("image"), base),
+        image: ImageTable::read(reader, &top.section("image"), base),
         build_args: build_args(reader, &top.section("image").section("build_args"), base),
         has_shared_dirs: reader.table(&top, "shared_dirs"),
         shared_dirs: named(reader, &top.section("shared_dirs"), |reader, table| {
-            Some(SharedDir::read(reader, table, base)).filter(SharedDir::is_complete)
+            Some(SharedDirTable::read(reader, table, base)).filter(SharedDirTable::is_complete)
         }),
         env: env(reader, &top.section("env"), base),
         secrets: named(reader, &top.section("secrets"), |reader, table| {
-            Some(Secret::read(reader, table, base)).filter(Secret::is_complete)
+            Some(SecretTable::read(reader, table, base)).filter(SecretTable::is_complete)
         }),
-        network: Network::read(reader, &top.section("network"), base),
-        limits: Limits::read(reader, &top.section("limits"), base),
-        protect: Protect::read(reader, &top.section("protect"), base),
-        native: Native::read(reader, &top.section("native"), base),
-        container: Container::read(reader, &top.section("container"), base),
-        lifecycle: Lifecycle::read(reader, &top.section("lifecycle"), base),
+        network: NetworkTable::read(reader, &top.section("network"), base),
+        limits: LimitsTable::read(reader, &top.section("limits"), base),
+        protect: ProtectTable::read(reader, &top.section("protect"), base),
+        native: NativeTable::read(reader, &top.section("native"), base),
+        container: ContainerTable::read(reader, &top.section("container"), base),
+        lifecycle: LifecycleTable::read(reader, &top.section("lifecycle"), base),
     };
     (config, document.into_problems())
 }
 
 fn build_args(
-    reader: &mut Reader<'_, '_>,
+    reader: &mut DocumentReader<'_, '_>,
     section: &Section<'_, '_>,
-    base: &Base,
+    base: &PathBase,
 ) -> BTreeMap<String, Located<String>> {
     let value = |(name, _): (&str, _)| Some((name.to_owned(), AnyText::read(reader, section, name, base)?));
     section.names().filter_map(value).collect()
 }
 
-fn env(reader: &mut Reader<'_, '_>, section: &Section<'_, '_>, base: &Base) -> Env {
+fn env(reader: &mut DocumentReader<'_, '_>, section: &Section<'_, '_>, base: &PathBase) -> EnvTable {
     let set = section.section("set");
     let mut variables = BTreeMap::new();
     for (given, at) in set.names() {
@@ -95,7 +97,7 @@ fn env(reader: &mut Reader<'_, '_>, section: &Section<'_, '_>, base: &Base) -> E
             variables.insert(name, text);
         }
     }
-    Env {
+    EnvTable {
         pass: ListOf::<VariableName>::read(reader, section, "pass", base),
         also_pass: BTreeMap::new(),
         set: variables,
@@ -104,9 +106,9 @@ fn env(reader: &mut Reader<'_, '_>, section: &Section<'_, '_>, base: &Base) -> E
 
 /// The tables in a table of tables. One whose name cannot be a name is read too, for the problems within it.
 fn named<'d, 't, T>(
-    reader: &mut Reader<'_, '_>,
+    reader: &mut DocumentReader<'_, '_>,
     section: &Section<'d, 't>,
-    read: impl Fn(&mut Reader<'_, '_>, &Section<'d, 't>) -> Option<T>,
+    read: impl Fn(&mut DocumentReader<'_, '_>, &Section<'d, 't>) -> Option<T>,
 ) -> BTreeMap<String, Located<T>> {
     let mut all = BTreeMap::new();
     for (given, at) in section.names() {

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use serde_json::{Map, Value, json};
 use toml::de::DeValue;
 
-use crate::config::key::{self, Format, Key, Kind, Status, Trust, UNLIMITED};
+use crate::config::key::{self, Key, Support, TextFormat, TrustRule, UNLIMITED, ValueKind};
 use crate::config::schema::KEYS;
 use crate::config::variables::{CONFIG, PREFIX};
 use crate::plan::Need;
@@ -134,22 +134,22 @@ fn write(page: &mut String) -> fmt::Result {
 }
 
 fn is_table(key: &Key) -> bool {
-    matches!(key.kind, Kind::Table | Kind::Named(_))
+    matches!(key.kind, ValueKind::Table | ValueKind::Named(_))
 }
 
 /// What a person must know before setting a key.
 fn notes(key: &Key) -> Vec<String> {
     let status = match key.status {
-        Status::NotYet(values) => Some(format!("Not supported yet: {values}")),
-        Status::Containers if is_table(key) => Some(
+        Support::NotYet(values) => Some(format!("Not supported yet: {values}")),
+        Support::Containers if is_table(key) => Some(
             "Read and checked, and left aside by the providers `native` and `local` where they are named"
                 .to_owned(),
         ),
-        Status::ActedOn | Status::Containers => None,
+        Support::ActedOn | Support::Containers => None,
     };
     let trust = match key.trust {
-        Trust::Free => None,
-        Trust::Needed(when) => Some(format!("Needs trust when {when}")),
+        TrustRule::Free => None,
+        TrustRule::Needed(when) => Some(format!("Needs trust when {when}")),
     };
     status.into_iter().chain(trust).collect()
 }
@@ -188,8 +188,8 @@ fn object(table: &str) -> Map<String, Value> {
 
 fn property(key: &Key) -> Value {
     let mut property = match key.kind {
-        Kind::Table => object(key.path),
-        Kind::Named(names) => {
+        ValueKind::Table => object(key.path),
+        ValueKind::Named(names) => {
             let mut table = object(key.path);
             if let Some(pattern) = pattern(names) {
                 table.insert("propertyNames".to_owned(), json!({ "pattern": pattern }));
@@ -202,7 +202,7 @@ fn property(key: &Key) -> Value {
         },
     };
     let description = match key.status {
-        Status::NotYet(values) => format!("{} Not supported yet: {values}.", key.doc),
+        Support::NotYet(values) => format!("{} Not supported yet: {values}.", key.doc),
         _ => key.doc.to_owned(),
     };
     property.insert("description".to_owned(), json!(description));
@@ -215,32 +215,32 @@ fn property(key: &Key) -> Value {
     Value::Object(property)
 }
 
-fn value(kind: Kind) -> Value {
+fn value(kind: ValueKind) -> Value {
     let unlimited = json!({ "const": UNLIMITED });
     let size = json!({ "type": "string", "pattern": SIZE });
     let bytes = json!({ "type": "integer", "minimum": 1 });
     match kind {
-        Kind::Table | Kind::Named(_) => json!({ "type": "object" }),
-        Kind::Bool => json!({ "type": "boolean" }),
-        Kind::Integer(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
-        Kind::Pids => json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, unlimited] }),
-        Kind::Cpus => json!({ "anyOf": [{ "type": "number", "exclusiveMinimum": 0 }, unlimited] }),
-        Kind::Size => json!({ "anyOf": [size, bytes] }),
-        Kind::Memory => json!({ "anyOf": [size, bytes, unlimited] }),
-        Kind::Timeout => json!({ "anyOf": [text(Format::Duration), unlimited] }),
-        Kind::Choice(words) => json!({ "enum": words }),
-        Kind::Text(format) => text(format),
-        Kind::List(format) => json!({ "type": "array", "items": text(format) }),
-        Kind::Command => json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 }),
+        ValueKind::Table | ValueKind::Named(_) => json!({ "type": "object" }),
+        ValueKind::Bool => json!({ "type": "boolean" }),
+        ValueKind::Integer(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        ValueKind::Pids => json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, unlimited] }),
+        ValueKind::Cpus => json!({ "anyOf": [{ "type": "number", "exclusiveMinimum": 0 }, unlimited] }),
+        ValueKind::Size => json!({ "anyOf": [size, bytes] }),
+        ValueKind::Memory => json!({ "anyOf": [size, bytes, unlimited] }),
+        ValueKind::Timeout => json!({ "anyOf": [text(TextFormat::Duration), unlimited] }),
+        ValueKind::Choice(words) => json!({ "enum": words }),
+        ValueKind::Text(format) => text(format),
+        ValueKind::List(format) => json!({ "type": "array", "items": text(format) }),
+        ValueKind::Command => json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 }),
     }
 }
 
 const SIZE: &str = "^[0-9]+(_[0-9]+)*([bB]|[kKmMgGtT]([iI]?[bB])?)?$";
 
-fn text(format: Format) -> Value {
+fn text(format: TextFormat) -> Value {
     match (format, pattern(format)) {
-        (Format::Platform, _) => json!({ "enum": key::PLATFORMS }),
-        (Format::Layer, _) => {
+        (TextFormat::Platform, _) => json!({ "enum": key::PLATFORMS }),
+        (TextFormat::Layer, _) => {
             let layers: Vec<String> = key::LAYERS.iter().map(|(layer, _)| layer.to_string()).collect();
             json!({ "enum": layers })
         }
@@ -250,21 +250,21 @@ fn text(format: Format) -> Value {
 }
 
 /// What an editor can tell about a text. It refuses nothing that is valid, and leaves the rest to us.
-fn pattern(format: Format) -> Option<&'static str> {
+fn pattern(format: TextFormat) -> Option<&'static str> {
     match format {
-        Format::Any | Format::Host | Format::Platform | Format::Layer => None,
-        Format::NotEmpty | Format::HostPath => Some("\\S"),
-        Format::Name => Some("^[a-z0-9][a-z0-9_-]{0,62}$"),
-        Format::Variable => Some("^[A-Za-z_][A-Za-z0-9_]*$"),
-        Format::GuestPath => Some("^/"),
-        Format::InnerPath => Some("^[^/~]"),
-        Format::User => Some("^([a-z_][a-z0-9_-]*|[0-9]+)(:([a-z_][a-z0-9_-]*|[0-9]+))?$"),
-        Format::Image => Some("^[A-Za-z0-9][A-Za-z0-9._/:@-]*$"),
-        Format::Source => Some("^(env|file|command):."),
-        Format::Url => Some("^https?://"),
-        Format::Suffix => Some("^\\.[^/]+$"),
-        Format::Toolchain => Some("^(rust|node|python|[/~].*)$"),
-        Format::Duration => Some("^([0-9_]+(d|h|ms|m|s))+$"),
+        TextFormat::Any | TextFormat::Host | TextFormat::Platform | TextFormat::Layer => None,
+        TextFormat::NotEmpty | TextFormat::HostPath => Some("\\S"),
+        TextFormat::Name => Some("^[a-z0-9][a-z0-9_-]{0,62}$"),
+        TextFormat::Variable => Some("^[A-Za-z_][A-Za-z0-9_]*$"),
+        TextFormat::GuestPath => Some("^/"),
+        TextFormat::InnerPath => Some("^[^/~]"),
+        TextFormat::User => Some("^([a-z_][a-z0-9_-]*|[0-9]+)(:([a-z_][a-z0-9_-]*|[0-9]+))?$"),
+        TextFormat::Image => Some("^[A-Za-z0-9][A-Za-z0-9._/:@-]*$"),
+        TextFormat::Source => Some("^(env|file|command):."),
+        TextFormat::Url => Some("^https?://"),
+        TextFormat::Suffix => Some("^\\.[^/]+$"),
+        TextFormat::Toolchain => Some("^(rust|node|python|[/~].*)$"),
+        TextFormat::Duration => Some("^([0-9_]+(d|h|ms|m|s))+$"),
     }
 }
 

@@ -18,7 +18,7 @@ pub fn find(table: &str, name: &str) -> Option<&'static Key> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::key::{Kind, LAYERS, children};
+    use super::super::key::{LAYERS, ValueKind, children};
     use super::*;
     use crate::plan::Need;
 
@@ -41,7 +41,7 @@ mod tests {
     fn every_key_is_documented_and_every_leaf_has_an_example() {
         for key in KEYS {
             assert!(key.doc.ends_with('.'), "{}", key.path);
-            let table = matches!(key.kind, Kind::Table | Kind::Named(_));
+            let table = matches!(key.kind, ValueKind::Table | ValueKind::Named(_));
             assert_eq!(key.example.is_empty(), table, "{}", key.path);
         }
     }

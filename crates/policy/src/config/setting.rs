@@ -3,22 +3,22 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::problem::{Located, Owner};
+use super::problem::{Located, Scope};
 
 /// A file that settings come from, and what its relative paths mean. The text itself is read elsewhere.
 #[derive(Clone, Debug)]
-pub struct File {
+pub struct ConfigFile {
     /// Whose file it is.
-    pub owner: Owner,
+    pub owner: Scope,
     /// How the person knows it, such as `sandbox.toml`; problems and origins show this.
     pub label: Arc<str>,
     /// Where its paths are seen from.
-    pub base: Base,
+    pub base: PathBase,
 }
 
 /// What relative paths, and paths beneath `~/`, are seen from.
 #[derive(Clone, Debug)]
-pub struct Base {
+pub struct PathBase {
     /// The directory that relative paths start at; absolute.
     pub directory: PathBuf,
     /// The caller's home directory; without one, `~/` is an error.

@@ -9,21 +9,21 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::key::{self, Key};
-use super::value::{Exposed, ProviderChoice, SecretMode, SecretProvider};
+use super::value::{Expose, ProviderChoice, SecretMode, SecretProvider};
 use crate::config::problem::Located;
-use crate::plan::{Layer, Mode, SecretSource};
+use crate::plan::{BoundaryMode, Layer, SecretSource};
 use crate::plan::{OnReplaced, Pull};
 use crate::protect::RelativePath;
 use crate::rules::env::Name;
 use crate::rules::limits::{Bytes, MilliCpus};
 use crate::rules::network::{self, HostPattern};
 use crate::rules::path::GuestPath;
-use crate::rules::user::Spec;
+use crate::rules::user::UserSpec;
 use crate::rules::verdict::Origin;
 
 /// One setting that holds.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub struct Row {
+pub struct SettingRow {
     /// Its key, such as `limits.memory`.
     pub key: String,
     /// Its value, as TOML text.
@@ -34,7 +34,7 @@ pub struct Row {
 
 /// The settings that were shown so far, by key.
 #[derive(Debug, Default)]
-pub(crate) struct Rows(BTreeMap<String, Row>);
+pub(crate) struct Rows(BTreeMap<String, SettingRow>);
 
 impl Rows {
     pub(crate) fn setting<T: Show>(&mut self, table: &str, name: &str, setting: Option<&Located<T>>) {
@@ -44,17 +44,17 @@ impl Rows {
     }
 
     pub(crate) fn insert(&mut self, key: String, value: String, origin: Origin) {
-        self.0.insert(key.clone(), Row { key, value, origin });
+        self.0.insert(key.clone(), SettingRow { key, value, origin });
     }
 
     /// Every key in the order of `keys`, with its default where nothing else was shown. Names that files
     /// chose come in their own order.
-    pub(crate) fn into_ordered(mut self, keys: &[Key]) -> Vec<Row> {
+    pub(crate) fn into_ordered(mut self, keys: &[Key]) -> Vec<SettingRow> {
         let mut rows = Vec::new();
         for key in keys {
             match key.path.split_once('*') {
                 None => {
-                    let default = || Row {
+                    let default = || SettingRow {
                         key: key.path.to_owned(),
                         value: key.default.to_owned(),
                         origin: Origin::Default,
@@ -95,11 +95,11 @@ macro_rules! show_as_text {
 
 show_as_text!(
     Bytes,
-    Exposed,
+    Expose,
     GuestPath,
     HostPattern,
     Layer,
-    Mode,
+    BoundaryMode,
     Name,
     OnReplaced,
     ProviderChoice,
@@ -107,9 +107,9 @@ show_as_text!(
     RelativePath,
     SecretMode,
     SecretProvider,
-    Spec,
+    UserSpec,
     String,
-    network::Mode,
+    network::NetworkMode,
 );
 
 impl Show for bool {

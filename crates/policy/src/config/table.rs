@@ -2,18 +2,18 @@
 //!
 //! A key is named in its row and where it acts, and nowhere else. To add one is to add a row.
 
-pub use self::agent::Agent;
-pub use self::container::Container;
-pub use self::env::Env;
-pub use self::general::General;
-pub use self::image::Image;
-pub use self::lifecycle::Lifecycle;
-pub use self::limits::Limits;
-pub use self::native::Native;
-pub use self::network::Network;
-pub use self::protect::Protect;
-pub use self::secrets::Secret;
-pub use self::shared_dirs::SharedDir;
+pub use self::agent::AgentTable;
+pub use self::container::ContainerTable;
+pub use self::env::EnvTable;
+pub use self::general::GeneralTable;
+pub use self::image::ImageTable;
+pub use self::lifecycle::LifecycleTable;
+pub use self::limits::LimitsTable;
+pub use self::native::NativeTable;
+pub use self::network::NetworkTable;
+pub use self::protect::ProtectTable;
+pub use self::secrets::SecretTable;
+pub use self::shared_dirs::SharedDirTable;
 use super::key::Key;
 
 mod agent;
@@ -32,29 +32,29 @@ mod shared_dirs;
 
 /// Every part of the table, in the order in which a person reads a file. A table stands before its keys.
 const PARTS: &[&[Key]] = &[
-    General::KEYS,
+    GeneralTable::KEYS,
     agent::TABLE,
-    Agent::KEYS,
+    AgentTable::KEYS,
     image::TABLE,
-    Image::KEYS,
+    ImageTable::KEYS,
     image::BUILD_ARGS,
     shared_dirs::TABLE,
-    SharedDir::KEYS,
+    SharedDirTable::KEYS,
     env::KEYS,
     secrets::TABLE,
-    Secret::KEYS,
+    SecretTable::KEYS,
     network::TABLE,
-    Network::KEYS,
+    NetworkTable::KEYS,
     limits::TABLE,
-    Limits::KEYS,
+    LimitsTable::KEYS,
     protect::TABLE,
-    Protect::KEYS,
+    ProtectTable::KEYS,
     native::TABLE,
-    Native::KEYS,
+    NativeTable::KEYS,
     container::TABLE,
-    Container::KEYS,
+    ContainerTable::KEYS,
     lifecycle::TABLE,
-    Lifecycle::KEYS,
+    LifecycleTable::KEYS,
 ];
 
 /// The whole table.

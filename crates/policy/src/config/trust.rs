@@ -19,10 +19,10 @@ use serde::{Serialize, Serializer};
 use crate::config::defaults::{DEPTH, is_stock_base};
 use crate::config::effective::Effective;
 use crate::config::key;
-use crate::config::problem::{Located, Place};
+use crate::config::problem::{Located, Location};
 use crate::config::show::Show;
-use crate::config::{Config, Exposed, ProviderChoice};
-use crate::plan::{Layer, Mode, Need, OnReplaced, Provider, SecretSource};
+use crate::config::{Config, Expose, ProviderChoice};
+use crate::plan::{BoundaryMode, Layer, Need, OnReplaced, Provider, SecretSource};
 use crate::protect::covering::covering;
 use crate::rules::env;
 use crate::rules::network::{self, HostPattern};
@@ -31,7 +31,7 @@ use crate::text::escape;
 
 /// What a file is compared with.
 #[derive(Clone, Copy, Debug)]
-pub struct Context<'a> {
+pub struct TrustContext<'a> {
     /// What holds without the file: the user's own file over the defaults.
     pub without: &'a Effective,
     /// The directory of the file as its paths are written: absolute, links not resolved.
@@ -40,12 +40,12 @@ pub struct Context<'a> {
     pub resolved_directory: &'a Path,
     /// Where each path that the file names leads, by the path as [`paths`] gives it. One that is not here leads nobody
     /// knows where.
-    pub leads: &'a BTreeMap<PathBuf, Lead>,
+    pub leads: &'a BTreeMap<PathBuf, ResolvedPath>,
 }
 
 /// Where a path leads.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Lead {
+pub struct ResolvedPath {
     /// The path with every link resolved; for one that does not exist, what it will be.
     pub path: PathBuf,
     /// The bare repository that it lies in without being the whole of it.
@@ -62,8 +62,8 @@ pub fn paths(config: &Config) -> impl Iterator<Item = &Path> {
     });
     let exposed =
         config.native.expose.iter().flat_map(|list| &list.value).filter_map(|one| match &one.value {
-            Exposed::Path(path) => Some(path),
-            Exposed::Preset(_) => None,
+            Expose::Path(path) => Some(path),
+            Expose::Preset(_) => None,
         });
     let image = [&config.image.dockerfile, &config.image.ca_certificates].into_iter().flatten();
     let settings = boundaries.chain(image).map(|setting| &setting.value);
@@ -76,7 +76,7 @@ pub struct Widening {
     /// The key that does it.
     pub key: String,
     /// Where it stands.
-    pub place: Place,
+    pub place: Location,
     /// What it widens, as a sentence without a full stop. Two widenings are the same if they say the same: a path that
     /// leads elsewhere than it says is named with where it leads.
     pub what: String,
@@ -114,8 +114,8 @@ impl Widening {
 }
 
 /// Everything that a project's file would widen, from top to bottom. Nothing means that it needs no trust.
-pub fn widenings(config: &Config, context: &Context<'_>) -> Vec<Widening> {
-    let mut found = Found(Vec::new());
+pub fn widenings(config: &Config, context: &TrustContext<'_>) -> Vec<Widening> {
+    let mut found = Widenings(Vec::new());
     provider(config, &mut found);
     agent(config, &mut found);
     containers(config, context, &mut found);
@@ -129,10 +129,10 @@ pub fn widenings(config: &Config, context: &Context<'_>) -> Vec<Widening> {
     found.0
 }
 
-struct Found(Vec<Widening>);
+struct Widenings(Vec<Widening>);
 
-impl Found {
-    fn add(&mut self, key: impl Into<String>, place: &Place, what: impl Into<String>) {
+impl Widenings {
+    fn add(&mut self, key: impl Into<String>, place: &Location, what: impl Into<String>) {
         self.0.push(Widening {
             key: key.into(),
             place: place.clone(),
@@ -146,10 +146,10 @@ impl Found {
     fn add_path(
         &mut self,
         key: impl Into<String>,
-        place: &Place,
+        place: &Location,
         what: &str,
         path: &Path,
-        context: &Context<'_>,
+        context: &TrustContext<'_>,
     ) {
         let leads_to = context.leads.get(path).filter(|lead| lead.path != normalise(path));
         let leads_to = leads_to.map(|lead| lead.path.clone());
@@ -160,7 +160,7 @@ impl Found {
         }
     }
 
-    fn add_locally(&mut self, key: impl Into<String>, place: &Place, what: impl Into<String>) {
+    fn add_locally(&mut self, key: impl Into<String>, place: &Location, what: impl Into<String>) {
         self.add(key, place, what);
         if let Some(added) = self.0.last_mut() {
             added.applies = Applies::Locally;
@@ -168,7 +168,7 @@ impl Found {
     }
 }
 
-fn provider(config: &Config, found: &mut Found) {
+fn provider(config: &Config, found: &mut Widenings) {
     if let Some(Located { value: ProviderChoice::Named(Provider::Local), place }) = &config.general.provider {
         found.add("provider", place, "runs the agent on this machine without any isolation");
     }
@@ -177,7 +177,7 @@ fn provider(config: &Config, found: &mut Found) {
     }
 }
 
-fn agent(config: &Config, found: &mut Found) {
+fn agent(config: &Config, found: &mut Widenings) {
     if let Some(Located { value: user, place }) = &config.agent.user {
         if user.names_root() {
             found.add("agent.user", place, "runs the agent as root");
@@ -193,7 +193,7 @@ fn agent(config: &Config, found: &mut Found) {
     }
 }
 
-fn containers(config: &Config, context: &Context<'_>, found: &mut Found) {
+fn containers(config: &Config, context: &TrustContext<'_>, found: &mut Widenings) {
     let paths = [
         ("image.dockerfile", &config.image.dockerfile, "builds an image by a Dockerfile of the project"),
         ("image.ca_certificates", &config.image.ca_certificates, "makes the build trust more certificates"),
@@ -237,7 +237,7 @@ fn containers(config: &Config, context: &Context<'_>, found: &mut Found) {
     }
 }
 
-fn boundaries(config: &Config, context: &Context<'_>, found: &mut Found) {
+fn boundaries(config: &Config, context: &TrustContext<'_>, found: &mut Widenings) {
     let directory = normalise(context.directory);
     let given_up = context.without.settings().protect.given_up();
     for (name, dir) in &config.shared_dirs {
@@ -257,7 +257,7 @@ fn boundaries(config: &Config, context: &Context<'_>, found: &mut Found) {
             None => add(format!("shares {shown}, and where that leads cannot be told")),
         }
         let mode = dir.value.mode.as_ref().map(|mode| mode.value).unwrap_or_default();
-        if mode == Mode::ReadWrite {
+        if mode == BoundaryMode::ReadWrite {
             let resolved = lead.map_or(written.as_path(), |lead| lead.path.as_path());
             let covered = [resolved, &written].into_iter().find_map(|path| covering(path, &given_up));
             let repository = lead.and_then(|lead| lead.repository.as_ref());
@@ -271,7 +271,7 @@ fn boundaries(config: &Config, context: &Context<'_>, found: &mut Found) {
     }
 }
 
-fn credentials(config: &Config, context: &Context<'_>, found: &mut Found) {
+fn credentials(config: &Config, context: &TrustContext<'_>, found: &mut Widenings) {
     for (name, secret) in &config.secrets {
         let source = secret.value.source.as_ref().map_or_else(String::new, |source| source.value.show());
         let env_var = secret.value.env_var.as_ref().map_or("", |name| name.value.as_str());
@@ -289,12 +289,12 @@ fn credentials(config: &Config, context: &Context<'_>, found: &mut Found) {
     }
 }
 
-fn hosts(config: &Config, without: &Config, found: &mut Found) {
+fn hosts(config: &Config, without: &Config, found: &mut Widenings) {
     match &config.network.mode {
-        Some(Located { value: network::Mode::Open, place }) => {
+        Some(Located { value: network::NetworkMode::Open, place }) => {
             found.add("network.mode", place, "lets the agent reach everything that this machine reaches");
         }
-        Some(Located { value: network::Mode::Allowlist, place }) => {
+        Some(Located { value: network::NetworkMode::Allowlist, place }) => {
             found.add("network.mode", place, "lets the agent reach the hosts that the file names");
         }
         _ => {}
@@ -312,7 +312,7 @@ fn hosts(config: &Config, without: &Config, found: &mut Found) {
     }
 }
 
-fn limits(config: &Config, without: &Config, found: &mut Found) {
+fn limits(config: &Config, without: &Config, found: &mut Widenings) {
     let file = &config.limits;
     let held = without.limits.or_default();
     raised(found, "memory", file.memory.as_ref(), held.memory, unlimited_is_highest);
@@ -324,7 +324,7 @@ fn limits(config: &Config, without: &Config, found: &mut Found) {
 }
 
 fn raised<T: Copy + Show>(
-    found: &mut Found,
+    found: &mut Widenings,
     name: &str,
     file: Option<&Located<T>>,
     held: T,
@@ -345,7 +345,7 @@ fn unlimited_is_highest<T: Ord>(a: Option<T>, b: Option<T>) -> bool {
     }
 }
 
-fn protection(config: &Config, without: &Config, found: &mut Found) {
+fn protection(config: &Config, without: &Config, found: &mut Widenings) {
     for path in config.protect.allow.iter().flat_map(|list| &list.value) {
         found.add("protect.allow", &path.place, format!("lets the agent change {}", path.value));
     }
@@ -363,7 +363,7 @@ fn protection(config: &Config, without: &Config, found: &mut Found) {
     }
 }
 
-fn native(config: &Config, context: &Context<'_>, found: &mut Found) {
+fn native(config: &Config, context: &TrustContext<'_>, found: &mut Widenings) {
     let without = context.without.settings();
     if let Some(list) = &config.native.require {
         let kept: BTreeSet<Layer> = list.value.iter().map(|layer| layer.value).collect();
@@ -373,7 +373,7 @@ fn native(config: &Config, context: &Context<'_>, found: &mut Found) {
         }
     }
     for exposed in config.native.expose.iter().flat_map(|list| &list.value) {
-        if let Exposed::Path(path) = &exposed.value {
+        if let Expose::Path(path) = &exposed.value {
             let what = format!("shows the agent {}", escape::path(path));
             found.add_path("native.expose", &exposed.place, &what, path, context);
         }

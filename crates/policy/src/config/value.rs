@@ -7,9 +7,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::key;
-use super::setting::Base;
+use super::setting::PathBase;
 use crate::config::document::{Fault, Scalar};
-use crate::plan::{Layer, Mode, OnReplaced, Provider, Pull, SecretSource};
+use crate::plan::{BoundaryMode, Layer, OnReplaced, Provider, Pull, SecretSource};
 use crate::rules::limits::{self, Bytes, MilliCpus};
 use crate::rules::network;
 use crate::text::suggest::did_you_mean;
@@ -48,7 +48,7 @@ pub enum SecretProvider {
 
 /// A toolchain of the host that is readable inside.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Exposed {
+pub enum Expose {
     /// One that is known by name: whoever starts the sandbox knows where its parts are.
     Preset(Toolchain),
     /// A path: absolute, links not resolved.
@@ -67,7 +67,7 @@ pub enum Toolchain {
 }
 
 /// A choice between several words.
-pub(crate) trait Words: Copy + PartialEq + 'static {
+pub(crate) trait Choice: Copy + PartialEq + 'static {
     /// Each word, and what it means.
     const WORDS: &'static [(&'static str, Self)];
     /// The words alone.
@@ -77,7 +77,7 @@ pub(crate) trait Words: Copy + PartialEq + 'static {
 /// Makes a list of words the text form of an enum, both ways.
 macro_rules! words {
     ($kind:ty { $($word:literal = $value:expr,)* }) => {
-        impl Words for $kind {
+        impl Choice for $kind {
             const WORDS: &'static [(&'static str, Self)] = &[$(($word, $value),)*];
             const NAMES: &'static [&'static str] = &[$($word,)*];
         }
@@ -107,11 +107,11 @@ words! { SecretProvider {
 } }
 words! { OnReplaced { "end" = Self::End, "warn" = Self::Warn, } }
 words! { Pull { "missing" = Self::Missing, "always" = Self::Always, "never" = Self::Never, } }
-words! { Mode { "rw" = Self::ReadWrite, "ro" = Self::ReadOnly, } }
-words! { network::Mode { "none" = Self::None, "allowlist" = Self::Allowlist, "open" = Self::Open, } }
+words! { BoundaryMode { "rw" = Self::ReadWrite, "ro" = Self::ReadOnly, } }
+words! { network::NetworkMode { "none" = Self::None, "allowlist" = Self::Allowlist, "open" = Self::Open, } }
 words! { Toolchain { "rust" = Self::Rust, "node" = Self::Node, "python" = Self::Python, } }
 
-impl fmt::Display for Exposed {
+impl fmt::Display for Expose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Preset(preset) => preset.fmt(f),
@@ -327,7 +327,7 @@ pub(crate) fn name(text: &str) -> Result<String, Fault> {
 }
 
 /// A path on the host, made absolute, without the `.` that means nothing; links and `..` stay as they are.
-pub(crate) fn host_path(text: &str, base: &Base) -> Result<PathBuf, Fault> {
+pub(crate) fn host_path(text: &str, base: &PathBase) -> Result<PathBuf, Fault> {
     any(text)?;
     if text.is_empty() {
         return Err(Fault::value("it is empty; \".\" is the directory of the file"));
@@ -348,7 +348,7 @@ pub(crate) fn host_path(text: &str, base: &Base) -> Result<PathBuf, Fault> {
 }
 
 /// Where a secret is read from.
-pub(crate) fn source(text: &str, base: &Base) -> Result<SecretSource, Fault> {
+pub(crate) fn source(text: &str, base: &PathBase) -> Result<SecretSource, Fault> {
     let malformed = |message: String| Fault::Value {
         message,
         expected: Some("\"env:NAME\", \"file:PATH\" or \"command:TEXT\"".to_owned()),
@@ -375,7 +375,7 @@ pub(crate) fn source(text: &str, base: &Base) -> Result<SecretSource, Fault> {
 
 /// A command line whose program is a relative path, seen from the directory of the file: it runs in `/`. What else is
 /// relative in it, only a shell could tell.
-fn from_here(line: String, base: &Base) -> String {
+fn from_here(line: String, base: &PathBase) -> String {
     let start = line.trim_start();
     let program = start.split(|letter: char| letter.is_whitespace() || ";|&()<>".contains(letter)).next();
     let is_relative = |program: &&str| {
@@ -393,13 +393,13 @@ fn from_here(line: String, base: &Base) -> String {
     }
 }
 
-pub(crate) fn exposed(text: &str, base: &Base) -> Result<Exposed, Fault> {
+pub(crate) fn exposed(text: &str, base: &PathBase) -> Result<Expose, Fault> {
     if Path::new(text).is_absolute() || text.starts_with('~') {
-        return host_path(text, base).map(Exposed::Path);
+        return host_path(text, base).map(Expose::Path);
     }
-    word(text, Toolchain::WORDS).map(Exposed::Preset).map_err(|fault| match fault {
+    word(text, Toolchain::WORDS).map(Expose::Preset).map_err(|fault| match fault {
         Fault::Value { message, hint, .. } => {
-            Fault::Value { message, expected: Some(key::Format::Toolchain.expected().to_owned()), hint }
+            Fault::Value { message, expected: Some(key::TextFormat::Toolchain.expected().to_owned()), hint }
         }
         fault @ Fault::Type => fault,
     })
@@ -436,7 +436,7 @@ mod tests {
 
     #[test]
     fn a_command_is_seen_from_its_file() {
-        let base = Base { directory: "/p/it's".into(), home: None };
+        let base = PathBase { directory: "/p/it's".into(), home: None };
         for (written, meant) in [
             ("./get token", "'/p/it'\\''s/get' token"),
             (" bin/get|head -1", "'/p/it'\\''s/bin/get'|head -1"),

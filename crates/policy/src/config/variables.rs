@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 
 use crate::config::form::Typed;
-use crate::config::problem::{self, Code, Place, Problem};
+use crate::config::problem::{self, Location, Problem, ProblemCode};
 use crate::config::schema::KEYS;
-use crate::config::{Base, Config};
+use crate::config::{Config, PathBase};
 use crate::text::suggest::did_you_mean;
 
 /// What every name of ours begins with.
@@ -17,24 +17,24 @@ pub const CONFIG: &str = "SANDBOXCTL_CONFIG";
 /// The layer that an environment makes, and every problem in it. Variables of other names mean nothing here.
 pub fn read(
     environment: impl IntoIterator<Item = (OsString, OsString)>,
-    base: &Base,
+    base: &PathBase,
 ) -> (Config, Vec<Problem>) {
     let mut config = Config::default();
     let mut problems = Vec::new();
     for (name, value) in environment {
         let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
-        let place = Place::Environment(name.into());
+        let place = Location::Environment(name.into());
         if name == CONFIG {
             continue;
         }
         let Some(key) = KEYS.iter().find(|key| key.variable == Some(name)) else {
             let known = KEYS.iter().filter_map(|key| key.variable).chain([CONFIG]);
-            let problem = Problem::new(&place, "", Code::UnknownKey, "unknown variable");
+            let problem = Problem::new(&place, "", ProblemCode::UnknownKey, "unknown variable");
             problems.push(Problem { hint: did_you_mean(name, known), ..problem });
             continue;
         };
         let Some(text) = value.to_str() else {
-            problems.push(Problem::new(&place, key.path, Code::InvalidValue, "it is not UTF-8"));
+            problems.push(Problem::new(&place, key.path, ProblemCode::InvalidValue, "it is not UTF-8"));
             continue;
         };
         config.set(&Typed { key, texts: &[text.to_owned()], place: &place, base }, &mut problems);
@@ -51,8 +51,8 @@ mod tests {
     use crate::config::ProviderChoice;
     use crate::plan::Provider;
 
-    fn base() -> Base {
-        Base { directory: "/".into(), home: None }
+    fn base() -> PathBase {
+        PathBase { directory: "/".into(), home: None }
     }
 
     fn given(pairs: &[(&str, &str)]) -> (Config, Vec<String>) {
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(problems, Vec::<String>::new());
         let provider = config.general.provider.unwrap();
         assert_eq!(provider.value, ProviderChoice::Named(Provider::Local));
-        assert_eq!(provider.place, Place::Environment("SANDBOXCTL_PROVIDER".into()));
+        assert_eq!(provider.place, Location::Environment("SANDBOXCTL_PROVIDER".into()));
         assert_eq!(config.limits.pids.unwrap().value, None);
         assert!(
             config.limits.cpus.is_some() && config.limits.memory.is_some() && config.limits.timeout.is_some()

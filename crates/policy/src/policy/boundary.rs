@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 
 use crate::config::Config;
 use crate::config::defaults::WORKSPACE;
-use crate::config::problem::{Code, Place, Problem};
-use crate::plan::Mode;
+use crate::config::problem::{Location, Problem, ProblemCode};
+use crate::plan::BoundaryMode;
 use crate::protect::Protected;
-use crate::rules::path::{self, Access, Boundaries, GuestPath};
+use crate::rules::path::{self, GuestBoundaries, GuestPath, PathAccess};
 use crate::rules::verdict::{Origin, Verdict, listing};
 use crate::text::escape;
 
 /// A directory that is to be shared. Somebody has to look whether it is there.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Wanted {
+pub struct BoundaryRequest {
     /// Its name in the configuration.
     pub name: String,
     /// The directory on the host: absolute, links not resolved.
@@ -21,12 +21,12 @@ pub struct Wanted {
     /// Where the sandbox sees it.
     pub guest: GuestPath,
     /// What may be done there.
-    pub mode: Mode,
+    pub mode: BoundaryMode,
     /// Where it was asked for; the default when nobody asked.
-    pub place: Place,
+    pub place: Location,
 }
 
-impl Wanted {
+impl BoundaryRequest {
     /// Its key in the configuration.
     pub fn key(&self) -> String {
         format!("shared_dirs.{}", self.name)
@@ -40,24 +40,28 @@ pub(super) const INSTEAD: &str = "the working directory becomes `/workspace` unl
 pub(super) const OR_READ_ONLY: &str = "the working directory becomes `/workspace` unless you say otherwise; \
      `-v DIR:/workspace` shares DIR in its place, `-v .:/workspace:ro` makes it read-only";
 
-pub(super) fn wanted(config: &Config, working_directory: &Path, problems: &mut Vec<Problem>) -> Vec<Wanted> {
+pub(super) fn wanted(
+    config: &Config,
+    working_directory: &Path,
+    problems: &mut Vec<Problem>,
+) -> Vec<BoundaryRequest> {
     let mut all = Vec::new();
     if config.has_shared_dirs.is_none() && !config.shared_dirs.contains_key("workspace") {
-        all.push(Wanted {
+        all.push(BoundaryRequest {
             name: "workspace".to_owned(),
             host: working_directory.to_owned(),
             guest: built_in(WORKSPACE),
-            mode: Mode::ReadWrite,
-            place: Place::Default,
+            mode: BoundaryMode::ReadWrite,
+            place: Location::Default,
         });
     }
     for (name, dir) in &config.shared_dirs {
         let (Some(host), Some(guest)) = (&dir.value.host, &dir.value.guest) else { continue };
         if let Err(error) = guest.value.as_mount_point() {
             let key = format!("shared_dirs.{name}.guest");
-            problems.push(Problem::new(&guest.place, key, Code::InvalidValue, error.to_string()));
+            problems.push(Problem::new(&guest.place, key, ProblemCode::InvalidValue, error.to_string()));
         }
-        all.push(Wanted {
+        all.push(BoundaryRequest {
             name: name.clone(),
             host: host.value.clone(),
             guest: guest.value.clone(),
@@ -69,7 +73,7 @@ pub(super) fn wanted(config: &Config, working_directory: &Path, problems: &mut V
         if let Some(first) = all[..index].iter().find(|first| first.guest == second.guest) {
             let message = format!("`{}` ({}) is already at {}", first.name, first.place, first.guest);
             problems.push(
-                Problem::new(&second.place, second.key(), Code::Conflict, message)
+                Problem::new(&second.place, second.key(), ProblemCode::Conflict, message)
                     .hinting("give each boundary a place of its own"),
             );
         }
@@ -78,20 +82,20 @@ pub(super) fn wanted(config: &Config, working_directory: &Path, problems: &mut V
 }
 
 /// The rules about paths inside; `None` when two boundaries are in the same place.
-pub(super) fn rules(wanted: &[Wanted], protected: Protected) -> Option<Boundaries> {
-    let boundaries = wanted.iter().map(|wanted| path::Boundary {
+pub(super) fn rules(wanted: &[BoundaryRequest], protected: Protected) -> Option<GuestBoundaries> {
+    let boundaries = wanted.iter().map(|wanted| path::GuestBoundary {
         name: wanted.name.clone(),
         guest: wanted.guest.clone(),
         mode: wanted.mode,
         origin: wanted.place.origin(),
     });
-    Boundaries::new(boundaries.collect(), protected).ok()
+    GuestBoundaries::new(boundaries.collect(), protected).ok()
 }
 
 /// Where a path of the host is inside: in the innermost boundary that holds it.
-pub(super) fn inside(wanted: &[Wanted], path: &Path) -> Option<PathBuf> {
+pub(super) fn inside(wanted: &[BoundaryRequest], path: &Path) -> Option<PathBuf> {
     let path = path::normalise(path);
-    let within = |wanted: &Wanted| {
+    let within = |wanted: &BoundaryRequest| {
         path.strip_prefix(path::normalise(&wanted.host)).ok().map(|rest| wanted.guest.as_path().join(rest))
     };
     let holders = wanted.iter().filter_map(|wanted| Some((wanted, within(wanted)?)));
@@ -99,7 +103,12 @@ pub(super) fn inside(wanted: &[Wanted], path: &Path) -> Option<PathBuf> {
 }
 
 /// A path of the host is ruled by the path inside that it leads to.
-pub(super) fn decide_host(wanted: &[Wanted], rules: &Boundaries, path: &Path, access: Access) -> Verdict {
+pub(super) fn decide_host(
+    wanted: &[BoundaryRequest],
+    rules: &GuestBoundaries,
+    path: &Path,
+    access: PathAccess,
+) -> Verdict {
     if let Some(guest) = inside(wanted, path) {
         return rules.decide(&guest, access);
     }

@@ -2,17 +2,17 @@
 
 use crate::config::defaults::AGENT;
 use crate::config::effective::Effective;
-use crate::config::problem::{Code, Located, Place, Problem};
-use crate::config::{Config, ProviderChoice, Secret, SecretMode, SecretProvider};
+use crate::config::problem::{Located, Location, Problem, ProblemCode};
+use crate::config::{Config, ProviderChoice, SecretMode, SecretProvider, SecretTable};
 use crate::plan::Provider;
 use crate::protect::Protected;
-use crate::rules::network::{Mode, Rule, Rules};
+use crate::rules::network::{HostRule, HostRules, NetworkMode};
 
 /// Notes every setting whose feature is not there. Each is one line here and one `NotYet` in the schema.
 pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
-    let mut not_yet = |place: &Place, key: String, what: &str, hint: &str| {
+    let mut not_yet = |place: &Location, key: String, what: &str, hint: &str| {
         let message = format!("{what} not supported yet");
-        problems.push(Problem::new(place, key, Code::NotSupportedYet, message).hinting(hint));
+        problems.push(Problem::new(place, key, ProblemCode::NotSupportedYet, message).hinting(hint));
     };
     if let Some(user) = config.agent.user.as_ref().filter(|user| user.value.to_string() != AGENT) {
         let what = format!("the user \"{}\" is", user.value);
@@ -47,7 +47,7 @@ pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<
         }
     }
     let network = &config.network;
-    if let Some(mode) = network.mode.as_ref().filter(|mode| mode.value == Mode::Allowlist) {
+    if let Some(mode) = network.mode.as_ref().filter(|mode| mode.value == NetworkMode::Allowlist) {
         not_yet(&mode.place, "network.mode".to_owned(), "an allow-list of hosts is", "use \"none\"");
     }
     for (key, list) in [("network.allow", &network.allow), ("network.deny", &network.deny)] {
@@ -67,14 +67,16 @@ pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<
 /// A network namespace either has a way out or has none, and giving it the host's would open the host's
 /// loopback and its abstract sockets to the agent.
 fn open_network(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
-    let Some(mode) = config.network.mode.as_ref().filter(|mode| mode.value == Mode::Open) else { return };
+    let Some(mode) = config.network.mode.as_ref().filter(|mode| mode.value == NetworkMode::Open) else {
+        return;
+    };
     if provider != Provider::Native {
         return;
     }
     let message = "the native provider refuses \"open\": it would share the host's own network, \
                    with all that listens on its loopback";
     problems.push(
-        Problem::new(&mode.place, "network.mode", Code::Refused, message)
+        Problem::new(&mode.place, "network.mode", ProblemCode::Refused, message)
             .expecting("\"none\"")
             .hinting("--provider docker or podman has a network of its own that leads out"),
     );
@@ -88,7 +90,10 @@ pub(super) fn containers(effective: &Effective, provider: Provider, problems: &m
     let config = effective.settings();
     let was_chosen = matches!(
         config.general.provider,
-        Some(Located { value: ProviderChoice::Named(_), place: Place::Flag(_) | Place::Environment(_) })
+        Some(Located {
+            value: ProviderChoice::Named(_),
+            place: Location::Flag(_) | Location::Environment(_)
+        })
     );
     for (key, place) in config.only_in_containers() {
         let (message, hint) = match effective.left_aside() {
@@ -97,13 +102,13 @@ pub(super) fn containers(effective: &Effective, provider: Provider, problems: &m
                 "start the engine, or leave it out",
             ),
             // Of a file it is a setting for another case.
-            None if was_chosen && !matches!(place, Place::Flag(_)) => continue,
+            None if was_chosen && !matches!(place, Location::Flag(_)) => continue,
             None => (
                 format!("only containers have it, and provider \"{provider}\" starts none"),
                 "choose --provider docker or podman, or leave it out",
             ),
         };
-        problems.push(Problem::new(place, key, Code::Conflict, message).hinting(hint));
+        problems.push(Problem::new(place, key, ProblemCode::Conflict, message).hinting(hint));
     }
 }
 
@@ -120,15 +125,15 @@ pub(super) fn local(config: &Config, problems: &mut Vec<Problem>) {
             required.place
         );
         problems.push(
-            Problem::new(&chosen.place, "provider", Code::Refused, message)
+            Problem::new(&chosen.place, "provider", ProblemCode::Refused, message)
                 .hinting("choose \"native\", or set require_os_sandbox = false"),
         );
     }
 }
 
 /// The keys that only a proxied secret has.
-fn proxy_keys(name: &str, secret: &Located<Secret>, problems: &mut Vec<Problem>) {
-    let Secret { mode, provider, upstream, header, .. } = &secret.value;
+fn proxy_keys(name: &str, secret: &Located<SecretTable>, problems: &mut Vec<Problem>) {
+    let SecretTable { mode, provider, upstream, header, .. } = &secret.value;
     let place = |setting: &Option<Located<String>>| setting.as_ref().map(|setting| setting.place.clone());
     let proxied = mode.as_ref().is_some_and(|mode| mode.value == SecretMode::Proxy);
     let custom = provider.as_ref().is_some_and(|provider| provider.value == SecretProvider::Custom);
@@ -142,13 +147,13 @@ fn proxy_keys(name: &str, secret: &Located<Secret>, problems: &mut Vec<Problem>)
             Some(place) if !needed => problems.push(Problem::new(
                 &place,
                 format!("secrets.{name}.{key}"),
-                Code::Conflict,
+                ProblemCode::Conflict,
                 format!("it only goes with {goes_with}"),
             )),
             None if needed => problems.push(Problem::new(
                 &secret.place,
                 format!("secrets.{name}"),
-                Code::MissingKey,
+                ProblemCode::MissingKey,
                 format!("\"{key}\" is missing, which {goes_with} needs"),
             )),
             _ => {}
@@ -165,7 +170,7 @@ pub(super) fn protected(config: &Config, problems: &mut Vec<Problem>) -> Protect
         match Protected::new(&added, std::slice::from_ref(&path.value)) {
             Ok(_) => given_up.push(path.value.clone()),
             Err(errors) => problems.extend(errors.iter().map(|error| {
-                Problem::new(&path.place, "protect.allow", Code::InvalidValue, error.to_string())
+                Problem::new(&path.place, "protect.allow", ProblemCode::InvalidValue, error.to_string())
             })),
         }
     }
@@ -173,15 +178,15 @@ pub(super) fn protected(config: &Config, problems: &mut Vec<Problem>) -> Protect
 }
 
 /// The network rules.
-pub(super) fn network(config: &Config, mode: Mode) -> Rules {
+pub(super) fn network(config: &Config, mode: NetworkMode) -> HostRules {
     let rules = |list: &Option<Located<Vec<Located<_>>>>| {
         let patterns = list.iter().flat_map(|list| &list.value);
         patterns
-            .map(|pattern: &Located<crate::rules::network::HostPattern>| Rule {
+            .map(|pattern: &Located<crate::rules::network::HostPattern>| HostRule {
                 pattern: pattern.value.clone(),
                 origin: pattern.place.origin(),
             })
             .collect()
     };
-    Rules::new(mode, rules(&config.network.allow), rules(&config.network.deny))
+    HostRules::new(mode, rules(&config.network.allow), rules(&config.network.deny))
 }

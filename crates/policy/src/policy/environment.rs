@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::problem::{Code, Place, Problem};
+use crate::config::problem::{Location, Problem, ProblemCode};
 use crate::config::{Config, SecretMode};
 use crate::plan::Secret;
-use crate::rules::env::{EnvRules, Name, Rule};
+use crate::rules::env::{EnvRule, EnvRules, Name};
 
 /// One wish about a variable.
-struct Wish {
+struct EnvRequest {
     key: String,
-    place: Place,
-    rule: Rule,
+    place: Location,
+    rule: EnvRule,
 }
 
 pub(super) fn rules(config: &Config, problems: &mut Vec<Problem>) -> (EnvRules, Vec<Secret>) {
-    let mut wishes: BTreeMap<Name, Wish> = BTreeMap::new();
+    let mut wishes: BTreeMap<Name, EnvRequest> = BTreeMap::new();
     for (name, wish) in plain_wishes(config) {
         // A stronger layer wins, as everywhere. Within one layer, two wishes contradict each other.
         match wishes.get(&name) {
@@ -32,10 +32,10 @@ pub(super) fn rules(config: &Config, problems: &mut Vec<Problem>) -> (EnvRules, 
     for (name, secret) in &config.secrets {
         let secret = &secret.value;
         let (Some(env_var), Some(source)) = (&secret.env_var, &secret.source) else { continue };
-        let wish = Wish {
+        let wish = EnvRequest {
             key: format!("secrets.{name}.env_var"),
             place: env_var.place.clone(),
-            rule: Rule::Secret(name.clone()),
+            rule: EnvRule::Secret(name.clone()),
         };
         if let Some(other) = wishes.get(&env_var.value) {
             problems.push(conflict(&env_var.value, &wish, other));
@@ -56,31 +56,38 @@ pub(super) fn rules(config: &Config, problems: &mut Vec<Problem>) -> (EnvRules, 
     (rules, secrets)
 }
 
-fn plain_wishes(config: &Config) -> Vec<(Name, Wish)> {
+fn plain_wishes(config: &Config) -> Vec<(Name, EnvRequest)> {
     let env = &config.env;
-    let pass = |place: &Place| Wish { key: "env.pass".to_owned(), place: place.clone(), rule: Rule::Pass };
+    let pass = |place: &Location| EnvRequest {
+        key: "env.pass".to_owned(),
+        place: place.clone(),
+        rule: EnvRule::Pass,
+    };
     let listed = env.pass.iter().flat_map(|list| &list.value);
     let mut wishes: Vec<_> = listed.map(|name| (name.value.clone(), pass(&name.place))).collect();
     wishes.extend(env.also_pass.iter().map(|(name, place)| (name.clone(), pass(place))));
     wishes.extend(env.set.iter().map(|(name, value)| {
         let key = format!("env.set.{name}");
-        (name.clone(), Wish { key, place: value.place.clone(), rule: Rule::Set(value.value.clone()) })
+        (
+            name.clone(),
+            EnvRequest { key, place: value.place.clone(), rule: EnvRule::Set(value.value.clone()) },
+        )
     }));
     wishes
 }
 
-fn same_layer(a: &Place, b: &Place) -> bool {
+fn same_layer(a: &Location, b: &Location) -> bool {
     match (a, b) {
-        (Place::File { owner: a, .. }, Place::File { owner: b, .. }) => a == b,
+        (Location::File { owner: a, .. }, Location::File { owner: b, .. }) => a == b,
         _ => std::mem::discriminant(a) == std::mem::discriminant(b),
     }
 }
 
-fn conflict(name: &Name, wish: &Wish, other: &Wish) -> Problem {
-    let does = |rule: &Rule| match rule {
-        Rule::Pass => "passes the caller's value".to_owned(),
-        Rule::Set(_) => "sets a value".to_owned(),
-        Rule::Secret(secret) => format!("gives it the secret `{secret}`"),
+fn conflict(name: &Name, wish: &EnvRequest, other: &EnvRequest) -> Problem {
+    let does = |rule: &EnvRule| match rule {
+        EnvRule::Pass => "passes the caller's value".to_owned(),
+        EnvRule::Set(_) => "sets a value".to_owned(),
+        EnvRule::Secret(secret) => format!("gives it the secret `{secret}`"),
     };
     let message = format!(
         "`{name}` has two values: {} ({}) {}, and this {}",
@@ -89,5 +96,5 @@ fn conflict(name: &Name, wish: &Wish, other: &Wish) -> Problem {
         does(&other.rule),
         does(&wish.rule)
     );
-    Problem::new(&wish.place, &wish.key, Code::Conflict, message).hinting("keep one of them")
+    Problem::new(&wish.place, &wish.key, ProblemCode::Conflict, message).hinting("keep one of them")
 }

@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::config::Exposed;
+use crate::config::Expose;
 use crate::plan::{self, FileId, Variable};
-use crate::rules::workspace::Kind;
+use crate::rules::workspace::PathKind;
 
 /// What the caller found on the host.
 #[derive(Clone, Debug)]
-pub struct Facts {
+pub struct HostFacts {
     /// What the sandbox is called unless the policy names it.
     pub name: String,
     /// The caller's environment. What the policy does not name goes no further than this.
     pub environment: Vec<(OsString, OsString)>,
     /// What each boundary led to, by name.
-    pub directories: BTreeMap<String, Result<Directory, Missing>>,
+    pub directories: BTreeMap<String, Result<HostDirectory, Unavailable>>,
     /// Whether the directory of the host behind [`Policy::workdir`](super::Policy::workdir) is there; fine where there is none behind it.
-    pub workdir: Result<(), Missing>,
+    pub workdir: Result<(), Unavailable>,
     /// What each toolchain consists of, or why it is not here.
-    pub toolchains: BTreeMap<Exposed, Result<Parts, Missing>>,
+    pub toolchains: BTreeMap<Expose, Result<ToolchainParts, Unavailable>>,
     /// The user who asks: who called sudo, when root was reached that way.
     pub uid: u32,
     /// Every spelling of the caller's home: as the environment gives it, and with its links resolved.
@@ -31,11 +31,11 @@ pub struct Facts {
 
 /// What a boundary led to.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Directory {
+pub struct HostDirectory {
     /// The path with every link resolved.
     pub host: PathBuf,
     /// What is there.
-    pub kind: Kind,
+    pub kind: PathKind,
     /// The user it belongs to.
     pub owner: u32,
     /// Which file it is.
@@ -46,7 +46,7 @@ pub struct Directory {
 
 /// What a toolchain consists of.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Parts {
+pub struct ToolchainParts {
     /// What is readable inside.
     pub exposed: Vec<plan::Exposed>,
     /// Directories of programs as the sandbox sees them, to stand in front of `PATH`.
@@ -57,7 +57,7 @@ pub struct Parts {
 
 /// Why something of the host is not there to be shared.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Missing {
+pub struct Unavailable {
     /// What is wrong, in words.
     pub reason: String,
     /// What to do next.

@@ -5,15 +5,15 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::Policy;
-use super::boundary::{self, Wanted};
-use super::facts::{Directory, Facts, Missing, Parts};
+use super::boundary::{self, BoundaryRequest};
+use super::facts::{HostDirectory, HostFacts, ToolchainParts, Unavailable};
 use crate::config::defaults::{AGENT, HOME};
-use crate::config::problem::{self, Code, Place, Problem};
-use crate::plan::{self, Mode, Plan, Provider, Variable};
+use crate::config::problem::{self, Location, Problem, ProblemCode};
+use crate::plan::{self, BoundaryMode, Plan, Provider, Variable};
 use crate::protect::covering::covering;
 use crate::rules::env;
 use crate::rules::path::normalise;
-use crate::rules::workspace::{self, Caller, Candidate, Overlap, Shared};
+use crate::rules::workspace::{self, Caller, ShareCandidate, ShareOverlap, SharedHostDir};
 use crate::text::escape;
 
 /// Where programs of the host's `/usr` are, as the sandbox sees them.
@@ -21,7 +21,7 @@ const PROGRAMS: &[&str] = &["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sb
 
 impl Policy {
     /// Lowers the policy into a plan; everything that stands against it on this host is returned at once.
-    pub fn plan(&self, facts: &Facts) -> Result<Plan, Vec<Problem>> {
+    pub fn plan(&self, facts: &HostFacts) -> Result<Plan, Vec<Problem>> {
         let mut problems = Vec::new();
         let boundaries = self.shared(facts, &mut problems);
         let parts = self.parts(facts, &mut problems);
@@ -34,7 +34,7 @@ impl Policy {
             name: self.name().unwrap_or(&facts.name).to_owned(),
             provider: self.provider,
             provider_reason: self.provider_reason.clone(),
-            agent: plan::Agent {
+            agent: plan::AgentProcess {
                 argv: self.argv.clone(),
                 workdir: self.start(&boundaries, facts),
                 init: self.init,
@@ -58,7 +58,7 @@ impl Policy {
         })
     }
 
-    fn shared(&self, facts: &Facts, problems: &mut Vec<Problem>) -> Vec<plan::Boundary> {
+    fn shared(&self, facts: &HostFacts, problems: &mut Vec<Problem>) -> Vec<plan::Boundary> {
         let homes: Vec<&Path> = facts.homes.iter().map(PathBuf::as_path).collect();
         let caller = Caller { uid: facts.uid, homes: &homes, allowed_root: facts.allowed_root.as_deref() };
         let mut boundaries = Vec::new();
@@ -74,19 +74,20 @@ impl Policy {
                 });
             }
         }
-        let shared: Vec<Shared<'_>> = boundaries
+        let shared: Vec<SharedHostDir<'_>> = boundaries
             .iter()
-            .map(|boundary| Shared { name: &boundary.name, host: &boundary.host, mode: boundary.mode })
+            .map(|boundary| SharedHostDir { name: &boundary.name, host: &boundary.host, mode: boundary.mode })
             .collect();
         for overlap in workspace::overlaps(&shared) {
             let (refused, other) = match &overlap {
-                Overlap::Same { first, second, .. } => (second, first),
-                Overlap::WithinWritable { inner, outer } => (inner, outer),
+                ShareOverlap::Same { first, second, .. } => (second, first),
+                ShareOverlap::WithinWritable { inner, outer } => (inner, outer),
             };
             let by_name = |name: &String| self.wanted.iter().find(|wanted| wanted.name == *name);
             if let (Some(wanted), Some(other)) = (by_name(refused), by_name(other)) {
-                let problem = Problem::new(&wanted.place, wanted.key(), Code::Refused, overlap.to_string());
-                let nobody_asked = [wanted, other].iter().any(|one| one.place == Place::Default);
+                let problem =
+                    Problem::new(&wanted.place, wanted.key(), ProblemCode::Refused, overlap.to_string());
+                let nobody_asked = [wanted, other].iter().any(|one| one.place == Location::Default);
                 problems.push(if nobody_asked { problem.hinting(boundary::OR_READ_ONLY) } else { problem });
             }
         }
@@ -94,8 +95,8 @@ impl Policy {
     }
 
     /// The protected path that a writable boundary is or lies in, by the way to it or by where that leads.
-    fn obeyed_as(&self, wanted: &Wanted, directory: &Directory) -> Option<String> {
-        if wanted.mode == Mode::ReadOnly {
+    fn obeyed_as(&self, wanted: &BoundaryRequest, directory: &HostDirectory) -> Option<String> {
+        if wanted.mode == BoundaryMode::ReadOnly {
             return None;
         }
         let written = normalise(&wanted.host);
@@ -106,7 +107,7 @@ impl Policy {
         })
     }
 
-    fn parts<'f>(&self, facts: &'f Facts, problems: &mut Vec<Problem>) -> Vec<&'f Parts> {
+    fn parts<'f>(&self, facts: &'f HostFacts, problems: &mut Vec<Problem>) -> Vec<&'f ToolchainParts> {
         let mut all = Vec::new();
         for exposed in &self.expose {
             let missing = match facts.toolchains.get(&exposed.value) {
@@ -115,17 +116,17 @@ impl Policy {
                     continue;
                 }
                 Some(Err(missing)) => missing.clone(),
-                None => Missing { reason: "nobody looked for it".to_owned(), hint: None },
+                None => Unavailable { reason: "nobody looked for it".to_owned(), hint: None },
             };
             let message = format!("\"{}\" cannot be exposed: {}", exposed.value, missing.reason);
-            let problem = Problem::new(&exposed.place, "native.expose", Code::Host, message);
+            let problem = Problem::new(&exposed.place, "native.expose", ProblemCode::Host, message);
             problems.push(Problem { hint: missing.hint, ..problem });
         }
         all
     }
 
     /// The built-in variables, those of toolchains, and what the rules let in; the later of two wins.
-    fn environment(&self, facts: &Facts, parts: &[&Parts]) -> Vec<Variable> {
+    fn environment(&self, facts: &HostFacts, parts: &[&ToolchainParts]) -> Vec<Variable> {
         let built_in =
             [("PATH", path(parts)), ("HOME", HOME.into()), ("USER", AGENT.into()), ("LOGNAME", AGENT.into())];
         let built_in = built_in.into_iter().chain([("SHELL", "/bin/bash".into())]);
@@ -161,26 +162,26 @@ impl Policy {
 }
 
 fn directory<'f>(
-    wanted: &Wanted,
-    facts: &'f Facts,
+    wanted: &BoundaryRequest,
+    facts: &'f HostFacts,
     caller: &Caller<'_>,
     problems: &mut Vec<Problem>,
-) -> Option<&'f Directory> {
+) -> Option<&'f HostDirectory> {
     let refused = |code, message| Problem::new(&wanted.place, wanted.key(), code, message);
     let directory = match facts.directories.get(&wanted.name) {
         Some(Ok(directory)) => directory,
         Some(Err(missing)) => {
             let message = format!("`{}` {}", escape::path(&wanted.host), missing.reason);
-            problems.push(Problem { hint: missing.hint.clone(), ..refused(Code::Host, message) });
+            problems.push(Problem { hint: missing.hint.clone(), ..refused(ProblemCode::Host, message) });
             return None;
         }
         None => {
             let message = format!("nobody looked for `{}`", escape::path(&wanted.host));
-            problems.push(refused(Code::Host, message));
+            problems.push(refused(ProblemCode::Host, message));
             return None;
         }
     };
-    let candidate = Candidate {
+    let candidate = ShareCandidate {
         given: &wanted.host,
         resolved: &directory.host,
         kind: directory.kind,
@@ -188,8 +189,8 @@ fn directory<'f>(
         mode: wanted.mode,
     };
     if let Err(refusal) = workspace::validate(&candidate, caller) {
-        let problem = refused(Code::Refused, refusal.to_string());
-        let nobody_asked = wanted.place == Place::Default;
+        let problem = refused(ProblemCode::Refused, refusal.to_string());
+        let nobody_asked = wanted.place == Location::Default;
         problems.push(if nobody_asked { problem.hinting(boundary::INSTEAD) } else { problem });
         return None;
     }
@@ -197,7 +198,7 @@ fn directory<'f>(
 }
 
 /// `PATH`, with the toolchains in front.
-fn path(parts: &[&Parts]) -> OsString {
+fn path(parts: &[&ToolchainParts]) -> OsString {
     let bins = parts.iter().flat_map(|parts| &parts.bin).map(|bin| bin.as_os_str());
     let all: Vec<&OsStr> = bins.chain(PROGRAMS.iter().map(OsStr::new)).collect();
     all.join(OsStr::new(":"))

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::Policy;
-use super::boundary::Wanted;
-use super::facts::{Facts, Parts};
+use super::boundary::BoundaryRequest;
+use super::facts::{HostFacts, ToolchainParts};
 use crate::config::defaults::HOME;
-use crate::config::problem::{Code, Problem};
+use crate::config::problem::{Problem, ProblemCode};
 use crate::plan::{self, Provider};
 use crate::rules::path::GuestPath;
 use crate::rules::verdict::listing;
@@ -25,14 +25,15 @@ impl Policy {
     }
 
     /// The innermost boundary that a path inside lies in, and the rest of the path below it.
-    pub fn behind(&self, path: &Path) -> Option<(&Wanted, PathBuf)> {
-        let within = |wanted: &Wanted| path.strip_prefix(wanted.guest.as_path()).ok().map(Path::to_owned);
+    pub fn behind(&self, path: &Path) -> Option<(&BoundaryRequest, PathBuf)> {
+        let within =
+            |wanted: &BoundaryRequest| path.strip_prefix(wanted.guest.as_path()).ok().map(Path::to_owned);
         let holders = self.wanted.iter().filter_map(|wanted| Some((wanted, within(wanted)?)));
         holders.max_by_key(|(wanted, _)| wanted.guest.as_path().components().count())
     }
 
     /// Where the agent starts for the provider: without isolation, in the directory of the host.
-    pub(super) fn start(&self, boundaries: &[plan::Boundary], facts: &Facts) -> PathBuf {
+    pub(super) fn start(&self, boundaries: &[plan::Boundary], facts: &HostFacts) -> PathBuf {
         let workdir = self.workdir().as_path();
         if self.provider != Provider::Local {
             return workdir.to_owned();
@@ -49,7 +50,12 @@ impl Policy {
     }
 
     /// Refuses to start in a directory of which it can be told that it will not be there.
-    pub(super) fn check_start(&self, facts: &Facts, parts: &[&Parts], problems: &mut Vec<Problem>) {
+    pub(super) fn check_start(
+        &self,
+        facts: &HostFacts,
+        parts: &[&ToolchainParts],
+        problems: &mut Vec<Problem>,
+    ) {
         let path = self.workdir().as_path();
         let guests = || self.wanted.iter().map(|wanted| wanted.guest.as_path());
         let exposed = || parts.iter().flat_map(|parts| &parts.exposed).map(|exposed| exposed.guest.as_path());
@@ -80,7 +86,7 @@ impl Policy {
         let problem = Problem::new(
             &self.workdir.place,
             "agent.workdir",
-            Code::Host,
+            ProblemCode::Host,
             format!("`{}` {what}", path.display()),
         );
         problems.push(Problem { hint, ..problem.expecting(format!("a directory in {there}")) });

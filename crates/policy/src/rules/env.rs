@@ -98,14 +98,14 @@ pub enum NameError {
         /// What was written.
         given: String,
         /// Who took it.
-        reason: Reason,
+        reason: ReservedReason,
     },
 }
 
 /// Why a name is reserved.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
+pub enum ReservedReason {
     /// It is one of [`CONTROL_PLANE`].
     ControlPlane,
     /// It is one of [`ENTRYPOINT`].
@@ -114,7 +114,7 @@ pub enum Reason {
     Prefix,
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for ReservedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::ControlPlane => "it belongs to the control plane",
@@ -186,7 +186,7 @@ pub enum Unnamed {
 
 /// What happens to a variable that a rule names.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Rule {
+pub enum EnvRule {
     /// The caller's value passes.
     Pass,
     /// It has this value, whatever the caller's is.
@@ -198,7 +198,7 @@ pub enum Rule {
 /// The environment rules of one sandbox.
 #[derive(Clone, Debug)]
 pub struct EnvRules {
-    rules: HashMap<Name, (Rule, Origin)>,
+    rules: HashMap<Name, (EnvRule, Origin)>,
     unnamed: Unnamed,
 }
 
@@ -212,17 +212,17 @@ impl EnvRules {
     pub fn for_caller() -> Self {
         let mut rules = Self::new(Unnamed::Drop);
         for name in HARMLESS {
-            rules.insert(Name((*name).to_owned()), Rule::Pass, Origin::Default);
+            rules.insert(Name((*name).to_owned()), EnvRule::Pass, Origin::Default);
         }
         rules
     }
 
     /// Names a variable; returns the rule that stood for it before.
-    pub fn insert(&mut self, name: Name, rule: Rule, origin: Origin) -> Option<(Rule, Origin)> {
+    pub fn insert(&mut self, name: Name, rule: EnvRule, origin: Origin) -> Option<(EnvRule, Origin)> {
         self.rules.insert(name, (rule, origin))
     }
 
-    fn get(&self, name: &OsStr) -> Option<&(Rule, Origin)> {
+    fn get(&self, name: &OsStr) -> Option<&(EnvRule, Origin)> {
         name.to_str().and_then(|name| self.rules.get(name))
     }
 }
@@ -233,7 +233,7 @@ pub enum Stripped {
     /// No program could read it: an empty name, `=` in the name, or NUL.
     Malformed,
     /// Its name is reserved.
-    Reserved(Reason),
+    Reserved(ReservedReason),
     /// A secret provides the value.
     Secret,
     /// No rule names it.
@@ -278,8 +278,8 @@ pub fn apply(given: impl IntoIterator<Item = (OsString, OsString)>, rules: &EnvR
         .rules
         .iter()
         .filter_map(|(name, (rule, _))| match rule {
-            Rule::Set(value) => Some((name, value)),
-            Rule::Pass | Rule::Secret(_) => None,
+            EnvRule::Set(value) => Some((name, value)),
+            EnvRule::Pass | EnvRule::Secret(_) => None,
         })
         .collect();
     set.sort_unstable();
@@ -303,7 +303,7 @@ pub fn split_entry(entry: OsString) -> Option<(OsString, OsString)> {
 
 /// Whether a name is reserved, and for whom. With `_FILE` at the end a reserved name is still reserved: by
 /// convention it names a file that holds the value.
-pub fn reserved(name: &str) -> Option<Reason> {
+pub fn reserved(name: &str) -> Option<ReservedReason> {
     reserved_bytes(name.as_bytes())
 }
 
@@ -322,10 +322,10 @@ pub fn decide(name: &str, rules: &EnvRules) -> Verdict {
     match (rules.rules.get(name), rules.unnamed) {
         (Some((rule, origin)), _) => {
             let why = match rule {
-                Rule::Pass if *origin == Origin::Default => format!("`{shown}` is harmless and passes"),
-                Rule::Pass => format!("`{shown}` passes: `[env] pass` names it"),
-                Rule::Set(_) => format!("`{shown}` has the value that `[env] set` gives it"),
-                Rule::Secret(secret) => format!("`{shown}` holds the secret `{secret}`"),
+                EnvRule::Pass if *origin == Origin::Default => format!("`{shown}` is harmless and passes"),
+                EnvRule::Pass => format!("`{shown}` passes: `[env] pass` names it"),
+                EnvRule::Set(_) => format!("`{shown}` has the value that `[env] set` gives it"),
+                EnvRule::Secret(secret) => format!("`{shown}` holds the secret `{secret}`"),
             };
             Verdict::allow(why, origin.clone())
         }
@@ -348,21 +348,21 @@ fn strip(name: &OsStr, value: &OsStr, rules: &EnvRules) -> Option<Stripped> {
         return Some(Stripped::Reserved(reason));
     }
     match (rules.get(name), rules.unnamed) {
-        (Some((Rule::Secret(_), _)), _) => Some(Stripped::Secret),
+        (Some((EnvRule::Secret(_), _)), _) => Some(Stripped::Secret),
         (None, Unnamed::Drop) => Some(Stripped::Unnamed),
         (Some(_), _) | (None, Unnamed::Keep) => None,
     }
 }
 
-fn reserved_bytes(name: &[u8]) -> Option<Reason> {
+fn reserved_bytes(name: &[u8]) -> Option<ReservedReason> {
     let base = name.strip_suffix(b"_FILE").unwrap_or(name);
     let is = |list: &[&str]| list.iter().any(|entry| entry.as_bytes() == base);
     if name.starts_with(RESERVED_PREFIX.as_bytes()) {
-        Some(Reason::Prefix)
+        Some(ReservedReason::Prefix)
     } else if is(CONTROL_PLANE) {
-        Some(Reason::ControlPlane)
+        Some(ReservedReason::ControlPlane)
     } else if is(ENTRYPOINT) {
-        Some(Reason::Entrypoint)
+        Some(ReservedReason::Entrypoint)
     } else {
         None
     }

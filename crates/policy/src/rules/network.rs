@@ -1,7 +1,7 @@
 //! Network rules: which hosts may be reached.
 //!
 //! Rules are patterns of host names and addresses. Names are checked twice: as they are asked for
-//! ([`Rules::decide`]), and with the address they resolved to ([`Rules::decide_resolved`]), which is the
+//! ([`HostRules::decide`]), and with the address they resolved to ([`HostRules::decide_resolved`]), which is the
 //! address that must then be dialled. Nothing here resolves a name.
 
 use std::collections::{BTreeMap, HashMap};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rules::verdict::{Origin, Verdict, listing};
 
-pub use self::host::{Host, HostError, HostPattern, Target};
+pub use self::host::{Host, HostAndPort, HostError, HostPattern};
 
 mod host;
 mod internal;
@@ -19,7 +19,7 @@ mod internal;
 /// How much of the network a sandbox sees.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum NetworkMode {
     /// Nothing but its own loopback.
     #[default]
     None,
@@ -31,7 +31,7 @@ pub enum Mode {
 
 /// One pattern and where it was written.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Rule {
+pub struct HostRule {
     /// What it matches.
     pub pattern: HostPattern,
     /// Where it stands.
@@ -49,19 +49,19 @@ pub struct Rule {
 ///    name that resolves to one (DNS rebinding).
 /// 6. An `allow` rule that matches allows; everything else is denied.
 #[derive(Clone, Debug)]
-pub struct Rules {
-    mode: Mode,
-    allow: Table,
-    deny: Table,
+pub struct HostRules {
+    mode: NetworkMode,
+    allow: RuleIndex,
+    deny: RuleIndex,
     /// What the last rule answers: what would have been allowed.
     allowed: String,
 }
 
-impl Rules {
+impl HostRules {
     /// Makes rules ready; of two rules with the same pattern the first is the one that is named.
-    pub fn new(mode: Mode, allow: Vec<Rule>, deny: Vec<Rule>) -> Self {
+    pub fn new(mode: NetworkMode, allow: Vec<HostRule>, deny: Vec<HostRule>) -> Self {
         let allowed = listing(allow.iter().map(|rule| &rule.pattern));
-        Self { mode, allow: Table::new(allow), deny: Table::new(deny), allowed }
+        Self { mode, allow: RuleIndex::new(allow), deny: RuleIndex::new(deny), allowed }
     }
 
     /// Decides about a host as it was asked for: a name, or an address as text.
@@ -88,7 +88,7 @@ impl Rules {
         if let Some(rule) = self.deny.find(&Host::Address(address), port) {
             return asked.stricter(denied(rule));
         }
-        if self.mode == Mode::Allowlist {
+        if self.mode == NetworkMode::Allowlist {
             if let Some(what) = internal::address(address) {
                 let named = self.allow.find_exact(&Host::Address(address), port).is_some();
                 let localhost = internal::is_localhost(&host) && address.is_loopback();
@@ -106,13 +106,13 @@ impl Rules {
     }
 
     fn decide_host(&self, host: &Host, port: u16) -> Verdict {
-        if self.mode == Mode::None {
+        if self.mode == NetworkMode::None {
             return Verdict::deny("the network is off: `[network] mode = \"none\"`", Origin::Default);
         }
         if let Some(rule) = self.deny.find(host, port) {
             return denied(rule);
         }
-        if self.mode == Mode::Open {
+        if self.mode == NetworkMode::Open {
             return Verdict::allow("the network is open: `[network] mode = \"open\"`", Origin::Default);
         }
         let exact = self.allow.find_exact(host, port);
@@ -129,7 +129,7 @@ impl Rules {
             None => Verdict::deny(
                 format!(
                     "`{}` matches nothing in `[network] allow`, which allows {}",
-                    Target { host, port },
+                    HostAndPort { host, port },
                     self.allowed
                 ),
                 Origin::Default,
@@ -138,7 +138,7 @@ impl Rules {
     }
 }
 
-fn denied(rule: &Rule) -> Verdict {
+fn denied(rule: &HostRule) -> Verdict {
     Verdict::deny(
         format!("`{}` in `[network] deny`, which wins over `allow`", rule.pattern),
         rule.origin.clone(),
@@ -147,8 +147,8 @@ fn denied(rule: &Rule) -> Verdict {
 
 /// Rules by what they match, so that the number of rules does not matter.
 #[derive(Clone, Debug)]
-struct Table {
-    rules: Vec<Rule>,
+struct RuleIndex {
+    rules: Vec<HostRule>,
     exact: HashMap<Host, Ports>,
     suffixes: HashMap<String, Ports>,
     /// How many labels the longest suffix has: longer ones need no look-up.
@@ -162,8 +162,8 @@ struct Ports {
     one: BTreeMap<u16, usize>,
 }
 
-impl Table {
-    fn new(rules: Vec<Rule>) -> Self {
+impl RuleIndex {
+    fn new(rules: Vec<HostRule>) -> Self {
         let mut table = Self { rules: vec![], exact: HashMap::new(), suffixes: HashMap::new(), longest: 0 };
         for (position, rule) in rules.iter().enumerate() {
             let ports = match &rule.pattern {
@@ -187,12 +187,12 @@ impl Table {
     }
 
     /// The rule that names this host itself.
-    fn find_exact(&self, host: &Host, port: u16) -> Option<&Rule> {
+    fn find_exact(&self, host: &Host, port: u16) -> Option<&HostRule> {
         self.exact.get(host).and_then(|ports| self.at(ports, port))
     }
 
     /// The most specific rule that matches: the host itself, else the longest suffix.
-    fn find(&self, host: &Host, port: u16) -> Option<&Rule> {
+    fn find(&self, host: &Host, port: u16) -> Option<&HostRule> {
         self.find_exact(host, port).or_else(|| match host {
             Host::Address(_) => None,
             Host::Name(name) => name
@@ -208,7 +208,7 @@ impl Table {
         })
     }
 
-    fn at(&self, ports: &Ports, port: u16) -> Option<&Rule> {
+    fn at(&self, ports: &Ports, port: u16) -> Option<&HostRule> {
         ports.one.get(&port).copied().or(ports.any).and_then(|position| self.rules.get(position))
     }
 }

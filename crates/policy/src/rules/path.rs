@@ -11,7 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
-use crate::plan::Mode;
+use serde::{Deserialize, Serialize};
+
 use crate::protect::Protected;
 use crate::rules::verdict::{Origin, Verdict, listing, shown};
 
@@ -158,7 +159,7 @@ fn normal_form(path: &Path) -> Result<Cow<'_, Path>, PathError> {
 
 /// What is to be done with a path.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Access {
+pub enum PathAccess {
     /// Read a file or list a directory.
     Read,
     /// Write, create, rename or remove.
@@ -167,7 +168,7 @@ pub enum Access {
     Execute,
 }
 
-impl fmt::Display for Access {
+impl fmt::Display for PathAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Read => "read",
@@ -177,23 +178,35 @@ impl fmt::Display for Access {
     }
 }
 
+/// What may be done in a boundary.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub enum BoundaryMode {
+    /// Read and write.
+    #[default]
+    #[serde(rename = "rw")]
+    ReadWrite,
+    /// Read only.
+    #[serde(rename = "ro")]
+    ReadOnly,
+}
+
 /// A place inside a sandbox, and what may be done there.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Boundary {
+pub struct GuestBoundary {
     /// Its name in the configuration.
     pub name: String,
     /// Where it is.
     pub guest: GuestPath,
     /// What may be done there.
-    pub mode: Mode,
+    pub mode: BoundaryMode,
     /// Where it was written.
     pub origin: Origin,
 }
 
 /// All boundaries of one sandbox, ready to be asked.
 #[derive(Clone, Debug)]
-pub struct Boundaries {
-    list: Vec<Boundary>,
+pub struct GuestBoundaries {
+    list: Vec<GuestBoundary>,
     /// Positions in `list` by path; the root is the empty path.
     index: HashMap<Vec<u8>, usize>,
     /// How many components the deepest boundary has: longer prefixes need no look-up.
@@ -205,9 +218,9 @@ pub struct Boundaries {
     writable: String,
 }
 
-impl Boundaries {
+impl GuestBoundaries {
     /// Makes boundaries ready; two of them may lie within each other, but not in the same place.
-    pub fn new(boundaries: Vec<Boundary>, protected: Protected) -> Result<Self, PathError> {
+    pub fn new(boundaries: Vec<GuestBoundary>, protected: Protected) -> Result<Self, PathError> {
         let mut index: HashMap<Vec<u8>, usize> = HashMap::with_capacity(boundaries.len());
         let mut deepest = 0;
         for (position, boundary) in boundaries.iter().enumerate() {
@@ -222,14 +235,14 @@ impl Boundaries {
             }
         }
         let readable = listing(boundaries.iter().map(|boundary| &boundary.guest));
-        let is_writable = |boundary: &&Boundary| boundary.mode == Mode::ReadWrite;
+        let is_writable = |boundary: &&GuestBoundary| boundary.mode == BoundaryMode::ReadWrite;
         let writable = listing(boundaries.iter().filter(is_writable).map(|boundary| &boundary.guest));
         Ok(Self { list: boundaries, index, deepest, protected, readable, writable })
     }
 
     /// Decides about one path: the innermost boundary it lies in rules, and protected paths are never
     /// written.
-    pub fn decide(&self, path: &Path, access: Access) -> Verdict {
+    pub fn decide(&self, path: &Path, access: PathAccess) -> Verdict {
         let path = match normal_form(path) {
             Ok(path) => path,
             Err(error) => return Verdict::deny(error.to_string(), Origin::Default),
@@ -237,17 +250,17 @@ impl Boundaries {
         let text = path.to_string_lossy();
         let shown = shown(&text);
         let Some(boundary) = self.innermost(&path) else {
-            let allowed = if access == Access::Write { &self.writable } else { &self.readable };
+            let allowed = if access == PathAccess::Write { &self.writable } else { &self.readable };
             return Verdict::deny(
                 format!("cannot {access} `{shown}`: it lies in no boundary; allowed: {allowed}"),
                 Origin::Default,
             );
         };
         let name = &boundary.name;
-        if access != Access::Write {
+        if access != PathAccess::Write {
             return Verdict::allow(format!("`{shown}` lies in `{name}`"), boundary.origin.clone());
         }
-        if boundary.mode == Mode::ReadOnly {
+        if boundary.mode == BoundaryMode::ReadOnly {
             return Verdict::deny(
                 format!("cannot write `{shown}`: `{name}` is read-only; writable: {}", self.writable),
                 boundary.origin.clone(),
@@ -269,7 +282,7 @@ impl Boundaries {
         }
     }
 
-    fn innermost(&self, path: &Path) -> Option<&Boundary> {
+    fn innermost(&self, path: &Path) -> Option<&GuestBoundary> {
         let path = key(path);
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let ends = slashes.chain((!path.is_empty()).then_some(path.len()));

@@ -13,16 +13,16 @@ const LARGEST_ID: u32 = i32::MAX.unsigned_abs();
 /// Each is a name, `^[a-z_][a-z0-9_-]*$`, or a number of digits alone, from 0 to 2^31-1. Nothing else is taken for
 /// a user: `-1`, `+0`, ` 0`, `0day` and `4294967296` have all been somebody's root (CVE-2019-14287, CVE-2020-13776).
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Spec {
+pub struct UserSpec {
     /// The user.
-    pub user: Who,
+    pub user: UserOrGroup,
     /// The group, where one is named.
-    pub group: Option<Who>,
+    pub group: Option<UserOrGroup>,
 }
 
 /// A user or a group.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Who {
+pub enum UserOrGroup {
     /// By its name.
     Name(String),
     /// By its number, at most 2^31-1.
@@ -35,25 +35,25 @@ pub enum Who {
     "{given:?} is not a {kind}; expected a name (lower-case letters, digits, `_` and `-`) or a number from 0 to 2147483647, \
      such as `agent`, `1000` or `1000:1000`"
 )]
-pub struct SpecError {
+pub struct UserSpecError {
     given: String,
     kind: &'static str,
 }
 
-impl Spec {
+impl UserSpec {
     /// Whether the user or the group is root's, as far as the text tells: another name may have the number 0 too.
     pub fn names_root(&self) -> bool {
         [Some(&self.user), self.group.as_ref()].into_iter().flatten().any(|who| match who {
-            Who::Name(name) => name == "root",
-            Who::Id(id) => *id == 0,
+            UserOrGroup::Name(name) => name == "root",
+            UserOrGroup::Id(id) => *id == 0,
         })
     }
 }
 
-impl FromStr for Spec {
-    type Err = SpecError;
+impl FromStr for UserSpec {
+    type Err = UserSpecError;
 
-    fn from_str(text: &str) -> Result<Self, SpecError> {
+    fn from_str(text: &str) -> Result<Self, UserSpecError> {
         let (user, group) = match text.split_once(':') {
             Some((user, group)) => (user, Some(group)),
             None => (text, None),
@@ -62,14 +62,14 @@ impl FromStr for Spec {
     }
 }
 
-impl fmt::Display for Spec {
+impl fmt::Display for UserSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.user)?;
         self.group.as_ref().map_or(Ok(()), |group| write!(f, ":{group}"))
     }
 }
 
-impl fmt::Display for Who {
+impl fmt::Display for UserOrGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(name) => f.write_str(name),
@@ -86,13 +86,13 @@ pub fn id(text: &[u8]) -> Option<u32> {
     std::str::from_utf8(text).ok()?.parse().ok().filter(|id| *id <= LARGEST_ID)
 }
 
-fn who(text: &str, kind: &'static str) -> Result<Who, SpecError> {
+fn who(text: &str, kind: &'static str) -> Result<UserOrGroup, UserSpecError> {
     let first = |byte: &u8| byte.is_ascii_lowercase() || *byte == b'_';
     let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-');
     if text.as_bytes().first().is_some_and(first) && text.bytes().all(inner) {
-        return Ok(Who::Name(text.to_owned()));
+        return Ok(UserOrGroup::Name(text.to_owned()));
     }
-    id(text.as_bytes()).map(Who::Id).ok_or_else(|| SpecError { given: text.to_owned(), kind })
+    id(text.as_bytes()).map(UserOrGroup::Id).ok_or_else(|| UserSpecError { given: text.to_owned(), kind })
 }
 
 #[cfg(test)]
@@ -106,16 +106,16 @@ mod tests {
         let names = "|Agent|-agent|a b|a\n|root\0|\u{e4}gent|/etc|$(id)";
         let pairs = ":|:0|0:|agent:|a:b:c|0:0day|1000:-1|1000:4294967296";
         for bad in [numbers, names, pairs].iter().flat_map(|list| list.split('|')) {
-            assert!(bad.parse::<Spec>().is_err(), "{bad:?}");
+            assert!(bad.parse::<UserSpec>().is_err(), "{bad:?}");
         }
         for good in "agent|_apt|www-data|a1|0|2147483647|1000:1000|agent:video|1000:video".split('|') {
-            assert_eq!(good.parse::<Spec>().unwrap().to_string(), good);
+            assert_eq!(good.parse::<UserSpec>().unwrap().to_string(), good);
         }
     }
 
     #[test]
     fn root_is_told_by_name_and_number_of_user_and_group() {
-        let names_root = |text: &str| text.parse::<Spec>().unwrap().names_root();
+        let names_root = |text: &str| text.parse::<UserSpec>().unwrap().names_root();
         assert!(["root", "0", "00", "1000:0", "agent:root", "0:1000"].into_iter().all(names_root));
         assert!(!["agent", "1000:1000", "rooty", "agent:roots"].into_iter().any(names_root));
     }

@@ -8,8 +8,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::plan::Mode;
-use crate::rules::path::normalise;
+use crate::rules::path::{BoundaryMode, normalise};
 use crate::rules::verdict::shown;
 
 /// Trees of the system: neither they nor anything in them may be shared. `/root` is the caller's if that is root.
@@ -82,17 +81,17 @@ pub const CREDENTIALS: &[&str] = &[
 
 /// A directory that is to be shared, and what was found there.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate<'a> {
+pub struct ShareCandidate<'a> {
     /// The path as it was given, made absolute but with its links.
     pub given: &'a Path,
     /// The path it leads to, with every link resolved.
     pub resolved: &'a Path,
     /// What is there.
-    pub kind: Kind,
+    pub kind: PathKind,
     /// The user that it belongs to.
     pub owner: u32,
     /// How it is to be shared.
-    pub mode: Mode,
+    pub mode: BoundaryMode,
 }
 
 /// Who asks.
@@ -108,7 +107,7 @@ pub struct Caller<'a> {
 
 /// What a path leads to.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Kind {
+pub enum PathKind {
     /// A directory: the only kind that can be shared.
     Directory,
     /// A regular file.
@@ -121,7 +120,7 @@ pub enum Kind {
     Device,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for PathKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Directory => "a directory",
@@ -136,19 +135,19 @@ impl fmt::Display for Kind {
 /// A path that may not be shared, and the rule that says so.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{} cannot be shared: {}{rule}", quoted(.given), leads_to(.given, .refused))]
-pub struct Refusal {
+pub struct ShareRefusal {
     /// The path as it was given.
     pub given: PathBuf,
     /// The spelling that the rule refused: the given path on its face, or what it leads to.
     pub refused: PathBuf,
     /// The rule, with what would be allowed.
-    pub rule: Rule,
+    pub rule: ShareRule,
 }
 
 /// Why a path may not be shared.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Rule {
+pub enum ShareRule {
     /// The path is not absolute, so it means something else elsewhere.
     #[error("it is not absolute")]
     Relative,
@@ -198,7 +197,7 @@ pub enum Rule {
     #[error("it is {kind}; only a directory can be shared")]
     NotDirectory {
         /// What it is.
-        kind: Kind,
+        kind: PathKind,
     },
     /// Writable, and somebody else's.
     #[error(
@@ -226,8 +225,8 @@ pub enum Rule {
 /// 2. It is a directory.
 /// 3. To be writable it belongs to the caller or to root; root may share anybody's.
 /// 4. It lies in the allowed root. Only the resolved path counts, because only that is mounted.
-pub fn validate(candidate: &Candidate<'_>, caller: &Caller<'_>) -> Result<(), Refusal> {
-    let refuse = |refused: &Path, rule: Rule| Refusal {
+pub fn validate(candidate: &ShareCandidate<'_>, caller: &Caller<'_>) -> Result<(), ShareRefusal> {
+    let refuse = |refused: &Path, rule: ShareRule| ShareRefusal {
         given: candidate.given.to_owned(),
         refused: refused.to_owned(),
         rule,
@@ -236,16 +235,16 @@ pub fn validate(candidate: &Candidate<'_>, caller: &Caller<'_>) -> Result<(), Re
         place(path, caller).map_err(|rule| refuse(path, rule))?;
     }
     let resolved = candidate.resolved;
-    if candidate.kind != Kind::Directory {
-        return Err(refuse(resolved, Rule::NotDirectory { kind: candidate.kind }));
+    if candidate.kind != PathKind::Directory {
+        return Err(refuse(resolved, ShareRule::NotDirectory { kind: candidate.kind }));
     }
     let own = caller.uid == 0 || candidate.owner == 0 || candidate.owner == caller.uid;
-    if candidate.mode == Mode::ReadWrite && !own {
-        return Err(refuse(resolved, Rule::Foreign { owner: candidate.owner, caller: caller.uid }));
+    if candidate.mode == BoundaryMode::ReadWrite && !own {
+        return Err(refuse(resolved, ShareRule::Foreign { owner: candidate.owner, caller: caller.uid }));
     }
     match caller.allowed_root {
         Some(root) if !plain(resolved).starts_with(plain(root)) => {
-            Err(refuse(resolved, Rule::OutsideAllowedRoot { root: root.to_owned() }))
+            Err(refuse(resolved, ShareRule::OutsideAllowedRoot { root: root.to_owned() }))
         }
         _ => Ok(()),
     }
@@ -253,19 +252,19 @@ pub fn validate(candidate: &Candidate<'_>, caller: &Caller<'_>) -> Result<(), Re
 
 /// A directory that is shared, for comparing it with the others.
 #[derive(Clone, Copy, Debug)]
-pub struct Shared<'a> {
+pub struct SharedHostDir<'a> {
     /// Its name in the configuration.
     pub name: &'a str,
     /// The host path, with every link resolved.
     pub host: &'a Path,
     /// How it is shared.
-    pub mode: Mode,
+    pub mode: BoundaryMode,
 }
 
 /// Two shared directories that cannot be shared together.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Overlap {
+pub enum ShareOverlap {
     /// The same directory twice: which mode holds would depend on the way to it.
     #[error("`{first}` and `{second}` share the same directory {}; keep one of them", quoted(.host))]
     Same {
@@ -289,27 +288,28 @@ pub enum Overlap {
 }
 
 /// Every pair of directories that cannot be shared together.
-pub fn overlaps(shared: &[Shared<'_>]) -> Vec<Overlap> {
-    let mut sorted: Vec<&Shared<'_>> = shared.iter().collect();
+pub fn overlaps(shared: &[SharedHostDir<'_>]) -> Vec<ShareOverlap> {
+    let mut sorted: Vec<&SharedHostDir<'_>> = shared.iter().collect();
     // Paths sort by component, so what lies within a directory follows it at once. The sort is stable.
     sorted.sort_by_key(|one| one.host);
     let mut problems = Vec::new();
-    let mut around: Vec<&Shared<'_>> = Vec::new();
+    let mut around: Vec<&SharedHostDir<'_>> = Vec::new();
     for one in sorted {
         while around.last().is_some_and(|outer| !one.host.starts_with(outer.host)) {
             around.pop();
         }
         if let Some(twin) = around.iter().find(|outer| outer.host == one.host) {
-            problems.push(Overlap::Same {
+            problems.push(ShareOverlap::Same {
                 first: twin.name.to_owned(),
                 second: one.name.to_owned(),
                 host: one.host.to_owned(),
             });
         }
-        let is_outer = |outer: &&&Shared<'_>| outer.mode == Mode::ReadWrite && outer.host != one.host;
+        let is_outer =
+            |outer: &&&SharedHostDir<'_>| outer.mode == BoundaryMode::ReadWrite && outer.host != one.host;
         if let Some(outer) = around.iter().rev().find(is_outer) {
             let (inner, outer) = (one.name.to_owned(), outer.name.to_owned());
-            problems.push(Overlap::WithinWritable { inner, outer });
+            problems.push(ShareOverlap::WithinWritable { inner, outer });
         }
         around.push(one);
     }
@@ -317,55 +317,55 @@ pub fn overlaps(shared: &[Shared<'_>]) -> Vec<Overlap> {
 }
 
 /// The rules about places, for one spelling of a path.
-fn place(path: &Path, caller: &Caller<'_>) -> Result<(), Rule> {
+fn place(path: &Path, caller: &Caller<'_>) -> Result<(), ShareRule> {
     let Some(text) = path.to_str() else {
-        return Err(Rule::NotUtf8);
+        return Err(ShareRule::NotUtf8);
     };
     if text.chars().any(char::is_control) {
-        return Err(Rule::Control);
+        return Err(ShareRule::Control);
     }
     if !path.is_absolute() {
-        return Err(Rule::Relative);
+        return Err(ShareRule::Relative);
     }
     let path = plain(path);
     if path == Path::new("/") {
-        return Err(Rule::Root);
+        return Err(ShareRule::Root);
     }
     for home in caller.homes.iter().map(|home| plain(home)).filter(|home| home != Path::new("/")) {
         if path == home {
-            return Err(Rule::Home);
+            return Err(ShareRule::Home);
         }
         if home.starts_with(&path) {
-            return Err(Rule::AboveHome { home });
+            return Err(ShareRule::AboveHome { home });
         }
         let within = path.strip_prefix(&home).ok();
         let held = |credentials: &&&str| within.is_some_and(|path| Path::new(credentials).starts_with(path));
         if let Some(credentials) = CREDENTIALS.iter().find(held) {
             let exact = within == Some(Path::new(credentials));
             return Err(if exact {
-                Rule::Credentials { credentials }
+                ShareRule::Credentials { credentials }
             } else {
-                Rule::HoldsCredentials { credentials }
+                ShareRule::HoldsCredentials { credentials }
             });
         }
     }
     if COMMON.iter().any(|common| path == Path::new(common)) {
-        return Err(Rule::Common);
+        return Err(ShareRule::Common);
     }
     if path.parent().is_some_and(|parent| HOMES.iter().any(|homes| parent == Path::new(homes))) {
-        return Err(Rule::SomeHome);
+        return Err(ShareRule::SomeHome);
     }
     if path == Path::new("/root") {
-        return Err(if caller.uid == 0 { Rule::SomeHome } else { Rule::System { tree: "/root" } });
+        return Err(if caller.uid == 0 { ShareRule::SomeHome } else { ShareRule::System { tree: "/root" } });
     }
     let excepted = EXCEPTIONS.iter().any(|tree| path.starts_with(tree))
         || (caller.uid == 0 && path.starts_with("/root"));
     if let Some(tree) = SYSTEM.iter().find(|tree| !excepted && path.starts_with(tree)) {
-        return Err(Rule::System { tree });
+        return Err(ShareRule::System { tree });
     }
     let names: Vec<&OsStr> = path.iter().collect();
     match CREDENTIALS.iter().find(|credentials| follow_each_other(&names, credentials)) {
-        Some(credentials) => Err(Rule::Credentials { credentials }),
+        Some(credentials) => Err(ShareRule::Credentials { credentials }),
         None => Ok(()),
     }
 }

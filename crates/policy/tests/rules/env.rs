@@ -2,7 +2,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 
 use policy::rules::env::{
-    self, EnvRules, Name, NameError, Reason, Rule, Stripped, Unnamed, apply, decide, reserved, split_entry,
+    self, EnvRule, EnvRules, Name, NameError, ReservedReason, Stripped, Unnamed, apply, decide, reserved,
+    split_entry,
 };
 use policy::rules::verdict::{Decision, Origin};
 
@@ -59,9 +60,9 @@ fn reserved_names_are_reserved_with_file_too() {
     for name in KEPT {
         assert_eq!(reserved(name), None, "{name}");
     }
-    assert_eq!(reserved("SESSION_ID"), Some(Reason::ControlPlane));
-    assert_eq!(reserved("AGENT_ARGS_FILE"), Some(Reason::Entrypoint));
-    assert_eq!(reserved("SANDBOX_X"), Some(Reason::Prefix));
+    assert_eq!(reserved("SESSION_ID"), Some(ReservedReason::ControlPlane));
+    assert_eq!(reserved("AGENT_ARGS_FILE"), Some(ReservedReason::Entrypoint));
+    assert_eq!(reserved("SANDBOX_X"), Some(ReservedReason::Prefix));
 }
 
 #[test]
@@ -146,7 +147,7 @@ fn entries_split_at_the_first_equals_sign() {
 #[test]
 fn nothing_of_a_caller_passes_but_what_is_harmless_or_named() {
     let mut rules = EnvRules::for_caller();
-    rules.insert(name("EDITOR"), Rule::Pass, Origin::Project("sandbox.toml:3".to_owned()));
+    rules.insert(name("EDITOR"), EnvRule::Pass, Origin::Project("sandbox.toml:3".to_owned()));
     let given = pairs(&[("LANG", "C"), ("EDITOR", "vi"), ("AWS_SECRET_ACCESS_KEY", "x"), ("PATH", "/evil")]);
     let environment = apply(given, &rules);
     assert_eq!(environment.kept, pairs(&[("LANG", "C"), ("EDITOR", "vi")]));
@@ -160,8 +161,8 @@ fn nothing_of_a_caller_passes_but_what_is_harmless_or_named() {
 #[test]
 fn what_is_set_wins_over_what_is_given() {
     let mut rules = EnvRules::for_caller();
-    rules.insert(name("LANG"), Rule::Set("C.UTF-8".into()), Origin::Default);
-    rules.insert(name("CI"), Rule::Set("1".into()), Origin::Default);
+    rules.insert(name("LANG"), EnvRule::Set("C.UTF-8".into()), Origin::Default);
+    rules.insert(name("CI"), EnvRule::Set("1".into()), Origin::Default);
     let environment = apply(pairs(&[("LANG", "de"), ("CI", "0"), ("LANG", "fr")]), &rules);
     assert_eq!(environment.kept, pairs(&[("LANG", "C.UTF-8"), ("CI", "1")]));
 }
@@ -169,7 +170,7 @@ fn what_is_set_wins_over_what_is_given() {
 #[test]
 fn the_callers_value_never_stands_in_for_a_secret() {
     let mut rules = EnvRules::new(Unnamed::Keep);
-    rules.insert(name("GITHUB_TOKEN"), Rule::Secret("github".to_owned()), Origin::Default);
+    rules.insert(name("GITHUB_TOKEN"), EnvRule::Secret("github".to_owned()), Origin::Default);
     let environment = apply(pairs(&[("GITHUB_TOKEN", "real")]), &rules);
     assert_eq!(environment.kept, vec![]);
     assert_eq!(environment.stripped, vec![(OsString::from("GITHUB_TOKEN"), Stripped::Secret)]);
@@ -179,7 +180,7 @@ fn the_callers_value_never_stands_in_for_a_secret() {
 #[test]
 fn the_verdict_and_the_environment_agree() {
     let mut rules = EnvRules::for_caller();
-    rules.insert(name("EDITOR"), Rule::Pass, Origin::Default);
+    rules.insert(name("EDITOR"), EnvRule::Pass, Origin::Default);
     for name in KEPT.iter().chain(RESERVED).chain(env::HARMLESS).chain(&["EDITOR"]) {
         let kept = apply(pairs(&[(name, "x")]), &rules).kept.iter().any(|(kept, _)| kept == OsStr::new(name));
         assert_eq!(decide(name, &rules).decision == Decision::Allow, kept, "{name}");

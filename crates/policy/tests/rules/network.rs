@@ -1,25 +1,25 @@
 use std::net::IpAddr;
 
-use policy::rules::network::{Host, HostError, HostPattern, Mode, Rule, Rules};
+use policy::rules::network::{Host, HostError, HostPattern, HostRule, HostRules, NetworkMode};
 use policy::rules::verdict::{Decision, Origin};
 
-fn rules(mode: Mode, allow: &[&str], deny: &[&str]) -> Rules {
-    let parse = |list: &[&str], key: &str| -> Vec<Rule> {
+fn rules(mode: NetworkMode, allow: &[&str], deny: &[&str]) -> HostRules {
+    let parse = |list: &[&str], key: &str| -> Vec<HostRule> {
         list.iter()
-            .map(|text| Rule {
+            .map(|text| HostRule {
                 pattern: text.parse().expect("a pattern"),
                 origin: Origin::Project(format!("{key}: {text}")),
             })
             .collect()
     };
-    Rules::new(mode, parse(allow, "allow"), parse(deny, "deny"))
+    HostRules::new(mode, parse(allow, "allow"), parse(deny, "deny"))
 }
 
-fn allowlist(allow: &[&str]) -> Rules {
-    rules(Mode::Allowlist, allow, &[])
+fn allowlist(allow: &[&str]) -> HostRules {
+    rules(NetworkMode::Allowlist, allow, &[])
 }
 
-fn allows(rules: &Rules, host: &str, port: u16) -> bool {
+fn allows(rules: &HostRules, host: &str, port: u16) -> bool {
     rules.decide(host, port).decision == Decision::Allow
 }
 
@@ -121,8 +121,11 @@ fn a_wildcard_matches_below_and_not_the_name_itself() {
 
 #[test]
 fn deny_wins_over_allow() {
-    let rules =
-        rules(Mode::Allowlist, &["*.example.org", "192.0.2.7"], &["*.secret.example.org", "192.0.2.7:22"]);
+    let rules = rules(
+        NetworkMode::Allowlist,
+        &["*.example.org", "192.0.2.7"],
+        &["*.secret.example.org", "192.0.2.7:22"],
+    );
     assert!(allows(&rules, "www.example.org", 443));
     assert!(allows(&rules, "secret.example.org", 443));
     assert!(!allows(&rules, "a.secret.example.org", 443));
@@ -134,7 +137,7 @@ fn deny_wins_over_allow() {
 
 #[test]
 fn a_rule_for_one_port_and_a_rule_for_all_stand_side_by_side() {
-    let rules = rules(Mode::Allowlist, &["example.org"], &["example.org:25"]);
+    let rules = rules(NetworkMode::Allowlist, &["example.org"], &["example.org:25"]);
     assert!(allows(&rules, "example.org", 443));
     assert!(!allows(&rules, "example.org", 25));
 }
@@ -150,8 +153,8 @@ fn what_nothing_allows_is_denied_and_what_would_be_allowed_is_listed() {
 
 #[test]
 fn the_mode_decides_first() {
-    assert!(!allows(&rules(Mode::None, &["example.org"], &[]), "example.org", 443));
-    let open = rules(Mode::Open, &[], &["*.evil.example"]);
+    assert!(!allows(&rules(NetworkMode::None, &["example.org"], &[]), "example.org", 443));
+    let open = rules(NetworkMode::Open, &[], &["*.evil.example"]);
     assert!(allows(&open, "example.org", 443));
     assert!(!allows(&open, "a.evil.example", 443));
     assert!(!allows(&open, "0x7f.1", 443), "a host that is not canonical is denied in every mode");
@@ -223,7 +226,7 @@ fn an_allowed_name_that_resolves_inwards_is_denied() {
 
 #[test]
 fn a_denied_address_is_denied_behind_every_name() {
-    let rules = rules(Mode::Allowlist, &["example.org"], &["203.0.113.9"]);
+    let rules = rules(NetworkMode::Allowlist, &["example.org"], &["203.0.113.9"]);
     assert_eq!(rules.decide_resolved("example.org", ip("203.0.113.9"), 443).decision, Decision::Deny);
     assert_eq!(rules.decide_resolved("example.org", ip("::ffff:203.0.113.9"), 443).decision, Decision::Deny);
     assert_eq!(rules.decide_resolved("example.org", ip("203.0.113.8"), 443).decision, Decision::Allow);

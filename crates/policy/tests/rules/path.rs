@@ -1,34 +1,39 @@
 use std::path::{Path, PathBuf};
 
-use policy::plan::Mode;
+use policy::plan::BoundaryMode;
 use policy::protect::Protected;
-use policy::rules::path::{Access, Boundaries, Boundary, GuestPath, PathError, normalise};
+use policy::rules::path::{GuestBoundaries, GuestBoundary, GuestPath, PathAccess, PathError, normalise};
 use policy::rules::verdict::{Decision, Origin, Verdict};
 
-fn boundary(name: &str, guest: &str, mode: Mode) -> Boundary {
+fn boundary(name: &str, guest: &str, mode: BoundaryMode) -> GuestBoundary {
     let guest = guest.parse().expect("a guest path");
-    Boundary { name: name.to_owned(), guest, mode, origin: Origin::Project(format!("sandbox.toml: {name}")) }
+    GuestBoundary {
+        name: name.to_owned(),
+        guest,
+        mode,
+        origin: Origin::Project(format!("sandbox.toml: {name}")),
+    }
 }
 
 fn protected() -> Protected {
     Protected::new(&[], &[]).expect("the built-in list")
 }
 
-fn boundaries() -> Boundaries {
+fn boundaries() -> GuestBoundaries {
     let list = vec![
-        boundary("workspace", "/workspace", Mode::ReadWrite),
-        boundary("vendor", "/workspace/vendor", Mode::ReadOnly),
-        boundary("cache", "/workspace/vendor/cache", Mode::ReadWrite),
-        boundary("reference", "/a/b", Mode::ReadOnly),
+        boundary("workspace", "/workspace", BoundaryMode::ReadWrite),
+        boundary("vendor", "/workspace/vendor", BoundaryMode::ReadOnly),
+        boundary("cache", "/workspace/vendor/cache", BoundaryMode::ReadWrite),
+        boundary("reference", "/a/b", BoundaryMode::ReadOnly),
     ];
-    Boundaries::new(list, protected()).expect("boundaries")
+    GuestBoundaries::new(list, protected()).expect("boundaries")
 }
 
-fn ask(path: &str, access: Access) -> Verdict {
+fn ask(path: &str, access: PathAccess) -> Verdict {
     boundaries().decide(Path::new(path), access)
 }
 
-fn allows(path: &str, access: Access) -> bool {
+fn allows(path: &str, access: PathAccess) -> bool {
     ask(path, access).decision == Decision::Allow
 }
 
@@ -77,24 +82,24 @@ fn normalising_folds_a_path_on_its_face() {
 
 #[test]
 fn paths_are_compared_by_component() {
-    assert!(allows("/a/b", Access::Read));
-    assert!(allows("/a/b/c", Access::Read));
+    assert!(allows("/a/b", PathAccess::Read));
+    assert!(allows("/a/b/c", PathAccess::Read));
     for path in ["/a", "/a/bc", "/a/b c", "/", "/a/b.", "/A/b", "/etc/passwd", "/workspace2"] {
-        assert!(!allows(path, Access::Read), "{path}");
+        assert!(!allows(path, PathAccess::Read), "{path}");
     }
 }
 
 #[test]
 fn the_innermost_boundary_rules() {
-    assert!(allows("/workspace/x", Access::Write));
-    assert!(!allows("/workspace/vendor", Access::Write));
-    assert!(!allows("/workspace/vendor/x", Access::Write));
-    assert!(allows("/workspace/vendor/x", Access::Read));
-    assert!(allows("/workspace/vendor/cache/x/y/z", Access::Write));
-    assert!(allows("/workspace/vendors", Access::Write));
-    assert!(allows("/workspace/vendor/x", Access::Execute));
+    assert!(allows("/workspace/x", PathAccess::Write));
+    assert!(!allows("/workspace/vendor", PathAccess::Write));
+    assert!(!allows("/workspace/vendor/x", PathAccess::Write));
+    assert!(allows("/workspace/vendor/x", PathAccess::Read));
+    assert!(allows("/workspace/vendor/cache/x/y/z", PathAccess::Write));
+    assert!(allows("/workspace/vendors", PathAccess::Write));
+    assert!(allows("/workspace/vendor/x", PathAccess::Execute));
     assert_eq!(
-        ask("/workspace/vendor/x", Access::Read).origin,
+        ask("/workspace/vendor/x", PathAccess::Read).origin,
         Origin::Project("sandbox.toml: vendor".into())
     );
 }
@@ -102,20 +107,20 @@ fn the_innermost_boundary_rules() {
 #[test]
 fn a_path_that_would_have_to_be_resolved_is_denied() {
     for path in ["/workspace/../etc/passwd", "/workspace/x/../y", "workspace", "", "/workspace/\0"] {
-        for access in [Access::Read, Access::Write, Access::Execute] {
+        for access in [PathAccess::Read, PathAccess::Write, PathAccess::Execute] {
             assert!(!allows(path, access), "{path:?}");
         }
     }
-    assert!(allows("//workspace/.//x/", Access::Write));
+    assert!(allows("//workspace/.//x/", PathAccess::Write));
 }
 
 #[test]
 fn a_denial_names_what_would_be_allowed() {
-    let outside = ask("/etc/passwd", Access::Write).rule;
+    let outside = ask("/etc/passwd", PathAccess::Write).rule;
     assert!(outside.contains("`/workspace`, `/workspace/vendor/cache`"), "{outside}");
     assert!(!outside.contains("`/a/b`"), "{outside}");
-    assert!(ask("/etc/passwd", Access::Read).rule.contains("`/a/b`"));
-    let read_only = ask("/a/b/x", Access::Write).rule;
+    assert!(ask("/etc/passwd", PathAccess::Read).rule.contains("`/a/b`"));
+    let read_only = ask("/a/b/x", PathAccess::Write).rule;
     assert!(read_only.contains("`reference` is read-only"), "{read_only}");
 }
 
@@ -128,37 +133,39 @@ fn a_protected_path_is_read_and_never_written() {
         "/workspace/.vscode/tasks.json",
         "/workspace/vendor/cache/.bashrc",
     ] {
-        assert!(!allows(path, Access::Write), "{path}");
-        assert!(allows(path, Access::Read), "{path}");
+        assert!(!allows(path, PathAccess::Write), "{path}");
+        assert!(allows(path, PathAccess::Read), "{path}");
     }
-    let rule = ask("/workspace/.git/hooks/x", Access::Write).rule;
+    let rule = ask("/workspace/.git/hooks/x", PathAccess::Write).rule;
     assert!(rule.contains("`.git/hooks`") && rule.contains("[protect] allow"), "{rule}");
-    assert!(allows("/workspace/.git/index", Access::Write));
+    assert!(allows("/workspace/.git/index", PathAccess::Write));
 }
 
 #[test]
 fn a_boundary_at_the_root_contains_everything() {
-    let list = vec![boundary("all", "/", Mode::ReadOnly), boundary("w", "/w", Mode::ReadWrite)];
-    let boundaries = Boundaries::new(list, protected()).expect("boundaries");
-    let decision = |path: &str| boundaries.decide(Path::new(path), Access::Write).decision;
+    let list =
+        vec![boundary("all", "/", BoundaryMode::ReadOnly), boundary("w", "/w", BoundaryMode::ReadWrite)];
+    let boundaries = GuestBoundaries::new(list, protected()).expect("boundaries");
+    let decision = |path: &str| boundaries.decide(Path::new(path), PathAccess::Write).decision;
     assert_eq!(decision("/w/x"), Decision::Allow);
     assert_eq!(decision("/x"), Decision::Deny);
-    assert_eq!(boundaries.decide(Path::new("/"), Access::Read).decision, Decision::Allow);
+    assert_eq!(boundaries.decide(Path::new("/"), PathAccess::Read).decision, Decision::Allow);
 }
 
 #[test]
 fn without_boundaries_nothing_is_allowed() {
-    let none = Boundaries::new(vec![], protected()).expect("no boundaries");
-    let verdict = none.decide(Path::new("/workspace"), Access::Read);
+    let none = GuestBoundaries::new(vec![], protected()).expect("no boundaries");
+    let verdict = none.decide(Path::new("/workspace"), PathAccess::Read);
     assert_eq!(verdict.decision, Decision::Deny);
     assert!(verdict.rule.ends_with("allowed: nothing"), "{}", verdict.rule);
 }
 
 #[test]
 fn two_boundaries_in_one_place_are_refused() {
-    let list = vec![boundary("a", "/w", Mode::ReadWrite), boundary("b", "//w/", Mode::ReadOnly)];
+    let list =
+        vec![boundary("a", "/w", BoundaryMode::ReadWrite), boundary("b", "//w/", BoundaryMode::ReadOnly)];
     assert!(matches!(
-        Boundaries::new(list, protected()),
+        GuestBoundaries::new(list, protected()),
         Err(PathError::Twice { first, second, .. }) if first == "a" && second == "b"
     ));
 }
@@ -166,7 +173,7 @@ fn two_boundaries_in_one_place_are_refused() {
 #[test]
 fn verdicts_do_not_pass_control_characters_on_to_a_terminal() {
     for path in ["/workspace/\u{1b}[31m", "/etc/\u{1b}", "/a/b/\u{1b}", "\u{1b}", "/\u{1b}/.."] {
-        for access in [Access::Read, Access::Write] {
+        for access in [PathAccess::Read, PathAccess::Write] {
             assert!(!ask(path, access).rule.contains('\u{1b}'), "{path:?}");
         }
     }

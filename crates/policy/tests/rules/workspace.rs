@@ -1,17 +1,20 @@
 use std::path::Path;
 
-use policy::plan::Mode;
-use policy::rules::workspace::{Caller, Candidate, Kind, Overlap, Refusal, Rule, Shared, overlaps, validate};
+use policy::plan::BoundaryMode;
+use policy::rules::workspace::{
+    Caller, PathKind, ShareCandidate, ShareOverlap, ShareRefusal, ShareRule, SharedHostDir, overlaps,
+    validate,
+};
 
 const USER: u32 = 1000;
 
-fn candidate<'a>(given: &'a str, resolved: &'a str) -> Candidate<'a> {
-    Candidate {
+fn candidate<'a>(given: &'a str, resolved: &'a str) -> ShareCandidate<'a> {
+    ShareCandidate {
         given: Path::new(given),
         resolved: Path::new(resolved),
-        kind: Kind::Directory,
+        kind: PathKind::Directory,
         owner: USER,
-        mode: Mode::ReadWrite,
+        mode: BoundaryMode::ReadWrite,
     }
 }
 
@@ -19,15 +22,15 @@ fn caller<'a>(uid: u32, homes: &'a [&'a Path]) -> Caller<'a> {
     Caller { uid, homes, allowed_root: None }
 }
 
-fn user(given: &str, resolved: &str) -> Result<(), Refusal> {
+fn user(given: &str, resolved: &str) -> Result<(), ShareRefusal> {
     validate(&candidate(given, resolved), &caller(USER, &[Path::new("/home/u")]))
 }
 
-fn root(path: &str) -> Result<(), Refusal> {
+fn root(path: &str) -> Result<(), ShareRefusal> {
     validate(&candidate(path, path), &caller(0, &[Path::new("/root")]))
 }
 
-fn within(allowed_root: &str, given: &str, resolved: &str) -> Result<(), Refusal> {
+fn within(allowed_root: &str, given: &str, resolved: &str) -> Result<(), ShareRefusal> {
     let caller = Caller { uid: USER, homes: &[], allowed_root: Some(Path::new(allowed_root)) };
     validate(&candidate(given, resolved), &caller)
 }
@@ -95,14 +98,14 @@ fn the_system_is_refused_in_every_spelling() {
         "/Library",
     ] {
         let refusal = user(path, path).expect_err(path);
-        assert!(matches!(refusal.rule, Rule::System { .. }), "{path}: {refusal}");
+        assert!(matches!(refusal.rule, ShareRule::System { .. }), "{path}: {refusal}");
     }
 }
 
 #[test]
 fn the_root_is_refused() {
     for path in ["/", "//", "/.", "/..", "/tmp/.."] {
-        assert_eq!(user(path, path).expect_err(path).rule, Rule::Root, "{path}");
+        assert_eq!(user(path, path).expect_err(path).rule, ShareRule::Root, "{path}");
     }
 }
 
@@ -111,22 +114,22 @@ fn what_many_share_is_refused_but_not_what_is_in_it() {
     for path in
         ["/tmp", "/private/tmp", "/var/tmp", "/var/folders", "/private", "/opt", "/srv", "/mnt", "/media"]
     {
-        assert_eq!(user(path, path).expect_err(path).rule, Rule::Common, "{path}");
+        assert_eq!(user(path, path).expect_err(path).rule, ShareRule::Common, "{path}");
     }
-    assert_eq!(user("/Users", "/Users").expect_err("/Users").rule, Rule::Common);
+    assert_eq!(user("/Users", "/Users").expect_err("/Users").rule, ShareRule::Common);
 }
 
 #[test]
 fn homes_and_what_they_lie_in_are_refused() {
-    assert_eq!(user("/home/u", "/home/u").expect_err("home").rule, Rule::Home);
-    assert_eq!(user("/home/u/x/..", "/home/u").expect_err("home").rule, Rule::Home);
-    assert!(matches!(user("/home", "/home").expect_err("above").rule, Rule::AboveHome { .. }));
-    assert_eq!(user("/home/v", "/home/v").expect_err("another's").rule, Rule::SomeHome);
-    assert_eq!(user("/Users/v", "/Users/v").expect_err("another's").rule, Rule::SomeHome);
+    assert_eq!(user("/home/u", "/home/u").expect_err("home").rule, ShareRule::Home);
+    assert_eq!(user("/home/u/x/..", "/home/u").expect_err("home").rule, ShareRule::Home);
+    assert!(matches!(user("/home", "/home").expect_err("above").rule, ShareRule::AboveHome { .. }));
+    assert_eq!(user("/home/v", "/home/v").expect_err("another's").rule, ShareRule::SomeHome);
+    assert_eq!(user("/Users/v", "/Users/v").expect_err("another's").rule, ShareRule::SomeHome);
     let odd = [Path::new("/data/people/u")];
     for path in ["/data", "/data/people"] {
         let refusal = validate(&candidate(path, path), &caller(USER, &odd)).expect_err(path);
-        assert!(matches!(refusal.rule, Rule::AboveHome { .. }), "{path}: {refusal}");
+        assert!(matches!(refusal.rule, ShareRule::AboveHome { .. }), "{path}: {refusal}");
     }
     assert_eq!(validate(&candidate("/data/peoples", "/data/peoples"), &caller(USER, &odd)), Ok(()));
 }
@@ -161,7 +164,7 @@ fn credentials_are_refused_wherever_they_lie() {
         "/Users/v/Library/Keychains",
     ] {
         let refusal = user(path, path).expect_err(path);
-        assert!(matches!(refusal.rule, Rule::Credentials { .. }), "{path}: {refusal}");
+        assert!(matches!(refusal.rule, ShareRule::Credentials { .. }), "{path}: {refusal}");
     }
 }
 
@@ -169,7 +172,7 @@ fn credentials_are_refused_wherever_they_lie() {
 fn what_holds_credentials_is_refused() {
     for path in ["/home/u/.config", "/home/u/.local", "/home/u/.local/share", "/home/u/.cargo"] {
         let refusal = user(path, path).expect_err(path);
-        assert!(matches!(refusal.rule, Rule::HoldsCredentials { .. }), "{path}: {refusal}");
+        assert!(matches!(refusal.rule, ShareRule::HoldsCredentials { .. }), "{path}: {refusal}");
     }
 }
 
@@ -189,23 +192,23 @@ fn both_the_given_and_the_resolved_path_are_checked() {
 
 #[test]
 fn only_directories_are_shared() {
-    for kind in [Kind::File, Kind::Socket, Kind::Fifo, Kind::Device] {
-        let candidate = Candidate { kind, ..candidate("/home/u/x", "/home/u/x") };
+    for kind in [PathKind::File, PathKind::Socket, PathKind::Fifo, PathKind::Device] {
+        let candidate = ShareCandidate { kind, ..candidate("/home/u/x", "/home/u/x") };
         let refusal = validate(&candidate, &caller(USER, &[])).expect_err("not a directory");
-        assert_eq!(refusal.rule, Rule::NotDirectory { kind });
+        assert_eq!(refusal.rule, ShareRule::NotDirectory { kind });
     }
 }
 
 #[test]
 fn names_that_corrupt_mount_tables_or_plans_are_refused() {
     use std::os::unix::ffi::OsStrExt;
-    assert_eq!(user("/home/u/a\nb", "/home/u/a\nb").expect_err("newline").rule, Rule::Control);
-    assert_eq!(user("/home/u/a\0b", "/home/u/a\0b").expect_err("nul").rule, Rule::Control);
-    assert_eq!(user("project", "/home/u/project").expect_err("relative").rule, Rule::Relative);
-    assert_eq!(user("", "/home/u/project").expect_err("empty").rule, Rule::Relative);
+    assert_eq!(user("/home/u/a\nb", "/home/u/a\nb").expect_err("newline").rule, ShareRule::Control);
+    assert_eq!(user("/home/u/a\0b", "/home/u/a\0b").expect_err("nul").rule, ShareRule::Control);
+    assert_eq!(user("project", "/home/u/project").expect_err("relative").rule, ShareRule::Relative);
+    assert_eq!(user("", "/home/u/project").expect_err("empty").rule, ShareRule::Relative);
     let bytes = Path::new(std::ffi::OsStr::from_bytes(b"/home/u/\xff"));
-    let candidate = Candidate { resolved: bytes, ..candidate("/home/u/x", "") };
-    assert_eq!(validate(&candidate, &caller(USER, &[])).expect_err("bytes").rule, Rule::NotUtf8);
+    let candidate = ShareCandidate { resolved: bytes, ..candidate("/home/u/x", "") };
+    assert_eq!(validate(&candidate, &caller(USER, &[])).expect_err("bytes").rule, ShareRule::NotUtf8);
 }
 
 #[test]
@@ -229,11 +232,14 @@ fn root_may_share_a_project_in_its_home_but_not_its_home() {
 
 #[test]
 fn somebody_elses_directory_is_shared_read_only_at_most() {
-    let foreign = Candidate { owner: 1001, ..candidate("/srv/x", "/srv/x") };
+    let foreign = ShareCandidate { owner: 1001, ..candidate("/srv/x", "/srv/x") };
     let refusal = validate(&foreign, &caller(USER, &[])).expect_err("foreign");
-    assert_eq!(refusal.rule, Rule::Foreign { owner: 1001, caller: USER });
-    assert_eq!(validate(&Candidate { mode: Mode::ReadOnly, ..foreign }, &caller(USER, &[])), Ok(()));
-    assert_eq!(validate(&Candidate { owner: 0, ..foreign }, &caller(USER, &[])), Ok(()));
+    assert_eq!(refusal.rule, ShareRule::Foreign { owner: 1001, caller: USER });
+    assert_eq!(
+        validate(&ShareCandidate { mode: BoundaryMode::ReadOnly, ..foreign }, &caller(USER, &[])),
+        Ok(())
+    );
+    assert_eq!(validate(&ShareCandidate { owner: 0, ..foreign }, &caller(USER, &[])), Ok(()));
     assert_eq!(validate(&foreign, &caller(0, &[])), Ok(()));
 }
 
@@ -249,22 +255,24 @@ fn the_allowed_root_is_honoured_by_component() {
         ("/srv/apx/root/../x", "/srv/apx/x"),
     ] {
         let refusal = within("/srv/apx/root", given, resolved).expect_err(given);
-        assert!(matches!(refusal.rule, Rule::OutsideAllowedRoot { .. }), "{given}: {refusal}");
+        assert!(matches!(refusal.rule, ShareRule::OutsideAllowedRoot { .. }), "{given}: {refusal}");
     }
     assert!(within("/etc", "/etc/x", "/etc/x").is_err(), "an allowed root does not open the system");
 }
 
-fn problems(shared: &[(&str, &str, Mode)]) -> Vec<Overlap> {
-    let shared: Vec<Shared<'_>> =
-        shared.iter().map(|(name, host, mode)| Shared { name, host: Path::new(host), mode: *mode }).collect();
+fn problems(shared: &[(&str, &str, BoundaryMode)]) -> Vec<ShareOverlap> {
+    let shared: Vec<SharedHostDir<'_>> = shared
+        .iter()
+        .map(|(name, host, mode)| SharedHostDir { name, host: Path::new(host), mode: *mode })
+        .collect();
     overlaps(&shared)
 }
 
-const RW: Mode = Mode::ReadWrite;
-const RO: Mode = Mode::ReadOnly;
+const RW: BoundaryMode = BoundaryMode::ReadWrite;
+const RO: BoundaryMode = BoundaryMode::ReadOnly;
 
-fn inside(inner: &str, outer: &str) -> Overlap {
-    Overlap::WithinWritable { inner: inner.to_owned(), outer: outer.to_owned() }
+fn inside(inner: &str, outer: &str) -> ShareOverlap {
+    ShareOverlap::WithinWritable { inner: inner.to_owned(), outer: outer.to_owned() }
 }
 
 #[test]
@@ -288,7 +296,7 @@ fn boundaries_beside_each_other_or_in_a_read_only_one_are_fine() {
 
 #[test]
 fn the_same_directory_twice_is_refused() {
-    let same = |first: &str, second: &str| Overlap::Same {
+    let same = |first: &str, second: &str| ShareOverlap::Same {
         first: first.to_owned(),
         second: second.to_owned(),
         host: "/w".into(),

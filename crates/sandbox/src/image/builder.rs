@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use policy::build_spec::{BuildSpec, Destination, Platform, Source};
+use policy::build_spec::{BuildSpec, Destination, ImageSource, Platform};
 
 use super::docker::{Docker, Store};
 use super::error::BuildError;
@@ -58,7 +58,7 @@ impl Builder {
     /// What of a build spec it cannot do, with an engine behind it that keeps images so.
     pub(super) fn lacks(&self, spec: &BuildSpec, store: Store) -> Vec<Lack> {
         let mut lacks = Vec::new();
-        if matches!(spec.source, Source::Stock { .. }) {
+        if matches!(spec.source, ImageSource::Stock { .. }) {
             // An own Dockerfile may get along without any step on another processor.
             let missing = spec
                 .platforms
@@ -75,7 +75,7 @@ impl Builder {
                 lacks.extend(several.then_some(Lack::Platforms));
                 lacks.extend(attests.then_some(Lack::Attestations));
                 lacks.extend(spec.cache.to.iter().any(outside).then_some(Lack::Cache));
-                lacks.extend(matches!(spec.source, Source::Own { .. }).then_some(Lack::Layout));
+                lacks.extend(matches!(spec.source, ImageSource::Own { .. }).then_some(Lack::Layout));
             }
             (_, _) => {
                 lacks.extend((spec.destination.loads() && (several || attests)).then_some(Lack::Store));
@@ -235,7 +235,7 @@ impl Builder {
 
 #[cfg(test)]
 mod tests {
-    use policy::build_spec::Flags;
+    use policy::build_spec::BuildFlags;
     use policy::config::effective::Effective;
 
     use super::*;
@@ -255,7 +255,7 @@ Labels:
  org.mobyproject.buildkit.worker.network:              host
 ";
 
-    fn spec(flags: &Flags) -> BuildSpec {
+    fn spec(flags: &BuildFlags) -> BuildSpec {
         BuildSpec::new(&Effective::default(), flags).unwrap()
     }
 
@@ -287,12 +287,13 @@ Labels:
     #[test]
     fn a_builder_lacks_what_its_driver_and_the_engine_behind_it_cannot_do() {
         let lacks = |driver: &str, store, flags| builder(driver, ALL).lacks(&spec(&flags), store);
-        let two = Flags::default;
-        let one = || Flags { platform: vec!["linux/amd64".into()], ..Flags::default() };
-        let pushed = || Flags { push: true, tag: vec!["localhost:5000/a".into()], ..Flags::default() };
-        let attested = Flags { provenance: Some("mode=max".into()), ..one() };
-        let cached = Flags { cache_to: vec!["type=local,dest=c".into()], ..one() };
-        let inline = Flags { cache_to: vec!["type=inline".into()], ..one() };
+        let two = BuildFlags::default;
+        let one = || BuildFlags { platform: vec!["linux/amd64".into()], ..BuildFlags::default() };
+        let pushed =
+            || BuildFlags { push: true, tag: vec!["localhost:5000/a".into()], ..BuildFlags::default() };
+        let attested = BuildFlags { provenance: Some("mode=max".into()), ..one() };
+        let cached = BuildFlags { cache_to: vec!["type=local,dest=c".into()], ..one() };
+        let inline = BuildFlags { cache_to: vec!["type=inline".into()], ..one() };
         assert_eq!(lacks("docker", Store::Containerd, two()), []);
         assert_eq!(lacks("docker", Store::Classic, two()), [Lack::Platforms]);
         assert_eq!(lacks("docker", Store::Classic, one()), []);
@@ -306,7 +307,8 @@ Labels:
 
     #[test]
     fn steps_of_the_stock_image_run_on_every_platform() {
-        let lacks = builder("docker", &["linux/amd64"]).lacks(&spec(&Flags::default()), Store::Containerd);
+        let lacks =
+            builder("docker", &["linux/amd64"]).lacks(&spec(&BuildFlags::default()), Store::Containerd);
         let [Lack::Emulator(platform)] = lacks.as_slice() else { panic!("{lacks:?}") };
         assert_eq!(platform.as_str(), "linux/arm64");
     }

@@ -181,14 +181,14 @@ impl Elf {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use policy::build_spec::{BuildSpec, Flags};
+    use policy::build_spec::{BuildFlags, BuildSpec};
     use policy::config::effective::Effective;
 
     use super::super::layout::Config;
     use super::*;
 
     fn platform(name: &str) -> Platform {
-        let flags = Flags { platform: vec![name.to_owned()], ..Flags::default() };
+        let flags = BuildFlags { platform: vec![name.to_owned()], ..BuildFlags::default() };
         BuildSpec::new(&Effective::default(), &flags).unwrap().platforms.remove(0)
     }
 

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use policy::build_spec::{BuildArg, BuildSpec, CA_CERTIFICATES, Platform, Reuse, Source};
+use policy::build_spec::{BuildArg, BuildSpec, CA_CERTIFICATES, ImageSource, Platform, Reuse};
 
 use super::builder::Builder;
 use super::context::{DOCKERFILE, ENTRYPOINT};
@@ -51,7 +51,7 @@ pub(super) fn build(
 ) -> Vec<OsString> {
     let mut words = Words::start(spec, builder, display);
     let context = match (&spec.source, subject) {
-        (Source::Own { dockerfile }, Subject::Image { entrypoint }) => {
+        (ImageSource::Own { dockerfile }, Subject::Image { entrypoint }) => {
             words.pair("--file", dockerfile);
             if let Some(entrypoint) = entrypoint {
                 words.pair("--build-context", format!("{ENTRYPOINT}={entrypoint}"));
@@ -63,7 +63,7 @@ pub(super) fn build(
             if subject == Subject::Entrypoint {
                 words.pair("--target", ENTRYPOINT);
             }
-            if let Source::Stock { base, packages } = source {
+            if let ImageSource::Stock { base, packages } = source {
                 words.pair("--build-arg", format!("BASE={base}"));
                 words.pair("--build-arg", format!("PACKAGES={}", packages.join(" ")));
             }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use confine::report::Report;
-use policy::plan::{Boundary, Mode, Plan, Protect};
+use policy::plan::{Boundary, BoundaryMode, Plan, Protect};
 use policy::text::escape;
 
 pub(super) use self::clear::{Left, sweep};
@@ -103,13 +103,13 @@ impl<'a> Boundaries<'a> {
             let root = held.enter().map_err(failed)?;
             // What is not reached in time is not protected, which the report says.
             let walk = match boundary.mode {
-                Mode::ReadWrite => walk_with_files(&root, plan.protect.depth, until),
-                Mode::ReadOnly => walk_until(&root, plan.protect.depth, until),
+                BoundaryMode::ReadWrite => walk_with_files(&root, plan.protect.depth, until),
+                BoundaryMode::ReadOnly => walk_until(&root, plan.protect.depth, until),
             };
             let walk = walk.map_err(failed)?;
             let search = || protect::mounts_until(&root, &boundary.host, &walk, &plan.protect.paths, until);
             let mut mounts = search().map_err(failed)?;
-            if boundary.mode == Mode::ReadOnly {
+            if boundary.mode == BoundaryMode::ReadOnly {
                 // Nothing in it can be written, but connecting to a socket is no writing (connect(2)).
                 coverage.add_sockets(boundary, &walk, &mounts);
                 all.push(Mounts { masked_sockets: mounts.masked_sockets, ..Mounts::default() });

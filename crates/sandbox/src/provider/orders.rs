@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use confine::landlock::Access;
 use confine::report::{Report, Status};
 use confine::start::{Grant, Mounted, Variable, What};
-use policy::plan::{Layer, Mode, Need, Plan};
+use policy::plan::{BoundaryMode, Layer, Need, Plan};
 
 use super::{StartError, remedy};
 use crate::secrets::Value;
@@ -69,7 +69,7 @@ pub(super) fn refuse_missing(plan: &Plan, outside: &Report) -> Result<(), StartE
 /// sandbox.
 pub(super) fn grants(plan: &Plan, temporary: &[&str]) -> Vec<Grant> {
     let grant = |path: &Path, access| Grant { path: path.to_owned(), access };
-    let writable = plan.boundaries.iter().filter(|boundary| boundary.mode == Mode::ReadWrite);
+    let writable = plan.boundaries.iter().filter(|boundary| boundary.mode == BoundaryMode::ReadWrite);
     let devices = ["null", "zero", "full", "random", "urandom"].map(|name| Path::new("/dev").join(name));
     [
         (Path::new("/"), Access::ReadExecute),

@@ -2,7 +2,7 @@
 
 use clap::error::Error;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use policy::config::key::{Key, Kind};
+use policy::config::key::{Key, ValueKind};
 use policy::config::schema::KEYS;
 
 /// What was typed of them: for each key, its value each time.
@@ -45,7 +45,7 @@ impl FromArgMatches for KeyFlags {
 
 fn flag(key: &'static Key) -> Option<Arg> {
     let flag = key.flag?;
-    let action = if matches!(key.kind, Kind::List(_)) { ArgAction::Append } else { ArgAction::Set };
+    let action = if matches!(key.kind, ValueKind::List(_)) { ArgAction::Append } else { ArgAction::Set };
     let arg = Arg::new(key.path).long(flag.long).value_name(flag.value).help(flag.help).action(action);
     Some(match flag.short {
         Some(letter) => arg.short(letter),

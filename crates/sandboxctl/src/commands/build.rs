@@ -7,8 +7,8 @@ use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-use policy::build_spec::{BuildSpec, Flags, Source};
-use policy::config::Image;
+use policy::build_spec::{BuildFlags, BuildSpec, ImageSource};
+use policy::config::ImageTable;
 use policy::config::overrides::Overrides;
 use policy::config::problem::{self, Located, Problem};
 use policy::text::json_bytes::JsonBytes;
@@ -45,8 +45,8 @@ pub(crate) fn build(ui: &Ui, context: &Context, args: &BuildArgs) -> Result<Exit
         let (variable, words) =
             image::command(&request, display).map_err(|error| failure::told(&error, &spec))?;
         ui.note(match spec.source {
-            Source::Stock { .. } => "the build context is carried inside sandboxctl, and comes on stdin",
-            Source::Own { .. } => "before this, the entrypoint is built to disk, if it is wanted, and the image is checked there",
+            ImageSource::Stock { .. } => "the build context is carried inside sandboxctl, and comes on stdin",
+            ImageSource::Own { .. } => "before this, the entrypoint is built to disk, if it is wanted, and the image is checked there",
         });
         let shown = json!({ "environment": variable, "command": words.iter().map(|word| JsonBytes::from(word.as_os_str())).collect::<Vec<_>>(), "build_spec": spec });
         ui.data(&shown, |_| format!("{}\n", line(variable, &words)))?;
@@ -67,7 +67,7 @@ pub(crate) fn build(ui: &Ui, context: &Context, args: &BuildArgs) -> Result<Exit
 
 /// What is to be built, by the file and the flags; what is in the files that it names; and what may be run for it.
 fn spec(context: &Context, args: &BuildArgs) -> Result<(BuildSpec, Files, Programs), CommandError> {
-    let flags = Flags {
+    let flags = BuildFlags {
         platform: args.platform.clone(),
         tag: args.tag.clone(),
         push: args.push,
@@ -100,11 +100,11 @@ fn spec(context: &Context, args: &BuildArgs) -> Result<(BuildSpec, Files, Progra
 }
 
 /// Reads what the build spec names, with the rights of the caller.
-fn files_of(context: &Context, image: &Image, programs: &Programs) -> Result<Files, CommandError> {
+fn files_of(context: &Context, image: &ImageTable, programs: &Programs) -> Result<Files, CommandError> {
     let failed = |key: &str, path: &Located<PathBuf>, error: &dyn Display, hint: &str| {
         let message = format!("{} cannot be read: {error}", path.value.display());
         CommandError::problems(vec![
-            Problem::new(&path.place, key, problem::Code::Host, message).hinting(hint),
+            Problem::new(&path.place, key, problem::ProblemCode::Host, message).hinting(hint),
         ])
     };
     let mut files = Files::default();

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 
 use anyhow::Context as _;
-use policy::config::key::{Key, Kind, Status, Trust, split};
+use policy::config::key::{Key, Support, TrustRule, ValueKind, split};
 use policy::config::schema::KEYS;
 use policy::text::escape;
 use policy::text::json_bytes::JsonBytes;
@@ -67,13 +67,13 @@ fn entry(key: &Key) -> String {
     let about = format!("\n{}", comment(&explanation(key)));
     match key.kind {
         // Tables that mean something by being there stay commented out, with all that is in them.
-        Kind::Table if key.path.contains('*') || key.path == "image" => {
+        ValueKind::Table if key.path.contains('*') || key.path == "image" => {
             format!("{about}#[{}]\n", key.path.replace('*', "example"))
         }
-        Kind::Table => format!("{about}[{}]\n{active}", key.path),
-        Kind::Named(_) if !active.is_empty() => format!("{about}[{}]\n{active}", key.path),
+        ValueKind::Table => format!("{about}[{}]\n{active}", key.path),
+        ValueKind::Named(_) if !active.is_empty() => format!("{about}[{}]\n{active}", key.path),
         // The entry for one of its names follows.
-        Kind::Named(_) => about,
+        ValueKind::Named(_) => about,
         _ if !active.is_empty() => about + active,
         _ if name == "*" => format!("#{} = {{ NAME = {} }}  # an example\n", split(table).1, key.example),
         _ if key.default.is_empty() => format!("{about}#{name} = {}  # an example\n", key.example),
@@ -83,12 +83,12 @@ fn entry(key: &Key) -> String {
 
 fn explanation(key: &Key) -> String {
     let not_yet = match key.status {
-        Status::NotYet(what) => format!(" Not supported yet: {what}."),
+        Support::NotYet(what) => format!(" Not supported yet: {what}."),
         _ => String::new(),
     };
     let trust = match key.trust {
-        Trust::Needed(when) => format!(" Needs `sandboxctl trust` when {when}."),
-        Trust::Free => String::new(),
+        TrustRule::Needed(when) => format!(" Needs `sandboxctl trust` when {when}."),
+        TrustRule::Free => String::new(),
     };
     key.doc.to_owned() + &not_yet + &trust
 }

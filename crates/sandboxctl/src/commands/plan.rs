@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use policy::plan::{Boundary, Container, Mode, Need, Plan, Pull, SecretSource, names_a_registry};
+use policy::plan::{Boundary, BoundaryMode, Container, Need, Plan, Pull, SecretSource, names_a_registry};
 use policy::rules::network;
 
 use crate::cli::PlanArgs;
@@ -43,8 +43,8 @@ fn text(plan: &Plan) -> String {
     line("workdir", &plan.agent.workdir.display());
     for Boundary { host, guest, mode, obeyed_as, .. } in &plan.boundaries {
         let mode = match mode {
-            Mode::ReadWrite => "read-write",
-            Mode::ReadOnly => "read-only",
+            BoundaryMode::ReadWrite => "read-write",
+            BoundaryMode::ReadOnly => "read-only",
         };
         let obeyed = obeyed_as.iter().map(|path| format!(", {path}, which programs outside obey"));
         let obeyed: String = obeyed.collect();
@@ -85,11 +85,11 @@ fn when(container: &Container) -> &'static str {
     }
 }
 
-fn network(mode: network::Mode) -> &'static str {
+fn network(mode: network::NetworkMode) -> &'static str {
     match mode {
-        network::Mode::None => "none",
-        network::Mode::Allowlist => "allowlist",
-        network::Mode::Open => "open",
+        network::NetworkMode::None => "none",
+        network::NetworkMode::Allowlist => "allowlist",
+        network::NetworkMode::Open => "open",
     }
 }
 

@@ -3,7 +3,7 @@
 use policy::config::overrides::Overrides;
 use policy::policy::Policy;
 use policy::rules::network::HostPattern;
-use policy::rules::path::Access;
+use policy::rules::path::PathAccess;
 use policy::rules::verdict::{Decision, Verdict};
 use policy::text::escape;
 
@@ -73,11 +73,11 @@ fn decide(context: &Context, rules: &Policy, subject: &Subject) -> Result<Answer
     })
 }
 
-fn as_asked(access: cli::Access) -> Access {
+fn as_asked(access: cli::Access) -> PathAccess {
     match access {
-        cli::Access::Read => Access::Read,
-        cli::Access::Write => Access::Write,
-        cli::Access::Execute => Access::Execute,
+        cli::Access::Read => PathAccess::Read,
+        cli::Access::Write => PathAccess::Write,
+        cli::Access::Execute => PathAccess::Execute,
     }
 }
 

@@ -3,31 +3,31 @@
 use std::ffi::OsString;
 
 use super::macros::settings;
-use crate::config::form::{CommandLine, InsidePath, TrueOrFalse, UserSpec};
-use crate::config::key::{Flag, Key, Kind, Status, Trust};
+use crate::config::form::{CommandLine, InsidePath, TrueOrFalse, UserText};
+use crate::config::key::{Flag, Key, Support, TrustRule, ValueKind};
 use crate::rules::path::GuestPath;
-use crate::rules::user::Spec;
+use crate::rules::user::UserSpec;
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] =
-    &[Key { path: "agent", kind: Kind::Table, doc: "What runs inside, and as whom.", ..Key::NONE }];
+    &[Key { path: "agent", kind: ValueKind::Table, doc: "What runs inside, and as whom.", ..Key::NONE }];
 
 settings! {
     /// `[agent]`
-    table Agent at "agent." {
+    table AgentTable at "agent." {
         command: Vec<OsString> as CommandLine = {
             doc: "The command with its arguments. What follows `--` on the command line replaces it.",
             default: "[\"bash\", \"-l\"]",
             example: "[\"python3\", \"agent.py\"]",
-            trust: Trust::LOCAL,
+            trust: TrustRule::LOCAL,
         }
-        user: Spec as UserSpec = {
+        user: UserSpec as UserText = {
             doc: "Who the agent is: a user or user:group of the image, each by name or number. The native provider has one \
                  user, `agent`, with uid 1000.",
             default: "\"agent\"",
             example: "\"agent\"",
-            status: Status::NotYet("every user but `agent`"),
-            trust: Trust::Needed("it is root"),
+            status: Support::NotYet("every user but `agent`"),
+            trust: TrustRule::Needed("it is root"),
             flag: Some(Flag { long: "user", short: Some('u'), value: "USER", help: "Be this user inside" }),
         }
         workdir: GuestPath as InsidePath = {

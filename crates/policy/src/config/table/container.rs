@@ -4,26 +4,26 @@ use std::path::PathBuf;
 
 use super::macros::settings;
 use crate::config::form::{PathPrefix, Runtime, WhenPulled};
-use crate::config::key::{Flag, Key, Kind, Status, Trust};
+use crate::config::key::{Flag, Key, Support, TrustRule, ValueKind};
 use crate::plan::Pull;
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[Key {
     path: "container",
-    kind: Kind::Table,
+    kind: ValueKind::Table,
     doc: "What concerns the providers that run containers.",
-    status: Status::Containers,
+    status: Support::Containers,
     ..Key::NONE
 }];
 
 settings! {
     /// `[container]`
-    table Container at "container." {
+    table ContainerTable at "container." {
         runtime: String as Runtime = {
             doc: "The runtime of the engine, where it is not the engine's own choice.",
             example: "\"runsc\"",
-            status: Status::Containers,
-            trust: Trust::Needed("it is set"),
+            status: Support::Containers,
+            trust: TrustRule::Needed("it is set"),
             flag: Some(Flag {
                 long: "runtime",
                 short: None,
@@ -35,8 +35,8 @@ settings! {
             doc: "What stands before a host path as the engine sees it, where the engine runs elsewhere.",
             default: "\"\"",
             example: "\"/host_mnt\"",
-            status: Status::Containers,
-            trust: Trust::Needed("it is set"),
+            status: Support::Containers,
+            trust: TrustRule::Needed("it is set"),
             flag: Some(Flag {
                 long: "host-path-prefix",
                 short: None,
@@ -49,7 +49,7 @@ settings! {
             doc: "When the engine fetches the image.",
             default: "\"missing\"",
             example: "\"never\"",
-            status: Status::Containers,
+            status: Support::Containers,
             flag: Some(Flag {
                 long: "pull",
                 short: None,

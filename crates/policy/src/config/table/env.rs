@@ -3,38 +3,38 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use crate::config::form::{Form, ListOf, VariableName, VariableValue};
-use crate::config::key::{Format, Key, Kind, Trust};
-use crate::config::problem::{Located, Place};
+use crate::config::form::{ListOf, ValueForm, VariableName, VariableValue};
+use crate::config::key::{Key, TextFormat, TrustRule, ValueKind};
+use crate::config::problem::{Located, Location};
 use crate::config::setting::List;
 use crate::rules::env::Name;
 
 /// `[env]`
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Env {
+pub struct EnvTable {
     /// Variables of the host that enter; a layer replaces the list of the layer beneath.
     pub pass: List<Name>,
     /// Variables that enter besides those, one by one, as flags ask for them.
-    pub also_pass: BTreeMap<Name, Place>,
+    pub also_pass: BTreeMap<Name, Location>,
     /// Variables that are set inside.
     pub set: BTreeMap<Name, Located<OsString>>,
 }
 
 /// Its rows.
 pub(super) const KEYS: &[Key] = &[
-    Key { path: "env", kind: Kind::Table, doc: "The environment of the agent.", ..Key::NONE },
+    Key { path: "env", kind: ValueKind::Table, doc: "The environment of the agent.", ..Key::NONE },
     Key {
         path: "env.pass",
         kind: ListOf::<VariableName>::KIND,
         doc: "Variables of the host that enter, besides the harmless ones that always do.",
         default: "[]",
         example: "[\"LANG\", \"TERM\"]",
-        trust: Trust::Needed("it names a variable that is not one of the harmless ones"),
+        trust: TrustRule::Needed("it names a variable that is not one of the harmless ones"),
         ..Key::NONE
     },
     Key {
         path: "env.set",
-        kind: Kind::Named(Format::Variable),
+        kind: ValueKind::Named(TextFormat::Variable),
         doc: "Variables that are set inside. A secret does not belong here: this file is readable.",
         default: "{}",
         ..Key::NONE
@@ -44,7 +44,7 @@ pub(super) const KEYS: &[Key] = &[
         kind: VariableValue::KIND,
         doc: "The value of one variable.",
         example: "\"1\"",
-        trust: Trust::LOCAL,
+        trust: TrustRule::LOCAL,
         ..Key::NONE
     },
 ];

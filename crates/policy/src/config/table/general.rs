@@ -1,24 +1,24 @@
 //! What stands outside any table of `sandbox.toml`.
 
 use super::macros::settings;
-use crate::config::form::{Provider, TrueOrFalse, Version};
-use crate::config::key::{Flag, Trust};
+use crate::config::form::{ProviderWord, TrueOrFalse, Version};
+use crate::config::key::{Flag, TrustRule};
 use crate::config::value::ProviderChoice;
 
 settings! {
     /// Settings outside any table.
-    table General at "" {
+    table GeneralTable at "" {
         version: u32 as Version = {
             doc: "The version of this format.",
             default: "1",
             example: "1",
         }
-        provider: ProviderChoice as Provider = {
+        provider: ProviderChoice as ProviderWord = {
             doc: "Who runs the sandbox. `auto` takes an engine that answers when the file has an `[image]` table, and \
                  `native` otherwise or when none answers; it says which and why. `local` isolates nothing, and is only ever taken when it is asked for by name.",
             default: "\"auto\"",
             example: "\"native\"",
-            trust: Trust::Needed("it is `local`"),
+            trust: TrustRule::Needed("it is `local`"),
             flag: Some(Flag {
                 long: "provider",
                 short: None,
@@ -32,7 +32,7 @@ settings! {
                  it to `true`, `local` is refused even when it is asked for by name.",
             default: "true",
             example: "true",
-            trust: Trust::Needed("it is `false`"),
+            trust: TrustRule::Needed("it is `false`"),
         }
     }
 }

@@ -3,29 +3,29 @@
 use std::path::PathBuf;
 
 use super::macros::settings;
-use crate::config::form::{AnyText, Form, HostPath, ImageName, ListOf, NonEmptyText, Platform};
-use crate::config::key::{Flag, Format, Key, Kind, Status, Trust};
+use crate::config::form::{AnyText, HostPath, ImageName, ListOf, NonEmptyText, PlatformText, ValueForm};
+use crate::config::key::{Flag, Key, Support, TextFormat, TrustRule, ValueKind};
 use crate::config::problem::Located;
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[Key {
     path: "image",
-    kind: Kind::Table,
+    kind: ValueKind::Table,
     doc: "How the image for container providers is built.",
-    status: Status::Containers,
+    status: Support::Containers,
     ..Key::NONE
 }];
 
 settings! {
     /// `[image]`, without the arguments of the build.
-    table Image at "image." {
+    table ImageTable at "image." {
         name: String as ImageName = {
             doc: "The name of the image. Where a project says what is in its image and not how it is called, that is `sandbox-`, the name \
                  of its directory and some digits.",
             default: "\"sandbox-image\"",
             example: "\"registry.example.org/team/sandbox\"",
-            status: Status::Containers,
-            trust: Trust::Needed("an image is built under it; not to run one"),
+            status: Support::Containers,
+            trust: TrustRule::Needed("an image is built under it; not to run one"),
             flag: Some(Flag {
                 long: "image",
                 short: None,
@@ -37,8 +37,8 @@ settings! {
             doc: "The image it starts from, of the Alpine or the Debian family.",
             default: "\"alpine:3.23\"",
             example: "\"debian:trixie-slim\"",
-            status: Status::Containers,
-            trust: Trust::Needed(
+            status: Support::Containers,
+            trust: TrustRule::Needed(
                 "it is neither `alpine` nor `debian` of Docker's own, with any tag or digest: a build runs what a base says",
             ),
         }
@@ -46,25 +46,25 @@ settings! {
             doc: "The packages of the distribution that are installed.",
             default: "[\"bash\", \"curl\", \"git\", \"openssh-client\", \"python3\", \"nodejs\", \"npm\"]",
             example: "[\"bash\", \"git\"]",
-            status: Status::Containers,
+            status: Support::Containers,
         }
-        platforms: Vec<Located<String>> as ListOf<Platform> = {
+        platforms: Vec<Located<String>> as ListOf<PlatformText> = {
             doc: "The platforms it is built for.",
             default: "[\"linux/amd64\", \"linux/arm64\"]",
             example: "[\"linux/amd64\"]",
-            status: Status::Containers,
+            status: Support::Containers,
         }
         dockerfile: PathBuf as HostPath = {
             doc: "A Dockerfile of your own, in place of the stock one.",
             example: "\"docker/Dockerfile\"",
-            status: Status::Containers,
-            trust: Trust::Needed("it is set: a build runs what it says"),
+            status: Support::Containers,
+            trust: TrustRule::Needed("it is set: a build runs what it says"),
         }
         ca_certificates: PathBuf as HostPath = {
             doc: "Certificates that the build trusts besides the usual ones.",
             example: "\"~/.config/corp-ca.pem\"",
-            status: Status::Containers,
-            trust: Trust::Needed("it is set: whoever holds such a key can pose as any site"),
+            status: Support::Containers,
+            trust: TrustRule::Needed("it is set: whoever holds such a key can pose as any site"),
         }
     }
 }
@@ -73,10 +73,10 @@ settings! {
 pub(super) const BUILD_ARGS: &[Key] = &[
     Key {
         path: "image.build_args",
-        kind: Kind::Named(Format::Any),
+        kind: ValueKind::Named(TextFormat::Any),
         doc: "Arguments of the build. They stay readable in the image, so they are no place for a secret.",
         default: "{}",
-        status: Status::Containers,
+        status: Support::Containers,
         ..Key::NONE
     },
     Key {
@@ -84,8 +84,8 @@ pub(super) const BUILD_ARGS: &[Key] = &[
         kind: AnyText::KIND,
         doc: "The value of one argument.",
         example: "\"3.13\"",
-        status: Status::Containers,
-        trust: Trust::Needed("any is set: they decide what a build runs"),
+        status: Support::Containers,
+        trust: TrustRule::Needed("any is set: they decide what a build runs"),
         ..Key::NONE
     },
 ];

@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use super::macros::settings;
 use crate::config::form::Lifetime;
-use crate::config::key::{Key, Kind, Status};
+use crate::config::key::{Key, Support, ValueKind};
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] =
-    &[Key { path: "lifecycle", kind: Kind::Table, doc: "How long a sandbox stays.", ..Key::NONE }];
+    &[Key { path: "lifecycle", kind: ValueKind::Table, doc: "How long a sandbox stays.", ..Key::NONE }];
 
 settings! {
     /// `[lifecycle]`
-    table Lifecycle at "lifecycle." {
+    table LifecycleTable at "lifecycle." {
         idle_timeout: Duration as Lifetime = {
             doc: "How long a sandbox without a session stays alive.",
             example: "\"15m\"",
-            status: Status::NotYet("every value"),
+            status: Support::NotYet("every value"),
         }
     }
 }

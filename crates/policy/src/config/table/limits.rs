@@ -4,25 +4,25 @@ use std::time::Duration;
 
 use super::macros::settings;
 use crate::config::form::{CpuLimit, MemoryLimit, PidsLimit, Size, TimeLimit};
-use crate::config::key::{Flag, Key, Kind, Trust};
+use crate::config::key::{Flag, Key, TrustRule, ValueKind};
 use crate::rules::limits::{self, Bytes, MilliCpus};
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[Key {
     path: "limits",
-    kind: Kind::Table,
+    kind: ValueKind::Table,
     doc: "What the sandbox may use. Sizes count in powers of 1024.",
     ..Key::NONE
 }];
 
 settings! {
     /// `[limits]`; an inner `None` is unlimited.
-    table Limits at "limits." {
+    table LimitsTable at "limits." {
         memory: Option<Bytes> as MemoryLimit = {
             doc: "Resident memory of everything inside together.",
             default: "\"unlimited\"",
             example: "\"1g\"",
-            trust: Trust::RAISED,
+            trust: TrustRule::RAISED,
             flag: Some(Flag {
                 long: "memory",
                 short: Some('m'),
@@ -35,7 +35,7 @@ settings! {
             doc: "Processor time of everything inside together, in processors.",
             default: "\"unlimited\"",
             example: "1.5",
-            trust: Trust::RAISED,
+            trust: TrustRule::RAISED,
             flag: Some(Flag {
                 long: "cpus",
                 short: None,
@@ -48,7 +48,7 @@ settings! {
             doc: "Processes and threads alive at once.",
             default: "1024",
             example: "256",
-            trust: Trust::RAISED,
+            trust: TrustRule::RAISED,
             flag: Some(Flag {
                 long: "pids-limit",
                 short: None,
@@ -61,7 +61,7 @@ settings! {
             doc: "How long one command may run.",
             default: "\"unlimited\"",
             example: "\"30m\"",
-            trust: Trust::RAISED,
+            trust: TrustRule::RAISED,
             flag: Some(Flag {
                 long: "timeout",
                 short: None,
@@ -74,18 +74,18 @@ settings! {
             doc: "How much captured output is kept of each stream. A pipe or a terminal is never cut.",
             default: "\"10m\"",
             example: "\"10m\"",
-            trust: Trust::RAISED,
+            trust: TrustRule::RAISED,
         }
         tmp_size: Bytes as Size = {
             doc: "The size of each tmpfs. Space in shared directories cannot be bounded, and the report says so.",
             default: "\"512m\"",
             example: "\"256m\"",
-            trust: Trust::RAISED,
+            trust: TrustRule::RAISED,
         }
     }
 }
 
-impl Limits {
+impl LimitsTable {
     /// Returns the limits that hold, defaults included.
     pub(crate) fn or_default(&self) -> limits::Limits {
         let default = limits::Limits::default();

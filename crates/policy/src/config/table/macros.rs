@@ -18,7 +18,7 @@ macro_rules! settings {
             /// The row of each key.
             pub(crate) const KEYS: &'static [$crate::config::key::Key] = &[$($crate::config::key::Key {
                 path: concat!($prefix, stringify!($key)),
-                kind: <$form as $crate::config::form::Form>::KIND,
+                kind: <$form as $crate::config::form::ValueForm>::KIND,
                 doc: $doc,
                 $($field: $given,)*
                 ..$crate::config::key::Key::NONE
@@ -26,11 +26,11 @@ macro_rules! settings {
 
             /// Reads the table from a file.
             pub(crate) fn read(
-                reader: &mut $crate::config::document::Reader<'_, '_>,
+                reader: &mut $crate::config::document::DocumentReader<'_, '_>,
                 section: &$crate::config::document::Section<'_, '_>,
-                base: &$crate::config::setting::Base,
+                base: &$crate::config::setting::PathBase,
             ) -> Self {
-                use $crate::config::form::Form;
+                use $crate::config::form::ValueForm;
                 Self { $($key: <$form>::read(reader, section, stringify!($key), base),)* }
             }
 
@@ -71,7 +71,7 @@ macro_rules! settings {
                 typed: &$crate::config::form::Typed<'_>,
                 problems: &mut Vec<$crate::config::problem::Problem>,
             ) {
-                use $crate::config::form::Form;
+                use $crate::config::form::ValueForm;
                 match name {
                     $(stringify!($key) => self.$key = <$form>::typed(typed, problems),)*
                     _ => {}

@@ -2,35 +2,35 @@
 
 use super::macros::settings;
 use crate::config::form::{ExposedPath, LayerName, ListOf};
-use crate::config::key::{Key, Kind, Trust};
+use crate::config::key::{Key, TrustRule, ValueKind};
 use crate::config::problem::Located;
-use crate::config::value::Exposed;
+use crate::config::value::Expose;
 use crate::plan::Layer;
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[Key {
     path: "native",
-    kind: Kind::Table,
+    kind: ValueKind::Table,
     doc: "What concerns the native provider alone.",
     ..Key::NONE
 }];
 
 settings! {
     /// `[native]`
-    table Native at "native." {
+    table NativeTable at "native." {
         require: Vec<Located<Layer>> as ListOf<LayerName> = {
             doc: "The layers of isolation without which nothing starts. The others are used where they are there, \
                  and reported either way.",
             default: "[\"user\", \"mount\", \"pid\", \"net\", \"ipc\", \"landlock\", \"seccomp\", \"capabilities\"]",
             example: "[\"user\", \"mount\", \"pid\", \"net\", \"ipc\", \"landlock\", \"seccomp\", \"capabilities\", \"memory\"]",
-            trust: Trust::Needed("it leaves out a layer that is required without the file"),
+            trust: TrustRule::Needed("it leaves out a layer that is required without the file"),
         }
-        expose: Vec<Located<Exposed>> as ListOf<ExposedPath> = {
+        expose: Vec<Located<Expose>> as ListOf<ExposedPath> = {
             doc: "Toolchains of the host that are readable inside at the same path: presets or paths. Never \
                  credentials.",
             default: "[]",
             example: "[\"rust\", \"node\", \"python\"]",
-            trust: Trust::Needed("it names a path"),
+            trust: TrustRule::Needed("it names a path"),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The keys of `[network]`.
 
 use super::macros::settings;
-use crate::config::form::{Host, ListOf, NetworkMode};
-use crate::config::key::{Flag, Key, Kind, Status, Trust};
+use crate::config::form::{HostText, ListOf, NetworkWord};
+use crate::config::key::{Flag, Key, Support, TrustRule, ValueKind};
 use crate::config::problem::Located;
 use crate::rules::network;
 use crate::rules::network::HostPattern;
@@ -10,21 +10,21 @@ use crate::rules::network::HostPattern;
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[Key {
     path: "network",
-    kind: Kind::Table,
+    kind: ValueKind::Table,
     doc: "How much of the network the sandbox sees.",
     ..Key::NONE
 }];
 
 settings! {
     /// `[network]`
-    table Network at "network." {
-        mode: network::Mode as NetworkMode = {
+    table NetworkTable at "network." {
+        mode: network::NetworkMode as NetworkWord = {
             doc: "`none` leaves the sandbox its own loopback, `allowlist` the named hosts, `open` what the host \
                  reaches. The native provider refuses `open`.",
             default: "\"none\"",
             example: "\"none\"",
-            status: Status::NotYet("`allowlist`"),
-            trust: Trust::Needed("it is `allowlist` or `open`"),
+            status: Support::NotYet("`allowlist`"),
+            trust: TrustRule::Needed("it is `allowlist` or `open`"),
             flag: Some(Flag {
                 long: "network",
                 short: None,
@@ -33,12 +33,12 @@ settings! {
             }),
             variable: Some("SANDBOXCTL_NETWORK"),
         }
-        allow: Vec<Located<HostPattern>> as ListOf<Host> = {
+        allow: Vec<Located<HostPattern>> as ListOf<HostText> = {
             doc: "The hosts that may be reached with `allowlist`.",
             default: "[]",
             example: "[\"api.github.com:443\", \"*.example.org\"]",
-            status: Status::NotYet("every list that is not empty"),
-            trust: Trust::Needed("it is not empty"),
+            status: Support::NotYet("every list that is not empty"),
+            trust: TrustRule::Needed("it is not empty"),
             flag: Some(Flag {
                 long: "allow-host",
                 short: None,
@@ -46,12 +46,12 @@ settings! {
                 help: "Let this host be reached",
             }),
         }
-        deny: Vec<Located<HostPattern>> as ListOf<Host> = {
+        deny: Vec<Located<HostPattern>> as ListOf<HostText> = {
             doc: "The hosts that may not be reached although `allow` matches them.",
             default: "[]",
             example: "[\"internal.example.org\"]",
-            status: Status::NotYet("every list that is not empty"),
-            trust: Trust::Needed("it leaves out a host that is denied without the file"),
+            status: Support::NotYet("every list that is not empty"),
+            trust: TrustRule::Needed("it leaves out a host that is denied without the file"),
         }
     }
 }

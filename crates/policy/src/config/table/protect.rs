@@ -2,7 +2,7 @@
 
 use super::macros::settings;
 use crate::config::form::{Depth, ListOf, ProtectedPath, WhenReplaced};
-use crate::config::key::{Key, Kind, Trust};
+use crate::config::key::{Key, TrustRule, ValueKind};
 use crate::config::problem::Located;
 use crate::plan::OnReplaced;
 use crate::protect::RelativePath;
@@ -10,14 +10,14 @@ use crate::protect::RelativePath;
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[Key {
     path: "protect",
-    kind: Kind::Table,
+    kind: ValueKind::Table,
     doc: "What stays read-only inside writable boundaries.",
     ..Key::NONE
 }];
 
 settings! {
     /// `[protect]`
-    table Protect at "protect." {
+    table ProtectTable at "protect." {
         paths: Vec<Located<RelativePath>> as ListOf<ProtectedPath> = {
             doc: "Paths that are protected besides the built-in ones; `*.suffix` and `name.*.suffix` stand for every name that begins and ends so. Where nothing is \
                  yet, whatever appears is moved aside. The lists of all files add up.",
@@ -28,13 +28,13 @@ settings! {
             doc: "Built-in paths that are given up, by name.",
             default: "[]",
             example: "[\".git/config\"]",
-            trust: Trust::Needed("it is not empty"),
+            trust: TrustRule::Needed("it is not empty"),
         }
         depth: u32 as Depth = {
             doc: "How many directories deep nested repositories and sockets are looked for.",
             default: "3",
             example: "4",
-            trust: Trust::Needed("it is lower than what holds without the file"),
+            trust: TrustRule::Needed("it is lower than what holds without the file"),
         }
         on_replaced: OnReplaced as WhenReplaced = {
             doc: "What happens when a program of yours replaces a protected file while the sandbox runs, which takes its protection \
@@ -42,12 +42,12 @@ settings! {
                  way the file of the start is put back in the end.",
             default: "\"end\"",
             example: "\"warn\"",
-            trust: Trust::Needed("it is `warn`"),
+            trust: TrustRule::Needed("it is `warn`"),
         }
     }
 }
 
-impl Protect {
+impl ProtectTable {
     /// Lists the protected paths that these settings give up.
     pub(crate) fn given_up(&self) -> Vec<RelativePath> {
         self.allow.iter().flat_map(|list| &list.value).map(|path| path.value.clone()).collect()

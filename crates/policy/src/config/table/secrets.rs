@@ -1,8 +1,10 @@
 //! The keys of `[secrets]`.
 
 use super::macros::settings;
-use crate::config::form::{ModeOfSecret, NonEmptyText, ProviderOfSecret, Source, Url, VariableName};
-use crate::config::key::{Format, Key, Kind, Status, Trust};
+use crate::config::form::{
+    ModeOfSecret, NonEmptyText, ProviderOfSecret, SecretSourceText, Url, VariableName,
+};
+use crate::config::key::{Key, Support, TextFormat, TrustRule, ValueKind};
 use crate::config::value::{SecretMode, SecretProvider};
 use crate::plan::SecretSource;
 use crate::rules::env::Name;
@@ -11,34 +13,34 @@ use crate::rules::env::Name;
 pub(super) const TABLE: &[Key] = &[
     Key {
         path: "secrets",
-        kind: Kind::Named(Format::Name),
+        kind: ValueKind::Named(TextFormat::Name),
         doc: "Credentials of the agent, one table for each. The value itself never stands here.",
         ..Key::NONE
     },
     Key {
         path: "secrets.*",
-        kind: Kind::Table,
+        kind: ValueKind::Table,
         doc: "One secret.",
-        trust: Trust::Needed("it is there: it hands a credential to the agent"),
+        trust: TrustRule::Needed("it is there: it hands a credential to the agent"),
         ..Key::NONE
     },
 ];
 
 settings! {
     /// One table of `[secrets]`.
-    entry Secret at "secrets.*." {
+    entry SecretTable at "secrets.*." {
         mode: SecretMode as ModeOfSecret = {
             doc: "`inject` makes the value visible inside; with `proxy` it never enters.",
             example: "\"inject\"",
             required: true,
-            status: Status::NotYet("`proxy`"),
+            status: Support::NotYet("`proxy`"),
         }
         env_var: Name as VariableName = {
             doc: "The variable it becomes inside.",
             example: "\"GITHUB_TOKEN\"",
             required: true,
         }
-        source: SecretSource as Source = {
+        source: SecretSource as SecretSourceText = {
             doc: "Where the value is read from at the start: `env:NAME`, `file:PATH`, or what a shell prints for \
                  `command:TEXT`.",
             example: "\"env:GITHUB_TOKEN\"",
@@ -47,17 +49,17 @@ settings! {
         provider: SecretProvider as ProviderOfSecret = {
             doc: "Whose interface the proxy adds the value to; `custom` needs `upstream` and `header`.",
             example: "\"anthropic\"",
-            status: Status::NotYet(PROXY_SECRETS),
+            status: Support::NotYet(PROXY_SECRETS),
         }
         upstream: String as Url = {
             doc: "Where the proxy sends requests of a `custom` provider.",
             example: "\"https://api.example.org\"",
-            status: Status::NotYet(PROXY_SECRETS),
+            status: Support::NotYet(PROXY_SECRETS),
         }
         header: String as NonEmptyText = {
             doc: "The header in which a `custom` provider wants the value.",
             example: "\"x-api-key\"",
-            status: Status::NotYet(PROXY_SECRETS),
+            status: Support::NotYet(PROXY_SECRETS),
         }
     }
 }

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use super::macros::settings;
-use crate::config::form::{BoundaryMode, HostPath, InsidePath, ListOf, Size, Suffix};
-use crate::config::key::{Format, Key, Kind, Status, Trust};
+use crate::config::form::{HostPath, InsidePath, ListOf, ModeWord, Size, Suffix};
+use crate::config::key::{Key, Support, TextFormat, TrustRule, ValueKind};
 use crate::config::problem::Located;
-use crate::plan::Mode;
+use crate::plan::BoundaryMode;
 use crate::rules::limits::Bytes;
 use crate::rules::path::GuestPath;
 
@@ -14,22 +14,22 @@ use crate::rules::path::GuestPath;
 pub(super) const TABLE: &[Key] = &[
     Key {
         path: "shared_dirs",
-        kind: Kind::Named(Format::Name),
+        kind: ValueKind::Named(TextFormat::Name),
         doc: "Directories of the host inside the sandbox, one table for each. Where no file has this table, the \
              working directory is shared as `/workspace`, read and write; an empty table shares nothing.",
         ..Key::NONE
     },
-    Key { path: "shared_dirs.*", kind: Kind::Table, doc: "One boundary.", ..Key::NONE },
+    Key { path: "shared_dirs.*", kind: ValueKind::Table, doc: "One boundary.", ..Key::NONE },
 ];
 
 settings! {
     /// One table of `[shared_dirs]`.
-    entry SharedDir at "shared_dirs.*." {
+    entry SharedDirTable at "shared_dirs.*." {
         host: PathBuf as HostPath = {
             doc: "The directory on the host.",
             example: "\"./workspace\"",
             required: true,
-            trust: Trust::Needed(
+            trust: TrustRule::Needed(
                 "it leads out of the directory of the file, as written or once links are resolved; or when it can be written \
                  and is, or lies in, a protected path",
             ),
@@ -39,7 +39,7 @@ settings! {
             example: "\"/workspace\"",
             required: true,
         }
-        mode: Mode as BoundaryMode = {
+        mode: BoundaryMode as ModeWord = {
             doc: "`rw` to read and write, `ro` to read only.",
             default: "\"rw\"",
             example: "\"ro\"",
@@ -47,12 +47,12 @@ settings! {
         suffixes: Vec<Located<String>> as ListOf<Suffix> = {
             doc: "The only suffixes of files that the file tools touch there.",
             example: "[\".md\", \".pdf\"]",
-            status: Status::NotYet("every value"),
+            status: Support::NotYet("every value"),
         }
         max_file_bytes: Bytes as Size = {
             doc: "The largest file that the file tools touch there.",
             example: "10_000_000",
-            status: Status::NotYet("every value"),
+            status: Support::NotYet("every value"),
         }
     }
 }

@@ -203,7 +203,7 @@ impl fmt::Display for HostPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exact { host, port: None } => write!(f, "{host}"),
-            Self::Exact { host, port: Some(port) } => write!(f, "{}", Target { host, port: *port }),
+            Self::Exact { host, port: Some(port) } => write!(f, "{}", HostAndPort { host, port: *port }),
             Self::Below { suffix, port: None } => write!(f, "*.{suffix}"),
             Self::Below { suffix, port: Some(port) } => write!(f, "*.{suffix}:{port}"),
         }
@@ -226,14 +226,14 @@ impl TryFrom<String> for HostPattern {
 
 /// A host with a port, shown the way it is written in a URL.
 #[derive(Clone, Copy, Debug)]
-pub struct Target<'a> {
+pub struct HostAndPort<'a> {
     /// The host.
     pub host: &'a Host,
     /// The port.
     pub port: u16,
 }
 
-impl fmt::Display for Target<'_> {
+impl fmt::Display for HostAndPort<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.host {
             Host::Address(IpAddr::V6(address)) => write!(f, "[{address}]:{}", self.port),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use confine::landlock;
 use confine::report::{Finding as Line, Report, Status};
-use policy::plan::{Boundary, Layer, Mode};
+use policy::plan::{Boundary, BoundaryMode, Layer};
 use policy::text::escape;
 
 use crate::protect::{self, Cause, Mounts};
@@ -69,7 +69,7 @@ impl Coverage {
             format!("{} {why} ({}{more})", unseen.count, examples.join(", "))
         };
         // In a writable boundary the search says so.
-        if !walk.is_whole && boundary.mode == Mode::ReadOnly {
+        if !walk.is_whole && boundary.mode == BoundaryMode::ReadOnly {
             gap(protect::Notice::OutOfTime.to_string());
         }
         if walk.deeper.count > 0 {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use confine::init::MEET_ARGUMENT;
 use confine::mountinfo;
 use policy::config::defaults::HOME;
-use policy::plan::{Boundary, Container, Mode, Plan};
+use policy::plan::{Boundary, BoundaryMode, Container, Plan};
 use policy::rules::limits::{Bytes, MilliCpus, TmpfsLimits, TmpfsMemory};
 use policy::rules::network;
 use sha2::{Digest, Sha256};
@@ -137,7 +137,7 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     words.add(["--ipc=private", "--cgroupns=private"]);
     words.pair("--hostname=", HOSTNAME);
     match (plan.network, kind) {
-        (network::Mode::None, _) => words.add(["--network=none"]),
+        (network::NetworkMode::None, _) => words.add(["--network=none"]),
         // Its settings may say that it is the host's.
         (_, Kind::Podman) => words.add(["--network=private"]),
         (_, Kind::Docker) => {}
@@ -187,9 +187,14 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
         Kind::Podman => words.add(["--read-only-tmpfs=false", "--http-proxy=false"]),
     }
     let seen = |path: &Path| seen_by_engine(container, path);
-    words.mount(*kind, &seen(wanted.meeting), &point, Mode::ReadOnly);
+    words.mount(*kind, &seen(wanted.meeting), &point, BoundaryMode::ReadOnly);
     for file in ["passwd", "group"] {
-        words.mount(*kind, &seen(&wanted.meeting.join(file)), &Path::new("/etc").join(file), Mode::ReadOnly);
+        words.mount(
+            *kind,
+            &seen(&wanted.meeting.join(file)),
+            &Path::new("/etc").join(file),
+            BoundaryMode::ReadOnly,
+        );
     }
     let mut boundaries: Vec<_> = plan.boundaries.iter().zip(wanted.protected).collect();
     boundaries.sort_by_key(|(boundary, _)| boundary.guest.components().count());
@@ -248,14 +253,14 @@ impl Words {
             over(pin, boundary.mode);
         }
         for file in &protected.read_only {
-            over(&file.path, Mode::ReadOnly);
+            over(&file.path, BoundaryMode::ReadOnly);
         }
         for socket in &protected.masked_sockets {
             self.mount(
                 wanted.kind,
                 Path::new("/dev/null"),
                 &boundary.guest.join(&socket.path),
-                Mode::ReadOnly,
+                BoundaryMode::ReadOnly,
             );
         }
     }
@@ -268,7 +273,7 @@ impl Words {
     }
 
     /// Something of a boundary, by its descriptor where it is held.
-    fn directory(&mut self, wanted: &Wanted<'_>, host: &Path, target: &Path, mode: Mode) {
+    fn directory(&mut self, wanted: &Wanted<'_>, host: &Path, target: &Path, mode: BoundaryMode) {
         match wanted.held.device(host) {
             Some(device) => self.volume(&device, target),
             None => self.mount(wanted.kind, &seen_by_engine(wanted.container, host), target, mode),
@@ -285,18 +290,18 @@ impl Words {
     }
 
     /// One mount. The value is a line of CSV, so that a path may hold commas.
-    fn mount(&mut self, kind: Kind, source: &Path, target: &Path, mode: Mode) {
+    fn mount(&mut self, kind: Kind, source: &Path, target: &Path, mode: BoundaryMode) {
         let mut value = b"type=bind,".to_vec();
         for (key, path) in [("source", source), ("target", target)] {
             value.extend(field(key, path));
             value.push(b',');
         }
         match mode {
-            Mode::ReadWrite => value.extend(b"bind-propagation=rprivate"),
-            Mode::ReadOnly => value.extend(b"readonly,bind-propagation=rprivate"),
+            BoundaryMode::ReadWrite => value.extend(b"bind-propagation=rprivate"),
+            BoundaryMode::ReadOnly => value.extend(b"readonly,bind-propagation=rprivate"),
         }
         // What is mounted below would stay writable.
-        if kind == Kind::Podman && mode == Mode::ReadOnly {
+        if kind == Kind::Podman && mode == BoundaryMode::ReadOnly {
             value.extend(b",bind-nonrecursive");
         }
         self.pair("--mount=", OsString::from_vec(value));
@@ -321,7 +326,12 @@ mod tests {
 
     const ID: FileId = FileId { device: 1, inode: 2 };
 
-    fn words(kind: Kind, network: network::Mode, namespace: Namespace, inside: (u32, u32)) -> Vec<String> {
+    fn words(
+        kind: Kind,
+        network: network::NetworkMode,
+        namespace: Namespace,
+        inside: (u32, u32),
+    ) -> Vec<String> {
         let boundary = |name: &str, guest: &str, mode| Boundary {
             name: name.to_owned(),
             host: Path::new("/srv").join(name),
@@ -334,7 +344,7 @@ mod tests {
             name: "box".to_owned(),
             provider: Provider::Docker,
             provider_reason: None,
-            agent: plan::Agent {
+            agent: plan::AgentProcess {
                 argv: vec!["true".into()],
                 workdir: "/workspace".into(),
                 init: Init::Supervise,
@@ -342,8 +352,8 @@ mod tests {
             env: Vec::new(),
             secrets: Vec::new(),
             boundaries: vec![
-                boundary("inner, \"one\"", "/workspace/inner", Mode::ReadOnly),
-                boundary("outer", "/workspace", Mode::ReadWrite),
+                boundary("inner, \"one\"", "/workspace/inner", BoundaryMode::ReadOnly),
+                boundary("outer", "/workspace", BoundaryMode::ReadWrite),
             ],
             expose: Vec::new(),
             container: None,
@@ -389,7 +399,7 @@ mod tests {
     #[test]
     fn every_container_is_without_rights_and_without_what_engines_add() {
         for (kind, namespace) in [(Kind::Docker, Namespace::Host), (Kind::Podman, Namespace::Own)] {
-            let words = words(kind, network::Mode::None, namespace, (1001, 1002));
+            let words = words(kind, network::NetworkMode::None, namespace, (1001, 1002));
             for flag in [
                 "--rm",
                 "--pull=never",
@@ -417,15 +427,15 @@ mod tests {
             assert!(!words.iter().any(|word| word.starts_with("--env") && word.matches('=').count() > 1
                 || word.contains("privileged")));
         }
-        let open = words(Kind::Docker, network::Mode::Open, Namespace::Host, (1001, 1001));
+        let open = words(Kind::Docker, network::NetworkMode::Open, Namespace::Host, (1001, 1001));
         assert!(!open.iter().any(|word| word.starts_with("--network")));
-        let own = words(Kind::Podman, network::Mode::None, Namespace::Own, (1000, 1000));
+        let own = words(Kind::Podman, network::NetworkMode::None, Namespace::Own, (1000, 1000));
         assert!(own.iter().any(|word| word == "--userns=keep-id:uid=1000,gid=1000"), "{own:#?}");
     }
 
     #[test]
     fn directories_are_mounted_outer_first_and_as_the_engine_sees_them() {
-        let words = words(Kind::Docker, network::Mode::None, Namespace::Host, (1001, 1001));
+        let words = words(Kind::Docker, network::NetworkMode::None, Namespace::Host, (1001, 1001));
         let shared: Vec<&str> =
             words.iter().filter(|word| word.contains("/srv/")).map(String::as_str).collect();
         let end = "bind-propagation=rprivate";

@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use policy::plan::{Mode, Plan};
+use policy::plan::{BoundaryMode, Plan};
 
 use super::{exchanged, step};
 use crate::beneath;
@@ -29,7 +29,7 @@ impl Directories {
         let failed = |source| step("opening what is to be mounted")(source);
         let mut held = BTreeMap::new();
         for (boundary, mounts) in plan.boundaries.iter().zip(protected) {
-            if boundary.mode == Mode::ReadOnly {
+            if boundary.mode == BoundaryMode::ReadOnly {
                 continue;
             }
             let root = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error)))?;

@@ -97,7 +97,7 @@ impl Meeting {
         let all = files.into_iter().chain([(self.path().to_owned(), point(run))]);
         let mounted = |(ours, path): (PathBuf, PathBuf)| {
             let what = What::File(file_id(open(&ours)?)?);
-            Ok(Mounted { path, what, mode: plan::Mode::ReadOnly })
+            Ok(Mounted { path, what, mode: plan::BoundaryMode::ReadOnly })
         };
         all.map(mounted).collect()
     }

@@ -15,7 +15,7 @@ use confine::control::Request;
 use confine::join;
 use confine::report::{Finding, Report, Status};
 use confine::start::{Inside, Mounted, Outside, Start, Terminal, Variable, What};
-use policy::plan::{Container, FileId, Init, Layer, Mode, Plan};
+use policy::plan::{BoundaryMode, Container, FileId, Init, Layer, Plan};
 use policy::rules::env::{EnvRules, Unnamed};
 use policy::rules::network;
 use policy::text::escape;
@@ -381,7 +381,7 @@ fn refuse_unsupported(plan: &Plan) -> Result<&Container, StartError> {
         reason: reason.into(),
         remedy: remedy.into(),
     };
-    if plan.network == network::Mode::Allowlist {
+    if plan.network == network::NetworkMode::Allowlist {
         return Err(refused(
             "network = \"allowlist\"",
             "not supported yet",
@@ -484,11 +484,11 @@ fn mounts(plan: &Plan, caller: Identity, protected: &[Mounts]) -> Result<Vec<Mou
             add(pin, What::File(beneath::file_id(&pinned)), boundary.mode);
         }
         for file in &mounts.read_only {
-            add(&file.path, What::File(file.file_id), Mode::ReadOnly);
+            add(&file.path, What::File(file.file_id), BoundaryMode::ReadOnly);
         }
         for socket in &mounts.masked_sockets {
             let directory = holds(&root, socket).map_err(failed)?;
-            add(&socket.path, What::Cover { directory }, Mode::ReadOnly);
+            add(&socket.path, What::Cover { directory }, BoundaryMode::ReadOnly);
         }
     }
     Ok(all)

@@ -198,8 +198,8 @@ fn tell(control: &mut Control, request: &Request, descriptors: &[BorrowedFd<'_>]
 
 fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {
     match plan.network {
-        network::Mode::None => {}
-        network::Mode::Open => {
+        network::NetworkMode::None => {}
+        network::NetworkMode::Open => {
             return Err(StartError::Refused {
                 asked: "network = \"open\"".into(),
                 reason: "the native provider has no network to open but the host's own, loopback included"
@@ -207,7 +207,7 @@ fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {
                 remedy: "network = \"none\"".into(),
             });
         }
-        network::Mode::Allowlist => {
+        network::NetworkMode::Allowlist => {
             return Err(StartError::Refused {
                 asked: "network = \"allowlist\"".into(),
                 reason: "not supported yet".into(),

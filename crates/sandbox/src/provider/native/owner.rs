@@ -103,7 +103,7 @@ mod tests {
     use std::os::unix::fs::chown;
     use std::path::Path;
 
-    use policy::plan::{FileId, Mode};
+    use policy::plan::{BoundaryMode, FileId};
 
     use super::*;
     use crate::provider::agent;
@@ -125,7 +125,7 @@ mod tests {
             name: "shared".into(),
             host: path("shared"),
             guest: Path::new("/workspace").into(),
-            mode: Mode::ReadWrite,
+            mode: BoundaryMode::ReadWrite,
             file_id: FileId { device: stat.st_dev, inode: stat.st_ino },
             obeyed_as: None,
         };

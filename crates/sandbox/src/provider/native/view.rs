@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
 use confine::view::{Access, Source, View};
-use policy::plan::{FileId, Mode, Plan};
+use policy::plan::{BoundaryMode, FileId, Plan};
 use policy::rules::limits::TmpfsLimits;
 
 use crate::protect::Mounts;
@@ -120,10 +120,10 @@ fn protect(view: &mut View, guest: &Path, protected: &Mounts) {
 }
 
 /// What a mode lets the agent do through a mount.
-pub(crate) fn access(mode: Mode) -> Access {
+pub(crate) fn access(mode: BoundaryMode) -> Access {
     match mode {
-        Mode::ReadOnly => Access::ReadOnly,
-        Mode::ReadWrite => Access::ReadWrite,
+        BoundaryMode::ReadOnly => Access::ReadOnly,
+        BoundaryMode::ReadWrite => Access::ReadWrite,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is said of an image that was not built: a code, a cause, and what to do next.
 
-use policy::build_spec::{BuildArg, BuildSpec, Source};
+use policy::build_spec::{BuildArg, BuildSpec, ImageSource};
 use sandbox::engine::EngineError;
 use sandbox::image::{BuildError, Lack, Unfit};
 use serde_json::{Value, json};
@@ -183,8 +183,8 @@ fn fetch(image: &str, said: &str, spec: &BuildSpec) -> Vec<String> {
         "the entrypoint is compiled in this image; `--build-arg RUST=IMAGE` names another"
     } else {
         match &spec.source {
-            Source::Stock { .. } => "`--base` names another",
-            Source::Own { .. } => "the Dockerfile names this image",
+            ImageSource::Stock { .. } => "`--base` names another",
+            ImageSource::Own { .. } => "the Dockerfile names this image",
         }
     };
     vec![obstacle.map_or_else(login, Obstacle::remedy), named.to_owned()]
@@ -205,8 +205,10 @@ fn step(said: &str, printed: &[String], spec: &BuildSpec) -> Vec<String> {
     if printed.iter().map(String::as_str).chain([said]).any(is_about_trust) {
         let trust = "name a file with the certificate of your proxy in `image.ca_certificates`: the build then trusts it";
         hints.push(match spec.source {
-            Source::Stock { .. } => trust.to_owned(),
-            Source::Own { .. } => format!("{trust} in the steps that ask for it, as docs/image.md shows"),
+            ImageSource::Stock { .. } => trust.to_owned(),
+            ImageSource::Own { .. } => {
+                format!("{trust} in the steps that ask for it, as docs/image.md shows")
+            }
         });
     }
     hints
@@ -243,13 +245,13 @@ fn mend(unfit: &[(policy::build_spec::Platform, Unfit)]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use policy::build_spec::Flags;
+    use policy::build_spec::BuildFlags;
     use policy::config::effective::Effective;
 
     use super::*;
 
     fn stock() -> BuildSpec {
-        BuildSpec::new(&Effective::default(), &Flags::default()).unwrap()
+        BuildSpec::new(&Effective::default(), &BuildFlags::default()).unwrap()
     }
 
     fn not_fetched(image: &str, said: &str, spec: &BuildSpec) -> Vec<String> {
@@ -265,7 +267,8 @@ mod tests {
         assert!(named("docker.io/library/rust:1-alpine", &stock()).contains("`--build-arg RUST=IMAGE`"));
         let scanner = "docker.io/docker/buildkit-syft-scanner:stable-1";
         assert!(named(scanner, &stock()).contains("`--sbom=generator=IMAGE`"));
-        let own = BuildSpec { source: Source::Own { dockerfile: "/project/Dockerfile".into() }, ..stock() };
+        let own =
+            BuildSpec { source: ImageSource::Own { dockerfile: "/project/Dockerfile".into() }, ..stock() };
         assert!(named(scanner, &own).contains("`--sbom=generator=IMAGE`"));
         assert_eq!(named("localhost:5000/nosuch:1", &own), "the Dockerfile names this image");
     }

@@ -6,10 +6,10 @@ use std::io;
 use std::path::Path;
 
 use policy::judge;
-use policy::plan::{Mode, Provider};
-use policy::policy::{Policy, Wanted};
+use policy::plan::{BoundaryMode, Provider};
+use policy::policy::{BoundaryRequest, Policy};
 use policy::protect::{SKIPPED, table};
-use policy::rules::path::{Access, GuestPath};
+use policy::rules::path::{GuestPath, PathAccess};
 use policy::rules::verdict::{Decision, Origin, Verdict};
 use policy::text::escape;
 use sandbox::deadline::Deadline;
@@ -53,12 +53,12 @@ pub(super) fn of_walls(rules: &Policy, verdict: Verdict) -> Answer {
 }
 
 /// What holds for a path as the sandbox sees it, if it started now.
-pub(super) fn of_path(rules: &Policy, path: &Path, access: Access) -> Answer {
+pub(super) fn of_path(rules: &Policy, path: &Path, access: PathAccess) -> Answer {
     let verdict = rules.guest_path(path, access);
-    let walled = access == Access::Write && rules.provider() != Provider::Local;
+    let walled = access == PathAccess::Write && rules.provider() != Provider::Local;
     let inside = GuestPath::new(path).ok().filter(|_| walled);
     let behind = inside.as_ref().and_then(|inside| rules.behind(inside.as_path()));
-    let Some((wanted, below)) = behind.filter(|(wanted, _)| wanted.mode == Mode::ReadWrite) else {
+    let Some((wanted, below)) = behind.filter(|(wanted, _)| wanted.mode == BoundaryMode::ReadWrite) else {
         return of_walls(rules, verdict);
     };
     // What cannot be looked at holds nothing that could be read-only.
@@ -87,7 +87,7 @@ fn answer(verdict: Verdict, denial: Enforcement) -> Answer {
 }
 
 /// What a start would make read-only.
-fn look(rules: &Policy, wanted: &Wanted) -> io::Result<Mounts> {
+fn look(rules: &Policy, wanted: &BoundaryRequest) -> io::Result<Mounts> {
     let host = wanted.host.canonicalize()?;
     let root = File::open(&host)?;
     let walk = walk_with_files(&root, rules.protect().depth, Deadline::NEVER)?;
