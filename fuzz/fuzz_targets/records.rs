@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sandbox::record::Record;
+use sandbox::state::record::Record;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(record) = serde_json::from_slice::<Record>(bytes) else { return };

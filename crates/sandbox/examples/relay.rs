@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
-use sandbox::terminal::{Ends, Relay, Signals, StreamKind, check_stream};
+use sandbox::host::terminal::{Ends, Relay, Signals, StreamKind, check_stream};
 
 /// How long output that nobody reads is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);

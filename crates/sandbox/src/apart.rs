@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 
-use crate::beneath;
+use crate::host::beneath;
 
 /// How much is copied for one boundary. What is protected is small.
 const MOST_COPIED: u64 = 64 << 20;

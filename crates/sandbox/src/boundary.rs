@@ -15,9 +15,9 @@ use policy::text::escape;
 use rustix::fs::{CWD, FileType, Mode as Permissions, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::acting::ActingAs;
-use crate::beneath;
-use crate::host_uid::Identity;
+use crate::host::acting::ActingAs;
+use crate::host::beneath;
+use crate::host::identity::Identity;
 use crate::protect;
 
 pub use self::root::{Entered, Root};
@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn directories_are_made_for_the_caller_and_not_through_links() {
-        if !crate::root_only::can_give_files_away() {
+        if !crate::host::root_only::can_give_files_away() {
             return;
         }
         let top = tempfile::tempdir().unwrap();
@@ -392,7 +392,7 @@ mod tests {
     fn root_finds_for_somebody_only_what_they_could() {
         use std::os::unix::fs::PermissionsExt;
 
-        if !crate::root_only::can_give_files_away() {
+        if !crate::host::root_only::can_give_files_away() {
             return;
         }
         let top = tempfile::tempdir().unwrap();

@@ -22,8 +22,8 @@ pub use self::judgement::Linked;
 use self::judgement::{Judgement, Verdict, Watched, watched};
 use self::origin::{Before, Facts, Time, Touched, Whose, whose};
 pub(crate) use self::overlap::{Other, Overlap};
-use crate::beneath;
-use crate::deadline::Deadline;
+use crate::host::beneath;
+use crate::host::deadline::Deadline;
 use crate::protect::{Base, Cause, Mounts, Reach, ReadOnly};
 
 mod index;

@@ -19,8 +19,12 @@ use policy::rules::network;
 use serde::Serialize;
 
 use crate::engine::{self, Engine, Kind, Rights};
-use crate::host_uid::Identity;
-use crate::provider::{self, End, Launch, Notice, StartError, Streams};
+use crate::host::identity::Identity;
+use crate::provider;
+use crate::provider::launch::Launch;
+use crate::session::error::StartError;
+use crate::session::outcome::{End, Notice};
+use crate::session::streams::Stdio;
 
 /// What the doctor needs to know of its caller.
 #[derive(Clone, Copy, Debug)]
@@ -126,7 +130,7 @@ fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, Failure> {
         parent: None,
         plan: &throw_away_plan(patient.directory),
         secrets: &mut || Ok(Vec::new()),
-        streams: Streams::Capture,
+        streams: Stdio::Capture,
         caller: patient.caller,
         state: patient.state,
         // It is native, and only containers have anything there.

@@ -14,8 +14,8 @@ use policy::plan::Provider;
 use policy::text::escape;
 
 use crate::host::child::Group;
-use crate::host_uid::Identity;
-use crate::programs::Programs;
+use crate::host::identity::Identity;
+use crate::host::programs::Programs;
 
 pub(crate) use self::call::output;
 use self::socket::{Endpoint, Socket};

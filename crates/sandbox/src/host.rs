@@ -1,4 +1,16 @@
-//! What is done on the host itself, outside of any sandbox.
+//! The host: its files, users, programs, terminals and toolchains.
 
+pub mod acting;
+pub(crate) mod beneath;
+pub mod capture;
 pub(crate) mod child;
+pub mod deadline;
 mod guard;
+pub mod identity;
+pub(crate) mod init_program;
+pub mod programs;
+#[cfg(test)]
+pub(crate) mod root_only;
+pub mod small_file;
+pub mod terminal;
+pub mod toolchain;

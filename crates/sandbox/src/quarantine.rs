@@ -11,9 +11,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::beneath;
-use crate::deadline::Deadline;
 use crate::detect::{Content, Finding, Origin, Original};
+use crate::host::beneath;
+use crate::host::deadline::Deadline;
 
 /// Where things are moved to, in the root of their boundary.
 pub const QUARANTINE: &str = ".sandboxctl-quarantine";

@@ -20,13 +20,13 @@ use rustix::io::Errno;
 use rustix::process::DumpableBehavior;
 use zeroize::Zeroizing;
 
-use crate::capture::Excess;
-use crate::deadline::Deadline;
+use crate::host::capture::Excess;
 use crate::host::child::{Group, Running, Stop};
-use crate::host_uid::Identity;
-use crate::programs::Programs;
-use crate::provider::StartError;
-use crate::writable::Unsafe;
+use crate::host::deadline::Deadline;
+use crate::host::identity::Identity;
+use crate::host::programs::Programs;
+use crate::session::error::StartError;
+use crate::state::writable::Unsafe;
 
 /// The longest value. A variable with its name must fit into the 128 KiB that execve(2) takes.
 const LARGEST: usize = 64 << 10;
@@ -342,7 +342,7 @@ mod tests {
     use rustix::process::{Pid, Signal};
 
     use super::*;
-    use crate::writable::Writable;
+    use crate::state::writable::Writable;
 
     struct World {
         env: BTreeMap<OsString, OsString>,
@@ -442,7 +442,7 @@ mod tests {
 
     #[test]
     fn a_file_that_root_shares_is_fine_and_one_of_somebody_else_is_not() {
-        if !crate::root_only::can_give_files_away() {
+        if !crate::host::root_only::can_give_files_away() {
             return;
         }
         let mut world = World { caller: Identity { uid: 1001, gid: 1001 }, ..World::new() };

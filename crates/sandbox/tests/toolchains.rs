@@ -8,10 +8,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use policy::rules::workspace::Caller;
-use sandbox::host_uid::Identity;
-use sandbox::programs::Programs;
-use sandbox::toolchain::{Host, ToolchainError, Toolchains, resolve};
-use sandbox::writable::Writable;
+use sandbox::host::identity::Identity;
+use sandbox::host::programs::Programs;
+use sandbox::host::toolchain::{Host, ToolchainError, Toolchains, resolve};
+use sandbox::state::writable::Writable;
 
 struct Machine {
     top: tempfile::TempDir,

@@ -5,8 +5,8 @@
 
 use policy::config::trust::Widening;
 use policy::text::json_bytes::JsonBytes;
-use sandbox::state::StateDir;
-use sandbox::trust::{Store, Trust};
+use sandbox::state::directory::StateDir;
+use sandbox::state::trust::{Store, Trust};
 use serde_json::json;
 
 use crate::cli::{Source, Trusted};

@@ -12,9 +12,9 @@ use confine::switch::{Groups, become_account, root_is_gone};
 use confine::user::{Account, Root};
 use policy::rules::user::{UserOrGroup, UserSpec};
 use sandbox::engine;
-use sandbox::host_uid::{self, Identity};
-use sandbox::programs::Programs;
-use sandbox::writable::Writable;
+use sandbox::host::identity::{self, Identity};
+use sandbox::host::programs::Programs;
+use sandbox::state::writable::Writable;
 
 use crate::directories;
 use crate::error::CommandError;
@@ -201,7 +201,7 @@ fn caller(process: Identity, env: &BTreeMap<OsString, OsString>) -> anyhow::Resu
     let text = |name| variable(env, name).map(OsStr::to_string_lossy);
     let (0, Some(sudo_uid)) = (process.uid, text("SUDO_UID")) else { return Ok(process) };
     let passwd = fs::read_to_string("/etc/passwd").context("cannot read /etc/passwd")?;
-    Ok(host_uid::caller(process, Some(&sudo_uid), text("SUDO_GID").as_deref(), &passwd)?)
+    Ok(identity::caller(process, Some(&sudo_uid), text("SUDO_GID").as_deref(), &passwd)?)
 }
 
 fn variable<'a>(env: &'a BTreeMap<OsString, OsString>, name: &str) -> Option<&'a OsStr> {

@@ -141,7 +141,7 @@ pub(crate) fn writable(context: &Context, settings: &Config) -> Vec<PathBuf> {
 
 /// Where sandboxes may be expected to write before any settings are known: the working directory and the project's.
 pub(crate) fn around(context: &Context) -> Vec<PathBuf> {
-    let project = sandbox::trust::find(&context.cwd, context.homes().last().copied());
+    let project = sandbox::state::trust::find(&context.cwd, context.homes().last().copied());
     let project = project.as_deref().and_then(Path::parent).map(Path::to_owned);
     spelled(context, [context.cwd.clone()].into_iter().chain(project))
 }

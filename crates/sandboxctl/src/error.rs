@@ -8,9 +8,10 @@ use std::io;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use policy::config::problem::{self, Location, Problem};
 use sandbox::engine::{EngineError, Kind};
-use sandbox::provider::{FindError, StartError};
+use sandbox::provider::container::find::FindError;
 use sandbox::secrets::SecretError;
-use sandbox::trust::TrustError;
+use sandbox::session::error::StartError;
+use sandbox::state::trust::TrustError;
 use serde::Serialize;
 use serde_json::{Value, json};
 

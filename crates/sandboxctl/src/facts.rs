@@ -7,8 +7,8 @@ use policy::config::Expose;
 use policy::config::defaults::HOME;
 use policy::policy::{HostFacts, Policy, ToolchainParts, Unavailable};
 use policy::rules::workspace::Caller;
-use sandbox::programs::Programs;
-use sandbox::toolchain::{self, Host, Toolchains};
+use sandbox::host::programs::Programs;
+use sandbox::host::toolchain::{self, Host, Toolchains};
 
 use crate::context::Context;
 use crate::directories::{self, Directories};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use policy::config::problem::Scope;
 use policy::config::{ConfigFile, PathBase};
-use sandbox::trust::{self, Candidate};
+use sandbox::state::trust::{self, Candidate};
 
 use crate::context::Context;
 use crate::error::{Code, CommandError};

@@ -16,9 +16,9 @@ use policy::config::variables;
 use policy::plan::{Layer, Plan, Provider};
 use policy::policy::{HostFacts, Policy, without_containers};
 use sandbox::engine::{Engine, Kind};
+use sandbox::host::programs::Programs;
 use sandbox::image;
-use sandbox::programs::Programs;
-use sandbox::record::RunId;
+use sandbox::state::record::RunId;
 
 use crate::cli::Request;
 use crate::context::Context;

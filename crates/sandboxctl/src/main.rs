@@ -7,7 +7,7 @@ use std::process;
 use clap::Parser as _;
 use clap::error::ErrorKind;
 use confine::Clearing;
-use sandbox::provider::Parent;
+use sandbox::session::attendance::Parent;
 
 use crate::cli::{Cli, Global};
 use crate::error::CommandError;

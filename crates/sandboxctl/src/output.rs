@@ -1,8 +1,8 @@
 //! The one JSON object that `run --format json` prints.
 
 use policy::text::json_bytes::{JsonBytes, base64};
-use sandbox::capture::Captured;
-use sandbox::provider::{End, Outcome};
+use sandbox::host::capture::Captured;
+use sandbox::session::outcome::{End, Outcome};
 use serde_json::{Value, json};
 
 use crate::error::CommandError;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use policy::config::overrides::{EnvFile, Overrides};
-use sandbox::small_file;
+use sandbox::host::small_file;
 
 use crate::cli::Request;
 use crate::context::Context;

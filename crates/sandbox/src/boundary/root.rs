@@ -12,9 +12,9 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{BoundaryError, failed};
-use crate::acting::ActingAs;
-use crate::beneath;
-use crate::host_uid::Identity;
+use crate::host::acting::ActingAs;
+use crate::host::beneath;
+use crate::host::identity::Identity;
 
 /// The directory of a boundary, wherever it is moved to meanwhile.
 #[derive(Debug)]

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::{Content, Hold};
-use crate::beneath;
-use crate::deadline::Deadline;
+use crate::host::beneath;
+use crate::host::deadline::Deadline;
 use crate::protect::{Base, Cause, Link, Mounts, ReadOnly};
 use crate::quarantine::is_set_aside;
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use policy::plan::FileId;
 use rustix::fs::{AtFlags, FileType, StatxFlags};
 
-use crate::beneath;
+use crate::host::beneath;
 
 /// What is known of a place at the start.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::{EngineError, Kind};
-use crate::capture::Excess;
-use crate::deadline::Deadline;
+use crate::host::capture::Excess;
 use crate::host::child::{Group, MOST, Running, Stop};
+use crate::host::deadline::Deadline;
 
 /// Runs a call of an engine's command line to its end, or kills it when its time is over. What it prints is the answer;
 /// what it says of a failure becomes the error.

@@ -17,9 +17,9 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use super::{EngineError, Kind, Surroundings};
-use crate::deadline::Deadline;
-use crate::host_uid::Identity;
-use crate::small_file;
+use crate::host::deadline::Deadline;
+use crate::host::identity::Identity;
+use crate::host::small_file;
 
 /// Where an engine listens unless it was told otherwise.
 pub(super) const DEFAULT: &str = "/var/run/docker.sock";
@@ -326,7 +326,7 @@ fn base64(text: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::programs::Programs;
+    use crate::host::programs::Programs;
 
     fn surroundings(config: &Path) -> Surroundings {
         Surroundings {

@@ -13,8 +13,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::guard::Guard;
-use crate::capture::{Capture, Captured, Excess, Progress};
-use crate::deadline::Deadline;
+use crate::host::capture::{Capture, Captured, Excess, Progress};
+use crate::host::deadline::Deadline;
 
 /// The most that is kept of what a program says on either stream, where nobody says otherwise.
 pub(crate) const MOST: Bytes = Bytes(8 << 20);

@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 use confine::guard;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::init_program;
-use crate::programs::DIRECTORY;
+use crate::host::init_program;
+use crate::host::programs::DIRECTORY;
 
 /// The leader of a process group. It waits for the end of this process, which it learns from a pipe, and ends the group then.
 ///

@@ -18,10 +18,10 @@ use super::command::Display;
 use super::docker::Docker;
 use super::error::BuildError;
 use super::failure;
-use crate::deadline::Deadline;
 use crate::engine::{EngineError, Kind};
 use crate::host::child::{Group, Running};
-use crate::terminal::{Ends, Relay, Signals, Source};
+use crate::host::deadline::Deadline;
+use crate::host::terminal::{Ends, Relay, Signals, Source};
 
 /// How many lines are kept of what is printed, to say why it failed.
 const KEPT: usize = 400;

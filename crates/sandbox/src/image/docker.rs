@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::error::BuildError;
 use crate::engine::{self, Engine, EngineError, Kind, Surroundings};
 use crate::host::child::Group;
-use crate::programs::Programs;
+use crate::host::programs::Programs;
 
 /// How long a question may take. An engine elsewhere has to be reached first.
 const QUESTION: Duration = Duration::from_secs(60);

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use policy::judge::index::{self, Malformed, ObjectFormat, Paths};
 
-use crate::beneath;
 use crate::detect::Stamp;
+use crate::host::beneath;
 
 /// The largest file that is read, in bytes. An index of a million files has some 100 MB.
 const LARGEST: u64 = 64 << 20;

@@ -17,8 +17,8 @@ pub(crate) use self::pointers::is_repository;
 use self::pointers::{ALTERNATE_LEVELS, Wanted, WorkTree, seen_from_repository};
 use self::resolve::Leads;
 use super::{Base, Cause, FileKind, Link, MaskedSocket, Mounts, Notice, PathList, Reach, ReadOnly, Way};
-use crate::beneath;
-use crate::deadline::Deadline;
+use crate::host::beneath;
+use crate::host::deadline::Deadline;
 use crate::walk::{Git, Names, Repository, Walk};
 
 mod configured;

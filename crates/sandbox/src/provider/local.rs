@@ -10,12 +10,18 @@ use std::time::Instant;
 use confine::report::{Finding, Report, Status};
 use policy::plan::Plan;
 
-use super::attendance::refuse_deserted;
-use super::{End, Launch, Notice, Outcome, Output, StartError, Streams};
-use crate::capture::Capture;
-use crate::deadline::Deadline;
+use crate::provider::launch::Launch;
+use crate::session::attendance::refuse_deserted;
+use crate::session::error::StartError;
+use crate::session::outcome::{End, Notice, Outcome, Output};
+
+use crate::host::capture::Capture;
 use crate::host::child::{Group, Running, Stop};
+use crate::host::deadline::Deadline;
+
 use crate::secrets::Held;
+
+use crate::session::streams;
 
 /// Runs a plan without any isolation.
 pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
@@ -34,8 +40,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     command.envs(secrets.iter().map(|(name, value)| (name, std::ffi::OsStr::from_bytes(value.as_bytes()))));
 
     let mut captures = match streams {
-        Streams::Inherit => Vec::new(),
-        Streams::Capture => {
+        streams::Stdio::Inherit => Vec::new(),
+        streams::Stdio::Capture => {
             let open =
                 || Capture::open(plan.limits.output_bytes).map_err(step("opening the standard streams"));
             let ((stdout, out), (stderr, err)) = (open()?, open()?);

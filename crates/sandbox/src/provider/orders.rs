@@ -10,8 +10,9 @@ use confine::report::{Report, Status};
 use confine::start::{Grant, Mounted, Variable, What};
 use policy::plan::{BoundaryMode, Layer, Need, Plan};
 
-use super::{StartError, remedy};
 use crate::secrets::Value;
+use crate::session::error::StartError;
+use crate::session::remedy;
 
 /// The environment of the agent.
 pub(super) fn environment(plan: &Plan, secrets: &[(String, Value)]) -> Vec<Variable> {

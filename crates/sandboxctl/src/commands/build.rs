@@ -12,8 +12,8 @@ use policy::config::ImageTable;
 use policy::config::overrides::Overrides;
 use policy::config::problem::{self, Located, Problem};
 use policy::text::json_bytes::JsonBytes;
+use sandbox::host::programs::Programs;
 use sandbox::image::{self, BuildError, Built, Detail, Files, Progress, Request};
-use sandbox::programs::Programs;
 use serde_json::{Value, json};
 
 use crate::cli::{BuildArgs, Format};
@@ -110,7 +110,7 @@ fn files_of(context: &Context, image: &ImageTable, programs: &Programs) -> Resul
     let mut files = Files::default();
     if let Some(path) = &image.dockerfile {
         let hint = "write it, or leave `image.dockerfile` out for the stock image";
-        files.dockerfile = sandbox::small_file::read(&path.value, context.caller)
+        files.dockerfile = sandbox::host::small_file::read(&path.value, context.caller)
             .map_err(|error| failed("image.dockerfile", path, &error, hint))?;
     }
     if let Some(path) = &image.ca_certificates {

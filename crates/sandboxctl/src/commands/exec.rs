@@ -3,7 +3,11 @@
 use std::io;
 
 use sandbox::engine::Kind;
-use sandbox::provider::{self, Entry, Parent, Sought, Streams};
+use sandbox::provider;
+use sandbox::provider::container::find::{Sought, find};
+use sandbox::provider::launch::Exec;
+use sandbox::session::attendance::Parent;
+use sandbox::session::streams::Stdio;
 
 use super::run::Sources;
 use crate::cli::{self, ExecArgs, Format, KeyFlags, Request};
@@ -23,7 +27,7 @@ pub(crate) fn exec(
     let parent = super::run::parent(life, parent)?;
 
     // 1. Where it runs, no configuration has to know.
-    let sandbox = provider::find(&Sought {
+    let sandbox = find(&Sought {
         name: &name,
         engine: provider.map(|provider| match provider {
             cli::Engine::Docker => Kind::Docker,
@@ -54,7 +58,7 @@ pub(crate) fn exec(
     let plan = &loaded.plan;
 
     // 3. The command.
-    let outcome = provider::enter(Entry {
+    let outcome = provider::exec(Exec {
         plan,
         sandbox: &sandbox,
         secrets: &mut || {
@@ -62,8 +66,8 @@ pub(crate) fn exec(
         },
         parent: parent.as_ref(),
         streams: match ui.format() {
-            Format::Text => Streams::Inherit,
-            Format::Json => Streams::Capture,
+            Format::Text => Stdio::Inherit,
+            Format::Json => Stdio::Capture,
         },
     })?;
     let (code, failure) = super::run::judge(&outcome.end, loaded.plan.provider);

@@ -8,7 +8,7 @@ use policy::config::key::{Key, Support, TrustRule, ValueKind, split};
 use policy::config::schema::KEYS;
 use policy::text::escape;
 use policy::text::json_bytes::JsonBytes;
-use sandbox::acting::ActingAs;
+use sandbox::host::acting::ActingAs;
 use serde_json::json;
 
 use crate::cli::{Format, InitArgs};

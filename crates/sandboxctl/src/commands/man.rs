@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::Context as _;
 use clap::CommandFactory;
 use policy::text::escape;
-use sandbox::acting::ActingAs;
+use sandbox::host::acting::ActingAs;
 use serde_json::json;
 
 use crate::cli::{Cli, Format, ManArgs};

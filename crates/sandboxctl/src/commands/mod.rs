@@ -2,7 +2,7 @@
 
 use std::io;
 
-use sandbox::provider::Parent;
+use sandbox::session::attendance::Parent;
 
 use crate::cli::{Command, Deferred};
 use crate::context::Context;

@@ -8,10 +8,14 @@ use std::os::fd::AsFd;
 use anyhow::Context as _;
 use confine::report::Report;
 use policy::plan::{Boundary, Plan, Provider, Secret, SecretSource};
-use sandbox::host_uid::Identity;
-use sandbox::programs::Programs;
-use sandbox::provider::{self, End, Launch, Notice, Parent, Streams};
+use sandbox::host::identity::Identity;
+use sandbox::host::programs::Programs;
+use sandbox::provider;
+use sandbox::provider::launch::Launch;
 use sandbox::secrets::{self, SecretError, Surroundings, Value};
+use sandbox::session::attendance::Parent;
+use sandbox::session::outcome::{End, Notice};
+use sandbox::session::streams::Stdio;
 
 use crate::cli::{Format, LifeArgs, RunArgs, ShowArgs};
 use crate::context::Context;
@@ -75,8 +79,8 @@ pub(super) fn carry_out(
             sources.take().map_or_else(|| Ok(Vec::new()), |sources| sources.read(ui, plan, parent))
         },
         streams: match ui.format() {
-            Format::Text => Streams::Inherit,
-            Format::Json => Streams::Capture,
+            Format::Text => Stdio::Inherit,
+            Format::Json => Stdio::Capture,
         },
         caller,
         state: &state,

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use sandbox::provider::Parent;
+use sandbox::session::attendance::Parent;
 
 use crate::cli::ShellArgs;
 use crate::context::Context;

@@ -3,7 +3,7 @@
 use policy::config::overrides::Overrides;
 use policy::config::trust::Applies;
 use policy::text::json_bytes::JsonBytes;
-use sandbox::trust::Trust;
+use sandbox::state::trust::Trust;
 use serde_json::json;
 
 use crate::cli::{Format, TrustArgs, UntrustArgs};

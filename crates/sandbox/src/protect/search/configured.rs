@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::resolve::Leads;
 use super::{Base, Cause, Link, Notice, Search, is, read_up_to};
-use crate::beneath;
+use crate::host::beneath;
 
 /// How deep configurations may include each other, as in git.
 const INCLUDE_LEVELS: u32 = 10;

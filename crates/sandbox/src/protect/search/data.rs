@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use super::pointers::{MODULE, seen_from_repository};
 use super::resolve::Leads;
 use super::{Ahead, Cause, Link, Search, read_up_to};
-use crate::beneath;
+use crate::host::beneath;
 use crate::protect::path_list::{Listed, PathList};
 use crate::walk::Git;
 

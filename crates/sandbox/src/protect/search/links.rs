@@ -8,7 +8,7 @@ use rustix::fs::FileType;
 use super::pointers::Wanted;
 use super::resolve::Leads;
 use super::{Search, is};
-use crate::beneath;
+use crate::host::beneath;
 use crate::walk::{Git, Walk};
 
 impl Search<'_> {

@@ -10,7 +10,7 @@ use policy::protect::table::Pattern;
 use rustix::fs::RawDir;
 use rustix::io::Errno;
 
-use crate::deadline::Deadline;
+use crate::host::deadline::Deadline;
 use crate::protect::Cause;
 
 /// How much of a directory is read at once, as in the walk.

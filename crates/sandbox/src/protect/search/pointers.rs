@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use super::resolve::{Leads, OnHost};
 use super::{Base, Cause, FileKind, Link, Notice, OF_GIT, Search, Way, is, read_up_to};
-use crate::beneath;
+use crate::host::beneath;
 use crate::walk::Walk;
 
 /// How often alternates lead to more of them, as in git.

@@ -12,7 +12,7 @@ use rustix::fs::{FileType, FsWord, PROC_SUPER_MAGIC, Stat};
 use rustix::io::Errno;
 
 use super::Search;
-use crate::beneath;
+use crate::host::beneath;
 
 /// How many links are followed before they are taken for a circle, as the kernel does.
 const MOST_LINKS: usize = 40;

@@ -19,10 +19,10 @@ use super::who::{Mounter, Namespace, Who};
 use crate::engine::Kind;
 use crate::engine::csv::field;
 use crate::engine::image::Image;
-use crate::programs::PROXIES;
+use crate::host::programs::PROXIES;
 use crate::protect::Mounts;
 use crate::provider::native::HOSTNAME;
-use crate::record::{Client, RunId};
+use crate::state::record::{Client, RunId};
 
 /// Where anything may be written until the sandbox ends.
 pub(super) const TEMPORARY: [&str; 4] = ["/dev/shm", HOME, "/run", "/tmp"];
@@ -322,7 +322,7 @@ mod tests {
     use policy::rules::limits::Limits;
 
     use super::*;
-    use crate::provider::agent::Agent;
+    use crate::session::agent::Agent;
 
     const ID: FileId = FileId { device: 1, inode: 2 };
 

@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use policy::plan::{BoundaryMode, Plan};
 
 use super::{exchanged, step};
-use crate::beneath;
 use crate::boundary::Root;
-use crate::host_uid::Identity;
+use crate::host::beneath;
+use crate::host::identity::Identity;
 use crate::protect::Mounts;
-use crate::provider::StartError;
+use crate::session::error::StartError;
 
 /// Directories by their path on the host. What is mounted read-only is not among them: in it nothing can be made.
 #[derive(Default)]

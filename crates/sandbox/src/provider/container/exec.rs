@@ -13,27 +13,31 @@ use confine::report::Report;
 use nix::sys::signal::Signal;
 
 use self::caller::Line;
-pub use self::search::{FindError, Found, Sought, find};
+use super::find::{self, Found};
 use super::{arguments, environment, meeting};
-use crate::deadline::Deadline;
 use crate::engine::{Engine, EngineError, Rights};
 use crate::host::child::{Group, Running};
-use crate::provider::attendance::{Attendance, refuse_deserted};
-use crate::provider::streams::{OwnTerminal, Owner, Streams};
-use crate::provider::supervise::{Gone, Watch, supervise};
-use crate::provider::{End, Entry, Outcome, StartError, orders};
+use crate::host::deadline::Deadline;
+use crate::provider::launch::Exec;
+use crate::provider::orders;
+use crate::session::attendance::{Attendance, refuse_deserted};
+use crate::session::error::StartError;
+use crate::session::outcome::{End, Outcome};
+use crate::session::streams::{OwnTerminal, Owner, Streams};
+use crate::session::supervise::{Gone, Watch, supervise};
+
+use crate::host::terminal::Signals;
+
 use crate::secrets::Held;
-use crate::terminal::Signals;
 
 mod caller;
-mod search;
 
 /// How long an engine may take to notice that a container, or our program in it, has ended.
 const ENDING: Duration = Duration::from_secs(5);
 
 /// Runs the plan's command in a sandbox that was found.
-pub(in crate::provider) fn enter(entry: Entry<'_>) -> Result<Outcome, StartError> {
-    let Entry { plan, sandbox, secrets, streams, parent } = entry;
+pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
+    let Exec { plan, sandbox, secrets, streams, parent } = exec;
     let secrets = Held::read(plan, secrets)?;
     let Found { engine, id, run, seen, .. } = sandbox;
     let step = super::step;
@@ -172,7 +176,7 @@ fn lost(engine: &Engine, id: &str, status: Option<ExitStatus>) -> Result<End, St
         if until.is_over() {
             break;
         }
-        std::thread::sleep(search::PAUSE);
+        std::thread::sleep(find::PAUSE);
     }
     Err(StartError::Step {
         step: "waiting for the end of the command".into(),

@@ -19,10 +19,10 @@ use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use policy::plan;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
-use crate::host_uid::Identity;
-use crate::init_program;
-use crate::record::RunId;
-use crate::state::StateDir;
+use crate::host::identity::Identity;
+use crate::host::init_program;
+use crate::state::directory::StateDir;
+use crate::state::record::RunId;
 
 /// The directory with all meeting points, in the one of this process's own user: who can write to it chooses what runs as
 /// PID 1.

@@ -9,10 +9,10 @@ use std::path::Path;
 use policy::plan::{Boundary, Plan};
 use rustix::io::Errno;
 
-use super::StartError;
-use crate::beneath;
 use crate::boundary::Root;
-use crate::host_uid::Identity;
+use crate::host::beneath;
+use crate::host::identity::Identity;
+use crate::session::error::StartError;
 
 /// Refuses a shared directory within another one that has no directory there. It is looked for with the rights that the
 /// agent has there, and through no link.

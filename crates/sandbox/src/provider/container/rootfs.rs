@@ -15,14 +15,15 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use super::arguments::Run;
-use super::{StartError, step, sweep};
-use crate::beneath;
+use super::{step, sweep};
 use crate::engine::image::Image;
 use crate::engine::socket::{FileKind, Socket};
 use crate::engine::{Engine, EngineError, Rights};
-use crate::host_uid::Identity;
-use crate::record::RunId;
-use crate::state::{StateDir, StateError};
+use crate::host::beneath;
+use crate::host::identity::Identity;
+use crate::session::error::StartError;
+use crate::state::directory::{StateDir, StateError};
+use crate::state::record::RunId;
 
 /// The directory with an empty file for every image that was found fit, in the one of this process's own user: whoever can
 /// make such a file turns the search off.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::meeting;
 use crate::engine::{Engine, EngineError};
-use crate::record::RunId;
+use crate::state::record::RunId;
 
 /// What an engine says of a container that it has made. Labels may be an image's; this is not.
 #[derive(Deserialize)]

@@ -12,10 +12,12 @@ use serde::Deserialize;
 use super::arguments::Run;
 use super::seen::look;
 use super::{arguments, meeting};
-use crate::deadline::Deadline;
 use crate::engine::{Engine, EngineError};
-use crate::provider::{Notice, StartError, boundaries};
-use crate::record::{Client, Placed, RecordError, RunId, Runs};
+use crate::host::deadline::Deadline;
+use crate::session::boundaries;
+use crate::session::error::StartError;
+use crate::session::outcome::Notice;
+use crate::state::record::{Client, Placed, RecordError, RunId, Runs};
 
 /// How long an engine may take to remove a container.
 const REMOVAL: Duration = Duration::from_secs(20);

@@ -16,9 +16,9 @@ use confine::start::Users;
 use policy::plan::{Container, Layer};
 
 use crate::engine::{Engine, Kind, Rights};
-use crate::host_uid;
-use crate::provider::StartError;
-use crate::provider::agent::{self, Agent};
+use crate::host::identity;
+use crate::session::agent::{self, Agent};
+use crate::session::error::StartError;
 
 /// The agent of one container.
 pub(super) struct Who {
@@ -69,7 +69,7 @@ impl Namespace {
 pub(super) fn choose(
     engine: &Engine,
     container: &Container,
-    caller: host_uid::Identity,
+    caller: identity::Identity,
     locks: &Path,
 ) -> Result<Who, StartError> {
     let process = rustix::process::geteuid().as_raw();

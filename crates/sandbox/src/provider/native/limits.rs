@@ -9,7 +9,8 @@ use policy::plan::{Layer, Need, Plan};
 use policy::rules::limits::{TmpfsLimits, TmpfsMemory};
 
 use super::view::TEMPORARY;
-use crate::provider::{StartError, remedy};
+use crate::session::error::StartError;
+use crate::session::remedy;
 
 /// The limits of one sandbox, in force until this is dropped.
 pub(super) struct Limits<'a> {

@@ -19,17 +19,21 @@ use policy::rules::network;
 use rustix::process::{WaitId, WaitIdOptions};
 
 use self::limits::Limits;
-use super::agent::{self, Agent};
-use super::attendance::{Attendance, refuse_deserted};
-use super::boundaries::{self, Boundaries};
-use super::streams::Streams;
-use super::supervise::{Gone, Watch, supervise};
-use super::{Launch, Notice, Outcome, StartError, orders, remedy};
-use crate::init_program;
-use crate::record::{RecordError, RunId, Runs};
+use super::orders;
+use crate::host::init_program;
+use crate::host::terminal::Signals;
+use crate::provider::launch::Launch;
 use crate::secrets::{Held, Value};
-use crate::state::StateDir;
-use crate::terminal::Signals;
+use crate::session::agent::{self, Agent};
+use crate::session::attendance::{Attendance, refuse_deserted};
+use crate::session::boundaries::{self, Boundaries};
+use crate::session::error::StartError;
+use crate::session::outcome::{Notice, Outcome};
+use crate::session::remedy;
+use crate::session::streams::Streams;
+use crate::session::supervise::{Gone, Watch, supervise};
+use crate::state::directory::StateDir;
+use crate::state::record::{RecordError, RunId, Runs};
 
 pub(super) use self::view::HOSTNAME;
 

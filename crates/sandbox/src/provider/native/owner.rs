@@ -12,9 +12,9 @@ use policy::text::escape;
 
 use super::view::{Tree, access, c_path};
 use crate::boundary::Root;
-use crate::host_uid::Identity;
-use crate::provider::StartError;
-use crate::provider::agent::Agent;
+use crate::host::identity::Identity;
+use crate::session::agent::Agent;
+use crate::session::error::StartError;
 
 /// Makes the tree of each boundary, in order.
 ///
@@ -106,8 +106,8 @@ mod tests {
     use policy::plan::{BoundaryMode, FileId};
 
     use super::*;
-    use crate::provider::agent;
-    use crate::root_only::can_give_files_away;
+    use crate::host::root_only::can_give_files_away;
+    use crate::session::agent;
 
     #[test]
     fn the_owner_is_that_of_the_directory_that_was_validated() {

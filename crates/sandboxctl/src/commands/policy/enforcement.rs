@@ -12,7 +12,7 @@ use policy::protect::{SKIPPED, table};
 use policy::rules::path::{GuestPath, PathAccess};
 use policy::rules::verdict::{Decision, Origin, Verdict};
 use policy::text::escape;
-use sandbox::deadline::Deadline;
+use sandbox::host::deadline::Deadline;
 use sandbox::protect::{self, Cause, Mounts};
 use sandbox::walk::walk_with_files;
 use serde::Serialize;

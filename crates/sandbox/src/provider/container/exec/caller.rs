@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
-use crate::record::{RecordError, RunId};
+use crate::state::record::{RecordError, RunId};
 
 /// The most callers who have said nothing yet that are waited for. The oldest go first: who knows the word says it at once.
 const MOST_STRANGERS: usize = 256;

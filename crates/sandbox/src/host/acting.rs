@@ -1,0 +1,131 @@
+//! Acting for somebody else: root under sudo works in directories that the user behind it may rearrange at any moment,
+//! with links to what only root may touch. There it has no more rights than that user.
+
+use std::io;
+
+use caps::{CapSet, CapsHashSet};
+use nix::unistd::{Uid, getgroups, setfsgid, setfsuid};
+use rustix::process::Gid;
+use rustix::thread::set_thread_groups;
+
+use crate::host::identity::Identity;
+
+/// While this lives, this thread opens, makes and removes files with the rights of another user, see setfsuid(2).
+///
+/// No capability is in effect meanwhile. Changing the user of the file system takes away only those that are about files;
+/// with `CAP_SYS_PTRACE` the links in `/proc/PID` (`cwd`, `root`, `fd`) would lead past directories that are closed to the
+/// user, see ptrace(2), "Ptrace access mode checking". All of it is this thread's alone, and that of threads it starts.
+#[must_use = "the rights come back when this is dropped"]
+pub struct ActingAs(Option<Own>);
+
+/// What root had.
+struct Own {
+    groups: Vec<Gid>,
+    capabilities: CapsHashSet,
+}
+
+impl ActingAs {
+    /// Takes the rights of a user. Whoever is not root, has nobody else to act for, or acts for somebody already, stays who
+    /// they are.
+    pub fn user(user: Identity) -> io::Result<Self> {
+        // No user has this id, so nothing is set, and the answer is who this thread is to the file system.
+        let now = setfsuid(Uid::from_raw(u32::MAX));
+        if !now.is_root() || user.uid == 0 {
+            return Ok(Self(None));
+        }
+        let groups = getgroups()?.into_iter().map(|group| Gid::from_raw(group.as_raw())).collect();
+        let capabilities = caps::read(None, CapSet::Effective).map_err(io::Error::other)?;
+        // Groups of root's would open what is root's.
+        set_thread_groups(&[Gid::from_raw(user.gid)])?;
+        let acting = Self(Some(Own { groups, capabilities }));
+        let (uid, gid) = (Uid::from_raw(user.uid), nix::unistd::Gid::from_raw(user.gid));
+        setfsgid(gid);
+        setfsuid(uid);
+        // Neither says whether it has done anything but by what it answers the next time.
+        if (setfsuid(uid), setfsgid(gid)) != (uid, gid) {
+            return Err(io::Error::other(format!("cannot act with the rights of user {} alone", user.uid)));
+        }
+        caps::clear(None, CapSet::Effective).map_err(io::Error::other)?;
+        Ok(acting)
+    }
+}
+
+impl Drop for ActingAs {
+    fn drop(&mut self) {
+        if let Some(Own { groups, capabilities }) = self.0.take() {
+            // What root had a moment ago it may have again: these are permitted still.
+            let _ = caps::set(None, CapSet::Effective, &capabilities);
+            setfsuid(Uid::effective());
+            setfsgid(nix::unistd::Gid::effective());
+            let _ = set_thread_groups(&groups);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn whoever_acts_for_somebody_gets_neither_root_s_rights_nor_another_s() {
+        if !crate::host::root_only::can_give_files_away() {
+            return;
+        }
+        let top = tempfile::tempdir().unwrap();
+        std::os::unix::fs::chown(top.path(), Some(1001), Some(1002)).unwrap();
+        let owner_of_new = |name: &str| {
+            fs::write(top.path().join(name), "").unwrap();
+            fs::metadata(top.path().join(name)).unwrap().uid()
+        };
+        let acting = ActingAs::user(Identity { uid: 1001, gid: 1002 }).unwrap();
+        let within = ActingAs::user(Identity { uid: 1003, gid: 1003 }).unwrap();
+        assert_eq!(owner_of_new("within"), 1001);
+        drop(within);
+        assert_eq!(owner_of_new("after"), 1001);
+        drop(acting);
+        assert_eq!(owner_of_new("root"), 0);
+    }
+
+    #[test]
+    fn links_of_proc_lead_to_nothing_that_the_user_cannot_reach() {
+        if !crate::host::root_only::can_give_files_away() {
+            return;
+        }
+        let closed = tempfile::Builder::new()
+            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700))
+            .tempdir()
+            .unwrap();
+        fs::write(closed.path().join("file"), "of root's").unwrap();
+        // It waits for its input to end, and keeps its working directory until then.
+        let mut inside = std::process::Command::new("cat")
+            .current_dir(closed.path())
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let way = format!("/proc/{}/cwd/file", inside.id());
+        assert!(fs::read(&way).is_ok(), "root may");
+        let acting = ActingAs::user(Identity { uid: 1001, gid: 1002 }).unwrap();
+        assert_eq!(fs::read(&way).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        drop(acting);
+        assert!(fs::read(&way).is_ok(), "root may again");
+        drop(inside.stdin.take());
+        inside.wait().unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_is_started_meanwhile_acts_for_the_same_user() {
+        if !crate::host::root_only::can_give_files_away() {
+            return;
+        }
+        let top = tempfile::tempdir().unwrap();
+        fs::write(top.path().join("of-root"), "").unwrap();
+        fs::set_permissions(top.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        let read = || fs::read(top.path().join("of-root")).is_ok();
+        assert!(std::thread::scope(|scope| scope.spawn(read).join().unwrap()), "the control");
+        let _acting = ActingAs::user(Identity { uid: 1001, gid: 1001 }).unwrap();
+        assert!(!std::thread::scope(|scope| scope.spawn(read).join().unwrap()));
+    }
+}

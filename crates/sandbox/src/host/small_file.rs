@@ -1,0 +1,71 @@
+//! Small files that a caller names: read with the caller's rights, and not for ever.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use crate::host::acting::ActingAs;
+use crate::host::identity::Identity;
+
+/// The largest such file, in bytes.
+const LARGEST: u64 = 1 << 20;
+
+/// Reads a regular file of at most 1 MiB as this user could. Under sudo the name, or a link on the way, may be the user's or
+/// an agent's.
+pub fn read(path: &Path, reader: Identity) -> io::Result<Vec<u8>> {
+    let _acting = ActingAs::user(reader)?;
+    // A pipe in its place must not hang us.
+    let file = File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("no regular file"));
+    }
+    content(file)
+}
+
+/// The content of a regular file that is open, of at most 1 MiB.
+pub(crate) fn content(file: File) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > LARGEST {
+        return Err(io::Error::other(format!("larger than {LARGEST} bytes")));
+    }
+    Ok(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn only_what_ends_is_read() {
+        let top = tempfile::tempdir().unwrap();
+        let said = |path: &Path| read(path, Identity::own()).map_err(|error| error.to_string());
+        let file = top.path().join("file");
+        std::fs::write(&file, "text").unwrap();
+        assert_eq!(said(&file), Ok(b"text".to_vec()));
+        std::fs::write(&file, vec![0; 2 << 20]).unwrap();
+        assert!(said(&file).unwrap_err().contains("larger"));
+        let pipe = top.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(said(&pipe).unwrap_err(), "no regular file");
+        assert_eq!(said(Path::new("/dev/zero")).unwrap_err(), "no regular file");
+    }
+
+    #[test]
+    fn root_reads_for_somebody_only_what_they_could() {
+        if !crate::host::root_only::can_give_files_away() {
+            return;
+        }
+        let top = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(top.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let file = top.path().join("file");
+        std::fs::write(&file, "root's").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let error = read(&file, Identity { uid: 1001, gid: 1001 }).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(read(&file, Identity::own()).unwrap(), b"root's");
+    }
+}

@@ -1,0 +1,152 @@
+//! The caller's terminal as a screen: raw while the relay has it, and as it was before whenever it has not.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::termios::{OptionalActions, QueueSelector, Termios, Winsize};
+
+/// A terminal of the caller's, opened anew.
+///
+/// Opened anew because a descriptor that is shared with the caller's shell cannot be made non-blocking without
+/// surprising it. Where that is not possible it is shared, and may block while somebody has stopped its output.
+#[derive(Debug)]
+pub(crate) struct Screen {
+    descriptor: Arc<OwnedFd>,
+    state: State,
+}
+
+/// Puts a terminal back in order, from wherever: a panic hook, for instance.
+#[derive(Clone, Debug)]
+pub struct RestorePoint {
+    descriptor: Arc<OwnedFd>,
+    before: Termios,
+}
+
+#[derive(Debug)]
+enum State {
+    AsBefore,
+    Raw {
+        /// What it was when this process had it first: in the background it had somebody else's modes.
+        before: Termios,
+    },
+}
+
+impl Screen {
+    pub(crate) fn open(terminal: BorrowedFd<'_>) -> io::Result<Self> {
+        Ok(Self { descriptor: Arc::new(reopen(terminal)?), state: State::AsBefore })
+    }
+
+    /// The modes it has.
+    pub(crate) fn modes(&self) -> io::Result<Termios> {
+        Ok(rustix::termios::tcgetattr(&self.descriptor)?)
+    }
+
+    pub(crate) fn size(&self) -> io::Result<Winsize> {
+        Ok(rustix::termios::tcgetwinsize(&self.descriptor)?)
+    }
+
+    /// Whether this process may read from it. One that is not the caller's controlling terminal knows no
+    /// foreground.
+    pub(crate) fn in_foreground(&self) -> bool {
+        in_foreground(&self.descriptor)
+    }
+
+    /// Makes it raw: every key goes to the agent, Ctrl-C and Ctrl-Z too. Also when it is raw already, because
+    /// a shell may have changed it while this process was stopped.
+    pub(crate) fn make_raw(&mut self) -> io::Result<()> {
+        let before = match &self.state {
+            State::AsBefore => self.modes()?,
+            State::Raw { before } => before.clone(),
+        };
+        let mut raw = before.clone();
+        raw.make_raw();
+        // Now, and not when everything is written: somebody may have stopped the output.
+        rustix::termios::tcsetattr(&self.descriptor, OptionalActions::Now, &raw)?;
+        self.state = State::Raw { before };
+        Ok(())
+    }
+
+    /// Makes it what it was before, if it was made raw.
+    pub(crate) fn restore(&mut self) -> io::Result<()> {
+        if let Some(point) = self.restore_point() {
+            point.restore()?;
+            self.state = State::AsBefore;
+        }
+        Ok(())
+    }
+
+    /// How to make it what it was before; `None` while it is that.
+    pub(crate) fn restore_point(&self) -> Option<RestorePoint> {
+        match &self.state {
+            State::AsBefore => None,
+            State::Raw { before } => {
+                Some(RestorePoint { descriptor: Arc::clone(&self.descriptor), before: before.clone() })
+            }
+        }
+    }
+}
+
+impl RestorePoint {
+    /// Makes the terminal what it was before. What was typed and not read is dropped: a terminal may have typed it in
+    /// answer to the agent, and whoever reads next would take it for a command of the caller's.
+    pub fn restore(&self) -> io::Result<()> {
+        // Not `OptionalActions::Flush`, which waits until everything is written: somebody may have stopped the output.
+        let drop_input = || {
+            if in_foreground(&self.descriptor) {
+                let _ = rustix::termios::tcflush(&self.descriptor, QueueSelector::IFlush);
+            }
+        };
+        drop_input();
+        rustix::termios::tcsetattr(&self.descriptor, OptionalActions::Now, &self.before)?;
+        drop_input();
+        Ok(())
+    }
+}
+
+impl AsFd for Screen {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // There is nobody left to tell.
+        let _ = self.restore();
+    }
+}
+
+fn in_foreground(terminal: impl AsFd) -> bool {
+    let Ok(foreground) = rustix::termios::tcgetpgrp(terminal) else { return true };
+    foreground == rustix::process::getpgrp()
+}
+
+/// Stops this process as the kernel would have, had the signal not been blocked; returns once it goes on.
+///
+/// By `SIGTSTP` itself: the kernel does not stop a process with it that nobody could continue.
+pub(crate) fn stop_here() -> io::Result<()> {
+    let set: SigSet = [Signal::SIGTSTP].into_iter().collect();
+    nix::sys::signal::raise(Signal::SIGTSTP)?;
+    let before = set.thread_swap_mask(SigmaskHow::SIG_UNBLOCK)?;
+    before.thread_set_mask()?;
+    Ok(())
+}
+
+/// The same terminal through a description of our own, which does not block.
+fn reopen(terminal: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    use std::os::fd::AsRawFd;
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let path = format!("/proc/self/fd/{}", terminal.as_raw_fd());
+    match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
+        Ok(own) => Ok(own),
+        // Somebody else's terminal, as after `su`, or no /proc.
+        Err(Errno::ACCESS | Errno::PERM | Errno::NOENT | Errno::NXIO | Errno::IO) => {
+            Ok(rustix::io::fcntl_dupfd_cloexec(terminal, 3)?)
+        }
+        Err(errno) => Err(errno.into()),
+    }
+}

@@ -1,0 +1,317 @@
+//! Toolchains of the host: where a compiler or interpreter really lies, and what of it a sandbox may see.
+//!
+//! What lies in `/usr` is in every sandbox's view already. The rest is found as a shell would find it, past the
+//! shims of version managers, and shown read-only at the same path. Never shown: a whole home, a directory
+//! that holds credentials, a package manager's configuration.
+//!
+//! An agent must not choose what the next sandbox sees. So nothing is looked for where one may write, nothing is shown that
+//! lies there, and what a preset shows has the form of the toolchain that it is named after.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use policy::plan::{BoundaryMode, Exposed, Variable};
+use policy::rules::workspace::{Caller, ShareCandidate, ShareRefusal, validate};
+use policy::text::escape;
+
+use crate::boundary::Found;
+use crate::host::acting::ActingAs;
+use crate::host::identity::Identity;
+use crate::host::programs::Programs;
+
+mod node;
+mod python;
+mod rust;
+
+/// What every sandbox sees.
+const IN_VIEW: &[&str] = &["/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr"];
+
+/// The caller's surroundings, in which toolchains are looked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Host<'a> {
+    /// The caller's environment.
+    pub env: &'a BTreeMap<OsString, OsString>,
+    /// Where programs are looked for, and where agents may write.
+    pub programs: &'a Programs,
+    /// Who asks, with their home.
+    pub caller: Caller<'a>,
+    /// With whose rights is looked: under sudo, what its user cannot reach is not theirs to show.
+    pub user: Identity,
+    /// The caller's home.
+    pub home: &'a Path,
+    /// Where the caller is: some version managers choose by directory.
+    pub workdir: &'a Path,
+    /// The home that the agent will have.
+    pub guest_home: &'a Path,
+}
+
+/// What is shown to a sandbox, and what it has to be told.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Toolchains {
+    /// Directories and files of the host, read-only. They lie in none another.
+    pub exposed: Vec<Exposed>,
+    /// What goes in front of the agent's `PATH`.
+    pub path: Vec<PathBuf>,
+    /// Variables that the tools need.
+    pub env: Vec<Variable>,
+}
+
+/// Why a toolchain is not shown.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolchainError {
+    /// There is no such preset.
+    #[error("`{0}` is neither rust, node or python nor an absolute path")]
+    UnknownPreset(String),
+    /// The tool is not installed.
+    #[error(
+        "preset `{preset}`: {looked_for} was not found; install it, or take `{preset}` off `native.expose`{left_out}"
+    )]
+    NotFound {
+        /// The preset.
+        preset: &'static str,
+        /// What was looked for, and where.
+        looked_for: String,
+        /// Where nothing was looked for, in words.
+        left_out: String,
+    },
+    /// What was found is something else.
+    #[error(
+        "preset `{preset}`: `{}` does not lie in a toolchain, which has {expected}; name the directory it is installed in \
+         as a path in `native.expose`", escape::path(.found)
+    )]
+    Form {
+        /// The preset.
+        preset: &'static str,
+        /// What was found.
+        found: PathBuf,
+        /// What lies in every toolchain of this kind.
+        expected: &'static str,
+    },
+    /// An agent could have made or chosen it, or has it already.
+    #[error(
+        "`{name}`: `{}` is not shown, because sandboxes may write to `{}`; keep toolchains and shared directories apart",
+        escape::path(.path), escape::path(.writable)
+    )]
+    Writable {
+        /// The preset or path.
+        name: String,
+        /// What would be shown.
+        path: PathBuf,
+        /// The directory that lies in it, or in which it lies.
+        writable: PathBuf,
+    },
+    /// A version manager that is not known stands in front of the tool.
+    #[error(
+        "preset `{preset}`: `{}` is not the tool itself, and what it starts is not known; name the directory it is \
+         installed in as a path in `native.expose`", escape::path(.found)
+    )]
+    Shim {
+        /// The preset.
+        preset: &'static str,
+        /// What was found.
+        found: PathBuf,
+    },
+    /// The directory may not be shown.
+    #[error("`{name}`: {refusal}; it would be shown read-only, and still is not")]
+    Refused {
+        /// The preset or path.
+        name: String,
+        /// The rule.
+        refusal: Box<ShareRefusal>,
+    },
+    /// It cannot be looked at.
+    #[error("`{name}`: look at `{}`: {source}", escape::path(.path))]
+    File {
+        /// The preset or path.
+        name: String,
+        /// With what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Finds everything that `native.expose` names. All mistakes are returned at once.
+pub fn resolve(names: &[String], host: &Host<'_>) -> Result<Toolchains, Vec<ToolchainError>> {
+    if names.is_empty() {
+        return Ok(Toolchains::default());
+    }
+    let _acting = ActingAs::user(host.user).map_err(|source| {
+        vec![ToolchainError::File { name: names.join(", "), path: host.home.to_owned(), source }]
+    })?;
+    let mut found = Toolchains::default();
+    let mut errors = Vec::new();
+    for name in names {
+        let result = match name.as_str() {
+            "rust" => rust::find(host, &mut found),
+            "node" => node::find(host, &mut found),
+            "python" => python::find(host, &mut found),
+            path if path.starts_with('/') => own_path(path, host, &mut found),
+            _ => Err(ToolchainError::UnknownPreset(name.clone())),
+        };
+        errors.extend(result.err());
+    }
+    if errors.is_empty() { Ok(found.without_repetition()) } else { Err(errors) }
+}
+
+/// A path that was named: shown if it passes the rules for shared directories.
+fn own_path(name: &str, host: &Host<'_>, found: &mut Toolchains) -> Result<(), ToolchainError> {
+    let path = Path::new(name);
+    if let Some(writable) = host.programs.writable().of(path) {
+        return Err(ToolchainError::Writable {
+            name: name.to_owned(),
+            path: path.into(),
+            writable: writable.into(),
+        });
+    }
+    found.show(name, path, host)?;
+    let bin = path.join("bin");
+    let programs = if bin.is_dir() { bin } else { path.to_path_buf() };
+    found.path.push(programs);
+    Ok(())
+}
+
+impl Host<'_> {
+    fn var(&self, name: &str) -> Option<&OsStr> {
+        self.env.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+
+    /// A directory that a variable names, or its place in the home.
+    fn directory(&self, variable: &str, in_home: &str) -> PathBuf {
+        self.var(variable).map_or_else(|| self.home.join(in_home), PathBuf::from)
+    }
+
+    /// Every program of this name, in the order of `PATH`.
+    fn programs(&self, name: &str) -> impl Iterator<Item = PathBuf> {
+        self.programs.all(name)
+    }
+
+    /// Says that there is no such program.
+    fn not_found(&self, preset: &'static str, program: &str) -> ToolchainError {
+        let looked_for = format!("{program} in the PATH");
+        ToolchainError::NotFound { preset, looked_for, left_out: self.programs.left_out() }
+    }
+
+    /// Refuses what an agent may write, or has written to choose it, or already has.
+    fn check_apart(&self, name: &str, path: &Path) -> Result<(), ToolchainError> {
+        match self.programs.writable().touching(path) {
+            None => Ok(()),
+            Some(writable) => Err(ToolchainError::Writable {
+                name: name.to_owned(),
+                path: path.into(),
+                writable: writable.into(),
+            }),
+        }
+    }
+}
+
+/// How a toolchain looks that is installed as a whole.
+struct Form {
+    preset: &'static str,
+    /// Whether a file has the name of the program.
+    is_program: fn(&str) -> bool,
+    /// Whether a directory is one, beside having the program in its `bin`.
+    is_prefix: fn(&Path) -> bool,
+    /// The same in words.
+    expected: &'static str,
+}
+
+impl Toolchains {
+    /// Shows a directory at the path it was found by, after checking where it leads.
+    fn show(&mut self, name: &str, path: &Path, host: &Host<'_>) -> Result<(), ToolchainError> {
+        let there = find(name, path)?;
+        let resolved = &there.path;
+        if in_view(resolved) && in_view(path) {
+            return Ok(());
+        }
+        // Reading is all that is given, so it does not matter whose it is.
+        let candidate = ShareCandidate {
+            given: path,
+            resolved,
+            kind: there.kind,
+            owner: host.caller.uid,
+            mode: BoundaryMode::ReadOnly,
+        };
+        let rules = Caller { allowed_root: None, ..host.caller };
+        validate(&candidate, &rules).map_err(|refusal| ToolchainError::Refused {
+            name: name.to_owned(),
+            refusal: Box::new(refusal),
+        })?;
+        self.exposed.push(exposed(name, there, path.to_path_buf()));
+        Ok(())
+    }
+
+    /// Shows the toolchain that a program is installed in: two levels above it. A link can lead to any file, so the
+    /// directory must look like one.
+    fn show_prefix(&mut self, form: &Form, program: &Path, host: &Host<'_>) -> Result<(), ToolchainError> {
+        let is_program = program.file_name().and_then(OsStr::to_str).is_some_and(form.is_program);
+        let bin = program.parent().filter(|bin| is_program && bin.ends_with("bin"));
+        let prefix = bin.and_then(Path::parent).filter(|prefix| (form.is_prefix)(prefix));
+        let (Some(bin), Some(prefix)) = (bin, prefix) else {
+            let Form { preset, expected, .. } = *form;
+            return Err(ToolchainError::Form { preset, found: program.to_owned(), expected });
+        };
+        host.check_apart(form.preset, prefix)?;
+        self.show(form.preset, prefix, host)?;
+        self.path.push(bin.to_path_buf());
+        Ok(())
+    }
+
+    fn without_repetition(mut self) -> Self {
+        self.exposed.sort_by(|a, b| a.guest.cmp(&b.guest));
+        let mut kept: Vec<Exposed> = Vec::new();
+        for one in self.exposed {
+            // What lies in a directory that is shown is shown with it, if it lies there on the host, too.
+            let covered = kept.iter().any(|outer| {
+                let within = one.guest.strip_prefix(&outer.guest).map(|rest| outer.host.join(rest));
+                within.is_ok_and(|path| path.components().eq(one.host.components()))
+            });
+            if !covered {
+                kept.push(one);
+            }
+        }
+        self.exposed = kept;
+        let mut path: Vec<PathBuf> = Vec::new();
+        for one in self.path {
+            if !path.contains(&one) {
+                path.push(one);
+            }
+        }
+        self.path = path;
+        self
+    }
+}
+
+/// Follows a path once, to a descriptor: what that says is validated, and is what will be mounted.
+fn find(name: &str, path: &Path) -> Result<Found, ToolchainError> {
+    Found::at(path).map_err(|errno| ToolchainError::File {
+        name: name.to_owned(),
+        path: path.into(),
+        source: errno.into(),
+    })
+}
+
+fn canonical(name: &str, path: &Path) -> Result<PathBuf, ToolchainError> {
+    Ok(find(name, path)?.path)
+}
+
+fn exposed(name: &str, found: Found, guest: PathBuf) -> Exposed {
+    Exposed { name: name.to_owned(), host: found.path, guest, file_id: found.file_id }
+}
+
+fn in_view(path: &Path) -> bool {
+    IN_VIEW.iter().any(|tree| path.starts_with(tree))
+}
+
+fn variable(name: &str, value: impl Into<OsString>) -> Variable {
+    Variable { name: name.to_owned(), value: value.into() }
+}
+
+/// A name that a file gives: one component, so that it leads nowhere else.
+fn one_component(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let plain = !text.is_empty() && text != "." && text != ".." && !text.contains(['/', '\0']);
+    plain.then_some(text)
+}

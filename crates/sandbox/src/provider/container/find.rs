@@ -1,0 +1,201 @@
+//! Finding a sandbox that runs by its name: in every engine that answers, unless one was named.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use policy::plan::Provider;
+
+use crate::engine::{self, Engine, EngineError, Kind};
+use crate::host::deadline::Deadline;
+use crate::host::identity::Identity;
+use crate::provider::container::seen::{Seen, look};
+use crate::provider::container::{arguments, meeting};
+use crate::state::record::RunId;
+
+/// How long an engine may take to call a container running whose agent has started.
+const STARTING: Duration = Duration::from_secs(5);
+
+/// Between two looks at it.
+pub(crate) const PAUSE: Duration = Duration::from_millis(50);
+
+/// In the order in which they are asked.
+const ALL: [Kind; 2] = [Kind::Docker, Kind::Podman];
+
+/// What a sandbox is looked for by.
+pub struct Sought<'a> {
+    /// Its name, or that of its container.
+    pub name: &'a str,
+    /// The only engine to ask; `None` asks each that answers.
+    pub engine: Option<Kind>,
+    /// Whose sandbox it has to be.
+    pub owner: Identity,
+    /// The directory of this process's own user, see [`crate::provider::Launch`].
+    pub own: &'a Path,
+    /// What leads to container engines.
+    pub engines: &'a engine::Surroundings,
+}
+
+/// A sandbox that runs, as it was found.
+pub struct Found {
+    pub(crate) engine: Engine,
+    pub(crate) id: String,
+    pub(crate) run: RunId,
+    /// Where it has met its client.
+    pub(crate) place: PathBuf,
+    pub(super) seen: Seen,
+    name: String,
+}
+
+/// Why none was found.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// The one engine that was to be asked does not answer.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// No engine has it.
+    #[error("no sandbox named \"{name}\" of yours runs {}", answers(asked, unasked))]
+    Nowhere {
+        /// The name.
+        name: String,
+        /// The engines that have answered.
+        asked: Vec<Kind>,
+        /// Why others have not.
+        unasked: Vec<EngineError>,
+    },
+    /// More than one engine has it.
+    #[error("sandboxes named \"{name}\" of yours run in {}", listed(engines, "and"))]
+    Several {
+        /// The name.
+        name: String,
+        /// The engines.
+        engines: Vec<Kind>,
+    },
+}
+
+impl Found {
+    /// Who runs it.
+    pub fn provider(&self) -> Provider {
+        match self.engine.kind() {
+            Kind::Docker => Provider::Docker,
+            Kind::Podman => Provider::Podman,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// Looks for a sandbox.
+pub fn find(sought: &Sought<'_>) -> Result<Found, FindError> {
+    let (mut asked, mut unasked, mut found) = (Vec::new(), Vec::new(), Vec::new());
+    for kind in ALL.into_iter().filter(|kind| sought.engine.is_none_or(|only| only == *kind)) {
+        match Engine::find(kind, sought.engines).and_then(|engine| find_in(&engine, sought)) {
+            Ok(more) => {
+                asked.push(kind);
+                found.extend(more);
+            }
+            Err(error) if sought.engine.is_some() => return Err(error.into()),
+            Err(error) => unasked.push(error),
+        }
+    }
+    let name = sought.name.to_owned();
+    if found.len() > 1 {
+        return Err(FindError::Several { name, engines: asked });
+    }
+    found.pop().ok_or(FindError::Nowhere { name, asked, unasked })
+}
+
+/// Looks in one engine.
+fn find_in(engine: &Engine, sought: &Sought<'_>) -> Result<Option<Found>, EngineError> {
+    // `docker ps` shows the name of the container.
+    let names = [Some(sought.name), sought.name.strip_prefix(arguments::CONTAINER)];
+    for name in names.into_iter().flatten() {
+        if let Some(found) = find_by(engine, sought, name)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+fn find_by(engine: &Engine, sought: &Sought<'_>, name: &str) -> Result<Option<Found>, EngineError> {
+    let labels = [
+        format!("label={}", arguments::MANAGED),
+        format!("label={}={}", arguments::OWNER, sought.owner.uid),
+        format!("label={}={name}", arguments::NAME),
+    ];
+    let filters = labels.iter().flat_map(|label| ["--filter", label]);
+    let words = ["ps", "--all", "--no-trunc", "--format", "{{.ID}} {{.Status}}"];
+    let until = Deadline::after(STARTING);
+    loop {
+        let mut starting = false;
+        for listed in engine.ask(words.into_iter().chain(filters.clone()))?.lines() {
+            let (id, status) = listed.split_once(' ').unwrap_or((listed, ""));
+            // An image brings labels of its own; where its containers meet anybody, it cannot say.
+            let (seen, run) = match look(engine, id) {
+                // One that has gone meanwhile cannot be looked at.
+                Err(EngineError::Refused { message, .. }) if is_gone(&message) => continue,
+                seen => {
+                    let seen = seen?;
+                    let Some(run) = seen.met(sought.own) else { continue };
+                    (seen, run)
+                }
+            };
+            if status.starts_with("Up") {
+                let (id, name) = (id.to_owned(), name.to_owned());
+                let (engine, place) = (engine.clone(), meeting::path_of(sought.own, &run));
+                return Ok(Some(Found { engine, id, run, place, seen, name }));
+            }
+            // Our PID 1 is faster than the engine's books.
+            starting |= !status.starts_with("Exited");
+        }
+        if !starting || until.is_over() {
+            return Ok(None);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Whether an engine says that a container is not there.
+fn is_gone(message: &str) -> bool {
+    message.to_lowercase().contains("no such ")
+}
+
+/// What the engines have answered, for the end of a sentence.
+fn answers(asked: &[Kind], unasked: &[EngineError]) -> String {
+    let reasons: Vec<String> = unasked.iter().map(ToString::to_string).collect();
+    match (asked, reasons.join("; ")) {
+        (asked, reasons) if reasons.is_empty() => format!("in {}", listed(asked, "or")),
+        ([], reasons) => format!("in an engine that answers: {reasons}"),
+        (asked, reasons) => format!("in {}, and others do not answer: {reasons}", listed(asked, "or")),
+    }
+}
+
+fn listed(kinds: &[Kind], last: &str) -> String {
+    kinds.iter().map(ToString::to_string).collect::<Vec<_>>().join(&format!(" {last} "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_engine_is_named_with_what_it_has_answered() {
+        let nowhere = |asked: &[Kind], unasked: &[Kind]| {
+            let absent = |kind: &Kind| EngineError::NotInstalled { kind: *kind, left_out: String::new() };
+            let unasked = unasked.iter().map(absent).collect();
+            FindError::Nowhere { name: "w".to_owned(), asked: asked.to_vec(), unasked }.to_string()
+        };
+        assert_eq!(nowhere(&ALL, &[]), "no sandbox named \"w\" of yours runs in docker or podman");
+        assert_eq!(
+            nowhere(&[Kind::Docker], &[Kind::Podman]),
+            "no sandbox named \"w\" of yours runs in docker, and others do not answer: there is no `podman` command in PATH"
+        );
+        assert_eq!(
+            nowhere(&[], &ALL),
+            "no sandbox named \"w\" of yours runs in an engine that answers: there is no `docker` command in PATH; there \
+             is no `podman` command in PATH"
+        );
+    }
+}

@@ -1,0 +1,52 @@
+//! What a caller asks of a provider.
+
+use std::path::Path;
+
+use policy::plan::Plan;
+
+use super::container::find::Found;
+use crate::engine;
+use crate::host::identity::Identity;
+use crate::secrets;
+use crate::session::attendance::Parent;
+use crate::session::outcome::Notice;
+use crate::session::streams::Stdio;
+
+/// One run of a plan, as the caller asks for it.
+pub struct Launch<'a> {
+    /// What to do.
+    pub plan: &'a Plan,
+    /// Reads the values of the plan's secrets. Called once at most, and as late as can be.
+    pub secrets: &'a mut secrets::Reader<'a>,
+    /// Where the standard streams lead.
+    pub streams: Stdio,
+    /// Who asks: under sudo not root, but the user behind it.
+    pub caller: Identity,
+    /// The caller's state directory: records of runs.
+    pub state: &'a Path,
+    /// The directory of this process's own user: what is believed without asking who has written it. Under sudo it is one of
+    /// root's, else the state directory.
+    pub own: &'a Path,
+    /// The directory where running sandboxes of root lock their host user ids.
+    pub locks: &'a Path,
+    /// What leads to container engines.
+    pub engines: &'a engine::Surroundings,
+    /// The process that everything is to end with.
+    pub parent: Option<&'a Parent>,
+    /// Told what happens while the sandbox runs.
+    pub notice: &'a mut dyn FnMut(Notice),
+}
+
+/// A second command in a sandbox that runs, as the caller asks for it.
+pub struct Exec<'a> {
+    /// What to do.
+    pub plan: &'a Plan,
+    /// Where.
+    pub sandbox: &'a Found,
+    /// Reads the values of the plan's secrets. Called once at most.
+    pub secrets: &'a mut secrets::Reader<'a>,
+    /// Where the standard streams lead.
+    pub streams: Stdio,
+    /// The process that the command is to end with.
+    pub parent: Option<&'a Parent>,
+}

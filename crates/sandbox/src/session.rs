@@ -1,0 +1,10 @@
+//! One command in a sandbox, from its start to its end, whichever provider carries it out.
+
+pub(crate) mod agent;
+pub mod attendance;
+pub(crate) mod boundaries;
+pub mod error;
+pub mod outcome;
+pub(crate) mod remedy;
+pub mod streams;
+pub(crate) mod supervise;

@@ -1,0 +1,79 @@
+//! Who the agent is on the host.
+
+use std::path::Path;
+
+use confine::enter::Identity;
+
+use crate::host::identity::{self, Free, HostUid};
+use crate::session::error::StartError;
+use crate::session::streams::Owner;
+
+/// The agent's user on the host, held for as long as the sandbox runs.
+pub(crate) struct Agent {
+    /// How PID 1 becomes that user.
+    pub(crate) identity: Identity,
+    /// The user id on the host.
+    pub(crate) uid: u32,
+    /// The group id on the host.
+    pub(crate) gid: u32,
+    /// Whether that user is nobody on this host, so that files have to be mapped to their owners.
+    pub(crate) is_nobody: bool,
+    /// An id of the range is ours only while it is locked.
+    _lock: Option<HostUid>,
+}
+
+impl Agent {
+    /// Whose its streams are.
+    pub(crate) fn owner(&self) -> Owner {
+        Owner { uid: self.uid, gid: self.gid }
+    }
+}
+
+#[cfg(test)]
+impl Agent {
+    /// A normal caller's.
+    pub(crate) fn for_test(id: u32) -> Self {
+        Self {
+            identity: Identity::Caller { uid: id, gid: id },
+            uid: id,
+            gid: id,
+            is_nobody: false,
+            _lock: None,
+        }
+    }
+}
+
+/// Chooses the agent's user: a normal caller's own; for root the user behind sudo; and for root alone one of a
+/// range that belongs to nobody. Never host 0.
+pub(crate) fn choose(caller: identity::Identity, locks: &Path) -> Result<Agent, StartError> {
+    let process = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    if process.0 != 0 {
+        let (uid, gid) = process;
+        return Ok(Agent {
+            identity: Identity::Caller { uid, gid },
+            uid,
+            gid,
+            is_nobody: false,
+            _lock: None,
+        });
+    }
+    if caller.uid != 0 && caller.gid != 0 {
+        let (uid, gid) = (caller.uid, caller.gid);
+        return Ok(Agent { identity: Identity::Other { uid, gid }, uid, gid, is_nobody: false, _lock: None });
+    }
+    let claimed = Free::on_this_host().and_then(|free| HostUid::claim(locks, &free)).map_err(|error| {
+        StartError::Step {
+            step: "claiming a user of the host for this sandbox alone".into(),
+            source: std::io::Error::other(error),
+            remedy: Some("call sandboxctl as a normal user, whose sandboxes need no other user".into()),
+        }
+    })?;
+    let uid = claimed.uid();
+    Ok(Agent {
+        identity: Identity::Other { uid, gid: uid },
+        uid,
+        gid: uid,
+        is_nobody: true,
+        _lock: Some(claimed),
+    })
+}

@@ -1,0 +1,336 @@
+//! The boundaries of a run: what is protected in them, and what an agent made there that would run on the host.
+
+use std::cell::RefCell;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use confine::report::Report;
+use policy::plan::{Boundary, BoundaryMode, Plan, Protect};
+use policy::text::escape;
+
+pub(crate) use self::clear::{Left, sweep};
+use self::clear::{clear_up, shorten};
+use self::coverage::Coverage;
+pub(crate) use self::guard::{Guard, Losses};
+use crate::apart;
+use crate::boundary::{Entered, Root};
+use crate::detect::{Baseline, Compared, Finding, Linked};
+use crate::host::deadline::Deadline;
+use crate::host::identity::Identity;
+use crate::protect::{self, Mounts, ReadOnly};
+use crate::session::error::StartError;
+use crate::session::outcome::Notice;
+use crate::state::record::{Client, Kept, Placed, Record, Remembered, RunId, Runs, Version};
+use crate::walk::{Walk, walk_everywhere, walk_until, walk_with_files};
+
+mod beside;
+mod clear;
+mod coverage;
+mod guard;
+mod limit;
+
+/// How long the first look at all boundaries may take. So long an agent that makes millions of directories holds up the
+/// next start; a million files take about a second.
+const FIRST_LOOK: Duration = Duration::from_secs(10);
+
+/// How long a look may take while the agent runs. Nobody attends to it, its terminal or its time meanwhile.
+const GLANCE: Duration = Duration::from_millis(200);
+
+/// How many things that the agent made are told one by one while it runs.
+const MOST_TOLD: usize = 20;
+
+/// The boundaries of a run that has not ended.
+pub(crate) struct Boundaries<'a> {
+    plan: &'a Plan,
+    mounts: Vec<Mounts>,
+    writable: Vec<Writable<'a>>,
+    guard: Guard,
+    coverage: Coverage,
+    /// What was told while the agent runs.
+    told: RefCell<Vec<Finding>>,
+    runs: &'a Runs,
+    record: Record,
+    kept: Kept<'a>,
+}
+
+/// A writable boundary of a run.
+struct Writable<'a> {
+    boundary: &'a Boundary,
+    root: Root,
+    remembered: Remembered,
+    read_only: Vec<ReadOnly>,
+}
+
+/// What was found in all boundaries when everything inside had ended.
+pub(crate) struct Last {
+    /// What the agent made that would run on the host, with what was done about it.
+    pub(crate) detected: Vec<Finding>,
+    gaps: Vec<String>,
+}
+
+impl<'a> Boundaries<'a> {
+    /// Looks into the boundaries of a plan, and keeps a record of what was there.
+    pub(crate) fn open(
+        plan: &'a Plan,
+        caller: Identity,
+        runs: &'a Runs,
+        id: &RunId,
+        placed: Option<Placed>,
+        left: &[Left],
+    ) -> Result<Self, StartError> {
+        let mut all = Vec::new();
+        let mut writable = Vec::new();
+        let mut coverage = Coverage::default();
+        let until = Deadline::after(FIRST_LOOK);
+        let recorded = |error| StartError::Step {
+            step: "keeping a record of this run".into(),
+            source: io::Error::other(error),
+            remedy: None,
+        };
+        // Whatever another agent makes before this looks is of a run that lives now, or will in a moment.
+        let mut living = runs.living().map_err(recorded)?;
+        for boundary in &plan.boundaries {
+            let failed = |source| StartError::Step {
+                step: format!(
+                    "looking through shared directory \"{}\" ({})",
+                    boundary.name,
+                    escape::path(&boundary.host)
+                ),
+                source,
+                remedy: None,
+            };
+            let held = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error)))?;
+            let root = held.enter().map_err(failed)?;
+            // What is not reached in time is not protected, which the report says.
+            let walk = match boundary.mode {
+                BoundaryMode::ReadWrite => walk_with_files(&root, plan.protect.depth, until),
+                BoundaryMode::ReadOnly => walk_until(&root, plan.protect.depth, until),
+            };
+            let walk = walk.map_err(failed)?;
+            let search = || protect::mounts_until(&root, &boundary.host, &walk, &plan.protect.paths, until);
+            let mut mounts = search().map_err(failed)?;
+            if boundary.mode == BoundaryMode::ReadOnly {
+                // Nothing in it can be written, but connecting to a socket is no writing (connect(2)).
+                coverage.add_sockets(boundary, &walk, &mounts);
+                all.push(Mounts { masked_sockets: mounts.masked_sockets, ..Mounts::default() });
+                continue;
+            }
+            let take = |mounts: &Mounts| {
+                Baseline::take(&root, mounts).map_err(|error| failed(io::Error::other(error)))
+            };
+            let (mut baseline, mut linked) = take(&mounts)?;
+            if !linked.paths.is_empty() {
+                copy_apart(boundary, &root, &linked)?;
+                coverage.add_copies(boundary, &linked.paths);
+                // They are other files now.
+                mounts =
+                    protect::mounts(&root, &boundary.host, &walk, &plan.protect.paths).map_err(failed)?;
+                (baseline, linked) = take(&mounts)?;
+            }
+            coverage.add(boundary, &walk, &mounts);
+            if linked.may_be_more || !linked.paths.is_empty() {
+                coverage.add_gap(
+                    boundary,
+                    "not every protected file was looked at for other names, there are too many",
+                );
+            }
+            for left in left.iter().filter(|left| left.concerns(&boundary.host)) {
+                coverage.add_gap(boundary, &left.what);
+            }
+            let remembered = Remembered { host: boundary.host.clone(), baseline, stuck: None };
+            let read_only = mounts.read_only.clone();
+            drop(root);
+            writable.push(Writable { boundary, root: held, remembered, read_only });
+            all.push(mounts);
+        }
+        limit::refuse_too_many(plan, &all)?;
+        living.extend(runs.living().map_err(recorded)?);
+        for one in &mut writable {
+            beside::take_over(&mut one.remembered, &plan.protect, &living);
+        }
+        let boundaries = writable.iter().map(|one| one.remembered.clone()).collect();
+        let keep = |client| {
+            let protect = plan.protect.clone();
+            let cgroups = Vec::new();
+            let (id, owner) = (id.clone(), caller.uid);
+            let record = Record { version: Version, id, owner, client, boundaries, protect, cgroups, placed };
+            Ok((runs.keep(&record)?, record))
+        };
+        let (kept, record) = Client::this().and_then(keep).map_err(recorded)?;
+        let guard = Guard::new(&writable, plan.protect.on_replaced);
+        let told = RefCell::default();
+        Ok(Self { plan, mounts: all, writable, guard, coverage, told, runs, record, kept })
+    }
+
+    /// Says what is not protected, whether or not anybody asks for a report.
+    pub(crate) fn warn(&self, notice: &mut dyn FnMut(Notice)) {
+        let holes = self.coverage.holes();
+        if !holes.is_empty() {
+            notice(Notice::Warning(format!(
+                "layer protect is partly enforced; not protected: {}",
+                holes.join("; ")
+            )));
+        }
+    }
+
+    /// What is to be mounted over each boundary.
+    pub(crate) fn mounts(&self) -> &[Mounts] {
+        &self.mounts
+    }
+
+    /// Leaves the record of this run to the next command, which clears up what this one cannot.
+    pub(crate) fn leave_record(&self) {
+        self.kept.leave();
+    }
+
+    /// Adds what was protected to a report.
+    pub(crate) fn complete(&self, report: &mut Report) {
+        for line in self.coverage.lines() {
+            report.add(line);
+        }
+    }
+
+    /// What watches over the protected paths.
+    pub(crate) fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    /// Which protections were taken away since the last time, if it is time to look.
+    pub(crate) fn losses(&self) -> Losses {
+        self.guard.look(&self.writable)
+    }
+
+    /// What the agent has made that would run on the host and was not told yet. Moves nothing, and does not take
+    /// long: what is not seen now is seen at the end.
+    pub(crate) fn detect(&self) -> Vec<Finding> {
+        let until = Deadline::after(GLANCE);
+        let mut told = self.told.borrow_mut();
+        let before = told.len();
+        for one in &self.writable {
+            let look = |root| Look::glance(&root, &one.remembered, &self.plan.protect, until);
+            let Ok(look) = one.root.enter().and_then(look) else { continue };
+            for finding in look.findings {
+                if told.len() < MOST_TOLD && !told.contains(&finding) {
+                    told.push(finding);
+                }
+            }
+        }
+        told[before..].to_vec()
+    }
+
+    /// Moves aside what the agent made that would run on the host, and forgets the run. Where not all could be
+    /// looked at or moved, the record stays, and the next command tries again.
+    pub(crate) fn close(self, notice: &mut dyn FnMut(Notice)) -> Last {
+        for loss in self.guard.last_look(&self.writable) {
+            notice(Notice::Warning(loss));
+        }
+        let mut detected = Vec::new();
+        let mut coverage = Coverage::default();
+        let mut remaining = Vec::new();
+        for Writable { boundary, root, remembered, .. } in &self.writable {
+            let here = |path: PathBuf| boundary.guest.join(path);
+            let cleared =
+                root.enter().and_then(|root| clear_up(&root, remembered, &self.plan.protect, notice));
+            match cleared {
+                Ok((look, stuck)) => {
+                    coverage.add(boundary, &look.walk, &look.mounts);
+                    if !look.is_whole {
+                        coverage.add_gap(boundary, "not all was looked through: there was too much of it");
+                        remaining.push(remembered.clone());
+                    } else if !stuck.is_empty() {
+                        let count = stuck.len();
+                        coverage.add_gap(boundary, &format!("{count} found and not moved aside"));
+                        remaining.push(Remembered { stuck: Some(stuck), ..remembered.clone() });
+                    }
+                    detected.extend(look.findings.into_iter().map(|finding| Finding {
+                        path: here(finding.path),
+                        aside: finding.aside.map(here),
+                        ..finding
+                    }));
+                }
+                Err(error) => {
+                    coverage.add_gap(boundary, &format!("it could not be looked through: {error}"));
+                    remaining.push(remembered.clone());
+                }
+            }
+        }
+        if let Some(more) = shorten(&mut detected) {
+            notice(Notice::Warning(format!("the agent has made {more}")));
+        }
+        if !remaining.is_empty() {
+            // It is that of a dead process as soon as this one has ended. The old one says more, where no new one can be
+            // written.
+            self.kept.leave();
+            if let Ok(kept) = self.runs.keep(&Record { boundaries: remaining, ..self.record }) {
+                kept.leave();
+            }
+        }
+        Last { detected, gaps: coverage.gaps_beside(&self.coverage) }
+    }
+}
+
+impl Last {
+    /// Takes back in a report what the start has promised and the end could not keep.
+    pub(crate) fn complete(&self, report: &mut Report) {
+        coverage::take_back(report, &self.gaps);
+    }
+}
+
+/// Gives each protected file with another name a file of its own.
+fn copy_apart(boundary: &Boundary, root: &Entered<'_>, linked: &Linked) -> Result<(), StartError> {
+    apart::copy_all_apart(root, &linked.paths).map_err(|(path, error)| StartError::Refused {
+        asked: format!("shared directory \"{}\" ({})", boundary.name, escape::path(&boundary.host)),
+        reason: format!(
+            "protected file {} has another name, through which it can be written, and cannot be copied apart from it: \
+             {error}",
+            escape::path(&path)
+        ),
+        remedy: "remove the other name (`find . -samefile FILE` finds it), or copy the file and move the copy over it".into(),
+    })
+}
+
+/// A boundary as it is now, compared with what it was at the start.
+struct Look {
+    walk: Walk,
+    mounts: Mounts,
+    findings: Vec<Finding>,
+    /// Whether there was time to look at everything.
+    is_whole: bool,
+}
+
+impl Look {
+    /// Looks while the agent runs.
+    fn glance(
+        root: &Entered<'_>,
+        remembered: &Remembered,
+        by: &Protect,
+        until: Deadline,
+    ) -> io::Result<Self> {
+        let walk = walk_until(root, by.depth, until)?;
+        let mounts = protect::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
+        // What was found in time is judged, though finding it has used the time up: else a large tree, or a busy machine,
+        // keeps anything from being said.
+        Self::compared(walk, mounts, root, remembered, Deadline::after(GLANCE))
+    }
+
+    /// Looks when everything inside has ended: also where nobody looked at the start.
+    fn last(root: &Entered<'_>, remembered: &Remembered, by: &Protect, until: Deadline) -> io::Result<Self> {
+        let walk = walk_everywhere(root, by.depth, until)?;
+        let mounts = protect::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
+        Self::compared(walk, mounts, root, remembered, until)
+    }
+
+    fn compared(
+        walk: Walk,
+        mounts: Mounts,
+        root: &Entered<'_>,
+        remembered: &Remembered,
+        until: Deadline,
+    ) -> io::Result<Self> {
+        let Compared { findings, is_whole } =
+            remembered.baseline.compare(root, &mounts, until).map_err(io::Error::other)?;
+        let is_whole = is_whole && walk.is_whole && mounts.is_whole();
+        Ok(Self { walk, mounts, findings, is_whole })
+    }
+}

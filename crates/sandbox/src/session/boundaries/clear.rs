@@ -1,0 +1,366 @@
+//! Clearing up boundaries: what an agent made that would run on the host is moved aside, by the run itself or by the next
+//! command.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::DirEntryExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use policy::judge::Reason;
+use policy::plan::{FileId, Protect};
+use policy::text::escape;
+use rustix::fs::{CWD, Mode, OFlags};
+
+use super::{Look, MOST_TOLD};
+use crate::boundary::{Entered, Root};
+use crate::detect::{Finding, Origin};
+use crate::host::acting::ActingAs;
+use crate::host::beneath;
+use crate::host::deadline::Deadline;
+use crate::host::identity::Identity;
+use crate::quarantine::{self, Moved, QUARANTINE};
+use crate::session::outcome::Notice;
+use crate::state::record::{Placed, Record, RecordError, Remembered, RunId, Runs, Stuck, Unread};
+
+/// How long the last look at a boundary may take. A million files take about a second.
+const LAST_LOOK: Duration = Duration::from_secs(30);
+
+/// How long the repositories in what is moved aside may take to be made inert, all together.
+const MAKING_INERT: Duration = Duration::from_secs(10);
+
+/// How many are told one by one when it has ended.
+const MOST_LISTED: usize = 100;
+
+/// Among how many directories a boundary is looked for that has another name now.
+const MOST_NEIGHBOURS: usize = 100_000;
+
+/// What earlier runs have left in a directory, and nobody could clear up.
+pub(crate) struct Left {
+    place: Place,
+    /// What it is, for the report.
+    pub(crate) what: String,
+}
+
+enum Place {
+    /// In this directory.
+    Host(PathBuf),
+    /// In those of a record that cannot be read.
+    Unread(Unread),
+}
+
+impl Left {
+    /// Whether it may lie in this directory.
+    pub(crate) fn concerns(&self, host: &Path) -> bool {
+        match &self.place {
+            Place::Host(place) => place.starts_with(host) || host.starts_with(place),
+            Place::Unread(unread) => unread.concerns(host),
+        }
+    }
+}
+
+/// Clears up after runs that could not do it themselves, mostly because their clients were killed: what their
+/// agents made is moved aside now, by the rules of their runs. `remove` removes a container, and says whether it is gone;
+/// while it is not, another command looks again.
+pub(crate) fn sweep(
+    runs: &Runs,
+    notice: &mut dyn FnMut(Notice),
+    remove: &mut dyn FnMut(&Placed, &RunId) -> bool,
+) -> Result<Vec<Left>, RecordError> {
+    let swept = runs.sweep()?;
+    let mut all_left = Vec::new();
+    for unread in swept.unread {
+        let what = format!(
+            "the record of an earlier run cannot be read ({}), so what its agent made is not known",
+            unread.reason
+        );
+        let hosts: Vec<_> = unread.hosts.iter().map(|host| escape::path(host)).collect();
+        let hosts = if hosts.is_empty() { "what it shared".to_owned() } else { hosts.join(", ") };
+        notice(Notice::Warning(format!(
+            "{what}: look through {hosts}, then remove {}",
+            escape::path(&unread.file)
+        )));
+        all_left.push(Left { place: Place::Unread(unread), what });
+    }
+    for record in swept.dead {
+        let is_gone = record.placed.as_ref().is_none_or(|placed| remove(placed, &record.id));
+        // Under sudo a record is the user's, who may write anything into it.
+        let acting = ActingAs::user(runs.owner())
+            .map_err(|source| RecordError::Process { what: "the rights of the owner", source })?;
+        let mut remaining = Vec::new();
+        for remembered in &record.boundaries {
+            let stuck = clear_up_later(remembered, runs.owner(), &record.protect, notice);
+            if !stuck.is_empty() {
+                let what = format!("{} that an earlier run left could not be moved aside", stuck.len());
+                all_left.push(Left { place: Place::Host(remembered.host.clone()), what });
+                remaining.push(Remembered { stuck: Some(stuck), ..remembered.clone() });
+            }
+        }
+        drop(acting);
+        if is_gone && remaining.is_empty() {
+            runs.forget(&record.id)?;
+        } else if is_gone || record.boundaries != remaining {
+            // What was done is done with. Later it would be taken for the agent's what is somebody else's.
+            runs.keep(&Record { boundaries: remaining, ..record })?.leave();
+        }
+    }
+    Ok(all_left)
+}
+
+/// Does for a boundary what its own run could not do, and says what it has left. Returns what could not be moved.
+fn clear_up_later(
+    remembered: &Remembered,
+    caller: Identity,
+    by: &Protect,
+    notice: &mut dyn FnMut(Notice),
+) -> Vec<Stuck> {
+    let Some(root) = find(remembered, caller) else {
+        warn(
+            notice,
+            remembered,
+            format_args!(
+                "an earlier run shared another directory here, which was moved or removed since: what its agent made \
+                 in it was not looked through, and nothing guards it"
+            ),
+        );
+        return Vec::new();
+    };
+    let root = match root.enter() {
+        Ok(root) => root,
+        Err(error) => {
+            warn(
+                notice,
+                remembered,
+                format_args!("what an earlier run's agent made could not be looked through: {error}"),
+            );
+            return Vec::new();
+        }
+    };
+    let (mut findings, stuck) = match &remembered.stuck {
+        Some(stuck) => {
+            let still = |stuck: &&Stuck| id_at(&root, &stuck.finding.path) == Some(stuck.file_id);
+            let mut findings = stuck.iter().filter(still).map(|stuck| stuck.finding.clone()).collect();
+            let stuck = move_all(&root, remembered, &mut findings, notice);
+            (findings, stuck)
+        }
+        // What could not be looked at was said, and is not looked at a third time.
+        None => match clear_up(&root, remembered, by, notice) {
+            Ok((look, stuck)) => (look.findings, stuck),
+            Err(_) => return Vec::new(),
+        },
+    };
+    let more = shorten(&mut findings);
+    for left in findings.iter().map(ToString::to_string).chain(more) {
+        warn(notice, remembered, format_args!("an earlier run has left {left}"));
+    }
+    stuck
+}
+
+/// Opens the directory that a run shared, without a right that it might refuse: at its place, or beside it under another
+/// name.
+fn find(remembered: &Remembered, caller: Identity) -> Option<Root> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let open = |path: &Path| {
+        let opened = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok();
+        opened.filter(|root| remembered.baseline.is_of(root))
+    };
+    let beside = || {
+        let FileId { inode, .. } = remembered.baseline.root();
+        let neighbours = std::fs::read_dir(remembered.host.parent()?).ok()?;
+        let mut same = neighbours.take(MOST_NEIGHBOURS).flatten().filter(|entry| entry.ino() == inode);
+        same.find_map(|entry| open(&entry.path()))
+    };
+    Root::of(open(&remembered.host).or_else(beside)?, caller).ok()
+}
+
+/// Looks for what the agent made that would run on the host, and moves it aside. What could not be looked at or
+/// moved is said.
+pub(crate) fn clear_up(
+    root: &Entered<'_>,
+    remembered: &Remembered,
+    by: &Protect,
+    notice: &mut dyn FnMut(Notice),
+) -> io::Result<(Look, Vec<Stuck>)> {
+    let mut look = look_again(root, remembered, by, notice).inspect_err(|error| {
+        warn(notice, remembered, format_args!("what the agent made could not be looked through: {error}"));
+    })?;
+    if !look.is_whole {
+        warn(
+            notice,
+            remembered,
+            format_args!(
+                "not all that the agent made was looked through, because there is too much of it: look at what is \
+                 new before a program of yours does"
+            ),
+        );
+    }
+    if let Some(place) = elsewhere(root, remembered) {
+        if !look.findings.is_empty() {
+            warn(notice, remembered, format_args!("the directory is {} now", escape::path(&place)));
+        }
+    }
+    let stuck = move_all(root, remembered, &mut look.findings, notice);
+    Ok((look, stuck))
+}
+
+/// Looks at a boundary for the last time. An agent that owns the directory may have closed it. Its owner on the host is
+/// the same, and opens it.
+fn look_again(
+    root: &Entered<'_>,
+    remembered: &Remembered,
+    by: &Protect,
+    notice: &mut dyn FnMut(Notice),
+) -> io::Result<Look> {
+    let until = Deadline::after(LAST_LOOK);
+    let mut look = look_from_the_root(root, remembered, by, until, notice)?;
+    while !until.is_over() && open_up_all(root, remembered, &look, notice) {
+        look = Look::last(root, remembered, by, until)?;
+    }
+    Ok(look)
+}
+
+fn look_from_the_root(
+    root: &Entered<'_>,
+    remembered: &Remembered,
+    by: &Protect,
+    until: Deadline,
+    notice: &mut dyn FnMut(Notice),
+) -> io::Result<Look> {
+    match Look::last(root, remembered, by, until) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && remembered.baseline.is_of(root) => {
+            let mode = beneath::open_up_itself(root)?.ok_or(error)?.as_raw_mode();
+            warn(
+                notice,
+                remembered,
+                format_args!("its mode was {mode:04o}; it was opened for its owner again"),
+            );
+            Look::last(root, remembered, by, until)
+        }
+        look => look,
+    }
+}
+
+/// Opens directories of the user's own for their owner again that hide what they hold and did not at the start. Says whether
+/// there were any.
+fn open_up_all(
+    root: &Entered<'_>,
+    remembered: &Remembered,
+    look: &Look,
+    notice: &mut dyn FnMut(Notice),
+) -> bool {
+    let hides = |finding: &&Finding| finding.reason == Reason::Hidden && finding.origin == Origin::Earlier;
+    let mut is_any = false;
+    for Finding { path, .. } in look.findings.iter().filter(hides) {
+        let opened = beneath::directory(root, path).and_then(|directory| beneath::open_up_itself(&directory));
+        if let Ok(Some(mode)) = opened {
+            is_any = true;
+            let (path, mode) = (escape::path(path), mode.as_raw_mode());
+            warn(
+                notice,
+                remembered,
+                format_args!("{path}: its mode was {mode:04o}; it was opened for its owner again"),
+            );
+        }
+    }
+    is_any
+}
+
+/// Moves aside what can be moved, and forgets what is gone. Returns what could not be moved, which is said.
+fn move_all(
+    root: &Entered<'_>,
+    remembered: &Remembered,
+    findings: &mut Vec<Finding>,
+    notice: &mut dyn FnMut(Notice),
+) -> Vec<Stuck> {
+    let mut stuck = Vec::new();
+    let mut doubtful = Vec::new();
+    let until = Deadline::after(MAKING_INERT);
+    findings.retain_mut(|finding| {
+        if finding.origin == Origin::Earlier {
+            return true;
+        }
+        let original =
+            remembered.baseline.original(&finding.path).filter(|_| finding.origin == Origin::Replaced);
+        match quarantine::set_aside_for(root, finding, original, SystemTime::now(), until) {
+            Ok(Moved::Gone) => return false,
+            Ok(Moved::Inert) => {}
+            Ok(Moved::Doubtful) => doubtful.extend(finding.aside.clone()),
+            Err(error) => {
+                if stuck.len() < MOST_TOLD {
+                    warn(
+                        notice,
+                        remembered,
+                        format_args!("what the agent made could not be moved aside: {error}"),
+                    );
+                }
+                // What is gone by now is not stuck.
+                if let Some(file_id) = id_at(root, &finding.path) {
+                    stuck.push(Stuck { finding: finding.clone(), file_id });
+                }
+            }
+        }
+        true
+    });
+    if let Some(aside) = doubtful.first() {
+        warn(
+            notice,
+            remembered,
+            format_args!(
+                "{} of what was moved aside may hold repositories that git still obeys, such as {}: remove it",
+                doubtful.len(),
+                escape::path(aside)
+            ),
+        );
+    }
+    if stuck.len() > MOST_TOLD {
+        warn(notice, remembered, format_args!("{} more could not be moved aside", stuck.len() - MOST_TOLD));
+    }
+    stuck
+}
+
+/// Where the directory of a boundary is, if it is not where it was.
+fn elsewhere(root: &Entered<'_>, remembered: &Remembered) -> Option<PathBuf> {
+    let place = std::fs::read_link(format!("/proc/self/fd/{}", root.as_fd().as_raw_fd())).ok()?;
+    (place != remembered.host).then_some(place)
+}
+
+fn id_at(root: &Entered<'_>, path: &Path) -> Option<FileId> {
+    beneath::stat(root, path).ok().map(|stat| beneath::file_id(&stat))
+}
+
+pub(crate) fn warn(notice: &mut dyn FnMut(Notice), remembered: &Remembered, what: fmt::Arguments<'_>) {
+    notice(Notice::Warning(format!("{}: {what}", escape::path(&remembered.host))));
+}
+
+/// Keeps the first findings, and says how many more there are.
+pub(crate) fn shorten(findings: &mut Vec<Finding>) -> Option<String> {
+    let rest = findings.split_off(findings.len().min(MOST_LISTED));
+    let aside = rest.iter().filter(|finding| finding.aside.is_some()).count();
+    (!rest.is_empty()).then(|| {
+        format!("{} more such things, of which {aside} were moved to {QUARANTINE} as well", rest.len())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_findings_become_few_and_a_number() {
+        let one = |number: usize| Finding {
+            path: format!("{number}").into(),
+            reason: policy::judge::Reason::Hook,
+            origin: Origin::Created,
+            aside: (number % 2 == 0).then(|| "aside".into()),
+            restored: false,
+        };
+        let mut few: Vec<_> = (0..MOST_LISTED).map(one).collect();
+        assert_eq!(shorten(&mut few), None);
+        assert_eq!(few.len(), MOST_LISTED);
+        let mut many: Vec<_> = (0..MOST_LISTED + 10).map(one).collect();
+        let more = shorten(&mut many).unwrap();
+        assert!(more.starts_with("10 more such things, of which 5 were moved"), "{more}");
+        assert_eq!(many, few);
+    }
+}

@@ -1,0 +1,254 @@
+//! The guard of protected paths while the agent runs: it notices when a program of the host takes a protection away.
+//!
+//! The kernel takes a mount off when its file is replaced or removed by somebody who does not see the mount, as
+//! every program of the host is, see `mount_namespaces(7)`. From then on the agent can write there. Nothing can be mounted
+//! again: PID 1 has given up the right to. So it is said at once, and where what stands there now would run something that
+//! it did not run before, the sandbox is ended.
+//!
+//! The kernel tells of replaced names in the directories that matter (inotify(7)), so that nobody is woken while nothing
+//! happens. Where it cannot, the guard looks by itself every second; and at the beginning more often, because watches are
+//! only worth their price in a run that lasts.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+use policy::plan::OnReplaced;
+use policy::text::escape;
+use rustix::fs::{Mode, OFlags};
+
+use super::Writable;
+use crate::boundary::Entered;
+use crate::detect::{Finding, Stamp};
+use crate::host::beneath;
+use crate::host::deadline::Deadline;
+use crate::protect::{FileKind, ReadOnly};
+
+/// How many files are kept open. Of the others, one with the same number in the place of one that is gone is found at the
+/// end, by the time of its birth.
+const MOST_HELD: usize = 256;
+
+/// How many directories are watched for one run. A watch takes a kilobyte of the kernel's memory.
+const MOST_WATCHED: usize = 1024;
+
+/// The shortest time between two looks, however much happens in the directories.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
+/// For how long the guard looks by itself before it asks the kernel to tell. Closing watches takes the kernel some 15 ms,
+/// which is twice as long as a whole short run.
+const UNWATCHED: Duration = Duration::from_secs(1);
+
+/// How often the guard looks where the kernel does not tell.
+const UNTOLD: Duration = Duration::from_secs(1);
+
+/// How long judging a path that has lost its protection may take at one time.
+const GLANCE: Duration = Duration::from_millis(200);
+
+/// Watches over the protected paths of a run.
+pub(crate) struct Guard {
+    places: Vec<Place>,
+    began: Instant,
+    /// What tells of changes, from [`UNWATCHED`] on; nothing where the kernel does not.
+    told: OnceCell<Option<Inotify>>,
+    on_replaced: OnReplaced,
+    states: RefCell<Vec<State>>,
+    next: Cell<Option<Instant>>,
+}
+
+/// A protected path.
+struct Place {
+    /// Which of the writable boundaries it lies in.
+    boundary: usize,
+    one: ReadOnly,
+    /// Keeps the number of the file from being given to another one.
+    _held: Option<OwnedFd>,
+}
+
+/// What has become of a protected path.
+#[derive(Clone, Debug, PartialEq)]
+enum State {
+    /// It is the file that was mounted.
+    Held,
+    /// It is another one, which was last seen like this.
+    Lost(Option<Stamp>),
+    /// What it ran was told.
+    Told,
+}
+
+/// What a look has found.
+#[derive(Default)]
+pub(crate) struct Losses {
+    /// Sentences for a person.
+    pub(crate) warnings: Vec<String>,
+    /// Why the sandbox is to be ended: what lies at a path that is protected no more.
+    pub(crate) ends: Option<Finding>,
+}
+
+impl Guard {
+    /// Begins to watch. Everything that was replaced before is found by the first look.
+    pub(super) fn new(writable: &[Writable<'_>], on_replaced: OnReplaced) -> Self {
+        let mut places = Vec::new();
+        for (boundary, of) in writable.iter().enumerate() {
+            let root = of.root.enter().ok();
+            for one in &of.read_only {
+                let may_hold = root.as_ref().filter(|_| places.len() < MOST_HELD);
+                let held = may_hold.and_then(|root| hold(root, &one.path));
+                places.push(Place { boundary, one: one.clone(), _held: held });
+            }
+        }
+        let began = Instant::now();
+        let states = RefCell::new(vec![State::Held; places.len()]);
+        let next = Cell::new((!places.is_empty()).then_some(began));
+        Self { places, began, told: OnceCell::new(), on_replaced, states, next }
+    }
+
+    /// What becomes ready when a name in a directory that matters has changed; nothing while a look is due anyway.
+    pub(crate) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.told.get()?.as_ref().filter(|_| self.next.get().is_none()).map(Inotify::as_fd)
+    }
+
+    /// When to look next.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.next.get()
+    }
+
+    /// Has it look soon: something has changed.
+    pub(crate) fn on_ready(&self) {
+        self.next.set(Some(Instant::now() + BETWEEN_LOOKS));
+    }
+
+    /// Looks for the last time, and says what was taken away. What lies there now is judged with everything else.
+    pub(super) fn last_look(&self, writable: &[Writable<'_>]) -> Vec<String> {
+        let states = self.states.borrow();
+        let mut losses = Vec::new();
+        for (number, boundary) in writable.iter().enumerate() {
+            let Ok(root) = boundary.root.enter() else { continue };
+            let held = self
+                .places
+                .iter()
+                .zip(states.iter())
+                .filter(|(place, state)| place.boundary == number && **state == State::Held);
+            losses.extend(held.filter_map(|(place, _)| place.loss(&root, boundary)));
+        }
+        losses
+    }
+
+    /// Looks, if it is time, and says what is new.
+    pub(super) fn look(&self, writable: &[Writable<'_>]) -> Losses {
+        let began = Instant::now();
+        let mut losses = Losses::default();
+        if self.next.get().is_none_or(|next| next > began) {
+            return losses;
+        }
+        // What happens from here on is told.
+        let told = if began < self.began + UNWATCHED {
+            None
+        } else {
+            Some(self.told.get_or_init(|| watch(writable, &self.places)))
+        };
+        if let Some(Some(told)) = told {
+            while told.read_events().is_ok_and(|events| !events.is_empty()) {}
+        }
+        let mut states = self.states.borrow_mut();
+        for (number, boundary) in writable.iter().enumerate() {
+            let Ok(root) = boundary.root.enter() else { continue };
+            let in_it =
+                self.places.iter().zip(states.iter_mut()).filter(|(place, _)| place.boundary == number);
+            for (place, state) in in_it {
+                place.look(&root, boundary, state, self.on_replaced, &mut losses);
+            }
+        }
+        let is_lost = states.iter().any(|state| matches!(state, State::Lost(_)));
+        // What is lost can be written without a name changing. Looking takes a tenth of the time at most.
+        let pause = match told {
+            Some(Some(_)) if !is_lost => None,
+            Some(None) if !is_lost => Some(UNTOLD),
+            _ => Some(BETWEEN_LOOKS),
+        };
+        self.next.set(pause.map(|pause| Instant::now() + pause.max(began.elapsed() * 10)));
+        losses
+    }
+}
+
+impl Place {
+    /// That the protection was taken away, if it was.
+    fn loss(&self, root: &Entered<'_>, boundary: &Writable<'_>) -> Option<String> {
+        let stat = beneath::stat(root, &self.one.path).ok();
+        if stat.as_ref().map(beneath::file_id) == Some(self.one.file_id) {
+            return None;
+        }
+        let what = if stat.is_some() { "replaced" } else { "removed" };
+        Some(format!(
+            "{}: {} was {what} on the host while the sandbox ran, and is not read-only inside any more; the next run \
+             protects it again",
+            escape::path(&boundary.remembered.host),
+            escape::path(&self.one.path)
+        ))
+    }
+
+    fn look(
+        &self,
+        root: &Entered<'_>,
+        boundary: &Writable<'_>,
+        state: &mut State,
+        on_replaced: OnReplaced,
+        losses: &mut Losses,
+    ) {
+        if *state == State::Held {
+            let Some(loss) = self.loss(root, boundary) else { return };
+            losses.warnings.push(loss);
+            *state = State::Lost(None);
+        }
+        let stat = beneath::stat(root, &self.one.path).ok();
+        let State::Lost(seen) = state else { return };
+        let Some(stamp) = stat.as_ref().map(Stamp::of) else { return };
+        // The time of a directory does not change with what is in the files in it.
+        let is_directory = self.one.kind == FileKind::Directory;
+        if *seen == Some(stamp) && !is_directory {
+            return;
+        }
+        let until = Deadline::after(GLANCE);
+        let baseline = &boundary.remembered.baseline;
+        let Some(finding) = baseline.news_at(root, &self.one, until).into_iter().next() else {
+            *state = State::Lost(Some(stamp));
+            return;
+        };
+        *state = State::Told;
+        losses.warnings.push(format!("{}: {finding}", escape::path(&boundary.remembered.host)));
+        if on_replaced == OnReplaced::End {
+            let guest = boundary.boundary.guest.join(&finding.path);
+            losses.ends.get_or_insert(Finding { path: guest, ..finding });
+        }
+    }
+}
+
+/// Opens whatever is at a path, without a right that it might refuse.
+fn hold(root: &Entered<'_>, path: &Path) -> Option<OwnedFd> {
+    let (parent, name) = beneath::parent(root, path).ok()?;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(parent, name, flags, Mode::empty()).ok()
+}
+
+/// Watches every directory on the way to a protected path; `None` where not all of them can be.
+fn watch(writable: &[Writable<'_>], places: &[Place]) -> Option<Inotify> {
+    let ways: BTreeSet<(usize, PathBuf)> = places
+        .iter()
+        .flat_map(|place| place.one.path.ancestors().skip(1).map(|way| (place.boundary, way.to_path_buf())))
+        .collect();
+    if ways.len() > MOST_WATCHED {
+        return None;
+    }
+    let told = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
+    let changes = AddWatchFlags::IN_MOVED_FROM | AddWatchFlags::IN_MOVED_TO | AddWatchFlags::IN_DELETE;
+    for (boundary, way) in &ways {
+        let root = writable.get(*boundary)?.root.enter().ok()?;
+        let directory = beneath::directory(&root, way).ok()?;
+        // This leads to what was opened, whatever has that name by now.
+        let place = format!("/proc/self/fd/{}", directory.as_raw_fd());
+        told.add_watch(Path::new(&place), changes | AddWatchFlags::IN_ONLYDIR).ok()?;
+    }
+    Some(told)
+}

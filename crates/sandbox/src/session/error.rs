@@ -1,0 +1,49 @@
+//! Why a command was not started.
+
+use std::io;
+
+use policy::plan::Layer;
+
+use crate::engine::EngineError;
+use crate::secrets::SecretError;
+
+/// Why nothing was started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The container engine did not do it.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The value of a secret cannot be had.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// A required layer cannot be enforced here.
+    #[error("layer {layer} is required and cannot be enforced: {reason}")]
+    Layer {
+        /// The layer.
+        layer: Layer,
+        /// Why it cannot.
+        reason: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// A step of the set-up failed.
+    #[error("{step}: {source}")]
+    Step {
+        /// What was being done.
+        step: String,
+        /// What the system said.
+        source: io::Error,
+        /// What to do about it, where that is known.
+        remedy: Option<String>,
+    },
+    /// The plan asks for what this provider cannot do.
+    #[error("{asked}: {reason}")]
+    Refused {
+        /// What was asked.
+        asked: String,
+        /// Which rule refuses it.
+        reason: String,
+        /// What would be allowed.
+        remedy: String,
+    },
+}

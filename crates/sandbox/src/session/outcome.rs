@@ -1,0 +1,84 @@
+//! What a caller is told of a command: while it runs, and when it has ended.
+
+use std::io;
+use std::time::Duration;
+
+use confine::control::Ending;
+use confine::report::Report;
+use rustix::io::Errno;
+
+use crate::detect::Finding;
+use crate::host::capture::Captured;
+
+/// What happens while a sandbox runs.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Notice {
+    /// Everything is in place and the agent is about to start.
+    Started(Report),
+    /// Something a person should know.
+    Warning(String),
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What became of the agent.
+    pub end: End,
+    /// What was enforced.
+    pub report: Report,
+    /// The agent's output, where it was captured.
+    pub output: Option<Output>,
+    /// Things the agent made that would run on the host later, with what was done about them.
+    pub detected: Vec<Finding>,
+    /// From the start of the agent to its end.
+    pub duration: Duration,
+}
+
+/// What the agent wrote.
+#[derive(Debug)]
+pub struct Output {
+    /// To its standard output.
+    pub stdout: Captured,
+    /// To its standard error.
+    pub stderr: Captured,
+}
+
+/// What became of the agent.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum End {
+    /// It ended by itself with this status.
+    Exited(u8),
+    /// A signal ended it.
+    Signaled(i32),
+    /// It ran out of time and everything inside was killed.
+    TimedOut(Duration),
+    /// A program of the host took the protection of a path away, and what lies there now would run on the host:
+    /// everything inside was killed. The path is that inside.
+    Unprotected(Box<Finding>),
+    /// There is no such command inside.
+    NotFound(String),
+    /// The command is there but cannot be executed; with the reason.
+    NotExecutable(String, String),
+}
+
+impl End {
+    /// What an error number of execve(2) means, as [`confine::command`] gives it.
+    pub(crate) fn unexecutable(command: String, errno: i32) -> Self {
+        match Errno::from_raw_os_error(errno) {
+            Errno::NOENT => Self::NotFound(command),
+            Errno::NOEXEC => {
+                Self::NotExecutable(command, "not a program, or its interpreter is missing".into())
+            }
+            errno => Self::NotExecutable(command, io::Error::from(errno).to_string()),
+        }
+    }
+}
+
+impl From<Ending> for End {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Exited(status) => Self::Exited(u8::try_from(status).unwrap_or(u8::MAX)),
+            Ending::Signaled(signal) => Self::Signaled(signal),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What to do when this host does not let a layer be: each failure with its reason and its remedy.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use confine::enter::Step;
+use policy::plan::{Layer, Provider};
+use rustix::io::Errno;
+
+use crate::doctor;
+use crate::session::error::StartError;
+
+/// `clone3` itself was refused, or the map of users, or the namespaces that PID 1 makes.
+pub(crate) fn entering(source: io::Error) -> StartError {
+    let errno = Errno::from_io_error(&source);
+    match errno {
+        Some(Errno::PERM | Errno::ACCESS) => refused_by_host(&source),
+        Some(Errno::NOSPC | Errno::USERS) => StartError::Layer {
+            layer: Layer::User,
+            reason: format!("the limit of namespaces is reached ({source})"),
+            remedy: format!("raise it: sudo sysctl {}=65536", lowest_limit(Path::new("/proc/sys/user"))),
+        },
+        Some(Errno::INVAL | Errno::NOSYS) => StartError::Layer {
+            layer: Layer::User,
+            reason: format!("this kernel lacks clone3 or one of the namespaces ({source})"),
+            remedy:
+                "Linux 5.13 or newer, built with user, pid, net, ipc, uts and cgroup namespaces, is needed"
+                    .into(),
+        },
+        _ => StartError::Step { step: "creating the namespaces".into(), source, remedy: None },
+    }
+}
+
+/// The setting that most likely is the limit: the lowest of those for the kinds of namespaces that a sandbox has.
+fn lowest_limit(settings: &Path) -> String {
+    let limit = |kind: &&str| {
+        let text = fs::read_to_string(settings.join(format!("max_{kind}_namespaces"))).unwrap_or_default();
+        text.trim().parse().unwrap_or(u64::MAX)
+    };
+    let lowest = ["user", "pid", "mnt", "net", "ipc", "uts", "cgroup"].into_iter().min_by_key(limit);
+    format!("user.max_{}_namespaces", lowest.unwrap_or("user"))
+}
+
+/// The sandbox could not be made.
+pub(crate) fn set_up(step: &Step, source: io::Error) -> StartError {
+    let described = step.describe().to_owned();
+    let errno = Errno::from_io_error(&source);
+    match (step, errno) {
+        (Step::Namespaces, _) => entering(source),
+        // AppArmor lets the namespace be made and takes its capabilities away, so the first use of one fails.
+        (
+            Step::Map | Step::Capabilities | Step::Propagation | Step::Hostname | Step::Loopback | Step::Root,
+            Some(Errno::PERM | Errno::ACCESS),
+        ) => refused_by_host(&io::Error::new(source.kind(), format!("{described}: {source}"))),
+        (Step::View(_), Some(Errno::STALE)) => StartError::Refused {
+            asked: described,
+            reason: "it is not the directory that was checked a moment ago: somebody swapped it".into(),
+            remedy: "find out who writes to its parent directories, then run again".into(),
+        },
+        (Step::View(_), Some(Errno::PERM)) if described.contains("proc") => StartError::Layer {
+            layer: Layer::Pid,
+            reason: format!(
+                "{described}: {source}; parts of the host's /proc are covered, as in a container"
+            ),
+            remedy: "inside Docker: run the outer container with --security-opt systempaths=unconfined"
+                .into(),
+        },
+        (Step::View(_), Some(Errno::NOENT)) => StartError::Step {
+            step: described,
+            source,
+            remedy: Some(
+                "a mount point inside a shared directory must exist on the host: create it first".into(),
+            ),
+        },
+        (Step::View(_), Some(Errno::LOOP)) => StartError::Refused {
+            asked: described,
+            reason: "a symbolic link lies on the way to this mount point".into(),
+            remedy: "remove the link, or choose another guest path".into(),
+        },
+        _ => StartError::Step { step: described, source, remedy: None },
+    }
+}
+
+/// A layer that is required of this provider does not hold.
+pub(crate) fn layer(provider: Provider, layer: Layer, reason: String) -> StartError {
+    let mend = match layer {
+        Layer::Landlock => {
+            "Linux 5.13 or newer with landlock in its list of security modules (lsm=landlock,…)"
+        }
+        Layer::Seccomp => "a kernel built with CONFIG_SECCOMP_FILTER",
+        Layer::Memory | Layer::Cpu | Layer::Pids => doctor::remedy_for_limits(Path::new("/")),
+        _ => "run `sandboxctl doctor` for what this host allows",
+    };
+    let remedy = if provider.runs_containers() && layer == Layer::Mount {
+        "use an image without links there, and no mounts in the settings of the engine; run again where another sandbox has \
+         changed a shared directory"
+            .to_owned()
+    } else if provider.runs_containers() {
+        format!("{mend}, and an engine that lets containers use it; no container runs without \"{layer}\"")
+    } else {
+        format!("{mend}; or take \"{layer}\" off native.require, which lets it run without")
+    };
+    StartError::Layer { layer, reason, remedy }
+}
+
+/// Which of the host's switches forbids user namespaces.
+fn refused_by_host(source: &io::Error) -> StartError {
+    let value = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
+    let (reason, remedy) = if value("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" {
+        (
+            "AppArmor restricts user namespaces of normal users (kernel.apparmor_restrict_unprivileged_userns=1)",
+            "allow sandboxctl by an AppArmor profile with `userns,`, or for everybody: sudo sysctl \
+             kernel.apparmor_restrict_unprivileged_userns=0",
+        )
+    } else if value("/proc/sys/kernel/unprivileged_userns_clone") == "0" {
+        (
+            "user namespaces of normal users are switched off (kernel.unprivileged_userns_clone=0)",
+            "sudo sysctl kernel.unprivileged_userns_clone=1",
+        )
+    } else if value("/proc/sys/user/max_user_namespaces") == "0" {
+        (
+            "user namespaces are switched off (user.max_user_namespaces=0)",
+            "sudo sysctl user.max_user_namespaces=65536",
+        )
+    } else {
+        (
+            "something around this process forbids user namespaces, as the default profile of Docker does",
+            "inside a container: run the outer one with --security-opt seccomp=unconfined --security-opt \
+             systempaths=unconfined",
+        )
+    };
+    StartError::Layer { layer: Layer::User, reason: format!("{reason}: {source}"), remedy: remedy.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_that_is_reached_is_named() {
+        let top = tempfile::tempdir().unwrap();
+        for kind in ["user", "pid", "mnt", "net", "ipc", "uts", "cgroup"] {
+            fs::write(top.path().join(format!("max_{kind}_namespaces")), "95000\n").unwrap();
+        }
+        assert_eq!(lowest_limit(top.path()), "user.max_user_namespaces");
+        fs::write(top.path().join("max_net_namespaces"), "0\n").unwrap();
+        assert_eq!(lowest_limit(top.path()), "user.max_net_namespaces");
+    }
+}

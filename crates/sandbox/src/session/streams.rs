@@ -1,0 +1,202 @@
+//! The standard streams of the agent.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use policy::rules::limits::Bytes;
+use rustix::fs::{Gid, Mode, OFlags, Uid};
+
+use confine::landlock::Access;
+use confine::start::Grant;
+use confine::terminal::{self, Pair};
+
+use crate::host::capture::Capture;
+use crate::host::terminal::{Ends, Relay, StreamKind, check_stream};
+use crate::session::error::StartError;
+
+/// Where the standard streams of the agent lead.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Stdio {
+    /// The caller's own: a terminal is relayed through a pty, everything else is handed over byte-exact.
+    Inherit,
+    /// Output is captured, bounded by the plan's `output_bytes`; input is empty.
+    Capture,
+}
+
+/// The agent's user and group on the host.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Owner {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+}
+
+/// Where the agent's three streams lead, on our side and on its.
+pub(crate) struct Streams {
+    inside: Vec<Inside>,
+    /// Which of the three are the agent's own terminal.
+    pub(crate) terminal: [bool; 3],
+    /// Standard output and error, where they are captured.
+    pub(crate) captures: Option<[Capture; 2]>,
+}
+
+/// A terminal of a command's own that was opened out here. It ends with this, and not whenever nobody happens to have it open.
+pub(crate) struct OwnTerminal {
+    pair: Pair,
+    numbers: Vec<u8>,
+    /// The number of the stream that is made the terminal of the command's session.
+    pub(crate) first: u8,
+}
+
+impl OwnTerminal {
+    /// What landlock lets the command do with it.
+    pub(crate) fn grants(&self) -> impl Iterator<Item = Grant> {
+        let path = |number: &u8| Path::new("/proc/self/fd").join(number.to_string());
+        self.numbers.iter().map(move |number| Grant { path: path(number), access: Access::Terminal })
+    }
+}
+
+enum Inside {
+    Ours(u8),
+    Made(OwnedFd),
+}
+
+impl Streams {
+    /// Opens them. A stream that would hand over more than a stream is refused.
+    pub(crate) fn open(wanted: Stdio, limit: Bytes, agent: Owner) -> Result<Self, StartError> {
+        let failed =
+            |source| StartError::Step { step: "opening the standard streams".into(), source, remedy: None };
+        match wanted {
+            Stdio::Capture => {
+                let (stdout, out) = Capture::open(limit).map_err(failed)?;
+                let (stderr, err) = Capture::open(limit).map_err(failed)?;
+                let inside =
+                    vec![Inside::Made(null().map_err(failed)?), Inside::Made(out), Inside::Made(err)];
+                Ok(Self { inside, terminal: [false; 3], captures: Some([stdout, stderr]) })
+            }
+            Stdio::Inherit => {
+                let mut terminal = [false; 3];
+                let mut inside = Vec::new();
+                for (at, name) in (0..).zip(["input", "output", "error"]) {
+                    let kind = check_stream(standard(at)).map_err(|error| StartError::Refused {
+                        asked: format!("standard {name}"),
+                        reason: error.to_string(),
+                        remedy: "a pipe, a socket, a file, a terminal or /dev/null would be allowed".into(),
+                    })?;
+                    let is_terminal = kind == StreamKind::Terminal;
+                    terminal[usize::from(at)] = is_terminal;
+                    if kind == StreamKind::Pipe
+                        && is_nameless(standard(at))
+                        && agent.uid != rustix::process::geteuid().as_raw()
+                    {
+                        // Programs open /dev/stdout anew, and that asks who owns the pipe. A file is never given
+                        // away: landlock keeps the agent from opening it with more rights than the stream has.
+                        let (uid, gid) = (Uid::from_raw(agent.uid), Gid::from_raw(agent.gid));
+                        rustix::fs::fchown(standard(at), Some(uid), Some(gid))
+                            .map_err(|e| failed(e.into()))?;
+                    }
+                    // The caller's terminal is never handed over: a pty of the agent's own comes in this place.
+                    inside.push(if is_terminal {
+                        Inside::Made(null().map_err(failed)?)
+                    } else {
+                        Inside::Ours(at)
+                    });
+                }
+                Ok(Self { inside, terminal, captures: None })
+            }
+        }
+    }
+
+    /// What PID 1 is born with.
+    pub(crate) fn inside(&self) -> [BorrowedFd<'_>; 3] {
+        [0, 1, 2].map(|at| match &self.inside[at] {
+            Inside::Ours(number) => standard(*number),
+            Inside::Made(fd) => fd.as_fd(),
+        })
+    }
+
+    /// What landlock lets the agent open anew: programs know their streams as `/dev/stdin`, `/dev/stdout` and
+    /// `/dev/stderr` too. Each is granted what the stream itself can do and no more: whoever holds one that can be
+    /// written can also cut the file off and write anywhere in it, see ftruncate(2) and `F_SETFL` in fcntl(2).
+    pub(crate) fn grants(&self) -> impl Iterator<Item = Grant> {
+        let grants = |(number, stream): (usize, BorrowedFd<'_>)| {
+            let flags = rustix::fs::fcntl_getfl(stream).unwrap_or(OFlags::PATH);
+            let access: &[Access] = match flags & OFlags::RWMODE {
+                _ if flags.contains(OFlags::PATH) => &[],
+                OFlags::RDONLY => &[Access::Read],
+                OFlags::WRONLY => &[Access::Write],
+                _ => &[Access::Read, Access::Write],
+            };
+            let path = Path::new("/proc/self/fd").join(number.to_string());
+            access.iter().map(move |access| Grant { path: path.clone(), access: *access })
+        };
+        let files = |(_, stream): &(usize, BorrowedFd<'_>)| {
+            matches!(check_stream(stream), Ok(StreamKind::File | StreamKind::Pipe))
+        };
+        self.inside().into_iter().enumerate().filter(files).flat_map(grants)
+    }
+
+    /// The caller's terminals among them, if there are any.
+    pub(crate) fn ends(&self) -> Option<Ends<'static>> {
+        let output = [1, 2, 0].into_iter().find(|at| self.terminal[usize::from(*at)]).map(standard)?;
+        Some(Ends { input: self.terminal[0].then(|| standard(0)), output })
+    }
+
+    /// Puts a terminal in the place of the caller's that is opened out here. What is in a sandbox is one user, who has a name
+    /// for every terminal of the sandbox and none for this: whoever was not handed it cannot open it.
+    pub(crate) fn open_terminal(&mut self, agent: Owner) -> Result<Option<OwnTerminal>, StartError> {
+        let numbers: Vec<u8> =
+            (0..).zip(self.terminal).filter_map(|(at, is_terminal)| is_terminal.then_some(at)).collect();
+        let (Some(size), Some(first)) = (self.size(), numbers.first().copied()) else { return Ok(None) };
+        let failed = |source| StartError::Step { step: "opening a terminal".into(), source, remedy: None };
+        let pair = terminal::open(size).map_err(|errno| failed(errno.into()))?;
+        if rustix::process::geteuid().is_root() {
+            let (uid, gid) = (Uid::from_raw(agent.uid), Gid::from_raw(agent.gid));
+            rustix::fs::fchown(&pair.slave, Some(uid), Some(gid)).map_err(|errno| failed(errno.into()))?;
+        }
+        for number in &numbers {
+            self.inside[usize::from(*number)] = Inside::Made(pair.slave.try_clone().map_err(failed)?);
+        }
+        Ok(Some(OwnTerminal { pair, numbers, first }))
+    }
+
+    /// Rows and columns of the caller's terminal.
+    pub(crate) fn size(&self) -> Option<(u16, u16)> {
+        let size = rustix::termios::tcgetwinsize(self.ends()?.output).ok()?;
+        Some((size.ws_row, size.ws_col))
+    }
+
+    /// Shows a terminal that was opened out here on that of the caller.
+    pub(crate) fn relay(&self, terminal: Option<&OwnTerminal>) -> Result<Option<Relay>, StartError> {
+        let (Some(terminal), Some(ends)) = (terminal, self.ends()) else { return Ok(None) };
+        let relay = terminal.pair.master.try_clone().and_then(|master| Relay::new(master, ends));
+        relay.map(Some).map_err(|source| StartError::Step {
+            step: "relaying the terminal".into(),
+            source,
+            remedy: None,
+        })
+    }
+
+    /// Closes our copies of the agent's ends, so that the end of its output is seen.
+    pub(crate) fn close_inside(&mut self) {
+        self.inside.clear();
+    }
+}
+
+fn standard(number: u8) -> BorrowedFd<'static> {
+    match number {
+        0 => rustix::stdio::stdin(),
+        1 => rustix::stdio::stdout(),
+        _ => rustix::stdio::stderr(),
+    }
+}
+
+/// Whether a pipe has no name in any directory, so that nobody else can come across it.
+pub(crate) fn is_nameless(pipe: BorrowedFd<'_>) -> bool {
+    const PIPEFS_MAGIC: u32 = 0x5049_5045;
+    rustix::fs::fstatfs(pipe).is_ok_and(|system| u32::try_from(system.f_type) == Ok(PIPEFS_MAGIC))
+}
+
+fn null() -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?)
+}

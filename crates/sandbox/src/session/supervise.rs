@@ -1,0 +1,439 @@
+//! The client's side of a running sandbox: one loop that waits for whatever happens next.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use confine::control::{Control, Event, Failure, Request};
+use confine::report::Report;
+use nix::sys::signal::Signal;
+use policy::plan::Provider;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::attendance::{self, Attendance, Deserted};
+use super::boundaries::{Boundaries, Guard, Losses};
+use super::remedy;
+use super::streams::Streams;
+use crate::detect::Finding;
+use crate::host::capture::Capture;
+use crate::host::terminal::{Relay, Signals, Source};
+use crate::session::error::StartError;
+use crate::session::outcome::{End, Notice, Output};
+
+/// How long a sandbox may take to end once it was told to, before its PID 1 is killed from outside.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long after SIGTERM or SIGHUP an agent may go on.
+const TERMINATION: Duration = Duration::from_secs(10);
+
+/// How many times Ctrl-C asks before it insists.
+const INTERRUPTS: u32 = 3;
+
+/// How long to wait before what the agent makes is looked at for the first time; then twice as long each time,
+/// so that a long run is not spent on looking.
+const FIRST_LOOK: Duration = Duration::from_secs(2);
+
+/// The longest time between two looks.
+const LONGEST_LOOK: Duration = Duration::from_secs(64);
+
+/// How long a terminal may take to show what is left, once everything inside has ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Signals that are passed on.
+const FORWARDED: [Signal; 6] =
+    [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM, Signal::SIGUSR1, Signal::SIGUSR2];
+
+/// What a sandbox left behind.
+pub(crate) struct Ended {
+    pub(crate) end: End,
+    pub(crate) report: Report,
+    pub(crate) output: Option<Output>,
+}
+
+/// What it means that the other side is gone, and has not said how the command has ended.
+pub(crate) enum Gone<'a> {
+    /// PID 1 was killed, and everything with it.
+    Sandbox,
+    /// Our program beside an exec was, and this tells what became of the command.
+    Exec(&'a dyn Fn() -> Result<End, StartError>),
+}
+
+/// A sandbox, or an exec in one, that is being watched.
+pub(crate) struct Watch<'a> {
+    pub(crate) provider: Provider,
+    pub(crate) control: Control,
+    /// Ends PID 1 from outside and everything inside with it, and waits until that is so.
+    pub(crate) end: &'a dyn Fn(),
+    pub(crate) streams: Streams,
+    /// The agent's terminal, where that is there already.
+    pub(crate) relay: Option<Relay>,
+    /// Who is on the other side.
+    pub(crate) gone: Gone<'a>,
+    pub(crate) timeout: Option<Duration>,
+    /// Whether anybody is left who waits for it.
+    pub(crate) attendance: Attendance<'a>,
+    /// Completes the report with what only the outside knows, before anybody is told.
+    pub(crate) complete: &'a dyn Fn(&mut Report),
+    /// What is protected, and what the agent makes beside it: of whoever has shared it, and nobody else looks.
+    pub(crate) boundaries: Option<&'a Boundaries<'a>>,
+    pub(crate) notice: &'a mut dyn FnMut(Notice),
+}
+
+/// What the loop knows.
+struct State {
+    report: Report,
+    end: Option<End>,
+    started: bool,
+    /// When everything inside is told to end.
+    deadline: Option<(Instant, Option<Duration>)>,
+    /// When PID 1 is killed from outside.
+    insist: Option<Instant>,
+    timed_out: Option<Duration>,
+    /// What took the place of something protected.
+    unprotected: Option<Finding>,
+    interrupts: u32,
+    /// When to look again at what the agent makes, and how long after that.
+    look: (Instant, Duration),
+}
+
+/// Waits until the sandbox has ended.
+pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended, StartError> {
+    let mut state = State {
+        report: Report::default(),
+        end: None,
+        started: false,
+        deadline: watch.timeout.map(|timeout| (Instant::now() + timeout, Some(timeout))),
+        insist: None,
+        timed_out: None,
+        unprotected: None,
+        interrupts: 0,
+        look: (Instant::now() + FIRST_LOOK, FIRST_LOOK),
+    };
+    let mut relay = watch.relay.take();
+    let mut captures = watch.streams.captures.take();
+
+    while state.end.is_none() {
+        let ready = wait(&watch, signals, relay.as_ref(), captures.as_ref(), &state).map_err(lost)?;
+        if let (Some(captures), true) = (&mut captures, ready.captures) {
+            drain(captures).map_err(lost)?;
+        }
+        if let Some(relay) = relay.as_mut() {
+            for (source, events) in ready.relay {
+                relay.on_ready(source, events).map_err(lost)?;
+            }
+            relay.on_tick().or_else(hung_up).map_err(lost)?;
+        }
+        if ready.signals {
+            while let Some(signal) = signals.read().map_err(lost)? {
+                if let Some(relay) = relay.as_mut() {
+                    relay.on_signal(signal).or_else(hung_up).map_err(lost)?;
+                }
+                on_signal(signal, &mut watch.control, &mut state).map_err(lost)?;
+            }
+        }
+        for (source, events) in ready.attendance {
+            if let Some(deserted) = watch.attendance.on_ready(source, events) {
+                on_deserted(deserted, &mut watch.control, &mut state).map_err(lost)?;
+            }
+        }
+        on_time(&mut watch, &mut state)?;
+        if ready.control {
+            if let Err(error) = on_event(&mut watch, &mut state, &mut relay) {
+                // A start that fails when its time is over was ended for that.
+                if state.timed_out.is_none() {
+                    return Err(error);
+                }
+                (watch.end)();
+                state.end = Some(End::Signaled(Signal::SIGKILL as i32));
+            }
+        }
+    }
+
+    // Everything inside is gone; what it wrote may still be on its way.
+    let last = Instant::now() + LAST_WORDS;
+    while let Some(captures) = captures.as_mut().filter(|_| Instant::now() < last) {
+        let pipes = captures.iter().filter_map(Capture::pipe);
+        let mut fds: Vec<_> = pipes.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)).collect();
+        if fds.is_empty() {
+            break;
+        }
+        let left = last.saturating_duration_since(Instant::now());
+        let left = Timespec { tv_sec: 0, tv_nsec: i64::from(left.subsec_nanos()) };
+        rustix::io::retry_on_intr(|| poll(&mut fds, Some(&left))).map_err(|errno| lost(errno.into()))?;
+        drop(fds);
+        drain(captures).map_err(lost)?;
+    }
+    if let Some(relay) = relay {
+        relay.finish(LAST_WORDS).or_else(hung_up).map_err(lost)?;
+    }
+    let output = captures.map(|[stdout, stderr]| Output { stdout: stdout.finish(), stderr: stderr.finish() });
+    let end = match (state.unprotected, state.timed_out, state.end) {
+        (Some(finding), ..) => End::Unprotected(Box::new(finding)),
+        (_, Some(timeout), _) => End::TimedOut(timeout),
+        (_, _, Some(end)) => end,
+        (_, _, None) => End::Signaled(Signal::SIGKILL as i32),
+    };
+    Ok(Ended { end, report: state.report, output })
+}
+
+fn lost(source: io::Error) -> StartError {
+    StartError::Step { step: "watching the sandbox".into(), source, remedy: None }
+}
+
+/// A terminal that was closed is no failure of the sandbox: the signal that says so has its own meaning.
+fn hung_up(error: io::Error) -> io::Result<()> {
+    match Errno::from_io_error(&error) {
+        Some(Errno::IO | Errno::NXIO | Errno::NOTTY) => Ok(()),
+        _ => Err(error),
+    }
+}
+
+/// What is ready.
+#[derive(Default)]
+struct Ready {
+    control: bool,
+    signals: bool,
+    captures: bool,
+    relay: Vec<(Source, PollFlags)>,
+    attendance: Vec<(attendance::Source, PollFlags)>,
+}
+
+fn wait(
+    watch: &Watch<'_>,
+    signals: &Signals,
+    relay: Option<&Relay>,
+    captures: Option<&[Capture; 2]>,
+    state: &State,
+) -> io::Result<Ready> {
+    let mut fds = vec![
+        PollFd::from_borrowed_fd(watch.control.as_fd(), PollFlags::IN),
+        PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
+    ];
+    let captured = captures.into_iter().flatten().filter_map(Capture::pipe);
+    fds.extend(captured.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
+    let relayed = fds.len();
+    let waiting = relay.map(Relay::fds).unwrap_or_default();
+    fds.extend(waiting.iter().map(|(_, fd, events)| PollFd::from_borrowed_fd(*fd, *events)));
+    let attended = fds.len();
+    let attendance = watch.attendance.fds();
+    let attendant = |(source, fd): &(_, _)| PollFd::from_borrowed_fd(*fd, attendance::events(*source));
+    fds.extend(attendance.iter().map(attendant));
+    let guarded = fds.len();
+    let guard = watch.boundaries.map(Boundaries::guard);
+    fds.extend(guard.and_then(Guard::as_fd).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+    let now = Instant::now();
+    let next =
+        [state.deadline.map(|(at, _)| at), state.insist, Some(state.look.0), guard.and_then(Guard::next)]
+            .into_iter()
+            .flatten()
+            .min();
+    let left = next.map(|at| at.saturating_duration_since(now));
+    let timeout = left.into_iter().chain(relay.and_then(Relay::tick)).min().map(|left| Timespec {
+        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(left.subsec_nanos()),
+    });
+    match poll(&mut fds, timeout.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let ready = |fds: &[PollFd<'_>]| fds.iter().any(|fd| !fd.revents().is_empty());
+    if let Some(guard) = guard.filter(|_| ready(&fds[guarded..])) {
+        guard.on_ready();
+    }
+    Ok(Ready {
+        control: ready(&fds[..1]),
+        signals: ready(&fds[1..2]),
+        captures: ready(&fds[2..relayed]),
+        relay: waiting
+            .iter()
+            .zip(&fds[relayed..attended])
+            .map(|((source, ..), fd)| (*source, fd.revents()))
+            .filter(|(_, events)| !events.is_empty())
+            .collect(),
+        attendance: attendance
+            .iter()
+            .zip(&fds[attended..guarded])
+            .map(|((source, _), fd)| (*source, fd.revents()))
+            .filter(|(_, events)| !events.is_empty())
+            .collect(),
+    })
+}
+
+fn drain(captures: &mut [Capture; 2]) -> io::Result<()> {
+    captures.iter_mut().try_for_each(|capture| capture.on_ready().map(drop))
+}
+
+/// Passes a signal on; remembers when asking turns into insisting.
+fn on_signal(signal: Signal, control: &mut Control, state: &mut State) -> io::Result<()> {
+    if !FORWARDED.contains(&signal) {
+        return Ok(());
+    }
+    tell(control, &Request::Signal(signal as i32))?;
+    match signal {
+        Signal::SIGINT => {
+            state.interrupts += 1;
+            if state.interrupts >= INTERRUPTS {
+                state.deadline = Some((Instant::now(), None));
+            }
+        }
+        Signal::SIGTERM | Signal::SIGHUP => {
+            let at = Instant::now() + TERMINATION;
+            state.deadline = Some(state.deadline.filter(|(earlier, _)| *earlier < at).unwrap_or((at, None)));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Ends what nobody waits for: with its parent at once, else as when a terminal hangs up.
+fn on_deserted(deserted: Deserted, control: &mut Control, state: &mut State) -> io::Result<()> {
+    match deserted {
+        Deserted::ByParent => {
+            state.deadline = Some((Instant::now(), None));
+            Ok(())
+        }
+        Deserted::ByEverybody => on_signal(Signal::SIGHUP, control, state),
+    }
+}
+
+/// Tells PID 1 something. One that is gone needs no telling: its end is on its way to us.
+fn tell(control: &mut Control, request: &Request) -> io::Result<()> {
+    match control.send(request, &[]) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        told => told,
+    }
+}
+
+/// Ends what is out of time: first by PID 1, then without it.
+fn on_time(watch: &mut Watch<'_>, state: &mut State) -> Result<(), StartError> {
+    let Losses { warnings, ends } = watch.boundaries.map(Boundaries::losses).unwrap_or_default();
+    for warning in warnings {
+        (watch.notice)(Notice::Warning(warning));
+    }
+    let now = Instant::now();
+    if let (Some(finding), None) = (ends, &state.unprotected) {
+        state.unprotected = Some(finding);
+        state.deadline = Some((now, None));
+    }
+    if let Some((_, timeout)) = state.deadline.filter(|(at, _)| *at <= now) {
+        state.timed_out = state.timed_out.or(timeout);
+        state.deadline = None;
+        state.insist.get_or_insert(now + GRACE);
+        tell(&mut watch.control, &Request::Kill).map_err(lost)?;
+    }
+    if state.insist.is_some_and(|at| at <= now) {
+        state.insist = None;
+        (watch.end)();
+        // Nobody out here can end what does not listen in there.
+        if let Gone::Exec(told) = &watch.gone {
+            state.end = Some(told()?);
+        }
+    }
+    if state.look.0 <= now {
+        let between = (state.look.1 * 2).min(LONGEST_LOOK);
+        for finding in watch.boundaries.map(Boundaries::detect).unwrap_or_default() {
+            (watch.notice)(Notice::Warning(format!("the agent has made {finding}")));
+        }
+        state.look = (Instant::now() + between, between);
+    }
+    Ok(())
+}
+
+fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>) -> Result<(), StartError> {
+    let lost = |source| StartError::Step { step: "reading what PID 1 says".into(), source, remedy: None };
+    match watch.control.receive::<Event>().map_err(lost)? {
+        Some(Event::SetUp { step, errno }) => Err(remedy::set_up(&step, io::Error::from_raw_os_error(errno))),
+        Some(Event::Failed(Failure::Layer(missing))) => {
+            Err(remedy::layer(watch.provider, missing.layer, missing.reason))
+        }
+        Some(Event::Failed(Failure::Step { step, errno, message })) => {
+            let source = errno.map_or_else(|| io::Error::other(message), io::Error::from_raw_os_error);
+            Err(StartError::Step { step, source, remedy: None })
+        }
+        Some(Event::Terminal) => {
+            let master = watch.control.take_descriptors().pop();
+            let master = master.ok_or_else(|| lost(io::Error::other("a terminal without a descriptor")))?;
+            let ends =
+                watch.streams.ends().ok_or_else(|| lost(io::Error::other("a terminal nobody asked for")))?;
+            *relay = Some(Relay::new(master, ends).map_err(lost)?);
+            tell(&mut watch.control, &Request::TerminalReady).map_err(lost)
+        }
+        Some(Event::Started(report)) => {
+            state.started = true;
+            state.report = report;
+            (watch.complete)(&mut state.report);
+            (watch.notice)(Notice::Started(state.report.clone()));
+            Ok(())
+        }
+        Some(Event::Unexecutable { command, errno }) => {
+            state.end = Some(End::unexecutable(command, errno));
+            Ok(())
+        }
+        Some(Event::Ended(ending)) => {
+            state.end = Some(ending.into());
+            Ok(())
+        }
+        None if state.started => {
+            if let Gone::Exec(told) = &watch.gone {
+                state.end = Some(told()?);
+                return Ok(());
+            }
+            // Its socket closes before everything inside has ended, and nobody else would end one that has only closed
+            // its socket.
+            (watch.end)();
+            (watch.notice)(Notice::Warning(
+                "PID 1 of the sandbox was killed, and everything inside with it".into(),
+            ));
+            state.end = Some(End::Signaled(Signal::SIGKILL as i32));
+            Ok(())
+        }
+        None => Err(lost(io::Error::other("PID 1 ended before it started anything"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use policy::rules::limits::Bytes;
+
+    use super::*;
+    use crate::session::agent::Agent;
+    use crate::session::streams::Stdio;
+
+    /// Watches a PID 1 that says nothing and ends when it is told to, or by itself at once.
+    fn watch_what_never_starts(timeout: Option<Duration>) -> Result<Ended, StartError> {
+        let (control, theirs) = Control::pair().unwrap();
+        let theirs = RefCell::new(Some(theirs));
+        let end = || drop(theirs.borrow_mut().take());
+        if timeout.is_none() {
+            end();
+        }
+        let agent = Agent::for_test(rustix::process::geteuid().as_raw());
+        let mut streams = Streams::open(Stdio::Capture, Bytes(1), agent.owner()).unwrap();
+        streams.close_inside();
+        let watch = Watch {
+            provider: Provider::Native,
+            control,
+            end: &end,
+            streams,
+            relay: None,
+            gone: Gone::Sandbox,
+            timeout,
+            attendance: Attendance::new(None),
+            complete: &|_| {},
+            boundaries: None,
+            notice: &mut |_| {},
+        };
+        supervise(watch, &Signals::block().unwrap())
+    }
+
+    #[test]
+    fn a_deadline_that_passes_before_the_start_is_a_deadline() {
+        let ended = watch_what_never_starts(Some(Duration::ZERO)).unwrap();
+        assert_eq!(ended.end, End::TimedOut(Duration::ZERO));
+        // The control: what ends by itself was never started.
+        assert!(watch_what_never_starts(None).is_err());
+    }
+}

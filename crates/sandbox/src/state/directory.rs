@@ -1,0 +1,382 @@
+//! The state directory: what outlives one command, in files that only their owner can touch.
+
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::host::acting::ActingAs;
+use crate::host::identity::Identity;
+
+/// Why the state directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// It belongs to somebody else.
+    #[error(
+        "state directory {path} belongs to uid {found}, and only uid {expected} may own it; \
+         name another directory or remove this one"
+    )]
+    Owner {
+        /// The directory.
+        path: PathBuf,
+        /// Who owns it.
+        found: u32,
+        /// Who must own it.
+        expected: u32,
+    },
+    /// Others can write to it.
+    #[error("state directory {path} can be written by others (mode {mode:04o}); run `chmod go-w {path}`")]
+    Writable {
+        /// The directory.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// A file or directory in it could not be used.
+    #[error("{action} {path}: {source}")]
+    File {
+        /// What was being done.
+        action: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A directory of mode 0700 that belongs to one user.
+#[derive(Debug)]
+pub struct StateDir {
+    path: PathBuf,
+    directory: OwnedFd,
+    owner: Identity,
+}
+
+/// Holds a lock of the state directory until it is dropped, or its process is gone.
+#[derive(Debug)]
+#[must_use = "the lock ends when this is dropped"]
+pub(crate) struct Lock(#[expect(dead_code, reason = "the lock lives as long as the descriptor")] OwnedFd);
+
+/// Whether whoever holds a file is still there.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Holder {
+    /// A process holds it.
+    Lives,
+    /// None does.
+    Gone,
+    /// The file system has no locks.
+    Unknown,
+}
+
+/// The longest file that is read. Nothing of ours comes near it.
+const LONGEST: u64 = 64 << 20;
+
+impl StateDir {
+    /// Opens the directory, making it and its parents with mode 0700 where they are missing.
+    ///
+    /// `owner` is the user it must belong to: the caller. Root may act for somebody else, as it does under
+    /// sudo; it then has the rights of that user, and what it makes is theirs.
+    pub fn open(path: &Path, owner: Identity) -> Result<Self, StateError> {
+        let _acting = ActingAs::user(owner).map_err(|source| failed("open", path, source))?;
+        let open = || {
+            rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        };
+        let directory = match open() {
+            Err(Errno::NOENT) => {
+                make_with_parents(path).map_err(|source| failed("make", path, source))?;
+                open()
+            }
+            opened => opened,
+        }
+        .map_err(|errno| failed("open", path, errno.into()))?;
+        let stat = rustix::fs::fstat(&directory).map_err(|errno| failed("look at", path, errno.into()))?;
+        if stat.st_uid != owner.uid {
+            return Err(StateError::Owner { path: path.into(), found: stat.st_uid, expected: owner.uid });
+        }
+        if stat.st_mode & 0o022 != 0 {
+            return Err(StateError::Writable { path: path.into(), mode: stat.st_mode & 0o7777 });
+        }
+        Ok(Self { path: path.into(), directory, owner })
+    }
+
+    /// A directory within this one, for one kind of thing.
+    pub(crate) fn within(&self, name: &str) -> Result<Self, StateError> {
+        Self::open(&self.path.join(name), self.owner)
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whose directory it is.
+    pub(crate) fn owner(&self) -> Identity {
+        self.owner
+    }
+
+    /// Everything in it is done with the rights of its owner.
+    fn acting(&self, name: &str) -> Result<ActingAs, StateError> {
+        ActingAs::user(self.owner).map_err(|source| self.failed("open", name, source))
+    }
+
+    /// The names of the files in it.
+    pub(crate) fn names(&self) -> Result<Vec<String>, StateError> {
+        let failed = |errno: Errno| failed("list", &self.path, errno.into());
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.directory).map_err(failed)? {
+            // What is not UTF-8 is not ours.
+            if let Ok(name) = entry.map_err(failed)?.file_name().to_str() {
+                if name != "." && name != ".." {
+                    names.push(name.to_owned());
+                }
+            }
+        }
+        Ok(names)
+    }
+
+    /// The content of a file; `None` where there is none. Links are not followed.
+    pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StateError> {
+        let _acting = self.acting(name)?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&self.directory, name, flags, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(self.failed("open", name, errno.into())),
+        };
+        let mut content = Vec::new();
+        (&file)
+            .take(LONGEST)
+            .read_to_end(&mut content)
+            .map_err(|source| self.failed("read", name, source))?;
+        Ok(Some(content))
+    }
+
+    /// Reads a file that somebody may hold, see [`StateDir::write_held`]; `None` where there is none any more.
+    pub(crate) fn read_held(&self, name: &str) -> Result<Option<(Vec<u8>, Holder)>, StateError> {
+        let _acting = self.acting(name)?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&self.directory, name, flags, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(self.failed("open", name, errno.into())),
+        };
+        let lock = || rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared);
+        let holder = match rustix::io::retry_on_intr(lock) {
+            Ok(()) => Holder::Gone,
+            Err(Errno::WOULDBLOCK) => Holder::Lives,
+            // A file system without locks.
+            Err(_) => Holder::Unknown,
+        };
+        let mut content = Vec::new();
+        (&file)
+            .take(LONGEST)
+            .read_to_end(&mut content)
+            .map_err(|source| self.failed("read", name, source))?;
+        let stat = rustix::fs::fstat(&file).map_err(|errno| self.failed("look at", name, errno.into()))?;
+        // Its holder may just have removed it.
+        Ok((stat.st_nlink > 0).then_some((content, holder)))
+    }
+
+    /// Replaces a file as a whole: whoever reads it sees the old content or the new.
+    ///
+    /// It is not forced to disk. Nothing here means anything after the machine has gone down, save trust, and
+    /// trust that is lost is asked for again.
+    pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<(), StateError> {
+        self.replace(name, content, |_| {}).map(drop)
+    }
+
+    /// The same, and holds the file until the lock is dropped or its process is gone, however it ends. From wherever
+    /// somebody reads it, in whatever namespace, they see whether it is held.
+    pub(crate) fn write_held(&self, name: &str, content: &[u8]) -> Result<Lock, StateError> {
+        // Before it has its name nobody else can hold it. Where there are no locks, readers see that.
+        let hold = |file: &OwnedFd| {
+            let _ = rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive);
+        };
+        self.replace(name, content, hold).map(Lock)
+    }
+
+    fn replace(
+        &self,
+        name: &str,
+        content: &[u8],
+        before: impl FnOnce(&OwnedFd),
+    ) -> Result<OwnedFd, StateError> {
+        let _acting = self.acting(name)?;
+        let draft = draft_name(name);
+        let write = || -> io::Result<OwnedFd> {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let file = rustix::fs::openat(&self.directory, &draft, flags, Mode::RUSR | Mode::WUSR)?;
+            before(&file);
+            let mut file = File::from(file);
+            file.write_all(content)?;
+            rustix::fs::renameat(&self.directory, &draft, &self.directory, name)?;
+            Ok(file.into())
+        };
+        write().map_err(|source| {
+            // The draft is of no use; that it cannot be removed adds nothing to why it could not be written.
+            let _ = rustix::fs::unlinkat(&self.directory, &draft, AtFlags::empty());
+            self.failed("write", name, source)
+        })
+    }
+
+    /// Moves whatever has this name into a directory within this one, and says where it is.
+    pub(crate) fn set_aside(&self, name: &str, within: &str) -> Result<PathBuf, StateError> {
+        let aside = self.within(within)?;
+        let _acting = self.acting(name)?;
+        rustix::fs::renameat(&self.directory, name, &aside.directory, name)
+            .map_err(|errno| self.failed("move aside", name, errno.into()))?;
+        Ok(aside.path.join(name))
+    }
+
+    /// Removes a file; that it is gone already is fine.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), StateError> {
+        let _acting = self.acting(name)?;
+        match rustix::fs::unlinkat(&self.directory, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(self.failed("remove", name, errno.into())),
+        }
+    }
+
+    /// Waits until nobody else holds the lock of this name.
+    pub(crate) fn lock(&self, name: &str) -> Result<Lock, StateError> {
+        let _acting = self.acting(name)?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let lock = || -> io::Result<OwnedFd> {
+            let file = rustix::fs::openat(&self.directory, name, flags, Mode::RUSR | Mode::WUSR)?;
+            rustix::io::retry_on_intr(|| rustix::fs::flock(&file, FlockOperation::LockExclusive))?;
+            Ok(file)
+        };
+        lock().map(Lock).map_err(|source| self.failed("lock", name, source))
+    }
+
+    fn failed(&self, action: &'static str, name: &str, source: io::Error) -> StateError {
+        failed(action, &self.path.join(name), source)
+    }
+}
+
+/// Who wrote a draft that was never finished, if it is one.
+pub(crate) fn draft_writer(name: &str) -> Option<u32> {
+    name.strip_prefix('.')?.strip_suffix(".draft")?.rsplit('.').nth(1)?.parse().ok()
+}
+
+fn draft_name(name: &str) -> String {
+    // Threads of one process write at the same time, too.
+    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    format!(".{name}.{}.{count}.draft", std::process::id())
+}
+
+/// Makes the missing directories of a path.
+fn make_with_parents(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).recursive(true).create(path) {
+        // Somebody else made it in the meantime; whose it is gets checked by whoever opens it.
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn failed(action: &'static str, path: &Path, source: io::Error) -> StateError {
+    StateError::File { action, path: path.into(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    use super::*;
+
+    const USER: Identity = Identity { uid: 1001, gid: 1001 };
+
+    fn permissions(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[test]
+    fn makes_every_missing_directory_for_its_owner_alone() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("a/b/state");
+        StateDir::open(&path, Identity::own()).unwrap();
+        assert_eq!(permissions(&path), 0o700);
+        assert_eq!(permissions(&top.path().join("a")), 0o700);
+    }
+
+    #[test]
+    fn refuses_a_directory_that_others_can_write() {
+        let top = tempfile::tempdir().unwrap();
+        fs::set_permissions(top.path(), Permissions::from_mode(0o770)).unwrap();
+        let error = StateDir::open(top.path(), Identity::own()).unwrap_err();
+        assert!(matches!(error, StateError::Writable { mode: 0o770, .. }), "{error}");
+        assert!(error.to_string().contains("chmod go-w"));
+    }
+
+    #[test]
+    fn refuses_a_directory_of_somebody_else() {
+        let top = tempfile::tempdir().unwrap();
+        let error = StateDir::open(top.path(), Identity { uid: Identity::own().uid + 1, ..Identity::own() })
+            .unwrap_err();
+        assert!(matches!(error, StateError::Owner { .. }), "{error}");
+    }
+
+    #[test]
+    fn what_root_makes_for_somebody_belongs_to_them() {
+        if !crate::host::root_only::can_give_files_away() {
+            return;
+        }
+        let top = tempfile::tempdir().unwrap();
+        std::os::unix::fs::chown(top.path(), Some(USER.uid), None).unwrap();
+        let path = top.path().join("state/deep");
+        let state = StateDir::open(&path, USER).unwrap();
+        state.write("file", b"x").unwrap();
+        for path in [path.parent().unwrap(), &path, &path.join("file")] {
+            assert_eq!(fs::metadata(path).unwrap().uid(), 1001, "{}", path.display());
+        }
+    }
+
+    #[test]
+    fn where_somebody_may_not_write_root_does_not_write_for_them() {
+        if !crate::host::root_only::can_give_files_away() {
+            return;
+        }
+        let (top, theirs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::os::unix::fs::chown(theirs.path(), Some(USER.uid), None).unwrap();
+        symlink(top.path(), theirs.path().join("state")).unwrap();
+        let error = StateDir::open(&theirs.path().join("state/sandboxctl"), USER).unwrap_err();
+        assert!(error.to_string().contains("ermission denied"), "{error}");
+        assert!(!top.path().join("sandboxctl").exists());
+        assert!(rustix::process::geteuid().is_root());
+        fs::write(top.path().join("still root's"), "").unwrap();
+    }
+
+    #[test]
+    fn a_written_file_is_private_and_replaces_the_old_one() {
+        let top = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&top.path().join("s"), Identity::own()).unwrap();
+        assert_eq!(state.read("f").unwrap(), None);
+        state.write("f", b"one").unwrap();
+        state.write("f", b"two").unwrap();
+        assert_eq!(state.read("f").unwrap().unwrap(), b"two");
+        assert_eq!(permissions(&top.path().join("s/f")), 0o600);
+        assert_eq!(state.names().unwrap(), ["f"]);
+        state.remove("f").unwrap();
+        state.remove("f").unwrap();
+    }
+
+    #[test]
+    fn does_not_read_through_a_link() {
+        let top = tempfile::tempdir().unwrap();
+        let state = StateDir::open(&top.path().join("s"), Identity::own()).unwrap();
+        symlink("/etc/passwd", top.path().join("s/f")).unwrap();
+        assert!(state.read("f").is_err());
+    }
+
+    #[test]
+    fn the_writer_of_a_draft_can_be_told() {
+        assert_eq!(draft_writer(&draft_name("run.json")), Some(std::process::id()));
+        assert_eq!(draft_writer("run.json"), None);
+    }
+}

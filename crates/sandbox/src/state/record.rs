@@ -1,0 +1,644 @@
+//! Records of runs: what the next command needs to know to tidy up after a client that was killed.
+//!
+//! The client holds a lock on its record for as long as it lives. The kernel lets go of it with the process, and shows it
+//! alike in every namespace of processes and time.
+
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use policy::plan::{FileId, Protect};
+use rustix::rand::{GetRandomFlags, getrandom};
+use serde::{Deserialize, Serialize};
+
+pub(crate) use self::unread::Unread;
+use self::unread::hosts;
+use crate::detect::{Baseline, Finding};
+use crate::host::identity::Identity;
+use crate::state::directory::{Holder, Lock, StateDir, StateError, draft_writer};
+
+mod unread;
+
+/// Why records cannot be kept or read.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The state directory cannot be used.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The kernel did not say who this process is.
+    #[error("read {what} of this process: {source}")]
+    Process {
+        /// What was to be read.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// What one run leaves behind if its client is killed.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Record {
+    /// The form of the record.
+    pub version: Version,
+    /// The run. Unique, and the name of the record's file.
+    pub id: RunId,
+    /// The user whose run it is.
+    pub owner: u32,
+    /// The process that drives the run.
+    pub client: Client,
+    /// The writable boundaries, with what was in them at the start.
+    pub boundaries: Vec<Remembered>,
+    /// By which rules they are looked through: those of this run, whoever does it.
+    pub protect: Protect,
+    /// Control groups that were made for the run.
+    pub cgroups: Vec<PathBuf>,
+    /// The engine that has a container of the run.
+    pub placed: Option<Placed>,
+}
+
+/// Where the container of a run is.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Placed {
+    /// The command of the engine.
+    pub engine: String,
+    /// The socket that it answers on, if it has one.
+    pub socket: Option<String>,
+    /// The user that called it: under sudo root, whose containers and meeting points only root sees.
+    pub by: u32,
+}
+
+/// A writable boundary of a run.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Remembered {
+    /// The directory on the host.
+    #[serde(with = "policy::text::json_bytes::path")]
+    pub host: PathBuf,
+    /// What was in it.
+    pub baseline: Baseline,
+    /// What is left to be done, where it was looked through already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stuck: Option<Vec<Stuck>>,
+}
+
+/// Something that could not be moved aside.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Stuck {
+    /// What was found against it.
+    pub finding: Finding,
+    /// Which file it was. Another one at its place is somebody else's.
+    pub file_id: FileId,
+}
+
+/// The form of a record: this one. A record of any other is not read.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(into = "u32", try_from = "u32")]
+pub struct Version;
+
+impl Version {
+    /// Goes up whenever what a record holds means something else.
+    const NUMBER: u32 = 4;
+}
+
+impl From<Version> for u32 {
+    fn from(_: Version) -> Self {
+        Version::NUMBER
+    }
+}
+
+impl TryFrom<u32> for Version {
+    type Error = String;
+
+    fn try_from(number: u32) -> Result<Self, Self::Error> {
+        if number == Self::NUMBER {
+            Ok(Self)
+        } else {
+            Err(format!("version {number}, and this program knows {}", Self::NUMBER))
+        }
+    }
+}
+
+/// The name of a run: sixteen hexadecimal digits.
+#[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(try_from = "String")]
+pub struct RunId(String);
+
+/// A process, told apart from every later one that gets its number.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Client {
+    /// Its number.
+    pub pid: u32,
+    /// When it started, in clock ticks since the machine did: field 22 of `/proc/<pid>/stat`, see proc(5).
+    pub start_time: u64,
+    /// The PID namespace in which the number means this process. A container may share its caller's state
+    /// directory; from there nobody can tell whether the process lives.
+    pub pid_namespace: u64,
+    /// The time namespace in which it started at that time. In another one it is read with another offset, see
+    /// `time_namespaces(7)`.
+    pub time_namespace: u64,
+}
+
+/// Where records are kept.
+#[derive(Debug)]
+pub struct Runs(StateDir);
+
+/// A record that is kept until the run has ended in order.
+#[derive(Debug)]
+#[must_use = "the record is removed when this is dropped"]
+pub struct Kept<'a> {
+    runs: &'a Runs,
+    file: Option<String>,
+    stays: Cell<bool>,
+    _lock: Option<Lock>,
+}
+
+/// What was found among the records.
+#[derive(Debug, Default)]
+pub struct Swept {
+    /// The records whose clients are dead.
+    pub dead: Vec<Record>,
+    /// What cannot be read.
+    pub(crate) unread: Vec<Unread>,
+}
+
+impl Kept<'_> {
+    /// Has the record stay: the next command is to look again.
+    pub fn leave(&self) {
+        self.stays.set(true);
+    }
+}
+
+impl RunId {
+    /// A new one, by chance.
+    pub fn generate() -> Result<Self, RecordError> {
+        let mut random = [0; 8];
+        getrandom(&mut random, GetRandomFlags::empty())
+            .map_err(|errno| RecordError::Process { what: "random bytes", source: errno.into() })?;
+        Ok(Self(format!("{:016x}", u64::from_ne_bytes(random))))
+    }
+
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for RunId {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        // It becomes part of a file's name.
+        let valid = text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        if valid { Ok(Self(text)) } else { Err("a run is named by sixteen hexadecimal digits") }
+    }
+}
+
+impl Client {
+    /// The calling process.
+    pub fn this() -> Result<Self, RecordError> {
+        let pid = std::process::id();
+        let failed = |what| move |source| RecordError::Process { what, source };
+        let start_time = start_time(pid).map_err(failed("the start time"))?.ok_or_else(|| {
+            RecordError::Process { what: "the start time", source: io::ErrorKind::NotFound.into() }
+        })?;
+        let pid_namespace = namespace("pid").map_err(failed("the PID namespace"))?;
+        Ok(Self { pid, start_time, pid_namespace, time_namespace: time_namespace() })
+    }
+
+    /// Whether it has ended. Of a process of another namespace nobody can tell, nor when one started in another time.
+    pub(crate) fn is_dead(&self) -> bool {
+        namespace("pid").is_ok_and(|own| own == self.pid_namespace)
+            && time_namespace() == self.time_namespace
+            && start_time(self.pid).is_ok_and(|found| found != Some(self.start_time))
+    }
+}
+
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}:{}", self.pid, self.start_time, self.pid_namespace, self.time_namespace)
+    }
+}
+
+impl FromStr for Client {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let malformed = "a process is named by four numbers";
+        let mut numbers = text.split(':').map(|number| number.parse::<u64>().map_err(|_| malformed));
+        let mut next = || numbers.next().unwrap_or(Err(malformed));
+        let pid = u32::try_from(next()?).map_err(|_| malformed)?;
+        let (start_time, pid_namespace, time_namespace) = (next()?, next()?, next()?);
+        let all = Self { pid, start_time, pid_namespace, time_namespace };
+        if numbers.next().is_some() { Err(malformed) } else { Ok(all) }
+    }
+}
+
+impl Runs {
+    /// Whose records they are.
+    pub(crate) fn owner(&self) -> Identity {
+        self.0.owner()
+    }
+
+    /// Opens the directory of records.
+    pub fn open(state: &StateDir) -> Result<Self, RecordError> {
+        Ok(Self(state.within(RUNS)?))
+    }
+
+    /// Keeps a record until the guard is dropped. Writes nothing where there is nothing to remember.
+    pub fn keep(&self, record: &Record) -> Result<Kept<'_>, RecordError> {
+        if record.boundaries.is_empty() && record.cgroups.is_empty() && record.placed.is_none() {
+            return Ok(Kept { runs: self, file: None, stays: Cell::new(false), _lock: None });
+        }
+        let file = file_name(&record.id);
+        let text = serde_json::to_vec(record).map_err(|error| StateError::File {
+            action: "write",
+            path: PathBuf::from(&file),
+            source: error.into(),
+        })?;
+        let lock = self.0.write_held(&file, &text)?;
+        Ok(Kept { runs: self, file: Some(file), stays: Cell::new(false), _lock: Some(lock) })
+    }
+
+    /// The records whose clients are dead, and only the owner's of this directory.
+    ///
+    /// Whoever has tidied up after one calls [`Runs::forget`]. What a client left half written is removed here. A record
+    /// that cannot be read, because it was torn or has another form, is set aside, unless its client lives: it guards
+    /// something, and nobody knows what. Whatever else lies in the directory is not ours.
+    pub fn sweep(&self) -> Result<Swept, RecordError> {
+        let mut swept = Swept::default();
+        for name in self.0.names()? {
+            if let Some(writer) = draft_writer(&name) {
+                if start_time(writer).is_ok_and(|found| found.is_none()) {
+                    // One that stays does no harm.
+                    let _ = self.0.remove(&name);
+                }
+                continue;
+            }
+            if name == UNREAD {
+                swept.unread.extend(self.unread());
+                continue;
+            }
+            if !is_record(&name) {
+                continue;
+            }
+            let (text, holder) = match self.0.read_held(&name) {
+                Ok(None | Some((_, Holder::Lives))) => continue,
+                Ok(Some(read)) => read,
+                Err(error) => {
+                    swept.unread.push(self.set_unread_aside(&name, &[], error.to_string()));
+                    continue;
+                }
+            };
+            match serde_json::from_slice::<Record>(&text) {
+                Ok(record) if record.owner != self.0.owner().uid => {}
+                Ok(record) if holder == Holder::Unknown && !record.client.is_dead() => {}
+                Ok(record) => swept.dead.push(record),
+                Err(_) if unread::client(&text).is_some_and(|client| !client.is_dead()) => {}
+                Err(error) => swept.unread.push(self.set_unread_aside(&name, &text, error.to_string())),
+            }
+        }
+        Ok(swept)
+    }
+
+    /// The records whose clients live, as far as they can be read.
+    pub(crate) fn living(&self) -> Result<Vec<Record>, RecordError> {
+        let mut living = Vec::new();
+        for name in self.0.names()?.into_iter().filter(|name| is_record(name)) {
+            let Ok(Some((text, holder))) = self.0.read_held(&name) else { continue };
+            let Ok(record) = serde_json::from_slice::<Record>(&text) else { continue };
+            let lives = match holder {
+                Holder::Lives => true,
+                Holder::Unknown => !record.client.is_dead(),
+                Holder::Gone => false,
+            };
+            if lives && record.owner == self.0.owner().uid {
+                living.push(record);
+            }
+        }
+        Ok(living)
+    }
+
+    /// Puts a record that cannot be read where it is not taken for one.
+    fn set_unread_aside(&self, name: &str, text: &[u8], reason: String) -> Unread {
+        let (file, reason) = match self.0.set_aside(name, UNREAD) {
+            Ok(file) => (file, reason),
+            Err(error) => (self.0.path().join(name), format!("{reason}; {error}")),
+        };
+        Unread { file, hosts: hosts(text), reason }
+    }
+
+    /// What was set aside and is still there.
+    fn unread(&self) -> Vec<Unread> {
+        let Ok(aside) = self.0.within(UNREAD) else { return Vec::new() };
+        let unread = |name: String| {
+            let text = aside.read(&name).ok().flatten().unwrap_or_default();
+            let reason = "it could not be read when it was found".into();
+            Unread { file: aside.path().join(&name), hosts: hosts(&text), reason }
+        };
+        aside.names().unwrap_or_default().into_iter().map(unread).collect()
+    }
+
+    /// Removes the record of a run after which everything was tidied up.
+    pub fn forget(&self, id: &RunId) -> Result<(), RecordError> {
+        Ok(self.0.remove(&file_name(id))?)
+    }
+}
+
+/// The writable boundaries of every run that has a record, in the directory of a user's state. What cannot be read names
+/// none, and is said to the user by the run that cannot keep its own record there.
+pub(crate) fn shared(state: &Path, owner: Identity) -> Vec<PathBuf> {
+    // Looking makes nothing.
+    if !state.join(RUNS).is_dir() {
+        return Vec::new();
+    }
+    let read = || -> Result<Vec<PathBuf>, StateError> {
+        let runs = StateDir::open(state, owner)?.within(RUNS)?;
+        let records = runs.names()?.into_iter().filter(|name| name.ends_with(SUFFIX));
+        // One that is gone by now has ended.
+        Ok(records.filter_map(|name| runs.read(&name).ok().flatten()).flat_map(|text| hosts(&text)).collect())
+    };
+    read().unwrap_or_default()
+}
+
+impl Drop for Kept<'_> {
+    fn drop(&mut self) {
+        if let Some(file) = self.file.as_ref().filter(|_| !self.stays.get()) {
+            // A record that stays is found by the next command, which tries again.
+            let _ = self.runs.0.remove(file);
+        }
+    }
+}
+
+/// The directory of records in that of the state.
+const RUNS: &str = "runs";
+
+/// How the name of a record ends.
+const SUFFIX: &str = ".json";
+
+/// Where records are put that cannot be read.
+const UNREAD: &str = "unread";
+
+fn is_record(name: &str) -> bool {
+    name.strip_suffix(SUFFIX).is_some_and(|id| RunId::try_from(id.to_owned()).is_ok())
+}
+
+fn file_name(id: &RunId) -> String {
+    format!("{}{SUFFIX}", id.0)
+}
+
+/// When a process started; `None` where there is no such process.
+fn start_time(pid: u32) -> io::Result<Option<u64>> {
+    let stat = match std::fs::read(format!("/proc/{pid}/stat")) {
+        Ok(stat) => stat,
+        Err(error) if is_gone(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    // The second field is the command's name in parentheses, which may itself hold spaces and parentheses.
+    let after_name = stat.iter().rposition(|byte| *byte == b')').map_or(0, |at| at + 1);
+    String::from_utf8_lossy(&stat[after_name..])
+        .split_ascii_whitespace()
+        .nth(19)
+        .and_then(|field| field.parse().ok())
+        .map(Some)
+        .ok_or_else(|| {
+            io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/stat has no field 22"))
+        })
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    // ESRCH: the process died between the look-up and the read.
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(nix::libc::ESRCH)
+}
+
+fn namespace(kind: &str) -> io::Result<u64> {
+    Ok(rustix::fs::stat(format!("/proc/self/ns/{kind}"))?.st_ino)
+}
+
+/// Kernels before 5.6 have one time for all.
+fn time_namespace() -> u64 {
+    namespace("time").unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    fn runs(top: &tempfile::TempDir) -> Runs {
+        let state = StateDir::open(&top.path().join("state"), Identity::own()).unwrap();
+        Runs::open(&state).unwrap()
+    }
+
+    fn record(client: Client) -> Record {
+        Record {
+            version: Version,
+            protect: Protect { paths: vec![], depth: 3, on_replaced: policy::plan::OnReplaced::End },
+            id: RunId::generate().unwrap(),
+            owner: rustix::process::getuid().as_raw(),
+            client,
+            boundaries: vec![],
+            cgroups: vec!["/sys/fs/cgroup/sandboxctl-x".into()],
+            placed: None,
+        }
+    }
+
+    fn dead_client() -> Client {
+        let mut child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
+        let client =
+            Client { pid: child.id(), start_time: start_time(child.id()).unwrap().unwrap(), ..this() };
+        child.kill().unwrap();
+        child.wait().unwrap();
+        client
+    }
+
+    fn this() -> Client {
+        Client::this().unwrap()
+    }
+
+    /// The record stays when whoever has written it is gone.
+    fn left(runs: &Runs, record: &Record) {
+        runs.keep(record).unwrap().leave();
+    }
+
+    #[test]
+    fn a_record_of_a_living_client_is_left_alone_and_goes_with_its_guard() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let kept = runs.keep(&record(this())).unwrap();
+        assert_eq!(runs.sweep().unwrap().dead, []);
+        assert_eq!(runs.0.names().unwrap().len(), 1);
+        drop(kept);
+        assert_eq!(runs.0.names().unwrap().len(), 0);
+    }
+
+    #[test]
+    fn who_holds_a_record_lives_whatever_else_it_says() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let elsewhere = Client { time_namespace: 1, ..dead_client() };
+        for client in [elsewhere, dead_client(), Client { start_time: this().start_time - 1, ..this() }] {
+            let kept = runs.keep(&record(client)).unwrap();
+            assert_eq!(runs.sweep().unwrap().dead, [], "{client}");
+            kept.leave();
+            drop(kept);
+            assert_eq!(runs.sweep().unwrap().dead.len(), 1, "{client}");
+            runs.forget(&runs.sweep().unwrap().dead[0].id).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_client_is_read_as_it_is_written() {
+        assert_eq!(this().to_string().parse(), Ok(this()));
+        for bad in ["", "1", "1:2:3", "1:2:3:4:5", "a:2:3:4", "4294967296:2:3:4"] {
+            assert!(bad.parse::<Client>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn what_started_elsewhere_cannot_be_told_dead() {
+        assert!(!this().is_dead() && dead_client().is_dead());
+        assert!(
+            Client { start_time: this().start_time - 1, ..this() }.is_dead(),
+            "a later one with its number"
+        );
+        assert!(!Client { pid_namespace: 1, ..dead_client() }.is_dead());
+        assert!(!Client { time_namespace: 1, ..dead_client() }.is_dead());
+    }
+
+    #[test]
+    fn a_record_of_a_dead_client_is_found_until_it_is_forgotten() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let record = record(dead_client());
+        left(&runs, &record);
+        assert_eq!(runs.sweep().unwrap().dead, std::slice::from_ref(&record));
+        runs.forget(&record.id).unwrap();
+        assert_eq!(runs.sweep().unwrap().dead, []);
+    }
+
+    #[test]
+    fn somebody_elses_record_is_not_swept() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let mut other = record(dead_client());
+        other.owner += 1;
+        left(&runs, &other);
+        assert_eq!(runs.sweep().unwrap().dead, []);
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_read_is_set_aside_and_found_until_it_is_removed() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let directory = top.path().join("state/runs");
+        let name = "0123456789abcdef.json";
+        let mut other = serde_json::to_value(record(dead_client())).unwrap();
+        other["version"] = 999.into();
+        other["boundaries"] = serde_json::json!([{ "host": "/some/where" }]);
+        let torn = "{\"id\"".to_owned();
+        for (text, hosts) in [(other.to_string(), vec![PathBuf::from("/some/where")]), (torn, vec![])] {
+            std::fs::write(directory.join(name), text).unwrap();
+            for _ in 0..2 {
+                let swept = runs.sweep().unwrap();
+                assert_eq!(swept.dead, []);
+                let [unread] = &swept.unread[..] else { panic!("{swept:?}") };
+                assert_eq!(unread.file, directory.join(UNREAD).join(name));
+                assert_eq!(unread.hosts, hosts);
+            }
+            std::fs::remove_file(directory.join(UNREAD).join(name)).unwrap();
+            assert_eq!(runs.sweep().unwrap().unread, []);
+        }
+    }
+
+    #[test]
+    fn a_record_of_another_version_stays_while_its_client_lives() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let name = "0123456789abcdef.json";
+        // As the first version wrote it: without a number of its own, a time namespace or a lock.
+        let mut first = serde_json::to_value(record(this())).unwrap();
+        first.as_object_mut().unwrap().remove("version");
+        first["client"].as_object_mut().unwrap().remove("time_namespace");
+        std::fs::write(top.path().join("state/runs").join(name), first.to_string()).unwrap();
+        let swept = runs.sweep().unwrap();
+        assert!(swept.unread.is_empty() && swept.dead.is_empty(), "{swept:?}");
+        assert_eq!(runs.0.names().unwrap(), [name]);
+    }
+
+    #[test]
+    fn odd_entries_keep_nobody_from_anything() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let directory = top.path().join("state/runs");
+        std::fs::create_dir(directory.join("0123456789abcdef.json")).unwrap();
+        std::fs::create_dir(directory.join("a directory")).unwrap();
+        std::fs::write(directory.join("notes.json"), "").unwrap();
+        std::os::unix::fs::symlink("/nowhere", directory.join("0123456789abcdee.json")).unwrap();
+        let record = record(dead_client());
+        left(&runs, &record);
+        let swept = runs.sweep().unwrap();
+        assert_eq!(swept.dead, [record], "the control");
+        assert_eq!(swept.unread.len(), 2, "{swept:?}");
+    }
+
+    #[test]
+    fn unfinished_drafts_of_dead_writers_are_removed() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let directory = top.path().join("state/runs");
+        std::fs::write(directory.join(format!(".x.json.{}.0.draft", dead_client().pid)), "").unwrap();
+        let own_draft = format!(".x.json.{}.0.draft", std::process::id());
+        std::fs::write(directory.join(&own_draft), "").unwrap();
+        assert_eq!(runs.sweep().unwrap().dead, []);
+        assert_eq!(runs.0.names().unwrap(), [own_draft]);
+    }
+
+    #[test]
+    fn nothing_to_remember_writes_nothing() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let _kept = runs.keep(&Record { cgroups: vec![], ..record(this()) }).unwrap();
+        assert_eq!(runs.0.names().unwrap().len(), 0);
+    }
+
+    #[test]
+    fn a_name_with_parentheses_does_not_shift_the_fields() {
+        let top = tempfile::tempdir().unwrap();
+        let program = top.path().join("a) S 1 (b");
+        // By another process: what this one has open for writing, a child of another test may hold open, and then
+        // nobody can execute it (ETXTBSY).
+        assert!(Command::new("cp").arg("/bin/sleep").arg(&program).status().unwrap().success());
+        let mut child = Command::new(&program).arg("1000").spawn().unwrap();
+        let started = start_time(child.id()).unwrap().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(started >= this().start_time, "{started}");
+    }
+
+    #[test]
+    fn refuses_a_run_id_that_is_a_path() {
+        for text in ["../../etc/passwd", "", "0123456789ABCDEF", "0123456789abcdef0"] {
+            assert!(serde_json::from_value::<RunId>(text.into()).is_err(), "{text}");
+        }
+    }
+
+    /// The budget is for a release build; what is asserted here is the order of magnitude.
+    #[test]
+    fn keeping_and_removing_a_record_is_cheap() {
+        let top = tempfile::tempdir().unwrap();
+        let runs = runs(&top);
+        let record = record(this());
+        let best = (0..100)
+            .map(|_| {
+                let start = Instant::now();
+                drop(runs.keep(&record).unwrap());
+                start.elapsed()
+            })
+            .min()
+            .unwrap();
+        assert!(best < Duration::from_millis(2), "{best:?}");
+    }
+}

@@ -1,0 +1,440 @@
+//! Trust: which configuration files their owner has said yes to, and to what.
+//!
+//! A file is trusted as it was shown: by its resolved path, the SHA-256 of its content, and the list of what it widens,
+//! with where its paths led. One byte more, or a directory that has become a link, and the question is asked again.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::host::acting::ActingAs;
+use crate::host::beneath;
+use crate::host::identity::Identity;
+use crate::state::directory::{StateDir, StateError};
+
+/// The name under which a project's file is looked for.
+pub const FILE_NAME: &str = "sandbox.toml";
+
+/// The largest file that is read. Configuration is written by hand.
+const LARGEST: u64 = 1 << 20;
+
+/// Why a file cannot be used, or trust not be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    /// The file belongs to somebody who is neither the caller nor root.
+    #[error(
+        "{path} belongs to uid {owner}; only files of your own (uid {caller}) or of root are used; \
+         copy it, read it, and use the copy"
+    )]
+    Owner {
+        /// The file.
+        path: PathBuf,
+        /// Who owns it.
+        owner: u32,
+        /// Who asked.
+        caller: u32,
+    },
+    /// It is not a regular file, or too large.
+    #[error("{path} is {what}; a configuration is a regular file of at most {} bytes", LARGEST)]
+    NotConfiguration {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
+        what: &'static str,
+    },
+    /// It cannot be read.
+    #[error("read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The store of trusted files is damaged.
+    #[error(
+        "the store of trusted files cannot be read: {source}; remove {name} in the state directory and trust again"
+    )]
+    Damaged {
+        /// The file's name.
+        name: &'static str,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// The state directory cannot be used.
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+/// A configuration file as it was read, once: what is shown is what is trusted is what is applied.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Candidate {
+    /// Where it lies, with every link resolved.
+    pub path: PathBuf,
+    /// What it holds.
+    pub content: Vec<u8>,
+}
+
+/// The SHA-256 of a file's content, as hexadecimal digits.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Digest(String);
+
+/// What the store says about a file.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Trust {
+    /// Its owner said yes to just this content, and to all that it widens.
+    Trusted,
+    /// Its owner said yes to this content, which has come to widen more: these are the lines that were not shown.
+    Widened(Vec<String>),
+    /// Its owner said yes to other content at this path.
+    Changed,
+    /// Nobody was asked yet.
+    Unknown,
+}
+
+/// What was said yes to.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(from = "Stored")]
+struct Consent {
+    content: Digest,
+    widens: Vec<String>,
+}
+
+/// The forms that a consent was ever stored in.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Listed {
+        content: Digest,
+        widens: Vec<String>,
+    },
+    /// What was shown was not kept: it stands for nothing that widens.
+    Unlisted(Digest),
+}
+
+impl From<Stored> for Consent {
+    fn from(stored: Stored) -> Self {
+        match stored {
+            Stored::Listed { content, widens } => Self { content, widens },
+            Stored::Unlisted(content) => Self { content, widens: Vec::new() },
+        }
+    }
+}
+
+/// The store of trusted files.
+#[derive(Debug)]
+pub struct Store(StateDir);
+
+/// Looks for a project's file, from `start` upward.
+///
+/// The search ends after the directory that holds `.git`, and before the home directory: a project's file
+/// never governs more than its project. `start` has its links resolved, and so has `home`.
+pub fn find(start: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    for directory in start.ancestors() {
+        if Some(directory) == home {
+            return None;
+        }
+        let file = directory.join(FILE_NAME);
+        // Also a link that leads nowhere: whoever reads it says so, and nobody wonders why it is ignored.
+        if file.symlink_metadata().is_ok() {
+            return Some(file);
+        }
+        if directory.join(".git").symlink_metadata().is_ok() {
+            return None;
+        }
+    }
+    None
+}
+
+/// Reads a configuration file for `caller`, who or root must own it.
+pub fn read(path: &Path, caller: Identity) -> Result<Candidate, TrustError> {
+    let failed = |source| TrustError::Read { path: path.into(), source };
+    let _acting = ActingAs::user(caller).map_err(failed)?;
+    // O_NONBLOCK: a pipe in its place must not hang us.
+    let mut file =
+        File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path).map_err(failed)?;
+    // Which file it is, is asked of what was opened: links may lead elsewhere by now.
+    let resolved = beneath::path_of(&file).map_err(|errno| failed(errno.into()))?;
+    let metadata = file.metadata().map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(TrustError::NotConfiguration { path: resolved, what: "no regular file" });
+    }
+    if metadata.uid() != caller.uid && metadata.uid() != 0 {
+        return Err(TrustError::Owner { path: resolved, owner: metadata.uid(), caller: caller.uid });
+    }
+    let mut content = Vec::new();
+    Read::by_ref(&mut file).take(LARGEST + 1).read_to_end(&mut content).map_err(failed)?;
+    if content.len() as u64 > LARGEST {
+        return Err(TrustError::NotConfiguration { path: resolved, what: "too large" });
+    }
+    Ok(Candidate { path: resolved, content })
+}
+
+impl Candidate {
+    /// The hash by which it is trusted: of its content and, where links take paths that it names elsewhere than they
+    /// say, of each such key with where it leads.
+    pub fn digest<'a>(&self, leads: impl IntoIterator<Item = (&'a str, &'a Path)>) -> Digest {
+        use std::os::unix::ffi::OsStrExt;
+        let mut hash = Sha256::new_with_prefix(&self.content);
+        for (key, path) in leads {
+            // A NUL is in no key, no path, and no TOML.
+            for part in [b"\0", key.as_bytes(), b"\0", path.as_os_str().as_bytes()] {
+                hash.update(part);
+            }
+        }
+        Digest(format!("{:x}", hash.finalize()))
+    }
+}
+
+impl Digest {
+    /// As text, to be shown, and compared with what a pipeline expects.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Store {
+    const NAME: &'static str = "trusted.json";
+    const LOCK: &'static str = "trusted.lock";
+
+    /// The store within a state directory.
+    pub fn new(state: StateDir) -> Self {
+        Self(state)
+    }
+
+    /// What was said about this file, which widens what these lines say.
+    pub fn check(&self, candidate: &Candidate, widens: &[String]) -> Result<Trust, TrustError> {
+        Ok(match self.load()?.get(&key(&candidate.path)) {
+            None => Trust::Unknown,
+            Some(consent) if consent.content != candidate.digest([]) => Trust::Changed,
+            Some(consent) => {
+                let new = |line: &&String| !consent.widens.contains(line);
+                let new: Vec<String> = widens.iter().filter(new).cloned().collect();
+                if new.is_empty() { Trust::Trusted } else { Trust::Widened(new) }
+            }
+        })
+    }
+
+    /// Trusts this file with just this content, and with all that these lines say.
+    pub fn trust(&self, candidate: &Candidate, widens: Vec<String>) -> Result<(), TrustError> {
+        let consent = Consent { content: candidate.digest([]), widens };
+        self.edit(|trusted| trusted.insert(key(&candidate.path), consent))?;
+        Ok(())
+    }
+
+    /// Takes trust back. Says whether there was any. The file need not exist any more.
+    pub fn untrust(&self, path: &Path) -> Result<bool, TrustError> {
+        let path = path.canonicalize().unwrap_or_else(|_| path.into());
+        Ok(self.edit(|trusted| trusted.remove(&key(&path)))?.is_some())
+    }
+
+    fn load(&self) -> Result<BTreeMap<String, Consent>, TrustError> {
+        match self.0.read(Self::NAME)? {
+            None => Ok(BTreeMap::new()),
+            Some(text) => serde_json::from_slice(&text)
+                .map_err(|source| TrustError::Damaged { name: Self::NAME, source }),
+        }
+    }
+
+    fn edit<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Consent>) -> T) -> Result<T, TrustError> {
+        let _lock = self.0.lock(Self::LOCK)?;
+        let mut trusted = self.load()?;
+        let result = change(&mut trusted);
+        let text = serde_json::to_vec_pretty(&trusted)
+            .map_err(|source| TrustError::Damaged { name: Self::NAME, source })?;
+        self.0.write(Self::NAME, &text)?;
+        Ok(result)
+    }
+}
+
+/// A path as the name of a JSON member. Paths need not be UTF-8; escaping keeps different ones different.
+fn key(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    match path.to_str() {
+        Some(text) => text.to_owned(),
+        None => path.as_os_str().as_bytes().escape_ascii().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    use super::*;
+
+    fn store(top: &Path) -> Store {
+        Store::new(StateDir::open(&top.join("state"), Identity::own()).unwrap())
+    }
+
+    fn write(path: &Path, text: &str) -> Candidate {
+        fs::write(path, text).unwrap();
+        read(path, Identity::own()).unwrap()
+    }
+
+    #[test]
+    fn what_was_not_shown_asks_again_and_what_is_gone_does_not() {
+        let top = tempfile::tempdir().unwrap();
+        let store = store(top.path());
+        let file = write(&top.path().join(FILE_NAME), "version = 1\n");
+        let lines = |lines: &[&str]| lines.iter().map(ToString::to_string).collect::<Vec<_>>();
+        store.trust(&file, lines(&["a", "b"])).unwrap();
+        assert_eq!(store.check(&file, &lines(&["a", "b"])).unwrap(), Trust::Trusted);
+        assert_eq!(store.check(&file, &lines(&["b"])).unwrap(), Trust::Trusted);
+        assert_eq!(store.check(&file, &lines(&["b", "c"])).unwrap(), Trust::Widened(lines(&["c"])));
+    }
+
+    #[test]
+    fn trust_of_a_time_when_no_list_was_kept_is_trust_in_what_widens_nothing() {
+        let top = tempfile::tempdir().unwrap();
+        let store = store(top.path());
+        let file = write(&top.path().join(FILE_NAME), "version = 1\n");
+        let old = serde_json::json!({ key(&file.path): file.digest([]).as_str() });
+        store.0.write(Store::NAME, old.to_string().as_bytes()).unwrap();
+        assert_eq!(store.check(&file, &[]).unwrap(), Trust::Trusted);
+        let widens = ["a".to_owned()];
+        assert_eq!(store.check(&file, &widens).unwrap(), Trust::Widened(widens.to_vec()));
+    }
+
+    #[test]
+    fn one_byte_more_asks_again() {
+        let top = tempfile::tempdir().unwrap();
+        let store = store(top.path());
+        let path = top.path().join(FILE_NAME);
+        let first = write(&path, "version = 1\n");
+        assert_eq!(store.check(&first, &[]).unwrap(), Trust::Unknown);
+        store.trust(&first, vec![]).unwrap();
+        assert_eq!(store.check(&first, &[]).unwrap(), Trust::Trusted);
+        assert_eq!(store.check(&write(&path, "version = 1\n\n"), &[]).unwrap(), Trust::Changed);
+        assert!(store.untrust(&path).unwrap());
+        assert!(!store.untrust(&path).unwrap());
+        assert_eq!(store.check(&first, &[]).unwrap(), Trust::Unknown);
+    }
+
+    #[test]
+    fn the_same_content_elsewhere_is_not_trusted() {
+        let top = tempfile::tempdir().unwrap();
+        let store = store(top.path());
+        store.trust(&write(&top.path().join("a"), "x"), vec![]).unwrap();
+        assert_eq!(store.check(&write(&top.path().join("b"), "x"), &[]).unwrap(), Trust::Unknown);
+    }
+
+    #[test]
+    fn a_link_is_trusted_as_what_it_leads_to() {
+        let top = tempfile::tempdir().unwrap();
+        let store = store(top.path());
+        let file = write(&top.path().join("file"), "x");
+        symlink("file", top.path().join("link")).unwrap();
+        store.trust(&read(&top.path().join("link"), Identity::own()).unwrap(), vec![]).unwrap();
+        assert_eq!(store.check(&file, &[]).unwrap(), Trust::Trusted);
+        fs::remove_file(top.path().join("link")).unwrap();
+        symlink(write(&top.path().join("other"), "x").path, top.path().join("link")).unwrap();
+        assert_eq!(
+            store.check(&read(&top.path().join("link"), Identity::own()).unwrap(), &[]).unwrap(),
+            Trust::Unknown
+        );
+    }
+
+    #[test]
+    fn trust_of_a_file_that_is_gone_can_be_taken_back() {
+        let top = tempfile::tempdir().unwrap();
+        let store = store(top.path());
+        let file = write(&top.path().join("file"), "x");
+        store.trust(&file, vec![]).unwrap();
+        fs::remove_file(&file.path).unwrap();
+        assert!(store.untrust(&file.path).unwrap());
+    }
+
+    #[test]
+    fn refuses_a_file_of_somebody_else_but_not_of_root() {
+        if !crate::host::root_only::can_give_files_away() {
+            return;
+        }
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("f");
+        fs::write(&path, "x").unwrap();
+        assert!(read(&path, Identity { uid: 1001, gid: 1001 }).is_ok());
+        chown(&path, Some(1002), None).unwrap();
+        assert!(matches!(
+            read(&path, Identity { uid: 1001, gid: 1001 }),
+            Err(TrustError::Owner { owner: 1002, caller: 1001, .. })
+        ));
+        assert!(matches!(read(&path, Identity { uid: 0, gid: 0 }), Err(TrustError::Owner { .. })));
+        assert!(read(&path, Identity { uid: 1002, gid: 1002 }).is_ok());
+    }
+
+    #[test]
+    fn refuses_pipes_directories_and_floods_without_hanging() {
+        let top = tempfile::tempdir().unwrap();
+        let pipe = top.path().join("pipe");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        assert!(matches!(read(&pipe, Identity::own()), Err(TrustError::NotConfiguration { .. })));
+        assert!(matches!(read(top.path(), Identity::own()), Err(TrustError::NotConfiguration { .. })));
+        let flood = top.path().join("flood");
+        File::create(&flood).unwrap().set_len(LARGEST + 1).unwrap();
+        assert!(matches!(
+            read(&flood, Identity::own()),
+            Err(TrustError::NotConfiguration { what: "too large", .. })
+        ));
+    }
+
+    #[test]
+    fn parallel_writers_lose_nothing() {
+        let top = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let path = top.path();
+                scope.spawn(move || {
+                    store(path).trust(&write(&path.join(format!("f{number}")), "x"), vec![]).unwrap();
+                });
+            }
+        });
+        let store = store(top.path());
+        assert_eq!(store.load().unwrap().len(), 8);
+        let mode = fs::metadata(top.path().join("state/trusted.json")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn the_digest_is_the_sha_256_of_the_content_and_of_where_links_lead() {
+        let candidate = Candidate { path: "/x".into(), content: b"abc".into() };
+        assert_eq!(
+            candidate.digest([]).as_str(),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+        let elsewhere = candidate.digest([("a.host", Path::new("/x"))]);
+        assert_ne!(elsewhere, candidate.digest([]));
+        assert_ne!(elsewhere, candidate.digest([("a.host", Path::new("/y"))]));
+        assert_ne!(elsewhere, candidate.digest([("b.host", Path::new("/x"))]));
+    }
+
+    #[test]
+    fn the_search_ends_at_the_edge_of_the_repository_and_of_the_home_directory() {
+        let top = tempfile::tempdir().unwrap();
+        let home = top.path().join("home");
+        let deep = home.join("project/src/deep");
+        fs::create_dir_all(&deep).unwrap();
+        fs::write(home.join(FILE_NAME), "").unwrap();
+        assert_eq!(find(&deep, Some(&home)), None);
+        assert_eq!(find(&home, Some(&home)), None);
+        assert_eq!(find(&deep, None), Some(home.join(FILE_NAME)));
+        fs::write(home.join("project/.git"), "gitdir: x").unwrap();
+        assert_eq!(find(&deep, None), None);
+        fs::write(home.join("project").join(FILE_NAME), "").unwrap();
+        assert_eq!(find(&deep, None), Some(home.join("project").join(FILE_NAME)));
+        fs::write(deep.join(FILE_NAME), "").unwrap();
+        assert_eq!(find(&deep, None), Some(deep.join(FILE_NAME)));
+    }
+}

@@ -1,0 +1,272 @@
+//! Where agents may write: what lies there, or is reached through there, decides nothing on the host.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
+
+use confine::mountinfo;
+use policy::text::escape;
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::host::acting::ActingAs;
+use crate::host::beneath;
+use crate::host::identity::Identity;
+use crate::host::small_file;
+use crate::state::record;
+
+/// How many links are followed, as many as the kernel follows (`path_resolution(7)`).
+const MOST_LINKS: usize = 40;
+
+/// The directories that agents may write to: those of the sandbox that is meant, and those of other runs.
+#[derive(Clone, Debug, Default)]
+pub struct Writable {
+    own: Vec<PathBuf>,
+    /// Whose records say what other runs may write to, and the state directory that holds them.
+    records: Option<(PathBuf, Identity)>,
+    /// All of them. Most sandboxes need nothing of the host, so it is looked at when one does.
+    all: OnceLock<Vec<PathBuf>>,
+}
+
+impl Writable {
+    /// `own` are the directories of the sandbox that is meant, in every spelling; the records of other runs lie in a state
+    /// directory.
+    pub fn new(own: Vec<PathBuf>, state: PathBuf, owner: Identity) -> Self {
+        Self { own, records: Some((state, owner)), all: OnceLock::new() }
+    }
+
+    /// These, and none of other runs.
+    #[cfg(test)]
+    pub(crate) fn only(own: Vec<PathBuf>) -> Self {
+        Self { own, ..Self::default() }
+    }
+
+    fn all(&self) -> &[PathBuf] {
+        self.all.get_or_init(|| {
+            let mut all = self.own.clone();
+            if let Some((state, owner)) = &self.records {
+                all.extend(record::shared(state, *owner));
+            }
+            let resolved: Vec<_> = all.iter().filter_map(|path| path.canonicalize().ok()).collect();
+            // What the kernel does not say is no other path.
+            let elsewhere = resolved.iter().flat_map(|path| mountinfo::elsewhere(path).unwrap_or_default());
+            let elsewhere: Vec<_> = elsewhere.collect();
+            all.extend(resolved);
+            all.extend(elsewhere);
+            all.sort();
+            all.dedup();
+            all
+        })
+    }
+
+    /// The directory in which an agent may write what this path leads to, or a link on the way to it.
+    pub(crate) fn of(&self, path: &Path) -> Option<&Path> {
+        let (passed, end) = way(path);
+        let lies_in = |directory: &&PathBuf| {
+            // The directory itself is nobody's to replace: only names beneath it are.
+            let beneath = |place: &PathBuf| place.starts_with(directory) && place != *directory;
+            end.starts_with(directory) || passed.iter().any(beneath)
+        };
+        self.all().iter().find(lies_in).map(PathBuf::as_path)
+    }
+
+    /// The directory in which an agent may write that lies in this one, or in which it lies.
+    pub(crate) fn touching(&self, directory: &Path) -> Option<&Path> {
+        let within = |one: &&PathBuf| one.starts_with(directory);
+        self.of(directory).or_else(|| self.all().iter().find(within).map(PathBuf::as_path))
+    }
+
+    /// The directory in which an agent may write that is named somewhere in a text, in whatever spelling.
+    pub(crate) fn named_in(&self, text: &OsStr, home: Option<&Path>) -> Option<&Path> {
+        let separates = |byte: &u8| byte.is_ascii_whitespace() || b"'\"=;|&()<>`:,".contains(byte);
+        let words = text.as_bytes().split(separates).filter_map(|word| {
+            // Whatever stands before it, as in `-I/path` and `$(</path)`.
+            let start = word.iter().position(|byte| b"/~$".contains(byte))?;
+            Some(expanded(OsStr::from_bytes(&word[start..]), home))
+        });
+        // Some names have a separator in them.
+        let whole = Some(PathBuf::from(text)).filter(|path| path.is_absolute());
+        words.chain(whole).find_map(|path| self.of(&path)).or_else(|| self.spelled_in(text))
+    }
+
+    /// The same for names that have separators in them, as they are written.
+    fn spelled_in(&self, text: &OsStr) -> Option<&Path> {
+        let text = text.as_bytes();
+        let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+        let is_in_it = |directory: &&PathBuf| {
+            let directory = directory.as_os_str().as_bytes();
+            let mut at = text.windows(directory.len().max(1)).enumerate();
+            at.any(|(start, window)| {
+                window == directory && !text.get(start + directory.len()).is_some_and(goes_on)
+            })
+        };
+        self.all().iter().find(is_in_it).map(PathBuf::as_path)
+    }
+
+    /// Opens a regular file that no agent may write or choose, as this user could.
+    pub(crate) fn open(&self, path: &Path, reader: Identity) -> Result<File, Unsafe> {
+        let _acting = ActingAs::user(reader)?;
+        // A pipe in its place must not hang us. Which file it is, is asked of what was opened: what an agent links to on
+        // the way counts as well as where that leads.
+        let flags = nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY;
+        let file = File::options().read(true).custom_flags(flags).open(path)?;
+        let opened = beneath::path_of(&file).map_err(io::Error::from)?;
+        match self.of(path).or_else(|| self.of(&opened)) {
+            Some(directory) => Err(Unsafe::Writable(directory.to_owned())),
+            None if !file.metadata()?.is_file() => Err(Unsafe::NotAFile),
+            None => Ok(file),
+        }
+    }
+
+    /// Reads one of at most 1 MiB.
+    pub fn read(&self, path: &Path, reader: Identity) -> Result<Vec<u8>, Unsafe> {
+        Ok(small_file::content(self.open(path, reader)?)?)
+    }
+
+    /// The directories themselves, by whatever path they are reached.
+    pub(crate) fn open_all(&self) -> io::Result<Vec<OwnedFd>> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let open = |path: &PathBuf| match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
+            Ok(directory) => Some(Ok(directory)),
+            // There is none, or the user whose command this is cannot get there.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP) => None,
+            Err(errno) => Some(Err(errno.into())),
+        };
+        self.all().iter().filter_map(open).collect()
+    }
+}
+
+/// Why a file is not read.
+#[derive(Debug, thiserror::Error)]
+pub enum Unsafe {
+    /// An agent could have written or chosen it.
+    #[error("it lies in {}, which the sandbox may write to; keep it somewhere else", escape::path(.0))]
+    Writable(PathBuf),
+    /// Reading it may never end.
+    #[error("not a regular file")]
+    NotAFile,
+    /// The system refused.
+    #[error(transparent)]
+    Read(#[from] io::Error),
+}
+
+/// A word as a shell takes it, as far as that concerns the home directory.
+fn expanded(word: &OsStr, home: Option<&Path>) -> PathBuf {
+    let rest = ["~", "$HOME", "${HOME}"].iter().find_map(|name| {
+        let rest = word.as_bytes().strip_prefix(name.as_bytes())?;
+        (rest.is_empty() || rest.starts_with(b"/")).then_some(rest)
+    });
+    match (rest, home) {
+        (Some(rest), Some(home)) => home.join(OsStr::from_bytes(rest.strip_prefix(b"/").unwrap_or(rest))),
+        _ => word.into(),
+    }
+}
+
+/// Every place that is passed on the way to what a path leads to, each link and directory by its path without links; and
+/// where it leads. What is not there is taken for a directory.
+fn way(path: &Path) -> (Vec<PathBuf>, PathBuf) {
+    let mut passed = Vec::new();
+    let mut left: VecDeque<OsString> = names(path).collect();
+    let mut at = PathBuf::from("/");
+    let mut links = 0;
+    while let Some(name) = left.pop_front() {
+        if name == ".." {
+            at.pop();
+            continue;
+        }
+        at.push(name);
+        passed.push(at.clone());
+        if let Ok(target) = at.read_link() {
+            links += 1;
+            if links > MOST_LINKS {
+                break;
+            }
+            at.pop();
+            if target.is_absolute() {
+                at = PathBuf::from("/");
+            }
+            for name in names(&target).collect::<Vec<_>>().into_iter().rev() {
+                left.push_front(name);
+            }
+        }
+    }
+    (passed, at)
+}
+
+fn names(path: &Path) -> impl Iterator<Item = OsString> {
+    path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn what_a_link_on_the_way_decides_counts() {
+        let top = tempfile::tempdir().unwrap();
+        let path = |name: &str| top.path().canonicalize().unwrap().join(name);
+        fs::create_dir_all(path("shared/sub")).unwrap();
+        fs::create_dir_all(path("own/bin")).unwrap();
+        symlink(path("own"), path("shared/sub/out")).unwrap();
+        symlink("shared/sub/out", path("through")).unwrap();
+        symlink(path("through/bin"), path("twice")).unwrap();
+        symlink("loop", path("loop")).unwrap();
+        let writable = Writable::only(vec![path("shared")]);
+        for name in [
+            "shared",
+            "shared/new/x",
+            "own/../shared/x",
+            "through/bin",
+            "twice",
+            "twice/x",
+            "shared/sub/../../own",
+        ] {
+            assert_eq!(writable.of(&path(name)), Some(path("shared").as_path()), "{name}");
+        }
+        for name in ["own/bin", "shared-2", "shared/../own/bin", "loop", "none/shared"] {
+            assert_eq!(writable.of(&path(name)), None, "{name}");
+        }
+        assert!(writable.touching(&path("")).is_some() && writable.touching(&path("own")).is_none());
+    }
+
+    #[test]
+    fn a_path_is_seen_in_a_text_in_whatever_spelling() {
+        let top = tempfile::tempdir().unwrap();
+        let home = top.path().canonicalize().unwrap();
+        let shared = home.join("a b/shared");
+        fs::create_dir_all(shared.join("lib")).unwrap();
+        fs::create_dir(home.join("own")).unwrap();
+        symlink(shared.join("lib"), home.join("linked")).unwrap();
+        let writable = Writable::only(vec![shared.clone()]);
+        let shown = home.display();
+        let named = |text: &str| writable.named_in(OsStr::new(text), Some(&home)).is_some();
+        for text in [
+            format!("/usr/lib:{shown}/linked"),
+            format!("--require={shown}//linked/x.js"),
+            format!("-I{shown}/own/../linked -w"),
+            format!("cat <'{shown}/a b/shared/x'"),
+            format!("file://{shown}/linked"),
+            "cat ~/linked/x".to_owned(),
+            "x $HOME/linked".to_owned(),
+            "x \"${HOME}/./linked\"".to_owned(),
+        ] {
+            assert!(named(&text), "{text}");
+        }
+        for text in [format!("{shown}/own:{shown}/linked-2"), "~/own ~root $HOMER/linked a/b".to_owned()] {
+            assert!(!named(&text), "{text}");
+        }
+    }
+}
