@@ -4,6 +4,7 @@
 //! agent will be confined, proves from inside that every layer holds, starts the agent, and from then on reaps, forwards
 //! signals and watches its lifeline. When the agent has ended, or the client is gone, everything inside ends.
 
+use policy::text::escape;
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -198,7 +199,7 @@ fn start_agent(control: &mut Control, start: &Start, cgroups: &[OwnedFd]) -> Res
         None => Ok(Agent { pid, others: others(&start.inside), _terminal: slave }),
         Some(Unable::Prepare(name, errno)) => Err(step(name)(errno)),
         Some(Unable::Start(errno)) => {
-            Err(step(format!("{} {}", line::WORKDIR, start.workdir.display()))(errno))
+            Err(step(format!("{} {}", line::WORKDIR, escape::path(&start.workdir)))(errno))
         }
         Some(Unable::Execute(errno)) => {
             let command = String::from_utf8_lossy(&start.argv[0]).into_owned();

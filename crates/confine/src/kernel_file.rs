@@ -3,6 +3,7 @@
 //! In a container everything at a path may be an image's: a `VOLUME` puts files of its own on `/sys/fs/cgroup`, and a
 //! link leads anywhere. Which file system an open file lies in, only the kernel says (statfs(2)).
 
+use policy::text::escape;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -58,7 +59,7 @@ impl FileSystem {
         if self.magic().contains(&magic) {
             return Ok(file);
         }
-        Err(io::Error::other(format!("{} is not the kernel's own", path.display())))
+        Err(io::Error::other(format!("{} is not the kernel's own", escape::path(path))))
     }
 }
 

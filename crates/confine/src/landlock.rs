@@ -7,6 +7,7 @@
 //! TCP ports are not restricted here. A sandbox has a network namespace of its own, in which there is nothing
 //! to reach but itself, and servers inside must be able to bind and connect there as they like.
 
+use policy::text::escape;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -76,7 +77,7 @@ pub enum Error {
         abi: u32,
     },
     /// A path of a rule could not be opened.
-    #[error("cannot open {} for a landlock rule: {source}", path.display())]
+    #[error("cannot open {} for a landlock rule: {source}", escape::path(path))]
     Open {
         /// The path.
         path: PathBuf,
@@ -214,7 +215,7 @@ impl Ruleset {
     fn add_path(&mut self, path: &Path, rights: u64) -> Result<(), Error> {
         let file = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             .map_err(|source| Error::Open { path: path.to_owned(), source })?;
-        let refused = |source| Error::Rule { what: path.display().to_string(), source };
+        let refused = |source| Error::Rule { what: escape::path(path), source };
         self.add(file.as_fd(), rights).map_err(refused)
     }
 

@@ -40,7 +40,7 @@ pub struct Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.socket.display(), self.word)
+        write!(f, "{}:{}", self.socket.to_string_lossy(), self.word)
     }
 }
 

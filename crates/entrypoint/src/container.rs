@@ -1,5 +1,6 @@
 //! The start of an agent in a container, in one numbered list. `docs/entrypoint.md` lists the same steps.
 
+use policy::text::escape;
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -126,8 +127,11 @@ fn start(
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
     }
     if let Err(error) = enter(settings.workdir.as_deref()) {
-        let step =
-            format!("{} {}", line::WORKDIR, settings.workdir.as_deref().unwrap_or(Path::new(".")).display());
+        let step = format!(
+            "{} {}",
+            line::WORKDIR,
+            escape::path(settings.workdir.as_deref().unwrap_or(Path::new(".")))
+        );
         let errno = error.root_cause().downcast_ref::<Errno>().copied();
         return Ok(refuse(line.as_mut(), &step, errno, &error));
     }
@@ -336,7 +340,7 @@ fn enter(workdir: Option<&Path>) -> anyhow::Result<()> {
     rustix::process::chdir(&wanted).with_context(|| {
         format!(
             "cannot enter {} as the agent; AGENT_WORKDIR names a directory that the agent may enter",
-            wanted.display()
+            escape::path(&wanted)
         )
     })?;
     // The kernel's word for a directory outside of this root (CVE-2024-21626).
@@ -344,7 +348,7 @@ fn enter(workdir: Option<&Path>) -> anyhow::Result<()> {
     ensure!(
         entered.is_absolute(),
         "{} leads out of this file system; AGENT_WORKDIR names a directory inside",
-        wanted.display()
+        escape::path(&wanted)
     );
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The settings: what the environment and the arguments ask for, read without looking at anything else.
 
+use policy::text::escape;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -219,7 +220,10 @@ fn absolute(name: &'static str, path: &Path) -> Result<PathBuf, String> {
     if path.is_absolute() && !path.as_os_str().as_bytes().contains(&0) {
         Ok(path.to_owned())
     } else {
-        Err(format!("{name}: `{}` is not an absolute path; expected such as `/workspace`", path.display()))
+        Err(format!(
+            "{name}: `{}` is not an absolute path; expected such as `/workspace`",
+            escape::path(path)
+        ))
     }
 }
 

@@ -216,7 +216,7 @@ impl Site<'_> {
         let layout = Layout(self.scratch.join(name));
         let output = Output::Layout(&layout.0);
         self.run(&command::build(spec, self.builder, subject, output, progress.display), progress)?;
-        let reference = format!("oci-layout://{}@{}", layout.0.display(), layout.digest()?);
+        let reference = format!("oci-layout://{}@{}", layout.0.to_string_lossy(), layout.digest()?);
         Ok((layout, reference))
     }
 

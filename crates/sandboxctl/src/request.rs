@@ -1,5 +1,6 @@
 //! What was typed, as the strongest layer of settings.
 
+use policy::text::escape;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -24,5 +25,5 @@ pub(crate) fn overrides(context: &Context, request: &Request, argv: Vec<OsString
 
 fn env_file(context: &Context, path: &Path) -> EnvFile {
     let text = small_file::read(&context.cwd.join(path), context.caller).map_err(|error| error.to_string());
-    EnvFile { label: path.display().to_string(), text }
+    EnvFile { label: escape::path(path), text }
 }

@@ -13,6 +13,7 @@ mod owner;
 mod v1;
 mod v2;
 
+use policy::text::escape;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -51,7 +52,7 @@ pub enum Attach {
 
 /// Why a group could not be handled.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {action} the control group {}: {source}", directory.display())]
+#[error("cannot {action} the control group {}: {source}", escape::path(directory))]
 pub struct Error {
     action: &'static str,
     directory: PathBuf,

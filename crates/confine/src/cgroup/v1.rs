@@ -1,5 +1,6 @@
 //! Version 1: each controller has a hierarchy of its own, and each limit stands for itself.
 
+use policy::text::escape;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -26,7 +27,7 @@ pub(super) fn create(hierarchy: &Hierarchy, wanted: &[Limit], name: &str) -> (Op
         if let Err(error) = made {
             let reason = format!(
                 "no group can be made in {} ({error}): cgroup version 1 is root's, and only version 2 can be delegated",
-                parent.display()
+                escape::path(parent)
             );
             findings.push(limit.finding(Status::Not, reason));
             continue;

@@ -1,5 +1,6 @@
 //! Version 2: one hierarchy, in which a directory can be delegated to a user.
 
+use policy::text::escape;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -37,7 +38,7 @@ impl<'a> Place<'a> {
                     best = Some(place);
                 }
                 Ok(_) => {}
-                Err(reason) => reasons.push(format!("{}: {reason}", parent.display())),
+                Err(reason) => reasons.push(format!("{}: {reason}", escape::path(parent))),
             }
         }
         best.ok_or_else(|| {
@@ -57,7 +58,7 @@ impl<'a> Place<'a> {
     pub(super) fn create(&self, wanted: &[Limit], name: &str) -> Result<(Group, Vec<Finding>), String> {
         let directory = self.parent.join(name);
         fs::create_dir(&directory)
-            .map_err(|error| format!("no group can be made in {}: {error}", self.parent.display()))?;
+            .map_err(|error| format!("no group can be made in {}: {error}", escape::path(self.parent)))?;
         let findings = wanted.iter().map(|&limit| self.limit(&directory, limit)).collect();
         Ok((Group { version: Version::V2, directories: vec![directory] }, findings))
     }
@@ -65,8 +66,11 @@ impl<'a> Place<'a> {
     fn limit(&self, directory: &Path, limit: Limit) -> Finding {
         let controller = limit.controller();
         if !self.controllers.contains(&controller) {
-            let reason =
-                format!("{} has no {} controller for groups below", self.parent.display(), controller.name());
+            let reason = format!(
+                "{} has no {} controller for groups below",
+                escape::path(self.parent),
+                controller.name()
+            );
             return limit.finding(Status::Not, reason);
         }
         let (status, reason) = apply(directory, limit).unwrap_or_else(|error| {

@@ -1,5 +1,6 @@
 //! Settings as a person reads them: TOML text for a value, and where it comes from.
 
+use crate::text::escape;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -132,7 +133,7 @@ impl Show for MilliCpus {
 
 impl Show for PathBuf {
     fn show(&self) -> String {
-        quoted(&self.display())
+        quoted(&self.to_string_lossy())
     }
 }
 
@@ -146,7 +147,7 @@ impl Show for SecretSource {
     fn show(&self) -> String {
         match self {
             Self::Env(name) => quoted(&format_args!("env:{name}")),
-            Self::File(path) => quoted(&format_args!("file:{}", path.display())),
+            Self::File(path) => quoted(&format_args!("file:{}", path.to_string_lossy())),
             Self::Command(text) => quoted(&format_args!("command:{text}")),
         }
     }
@@ -195,8 +196,8 @@ pub(crate) fn quoted(text: &dyn Display) -> String {
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
-            // Every control character lies below U+00A0, so four digits hold it.
-            c if c.is_control() => out.extend([r"\u00", &format!("{:02X}", u32::from(c))]),
+            // Each of them lies below U+10000, so four digits hold it.
+            c if escape::is_escaped(c) => out.extend([r"\u", &format!("{:04X}", u32::from(c))]),
             c => out.push(c),
         }
     }

@@ -232,7 +232,7 @@ fn containers(config: &Config, context: &TrustContext<'_>, found: &mut Widenings
         found.add("container.runtime", place, format!("has containers run by another runtime: {value:?}"));
     }
     if let Some(Located { value, place }) = &config.container.host_path_prefix {
-        let what = format!("moves every shared path: {:?}", value.display());
+        let what = format!("moves every shared path: \"{}\"", escape::path(value));
         found.add("container.host_path_prefix", place, what);
     }
 }

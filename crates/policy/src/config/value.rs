@@ -115,7 +115,7 @@ impl fmt::Display for Expose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Preset(preset) => preset.fmt(f),
-            Self::Path(path) => path.display().fmt(f),
+            Self::Path(path) => path.to_string_lossy().fmt(f),
         }
     }
 }

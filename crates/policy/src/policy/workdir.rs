@@ -1,5 +1,6 @@
 //! Where the agent starts, and what can be told beforehand of whether that directory is there.
 
+use crate::text::escape;
 use std::path::{Path, PathBuf};
 
 use super::Policy;
@@ -78,7 +79,7 @@ impl Policy {
             }
             (None, _) => (
                 "does not exist in the sandbox".to_owned(),
-                Some(format!("`-v DIR:{}` shares a directory there", path.display())),
+                Some(format!("`-v DIR:{}` shares a directory there", escape::path(path))),
             ),
         };
         let there =
@@ -87,7 +88,7 @@ impl Policy {
             &self.workdir.place,
             "agent.workdir",
             ProblemCode::Host,
-            format!("`{}` {what}", path.display()),
+            format!("`{}` {what}", escape::path(path)),
         );
         problems.push(Problem { hint, ..problem.expecting(format!("a directory in {there}")) });
     }

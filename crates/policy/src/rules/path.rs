@@ -113,7 +113,7 @@ impl FromStr for GuestPath {
 
 impl fmt::Display for GuestPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.display().fmt(f)
+        self.0.to_string_lossy().fmt(f)
     }
 }
 

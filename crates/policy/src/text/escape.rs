@@ -38,7 +38,8 @@ pub fn path(path: &Path) -> String {
     shown
 }
 
-fn is_escaped(character: char) -> bool {
+/// Whether a character is never shown as it is.
+pub(crate) fn is_escaped(character: char) -> bool {
     character.is_control() || BIDIRECTIONAL.contains(&character) || ENDS_OF_LINES.contains(&character)
 }
 

@@ -1,5 +1,6 @@
 //! What can go wrong with an engine, told apart by what is to be done about it.
 
+use policy::text::escape;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,7 +21,7 @@ pub enum EngineError {
         left_out: String,
     },
     /// Nobody answers on its socket.
-    #[error("no {kind} engine answers on {}: {source}", socket.display())]
+    #[error("no {kind} engine answers on {}: {source}", escape::path(socket))]
     Stopped {
         /// The engine.
         kind: Kind,
@@ -30,7 +31,7 @@ pub enum EngineError {
         source: io::Error,
     },
     /// The caller may not use its socket.
-    #[error("the socket of {kind}, {}, is not for this user: {source}", socket.display())]
+    #[error("the socket of {kind}, {}, is not for this user: {source}", escape::path(socket))]
     Permission {
         /// The engine.
         kind: Kind,
@@ -54,7 +55,10 @@ pub enum EngineError {
         address: String,
     },
     /// Whoever serves the socket is no rootless engine, and not root.
-    #[error("the engine at {} is passed on from elsewhere, such as a virtual machine: whoever serves it is neither root nor a rootless engine", socket.display())]
+    #[error(
+        "the engine at {} is passed on from elsewhere, such as a virtual machine: whoever serves it is neither root nor a rootless engine",
+        escape::path(socket)
+    )]
     PassedOn {
         /// The socket.
         socket: PathBuf,
@@ -62,8 +66,8 @@ pub enum EngineError {
     /// Root was called by somebody who could have another socket answer.
     #[error(
         "root uses no engine under sudo whose socket others can exchange: {} can be changed by others than root, and {} is reached through it",
-        place.display(),
-        socket.display()
+        escape::path(place),
+        escape::path(socket)
     )]
     Exchangeable {
         /// The socket, as it was named.
@@ -100,7 +104,7 @@ pub enum EngineError {
         unfetched: Option<String>,
     },
     /// The settings of Docker cannot be read.
-    #[error("cannot tell which engine Docker's settings mean: {}: {reason}", path.display())]
+    #[error("cannot tell which engine Docker's settings mean: {}: {reason}", escape::path(path))]
     Settings {
         /// The file.
         path: PathBuf,

@@ -1,5 +1,6 @@
 //! The socket of a Docker engine: where it is, who serves it, and the few questions that must not take long.
 
+use policy::text::escape;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -162,7 +163,7 @@ impl Socket {
 
     /// As `DOCKER_HOST` has it.
     pub(super) fn address(&self) -> String {
-        format!("unix://{}", self.0.display())
+        format!("unix://{}", self.0.to_string_lossy())
     }
 
     /// Makes sure that an engine answers, and tells the user that it runs as.
@@ -172,7 +173,7 @@ impl Socket {
         match ask(stream, "GET", "/_ping").map_err(|error| self.failed(error))? {
             Answer { status: 200, .. } => Ok(peer.uid()),
             Answer { status, .. } => {
-                let message = format!("it answers {status} on {}", self.0.display());
+                let message = format!("it answers {status} on {}", escape::path(&self.0));
                 Err(EngineError::Refused { kind: Kind::Docker, message })
             }
         }
@@ -227,10 +228,10 @@ impl Socket {
                     .find_map(of_stat)
                     .and_then(|text| serde_json::from_slice::<Stat>(&text).ok());
                 let stat =
-                    stat.ok_or_else(|| refused(format!("it does not say what {} is", path.display())))?;
+                    stat.ok_or_else(|| refused(format!("it does not say what {} is", escape::path(path))))?;
                 Ok(Some(FileKind::of(stat.mode)))
             }
-            Answer { status, .. } => Err(refused(format!("it answers {status} for {}", path.display()))),
+            Answer { status, .. } => Err(refused(format!("it answers {status} for {}", escape::path(path)))),
         }
     }
 

@@ -3,6 +3,7 @@
 //! `sandboxctl run` would take any image, because it brings a PID 1 along. `docker run` and Kubernetes bring none.
 //! Nothing of the image is run and no container is made of it: the builder copies the few files that are looked at.
 
+use policy::text::escape;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::Read;
@@ -109,7 +110,7 @@ fn pattern(name: &str) -> String {
 
 /// Looks at what was taken out of an image.
 pub(super) fn look(directory: &Path, path: &Path, platform: &Platform) -> Vec<Unfit> {
-    let name = || path.display().to_string();
+    let name = || escape::path(path);
     let mut unfit = Vec::new();
     let file = directory.join("program").join(path.file_name().unwrap_or_default());
     match fs::symlink_metadata(&file) {

@@ -1,5 +1,6 @@
 //! What can go wrong with a build, told apart by what is to be done about it.
 
+use policy::text::escape;
 use std::io;
 use std::path::PathBuf;
 
@@ -116,7 +117,7 @@ pub enum BuildError {
     #[error("the build was ended by signal {0}")]
     Ended(i32),
     /// A file cannot be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", escape::path(path))]
     File {
         /// The file.
         path: PathBuf,

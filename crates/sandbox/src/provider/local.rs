@@ -1,5 +1,6 @@
 //! The local provider: no isolation. The agent runs on the host as the caller, and every report says so.
 
+use policy::text::escape;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -63,7 +64,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         Ok(running) => running,
         // The directory is entered in the new process, and whatever that one lacks is reported alike.
         Err(source) if !plan.agent.workdir.is_dir() => {
-            let step = format!("changing to the working directory {}", plan.agent.workdir.display());
+            let step = format!("changing to the working directory {}", escape::path(&plan.agent.workdir));
             return Err(StartError::Step { step, source, remedy: None });
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -1,5 +1,6 @@
 //! `build`: the image of container providers, made by buildx as `[image]` says.
 
+use policy::text::escape;
 use std::env;
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -102,7 +103,7 @@ fn spec(context: &Context, args: &BuildArgs) -> Result<(BuildSpec, Files, Progra
 /// Reads what the build spec names, with the rights of the caller.
 fn files_of(context: &Context, image: &ImageTable, programs: &Programs) -> Result<Files, CommandError> {
     let failed = |key: &str, path: &Located<PathBuf>, error: &dyn Display, hint: &str| {
-        let message = format!("{} cannot be read: {error}", path.value.display());
+        let message = format!("{} cannot be read: {error}", escape::path(&path.value));
         CommandError::problems(vec![
             Problem::new(&path.place, key, problem::ProblemCode::Host, message).hinting(hint),
         ])

@@ -1,5 +1,6 @@
 //! `doctor`: what of a sandbox this machine can carry out.
 
+use policy::text::escape;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::{env, process};
@@ -33,8 +34,8 @@ pub(crate) fn doctor(ui: &Ui, context: &Context) -> Result<ExitCode, CommandErro
         fs::remove_dir(&directory)?;
         Ok(diagnosis)
     });
-    let diagnosis =
-        diagnosis.with_context(|| format!("cannot use {} to try a sandbox with", directory.display()))?;
+    let diagnosis = diagnosis
+        .with_context(|| format!("cannot use {} to try a sandbox with", escape::path(&directory)))?;
     ui.data(&diagnosis, text)?;
     Ok(if diagnosis.healthy { ExitCode::Success } else { ExitCode::Unavailable })
 }

@@ -1,5 +1,6 @@
 //! `plan`: what a provider would be told to do.
 
+use policy::text::escape;
 use std::fmt::Display;
 
 use policy::plan::{Boundary, BoundaryMode, Container, Need, Plan, Pull, SecretSource, names_a_registry};
@@ -40,7 +41,7 @@ fn text(plan: &Plan) -> String {
     }
     let argv: Vec<_> = plan.agent.argv.iter().map(|arg| format!("{arg:?}")).collect();
     line("command", &argv.join(" "));
-    line("workdir", &plan.agent.workdir.display());
+    line("workdir", &escape::path(&plan.agent.workdir));
     for Boundary { host, guest, mode, obeyed_as, .. } in &plan.boundaries {
         let mode = match mode {
             BoundaryMode::ReadWrite => "read-write",
@@ -48,10 +49,10 @@ fn text(plan: &Plan) -> String {
         };
         let obeyed = obeyed_as.iter().map(|path| format!(", {path}, which programs outside obey"));
         let obeyed: String = obeyed.collect();
-        line("directory", &format_args!("{} is {}, {mode}{obeyed}", guest.display(), host.display()));
+        line("directory", &format_args!("{} is {}, {mode}{obeyed}", escape::path(guest), escape::path(host)));
     }
     for exposed in &plan.expose {
-        line("toolchain", &format_args!("{} ({})", exposed.guest.display(), exposed.name));
+        line("toolchain", &format_args!("{} ({})", escape::path(&exposed.guest), exposed.name));
     }
     for variable in &plan.env {
         line("variable", &format_args!("{}={}", variable.name, variable.value.to_string_lossy()));
@@ -59,7 +60,7 @@ fn text(plan: &Plan) -> String {
     for secret in &plan.secrets {
         let source = match &secret.source {
             SecretSource::Env(name) => format!("variable {name}"),
-            SecretSource::File(path) => format!("file {}", path.display()),
+            SecretSource::File(path) => format!("file {}", escape::path(path)),
             SecretSource::Command(command) => format!("command {command:?}"),
         };
         line("secret", &format_args!("{} from {source}", secret.env_var));

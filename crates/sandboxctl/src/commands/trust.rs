@@ -2,6 +2,7 @@
 
 use policy::config::overrides::Overrides;
 use policy::config::trust::Applies;
+use policy::text::escape;
 use policy::text::json_bytes::JsonBytes;
 use sandbox::state::trust::Trust;
 use serde_json::json;
@@ -93,7 +94,7 @@ pub(crate) fn untrust(ui: &Ui, context: &Context, args: &UntrustArgs) -> Result<
     let was_trusted = consent::store(context)?.untrust(&path)?;
     let state = if was_trusted { "is no longer trusted" } else { "was not trusted" };
     ui.data(&json!({ "file": JsonBytes::from(path.as_path()), "was_trusted": was_trusted }), |_| {
-        format!("{} {state}\n", path.display())
+        format!("{} {state}\n", escape::path(&path))
     })?;
     Ok(ExitCode::Success)
 }

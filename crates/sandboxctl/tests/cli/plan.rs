@@ -262,3 +262,21 @@ fn an_argument_need_not_be_text() {
         "{plan:#}"
     );
 }
+
+#[test]
+fn a_path_cannot_draw_over_what_is_shown() {
+    // One turns the direction of writing; the others move the cursor and begin a line.
+    let env = TestEnv::with_config(
+        "shared_dirs.workspace = { host = \".\", guest = \"/workspace\", mode = \"ro\" }\n\
+         shared_dirs.x = { host = \"./a\u{202e}b\", guest = \"/w/a\u{202e}\\u001b[2K\\nb\" }\n",
+    );
+    std::fs::create_dir(env.project().join("a\u{202e}b")).unwrap();
+    for (args, guest) in [
+        (&["plan"][..], "/w/a\\u{202e}\\u{1b}[2K\\u{a}b"),
+        (&["config", "show"], "/w/a\\u202E\\u001B[2K\\nb"),
+    ] {
+        let answer = env.call(args).to_string();
+        assert!(answer.contains(guest), "{answer}");
+        assert!(!answer.contains(['\u{1b}', '\u{202e}']), "{answer}");
+    }
+}

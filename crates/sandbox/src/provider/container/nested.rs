@@ -3,6 +3,7 @@
 //! An engine makes a mount point that is missing, as root and on the host's disk, also in a directory where only root may
 //! make anything. A native sandbox makes none there.
 
+use policy::text::escape;
 use std::io;
 use std::path::Path;
 
@@ -19,18 +20,18 @@ use crate::session::error::StartError;
 pub(super) fn refuse_missing_mount_points(plan: &Plan, caller: Identity) -> Result<(), StartError> {
     for boundary in &plan.boundaries {
         let Some((outer, point)) = around(plan, boundary) else { continue };
-        let asked = format!("shared directory \"{}\" at {}", boundary.name, boundary.guest.display());
+        let asked = format!("shared directory \"{}\" at {}", boundary.name, escape::path(&boundary.guest));
         let failed = |source| StartError::Step { step: asked.clone(), source, remedy: None };
         let root = Root::open(outer, caller).map_err(|error| failed(io::Error::other(error)))?;
         let looked = beneath::directory(root.enter().map_err(failed)?, point);
         looked.map_err(|errno| StartError::Refused {
             asked: asked.clone(),
             reason: match errno {
-                Errno::NOENT => format!("`{}` has no such directory", outer.host.display()),
+                Errno::NOENT => format!("`{}` has no such directory", escape::path(&outer.host)),
                 Errno::NOTDIR | Errno::LOOP => {
-                    format!("there is a link or a file on the way in `{}`", outer.host.display())
+                    format!("there is a link or a file on the way in `{}`", escape::path(&outer.host))
                 }
-                errno => format!("it cannot be looked for in `{}`: {errno}", outer.host.display()),
+                errno => format!("it cannot be looked for in `{}`: {errno}", escape::path(&outer.host)),
             },
             remedy: "a mount point inside a shared directory must exist on the host: create it first, or choose another guest \
                      path"

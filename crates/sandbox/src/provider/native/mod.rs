@@ -2,6 +2,7 @@
 //!
 //! `docs/native.md` lists the same steps in the same order.
 
+use policy::text::escape;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -282,7 +283,7 @@ fn groups(plan: &Plan, report: &mut Report) {
             .filter_map(|boundary| {
                 use std::os::unix::fs::MetadataExt;
                 let gid = std::fs::metadata(&boundary.host).ok()?.gid();
-                extra.contains(&gid).then(|| format!("{gid} owns {}", boundary.guest.display()))
+                extra.contains(&gid).then(|| format!("{gid} owns {}", escape::path(&boundary.guest)))
             })
             .collect();
         if extra.is_empty() {

@@ -95,7 +95,7 @@ impl Coverage {
 
     /// Notes which protected files were copied apart from their other names.
     pub(crate) fn add_copies(&mut self, boundary: &Boundary, paths: &[PathBuf]) {
-        self.copied.extend(paths.iter().map(|path| boundary.guest.join(path).display().to_string()));
+        self.copied.extend(paths.iter().map(|path| escape::path(&boundary.guest.join(path))));
     }
 
     /// Notes something else that is not covered.
