@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::protect::table::{self, Row};
 
 mod alias;
+mod build_server;
 mod git;
 pub(crate) mod harmless;
 mod idea;
@@ -262,6 +263,8 @@ pub(crate) enum Content {
     Prompt,
     /// A file of a project of `JetBrains`.
     Idea,
+    /// What starts a build server.
+    BuildServer,
     /// A `sandbox.toml`.
     Policy,
 }
@@ -283,6 +286,7 @@ impl Content {
             Self::Ripgrep => settings::judge_ripgrep(content),
             Self::Prompt => settings::judge_prompt(content),
             Self::Idea => idea::judge(content),
+            Self::BuildServer => build_server::judge(content),
             Self::Policy => Some(Reason::Policy),
         }
     }

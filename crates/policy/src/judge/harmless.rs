@@ -9,7 +9,7 @@
 #[derive(Debug)]
 pub(crate) enum Keys {
     /// Only these pass, with all that is in them. A key is written with those above it, `languages/*/tab_size`.
-    /// `*` is any plain name, `editor.*` whatever begins so, and a `=` at the end asks for a value that is one
+    /// `*` is any plain name, `editor.*` whatever begins so, `*.executor` whatever ends so, and a `=` at the end asks for a value that is one
     /// plain word, or the one that follows it. A value that a program might expand (`${…}`, `$(…)`) never passes.
     Only(&'static [&'static str]),
     /// All pass but these, at any depth and without regard to case.
@@ -296,26 +296,101 @@ pub(crate) const MERLIN: &[&str] = &["b", "cmi", "cmt", "exclude_query_dir", "ex
 pub(crate) const SOLARGRAPH: &Keys =
     &Keys::Only(&["domains", "exclude", "include", "max_files", "reporters", "require", "require_paths"]);
 
-/// Components of a project of `JetBrains` that only describe it, but for what [`super::idea`] finds in them.
+/// Components of a project of `JetBrains` that only describe it, that remember what was shown, or that say what somebody may run,
+/// but for what [`super::idea`] finds in them.
 pub(crate) const IDEA: &[&str] = &[
+    "AutoImportSettings",
     "Black",
+    "BranchesTreeState",
+    "ChangeListManager",
+    "ChangesViewManager",
     "CodeStyleSettingsManager",
     "DaemonCodeAnalyzer",
     "DictionarySettings",
     "Encoding",
+    "ExecutionTargetManager",
+    "ExternalProjectsData",
     "FacetManager",
+    "FileEditorManager",
+    "FileTemplateManagerImpl",
+    "FormatOnSaveOptions",
+    "Git.Settings",
+    "GitHubPullRequestSearchHistory",
+    "GitSEFilterConfiguration",
+    "HighlightingSettingsPerFile",
+    "IdeDocumentHistory",
     "InspectionProjectProfileManager",
     "JavaScriptSettings",
     "MarkdownSettings",
+    "MarkdownSettingsMigration",
     "ModuleRootManager",
+    "NamedScopeManager",
     "NewModuleRootManager",
+    "OptimizeOnSaveOptions",
+    "ProblemsViewState",
     "ProjectCodeStyleConfiguration",
+    "ProjectColorInfo",
     "ProjectDictionaryState",
+    "ProjectFrameBounds",
+    "ProjectId",
+    "ProjectLevelVcsManager",
     "ProjectModuleManager",
     "ProjectRootManager",
+    "ProjectView",
+    "ProjectViewState",
+    "PropertiesComponent",
+    "RecentsManager",
+    "RunManager",
+    "SharedIndexes",
+    "SpellCheckerSettings",
+    "StructureViewState",
+    "TaskManager",
+    "TypeScriptGeneratedFilesManager",
+    "UnknownFeatures",
+    "Vcs.Log.Tabs.Properties",
     "VcsDirectoryMappings",
+    "VcsManagerConfiguration",
     "WebResourcesPaths",
+    "XDebuggerManager",
+    "com.intellij.coverage.CoverageDataManagerImpl",
 ];
+
+/// Of what `JetBrains` keeps for git, all but which git that is.
+pub(crate) const GIT_IN_IDEA: &[&str] = &[
+    "RECENT_BRANCH_BY_REPOSITORY",
+    "RECENT_COMMON_BRANCH",
+    "RECENT_GIT_ROOT_PATH",
+    "ROOT_SYNC",
+    "UPDATE_TYPE",
+];
+
+/// What `JetBrains` remembers of a project: what was shown, asked and found.
+pub(crate) const PROPERTIES: &Keys = &Keys::Only(&[
+    "keyToString/*.executor=",
+    "keyToString/ASKED_*",
+    "keyToString/ModuleVcsDetector.initialDetectionPerformed",
+    "keyToString/RunOnceActivity.*",
+    "keyToString/SHARE_PROJECT_CONFIGURATION_FILES",
+    "keyToString/WebServerToolWindow*",
+    "keyToString/cf.first.check.clang-format",
+    "keyToString/cidr.known.project.marker",
+    "keyToString/git-widget-placeholder",
+    "keyToString/ignore.virus.scanning.warn.message",
+    "keyToString/junie.onboarding.icon.badge.shown",
+    "keyToString/kotlin-language-version-configured",
+    "keyToString/last_opened_file_path",
+    "keyToString/node.js.detected.package.*",
+    "keyToString/node.js.selected.package.*=(autodetect)",
+    "keyToString/nodejs_package_manager_path=",
+    "keyToString/run.code.analysis.last.selected.profile",
+    "keyToString/settings.editor.selected.configurable",
+    "keyToString/settings.editor.splitter.proportion",
+    "keyToString/to.speed.mode.migration.done",
+    "keyToString/vue.rearranger.settings.migration",
+]);
+
+/// Build Server Protocol, with the program of sbt, which [`super::build_server`] judges.
+pub(crate) const SBT: &Keys = &Keys::Only(&["argv", "bspVersion", "languages", "name", "version"]);
 
 /// pyrefly, "Configuration".
 pub(crate) const PYREFLY: &Keys = &Keys::AllBut(&[

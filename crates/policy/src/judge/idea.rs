@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::harmless::IDEA;
-use super::{Format, Reason};
+use super::harmless::{GIT_IN_IDEA, IDEA, PROPERTIES};
+use super::{Format, Reason, settings};
 use crate::protect::SKIPPED;
 
 /// How deep a repository may lie that a project names: so deep they are looked for, see `[protect] depth`.
@@ -16,6 +16,16 @@ const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 struct Tag<'a> {
     name: &'a str,
     attributes: Vec<(&'a str, &'a str)>,
+    text: Text<'a>,
+}
+
+/// What follows a tag, up to the next one.
+#[derive(Clone, Copy)]
+enum Text<'a> {
+    /// As it stands.
+    Literal(&'a str),
+    /// With references to characters.
+    Escaped(&'a str),
 }
 
 impl<'a> Tag<'a> {
@@ -40,16 +50,20 @@ pub(super) fn judge(content: &[u8]) -> Option<Reason> {
             component = Some(name);
         }
         if let Some(odd) = odd(tag, component) {
-            return Some(Reason::Setting { key: odd.to_owned() });
+            return Some(Reason::Setting { key: odd });
         }
     }
     if component.is_none() { unreadable } else { None }
 }
 
 /// What of an element in a component may run something.
-fn odd<'a>(tag: &Tag<'a>, component: Option<&'a str>) -> Option<&'a str> {
-    match (tag.name, component) {
+fn odd(tag: &Tag<'_>, component: Option<&str>) -> Option<String> {
+    let odd = match (tag.name, component) {
+        ("component", Some("PropertiesComponent")) => return odd_property(tag.text),
+        // All that the parent knows stands in its text.
+        (name, Some("PropertiesComponent")) => Some(name),
         ("component", Some(name)) => (!IDEA.contains(&name)).then_some(name),
+        ("option", Some("Git.Settings")) => tag.get("name").filter(|name| !GIT_IN_IDEA.contains(name)),
         // Some hold a script, or start a linter of the project's.
         ("inspection_tool", _) => Some(tag.name),
         // Of a formatter, its interpreter is one of the IDE's own. Its program is not.
@@ -64,6 +78,21 @@ fn odd<'a>(tag: &Tag<'a>, component: Option<&'a str>) -> Option<&'a str> {
             paths.into_iter().flatten().find(|path| !is_judged(path.strip_prefix("file://").unwrap_or(path)))
         }
         _ => None,
+    };
+    odd.map(str::to_owned)
+}
+
+/// The first of what an IDE and its plugins remember of a project, as JSON, that may name a program.
+fn odd_property(text: Text<'_>) -> Option<String> {
+    let json = match text {
+        Text::Literal(json) => json.to_owned(),
+        Text::Escaped(text) => text.replace("&quot;", "\""),
+    };
+    let is_plain = matches!(text, Text::Literal(_)) || !json.contains('&');
+    match settings::judge(json.as_bytes(), Format::Json, PROPERTIES) {
+        Some(Reason::Setting { key }) => Some(key),
+        None if is_plain => None,
+        _ => Some("PropertiesComponent".to_owned()),
     }
 }
 
@@ -108,8 +137,16 @@ fn tags(text: &str) -> Option<Vec<Tag<'_>>> {
             rest = after.strip_prefix('>').filter(|_| closed.attributes.is_empty())?;
             continue;
         }
-        let (element, after) = tag(after)?;
+        let (mut element, after) = tag(after)?;
         rest = after.strip_prefix('/').unwrap_or(after).strip_prefix('>')?;
+        if let Some(literal) = rest.strip_prefix("<![CDATA[") {
+            let (text, after) = literal.split_once("]]>")?;
+            // Nothing else follows, or it would belong to the same text.
+            rest = after.trim_start_matches(SPACE).starts_with("</").then_some(after)?;
+            element.text = Text::Literal(text);
+        } else {
+            element.text = Text::Escaped(rest.split('<').next().unwrap_or_default());
+        }
         tags.push(element);
     }
     Some(tags)
@@ -118,7 +155,7 @@ fn tags(text: &str) -> Option<Vec<Tag<'_>>> {
 /// A name and the attributes after it, and what follows them.
 fn tag(text: &str) -> Option<(Tag<'_>, &str)> {
     let (name, mut rest) = name(text)?;
-    let mut tag = Tag { name, attributes: Vec::new() };
+    let mut tag = Tag { name, attributes: Vec::new(), text: Text::Literal("") };
     loop {
         let after = rest.trim_start_matches(SPACE);
         if after.starts_with(['/', '>', '?']) {
@@ -197,6 +234,47 @@ mod tests {
         ] {
             assert_eq!(judge(content.as_bytes()), Some(Reason::Setting { key: odd.to_owned() }));
         }
+    }
+
+    #[test]
+    fn what_an_ide_remembers_of_a_project_passes() {
+        let properties = |text: &str| format!("<component name='PropertiesComponent'>{text}</component>");
+        let json = r#"{"keyToString": {"RunOnceActivity.ShowReadmeOnStart": "true", "git-widget-placeholder": "main",
+            "last_opened_file_path": "/home/a/b", "main.executor": "Run", "node.js.selected.package.eslint": "(autodetect)",
+            "nodejs_package_manager_path": "npm"}}"#;
+        let written = [format!("<![CDATA[{json}]]>"), json.replace('"', "&quot;"), String::new()];
+        for text in &written {
+            let rest = "<component name='ProjectId' id='x'/><component name='RunManager' selected='x'/>";
+            let git = "<component name='Git.Settings'><option name='RECENT_GIT_ROOT_PATH' value='$PROJECT_DIR$'/></component>";
+            let content = format!("<project version='4'>{}{rest}{git}</project>", properties(text));
+            assert_eq!(judge(content.as_bytes()), None, "{content}");
+        }
+        for (from, to) in [
+            ("\"npm\"", "\"./evil\""),
+            ("(autodetect)", "./evil"),
+            ("git-widget-placeholder", "nodejs_interpreter_path"),
+            ("keyToString", "keyToStringList"),
+        ] {
+            for text in [
+                format!("<![CDATA[{}]]>", json.replace(from, to)),
+                json.replace(from, to).replace('"', "&quot;"),
+            ] {
+                assert!(judge(properties(&text).as_bytes()).is_some(), "{text}");
+            }
+        }
+        let evil = "{&quot;keyToString&quot;: {&quot;nodejs_interpreter_path&quot;: &quot;evil&quot;}}";
+        for text in [
+            format!("<x/>{evil}"),
+            format!("<![CDATA[{{}}]]>{evil}"),
+            format!("<![CDATA[]]><![CDATA[{evil}]]>"),
+            format!(" <![CDATA[{evil}]]>"),
+            evil.replace("nodejs", "&#110;odejs"),
+            "<property name='nodejs_interpreter_path' value='evil'/>".to_owned(),
+        ] {
+            assert!(judge(properties(&text).as_bytes()).is_some(), "{text}");
+        }
+        let git = "<component name='Git.Settings'><option name='PATH_TO_GIT' value='./evil'/></component>";
+        assert_eq!(judge(git.as_bytes()), Some(Reason::Setting { key: "PATH_TO_GIT".to_owned() }));
     }
 
     #[test]

@@ -332,9 +332,10 @@ fn is_key(part: &str, key: &str) -> bool {
         "*" => is_plain(key),
         // A language of Visual Studio Code, or several.
         "[*]" => key.starts_with('[') && key.ends_with(']'),
-        _ => match part.strip_suffix('*') {
-            Some(beginning) => key.starts_with(beginning),
-            None => part == key,
+        _ => match (part.strip_suffix('*'), part.strip_prefix('*')) {
+            (Some(beginning), _) => key.starts_with(beginning),
+            (None, Some(end)) => key.ends_with(end),
+            (None, None) => part == key,
         },
     }
 }

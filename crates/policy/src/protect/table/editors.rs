@@ -192,7 +192,7 @@ pub(super) const ROWS: &[Row] = &[
         "Metals, IntelliJ IDEA, sourcekit-lsp",
         "starts the build server that it names when the folder is opened",
         BUILD_SERVER,
-        &[("*.json", Content::Settings(Format::Json, harmless::BUILD_SERVER))],
+        &[("*.json", Content::BuildServer)],
     ),
     read_only(
         "buildServer.json",
