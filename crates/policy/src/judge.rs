@@ -192,6 +192,13 @@ pub fn concerns(relative: &Path) -> bool {
     Place::of(relative).is_some()
 }
 
+/// Whether no program obeys anything in a directory, so that a caller need not look into it.
+pub fn is_inert(relative: &Path) -> bool {
+    let folded = relative.to_string_lossy().to_ascii_lowercase();
+    let components: Vec<&str> = folded.split('/').filter(|name| !name.is_empty()).collect();
+    table::is_inert(&components)
+}
+
 /// Judges what was created at a path, seen from a boundary's root or from a repository's.
 ///
 /// `content` may be cut off after [`MAX_CONTENT`] and one more byte; where nothing at that path concerns

@@ -30,12 +30,8 @@ pub const SKIPPED: &[&str] = &[
     "venv",
 ];
 
-/// Protected where it is a file: a worktree or submodule keeps a line in it that says where its repository is.
-/// Where it is a directory it must stay writable, or git could not work.
-pub const GIT_FILE: &str = ".git";
-
-/// A path below a boundary: relative, not empty, without `.` and `..`, in UTF-8. `*.suffix` and `name.*.suffix` stand for
-/// every name in the boundary that begins and ends so.
+/// A path below a boundary: relative, not empty, without `.` and `..`, in UTF-8. Its last name may be `*.suffix`, `name.*` or
+/// `name.*.suffix`, which stand for every name that begins and ends so.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct RelativePath(String);
@@ -67,8 +63,8 @@ pub enum ProtectError {
     },
     /// A wildcard: paths are taken literally, so a pattern would protect nothing.
     #[error(
-        "`{given}` has a wildcard; but for `*.suffix` and `name.*.suffix` at the top, paths are taken literally, and a \
-         directory covers all that is in it"
+        "`{given}` has a wildcard; but for `*.suffix`, `name.*` and `name.*.suffix` at the end, paths are taken literally, and \
+         a directory covers all that is in it"
     )]
     Wildcard {
         /// What was written.
@@ -226,9 +222,8 @@ impl Protected {
         if let Some(path) = self.within(&self.index, &folded) {
             return Some(path);
         }
-        let (first, _) = first_component(&folded);
         let fits = |path: &&RelativePath| {
-            Pattern::of(path.as_str()).is_some_and(|pattern| pattern.fits(first.as_bytes()))
+            Pattern::of(path.as_str()).is_some_and(|pattern| pattern.covers(Path::new(&folded)))
         };
         if let Some(path) = self.patterns.iter().filter_map(|at| self.paths.get(*at)).find(fits) {
             return Some(path);
@@ -266,6 +261,7 @@ impl Protected {
         slashes
             .chain(std::iter::once(folded.len()))
             .take(self.deepest)
+            .filter(|end| *end == folded.len() || !table::is_only_a_file(&folded[..*end]))
             .find_map(|end| index.get(&folded[..end]))
             .and_then(|position| self.paths.get(*position))
     }

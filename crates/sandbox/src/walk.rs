@@ -63,6 +63,8 @@ pub struct Walk {
     /// Directories that git takes for repositories, the outer ones first. One that may be a bare repository beside its
     /// `.git` is here twice.
     pub repositories: Vec<Repository>,
+    /// Work trees of Mercurial, Jujutsu and Sapling.
+    pub trees: Vec<PathBuf>,
     /// Unix sockets.
     pub sockets: Vec<Socket>,
     /// Links outside git's own directories. They may lead to what was not entered.
@@ -249,6 +251,7 @@ fn has_idle_cpu() -> bool {
 impl Walk {
     fn join(&mut self, other: Self) {
         self.repositories.extend(other.repositories);
+        self.trees.extend(other.trees);
         self.sockets.extend(other.sockets);
         self.links.extend(other.links);
         self.unread.extend(other.unread);
@@ -266,6 +269,7 @@ impl Walk {
     fn in_order(mut self) -> Self {
         // Paths sort by component, so what lies in a directory follows it.
         self.repositories.sort_by(|a, b| a.path.cmp(&b.path));
+        self.trees.sort();
         self.sockets.sort_by(|a, b| a.path.cmp(&b.path));
         self.links.sort();
         self.unread.sort_by(|a, b| a.path.cmp(&b.path));
@@ -413,6 +417,7 @@ struct Signs {
     objects: bool,
     refs: bool,
     common: bool,
+    is_tree: bool,
 }
 
 impl<'a> Walker<'a> {
@@ -420,6 +425,7 @@ impl<'a> Walker<'a> {
         let found = Walk {
             root,
             repositories: Vec::new(),
+            trees: Vec::new(),
             sockets: Vec::new(),
             links: Vec::new(),
             unread: Vec::new(),
@@ -509,11 +515,14 @@ impl<'a> Walker<'a> {
                 is_whole &= keep(&mut links, MOST_LINKS, path.join(OsStr::from_bytes(name.to_bytes())));
             }
         })?;
-        if path == Path::new("") || signs.gits().next().is_some() {
+        if path == Path::new("") || signs.is_tree || signs.gits().next().is_some() {
             self.keep_names(path);
         }
         for git in signs.gits() {
             is_whole &= keep(&mut self.found.repositories, MOST_FOUND, Repository { path: path.into(), git });
+        }
+        if signs.is_tree {
+            is_whole &= keep(&mut self.found.trees, MOST_FOUND, path.into());
         }
         for link in links {
             is_whole &= keep(&mut self.found.links, MOST_LINKS, link);
@@ -661,7 +670,10 @@ fn is_git(name: &CStr) -> bool {
 impl Signs {
     /// Whether an entry of this name can be a sign.
     fn concern(name: &CStr) -> bool {
-        matches!(name.to_bytes(), b".git" | b"HEAD" | b"objects" | b"refs" | b"commondir")
+        matches!(
+            name.to_bytes(),
+            b".git" | b"HEAD" | b"objects" | b"refs" | b"commondir" | b".hg" | b".jj" | b".sl"
+        )
     }
 
     fn note(&mut self, name: &CStr, kind: FileType) {
@@ -679,6 +691,7 @@ impl Signs {
             b"objects" => self.objects = true,
             b"refs" => self.refs = true,
             b"commondir" => self.common = kind != FileType::Directory,
+            b".hg" | b".jj" | b".sl" => self.is_tree = true,
             _ => {}
         }
     }

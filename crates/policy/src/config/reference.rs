@@ -59,7 +59,9 @@ fn protected_paths() -> String {
 fn row(Row { path, program, effect, source, treatment }: &Row) -> String {
     match treatment {
         Treatment::Writable => format!("| `{path}` | {program} | {effect} |\n"),
-        Treatment::ReadOnly(_) => format!("| `{path}` | {program} | {effect} | {source} |\n"),
+        Treatment::ReadOnly(_) | Treatment::ReadOnlyFile(_) => {
+            format!("| `{path}` | {program} | {effect} | {source} |\n")
+        }
     }
 }
 

@@ -477,6 +477,9 @@ pub(crate) const OTHER_OF_AGENTS: &Keys = &Keys::AllBut(&[
     "statusLine",
 ]);
 
+/// Codex, "Agent Skills": how a skill looks and whether it may be chosen, without the servers that it depends on.
+pub(crate) const SKILL_OF_CODEX: &Keys = &Keys::Only(&["interface", "policy"]);
+
 /// Claude Code, "All settings".
 pub(crate) const CLAUDE: &Keys = &Keys::Only(&[
     "$schema",

@@ -112,7 +112,7 @@ pub(super) fn judge_ripgrep(content: &[u8]) -> Option<Reason> {
 pub(super) fn judge_prompt(content: &[u8]) -> Option<Reason> {
     let text = String::from_utf8_lossy(content);
     let setting = |key: &str| Some(Reason::Setting { key: key.to_owned() });
-    if let Some(mark) = ["!`", "```!"].into_iter().find(|mark| text.contains(mark)) {
+    if let Some(mark) = ["!`", "```!", "// turbo"].into_iter().find(|mark| text.contains(mark)) {
         return setting(mark);
     }
     let text = text.trim_start_matches('\u{feff}').trim_start();

@@ -34,20 +34,43 @@ pub struct Row {
 pub enum Treatment {
     /// It is read-only where it exists, and judged by its content where it is new.
     ReadOnly(Judged),
+    /// The same where it is a file: where it is a directory, it is its program's data, which must stay writable.
+    ReadOnlyFile(Judged),
     /// It stays writable, because agents edit it all day, and runs when somebody runs it. It is listed so that
     /// people know.
     Writable,
 }
 
-/// How what is new at a path is judged: each file as the first of these that it matches says, and what matches
-/// none passes.
+/// How what is new at a path is judged: each file as the first of these that it matches says. In a directory, what matches none
+/// counts as run: the next release of a program may come to load what no list knows yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Judged(Files);
 
 /// Files at or in a path, and what their content may be. A name is one file in it; `*` is everything, `*.ext`
-/// every file that ends so, `name/*` everything in a directory, `**/name` what ends in these names, and an empty text the
-/// path itself.
+/// every file that ends so, `name/*` everything in a directory, `name/*.ext` what ends so of it, `**/name` what ends in these
+/// names, and an empty text the path itself.
 type Files = &'static [(&'static str, Content)];
+
+/// What is in a directory beside what a row's list knows: text, pictures and what programs keep there runs nothing. Everything
+/// else does, for all that is known.
+const IN_ANY_DIRECTORY: Files = &[
+    ("**/.gitignore", Content::Harmless),
+    ("**/.gitkeep", Content::Harmless),
+    ("**/license", Content::Harmless),
+    ("*.csv", Content::Harmless),
+    ("*.gif", Content::Harmless),
+    ("*.jpeg", Content::Harmless),
+    ("*.jpg", Content::Harmless),
+    ("*.lock", Content::Harmless),
+    ("*.log", Content::Harmless),
+    ("*.orig", Content::Harmless),
+    ("*.pdf", Content::Harmless),
+    ("*.png", Content::Harmless),
+    ("*.svg", Content::Harmless),
+    ("*.txt", Content::Harmless),
+    ("*.webp", Content::Harmless),
+    ("*", Content::Run),
+];
 
 /// Rows that belong together.
 #[derive(Debug)]
@@ -78,7 +101,13 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
 /// All of it applies to the root of every writable boundary and to the root of every repository within.
 /// Shell start-up files are among them there too, because people link their home to a repository of dotfiles.
 pub fn built_in() -> impl Iterator<Item = &'static str> {
-    rows().filter(|row| matches!(row.treatment, Treatment::ReadOnly(_))).map(|row| row.path)
+    rows().filter(|row| row.judged().is_some()).map(|row| row.path)
+}
+
+/// Whether a path is protected only where it is a file.
+pub fn is_only_a_file(path: &str) -> bool {
+    let is_one = |row: &Row| matches!(row.treatment, Treatment::ReadOnlyFile(_));
+    rows().any(|row| is_one(row) && row.path.eq_ignore_ascii_case(path))
 }
 
 /// Whether a path is protected without being asked for.
@@ -90,10 +119,23 @@ pub fn is_built_in(path: &str) -> bool {
 /// that is the same.
 pub(crate) fn judged(components: &[&str]) -> Option<(&'static Row, &'static Content)> {
     rows().find_map(|row| {
-        let Treatment::ReadOnly(Judged(files)) = row.treatment else { return None };
+        let Judged(files) = row.judged()?;
         let inside = row.inside(components)?;
-        let (_, content) = files.iter().find(|(name, _)| is_file(name, inside))?;
+        let in_any = if files.is_empty() || inside.is_empty() { &[] } else { IN_ANY_DIRECTORY };
+        let (_, content) = files.iter().chain(in_any).find(|(name, _)| is_file(name, inside))?;
         Some((row, content))
+    })
+}
+
+/// Whether nothing in a directory is obeyed, whatever it is.
+pub(crate) fn is_inert(components: &[&str]) -> bool {
+    let anything: Vec<&str> = components.iter().copied().chain(["*"]).collect();
+    rows().any(|row| {
+        let files = row.judged().zip(row.inside(&anything));
+        files.is_some_and(|(Judged(files), inside)| {
+            let first = files.iter().find(|(name, _)| is_file(name, inside));
+            first.is_some_and(|(name, content)| name.ends_with("/*") && matches!(content, Content::Harmless))
+        })
     })
 }
 
@@ -101,23 +143,30 @@ pub(crate) fn judged(components: &[&str]) -> Option<(&'static Row, &'static Cont
 /// directory on the way to one. Others are everybody's: `tools` is a link in many projects.
 pub(crate) fn leads_to_protected(components: &[&str]) -> bool {
     let is_hidden = components.first().is_some_and(|name| name.starts_with('.'));
-    rows().filter(|row| matches!(row.treatment, Treatment::ReadOnly(_))).any(|row| {
+    rows().filter(|row| row.judged().is_some()).any(|row| {
         let is_it = row.inside(components).is_some_and(<[&str]>::is_empty);
         is_it || is_hidden && row.is_below(components)
     })
 }
 
 impl Row {
+    /// How what is new at this path is judged, if it is.
+    fn judged(&self) -> Option<Judged> {
+        match self.treatment {
+            Treatment::ReadOnly(judged) | Treatment::ReadOnlyFile(judged) => Some(judged),
+            Treatment::Writable => None,
+        }
+    }
+
     /// What follows this path in another, if that lies in it.
     fn inside<'a, 'b>(&self, components: &'b [&'a str]) -> Option<&'b [&'a str]> {
-        if let Some(pattern) = Pattern::of(self.path) {
-            let (first, rest) = components.split_first()?;
-            return pattern.fits(first.as_bytes()).then_some(rest);
-        }
         let depth = self.path.split('/').count();
         let (own, rest) = components.split_at_checked(depth)?;
-        let is_own = self.path.split('/').zip(own).all(|(mine, name)| mine.eq_ignore_ascii_case(name));
-        is_own.then_some(rest)
+        let is = |mine: &str, name: &str| match Pattern::of(mine) {
+            Some(pattern) => pattern.fits(name.as_bytes()),
+            None => mine.eq_ignore_ascii_case(name),
+        };
+        self.path.split('/').zip(own).all(|(mine, name)| is(mine, name)).then_some(rest)
     }
 
     /// Whether this path lies in a directory.
@@ -131,14 +180,18 @@ impl Row {
 /// Whether a path of the list is this one, or a directory above it.
 pub fn covers(listed: &str, relative: &Path) -> bool {
     match Pattern::of(listed) {
+        None if is_only_a_file(listed) => relative == Path::new(listed),
         None => relative.starts_with(listed),
-        Some(pattern) => relative.iter().next().is_some_and(|name| pattern.fits(name.as_encoded_bytes())),
+        Some(pattern) => pattern.covers(relative),
     }
 }
 
-/// The names that a path of the list stands for, if these are several: `*.suffix`, or `name.*.suffix`.
+/// The names that a path of the list stands for, if these are several: its last name is `*.suffix`, `name.*` or
+/// `name.*.suffix`.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern<'a> {
+    /// Where they lie.
+    pub directory: &'a Path,
     beginning: &'a str,
     end: &'a str,
 }
@@ -146,9 +199,16 @@ pub struct Pattern<'a> {
 impl<'a> Pattern<'a> {
     /// The pattern that a path of the list is, if it is one.
     pub fn of(path: &'a str) -> Option<Self> {
-        let (beginning, end) = path.split_once('*')?;
-        let is_whole = beginning.is_empty() || beginning.ends_with('.');
-        (is_whole && end.starts_with('.') && !path.contains('/')).then_some(Self { beginning, end })
+        let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let (beginning, end) = name.split_once('*')?;
+        let begins = beginning.is_empty() || beginning.ends_with('.');
+        let ends = end.starts_with('.') || end.is_empty() && !beginning.is_empty();
+        (begins && ends).then_some(Self { directory: Path::new(directory), beginning, end })
+    }
+
+    /// Whether its names may end in anything.
+    pub fn is_open(&self) -> bool {
+        self.end.is_empty()
     }
 
     /// Whether a name is one of them. Upper and lower case are the same.
@@ -161,26 +221,35 @@ impl<'a> Pattern<'a> {
             && is(name.get(..self.beginning.len()), self.beginning)
             && is(name.get(end..), self.end)
     }
+
+    /// Whether a path is one of them, or lies in one.
+    pub fn covers(&self, relative: &Path) -> bool {
+        let mut names = relative.iter();
+        let is_there = self
+            .directory
+            .iter()
+            .all(|mine| names.next().is_some_and(|name| mine.eq_ignore_ascii_case(name)));
+        is_there && names.next().is_some_and(|name| self.fits(name.as_encoded_bytes()))
+    }
 }
 
 /// Whether what follows a row's path is the file of this name in it.
 fn is_file(name: &str, inside: &[&str]) -> bool {
-    let last = inside.last();
+    if name.is_empty() {
+        return inside.is_empty();
+    }
     if let Some(end) = name.strip_prefix("**/") {
         let end: Vec<&str> = end.split('/').collect();
         return inside.ends_with(&end);
     }
-    match name.strip_suffix("/*") {
-        Some(directory) => inside.len() > 1 && inside.first() == Some(&directory),
-        None if name == "*" => true,
-        None => match name.strip_prefix("*.") {
-            Some(extension) => last.is_some_and(|last| {
-                Path::new(last).extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
-            }),
-            None if name.is_empty() => inside.is_empty(),
-            None => name.split('/').eq(inside.iter().copied()),
-        },
-    }
+    let Some((directory, ends)) = name.split_once('*') else {
+        return name.split('/').eq(inside.iter().copied());
+    };
+    let directory: Vec<&str> = directory.split_terminator('/').collect();
+    let is_in_it = inside.starts_with(&directory) && (directory.is_empty() || inside.len() > directory.len());
+    // A name that is only the extension has none.
+    let ends = |last: &&str| ends.is_empty() || last.len() > ends.len() && last.ends_with(ends);
+    is_in_it && (name == "*" || inside.last().is_some_and(ends))
 }
 
 /// A row of something that is read-only where it exists.

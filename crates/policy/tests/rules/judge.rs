@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use policy::judge::{Format, Found, MAX_CONTENT, Reason, Reference, concerns, judge, references};
+use policy::judge::{Format, Found, MAX_CONTENT, Reason, Reference, concerns, is_inert, judge, references};
 
 const FILE: Found = Found::File { mode: 0o100_644 };
 
@@ -686,6 +686,17 @@ fn only_what_concerns_somebody_need_be_read() {
     }
     for path in ["src/main.rs", ".git/index", ".git/objects/ab/cd", "", "README.md"] {
         assert!(!concerns(Path::new(path)), "{path}");
+    }
+}
+
+#[test]
+fn only_a_directory_in_which_nothing_is_obeyed_need_not_be_looked_into() {
+    for path in [".claude/worktrees", ".claude/worktrees/x/y", ".vscode/ipch", ".idea/shelf/x"] {
+        assert!(is_inert(Path::new(path)), "{path}");
+    }
+    for path in ["", ".claude", ".claude/skills", ".config/git", ".ssh", ".git/hooks", ".devcontainer", "src"]
+    {
+        assert!(!is_inert(Path::new(path)), "{path}");
     }
 }
 

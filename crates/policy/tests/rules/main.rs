@@ -1,6 +1,7 @@
 //! The rules, asked from outside the crate: what they allow, and the nasty inputs they refuse.
 
 mod env;
+mod examples;
 mod judge;
 mod limits;
 mod network;

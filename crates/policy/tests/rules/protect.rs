@@ -132,9 +132,20 @@ fn what_is_no_relative_path_is_refused() {
     for text in ["a\0b", "a\nb"] {
         assert!(matches!(error(text), ProtectError::Control { .. }), "{text:?}");
     }
-    for text in
-        ["*", "*key", "*.k*y", "*.a/b", "a/*.key", "a/?", "[ab]", "a*.key", "a.*key", "a.*.*.key", "a.*"]
-    {
+    for text in [
+        "*",
+        "*key",
+        "*.k*y",
+        "*.a/b",
+        "*/a.key",
+        "a/*",
+        "a/?",
+        "[ab]",
+        "a*.key",
+        "a.*key",
+        "a.*.*.key",
+        "a*",
+    ] {
         assert!(matches!(error(text), ProtectError::Wildcard { .. }), "{text}");
     }
     assert_eq!(path("./a//b/./c/").as_str(), "a/b/c");
@@ -158,6 +169,21 @@ fn a_path_may_stand_for_every_name_that_ends_so() {
     for relative in ["key.toml", "key..toml", "a.key.a.toml", "key.a.tom", "b/key.a.toml"] {
         assert_eq!(matched(&protected, relative), None, "{relative}");
     }
+    let protected = Protected::exactly([path("A/key.*")]);
+    for relative in ["a/key.x", "A/KEY.x.y", "a/key.x/y"] {
+        assert_eq!(matched(&protected, relative).as_deref(), Some("A/key.*"), "{relative}");
+    }
+    for relative in ["a", "a/key", "a/key.", "key.x", "a/b/key.x"] {
+        assert_eq!(matched(&protected, relative), None, "{relative}");
+    }
+}
+
+#[test]
+fn where_a_directory_is_data_only_a_file_is_protected() {
+    let protected = built_in();
+    assert_eq!(matched(&protected, ".jj/repo").as_deref(), Some(".jj/repo"));
+    assert_eq!(matched(&protected, ".jj/repo/config.toml").as_deref(), Some(".jj/repo/config.toml"));
+    assert_eq!(matched(&protected, ".jj/repo/op_heads/heads/x"), None);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use policy::judge::{Found, MAX_CONTENT, Reason, concerns, essence, judge};
+use policy::judge::{Found, MAX_CONTENT, Reason, concerns, essence, is_inert, judge};
 use policy::plan::FileId;
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
@@ -227,7 +227,7 @@ impl Judgement {
             let essence = (!content.is_empty()).then(|| hex(&essence(seen_as, &content)));
             self.verdicts.push(Verdict { path: path.into(), reason, essence });
         }
-        if found == Found::Directory && levels > 0 {
+        if found == Found::Directory && levels > 0 && !is_inert(seen_as) {
             self.directory(parent, name, path, seen_as, levels - 1);
         }
     }

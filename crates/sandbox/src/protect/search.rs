@@ -101,6 +101,9 @@ pub fn mounts_until(
         }
         search.repository(&repository.path, repository.git);
     }
+    for tree in &walk.trees {
+        search.tree(tree, []);
+    }
     search.behind_links(walk);
     search.all_ahead();
     search.beyond(walk);
@@ -341,7 +344,9 @@ impl Search<'_> {
     fn all(&mut self, base: &Path, seen_as: &Path, listed: &Listed<'_>) {
         let names = || {
             if let Some(names) = self.names.of(base) {
-                return Ok((beneath::directory(self.root, base)?, listed.first_names_among(names)));
+                let directory = beneath::directory(self.root, base)?;
+                let found = listed.first_names_among(&directory, names, self.until);
+                return Ok((directory, found));
             }
             let directory = beneath::listing(self.root, base)?;
             let found = listed.first_names_in(&directory, self.until)?;
@@ -398,7 +403,9 @@ impl Search<'_> {
                 });
                 let kind = FileType::from_raw_mode(stat.st_mode).into();
                 // A whole `.git` that a link leads to must stay writable but for what is on the list.
-                if path.file_name() != Some(OsStr::new(".git")) || kind != FileKind::Directory {
+                let is_data = path.file_name() == Some(OsStr::new(".git"))
+                    || seen_as.to_str().is_some_and(table::is_only_a_file);
+                if !is_data || kind != FileKind::Directory {
                     self.protect(target.clone(), &stat, seen_as.into(), cause, base);
                 }
                 Some((target, kind))

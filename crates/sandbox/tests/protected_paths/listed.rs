@@ -23,6 +23,8 @@ fn every_row_is_read_only_where_it_exists() {
         }
     }
     let mut expected: Vec<_> = all().map(|path| PathBuf::from(path.replace('*', "Some Name"))).collect();
+    // It is a directory, in which others lie.
+    expected.retain(|path| !path.ends_with(".jj/repo"));
     expected.sort();
     assert_eq!(boundary.mounts().read_only.into_iter().map(|one| one.path).collect::<Vec<_>>(), expected);
 }

@@ -12,6 +12,7 @@ mod hung_up;
 mod killed;
 mod many;
 mod names;
+mod obeyed;
 mod origin;
 mod pid_1;
 mod refused;

@@ -4,31 +4,33 @@ use super::{Files, Row, read_only};
 use crate::judge::harmless;
 use crate::judge::{Content, Format};
 
+/// Work trees that an agent makes for itself: what is in one is looked at as in any repository.
+const WORKTREES: (&str, Content) = ("worktrees/*", Content::Harmless);
+
 /// What is in the directory of an agent of which no more is known: hooks and plugins run, settings that only
 /// name servers elsewhere pass, and so does text.
 const DIRECTORY: Files = &[
+    WORKTREES,
     ("hooks/*", Content::Run),
     ("plugin/*", Content::Run),
     ("plugins/*", Content::Run),
+    ("memory/*", Content::Harmless),
     ("*.md", Content::Prompt),
+    ("*.mdc", Content::Prompt),
     ("*.json", Content::Settings(Format::Json, harmless::SERVERS)),
     ("*.jsonc", Content::Settings(Format::Json, harmless::SERVERS)),
     ("*.toml", Content::Settings(Format::Toml, harmless::NOTHING)),
     ("*.yaml", Content::Settings(Format::Yaml, harmless::NOTHING)),
     ("*.yml", Content::Settings(Format::Yaml, harmless::NOTHING)),
-    ("*.ts", Content::Run),
-    ("*.js", Content::Run),
-    ("*.mjs", Content::Run),
-    ("*.env", Content::Run),
-    (".env", Content::Run),
+    // Kiro keeps the number of a specification.
+    ("**/.config.kiro", Content::Harmless),
 ];
 
 const SERVERS: Files = &[("", Content::Settings(Format::Json, harmless::SERVERS))];
 
 const OPENCODE: Files = &[
+    WORKTREES,
     ("", Content::Opencode(harmless::OPENCODE)),
-    (".gitignore", Content::Harmless),
-    ("*.lock", Content::Harmless),
     ("opencode.json", Content::Opencode(harmless::OPENCODE)),
     ("opencode.jsonc", Content::Opencode(harmless::OPENCODE)),
     ("kilo.json", Content::Opencode(harmless::OPENCODE)),
@@ -36,10 +38,11 @@ const OPENCODE: Files = &[
     ("*.json", Content::Opencode(harmless::NOTHING)),
     ("*.md", Content::Prompt),
     ("themes/*", Content::Harmless),
-    ("*", Content::Run),
 ];
 
 const OPENCODE_DOCS: &str = "opencode, \"Config\", \"Plugins\" and \"Custom Tools\"";
+
+const OPENCODE_GO: &str = "opencode-ai/opencode, README";
 
 const CLINE: &str = "Cline, \"Hooks\"";
 
@@ -50,10 +53,11 @@ pub(super) const ROWS: &[Row] = &[
         "runs what their settings name, takes what skills allow, and loads each `.ts` in it",
         "Agent Skills specification; Codebuff, \"Customizing agents\"",
         &[
-            ("*.json", Content::Settings(Format::Json, harmless::OTHER_OF_AGENTS)),
-            ("*.toml", Content::Settings(Format::Toml, harmless::OTHER_OF_AGENTS)),
+            ("skills/*.json", Content::Settings(Format::Json, harmless::OTHER_OF_AGENTS)),
+            ("*.json", Content::Settings(Format::Json, harmless::SERVERS)),
+            ("*.toml", Content::Settings(Format::Toml, harmless::NOTHING)),
+            ("**/agents/openai.yaml", Content::Settings(Format::Yaml, harmless::SKILL_OF_CODEX)),
             ("*.md", Content::Prompt),
-            ("*.ts", Content::Run),
         ],
     ),
     read_only(
@@ -62,13 +66,15 @@ pub(super) const ROWS: &[Row] = &[
         "runs hooks, helpers, servers and plugins that settings name, and what they allow",
         "Claude Code, \"All settings\", \"Hooks\" and \"Plugins\"; CVE-2025-59536, CVE-2026-21852",
         &[
+            WORKTREES,
             ("settings.json", Content::Settings(Format::Json, harmless::CLAUDE)),
             ("settings.local.json", Content::Settings(Format::Json, harmless::CLAUDE)),
             // A directory with one is a plugin, also among skills: its `bin` is searched for programs.
             ("**/.claude-plugin/plugin.json", Content::Run),
             ("**/.mcp.json", Content::Settings(Format::Json, harmless::SERVERS)),
             ("**/.lsp.json", Content::Run),
-            ("*.json", Content::Settings(Format::Json, harmless::OTHER_OF_AGENTS)),
+            ("skills/*.json", Content::Settings(Format::Json, harmless::OTHER_OF_AGENTS)),
+            ("*.json", Content::Settings(Format::Json, harmless::SERVERS)),
             ("*.md", Content::Prompt),
         ],
     ),
@@ -88,8 +94,6 @@ pub(super) const ROWS: &[Row] = &[
             ("config.toml", Content::Settings(Format::Toml, harmless::CODEX)),
             ("*.toml", Content::Settings(Format::Toml, harmless::NOTHING)),
             ("*.json", Content::Settings(Format::Json, harmless::SERVERS)),
-            ("*.rules", Content::Run),
-            (".env", Content::Run),
             ("*.md", Content::Prompt),
         ],
     ),
@@ -106,10 +110,12 @@ pub(super) const ROWS: &[Row] = &[
         "runs hooks, servers and `toolDiscoveryCommand`, and takes variables from `.env`",
         "Gemini CLI, \"Configuration\" and \"Trusted Folders\"",
         &[
+            WORKTREES,
             ("settings.json", Content::Settings(Format::Json, harmless::GEMINI)),
             ("*.json", Content::Settings(Format::Json, harmless::SERVERS)),
             ("*.toml", Content::Settings(Format::Toml, harmless::GEMINI_COMMAND)),
-            (".env", Content::Run),
+            // Of Gemini Code Assist, on its machines.
+            ("config.yaml", Content::Harmless),
             ("*.md", Content::Prompt),
         ],
     ),
@@ -129,6 +135,13 @@ pub(super) const ROWS: &[Row] = &[
     ),
     read_only("tui.json", "opencode", "loads the plugins that it names", OPENCODE_DOCS, OPENCODE),
     read_only("tui.jsonc", "opencode", "the same as `tui.json`", OPENCODE_DOCS, OPENCODE),
+    read_only(
+        ".opencode.json",
+        "OpenCode, before it became Crush",
+        "starts the servers that it names",
+        OPENCODE_GO,
+        SERVERS,
+    ),
     read_only("opencode.jsonc", "opencode", "the same as `opencode.json`", OPENCODE_DOCS, OPENCODE),
     read_only(
         ".aider.conf.yml",
@@ -151,6 +164,20 @@ pub(super) const ROWS: &[Row] = &[
         "GitHub Copilot, \"Custom agents configuration\"",
         &[("*.md", Content::Prompt)],
     ),
+    read_only(
+        ".github/skills",
+        "GitHub Copilot",
+        "takes what skills allow, and runs their scripts",
+        "GitHub Copilot, \"Agent skills\"",
+        &[("*.json", Content::Settings(Format::Json, harmless::OTHER_OF_AGENTS)), ("*.md", Content::Prompt)],
+    ),
+    read_only(
+        ".gitlab/duo/mcp.json",
+        "GitLab Duo",
+        "starts the servers that it names",
+        "GitLab Duo, \"Model Context Protocol clients\"",
+        SERVERS,
+    ),
     read_only(".github/mcp.json", "GitHub Copilot CLI", "starts the servers that it names", MCP, SERVERS),
     read_only(".github/lsp.json", "GitHub Copilot CLI", "starts language servers that it names", LSP, OTHER),
     read_only("lsp.json", "GitHub Copilot CLI", "the same as `.github/lsp.json`", LSP, OTHER),
@@ -159,7 +186,7 @@ pub(super) const ROWS: &[Row] = &[
         "GitHub Copilot CLI",
         "runs each `extension.mjs` in it",
         "GitHub Copilot CLI, \"About extensions\"",
-        &[("*.mjs", Content::Run)],
+        &[("*", Content::Run)],
     ),
     read_only(
         ".github/copilot",
@@ -168,6 +195,30 @@ pub(super) const ROWS: &[Row] = &[
         "GitHub Copilot CLI, \"Configuration directory\"",
         &[("*.json", Content::Settings(Format::Json, harmless::NOTHING))],
     ),
+    read_only(
+        ".agent",
+        "Antigravity",
+        "runs commands of workflows that are marked `// turbo`, without asking",
+        "Antigravity, \"Rules and workflows\"",
+        DIRECTORY,
+    ),
+    read_only(
+        ".ai/mcp/mcp.json",
+        "JetBrains AI Assistant",
+        "starts the servers that it names",
+        "JetBrains AI Assistant, \"MCP\"",
+        SERVERS,
+    ),
+    read_only(
+        ".codebuddy",
+        "CodeBuddy Code",
+        "runs hooks and servers",
+        "CodeBuddy Code, \"Hooks\"",
+        DIRECTORY,
+    ),
+    read_only(".iflow", "iFlow CLI", "the same as `.gemini`", "iFlow CLI, \"Configuration\"", DIRECTORY),
+    read_only(".qoder", "Qoder", "runs hooks and servers", "Qoder CLI, \"Hooks\"", DIRECTORY),
+    read_only(".tabnine", "Tabnine", "starts servers and runs hooks", "Tabnine CLI, \"Settings\"", DIRECTORY),
     read_only(".windsurf", "Windsurf", "runs hooks and servers", "Windsurf, \"Cascade Hooks\"", DIRECTORY),
     read_only(
         ".kiro",
@@ -229,6 +280,7 @@ pub(super) const ROWS: &[Row] = &[
             ("extensions/*", Content::Run),
             ("git/*", Content::Run),
             ("npm/*", Content::Run),
+            ("themes/*", Content::Harmless),
             ("settings.json", Content::Settings(Format::Json, harmless::PI)),
             ("*.md", Content::Prompt),
         ],
@@ -250,8 +302,6 @@ pub(super) const ROWS: &[Row] = &[
         "runs `setup.sh`, hooks, and `pre-commit.sh` at each commit",
         "OpenHands, \"Repository Customization\"",
         &[
-            ("setup.sh", Content::Run),
-            ("pre-commit.sh", Content::Run),
             ("hooks/*", Content::Run),
             ("hooks.json", Content::Settings(Format::Json, harmless::NOTHING)),
             ("*.md", Content::Prompt),

@@ -11,6 +11,8 @@ const VIM: &str = "Vim, `:help exrc`; Neovim, `:help 'exrc'`";
 const CONTAINER: Files = &[
     ("", Content::Settings(Format::Json, harmless::DEVCONTAINER)),
     ("*.json", Content::Settings(Format::Json, harmless::DEVCONTAINER)),
+    // What it names runs in the container.
+    ("*", Content::Harmless),
 ];
 
 const VSCODE: Files = &[
@@ -21,6 +23,11 @@ const VSCODE: Files = &[
     ("extensions.json", Content::Harmless),
     ("mcp.json", Content::Settings(Format::Json, harmless::SERVERS)),
     ("*.json", Content::Settings(Format::Json, harmless::NOTHING)),
+    ("*.code-snippets", Content::Harmless),
+    ("*.md", Content::Harmless),
+    // What the extension for C++ keeps.
+    ("*.db", Content::Harmless),
+    ("ipch/*", Content::Harmless),
 ];
 
 const IDEA: &str = "IntelliJ IDEA, \"Startup tasks\", \"File watchers\" and \"Project security\"";
@@ -28,6 +35,17 @@ const IDEA: &str = "IntelliJ IDEA, \"Startup tasks\", \"File watchers\" and \"Pr
 const LUA: Files = &[("", Content::Settings(Format::Json, harmless::LUA))];
 
 const LUA_DOCS: &str = "LuaLS, \"Configuration File\" and \"Plugins\"";
+
+/// A file of which every setting counts.
+const NO_JSON: Files = &[("", Content::Settings(Format::Json, harmless::NOTHING))];
+
+const EMMY: &str = "EmmyLua Analyzer, \"External formatter options\"";
+
+const LINTR: &str = "lintr, read_settings";
+
+const KLS: &str = "kotlin-language-server, ShellClassPathResolver";
+
+const KLS_EFFECT: &str = "runs it when a file is opened";
 
 const PHPACTOR: &str = "Phpactor, \"Configuration\"";
 
@@ -53,7 +71,18 @@ pub(super) const ROWS: &[Row] = &[
         "IDEs of JetBrains",
         "runs what is to start with the project, watchers of files, and interpreters",
         IDEA,
-        &[("*.xml", Content::Idea), ("*.iml", Content::Idea)],
+        &[
+            // Changes that were put off, what databases look like, and what plugins keep.
+            (".name", Content::Harmless),
+            ("copilot/*", Content::Harmless),
+            ("datasources/*", Content::Harmless),
+            ("httprequests/*", Content::Harmless),
+            ("shelf/*", Content::Harmless),
+            ("sonarlint/*", Content::Harmless),
+            ("*.ser", Content::Harmless),
+            ("*.xml", Content::Idea),
+            ("*.iml", Content::Idea),
+        ],
     ),
     read_only(
         "*.iml",
@@ -82,7 +111,6 @@ pub(super) const ROWS: &[Row] = &[
         &[
             ("config.toml", Content::Settings(Format::Toml, harmless::HELIX)),
             ("languages.toml", Content::Settings(Format::Toml, harmless::HELIX_LANGUAGES)),
-            ("*.scm", Content::Run),
         ],
     ),
     read_only(".nvim.lua", "Neovim", "runs it when started there, with `exrc` set", VIM, RUN),
@@ -164,6 +192,27 @@ pub(super) const ROWS: &[Row] = &[
         &[("", Content::Settings(Format::Json, harmless::VSCODE))],
     ),
     read_only(
+        ".joyride/scripts",
+        "VS Code, with Joyride",
+        "runs `workspace_activate` when the folder is opened",
+        "Joyride, \"Activation scripts\"",
+        RUN,
+    ),
+    read_only(
+        ".lapce/settings.toml",
+        "Lapce",
+        "takes settings of plugins from it, of which some run programs",
+        "Lapce, \"Settings\"",
+        &[("", Content::Settings(Format::Toml, harmless::NOTHING))],
+    ),
+    read_only(
+        ".nlsp-settings",
+        "Neovim, with nlsp-settings",
+        "the same as `.neoconf.json`",
+        "nlsp-settings.nvim, README",
+        RUN,
+    ),
+    read_only(
         ".neoconf.json",
         "Neovim, with neoconf",
         "takes settings of language servers from it, of which some run programs",
@@ -176,6 +225,14 @@ pub(super) const ROWS: &[Row] = &[
         "Vim, with YouCompleteMe",
         "runs it when a file below is opened",
         "YouCompleteMe, README",
+        RUN,
+    ),
+    read_only(".emmyrc.json", "emmylua_ls", "runs the formatter that it names", EMMY, NO_JSON),
+    read_only(
+        ".lsp/config.edn",
+        "clojure-lsp",
+        "runs `classpath-cmd` when it starts",
+        "clojure-lsp, \"Settings\"",
         RUN,
     ),
     read_only(".luarc.json", "lua-language-server", "loads the plugin that it names", LUA_DOCS, LUA),
@@ -222,6 +279,31 @@ pub(super) const ROWS: &[Row] = &[
         "pyrefly, \"Configuration\"",
         &[("", Content::Settings(Format::Toml, harmless::PYREFLY))],
     ),
+    read_only(".lintr", "lintr, in editors when a file is opened", "evaluates it as R", LINTR, RUN),
+    read_only(".lintr.R", "lintr, in editors when a file is opened", "the same as `.lintr`", LINTR, RUN),
+    read_only(
+        ".tern-project",
+        "tern, in editors when a file is opened",
+        "loads the plugins that it names",
+        "Tern, \"Project configuration\"",
+        NO_JSON,
+    ),
+    read_only(
+        "erlang_ls.config",
+        "erlang_ls",
+        "runs the commands of its `runtime`",
+        "Erlang LS, \"Configuration\"",
+        RUN,
+    ),
+    read_only("kls-classpath", "kotlin-language-server", KLS_EFFECT, KLS, RUN),
+    read_only("kls-classpath.*", "kotlin-language-server", KLS_EFFECT, KLS, RUN),
+    read_only(
+        "omnisharp.json",
+        "OmniSharp",
+        "loads analyzers from where `LocationPaths` says",
+        "OmniSharp, \"Configuration Options\"",
+        NO_JSON,
+    ),
     read_only(
         "rust-analyzer.toml",
         "rust-analyzer",
@@ -260,8 +342,8 @@ pub(super) const ROWS: &[Row] = &[
     read_only(
         ".ropeproject",
         "rope, for pylsp and Emacs",
-        "runs `config.py` when the project is opened",
+        "runs `config.py` when the project is opened, and loads objects of Python",
         "rope, \"Configuration\"",
-        &[("config.py", Content::Run)],
+        &[("*.db", Content::Harmless)],
     ),
 ];

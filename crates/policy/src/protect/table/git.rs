@@ -1,6 +1,6 @@
 //! Rows of git, and of what people let it run at a commit.
 
-use super::{Files, Row, read_only};
+use super::{Files, Judged, Row, Treatment, read_only};
 use crate::judge::harmless;
 use crate::judge::{Content, Format};
 
@@ -93,7 +93,7 @@ pub(super) const ROWS: &[Row] = &[
         "git",
         "the same as `.git/config`, where this is somebody's home",
         "git-config(1)",
-        &[("config", Content::GitConfig)],
+        &[("config", Content::GitConfig), ("*", Content::Harmless)],
     ),
     read_only(
         ".gitconfig",
@@ -106,9 +106,24 @@ pub(super) const ROWS: &[Row] = &[
     read_only(".hg/hgrc-not-shared", "Mercurial", "the same as `.hg/hgrc`", HG, RUN),
     read_only(".hgsub", "Mercurial", "enters the repositories that it names", "hg(1), subrepos", RUN),
     read_only(".hg/sharedpath", "Mercurial", "reads `hgrc` and hooks somewhere else", "hg(1), share", RUN),
+    read_only(
+        ".jj/repo/store/git_target",
+        "Jujutsu",
+        "takes objects and remotes from the repository of git that it names",
+        "Jujutsu, \"Git compatibility\"",
+        &[("", Content::Words(&["git", "../../../.git"]))],
+    ),
     read_only(".jj/repo/config.toml", "Jujutsu", JJ_EFFECT, JJ, JJ_FILES),
     read_only(".jj/workspace-config.toml", "Jujutsu", "the same as `.jj/repo/config.toml`", JJ, JJ_FILES),
+    Row {
+        path: ".jj/repo",
+        program: "Jujutsu",
+        effect: "takes configuration and objects from the repository that it names, where it is a file",
+        source: "Jujutsu, \"jj workspace\"",
+        treatment: Treatment::ReadOnlyFile(Judged(&[("", Content::Run), ("*", Content::Harmless)])),
+    },
     read_only(".sl/config", "Sapling", HG_EFFECT, SL, RUN),
+    read_only(".sl/sharedpath", "Sapling", "reads `config` somewhere else", SL, RUN),
     read_only(".lazygit.yml", "lazygit", LAZYGIT_EFFECT, LAZYGIT, RUN),
     read_only(
         ".gitmodules",
@@ -117,6 +132,32 @@ pub(super) const ROWS: &[Row] = &[
         "gitmodules(5), CVE-2018-11235, CVE-2024-32002",
         &[("", Content::GitModules)],
     ),
+    read_only("captainhook.json", "CaptainHook", AT_COMMIT, CAPTAIN_HOOK, RUN),
+    read_only(
+        "captainhook.config.json",
+        "CaptainHook",
+        "runs the PHP and hooks that it names",
+        CAPTAIN_HOOK,
+        RUN,
+    ),
+    read_only(".commitlintrc", "commitlint", COMMITLINT_EFFECT, COMMITLINT, RUN),
+    read_only(".commitlintrc.*", "commitlint", COMMITLINT_EFFECT, COMMITLINT, RUN),
+    read_only("commitlint.config.*", "commitlint", COMMITLINT_EFFECT, COMMITLINT, RUN),
+    read_only("grumphp.yml", "GrumPHP", AT_COMMIT, GRUMPHP, RUN),
+    read_only("grumphp.*.yml", "GrumPHP", AT_COMMIT, GRUMPHP, RUN),
+    read_only("grumphp.yml.*", "GrumPHP", AT_COMMIT, GRUMPHP, RUN),
+    read_only("hk.pkl", "hk", AT_COMMIT, HK, RUN),
+    read_only("hk.*.pkl", "hk", AT_COMMIT, HK, RUN),
+    read_only(".config/hk.pkl", "hk", AT_COMMIT, HK, RUN),
+    read_only(".config/hk.*.pkl", "hk", AT_COMMIT, HK, RUN),
+    read_only(".lintstagedrc", "lint-staged", AT_COMMIT, LINT_STAGED, RUN),
+    read_only(".lintstagedrc.*", "lint-staged", AT_COMMIT, LINT_STAGED, RUN),
+    read_only("lint-staged.config.*", "lint-staged", AT_COMMIT, LINT_STAGED, RUN),
+    read_only(".rusty-hook.toml", "rusty-hook", AT_COMMIT, RUSTY_HOOK, RUN),
+    read_only("rusty-hook.toml", "rusty-hook", AT_COMMIT, RUSTY_HOOK, RUN),
+    read_only(".huskyrc", "husky 4", AT_COMMIT, HUSKY_4, RUN),
+    read_only(".huskyrc.*", "husky 4", AT_COMMIT, HUSKY_4, RUN),
+    read_only("husky.config.*", "husky 4", AT_COMMIT, HUSKY_4, RUN),
     read_only(".husky", "git, by husky", "runs each file as a hook", "husky, \"How to\"", RUN),
     read_only(
         ".pre-commit-config.yaml",
@@ -129,7 +170,9 @@ pub(super) const ROWS: &[Row] = &[
     read_only("pre_commit", "Python, for pre-commit's hook", PRE_COMMIT_EFFECT, PRE_COMMIT, RUN),
     read_only("pre_commit.py", "Python, for pre-commit's hook", PRE_COMMIT_EFFECT, PRE_COMMIT, RUN),
     read_only("prek.toml", "prek", "the same as `.pre-commit-config.yaml`", PREK, RUN),
-    read_only(".overcommit.yml", "overcommit", "runs the hooks that it names", "overcommit, README", RUN),
+    read_only(".overcommit.yml", "overcommit", AT_COMMIT, OVERCOMMIT, RUN),
+    read_only(".local-overcommit.yml", "overcommit", AT_COMMIT, OVERCOMMIT, RUN),
+    read_only(".git-hooks", "overcommit", "loads the hooks in it", OVERCOMMIT, RUN),
     read_only(".lefthook", "lefthook", "runs the scripts in it at each commit", LEFTHOOK, RUN),
     read_only(".lefthook-local", "lefthook", "the same as `.lefthook`", LEFTHOOK, RUN),
     lefthook("lefthook.yml"),
@@ -172,8 +215,28 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 const fn lefthook(path: &'static str) -> Row {
-    read_only(path, "lefthook", "runs commands at each commit, once installed", LEFTHOOK, RUN)
+    read_only(path, "lefthook", AT_COMMIT, LEFTHOOK, RUN)
 }
+
+const AT_COMMIT: &str = "runs the commands that it names at each commit, once installed";
+
+const CAPTAIN_HOOK: &str = "CaptainHook, \"Configuration\"";
+
+const COMMITLINT: &str = "commitlint, \"Configuration\"";
+
+const COMMITLINT_EFFECT: &str = "loads it, and what it names, at each commit, once installed";
+
+const GRUMPHP: &str = "GrumPHP, \"Configuration\"";
+
+const HK: &str = "hk, \"Configuration\"";
+
+const HUSKY_4: &str = "husky, \"Migrate from v4\"";
+
+const LINT_STAGED: &str = "lint-staged, \"Configuration\"";
+
+const OVERCOMMIT: &str = "overcommit, README";
+
+const RUSTY_HOOK: &str = "rusty-hook, README";
 
 const PREK: &str = "prek, \"Configuration\"";
 

@@ -81,6 +81,13 @@ pub(super) const ROWS: &[Row] = &[
         "shadowenv, \"Trust\"",
         RUN,
     ),
+    read_only(
+        ".direnv/*.rc",
+        "nix-direnv",
+        "many an `.envrc` that was allowed runs it too",
+        "nix-direnv, direnvrc",
+        RUN,
+    ),
     // Commands of every day.
     read_only(
         ".ripgreprc",
@@ -100,6 +107,7 @@ pub(super) const ROWS: &[Row] = &[
             ("authorized_keys2", Content::Run),
             ("environment", Content::Run),
             ("rc", Content::Run),
+            ("*", Content::Harmless),
         ],
     ),
     read_only(".tmux.conf", "tmux", HOME, "tmux(1)", RUN),
@@ -115,6 +123,8 @@ pub(super) const ROWS: &[Row] = &[
     read_only(".Rprofile", "R", HERE, "R, ?Startup", RUN),
     read_only(".RData", "R", "loads it at its start, with functions in place of its own", "R, ?Startup", RUN),
     read_only(".Renviron", "R", "takes variables of its environment from it", "R, ?Startup", RUN),
+    read_only("renv/activate.R", "R, with renv", HERE, "renv, \"activate\"", RUN),
+    read_only("packrat/init.R", "R, with packrat", HERE, "packrat, \"init\"", RUN),
     read_only(".irbrc", "irb", HERE, "irb(1)", RUN),
     read_only("_irbrc", "irb", HERE, "irb(1)", RUN),
     read_only(".pryrc", "pry", HERE, "pry, \"Customization and configuration\"", RUN),

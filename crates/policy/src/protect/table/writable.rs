@@ -36,7 +36,8 @@ pub(super) const ROWS: &[Row] = &[
     writable(
         "build.sbt",
         "sbt, and editors that import the project",
-        "all of it; so do `project`, `.sbtopts`, `.jvmopts`, `pom.xml`, `mvnw`, `.mvn/wrapper`, `.scalafix.conf`",
+        "all of it; so do `project`, `.sbtopts`, `.jvmopts`, `pom.xml`, `mvnw`, `.mvn/wrapper`, `.scalafix.conf`, \
+         `.bloop`",
     ),
     writable(
         "mix.exs",
@@ -46,7 +47,7 @@ pub(super) const ROWS: &[Row] = &[
     writable(
         "Gemfile",
         "bundler, and ruby-lsp when a file is opened",
-        "all of it; so do `*.gemspec`, `Rakefile`, `.bundle/config`, and what `.rubocop.yml` requires",
+        "all of it; so do `*.gemspec`, `Rakefile`, `.bundle/config`, `.ruby-lsp`, and what `.rubocop.yml` requires",
     ),
     writable(
         "pyproject.toml",
@@ -61,7 +62,7 @@ pub(super) const ROWS: &[Row] = &[
     writable(
         "flake.nix",
         "nix",
-        "when you enter its shell, also by an `.envrc` with `use flake`; so does `devbox.json`",
+        "when you enter its shell, also by an `.envrc` with `use flake`; so do `devbox.json`, `devenv.nix` and `.flox`",
     ),
     writable(
         ".terraform",

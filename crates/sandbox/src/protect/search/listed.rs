@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -10,6 +10,7 @@ use policy::protect::table::Pattern;
 use rustix::fs::RawDir;
 use rustix::io::Errno;
 
+use crate::host::beneath;
 use crate::host::deadline::Deadline;
 use crate::protect::Cause;
 
@@ -21,11 +22,14 @@ pub(super) struct Listed<'a> {
     all: Vec<(&'a Path, Cause)>,
     /// Positions in `all` by the first name of each path, in lower case: on some file systems that is the same.
     by_name: HashMap<Vec<u8>, Vec<usize>>,
-    /// The paths that stand for several names.
+    /// The paths that stand for several names in the directory itself, and those that may end in anything.
     patterns: Vec<(Pattern<'a>, Cause)>,
-    /// With which bytes the first names begin, and the names of patterns end. Most names of a project's do neither.
+    open: Vec<(Pattern<'a>, Cause)>,
+    /// With which bytes the first names begin, the names of patterns end, and those of open ones begin. Most names of a
+    /// project's do none of it.
     begins: Bytes,
     ends: Bytes,
+    opens: Bytes,
     longest: usize,
 }
 
@@ -49,14 +53,23 @@ impl<'a> Listed<'a> {
             all: Vec::new(),
             by_name: HashMap::new(),
             patterns: Vec::new(),
+            open: Vec::new(),
             begins: Bytes([false; 256]),
             ends: Bytes([false; 256]),
+            opens: Bytes([false; 256]),
             longest: 0,
         };
         for (path, cause) in paths {
-            if let Some(pattern) = path.to_str().and_then(Pattern::of) {
-                path.as_os_str().as_bytes().last().into_iter().for_each(|byte| listed.ends.insert(*byte));
-                listed.patterns.push((pattern, cause));
+            let pattern = path.to_str().and_then(Pattern::of);
+            if let Some(pattern) = pattern.filter(|pattern| pattern.directory == Path::new("")) {
+                let written = path.as_os_str().as_bytes();
+                if pattern.is_open() {
+                    written.first().into_iter().for_each(|byte| listed.opens.insert(*byte));
+                    listed.open.push((pattern, cause));
+                } else {
+                    written.last().into_iter().for_each(|byte| listed.ends.insert(*byte));
+                    listed.patterns.push((pattern, cause));
+                }
             } else if let Some(Component::Normal(first)) = path.components().next() {
                 let name = first.as_bytes().to_ascii_lowercase();
                 listed.longest = listed.longest.max(name.len());
@@ -75,7 +88,8 @@ impl<'a> Listed<'a> {
 
     /// Every path that is no pattern, for a directory that does not show its names.
     pub(super) fn without_patterns(&self) -> Vec<(PathBuf, Cause)> {
-        self.all.iter().map(|(path, cause)| (path.to_path_buf(), *cause)).collect()
+        let plain = self.all.iter().filter(|(path, _)| pattern_below(path).is_none());
+        plain.map(|(path, cause)| (path.to_path_buf(), *cause)).collect()
     }
 
     /// The paths of the list whose first name is in a directory, as they are written there.
@@ -86,6 +100,7 @@ impl<'a> Listed<'a> {
         directory: impl AsFd,
         until: Deadline,
     ) -> Result<Vec<(PathBuf, Cause)>, Errno> {
+        let directory = directory.as_fd();
         let mut found = Vec::new();
         let mut buffer: Vec<u8> = Vec::with_capacity(LISTING);
         let mut listing = RawDir::new(directory, buffer.spare_capacity_mut());
@@ -97,27 +112,28 @@ impl<'a> Listed<'a> {
                 break;
             }
         }
-        found.sort();
-        Ok(found)
+        Ok(with_names_below(directory, found, until))
     }
 
     /// The same, of these names.
     pub(super) fn first_names_among<'n>(
         &self,
+        directory: impl AsFd,
         names: impl Iterator<Item = &'n [u8]>,
+        until: Deadline,
     ) -> Vec<(PathBuf, Cause)> {
         let mut found = Vec::new();
         names.for_each(|name| self.add(name, &mut found));
-        found.sort();
-        found
+        with_names_below(directory.as_fd(), found, until)
     }
 
     fn add(&self, name: &[u8], found: &mut Vec<(PathBuf, Cause)>) {
         let here = Path::new(OsStr::from_bytes(name));
-        if self.ends.contains(name.last()) {
-            let fitting = self.patterns.iter().filter(|(pattern, _)| pattern.fits(name));
-            found.extend(fitting.map(|(_, cause)| (here.to_path_buf(), *cause)));
-        }
+        let may_end = self.ends.contains(name.last()).then_some(&self.patterns);
+        let may_begin = self.opens.contains(name.first()).then_some(&self.open);
+        let fitting =
+            may_end.into_iter().chain(may_begin).flatten().filter(|(pattern, _)| pattern.fits(name));
+        found.extend(fitting.map(|(_, cause)| (here.to_path_buf(), *cause)));
         if name.len() > self.longest || !self.begins.contains(name.first()) {
             return;
         }
@@ -128,4 +144,30 @@ impl<'a> Listed<'a> {
             found.push((path, cause));
         }
     }
+}
+
+/// Puts the names that are there in the place of patterns that lie in a directory below, and sorts what was found.
+fn with_names_below(
+    directory: BorrowedFd<'_>,
+    found: Vec<(PathBuf, Cause)>,
+    until: Deadline,
+) -> Vec<(PathBuf, Cause)> {
+    let (below, mut found): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|(path, _)| pattern_below(path).is_some());
+    for (path, cause) in below {
+        let Some((parent, pattern)) = path.parent().zip(pattern_below(&path)) else { continue };
+        // What cannot be listed is said of the other paths of the list that lie there.
+        let Ok(listing) = beneath::listing(directory, parent) else { continue };
+        let Ok(names) = beneath::entries(listing.as_fd()) else { continue };
+        let names = names.take_while(|_| !until.is_over()).filter_map(Result::ok).map(|(name, _)| name);
+        let fitting = names.filter(|name| pattern.fits(name.as_bytes()));
+        found.extend(fitting.map(|name| (parent.join(name), cause)));
+    }
+    found.sort();
+    found
+}
+
+/// The pattern that a path is, if its names lie in a directory below.
+fn pattern_below(path: &Path) -> Option<Pattern<'_>> {
+    path.to_str().and_then(Pattern::of).filter(|pattern| pattern.directory != Path::new(""))
 }
