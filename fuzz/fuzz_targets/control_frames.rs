@@ -7,7 +7,7 @@ use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use confine::control::{Control, Event, Request};
+use confine::protocol::{ControlSocket, Event, Request};
 use libfuzzer_sys::fuzz_target;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -25,9 +25,9 @@ fn read_to_the_end<M: Debug + DeserializeOwned + Serialize>(bytes: &[u8]) {
     let (mut ours, theirs) = UnixStream::pair().expect("a pair of sockets");
     ours.write_all(bytes).expect("it fits into the buffer");
     ours.shutdown(Shutdown::Write).expect("it is connected");
-    let mut theirs = Control::from(OwnedFd::from(theirs));
+    let mut theirs = ControlSocket::from(OwnedFd::from(theirs));
     while let Ok(Some(message)) = theirs.receive::<M>() {
-        let (mut sender, mut receiver) = Control::pair().expect("a pair of sockets");
+        let (mut sender, mut receiver) = ControlSocket::pair().expect("a pair of sockets");
         sender.send(&message, &[]).expect("what was read can be sent");
         let again = receiver.receive::<M>().expect("what was sent can be read").expect("it was sent");
         assert_eq!(format!("{message:?}"), format!("{again:?}"));

@@ -1,7 +1,7 @@
 //! Capabilities: none in any set, and no way to gain one (capabilities(7)).
 //!
 //! In a native sandbox the first process has them all, in its own namespace, and `keep_across_execution` hands PID 1
-//! those that it needs to make the inside.
+//! those that it needs to mount the rootfs.
 //!
 //! The order: [`drop_bounding`] while `CAP_SETPCAP` is still there, then the change of user, then [`clear`],
 //! because a change of user that leaves capabilities behind must not matter, then [`no_new_privs`].
@@ -19,13 +19,13 @@ use rustix::thread::{
     set_thread_uid,
 };
 
-use crate::kernel_file::FileSystem;
+use crate::kernel_file::KernelFileSystem;
 use crate::report::{Finding, Status};
 
 /// A step that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {step}: {source}")]
-pub struct Error {
+pub struct CapabilityError {
     /// What was tried.
     step: &'static str,
     /// What the kernel said.
@@ -35,20 +35,20 @@ pub struct Error {
 /// Empties the bounding set: nothing that is executed from now on can gain a capability from a file.
 ///
 /// Without `CAP_SETPCAP` it stays as it is, which [`probe`] reports unless it is empty already.
-pub fn drop_bounding() -> Result<(), Error> {
+pub fn drop_bounding() -> Result<(), CapabilityError> {
     for capability in every_capability() {
         match remove_capability_from_bounding_set(capability) {
             Ok(()) => {}
             // EINVAL: the first number that the kernel does not know, so all are gone. EPERM: no right to do
             // it; the kernel looks at that first, so this is the first answer or none.
             Err(Errno::INVAL | Errno::PERM) => return Ok(()),
-            Err(source) => return Err(Error { step: "empty the capability bounding set", source }),
+            Err(source) => return Err(CapabilityError { step: "empty the capability bounding set", source }),
         }
     }
     Ok(())
 }
 
-/// What PID 1 needs to make the inside of its sandbox: to mount and to name the host, to bring loopback up, to empty the
+/// What PID 1 needs to make its sandbox: to mount and to name the host, to bring loopback up, to empty the
 /// bounding set, and to reach a mount point in a directory that its owner may not enter.
 const OF_PID_1: [CapabilitySet; 4] =
     [CapabilitySet::SYS_ADMIN, CapabilitySet::NET_ADMIN, CapabilitySet::SETPCAP, CapabilitySet::DAC_OVERRIDE];
@@ -63,36 +63,36 @@ pub(crate) fn keep_across_execution() -> Result<(), Errno> {
 }
 
 /// Empties the ambient, inheritable, permitted and effective sets.
-pub fn clear() -> Result<(), Error> {
+pub fn clear() -> Result<(), CapabilityError> {
     match clear_ambient_capability_set() {
         // Linux before 4.3 has no ambient set.
         Ok(()) | Err(Errno::INVAL) => {}
-        Err(source) => return Err(Error { step: "clear the ambient capabilities", source }),
+        Err(source) => return Err(CapabilityError { step: "clear the ambient capabilities", source }),
     }
     let none = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
-        .map_err(|source| Error { step: "give up capabilities", source })
+        .map_err(|source| CapabilityError { step: "give up capabilities", source })
 }
 
-/// From now on no program that is executed gains rights by its set-uid bit or its file capabilities, for
-/// good.
+/// Sets `no_new_privs`: from now on no program that is executed gains rights by its set-uid bit or its file
+/// capabilities, for good.
 ///
 /// Landlock and seccomp need it.
-pub fn no_new_privs() -> Result<(), Error> {
+pub fn no_new_privs() -> Result<(), CapabilityError> {
     let step = "set no_new_privs";
-    rustix::thread::set_no_new_privs(true).map_err(|source| Error { step, source })?;
+    rustix::thread::set_no_new_privs(true).map_err(|source| CapabilityError { step, source })?;
     match rustix::thread::no_new_privs() {
         Ok(true) => Ok(()),
-        Ok(false) => Err(Error { step, source: Errno::PERM }),
-        Err(source) => Err(Error { step, source }),
+        Ok(false) => Err(CapabilityError { step, source: Errno::PERM }),
+        Err(source) => Err(CapabilityError { step, source }),
     }
 }
 
 /// Makes this process's memory, environment and descriptors in `/proc` belong to root, so that others of the
 /// same uid cannot look in, and ends core dumps. Executing a program undoes it.
-pub fn not_dumpable() -> Result<(), Error> {
+pub fn not_dumpable() -> Result<(), CapabilityError> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
-        .map_err(|source| Error { step: "make this process not dumpable", source })
+        .map_err(|source| CapabilityError { step: "make this process not dumpable", source })
 }
 
 /// Reads every set back, and tries to become root again.
@@ -140,16 +140,16 @@ fn look() -> (Status, String) {
     (Status::Enforced, reason)
 }
 
-/// Who root of this user namespace is in the one around it, if that is somebody else.
+/// Returns which user root of this user namespace is in the one around it, if that is another.
 fn root_outside() -> Option<u32> {
-    let map = FileSystem::Processes.text("/proc/self/uid_map").ok()?;
+    let map = KernelFileSystem::Processes.text("/proc/self/uid_map").ok()?;
     let lines = map.lines().map(|line| line.split_whitespace().filter_map(|id| id.parse().ok()).collect());
     lines
         .filter_map(|ids: Vec<u32>| Some((*ids.first()?, *ids.get(1)?)))
         .find_map(|(inside, outside)| (inside == 0 && outside != 0).then_some(outside))
 }
 
-/// One set for each number there can be; the kernel says EINVAL to the first that it does not know.
+/// Lists one set for each number there can be; the kernel says EINVAL to the first that it does not know.
 fn every_capability() -> impl Iterator<Item = CapabilitySet> {
     (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number))
 }

@@ -13,7 +13,7 @@ use rustix::fs::{Mode, OFlags};
 
 /// A file system that the kernel makes, and no image.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum FileSystem {
+pub enum KernelFileSystem {
     /// `/proc`: what the kernel says of processes.
     Processes,
     /// Control groups, of version 1 or 2.
@@ -22,7 +22,7 @@ pub enum FileSystem {
     Namespaces,
 }
 
-impl FileSystem {
+impl KernelFileSystem {
     /// Its numbers in linux/magic.h.
     fn magic(self) -> &'static [i64] {
         match self {
@@ -63,23 +63,31 @@ impl FileSystem {
     }
 }
 
+/// Returns the inode number of one namespace of this process, by its name in `/proc/self/ns`.
+pub fn namespace_inode(name: &str) -> io::Result<u64> {
+    let found = KernelFileSystem::Namespaces.find(format!("/proc/self/ns/{name}"))?;
+    Ok(rustix::fs::fstat(found)?.st_ino)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_file_that_anybody_could_have_written_is_not_believed() {
-        assert!(FileSystem::Processes.text("/proc/self/status").unwrap().contains("Seccomp"));
-        assert!(FileSystem::Namespaces.find("/proc/self/ns/mnt").is_ok());
+        assert!(KernelFileSystem::Processes.text("/proc/self/status").unwrap().contains("Seccomp"));
+        assert!(KernelFileSystem::Namespaces.find("/proc/self/ns/mnt").is_ok());
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join("memory.max");
         std::fs::write(&path, "1048576\n").unwrap();
-        for system in [FileSystem::Processes, FileSystem::ControlGroups, FileSystem::Namespaces] {
+        for system in
+            [KernelFileSystem::Processes, KernelFileSystem::ControlGroups, KernelFileSystem::Namespaces]
+        {
             let said = system.read(&path).unwrap_err().to_string();
             assert!(said.contains("is not the kernel's own"), "{said}");
         }
         // Nor is one of the kernel's that is about something else.
-        assert!(FileSystem::ControlGroups.read("/proc/self/status").is_err());
+        assert!(KernelFileSystem::ControlGroups.read("/proc/self/status").is_err());
     }
 
     #[test]
@@ -87,6 +95,6 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let pipe = top.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert!(FileSystem::Processes.read(&pipe).is_err());
+        assert!(KernelFileSystem::Processes.read(&pipe).is_err());
     }
 }

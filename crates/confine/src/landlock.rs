@@ -7,35 +7,20 @@
 //! TCP ports are not restricted here. A sandbox has a network namespace of its own, in which there is nothing
 //! to reach but itself, and servers inside must be able to bind and connect there as they like.
 
-use policy::text::escape;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use policy::plan::Layer;
+use policy::plan::{FileId, Layer};
+use policy::text::escape;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 
+use crate::file_id::file_id;
+use crate::protocol::LandlockAccess;
 use crate::report::{Finding, Status};
 use crate::sys;
-
-/// What may be done with a file, or beneath a directory.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub enum Access {
-    /// Read files, list directories, execute.
-    ReadExecute,
-    /// Everything but device nodes, `ioctl` on devices, and sockets that others listen on.
-    ReadWrite,
-    /// Read a file.
-    Read,
-    /// Write a file, and cut it off.
-    Write,
-    /// Read, write and `ioctl`: for `/dev/pts`, `/dev/ptmx` and `/dev/tty`, on which nothing works without
-    /// it.
-    Terminal,
-}
 
 /// Rules that are being collected.
 pub struct Ruleset {
@@ -44,16 +29,16 @@ pub struct Ruleset {
     handled: u64,
 }
 
-/// What [`Ruleset::restrict_self`] has put on.
+/// Rules that are enforced ([`Ruleset::restrict_self`]).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Restricted {
     /// The ABI that was used.
     pub abi: u32,
 }
 
-/// Why landlock is not on.
+/// Why landlock is not enforced.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum LandlockError {
     /// The kernel has no landlock.
     #[error(
         "this kernel has no landlock ({0}); Linux 5.13 or newer has it, if built with CONFIG_SECURITY_LANDLOCK and if \
@@ -105,16 +90,16 @@ pub fn abi() -> Option<u32> {
     sys::landlock_abi().ok().map(known)
 }
 
-/// Keeps this thread, and everything it gives birth to, from looking into processes that were there before: into their
+/// Restricts ptrace: keeps this thread, and everything it forks, from looking into processes that were there before: into their
 /// environment, memory and descriptors in `/proc`, whoever their user is. Files, signals and sockets stay as they are.
 ///
 /// Any ruleset does this (landlock(7), "Ptrace restrictions"), so this one refuses the least that one can: making block
 /// devices, which takes a capability anyway. Needs ABI 2, and `no_new_privs`.
-pub fn stand_apart() -> Result<(), Error> {
-    let abi = known(sys::landlock_abi().map_err(Error::Missing)?);
+pub fn restrict_ptrace() -> Result<(), LandlockError> {
+    let abi = known(sys::landlock_abi().map_err(LandlockError::Missing)?);
     // Moving a file into another directory is refused by every ruleset whose rules do not grant it.
     if abi < 2 {
-        return Err(Error::Moves { abi });
+        return Err(LandlockError::Moves { abi });
     }
     let mut ruleset = Ruleset::handling(abi, REFER | MAKE_BLOCK, 0)?;
     ruleset.add_path(Path::new("/"), REFER)?;
@@ -130,16 +115,16 @@ pub fn stand_apart() -> Result<(), Error> {
 /// followed, because landlock restricts no lookup.
 ///
 /// Needs ABI 2. Sets `no_new_privs` where the thread has no `CAP_SYS_ADMIN`, as landlock insists.
-pub fn keep_out_of(directories: &[OwnedFd]) -> Result<(), Error> {
-    let abi = known(sys::landlock_abi().map_err(Error::Missing)?);
+pub fn keep_out_of(directories: &[OwnedFd]) -> Result<(), LandlockError> {
+    let abi = known(sys::landlock_abi().map_err(LandlockError::Missing)?);
     if abi < 2 {
-        return Err(Error::Moves { abi });
+        return Err(LandlockError::Moves { abi });
     }
-    let kept: BTreeSet<_> =
-        directories.iter().map(file_id).collect::<Result<_, _>>().map_err(Error::Above)?;
-    let mut above = BTreeMap::new();
+    let kept: HashSet<_> =
+        directories.iter().map(file_id).collect::<Result<_, _>>().map_err(LandlockError::Above)?;
+    let mut above = HashMap::new();
     for directory in directories {
-        let chain = chain(directory).map_err(Error::Above)?;
+        let chain = chain(directory).map_err(LandlockError::Above)?;
         // What lies beneath another one is kept out of with it.
         if !chain.keys().any(|id| kept.contains(id)) {
             above.extend(chain);
@@ -151,14 +136,14 @@ pub fn keep_out_of(directories: &[OwnedFd]) -> Result<(), Error> {
     ruleset.add_path(Path::new("/"), REFER)?;
     let leads_down = |id: &FileId| kept.contains(id) || above.contains_key(id);
     for directory in above.values() {
-        ruleset.allow_entries(directory, &leads_down).map_err(Error::Above)?;
+        ruleset.allow_entries(directory, &leads_down).map_err(LandlockError::Above)?;
     }
     ruleset.enforce()
 }
 
-/// Every directory above this one, up to the root.
-fn chain(directory: &OwnedFd) -> Result<BTreeMap<FileId, OwnedFd>, Errno> {
-    let mut above = BTreeMap::new();
+/// Opens every directory above this one, up to the root.
+fn chain(directory: &OwnedFd) -> Result<HashMap<FileId, OwnedFd>, Errno> {
+    let mut above = HashMap::new();
     let mut id = file_id(directory)?;
     let mut parent = open_beneath(directory.as_fd(), c"..")?;
     // The root is its own parent.
@@ -175,58 +160,52 @@ fn open_beneath(directory: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno
     rustix::fs::openat(directory, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Device and inode.
-type FileId = (u64, u64);
-
-fn file_id(file: impl AsFd) -> Result<FileId, Errno> {
-    rustix::fs::fstat(file).map(|stat| (stat.st_dev, stat.st_ino))
-}
-
 impl Ruleset {
-    /// An empty ruleset that handles every right of the newest ABI: what no rule grants is refused.
-    pub fn new() -> Result<Self, Error> {
-        Self::of_abi(known(sys::landlock_abi().map_err(Error::Missing)?))
+    /// Makes an empty ruleset that handles every right of the newest ABI: what no rule grants is refused.
+    pub fn new() -> Result<Self, LandlockError> {
+        Self::of_abi(known(sys::landlock_abi().map_err(LandlockError::Missing)?))
     }
 
-    fn of_abi(abi: u32) -> Result<Self, Error> {
+    fn of_abi(abi: u32) -> Result<Self, LandlockError> {
         Self::handling(abi, handled(abi), scoped(abi))
     }
 
-    fn handling(abi: u32, handled: u64, scoped: u64) -> Result<Self, Error> {
+    fn handling(abi: u32, handled: u64, scoped: u64) -> Result<Self, LandlockError> {
         let attributes =
             sys::LandlockAttributes { handled_access_fs: handled, handled_access_net: 0, scoped };
-        let fd = sys::landlock_create_ruleset(&attributes).map_err(|source| Error::Create { abi, source })?;
+        let fd = sys::landlock_create_ruleset(&attributes)
+            .map_err(|source| LandlockError::Create { abi, source })?;
         Ok(Self { fd, abi, handled })
     }
 
     /// Grants `access` to what `beneath` is, and if that is a directory, to everything below it.
     ///
     /// The descriptor may be opened with `O_PATH`; a tree that is not attached anywhere yet will do.
-    pub fn allow(&mut self, beneath: BorrowedFd<'_>, access: Access) -> Result<(), Error> {
-        let refused = |source| Error::Rule { what: format!("descriptor {beneath:?}"), source };
+    pub fn allow(&mut self, beneath: BorrowedFd<'_>, access: LandlockAccess) -> Result<(), LandlockError> {
+        let refused = |source| LandlockError::Rule { what: format!("descriptor {beneath:?}"), source };
         self.add(beneath, rights(access)).map_err(refused)
     }
 
     /// Grants `access` to what lies at `path` now. A link is followed.
-    pub fn allow_path(&mut self, path: &Path, access: Access) -> Result<(), Error> {
+    pub fn allow_path(&mut self, path: &Path, access: LandlockAccess) -> Result<(), LandlockError> {
         self.add_path(path, rights(access))
     }
 
-    fn add_path(&mut self, path: &Path, rights: u64) -> Result<(), Error> {
+    fn add_path(&mut self, path: &Path, rights: u64) -> Result<(), LandlockError> {
         let file = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
-            .map_err(|source| Error::Open { path: path.to_owned(), source })?;
-        let refused = |source| Error::Rule { what: escape::path(path), source };
+            .map_err(|source| LandlockError::Open { path: path.to_owned(), source })?;
+        let refused = |source| LandlockError::Rule { what: escape::path(path), source };
         self.add(file.as_fd(), rights).map_err(refused)
     }
 
-    /// Puts the rules on this thread and everything it gives birth to, for good.
+    /// Restricts this thread and everything it forks, for good.
     ///
     /// From then on mounts cannot be changed, and processes outside cannot be signalled or traced.
-    pub fn restrict_self(self) -> Result<Restricted, Error> {
+    pub fn restrict_self(self) -> Result<Restricted, LandlockError> {
         // What an agent restricts further is its own affair: refusals there must not fill the host's audit
         // log.
         let flags = if self.abi >= 7 { LOG_SUBDOMAINS_OFF } else { 0 };
-        sys::landlock_restrict_self(self.fd.as_fd(), flags).map_err(Error::Restrict)?;
+        sys::landlock_restrict_self(self.fd.as_fd(), flags).map_err(LandlockError::Restrict)?;
         Ok(Restricted { abi: self.abi })
     }
 
@@ -259,14 +238,14 @@ impl Ruleset {
         Ok(())
     }
 
-    /// Puts the rules on this thread, with `no_new_privs` where the kernel wants it.
-    fn enforce(self) -> Result<(), Error> {
+    /// Restricts this thread, with `no_new_privs` where the kernel wants it.
+    fn enforce(self) -> Result<(), LandlockError> {
         let restrict = || sys::landlock_restrict_self(self.fd.as_fd(), 0);
         let result = match restrict() {
             Err(Errno::PERM) => rustix::thread::set_no_new_privs(true).and_then(|()| restrict()),
             other => other,
         };
-        result.map_err(Error::Restrict)
+        result.map_err(LandlockError::Restrict)
     }
 
     fn add(&mut self, beneath: BorrowedFd<'_>, rights: u64) -> Result<(), Errno> {
@@ -283,14 +262,14 @@ impl Ruleset {
 }
 
 impl Restricted {
-    /// What this kernel's landlock cannot do, newest first.
+    /// Lists what this kernel's landlock cannot do, newest first.
     pub fn missing(self) -> impl Iterator<Item = &'static str> {
         ADDED.iter().rev().filter(move |(since, _)| *since > self.abi).map(|(_, what)| *what)
     }
 
-    /// Looks from inside whether the rules hold.
+    /// Probes from inside whether the rules hold.
     ///
-    /// `/dev/zero` must be granted as [`Access::ReadWrite`]: an `ioctl` on it is refused by landlock from ABI
+    /// `/dev/zero` must be granted as [`LandlockAccess::ReadWrite`]: an `ioctl` on it is refused by landlock from ABI
     /// 5 on, and by the device itself (in other words) without.
     pub fn probe(self) -> Finding {
         let (status, seen) = self.look();
@@ -402,11 +381,11 @@ fn scoped(abi: u32) -> u64 {
     if abi >= 6 { SCOPES } else { 0 }
 }
 
-fn rights(access: Access) -> u64 {
+fn rights(access: LandlockAccess) -> u64 {
     match access {
-        Access::ReadExecute => EXECUTE | READ_FILE | READ_DIR,
-        Access::ReadWrite => {
-            rights(Access::ReadExecute)
+        LandlockAccess::ReadExecute => EXECUTE | READ_FILE | READ_DIR,
+        LandlockAccess::ReadWrite => {
+            rights(LandlockAccess::ReadExecute)
                 | WRITE_FILE
                 | TRUNCATE
                 | REFER
@@ -418,9 +397,9 @@ fn rights(access: Access) -> u64 {
                 | MAKE_FIFO
                 | MAKE_SYM
         }
-        Access::Read => READ_FILE,
-        Access::Write => WRITE_FILE | TRUNCATE,
-        Access::Terminal => READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL_DEV,
+        LandlockAccess::Read => READ_FILE,
+        LandlockAccess::Write => WRITE_FILE | TRUNCATE,
+        LandlockAccess::Terminal => READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | IOCTL_DEV,
     }
 }
 
@@ -445,11 +424,16 @@ mod tests {
 
     #[test]
     fn no_access_grants_devices_or_foreign_sockets() {
-        for access in [Access::ReadExecute, Access::ReadWrite, Access::Read, Access::Write, Access::Terminal]
-        {
+        for access in [
+            LandlockAccess::ReadExecute,
+            LandlockAccess::ReadWrite,
+            LandlockAccess::Read,
+            LandlockAccess::Write,
+            LandlockAccess::Terminal,
+        ] {
             assert_eq!(rights(access) & (MAKE_CHAR | MAKE_BLOCK | RESOLVE_UNIX), 0, "{access:?}");
         }
-        assert_eq!(rights(Access::ReadWrite) & IOCTL_DEV, 0);
+        assert_eq!(rights(LandlockAccess::ReadWrite) & IOCTL_DEV, 0);
     }
 
     #[test]
@@ -457,9 +441,13 @@ mod tests {
         let newest = abi().expect("this kernel has landlock");
         for abi in 1..=newest {
             let mut ruleset = Ruleset::of_abi(abi).unwrap();
-            for access in
-                [Access::ReadExecute, Access::ReadWrite, Access::Read, Access::Write, Access::Terminal]
-            {
+            for access in [
+                LandlockAccess::ReadExecute,
+                LandlockAccess::ReadWrite,
+                LandlockAccess::Read,
+                LandlockAccess::Write,
+                LandlockAccess::Terminal,
+            ] {
                 ruleset.allow(File::open("/usr").unwrap().as_fd(), access).unwrap();
                 ruleset.allow_path(Path::new("/dev/null"), access).unwrap();
             }
@@ -468,7 +456,8 @@ mod tests {
 
     #[test]
     fn a_missing_path_is_named() {
-        let error = Ruleset::new().unwrap().allow_path(Path::new("/nowhere"), Access::ReadWrite).unwrap_err();
+        let error =
+            Ruleset::new().unwrap().allow_path(Path::new("/nowhere"), LandlockAccess::ReadWrite).unwrap_err();
         assert!(error.to_string().starts_with("cannot open /nowhere for a landlock rule: "), "{error}");
     }
 

@@ -1,29 +1,30 @@
 //! The lock-down: what a process gives up for good, in the only order in which it can be given up.
 //!
-//! One implementation for every provider. It is called by PID 1 of a sandbox once everything it may see is
-//! there, and by the entrypoint of a container; whatever is born afterwards is confined the same way.
+//! One implementation for every provider. It is called by PID 1 of a sandbox once its rootfs is complete, and by the
+//! entrypoint of a container; whatever is born afterwards is confined the same way.
 
 use policy::plan::Layer;
 use rustix::io::Errno;
 
-use crate::landlock::{self, Restricted, Ruleset};
+use crate::account::Account;
+use crate::capabilities::CapabilityError;
+use crate::credentials::{self, CredentialsError, SupplementaryGroups};
+use crate::landlock::{self, LandlockError, Restricted, Ruleset};
+use crate::protocol::{Grant, RlimitFallback};
 use crate::report::{Finding, Status};
-use crate::rlimit::Substitutes;
-use crate::seccomp::Pid1;
-use crate::start::Grant;
-use crate::switch::{self, Groups};
-use crate::user::Account;
+use crate::rlimit::RlimitError;
+use crate::seccomp::{Pid1, SeccompError};
 use crate::{capabilities, rlimit, seccomp};
 
 /// What is to be given up.
 #[derive(Clone, Copy, Debug)]
 pub struct Lockdown<'a> {
     /// Limits that no cgroup enforces.
-    pub substitutes: &'a Substitutes,
-    /// Whom to become; `None` where that was done before.
+    pub rlimit_fallback: &'a RlimitFallback,
+    /// The user to become; `None` where that was done before.
     pub account: Option<&'a Account>,
-    /// What landlock allows; `None` where it guards no files. Then it only keeps what is beneath this process from looking
-    /// into what is above it, unless nothing is.
+    /// What landlock allows; `None` where it restricts no files. Then it only restricts ptrace: what is beneath this process
+    /// cannot look into what is above it.
     pub grants: Option<&'a [Grant]>,
     /// Who PID 1 is where the agent runs.
     pub pid_1: Pid1,
@@ -42,45 +43,34 @@ pub enum Machine {
 pub struct Locked {
     /// Landlock, or why there is none.
     landlock: Result<Restricted, String>,
-    /// Whether older processes are out of reach, or why not; `None` where that was not to be done.
-    pub apart: Option<Result<(), landlock::Error>>,
+    /// Whether ptrace of older processes is restricted, or why not; `None` where that was not to be done.
+    pub ptrace: Option<Result<(), LandlockError>>,
     /// The filter, or why there is none.
-    seccomp: Result<(), seccomp::Error>,
-    /// What limits of processes stand in for.
+    seccomp: Result<(), SeccompError>,
+    /// The rlimits that stand in for a cgroup.
     pub(crate) limits: Vec<Finding>,
-    /// What became of the supplementary groups; `None` where nobody else was to be become.
-    pub groups: Option<Groups>,
+    /// What became of the supplementary groups; `None` where the user was not to change.
+    pub groups: Option<SupplementaryGroups>,
 }
 
 /// The step that failed. Layers that could not be put on are no failure here: [`Locked`] tells them.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum LockdownError {
     /// Setting limits.
     #[error(transparent)]
-    Limits(#[from] rlimit::Error),
+    Limits(#[from] RlimitError),
     /// Giving capabilities up, or setting `no_new_privs`.
     #[error(transparent)]
-    Capabilities(#[from] capabilities::Error),
+    Capabilities(#[from] CapabilityError),
     /// Becoming the agent's user.
     #[error(transparent)]
-    User(#[from] switch::Error),
-}
-
-impl Error {
-    /// What was being done.
-    pub(crate) fn step(&self) -> &'static str {
-        match self {
-            Self::Limits(_) => "setting limits",
-            Self::Capabilities(_) => "giving up capabilities",
-            Self::User(_) => "becoming the agent's user",
-        }
-    }
+    Credentials(#[from] CredentialsError),
 }
 
 /// Locks this process down. It must have one thread only: users, capabilities and filters belong to threads.
-pub fn lock_down(lockdown: &Lockdown<'_>) -> Result<Locked, Error> {
+pub fn lock_down(lockdown: &Lockdown<'_>) -> Result<Locked, LockdownError> {
     // 1. Limits: the last moment at which a hard limit may be whatever it is.
-    let limits = rlimit::apply(lockdown.substitutes)?;
+    let limits = rlimit::apply(lockdown.rlimit_fallback)?;
 
     // 2. The bounding set, where that is still to be done and there is a capability that allows it: another user
     //    has none.
@@ -91,7 +81,7 @@ pub fn lock_down(lockdown: &Lockdown<'_>) -> Result<Locked, Error> {
     let rules = lockdown.grants.map(rules);
 
     // 4. The user, where this process is still another one.
-    let groups = lockdown.account.map(switch::become_account).transpose()?;
+    let groups = lockdown.account.map(credentials::set_credentials).transpose()?;
 
     // 5. No program gains rights by being executed. Landlock and seccomp insist on it.
     capabilities::no_new_privs()?;
@@ -100,24 +90,24 @@ pub fn lock_down(lockdown: &Lockdown<'_>) -> Result<Locked, Error> {
     capabilities::clear()?;
 
     // 7. There is no way back. Not asked before, because a capability is a way back.
-    lockdown.account.map(switch::root_is_gone).transpose()?;
+    lockdown.account.map(credentials::verify_root_is_gone).transpose()?;
 
     // 8. Landlock. Others may have the same user, and remember what this process was told to forget: an engine's own
     //    init or a shell above it, and whatever the engine's own `exec` starts later.
-    let apart = rules.is_none().then(landlock::stand_apart);
+    let ptrace = rules.is_none().then(landlock::restrict_ptrace);
     let landlock = match rules {
         Some(rules) => rules.and_then(Ruleset::restrict_self).map_err(|error| error.to_string()),
         None => Err("it was not asked for".to_owned()),
     };
 
-    // 9. The filter of system calls, last: it refuses what the steps before it need.
-    let seccomp = seccomp::install(&seccomp::program(lockdown.pid_1));
+    // 9. The seccomp filter, last: it refuses what the steps before it need.
+    let seccomp = seccomp::install(&seccomp::compile(lockdown.pid_1));
 
-    Ok(Locked { landlock, apart, seccomp, limits, groups })
+    Ok(Locked { landlock, ptrace, seccomp, limits, groups })
 }
 
 impl Locked {
-    /// What can be said of landlock, looked at from inside.
+    /// Reports on landlock, as seen from inside.
     pub fn landlock(&self) -> Finding {
         match &self.landlock {
             Ok(restricted) => restricted.probe(),
@@ -125,7 +115,7 @@ impl Locked {
         }
     }
 
-    /// What can be said of the filter, looked at from inside.
+    /// Reports on the seccomp filter, as seen from inside.
     pub fn seccomp(&self) -> Finding {
         match &self.seccomp {
             Ok(()) => seccomp::probe(),
@@ -133,21 +123,21 @@ impl Locked {
         }
     }
 
-    /// What executes this program, as far as it has shown.
+    /// Tells what executes this program, as far as it has shown.
     pub fn machine(&self) -> Machine {
         match self.seccomp {
-            Err(seccomp::Error::Emulated) => Machine::Emulated,
-            Ok(()) | Err(seccomp::Error::Refused(_)) => Machine::Real,
+            Err(SeccompError::Emulated) => Machine::Emulated,
+            Ok(()) | Err(SeccompError::Refused(_)) => Machine::Real,
         }
     }
 }
 
-fn rules(grants: &[Grant]) -> Result<Ruleset, landlock::Error> {
+fn rules(grants: &[Grant]) -> Result<Ruleset, LandlockError> {
     let mut rules = Ruleset::new()?;
     for grant in grants {
         match rules.allow_path(&grant.path, grant.access) {
             // Nothing there, nothing to grant.
-            Err(landlock::Error::Open { source: Errno::NOENT, .. }) | Ok(()) => {}
+            Err(LandlockError::Open { source: Errno::NOENT, .. }) | Ok(()) => {}
             Err(error) => return Err(error),
         }
     }

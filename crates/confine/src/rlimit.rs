@@ -1,15 +1,15 @@
-//! Resource limits of processes (getrlimit(2)): what always holds, and what stands in for a missing cgroup.
+//! Resource limits of processes (getrlimit(2)): those that always hold, and the fallback for a missing cgroup.
 //!
 //! These limits count per process, or per user, and not for a sandbox as a whole. So where one stands in for
 //! a cgroup, the report says `partly`. The size of the address space is not limited at all: programs reserve
 //! far more than they use (a JavaScript engine, hundreds of gigabytes), and would not start.
 
 use policy::plan::Layer;
-use policy::rules::limits::{Bytes, Limits};
+use policy::rules::limits::Bytes;
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use serde::{Deserialize, Serialize};
 
+use crate::protocol::RlimitFallback;
 use crate::report::{Finding, Status};
 
 /// The size of a core file at which the kernel neither makes one nor starts a program that takes it.
@@ -18,48 +18,26 @@ const CORE_FILES: u64 = 1;
 /// How many descriptors a process may have open unless it asks for more: what build tools and servers want.
 const OPEN_FILES: u64 = 1 << 16;
 
-/// Limits that no cgroup enforces, and that these stand in for.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Substitutes {
-    /// Memory: private, writable memory of each process (`RLIMIT_DATA`).
-    pub memory: Option<Bytes>,
-    /// Processes and threads of the user in this user namespace (`RLIMIT_NPROC`, so counted since Linux
-    /// 5.14).
-    pub pids: Option<u32>,
-}
-
 /// A limit the kernel refused.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot limit {what} to {value}: {source}")]
-pub struct Error {
+pub struct RlimitError {
     what: &'static str,
     value: u64,
     source: Errno,
 }
 
-impl Substitutes {
-    /// What of `limits` the findings of the cgroup layers do not cover.
-    pub fn for_missing(limits: &Limits, findings: &[Finding]) -> Self {
-        let missing =
-            |layer| !findings.iter().any(|finding| finding.layer == layer && finding.status != Status::Not);
-        Self {
-            memory: limits.memory.filter(|_| missing(Layer::Memory)),
-            pids: limits.pids.filter(|_| missing(Layer::Pids)),
-        }
-    }
-}
-
-/// Sets the limits of this process and everything it gives birth to; says what they stand in for.
+/// Sets the limits of this process and everything it forks; reports those that stand in for a cgroup.
 ///
 /// No limit is raised above its hard limit, which takes a capability; a lower one is kept.
-pub fn apply(substitutes: &Substitutes) -> Result<Vec<Finding>, Error> {
+pub fn apply(fallback: &RlimitFallback) -> Result<Vec<Finding>, RlimitError> {
     // A core file would carry the agent's memory, secrets included, to wherever the host's core_pattern says, and what
     // an agent makes of its memory to a program that the kernel starts as root. To a pipe a limit says nothing (core(5)),
     // but for 1, by which the kernel keeps that program from dumping into itself; for a file 1 is as little as 0.
     both(Resource::Core, "core files", CORE_FILES)?;
     soft(Resource::Nofile, "open files", OPEN_FILES)?;
     let mut findings = Vec::new();
-    if let Some(Bytes(bytes)) = substitutes.memory {
+    if let Some(Bytes(bytes)) = fallback.memory {
         let bytes = both(Resource::Data, "the memory of a process", bytes)?;
         findings.push(Finding {
             layer: Layer::Memory,
@@ -71,7 +49,7 @@ pub fn apply(substitutes: &Substitutes) -> Result<Vec<Finding>, Error> {
             ),
         });
     }
-    if let Some(pids) = substitutes.pids {
+    if let Some(pids) = fallback.pids {
         let pids = both(Resource::Nproc, "processes", u64::from(pids))?;
         findings.push(Finding {
             layer: Layer::Pids,
@@ -82,41 +60,21 @@ pub fn apply(substitutes: &Substitutes) -> Result<Vec<Finding>, Error> {
     Ok(findings)
 }
 
-/// Lowers the soft and the hard limit to `value`, and says what holds then.
-fn both(resource: Resource, what: &'static str, value: u64) -> Result<u64, Error> {
+/// Lowers the soft and the hard limit to `value`, and returns what holds then.
+fn both(resource: Resource, what: &'static str, value: u64) -> Result<u64, RlimitError> {
     let value = getrlimit(resource).maximum.map_or(value, |hard| hard.min(value));
     let limit = Rlimit { current: Some(value), maximum: Some(value) };
-    setrlimit(resource, limit).map_err(|source| Error { what, value, source })?;
+    setrlimit(resource, limit).map_err(|source| RlimitError { what, value, source })?;
     Ok(value)
 }
 
 /// Sets the soft limit to `value` or the hard limit, whichever is less.
-fn soft(resource: Resource, what: &'static str, value: u64) -> Result<(), Error> {
+fn soft(resource: Resource, what: &'static str, value: u64) -> Result<(), RlimitError> {
     let maximum = getrlimit(resource).maximum;
     let value = maximum.map_or(value, |hard| hard.min(value));
-    setrlimit(resource, Rlimit { current: Some(value), maximum }).map_err(|source| Error {
+    setrlimit(resource, Rlimit { current: Some(value), maximum }).map_err(|source| RlimitError {
         what,
         value,
         source,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cgroup_that_enforces_needs_no_substitute() {
-        let limits = Limits { memory: Some(Bytes(1 << 30)), pids: Some(64), ..Limits::default() };
-        let line = |layer, status| Finding { layer, status, reason: String::new() };
-        let findings = [line(Layer::Memory, Status::Not), line(Layer::Pids, Status::Enforced)];
-        assert_eq!(
-            Substitutes::for_missing(&limits, &findings),
-            Substitutes { memory: Some(Bytes(1 << 30)), pids: None }
-        );
-        assert_eq!(
-            Substitutes::for_missing(&Limits { pids: None, ..Limits::default() }, &[]),
-            Substitutes::default()
-        );
-    }
 }

@@ -16,8 +16,8 @@ use crate::lockdown::Machine;
 
 // --- namespaces, mounts, processes -------------------------------------------------------------------------
 
-/// What `clone3` gave birth to.
-pub(crate) enum Born {
+/// Which side of `clone3` this is.
+pub(crate) enum Cloned {
     /// In the parent: the child, and a descriptor that stays true to it.
     Parent { pid: i32, pidfd: OwnedFd },
     /// In the child.
@@ -29,7 +29,7 @@ pub(crate) enum Born {
 /// In the child of a process with threads, other threads may have held any lock at this moment: until it has
 /// executed another program, the child must neither allocate nor lock. Signal handlers are reset in the child
 /// (`CLONE_CLEAR_SIGHAND`), so that no handler of the host runs there.
-pub(crate) fn clone3(namespaces: u64, cgroup: Option<BorrowedFd<'_>>) -> io::Result<Born> {
+pub(crate) fn clone3(namespaces: u64, cgroup: Option<BorrowedFd<'_>>) -> io::Result<Cloned> {
     const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
     const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
     const CLONE_PIDFD: u64 = 0x1000;
@@ -71,12 +71,12 @@ pub(crate) fn clone3(namespaces: u64, cgroup: Option<BorrowedFd<'_>>) -> io::Res
     let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<Arguments>()) };
     match pid {
         -1 => Err(io::Error::last_os_error()),
-        0 => Ok(Born::Child),
+        0 => Ok(Cloned::Child),
         pid => {
             // SAFETY: the kernel has just written this descriptor for us and nobody else knows it.
             // JUSTIFICATION: a descriptor that a raw call returns has to be given an owner somewhere.
             let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-            Ok(Born::Parent { pid: i32::try_from(pid).map_err(io::Error::other)?, pidfd })
+            Ok(Cloned::Parent { pid: i32::try_from(pid).map_err(io::Error::other)?, pidfd })
         }
     }
 }
@@ -129,7 +129,7 @@ pub(crate) fn fork_single_threaded(machine: Machine) -> io::Result<Option<i32>> 
 
 /// A process that exists for its user namespace alone, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct UserNamespace {
+pub(crate) struct NamespaceHolder {
     pid: i32,
     /// What the child waits on: it closes its copy of the first and reads the end of the second.
     _ends: Box<[RawFd; 2]>,
@@ -137,7 +137,7 @@ pub(crate) struct UserNamespace {
     _stack: Vec<u128>,
 }
 
-impl UserNamespace {
+impl NamespaceHolder {
     /// Makes one. The child borrows this process's memory, of which it uses nothing but its stack.
     pub(crate) fn new() -> io::Result<Self> {
         extern "C" fn wait(ends: *mut libc::c_void) -> libc::c_int {
@@ -174,7 +174,7 @@ impl UserNamespace {
     }
 }
 
-impl Drop for UserNamespace {
+impl Drop for NamespaceHolder {
     fn drop(&mut self) {
         self.lifeline = None;
         // Killed and not only let go: the child of another thread may hold a copy of our end of the pipe. If somebody

@@ -11,7 +11,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::thread;
 
-use confine::cgroup::{Attach, Group, Hierarchy, Site, enter, sweep};
+use confine::cgroup::{Cgroup, CgroupEntry, CgroupSite, Hierarchy, enter, sweep};
 use confine::report::{Finding, Status};
 use policy::plan::Layer;
 use policy::rules::limits::{Bytes, Limits, MilliCpus};
@@ -23,8 +23,8 @@ fn limits(memory: Option<u64>, milli_cpus: Option<u32>, pids: Option<u32>) -> Li
 }
 
 /// A group with these limits, or a message that there is none and why.
-fn group(limits: &Limits) -> Option<(Group, Vec<Finding>)> {
-    let (group, findings) = Group::create(Site::choose(&Hierarchy::detect().unwrap(), limits));
+fn group(limits: &Limits) -> Option<(Cgroup, Vec<Finding>)> {
+    let (group, findings) = Cgroup::create(CgroupSite::choose(&Hierarchy::detect().unwrap(), limits));
     let Some(group) = group else {
         let reason = &findings[0].reason;
         let required = std::env::var("SANDBOX_TEST_FEATURES").unwrap_or_default();
@@ -39,10 +39,10 @@ fn group(limits: &Limits) -> Option<(Group, Vec<Finding>)> {
 }
 
 /// Runs a script inside.
-fn run(group: &Group, script: &'static str) -> ExitStatus {
+fn run(group: &Cgroup, script: &'static str) -> ExitStatus {
     match group.attach().unwrap() {
         // A thread goes in by itself, and its children are born there.
-        Attach::V1(tasks) => {
+        CgroupEntry::V1(tasks) => {
             let inside = move || {
                 enter(&tasks).unwrap();
                 Command::new("sh").args(["-c", script]).status().unwrap()
@@ -50,7 +50,7 @@ fn run(group: &Group, script: &'static str) -> ExitStatus {
             thread::spawn(inside).join().unwrap()
         }
         // Being born in a group takes clone3, which the standard library does not offer; moving is slower, but will do.
-        Attach::V2(directory) => {
+        CgroupEntry::V2(directory) => {
             use std::os::fd::AsRawFd;
             let procs = format!("/proc/{}/fd/{}/cgroup.procs", std::process::id(), directory.as_raw_fd());
             let script = format!("echo 0 > {procs}; {script}");
@@ -100,7 +100,7 @@ fn a_quota_too_small_for_the_kernel_is_reported_and_the_rest_holds() {
     let Some((first, _)) = group(&limits(None, None, Some(5))) else { return };
     first.kill_and_remove().unwrap();
     let (group, findings) =
-        Group::create(Site::choose(&Hierarchy::detect().unwrap(), &limits(None, Some(1), Some(5))));
+        Cgroup::create(CgroupSite::choose(&Hierarchy::detect().unwrap(), &limits(None, Some(1), Some(5))));
     let status: Vec<_> = findings.iter().map(|finding| (finding.layer, finding.status)).collect();
     assert_eq!(status, [(Layer::Cpu, Status::Not), (Layer::Pids, Status::Enforced)], "{findings:?}");
     group.unwrap().kill_and_remove().unwrap();
@@ -113,10 +113,10 @@ fn without_rights_every_limit_is_reported_with_the_reason() {
         if rustix::process::getuid().is_root() {
             let ordinary = Uid::from_raw(1001);
             set_thread_res_uid(ordinary, ordinary, ordinary).unwrap();
-            Group::create(Site::choose(&Hierarchy::detect().unwrap(), &wanted))
+            Cgroup::create(CgroupSite::choose(&Hierarchy::detect().unwrap(), &wanted))
         } else {
             // A user to whom a group is delegated has rights; this place is nobody's.
-            Group::create(Site::choose(&Hierarchy::default(), &wanted))
+            Cgroup::create(CgroupSite::choose(&Hierarchy::default(), &wanted))
         }
     };
     let (group, findings) = thread::spawn(unprivileged).join().unwrap();

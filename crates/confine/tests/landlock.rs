@@ -14,12 +14,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use confine::capabilities;
-use confine::landlock::{Access, Restricted, Ruleset, abi, keep_out_of, stand_apart};
+use confine::landlock::{Restricted, Ruleset, abi, keep_out_of, restrict_ptrace};
+use confine::protocol::LandlockAccess;
 use confine::report::Status;
 
 /// Runs `check` where the system may be read and executed, `rules` hold, and nothing else.
 fn restricted<T: Send + 'static>(
-    rules: &[(&Path, Access)],
+    rules: &[(&Path, LandlockAccess)],
     check: impl FnOnce(Restricted) -> T + Send + 'static,
 ) -> T {
     let mut ruleset = Ruleset::new().expect("this kernel has landlock");
@@ -29,7 +30,7 @@ fn restricted<T: Send + 'static>(
         .into_iter()
         .filter(|path| path.exists())
     {
-        ruleset.allow_path(path, Access::ReadExecute).unwrap();
+        ruleset.allow_path(path, LandlockAccess::ReadExecute).unwrap();
     }
     for (path, access) in rules {
         ruleset.allow_path(path, *access).unwrap();
@@ -73,7 +74,7 @@ fn who_stands_apart_looks_into_no_older_process_and_does_all_else() {
         capabilities::clear().unwrap();
         let mut older = start();
         assert_eq!(told(&older), Ok(true), "the control");
-        stand_apart().unwrap();
+        restrict_ptrace().unwrap();
         let mut younger = start();
         assert_eq!((told(&older), told(&younger)), (Err(ErrorKind::PermissionDenied), Ok(true)));
 
@@ -101,7 +102,7 @@ fn what_no_rule_grants_is_refused() {
 #[test]
 fn a_readable_directory_cannot_be_written() {
     let (_keep, path) = place();
-    let (read, written, made) = restricted(&[(&path.clone(), Access::ReadExecute)], move |_| {
+    let (read, written, made) = restricted(&[(&path.clone(), LandlockAccess::ReadExecute)], move |_| {
         let file = path.join("file");
         let made = File::create(path.join("new")).map(drop).map_err(|error| error.kind());
         (fs::read_to_string(&file).unwrap(), fs::write(&file, "x").map_err(|error| error.kind()), made)
@@ -114,7 +115,7 @@ fn a_readable_directory_cannot_be_written() {
 #[test]
 fn a_writable_directory_is_worked_in_as_ever() {
     let (_keep, path) = place();
-    restricted(&[(&path.clone(), Access::ReadWrite)], move |_| {
+    restricted(&[(&path.clone(), LandlockAccess::ReadWrite)], move |_| {
         fs::create_dir(path.join("sub")).unwrap();
         fs::rename(path.join("file"), path.join("sub/file")).unwrap();
         File::options().write(true).truncate(true).open(path.join("sub/file")).unwrap();
@@ -132,7 +133,7 @@ fn a_writable_directory_is_worked_in_as_ever() {
 fn a_rule_for_a_file_covers_that_file_only() {
     let (_keep, path) = place();
     fs::write(path.join("other"), "text").unwrap();
-    let (file, other) = restricted(&[(&path.join("file"), Access::ReadWrite)], move |_| {
+    let (file, other) = restricted(&[(&path.join("file"), LandlockAccess::ReadWrite)], move |_| {
         (fs::write(path.join("file"), "x").is_ok(), fs::write(path.join("other"), "x").is_ok())
     });
     assert_eq!((file, other), (true, false));
@@ -141,9 +142,9 @@ fn a_rule_for_a_file_covers_that_file_only() {
 #[test]
 fn a_domain_within_a_domain_works() {
     let (_keep, path) = place();
-    let readable = restricted(&[(&path.clone(), Access::ReadWrite)], move |_| {
+    let readable = restricted(&[(&path.clone(), LandlockAccess::ReadWrite)], move |_| {
         let mut inner = Ruleset::new().unwrap();
-        inner.allow_path(&path, Access::ReadExecute).unwrap();
+        inner.allow_path(&path, LandlockAccess::ReadExecute).unwrap();
         inner.restrict_self().unwrap();
         (fs::read(path.join("file")).is_ok(), fs::write(path.join("file"), "x").is_ok())
     });
@@ -154,7 +155,7 @@ fn a_domain_within_a_domain_works() {
 fn sockets_of_others_are_out_of_reach_from_abi_9_on() {
     let (_keep, path) = place();
     let _listener = UnixListener::bind(path.join("socket")).unwrap();
-    let reached = restricted(&[(&path.clone(), Access::ReadWrite)], move |_| {
+    let reached = restricted(&[(&path.clone(), LandlockAccess::ReadWrite)], move |_| {
         UnixStream::connect(path.join("socket")).is_ok()
     });
     assert_eq!(reached, abi().unwrap() < 9);
@@ -162,7 +163,7 @@ fn sockets_of_others_are_out_of_reach_from_abi_9_on() {
 
 #[test]
 fn the_probe_sees_whether_the_rules_hold() {
-    let probed = restricted(&[(Path::new("/dev/zero"), Access::ReadWrite)], Restricted::probe);
+    let probed = restricted(&[(Path::new("/dev/zero"), LandlockAccess::ReadWrite)], Restricted::probe);
     let expected = if abi().unwrap() >= 5 { Status::Enforced } else { Status::Partly };
     assert_eq!(probed.status, expected, "{}", probed.reason);
     println!("{}", probed.reason);
@@ -174,7 +175,8 @@ fn the_probe_sees_whether_the_rules_hold() {
 #[test]
 fn terminals_keep_their_ioctls() {
     // Control: with ReadWrite the multiplexer opens, but does not answer.
-    for (access, works) in [(Access::Terminal, true), (Access::ReadWrite, abi().unwrap() < 5)] {
+    for (access, works) in [(LandlockAccess::Terminal, true), (LandlockAccess::ReadWrite, abi().unwrap() < 5)]
+    {
         let rules = [(Path::new("/dev/ptmx"), access), (Path::new("/dev/pts"), access)];
         let answered = restricted(&rules, |_| {
             let flags = rustix::pty::OpenptFlags::RDWR | rustix::pty::OpenptFlags::NOCTTY;

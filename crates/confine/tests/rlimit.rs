@@ -2,8 +2,9 @@
 
 use std::process::Command;
 
+use confine::protocol::RlimitFallback;
 use confine::report::Status;
-use confine::rlimit::{Substitutes, apply};
+use confine::rlimit::apply;
 use policy::plan::Layer;
 use policy::rules::limits::Bytes;
 use rustix::process::{Resource, getrlimit};
@@ -12,7 +13,7 @@ use rustix::process::{Resource, getrlimit};
 fn limits_are_lowered_reported_and_never_raised() {
     let before = getrlimit(Resource::Nofile).maximum;
     let memory = Bytes(1 << 30);
-    let findings = apply(&Substitutes { memory: Some(memory), pids: Some(4000) }).unwrap();
+    let findings = apply(&RlimitFallback { memory: Some(memory), pids: Some(4000) }).unwrap();
     let lines: Vec<_> = findings.iter().map(|finding| (finding.layer, finding.status)).collect();
     assert_eq!(lines, [(Layer::Memory, Status::Partly), (Layer::Pids, Status::Partly)]);
     let core = getrlimit(Resource::Core);
@@ -23,7 +24,7 @@ fn limits_are_lowered_reported_and_never_raised() {
     assert_eq!(after.maximum, before);
     assert_eq!(after.current, Some(before.map_or(1 << 16, |hard| hard.min(1 << 16))));
     // A second call with more keeps what holds.
-    apply(&Substitutes { memory: Some(Bytes(2 << 30)), pids: None }).unwrap();
+    apply(&RlimitFallback { memory: Some(Bytes(2 << 30)), pids: None }).unwrap();
     assert_eq!(getrlimit(Resource::Data).maximum, Some(memory.0));
     // What it is for: a child cannot have more memory than that.
     let grabs = |bytes: u64| {

@@ -22,7 +22,7 @@ use rustix::io::Errno;
 fn filtered<T: Send + 'static>(check: impl FnOnce() -> T + Send + 'static) -> T {
     let confined = move || {
         capabilities::no_new_privs().unwrap();
-        seccomp::install(&seccomp::program(seccomp::Pid1::Ours)).unwrap();
+        seccomp::install(&seccomp::compile(seccomp::Pid1::Ours)).unwrap();
         check()
     };
     thread::spawn(confined).join().unwrap()
@@ -233,7 +233,7 @@ fn threads_processes_and_pipes_work() {
 #[test]
 fn a_program_may_narrow_itself_further() {
     let status = filtered(|| {
-        seccomp::install(&seccomp::program(seccomp::Pid1::Ours)).unwrap();
+        seccomp::install(&seccomp::compile(seccomp::Pid1::Ours)).unwrap();
         Command::new("true").status().unwrap()
     });
     assert!(status.success());
@@ -244,7 +244,7 @@ fn without_no_new_privs_the_error_says_what_is_missing() {
     let error = thread::spawn(|| {
         // Root may install a filter without it, so root's capabilities go first.
         capabilities::clear().unwrap();
-        seccomp::install(&seccomp::program(seccomp::Pid1::Ours)).unwrap_err().to_string()
+        seccomp::install(&seccomp::compile(seccomp::Pid1::Ours)).unwrap_err().to_string()
     });
     let error = error.join().unwrap();
     assert!(error.contains("no_new_privs"), "{error}");
@@ -262,7 +262,7 @@ fn the_probe_sees_whether_the_filter_is_on() {
 #[test]
 fn loading_is_quick() {
     let load = || {
-        let program = seccomp::program(seccomp::Pid1::Ours);
+        let program = seccomp::compile(seccomp::Pid1::Ours);
         thread::spawn(move || {
             capabilities::no_new_privs().unwrap();
             let start = Instant::now();

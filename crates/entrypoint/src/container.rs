@@ -9,17 +9,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use confine::command::Command;
-use confine::landlock::Access;
-use confine::line::{self, Line};
+use confine::account::{Account, LookupError, RootPolicy};
+use confine::capabilities;
+use confine::credentials::{KeptBecause, SupplementaryGroups};
 use confine::lockdown::{Lockdown, Locked, Machine, lock_down};
+use confine::process::command::Command;
+use confine::process::exec_session::ExecSession;
+use confine::process::{stdio, supervise};
+use confine::protocol::{Grant, LandlockAccess, RlimitFallback, Step, Variable};
 use confine::report::Status;
-use confine::rlimit::Substitutes;
 use confine::seccomp::Pid1;
-use confine::start::{Grant, Variable};
-use confine::switch::{Groups, KeptBecause};
-use confine::user::{Account, LookupError, Root};
-use confine::{capabilities, supervise};
 use policy::rules::env::{AGENT_ALLOW_EMULATION, EnvRule, EnvRules, Name, Unnamed};
 use policy::rules::verdict::Origin;
 use rustix::io::Errno;
@@ -44,31 +43,32 @@ pub(crate) fn run(arguments: &[OsString], environment: Vec<(OsString, OsString)>
             //    belongs to the new user: an engine has set HOME for the user it started.
             let environment = |account: &Account| agent_environment(environment, account);
             let started = hide().and_then(|()| start(&settings, environment, &mut None));
-            started.unwrap_or_else(|error| refuse(None, "confining the command", None, &error))
+            started.unwrap_or_else(|error| refuse(None, Step::Confinement, None, &error))
         }
-        Err(problems) => problems.iter().fold(FAILED, |code, problem| say(code, problem)),
+        Err(problems) => problems.iter().fold(FAILED, |code, problem| print(code, problem)),
     }
 }
 
-/// Starts the command of an exec, as its client says. Returns only the exit code that says why there is none.
+/// Starts the command of an exec session. Returns only the exit code that says why there is none.
 pub(crate) fn exec(environment: &[(OsString, OsString)]) -> u8 {
-    let mut line = None;
-    match hide().and_then(|()| answer(environment, &mut line)) {
+    let mut session = None;
+    match hide().and_then(|()| start_exec(environment, &mut session)) {
         Ok(code) => code,
-        Err(error) => refuse(line.as_mut(), "confining the command", None, &error),
+        Err(error) => refuse(session.as_mut(), Step::Confinement, None, &error),
     }
 }
 
-/// Asks the client of an exec what to run, and starts that.
-fn answer(environment: &[(OsString, OsString)], line: &mut Option<Line>) -> anyhow::Result<u8> {
-    let address = settings::client(environment).map_err(anyhow::Error::msg)?;
+/// Receives what an exec session is to run, and starts that.
+fn start_exec(environment: &[(OsString, OsString)], session: &mut Option<ExecSession>) -> anyhow::Result<u8> {
+    let rendezvous = settings::rendezvous(environment).map_err(anyhow::Error::msg)?;
     // Before the lock-down, which might not let us connect.
-    let (opened, mut request, streams) = Line::open(&address).context("the client cannot be reached")?;
-    *line = Some(opened);
-    line::take_streams(&streams, request.terminal).context("cannot take the standard streams")?;
-    // An engine, an image or their settings may have set more. What the client says is all.
-    let environment = std::mem::take(&mut request.env);
-    start(&request.into(), |_| Ok(environment), line)
+    let (connected, mut spec, streams) =
+        ExecSession::connect(&rendezvous).context("the client cannot be reached")?;
+    *session = Some(connected);
+    stdio::replace_with_terminal(&streams, spec.terminal).context("cannot take the standard streams")?;
+    // An engine, an image or their settings may have set more. What the client has sent is all.
+    let environment = std::mem::take(&mut spec.env);
+    start(&spec.into(), |_| Ok(environment), session)
 }
 
 /// Keeps everybody from looking into this process while it still knows what the agent must not. A set-uid copy of this
@@ -84,17 +84,17 @@ fn hide() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says which step has failed: to the client that waits for it, or to whoever reads the container's output.
-fn refuse(line: Option<&mut Line>, step: &str, errno: Option<Errno>, error: &anyhow::Error) -> u8 {
-    let Some(line) = line else { return say(FAILED, &format!("{error:#}")) };
-    line.failed(step.to_owned(), errno.map(Errno::raw_os_error), format!("{error:#}"));
+/// Reports which step has failed: to the client of an exec session, or to whoever reads the container's output.
+fn refuse(session: Option<&mut ExecSession>, step: Step, errno: Option<Errno>, error: &anyhow::Error) -> u8 {
+    let Some(session) = session else { return print(FAILED, &format!("{error:#}")) };
+    session.failed(step, errno.map(Errno::raw_os_error), format!("{error:#}"));
     FAILED
 }
 
 fn start(
     settings: &Settings,
     environment: impl FnOnce(&Account) -> anyhow::Result<Vec<Variable>>,
-    line: &mut Option<Line>,
+    session: &mut Option<ExecSession>,
 ) -> anyhow::Result<u8> {
     // 2. Who the agent is. An unknown user ends the start here, and never continues as root.
     let account = account(settings)?;
@@ -109,7 +109,7 @@ fn start(
     //    `confine::lockdown`. Root cannot be regained, and that was tried.
     let grants = settings.writable.as_deref().map(|writable| grants(writable, &settings.grants));
     let locked = lock_down(&Lockdown {
-        substitutes: &Substitutes::default(),
+        rlimit_fallback: &RlimitFallback::default(),
         account: Some(&account),
         grants: grants.as_deref(),
         pid_1: match settings.mode {
@@ -127,29 +127,25 @@ fn start(
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
     }
     if let Err(error) = enter(settings.workdir.as_deref()) {
-        let step = format!(
-            "{} {}",
-            line::WORKDIR,
-            escape::path(settings.workdir.as_deref().unwrap_or(Path::new(".")))
-        );
+        let step = Step::Workdir(settings.workdir.clone().unwrap_or_else(|| PathBuf::from(".")));
         let errno = error.root_cause().downcast_ref::<Errno>().copied();
-        return Ok(refuse(line.as_mut(), &step, errno, &error));
+        return Ok(refuse(session.as_mut(), step, errno, &error));
     }
 
     // 8. The agent takes this place, or this process stays and the agent becomes its child. Either way nothing crosses
     //    over but the three streams, no signal is ignored or blocked, and the command is looked up as the agent.
-    let kept = line.as_ref().map(Line::try_clone).transpose()?;
-    if let Some(line) = line {
-        line.started();
+    let kept = session.as_ref().map(ExecSession::try_clone).transpose()?;
+    if let Some(session) = session {
+        session.started();
     }
     let mut agent = || {
         let errno = match Command::new(&settings.argv, &environment) {
-            Ok(command) => command.hand_over(),
+            Ok(command) => command.exec(),
             Err(errno) => errno,
         };
-        match line {
-            Some(line) => {
-                line.unexecutable(
+        match session {
+            Some(session) => {
+                session.unexecutable(
                     String::from_utf8_lossy(&settings.argv[0]).into_owned(),
                     errno.raw_os_error(),
                 );
@@ -161,27 +157,28 @@ fn start(
     match settings.mode {
         Mode::Exec => Ok(agent()),
         Mode::Init => {
-            let never: Infallible = supervise::stay(locked.machine(), kept.as_ref().map(AsFd::as_fd), agent)
-                .context("cannot become the supervisor of the agent")?;
+            let never: Infallible =
+                supervise::fork_and_supervise(locked.machine(), kept.as_ref().map(AsFd::as_fd), agent)
+                    .context("cannot become the supervisor of the agent")?;
             match never {}
         }
     }
 }
 
-/// Says something to whoever reads the container's output, and passes the code on.
-pub(crate) fn say(code: u8, message: &str) -> u8 {
-    // One write for one line. If nobody can be told, the code has to do.
+/// Prints a line to whoever reads the container's output, and returns the code.
+pub(crate) fn print(code: u8, message: &str) -> u8 {
+    // One write for one line. If nobody reads it, the code has to do.
     let _ = io::stderr().write_all(format!("entrypoint: {message}\n").as_bytes());
     code
 }
 
-/// Whom the settings name; otherwise whoever this process is already, and `agent` where that is root.
+/// Looks up the user that the settings name; otherwise the one that this process is already, and `agent` where that is root.
 fn account(settings: &Settings) -> anyhow::Result<Account> {
     let found = match &settings.user {
         Some(spec) => Account::find(spec, settings.root),
         None if rustix::process::getuid().is_root() => {
             let default = DEFAULT_USER.parse().context("the default user")?;
-            return Account::find(&default, Root::Refused)
+            return Account::find(&default, RootPolicy::Refused)
                 .context("AGENT_USER is not set, and no agent runs as root");
         }
         None => Account::current(),
@@ -194,7 +191,7 @@ fn account(settings: &Settings) -> anyhow::Result<Account> {
     }
 }
 
-/// What the agent sees, each as `NAME=value`.
+/// Filters the environment of the agent, each variable as `NAME=value`.
 fn agent_environment(given: Vec<(OsString, OsString)>, account: &Account) -> anyhow::Result<Vec<Variable>> {
     let name = OsString::from(account.name.clone().unwrap_or_else(|| account.uid.to_string()));
     let mut rules = EnvRules::new(Unnamed::Keep);
@@ -231,34 +228,34 @@ fn give_streams(account: &Account) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What landlock lets the agent do: read and execute what there is to see, write where it was said.
+/// Lists what landlock lets the agent do: read and execute everything, write where the settings allow it.
 fn grants(writable: &[PathBuf], more: &[Grant]) -> Vec<Grant> {
     let grant = |path: &Path, access| Grant { path: path.to_owned(), access };
     let devices = ["null", "zero", "full", "random", "urandom"].map(|name| Path::new("/dev").join(name));
     [
-        ("/", Access::ReadExecute),
+        ("/", LandlockAccess::ReadExecute),
         // What is not the agent's own is not writable for it there.
-        ("/proc", Access::ReadWrite),
-        ("/dev/pts", Access::Terminal),
-        ("/dev/ptmx", Access::Terminal),
-        ("/dev/tty", Access::Terminal),
-        ("/dev/console", Access::Terminal),
+        ("/proc", LandlockAccess::ReadWrite),
+        ("/dev/pts", LandlockAccess::Terminal),
+        ("/dev/ptmx", LandlockAccess::Terminal),
+        ("/dev/tty", LandlockAccess::Terminal),
+        ("/dev/console", LandlockAccess::Terminal),
     ]
     .into_iter()
     .map(|(path, access)| grant(Path::new(path), access))
-    .chain(devices.iter().chain(writable).map(|path| grant(path, Access::ReadWrite)))
+    .chain(devices.iter().chain(writable).map(|path| grant(path, LandlockAccess::ReadWrite)))
     .chain(more.iter().map(|one| grant(&one.path, one.access)))
     .collect()
 }
 
-/// Refuses to go on without a layer, and says what holds in part only.
+/// Refuses to go on without a layer, and notes what holds in part only.
 fn require(settings: &Settings, account: &Account, locked: &Locked) -> anyhow::Result<()> {
     require_filter(settings, locked)?;
     require_landlock(settings, locked)?;
     let capabilities = capabilities::probe();
     ensure!(capabilities.status != Status::Not, "capabilities are left: {}", capabilities.reason);
     if capabilities.status == Status::Partly && account.uid != 0 {
-        say(0, &format!("note: {}", capabilities.reason));
+        print(0, &format!("note: {}", capabilities.reason));
     }
     if account.uid != 0 && account.gid == 0 {
         let uid = account.uid;
@@ -266,30 +263,30 @@ fn require(settings: &Settings, account: &Account, locked: &Locked) -> anyhow::R
             "note: the agent keeps group 0, whose files may be open to it, as root's are: an engine gives it to a number \
              without an entry in /etc/passwd; start with `--user {uid}:{uid}`"
         );
-        say(0, &note);
+        print(0, &note);
     }
-    if let Some(Groups::Kept { extra, reason }) = &locked.groups {
+    if let Some(SupplementaryGroups::Kept { extra, reason }) = &locked.groups {
         let because = match reason {
             KeptBecause::Namespace => "this user namespace refuses setgroups",
             KeptBecause::Unprivileged => "changing them takes CAP_SETGID",
         };
         if !extra.is_empty() {
-            say(0, &format!("note: the agent keeps the supplementary groups {extra:?}: {because}"));
+            print(0, &format!("note: the agent keeps the supplementary groups {extra:?}: {because}"));
         } else if *reason == KeptBecause::Namespace {
-            say(0, &format!("note: supplementary groups are left as they are: {because}"));
+            print(0, &format!("note: supplementary groups are left as they are: {because}"));
         }
     }
     Ok(())
 }
 
-/// The system call filter, which nothing replaces; where an emulator has none, its user has to say that it is not needed.
+/// Requires the seccomp filter, which nothing replaces; where an emulator has none, its user has to say that it is not needed.
 fn require_filter(settings: &Settings, locked: &Locked) -> anyhow::Result<()> {
     let seccomp = locked.seccomp();
     match (locked.machine(), settings.emulation) {
         (Machine::Emulated, Emulation::Allowed) => {
             let note = "note: this program is emulated, so that nothing refuses system calls but the engine's own filter, if \
                         it has one, and there is no landlock; user, groups, the lack of capabilities and no_new_privs hold";
-            say(0, note);
+            print(0, note);
         }
         (Machine::Emulated, Emulation::Refused) => bail!(
             "no system call is filtered: {}; use an image for this machine's processor, or go on without the filter by \
@@ -303,7 +300,7 @@ fn require_filter(settings: &Settings, locked: &Locked) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Landlock, if it was asked for; otherwise it hides what is above this process, and what it leaves in sight is said.
+/// Requires landlock, if it was asked for; otherwise it restricts ptrace, and what stays in sight is noted.
 fn require_landlock(settings: &Settings, locked: &Locked) -> anyhow::Result<()> {
     let missing = |reason: String| match locked.machine() {
         Machine::Emulated => "an emulator knows no landlock".to_owned(),
@@ -314,19 +311,19 @@ fn require_landlock(settings: &Settings, locked: &Locked) -> anyhow::Result<()> 
         let reason = missing(landlock.reason);
         ensure!(landlock.status != Status::Not, "{SANDBOX_WRITABLE} cannot be enforced: {reason}");
     }
-    if let (Some(Err(error)), Some(parent)) = (&locked.apart, parent_that_tells()) {
+    if let (Some(Err(error)), Some(parent)) = (&locked.ptrace, readable_parent()) {
         let reason = missing(error.to_string());
         let note = format!(
             "note: the agent can read the environment of the process that started this one, /proc/{parent}/environ: \
              {reason}; start without the engine's init (AGENT_INIT=1 does its work), or as root"
         );
-        say(0, &note);
+        print(0, &note);
     }
     Ok(())
 }
 
-/// The process that started this one, if it is in sight and its environment can be read by whoever this is now.
-fn parent_that_tells() -> Option<i32> {
+/// Returns the process that started this one, if its environment can be read by the user that this is now.
+fn readable_parent() -> Option<i32> {
     let parent = rustix::process::getppid()?.as_raw_nonzero().get();
     std::fs::File::open(format!("/proc/{parent}/environ")).ok().map(|_| parent)
 }
@@ -353,12 +350,12 @@ fn enter(workdir: Option<&Path>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says why the command was not executed, and by which exit code.
+/// Prints why the command was not executed, and returns the exit code.
 fn not_executed(settings: &Settings, account: &Account, environment: &[Variable], errno: Errno) -> u8 {
     let program = String::from_utf8_lossy(&settings.argv[0]).into_owned();
     match errno {
         Errno::NOENT if program.contains('/') => {
-            say(NOT_FOUND, &format!("there is no `{program}` in this file system"))
+            print(NOT_FOUND, &format!("there is no `{program}` in this file system"))
         }
         Errno::NOENT => {
             let path = environment.iter().find_map(|entry| entry.strip_prefix(b"PATH="));
@@ -368,9 +365,9 @@ fn not_executed(settings: &Settings, account: &Account, environment: &[Variable]
             } else {
                 ""
             };
-            say(NOT_FOUND, &format!("the command `{program}` was not found; looked in {path}{words}"))
+            print(NOT_FOUND, &format!("the command `{program}` was not found; looked in {path}{words}"))
         }
-        Errno::ACCESS => say(
+        Errno::ACCESS => print(
             NOT_EXECUTABLE,
             &format!(
                 "`{program}` cannot be executed by uid {}: {errno}; it must be an executable file (chmod a+x) in directories \
@@ -378,13 +375,13 @@ fn not_executed(settings: &Settings, account: &Account, environment: &[Variable]
                 account.uid
             ),
         ),
-        Errno::NOEXEC => say(
+        Errno::NOEXEC => print(
             NOT_EXECUTABLE,
             &format!(
                 "`{program}` cannot be executed: it is no program for this machine, a script without `#!`, or the \
                  interpreter or loader that it names is not in this file system"
             ),
         ),
-        errno => say(NOT_EXECUTABLE, &format!("`{program}` cannot be executed: {errno}")),
+        errno => print(NOT_EXECUTABLE, &format!("`{program}` cannot be executed: {errno}")),
     }
 }

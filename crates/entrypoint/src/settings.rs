@@ -5,9 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use confine::line::{ADDRESS, Address, Agent, ExecRequest};
-use confine::start::Grant;
-use confine::user::Root;
+use confine::account::RootPolicy;
+use confine::protocol::{ExecSpec, ExecUser, Grant, RENDEZVOUS_VARIABLE, Rendezvous};
 use policy::config::defaults::AGENT;
 use policy::rules::env::{
     AGENT_ALLOW_EMULATION, AGENT_ALLOW_ROOT, AGENT_ARGS, AGENT_COMMAND, AGENT_INIT, AGENT_USER, AGENT_WORKDIR,
@@ -25,10 +24,10 @@ pub(crate) const SANDBOX_UMASK: &str = "SANDBOX_UMASK";
 pub(crate) struct Settings {
     /// The command with its arguments; never empty.
     pub(crate) argv: Vec<Vec<u8>>,
-    /// Whom the agent is to be.
+    /// The user that the agent runs as.
     pub(crate) user: Option<UserSpec>,
     /// Whether it may be root.
-    pub(crate) root: Root,
+    pub(crate) root: RootPolicy,
     /// Whether it may run without what no emulator can do.
     pub(crate) emulation: Emulation,
     /// Where it starts; absolute.
@@ -43,12 +42,12 @@ pub(crate) struct Settings {
     pub(crate) grants: Vec<Grant>,
 }
 
-/// What is done where an emulator takes the place of a processor.
+/// Whether the agent may run where an emulator takes the place of a processor.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Emulation {
     /// Nothing is started.
     Refused,
-    /// The agent is, and what does not hold is said.
+    /// The agent is started, and what does not hold is noted.
     Allowed,
 }
 
@@ -99,7 +98,7 @@ pub(crate) fn read(
     Ok(Settings {
         argv,
         user,
-        root: if root { Root::ByName } else { Root::Refused },
+        root: if root { RootPolicy::ByName } else { RootPolicy::Refused },
         emulation: if emulation { Emulation::Allowed } else { Emulation::Refused },
         workdir,
         umask,
@@ -109,36 +108,36 @@ pub(crate) fn read(
     })
 }
 
-/// Where the client of an exec waits. Whatever else is in the environment may be the image's, or the engine's.
-pub(crate) fn client(environment: &[(OsString, OsString)]) -> Result<Address, String> {
-    match text(environment, ADDRESS)? {
-        Some(text) => text.parse().map_err(of(ADDRESS)),
-        None => Err(format!("{ADDRESS} is not set; `sandboxctl exec` sets it")),
+/// Reads where the client of an exec listens. Whatever else is in the environment may be the image's, or the engine's.
+pub(crate) fn rendezvous(environment: &[(OsString, OsString)]) -> Result<Rendezvous, String> {
+    match text(environment, RENDEZVOUS_VARIABLE)? {
+        Some(text) => text.parse().map_err(of(RENDEZVOUS_VARIABLE)),
+        None => Err(format!("{RENDEZVOUS_VARIABLE} is not set; `sandboxctl exec` sets it")),
     }
 }
 
-impl From<ExecRequest> for Settings {
-    fn from(request: ExecRequest) -> Self {
-        let (user, root) = match request.agent {
-            Agent::Named => (AGENT, Root::Refused),
-            Agent::RootInside => ("root", Root::ByName),
+impl From<ExecSpec> for Settings {
+    fn from(spec: ExecSpec) -> Self {
+        let (user, root) = match spec.user {
+            ExecUser::Agent => (AGENT, RootPolicy::Refused),
+            ExecUser::NamespaceRoot => ("root", RootPolicy::ByName),
         };
         Self {
-            argv: request.argv,
+            argv: spec.argv,
             user: user.parse().ok(),
             root,
             emulation: Emulation::Refused,
-            workdir: Some(request.workdir),
-            umask: Some(request.umask),
-            // It stays, and so can say how the command ends.
+            workdir: Some(spec.workdir),
+            umask: Some(spec.umask),
+            // It stays, and so can report how the command ends.
             mode: Mode::Init,
-            writable: Some(request.writable),
-            grants: request.grants,
+            writable: Some(spec.writable),
+            grants: spec.grants,
         }
     }
 }
 
-/// The command: what follows `--`, or else `AGENT_COMMAND` with `AGENT_ARGS`, or else the arguments.
+/// Reads the command: what follows `--`, or else `AGENT_COMMAND` with `AGENT_ARGS`, or else the arguments.
 ///
 /// An engine passes an image's own command as arguments, so the variable replaces it; whoever writes `--` means
 /// this very command, also where the container was made with another one in its environment.
@@ -182,7 +181,7 @@ fn command(arguments: &[OsString], environment: &[(OsString, OsString)]) -> Resu
     }
 }
 
-/// The value of a variable; set twice or to nothing, nobody can tell what was meant.
+/// Reads a variable; one that is set twice or to nothing is refused.
 fn value<'a>(environment: &'a [(OsString, OsString)], name: &str) -> Result<Option<&'a OsStr>, String> {
     let mut values = environment.iter().filter(|(given, _)| given == name).map(|(_, value)| value);
     match (values.next(), values.next()) {
@@ -267,7 +266,7 @@ mod tests {
     #[test]
     fn settings_that_are_not_there_have_safe_values() {
         let settings = given(&["bash"], &[]).unwrap();
-        assert_eq!((settings.root, settings.mode), (Root::Refused, Mode::Exec));
+        assert_eq!((settings.root, settings.mode), (RootPolicy::Refused, Mode::Exec));
         assert_eq!(settings.emulation, Emulation::Refused);
         assert_eq!((settings.user, settings.workdir, settings.writable), (None, None, None));
         assert_eq!(settings.umask, None);
@@ -288,7 +287,7 @@ mod tests {
             ],
         );
         let settings = settings.unwrap();
-        assert_eq!((settings.root, settings.mode), (Root::ByName, Mode::Init));
+        assert_eq!((settings.root, settings.mode), (RootPolicy::ByName, Mode::Init));
         assert_eq!(settings.emulation, Emulation::Allowed);
         assert_eq!(settings.user.unwrap().to_string(), "1000:1000");
         assert_eq!(settings.workdir.unwrap(), Path::new("/workspace"));
@@ -315,12 +314,12 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_known_by_one_address() {
+    fn a_client_has_one_rendezvous() {
         let found = |given: &[(&str, &str)]| {
             let all: Vec<_> = given.iter().map(|(name, value)| (name.into(), value.into())).collect();
-            client(&all).ok().map(|address| address.to_string())
+            rendezvous(&all).ok().map(|found| found.to_string())
         };
-        assert_eq!(found(&[("A", "1"), ("SANDBOX_CLIENT", "/socket:word")]).unwrap(), "/socket:word");
+        assert_eq!(found(&[("A", "1"), ("SANDBOX_CLIENT", "/socket:token")]).unwrap(), "/socket:token");
         for bad in [
             &[][..],
             &[("SANDBOX_CLIENT", "socket")],

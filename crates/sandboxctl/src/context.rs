@@ -8,8 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
-use confine::switch::{Groups, become_account, root_is_gone};
-use confine::user::{Account, Root};
+use confine::account::{Account, RootPolicy};
+use confine::credentials::{SupplementaryGroups, set_credentials, verify_root_is_gone};
 use policy::rules::user::{UserOrGroup, UserSpec};
 use sandbox::engine;
 use sandbox::host::identity::{self, Identity};
@@ -73,13 +73,13 @@ impl Context {
         if self.is_behind_sudo() {
             let Identity { uid, gid } = self.caller;
             let mut account =
-                Account::find(&UserSpec { user: UserOrGroup::Id(uid), group: None }, Root::Refused)?;
+                Account::find(&UserSpec { user: UserOrGroup::Id(uid), group: None }, RootPolicy::Refused)?;
             account.gid = gid;
             account.groups.push(gid);
-            if let Groups::Kept { extra, .. } = become_account(&account)? {
+            if let SupplementaryGroups::Kept { extra, .. } = set_credentials(&account)? {
                 bail!("cannot become user {uid} without the groups {extra:?}; call sandboxctl as that user");
             }
-            root_is_gone(&account)?;
+            verify_root_is_gone(&account)?;
             self.process = self.caller;
             self.env.insert("HOME".into(), self.home.clone().into());
         }

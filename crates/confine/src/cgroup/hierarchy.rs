@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use crate::mountinfo::{self, Mount};
+use crate::mount::mountinfo::{self, MountInfo};
 
 /// A controller that limits something this program limits.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -60,7 +60,7 @@ impl Hierarchy {
     /// Finds the groups in the text of those two files. Lines that make no sense are passed over.
     pub fn parse(mountinfo: &[u8], cgroup: &str) -> Self {
         let mounts = mountinfo::parse(mountinfo).filter(|mount| mount.kind.starts_with(b"cgroup"));
-        let mounts: Vec<Mount> = mounts.collect();
+        let mounts: Vec<MountInfo> = mounts.collect();
         let mut found = Self::default();
         for line in cgroup.lines() {
             // hierarchy-ID:controller-list:cgroup-path; version 2 is number 0 without controllers.
@@ -70,7 +70,7 @@ impl Hierarchy {
                 continue;
             };
             if id == "0" && controllers.is_empty() {
-                let mount = |mount: &Mount| {
+                let mount = |mount: &MountInfo| {
                     let own = shows(mount, group).filter(|_| mount.kind == b"cgroup2")?;
                     Some(Unified { mount: mount.point.clone(), own })
                 };
@@ -98,13 +98,13 @@ fn read(path: &str) -> io::Result<Vec<u8>> {
 }
 
 /// Whether a mount is one of version 1 with this controller.
-fn has(mount: &Mount<'_>, controller: &str) -> bool {
+fn has(mount: &MountInfo<'_>, controller: &str) -> bool {
     mount.kind == b"cgroup"
         && mount.options.split(|byte| *byte == b',').any(|one| one == controller.as_bytes())
 }
 
 /// Where `group` is seen through a mount, if it is; one above a cgroup namespace begins with `/..`.
-fn shows(mount: &Mount<'_>, group: &str) -> Option<PathBuf> {
+fn shows(mount: &MountInfo<'_>, group: &str) -> Option<PathBuf> {
     let below = Path::new(group).strip_prefix(&mount.root).ok()?;
     let inside = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
     // `join` of an empty path would end in a slash.

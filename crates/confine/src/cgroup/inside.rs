@@ -5,13 +5,13 @@ use std::path::Path;
 use policy::plan::Layer;
 use policy::rules::limits::{Bytes, Limits, MilliCpus};
 
-use crate::kernel_file::FileSystem;
+use crate::kernel_file::KernelFileSystem;
 use crate::report::{Finding, Status};
 
 /// What holds of each limit that was asked for. Engines take limits that they cannot set without a word, so nobody is
 /// believed: the files are read that the kernel shows to this process, and that are the kernel's.
 pub(crate) fn seen_from_inside(limits: &Limits) -> Vec<Finding> {
-    let seen = |path: &str| FileSystem::ControlGroups.text(Path::new("/sys/fs/cgroup").join(path)).ok();
+    let seen = |path: &str| KernelFileSystem::ControlGroups.text(Path::new("/sys/fs/cgroup").join(path)).ok();
     let memory = limits.memory.map(|Bytes(wanted)| {
         let found = number(seen, &["memory.max", "memory/memory.limit_in_bytes"]);
         compare(Layer::Memory, wanted, found, |bytes| Bytes(bytes).to_string())

@@ -5,7 +5,7 @@
 //! else version 1.
 //!
 //! A process is never moved by its number: writing `cgroup.procs` waits for all processors to pass a quiet
-//! point, which takes milliseconds. [`Attach`] says what is done instead.
+//! point, which takes milliseconds. [`CgroupEntry`] says what is done instead.
 
 mod hierarchy;
 mod inside;
@@ -26,12 +26,12 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 pub use self::hierarchy::{Controller, Hierarchy};
 pub(crate) use self::inside::seen_from_inside;
-use self::owner::Owner;
+use self::owner::GroupOwner;
 use crate::report::{Finding, Status};
 
 /// The groups of one sandbox.
 #[derive(Debug)]
-pub struct Group {
+pub struct Cgroup {
     version: Version,
     /// One directory for each controller of version 1 (fewer where some are mounted together), or one for
     /// all.
@@ -40,7 +40,7 @@ pub struct Group {
 
 /// How a process gets into the groups.
 #[derive(Debug)]
-pub enum Attach {
+pub enum CgroupEntry {
     /// `tasks` of each group, open for writing: the agent's own process writes `0` into each before it
     /// executes the agent ([`enter`]). They are close-on-exec, and must not be left to the agent.
     V1(Vec<OwnedFd>),
@@ -53,7 +53,7 @@ pub enum Attach {
 /// Why a group could not be handled.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} the control group {}: {source}", escape::path(directory))]
-pub struct Error {
+pub struct CgroupError {
     action: &'static str,
     directory: PathBuf,
     source: io::Error,
@@ -78,18 +78,18 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Where the groups of a sandbox are to be.
 #[derive(Debug)]
-pub struct Site<'a> {
+pub struct CgroupSite<'a> {
     wanted: Vec<Limit>,
-    place: Result<Place<'a>, String>,
+    place: Result<SiteVersion<'a>, String>,
 }
 
 #[derive(Debug)]
-enum Place<'a> {
+enum SiteVersion<'a> {
     V1(&'a Hierarchy),
-    V2(v2::Place<'a>),
+    V2(v2::UnifiedSite<'a>),
 }
 
-impl<'a> Site<'a> {
+impl<'a> CgroupSite<'a> {
     /// Looks for a place where `limits` hold.
     ///
     /// One version or the other: a sandbox in two at once would need both ways in. Version 2 with some of the limits is taken
@@ -100,36 +100,39 @@ impl<'a> Site<'a> {
                 .into_iter()
                 .flatten()
                 .collect();
-        let place = v2::Place::find(hierarchy, &wanted);
+        let place = v2::UnifiedSite::find(hierarchy, &wanted);
         let complete = place.as_ref().is_ok_and(|place| place.enforces_all(&wanted));
-        let place =
-            if complete || hierarchy.v1.is_empty() { place.map(Place::V2) } else { Ok(Place::V1(hierarchy)) };
+        let place = if complete || hierarchy.v1.is_empty() {
+            place.map(SiteVersion::V2)
+        } else {
+            Ok(SiteVersion::V1(hierarchy))
+        };
         Self { wanted, place }
     }
 
-    /// Whether PID 1 has to be born in the groups ([`Attach::V2`]), so that they come first.
+    /// Whether PID 1 has to be born in the groups ([`CgroupEntry::V2`]), so that they come first.
     pub fn is_birthplace(&self) -> bool {
-        matches!(self.place, Ok(Place::V2(_)))
+        matches!(self.place, Ok(SiteVersion::V2(_)))
     }
 }
 
-impl Group {
+impl Cgroup {
     /// Makes groups and says of each limit that is asked for how far it holds.
     ///
     /// Without limits, or without a single controller that can be used, there is no group. A limit that could
     /// not be set is `not` in the findings, with the reason; the others hold nevertheless.
-    pub fn create(site: Site<'_>) -> (Option<Self>, Vec<Finding>) {
-        let Site { wanted, place } = site;
+    pub fn create(site: CgroupSite<'_>) -> (Option<Self>, Vec<Finding>) {
+        let CgroupSite { wanted, place } = site;
         if wanted.is_empty() {
             return (None, Vec::new());
         }
-        let name = match Owner::current() {
+        let name = match GroupOwner::current() {
             Ok(owner) => owner.new_name(),
             Err(error) => return (None, all_refused(&wanted, &format!("no name for a group: {error}"))),
         };
         let made = match place {
-            Ok(Place::V1(hierarchy)) => return v1::create(hierarchy, &wanted, &name),
-            Ok(Place::V2(place)) => place.create(&wanted, &name),
+            Ok(SiteVersion::V1(hierarchy)) => return v1::create(hierarchy, &wanted, &name),
+            Ok(SiteVersion::V2(place)) => place.create(&wanted, &name),
             Err(reason) => Err(reason),
         };
         match made {
@@ -139,21 +142,24 @@ impl Group {
     }
 
     /// Opens what a process needs to get in. May be called as often as processes are to be attached.
-    pub fn attach(&self) -> Result<Attach, Error> {
-        let failed =
-            |directory: &Path, source| Error { action: "open", directory: directory.to_owned(), source };
+    pub fn attach(&self) -> Result<CgroupEntry, CgroupError> {
+        let failed = |directory: &Path, source| CgroupError {
+            action: "open",
+            directory: directory.to_owned(),
+            source,
+        };
         match self.version {
             Version::V1 => {
                 let tasks = |directory: &PathBuf| {
                     let file = fs::OpenOptions::new().write(true).open(directory.join("tasks"));
                     file.map(OwnedFd::from).map_err(|source| failed(directory, source))
                 };
-                self.directories.iter().map(tasks).collect::<Result<_, _>>().map(Attach::V1)
+                self.directories.iter().map(tasks).collect::<Result<_, _>>().map(CgroupEntry::V1)
             }
             Version::V2 => {
                 let directory = &self.directories[0];
                 let file = fs::File::open(directory).map_err(|source| failed(directory, source))?;
-                Ok(Attach::V2(file.into()))
+                Ok(CgroupEntry::V2(file.into()))
             }
         }
     }
@@ -172,7 +178,7 @@ impl Group {
     /// Kills what is left inside, and removes the groups once they are empty.
     ///
     /// Fails after two seconds; what is left then is swept later ([`sweep`]).
-    pub fn kill_and_remove(self) -> Result<(), Error> {
+    pub fn kill_and_remove(self) -> Result<(), CgroupError> {
         let deadline = Instant::now() + PATIENCE;
         if self.version == Version::V2 {
             // Linux 5.14; where the file is missing, processes are killed one by one below.
@@ -190,18 +196,18 @@ pub fn enter(tasks: &[OwnedFd]) -> Result<(), rustix::io::Errno> {
 
 /// Removes empty groups whose maker was killed before it could.
 ///
-/// Looks beside the groups of this process and above it, where [`Group::create`] makes new ones. A group
+/// Looks beside the groups of this process and above it, where [`Cgroup::create`] makes new ones. A group
 /// whose maker lives, or runs in another PID namespace, is left alone, as is one in which something still
 /// runs.
-pub fn sweep(hierarchy: &Hierarchy) -> Swept {
+pub fn sweep(hierarchy: &Hierarchy) -> SweptCgroups {
     let above = hierarchy.v2.iter().flat_map(v2::candidates);
     let mut places: Vec<&Path> = hierarchy.v1.values().map(PathBuf::as_path).chain(above).collect();
     places.sort_unstable();
     places.dedup();
     let stale = |entry: &fs::DirEntry| {
-        entry.file_name().to_str().and_then(Owner::of).is_some_and(|owner| owner.is_gone())
+        entry.file_name().to_str().and_then(GroupOwner::of).is_some_and(|owner| owner.is_gone())
     };
-    let mut swept = Swept::default();
+    let mut swept = SweptCgroups::default();
     for entry in places.into_iter().flat_map(|place| fs::read_dir(place).into_iter().flatten().flatten()) {
         if stale(&entry) {
             match fs::remove_dir(entry.path()) {
@@ -215,7 +221,7 @@ pub fn sweep(hierarchy: &Hierarchy) -> Swept {
 
 /// What became of groups whose maker is gone.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Swept {
+pub struct SweptCgroups {
     /// How many were removed.
     pub removed: usize,
     /// How many were not, since something in them is still ending.
@@ -281,7 +287,7 @@ fn has_swap() -> bool {
     fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().nth(1).is_some())
 }
 
-fn remove(directory: &Path, deadline: Instant) -> Result<(), Error> {
+fn remove(directory: &Path, deadline: Instant) -> Result<(), CgroupError> {
     loop {
         let busy = match fs::remove_dir(directory) {
             Ok(()) => return Ok(()),
@@ -290,7 +296,7 @@ fn remove(directory: &Path, deadline: Instant) -> Result<(), Error> {
         };
         let left = deadline.saturating_duration_since(Instant::now());
         if busy.raw_os_error() != Some(libc::EBUSY) || left.is_zero() {
-            return Err(Error { action: "remove", directory: directory.to_owned(), source: busy });
+            return Err(CgroupError { action: "remove", directory: directory.to_owned(), source: busy });
         }
         kill_and_wait(directory, left);
     }
@@ -357,13 +363,13 @@ mod tests {
     #[test]
     fn version_2_takes_every_limit_in_the_nearest_group_that_is_delegated() {
         let (root, hierarchy) = delegated("cpu memory pids\n");
-        let (group, findings) = Group::create(Site::choose(&hierarchy, &limits()));
+        let (group, findings) = Cgroup::create(CgroupSite::choose(&hierarchy, &limits()));
         assert!(
             findings.iter().all(|finding| finding.status == Status::Enforced || has_swap()),
             "{findings:?}"
         );
         let group = group.unwrap();
-        assert!(matches!(group.attach().unwrap(), Attach::V2(_)));
+        assert!(matches!(group.attach().unwrap(), CgroupEntry::V2(_)));
         let directory = &group.directories[0];
         assert_eq!(directory.parent().unwrap(), root.path());
         let read = |file: &str| fs::read_to_string(directory.join(file)).unwrap();
@@ -376,7 +382,7 @@ mod tests {
     #[test]
     fn a_missing_controller_is_named_and_the_other_limits_hold() {
         let (root, hierarchy) = delegated("memory pids\n");
-        let (group, findings) = Group::create(Site::choose(&hierarchy, &limits()));
+        let (group, findings) = Cgroup::create(CgroupSite::choose(&hierarchy, &limits()));
         assert_eq!(
             status(&findings)[1..],
             [(Layer::Cpu, Status::Not), (Layer::Pids, Status::Enforced)],
@@ -390,7 +396,7 @@ mod tests {
     fn a_place_without_any_controller_is_not_used() {
         let (root, hierarchy) = delegated("\n");
         let before = fs::read_dir(root.path()).unwrap().count();
-        let (group, findings) = Group::create(Site::choose(&hierarchy, &limits()));
+        let (group, findings) = Cgroup::create(CgroupSite::choose(&hierarchy, &limits()));
         assert!(group.is_none());
         assert!(findings.iter().all(|finding| finding.status == Status::Not), "{findings:?}");
         assert!(findings[0].reason.contains("no cgroup is delegated"), "{}", findings[0].reason);
@@ -400,13 +406,13 @@ mod tests {
     #[test]
     fn without_limits_there_is_no_group() {
         let limits = Limits { pids: None, ..Limits::default() };
-        let (group, findings) = Group::create(Site::choose(&Hierarchy::default(), &limits));
+        let (group, findings) = Cgroup::create(CgroupSite::choose(&Hierarchy::default(), &limits));
         assert!(group.is_none() && findings.is_empty());
     }
 
     #[test]
     fn without_cgroups_every_limit_is_reported() {
-        let (group, findings) = Group::create(Site::choose(&Hierarchy::default(), &limits()));
+        let (group, findings) = Cgroup::create(CgroupSite::choose(&Hierarchy::default(), &limits()));
         assert!(group.is_none());
         assert!(findings.iter().all(|finding| finding.status == Status::Not), "{findings:?}");
     }
@@ -421,7 +427,7 @@ mod tests {
     #[test]
     fn sweeping_takes_only_empty_groups_of_dead_owners() {
         let place = tempfile::tempdir().unwrap();
-        let live = Owner::current().unwrap().new_name();
+        let live = GroupOwner::current().unwrap().new_name();
         let fields: Vec<&str> = live.split('-').collect();
         let earlier = |started: u32| {
             let (name, namespace, pid, time) = (fields[0], fields[1], fields[2], fields[4]);
@@ -436,7 +442,7 @@ mod tests {
             (Controller::Memory, place.path().to_owned()),
             (Controller::Cpu, place.path().to_owned()),
         ]);
-        assert_eq!(sweep(&Hierarchy { v1, v2: None }), Swept { removed: 1, left: 1 });
+        assert_eq!(sweep(&Hierarchy { v1, v2: None }), SweptCgroups { removed: 1, left: 1 });
         assert!(!place.path().join(dead).exists());
         for name in [live.as_str(), &busy, foreign, "user.slice"] {
             assert!(place.path().join(name).exists(), "{name}");

@@ -9,7 +9,7 @@ const PREFIX: &str = "sandboxctl";
 
 /// A process that cannot be mistaken for a later one with the same number.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Owner {
+pub(super) struct GroupOwner {
     /// The inode of its PID namespace: a number means nothing in another one.
     namespace: u64,
     pid: u32,
@@ -20,7 +20,7 @@ pub(super) struct Owner {
     time: u64,
 }
 
-impl Owner {
+impl GroupOwner {
     /// This process.
     pub(super) fn current() -> io::Result<Self> {
         let pid = std::process::id();
@@ -74,24 +74,24 @@ mod tests {
 
     #[test]
     fn a_name_tells_its_owner() {
-        let owner = Owner::current().unwrap();
-        assert_eq!(Owner::of(&owner.new_name()), Some(owner));
+        let owner = GroupOwner::current().unwrap();
+        assert_eq!(GroupOwner::of(&owner.new_name()), Some(owner));
         assert_ne!(owner.new_name(), owner.new_name());
         assert!(!owner.is_gone());
     }
 
     #[test]
     fn a_later_process_with_the_same_number_is_not_the_owner() {
-        let owner = Owner::current().unwrap();
-        assert!(Owner { started: owner.started - 1, ..owner }.is_gone());
+        let owner = GroupOwner::current().unwrap();
+        assert!(GroupOwner { started: owner.started - 1, ..owner }.is_gone());
     }
 
     #[test]
     fn nobody_is_gone_from_a_namespace_that_cannot_be_seen() {
-        let dead = Owner { started: 0, ..Owner::current().unwrap() };
+        let dead = GroupOwner { started: 0, ..GroupOwner::current().unwrap() };
         assert!(dead.is_gone(), "the control");
-        assert!(!Owner { namespace: 1, ..dead }.is_gone());
-        assert!(!Owner { time: 1, ..dead }.is_gone());
+        assert!(!GroupOwner { namespace: 1, ..dead }.is_gone());
+        assert!(!GroupOwner { time: 1, ..dead }.is_gone());
     }
 
     #[test]
@@ -103,7 +103,7 @@ mod tests {
             "sandboxctl-a-2-3-4-5",
             "user.slice",
         ] {
-            assert_eq!(Owner::of(name), None, "{name}");
+            assert_eq!(GroupOwner::of(name), None, "{name}");
         }
     }
 }

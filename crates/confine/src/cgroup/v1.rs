@@ -7,11 +7,11 @@ use std::{fs, io};
 use policy::rules::limits::Bytes;
 
 use super::hierarchy::Hierarchy;
-use super::{Group, Limit, Version, has_swap, quota, set};
+use super::{Cgroup, Limit, Version, has_swap, quota, set};
 use crate::report::{Finding, Status};
 
 /// Makes a group below this process's own one for every controller that is there.
-pub(super) fn create(hierarchy: &Hierarchy, wanted: &[Limit], name: &str) -> (Option<Group>, Vec<Finding>) {
+pub(super) fn create(hierarchy: &Hierarchy, wanted: &[Limit], name: &str) -> (Option<Cgroup>, Vec<Finding>) {
     let mut directories: Vec<PathBuf> = Vec::new();
     let mut findings = Vec::new();
     for &limit in wanted {
@@ -46,7 +46,7 @@ pub(super) fn create(hierarchy: &Hierarchy, wanted: &[Limit], name: &str) -> (Op
             directories.push(directory);
         }
     }
-    let group = (!directories.is_empty()).then_some(Group { version: Version::V1, directories });
+    let group = (!directories.is_empty()).then_some(Cgroup { version: Version::V1, directories });
     (group, findings)
 }
 

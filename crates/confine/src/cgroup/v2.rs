@@ -8,17 +8,17 @@ use policy::rules::limits::{Bytes, MilliCpus};
 use rustix::fs::{Access, access};
 
 use super::hierarchy::{Controller, Hierarchy, Unified};
-use super::{Group, Limit, PERIOD, Version, has_swap, quota, set};
+use super::{Cgroup, Limit, PERIOD, Version, has_swap, quota, set};
 use crate::report::{Finding, Status};
 
 /// Where a group can be made, and which limits it can have there.
 #[derive(Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct UnifiedSite<'a> {
     parent: &'a Path,
     controllers: Vec<Controller>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> UnifiedSite<'a> {
     /// The nearest place that has every controller that is wanted, else the one that has most, else why there
     /// is none.
     pub(super) fn find(hierarchy: &'a Hierarchy, wanted: &[Limit]) -> Result<Self, String> {
@@ -55,12 +55,12 @@ impl<'a> Place<'a> {
     }
 
     /// Makes one group with every limit that can be set.
-    pub(super) fn create(&self, wanted: &[Limit], name: &str) -> Result<(Group, Vec<Finding>), String> {
+    pub(super) fn create(&self, wanted: &[Limit], name: &str) -> Result<(Cgroup, Vec<Finding>), String> {
         let directory = self.parent.join(name);
         fs::create_dir(&directory)
             .map_err(|error| format!("no group can be made in {}: {error}", escape::path(self.parent)))?;
         let findings = wanted.iter().map(|&limit| self.limit(&directory, limit)).collect();
-        Ok((Group { version: Version::V2, directories: vec![directory] }, findings))
+        Ok((Cgroup { version: Version::V2, directories: vec![directory] }, findings))
     }
 
     fn limit(&self, directory: &Path, limit: Limit) -> Finding {

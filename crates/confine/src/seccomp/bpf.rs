@@ -11,7 +11,7 @@ use libc::{
     SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_KILL_PROCESS, sock_filter,
 };
 
-use super::syscalls::{Action, Case, Group, Test};
+use super::syscalls::{Case, SeccompAction, SyscallGroup, Test};
 
 /// One more than the greatest number the groups may hold.
 const NUMBERS: usize = 512;
@@ -25,15 +25,15 @@ const ARGUMENTS: u32 = 16;
 struct Range<'a> {
     first: u32,
     cases: &'a [Case],
-    otherwise: Action,
+    otherwise: SeccompAction,
 }
 
 /// Compiles `groups`; of two that hold a number the later one counts. Numbers in none of them get `unknown`, other
 /// architectures die.
 pub(super) fn compile<'a>(
     architecture: u32,
-    groups: impl Iterator<Item = &'a Group>,
-    unknown: Action,
+    groups: impl Iterator<Item = &'a SyscallGroup>,
+    unknown: SeccompAction,
 ) -> Vec<sock_filter> {
     let mut code = Code { reversed: Vec::with_capacity(512), answers: Vec::new(), leaves: Vec::new() };
     code.tree(&ranges(groups, unknown));
@@ -46,8 +46,8 @@ pub(super) fn compile<'a>(
 }
 
 /// The whole number line, from zero up, as few ranges as it takes.
-fn ranges<'a>(groups: impl Iterator<Item = &'a Group>, unknown: Action) -> Vec<Range<'a>> {
-    let mut answers: [(&[Case], Action); NUMBERS] = [(&[], unknown); NUMBERS];
+fn ranges<'a>(groups: impl Iterator<Item = &'a SyscallGroup>, unknown: SeccompAction) -> Vec<Range<'a>> {
+    let mut answers: [(&[Case], SeccompAction); NUMBERS] = [(&[], unknown); NUMBERS];
     for group in groups {
         for &call in group.calls {
             let at = usize::try_from(call).expect("call numbers are not negative");
@@ -77,9 +77,9 @@ type Label = usize;
 struct Code<'a> {
     reversed: Vec<sock_filter>,
     /// The latest place of each answer.
-    answers: Vec<(Action, Label)>,
+    answers: Vec<(SeccompAction, Label)>,
     /// The latest place of each list of cases.
-    leaves: Vec<(&'a [Case], Action, Label)>,
+    leaves: Vec<(&'a [Case], SeccompAction, Label)>,
 }
 
 impl<'a> Code<'a> {
@@ -93,7 +93,7 @@ impl<'a> Code<'a> {
         self.branch(BPF_JGE, high[0].first, at_least, less)
     }
 
-    fn leaf(&mut self, cases: &'a [Case], otherwise: Action) -> Label {
+    fn leaf(&mut self, cases: &'a [Case], otherwise: SeccompAction) -> Label {
         let known = self.leaves.iter().rev().find(|leaf| same(leaf.0, cases) && leaf.1 == otherwise);
         if let Some(&(.., label)) = known.filter(|leaf| !cases.is_empty() && self.is_near(leaf.2)) {
             return label;
@@ -136,15 +136,15 @@ impl<'a> Code<'a> {
         next
     }
 
-    fn answer(&mut self, action: Action) -> Label {
+    fn answer(&mut self, action: SeccompAction) -> Label {
         let known = self.answers.iter().rev().find(|known| known.0 == action);
         if let Some(&(_, label)) = known.filter(|known| self.is_near(known.1)) {
             return label;
         }
         let value = match action {
-            Action::Allow => SECCOMP_RET_ALLOW,
-            Action::Refuse(error) => SECCOMP_RET_ERRNO | error.unsigned_abs(),
-            Action::Pretend => SECCOMP_RET_ERRNO,
+            SeccompAction::Allow => SECCOMP_RET_ALLOW,
+            SeccompAction::Refuse(error) => SECCOMP_RET_ERRNO | error.unsigned_abs(),
+            SeccompAction::Pretend => SECCOMP_RET_ERRNO,
         };
         let label = self.push(statement(BPF_RET | BPF_K, value));
         self.answers.push((action, label));

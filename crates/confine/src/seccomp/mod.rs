@@ -10,16 +10,16 @@ mod syscalls;
 use policy::plan::Layer;
 use rustix::io::Errno;
 
-use crate::kernel_file::FileSystem;
+use crate::kernel_file::KernelFileSystem;
 use crate::report::{Finding, Status};
 use crate::sys;
 
 /// A compiled filter.
-pub struct Program(Vec<libc::sock_filter>);
+pub struct SeccompFilter(Vec<libc::sock_filter>);
 
 /// Why the filter is not on.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum SeccompError {
     /// The kernel refused it.
     #[error(
         "the kernel takes no system call filter: {0}; it needs CONFIG_SECCOMP_FILTER and no_new_privs, which comes first"
@@ -33,7 +33,7 @@ pub enum Error {
     Emulated,
 }
 
-/// Who PID 1 is of the namespace that a filter is put on in.
+/// What PID 1 is where the filter is installed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Pid1 {
     /// A program of ours, which the agent must not hold up.
@@ -47,31 +47,35 @@ pub enum Pid1 {
 /// Calls of another architecture (32-bit code on a 64-bit kernel) kill the process: their numbers mean other
 /// calls, so no list fits them, and a 32-bit program could not even exit by itself. "Bad system call" says
 /// what happened. Numbers of the x32 convention are unknown numbers like any other.
-pub fn program(pid_1: Pid1) -> Program {
+pub fn compile(pid_1: Pid1) -> SeccompFilter {
     let more = match pid_1 {
         Pid1::Ours => syscalls::WHERE_PID_1_IS_OURS,
         Pid1::Agents => &[],
     };
-    Program(bpf::compile(syscalls::ARCHITECTURE, syscalls::GROUPS.iter().chain(more), syscalls::UNKNOWN))
+    SeccompFilter(bpf::compile(
+        syscalls::ARCHITECTURE,
+        syscalls::GROUPS.iter().chain(more),
+        syscalls::UNKNOWN,
+    ))
 }
 
-/// Puts the filter on, for this thread and everything it gives birth to.
-pub fn install(program: &Program) -> Result<(), Error> {
-    sys::seccomp_filter(&program.0).map_err(|errno| why(errno, &status()))
+/// Installs the filter, for this thread and everything it forks.
+pub fn install(filter: &SeccompFilter) -> Result<(), SeccompError> {
+    sys::seccomp_filter(&filter.0).map_err(|errno| why(errno, &status()))
 }
 
-/// Who refused the filter, by what the kernel shows of this thread in `/proc` (proc(5)).
+/// Tells who refused the filter, by what the kernel shows of this thread in `/proc` (proc(5)).
 ///
 /// An emulator in user space makes this program's system calls in its place, so that a filter would meet the emulator's
 /// own: QEMU answers `EINVAL` (`do_prctl` in its linux-user/syscall.c). The kernel says that of a good program only where
 /// it was built without filters, and then it does not count them in `/proc`, which emulators let through. Linux counts
 /// since 5.9; older kernels lack calls that are made before this one.
-fn why(errno: Errno, status: &str) -> Error {
+fn why(errno: Errno, status: &str) -> SeccompError {
     let counts = status.lines().any(|line| line.starts_with("Seccomp_filters:"));
-    if errno == Errno::INVAL && counts { Error::Emulated } else { Error::Refused(errno) }
+    if errno == Errno::INVAL && counts { SeccompError::Emulated } else { SeccompError::Refused(errno) }
 }
 
-/// Looks from inside whether the filter is on: a harmless call that only a filter refuses in this way.
+/// Probes from inside whether the filter is installed: by a harmless call that only a filter refuses in this way.
 pub fn probe() -> Finding {
     // Without a filter the kernel looks at the null pointer first and says EFAULT (or ENOSYS, if built
     // without). With `kernel.io_uring_disabled` it would say EPERM too, so the mode is read as well.
@@ -93,9 +97,9 @@ pub fn probe() -> Finding {
     Finding { layer: Layer::Seccomp, status, reason }
 }
 
-/// What the kernel shows of this thread; nothing where there is no `/proc`.
+/// Reads what the kernel shows of this thread; nothing where there is no `/proc`.
 fn status() -> String {
-    FileSystem::Processes.text("/proc/thread-self/status").unwrap_or_default()
+    KernelFileSystem::Processes.text("/proc/thread-self/status").unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -106,7 +110,9 @@ mod tests {
     use libc::{SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_KILL_PROCESS, c_int, c_long};
 
     use super::bpf::interpreter::{Call, run};
-    use super::syscalls::{ARCHITECTURE, Action, GROUPS, Group, Test, UNKNOWN, WHERE_PID_1_IS_OURS};
+    use super::syscalls::{
+        ARCHITECTURE, GROUPS, SeccompAction, SyscallGroup, Test, UNKNOWN, WHERE_PID_1_IS_OURS,
+    };
     use super::*;
 
     /// The data, read as a person reads it.
@@ -129,9 +135,9 @@ mod tests {
                     .map_or(group.otherwise, |case| case.then)
             });
         match action {
-            Action::Allow => SECCOMP_RET_ALLOW,
-            Action::Refuse(error) => SECCOMP_RET_ERRNO | error.unsigned_abs(),
-            Action::Pretend => SECCOMP_RET_ERRNO,
+            SeccompAction::Allow => SECCOMP_RET_ALLOW,
+            SeccompAction::Refuse(error) => SECCOMP_RET_ERRNO | error.unsigned_abs(),
+            SeccompAction::Pretend => SECCOMP_RET_ERRNO,
         }
     }
 
@@ -147,11 +153,11 @@ mod tests {
     fn answer(number: c_long, args: &[u64]) -> u32 {
         let mut call = Call { number: number.try_into().unwrap(), arch: ARCHITECTURE, args: [0; 6] };
         call.args[..args.len()].copy_from_slice(args);
-        run(&program(Pid1::Ours).0, &call).0
+        run(&compile(Pid1::Ours).0, &call).0
     }
 
     /// Values that lie on, beside and above everything a group compares with.
-    fn interesting_values(group: &Group) -> Vec<u64> {
+    fn interesting_values(group: &SyscallGroup) -> Vec<u64> {
         let mut values = BTreeSet::from([0, 1, u32::MAX]);
         for test in group.cases.iter().flat_map(|case| case.when) {
             match *test {
@@ -170,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_program_says_what_the_data_says_for_every_number() {
-        let program = program(Pid1::Ours).0;
+        let program = compile(Pid1::Ours).0;
         let x32 = 0x4000_0000;
         let numbers = (0..600).chain(x32..x32 + 600).chain([u32::MAX, u32::MAX - 1, x32 - 1, 1 << 31]);
         for number in numbers {
@@ -222,14 +228,14 @@ mod tests {
     #[test]
     fn a_refusal_in_spite_of_the_kernel_is_an_emulators() {
         let counted = "NoNewPrivs:\t1\nSeccomp:\t0\nSeccomp_filters:\t0\n";
-        assert!(matches!(why(Errno::INVAL, counted), Error::Emulated));
+        assert!(matches!(why(Errno::INVAL, counted), SeccompError::Emulated));
         // A kernel without filters; one without any of it; no `/proc`.
         for status in ["Seccomp:\t0\n", "NoNewPrivs:\t1\n", ""] {
-            assert!(matches!(why(Errno::INVAL, status), Error::Refused(Errno::INVAL)), "{status:?}");
+            assert!(matches!(why(Errno::INVAL, status), SeccompError::Refused(Errno::INVAL)), "{status:?}");
         }
         // An engine's own filter, and no_new_privs that is missing.
         for errno in [Errno::PERM, Errno::ACCESS, Errno::NOSYS] {
-            assert!(matches!(why(errno, counted), Error::Refused(seen) if seen == errno));
+            assert!(matches!(why(errno, counted), SeccompError::Refused(seen) if seen == errno));
         }
     }
 
@@ -330,7 +336,7 @@ mod tests {
             assert_eq!(answer(number, &args), refusal(libc::EPERM), "{number} {args:?}");
             let mut call = Call { number: number.try_into().unwrap(), arch: ARCHITECTURE, args: [0; 6] };
             call.args[..2].copy_from_slice(&args);
-            assert_eq!(run(&program(Pid1::Agents).0, &call).0, SECCOMP_RET_ALLOW, "{number} {args:?}");
+            assert_eq!(run(&compile(Pid1::Agents).0, &call).0, SECCOMP_RET_ALLOW, "{number} {args:?}");
         }
         for (number, args) in [
             (libc::SYS_sched_setscheduler, [0, 3]),
@@ -367,7 +373,7 @@ mod tests {
 
     #[test]
     fn a_call_is_found_in_few_steps() {
-        let program = program(Pid1::Ours).0;
+        let program = compile(Pid1::Ours).0;
         assert!(program.len() < 1024, "{} instructions", program.len());
         for number in 0..600 {
             let steps = run(&program, &Call { number, arch: ARCHITECTURE, args: [0; 6] }).1;
@@ -381,12 +387,12 @@ mod tests {
         let best = (0..50)
             .map(|_| {
                 let start = Instant::now();
-                std::hint::black_box(program(Pid1::Ours));
+                std::hint::black_box(compile(Pid1::Ours));
                 start.elapsed()
             })
             .min()
             .unwrap();
-        println!("{} instructions compiled in {best:?}", program(Pid1::Ours).0.len());
+        println!("{} instructions compiled in {best:?}", compile(Pid1::Ours).0.len());
         assert!(best.as_micros() < 2000, "{best:?}");
     }
 }

@@ -19,7 +19,7 @@ use libc::*;
 
 /// What the filter answers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Action {
+pub(super) enum SeccompAction {
     /// The call is made.
     Allow,
     /// The call is not made and returns this error.
@@ -43,25 +43,25 @@ pub(super) enum Test {
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Case {
     pub(super) when: &'static [Test],
-    pub(super) then: Action,
+    pub(super) then: SeccompAction,
 }
 
 /// System calls that get the same answer: that of the first case that holds, else `otherwise`.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct SyscallGroup {
     pub(super) calls: &'static [c_long],
     pub(super) cases: &'static [Case],
-    pub(super) otherwise: Action,
+    pub(super) otherwise: SeccompAction,
 }
 
 /// The answer to a number that is in no group.
-pub(super) const UNKNOWN: Action = Action::Refuse(ENOSYS);
+pub(super) const UNKNOWN: SeccompAction = SeccompAction::Refuse(ENOSYS);
 
 /// What holds besides where PID 1 is ours: scheduled as idle on a processor that is busy, or out of its limits, it could not
 /// end the sandbox when that is due. It has the agent's user, and its number is the same in every sandbox. The kernel's other
 /// ways to name it are its group, whose number nobody inside knows, and its user.
 #[rustfmt::skip] // a paragraph for each group, not a line for each call
-pub(super) static WHERE_PID_1_IS_OURS: &[Group] = &[
+pub(super) static WHERE_PID_1_IS_OURS: &[SyscallGroup] = &[
     checked(
         &[SYS_sched_setaffinity, SYS_sched_setparam, SYS_sched_setscheduler, SYS_sched_setattr],
         &[Case { when: &[Test::OneOf { arg: 0, mask: WHOLE, values: &[1] }], then: REFUSED }],
@@ -98,16 +98,16 @@ pub(super) const ARCHITECTURE: u32 = 0xc000_00b7;
 /// `rlimit.rs`): lowered to 0 it would not. Whoever sets it wants fewer core files, and there are none.
 const CORE_LIMIT_STAYS: Case = Case {
     when: &[Test::OneOf { arg: 1, mask: WHOLE, values: &[RLIMIT_CORE] }, Test::NotNull { arg: 2 }],
-    then: Action::Pretend,
+    then: SeccompAction::Pretend,
 };
 
-const REFUSED: Action = Action::Refuse(EPERM);
-const NO_FAMILY: Action = Action::Refuse(EAFNOSUPPORT);
+const REFUSED: SeccompAction = SeccompAction::Refuse(EPERM);
+const NO_FAMILY: SeccompAction = SeccompAction::Refuse(EAFNOSUPPORT);
 const WHOLE: u32 = u32::MAX;
 
 /// Every group; no number stands in two of them.
 #[rustfmt::skip] // a paragraph for each group, not a line for each call
-pub(super) static GROUPS: &[Group] = &[
+pub(super) static GROUPS: &[SyscallGroup] = &[
     // Descriptors that are open already: what may be opened was decided elsewhere.
     allowed(&[
         SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_preadv, SYS_pwritev,
@@ -139,13 +139,13 @@ pub(super) static GROUPS: &[Group] = &[
     checked(&[SYS_mq_open], &[Case { when: &[Test::AnyBit { arg: 1, mask: O_CREAT as u32 }, Test::AnyBit { arg: 2, mask: SET_ID }], then: REFUSED }]),
     // Device nodes besides: a whiteout (0, 0) needs no capability, and a device is never what an agent works
     // on.
-    Group {
+    SyscallGroup {
         calls: &[SYS_mknodat],
         cases: &[
             Case { when: &[Test::AnyBit { arg: 2, mask: SET_ID }], then: REFUSED },
             Case { when: &[Test::OneOf { arg: 2, mask: S_IFMT, values: DEVICES }], then: REFUSED },
         ],
-        otherwise: Action::Allow,
+        otherwise: SeccompAction::Allow,
     },
     // Memory of this process itself. `move_pages` and `migrate_pages` reach into others and are left out.
     allowed(&[
@@ -178,7 +178,7 @@ pub(super) static GROUPS: &[Group] = &[
     ]),
     checked(&[SYS_prlimit64], &[CORE_LIMIT_STAYS]),
     checked(&[SYS_setrlimit], &[
-        Case { when: &[Test::OneOf { arg: 0, mask: WHOLE, values: &[RLIMIT_CORE] }], then: Action::Pretend },
+        Case { when: &[Test::OneOf { arg: 0, mask: WHOLE, values: &[RLIMIT_CORE] }], then: SeccompAction::Pretend },
     ]),
     // Who one is. With one id mapped and no capability, the kernel refuses every change by itself.
     allowed(&[
@@ -219,7 +219,7 @@ pub(super) static GROUPS: &[Group] = &[
     // Of the internet protocols only those every kernel has built in: a socket of SCTP, DCCP or L2TP would
     // load its module. Netlink comes before raw types, because libcs open it as one; other netlink protocols
     // get the answer of a kernel without them, which is what libaudit understands.
-    Group {
+    SyscallGroup {
         calls: &[SYS_socket, SYS_socketpair],
         cases: &[
             Case {
@@ -227,7 +227,7 @@ pub(super) static GROUPS: &[Group] = &[
                     Test::OneOf { arg: 0, mask: WHOLE, values: &[AF_NETLINK as u32] },
                     Test::OneOf { arg: 2, mask: WHOLE, values: &[NETLINK_ROUTE as u32] },
                 ],
-                then: Action::Allow,
+                then: SeccompAction::Allow,
             },
             Case {
                 when: &[Test::OneOf { arg: 1, mask: SOCKET_TYPE, values: &[SOCK_RAW as u32, SOCK_PACKET] }],
@@ -235,7 +235,7 @@ pub(super) static GROUPS: &[Group] = &[
             },
             Case {
                 when: &[Test::OneOf { arg: 0, mask: WHOLE, values: &[AF_UNIX as u32] }],
-                then: Action::Allow,
+                then: SeccompAction::Allow,
             },
             Case {
                 when: &[
@@ -247,7 +247,7 @@ pub(super) static GROUPS: &[Group] = &[
                     },
                     Test::OneOf { arg: 2, mask: WHOLE, values: INTERNET_PROTOCOLS },
                 ],
-                then: Action::Allow,
+                then: SeccompAction::Allow,
             },
         ],
         otherwise: NO_FAMILY,
@@ -258,34 +258,34 @@ pub(super) static GROUPS: &[Group] = &[
     // blocks between files and two questions. The rest gets the answer of one that does not know the request: there are
     // requests that make a subvolume, which looks like another file system to whoever looks through a shared directory
     // on the host, and that make a directory whose names are matched without case, or can be read only with a key.
-    Group {
+    SyscallGroup {
         calls: &[SYS_ioctl],
         cases: &[
             Case {
                 when: &[Test::OneOf { arg: 1, mask: WHOLE, values: &[TIOCSTI, TIOCLINUX, TIOCSETD] }],
                 then: REFUSED,
             },
-            Case { when: &[Test::OneOf { arg: 1, mask: WHOLE, values: OF_FILES }], then: Action::Allow },
+            Case { when: &[Test::OneOf { arg: 1, mask: WHOLE, values: OF_FILES }], then: SeccompAction::Allow },
             Case {
                 when: &[Test::OneOf { arg: 1, mask: REQUEST_TYPE, values: OF_FILE_SYSTEMS }],
-                then: Action::Refuse(ENOTTY),
+                then: SeccompAction::Refuse(ENOTTY),
             },
         ],
-        otherwise: Action::Allow,
+        otherwise: SeccompAction::Allow,
     },
     // New processes and threads, but no namespaces: a user namespace gives back capabilities, and with them
     // most of the kernel's attack surface.
-    Group {
+    SyscallGroup {
         calls: &[SYS_clone],
         cases: &[Case { when: &[Test::AnyBit { arg: 0, mask: NEW_NAMESPACE }], then: REFUSED }],
-        otherwise: Action::Allow,
+        otherwise: SeccompAction::Allow,
     },
     // clone3 has its flags in memory, where a filter cannot look; libcs fall back to clone. openat2 likewise
     // hides the mode; its callers fall back to openat.
     refused(&[SYS_clone3, SYS_openat2], ENOSYS),
     // A process may be traced if it asks for it (PTRACE_TRACEME), so a debugger can start its program.
     // Attaching to what runs already would lead into PID 1 or an exec session of somebody else.
-    Group {
+    SyscallGroup {
         calls: &[SYS_ptrace],
         cases: &[Case {
             when: &[Test::OneOf {
@@ -295,12 +295,12 @@ pub(super) static GROUPS: &[Group] = &[
             }],
             then: REFUSED,
         }],
-        otherwise: Action::Allow,
+        otherwise: SeccompAction::Allow,
     },
     // Programs may narrow themselves further: filters only ever add up, and browsers install their own. A
     // listener is refused: it parks calls of others in the kernel for a supervisor, which nothing inside is
     // to be.
-    Group {
+    SyscallGroup {
         calls: &[SYS_seccomp],
         cases: &[Case {
             when: &[
@@ -309,27 +309,27 @@ pub(super) static GROUPS: &[Group] = &[
             ],
             then: REFUSED,
         }],
-        otherwise: Action::Allow,
+        otherwise: SeccompAction::Allow,
     },
     // See above: landlock rules only add up, too.
     allowed(&[SYS_landlock_create_ruleset, SYS_landlock_add_rule, SYS_landlock_restrict_self]),
     // Everything prctl offers is about the caller itself and needs a capability where it widens. PR_SET_MM
     // alone lies to others: it moves what /proc shows as the program and its arguments.
-    Group {
+    SyscallGroup {
         calls: &[SYS_prctl],
         cases: &[Case {
             when: &[Test::OneOf { arg: 0, mask: WHOLE, values: &[PR_SET_MM as u32] }],
             then: REFUSED,
         }],
-        otherwise: Action::Allow,
+        otherwise: SeccompAction::Allow,
     },
     // Personalities that change how the kernel counts its name or lays out an address space (debuggers turn
     // the randomising off). READ_IMPLIES_EXEC, MMAP_PAGE_ZERO and foreign systems undo hardening.
-    Group {
+    SyscallGroup {
         calls: &[SYS_personality],
         cases: &[Case {
             when: &[Test::OneOf { arg: 0, mask: WHOLE, values: PERSONALITIES }],
-            then: Action::Allow,
+            then: SeccompAction::Allow,
         }],
         otherwise: REFUSED,
     },
@@ -387,13 +387,13 @@ pub(super) static GROUPS: &[Group] = &[
     #[cfg(target_arch = "x86_64")]
     checked(&[SYS_open], &[Case { when: &[Test::AnyBit { arg: 1, mask: MAKES_A_FILE }, Test::AnyBit { arg: 2, mask: SET_ID }], then: REFUSED }]),
     #[cfg(target_arch = "x86_64")]
-    Group {
+    SyscallGroup {
         calls: &[SYS_mknod],
         cases: &[
             Case { when: &[Test::AnyBit { arg: 1, mask: SET_ID }], then: REFUSED },
             Case { when: &[Test::OneOf { arg: 1, mask: S_IFMT, values: DEVICES }], then: REFUSED },
         ],
-        otherwise: Action::Allow,
+        otherwise: SeccompAction::Allow,
     },
     #[cfg(target_arch = "x86_64")]
     // Ports of the machine, and segments that only 16- and 32-bit code needs.
@@ -484,14 +484,14 @@ const SYS_setrlimit: c_long = 164;
 #[cfg(target_arch = "aarch64")]
 const SYS_kexec_file_load: c_long = 294;
 
-const fn allowed(calls: &'static [c_long]) -> Group {
-    Group { calls, cases: &[], otherwise: Action::Allow }
+const fn allowed(calls: &'static [c_long]) -> SyscallGroup {
+    SyscallGroup { calls, cases: &[], otherwise: SeccompAction::Allow }
 }
 
-const fn checked(calls: &'static [c_long], cases: &'static [Case]) -> Group {
-    Group { calls, cases, otherwise: Action::Allow }
+const fn checked(calls: &'static [c_long], cases: &'static [Case]) -> SyscallGroup {
+    SyscallGroup { calls, cases, otherwise: SeccompAction::Allow }
 }
 
-const fn refused(calls: &'static [c_long], error: c_int) -> Group {
-    Group { calls, cases: &[], otherwise: Action::Refuse(error) }
+const fn refused(calls: &'static [c_long], error: c_int) -> SyscallGroup {
+    SyscallGroup { calls, cases: &[], otherwise: SeccompAction::Refuse(error) }
 }

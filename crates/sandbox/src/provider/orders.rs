@@ -1,13 +1,12 @@
-//! What PID 1 is told, whoever has started it.
+//! What the init spec holds, whoever makes the rootfs.
 
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use confine::landlock::Access;
+use confine::protocol::{ExpectedMount, Grant, LandlockAccess, MountedFile, Variable};
 use confine::report::{Report, Status};
-use confine::start::{Grant, Mounted, Variable, What};
 use policy::plan::{BoundaryMode, Layer, Need, Plan};
 
 use crate::secrets::Value;
@@ -35,10 +34,10 @@ pub(super) fn umask() -> io::Result<u32> {
 }
 
 /// The boundaries, as PID 1 must find them.
-pub(super) fn boundaries(plan: &Plan) -> impl Iterator<Item = Mounted> + '_ {
-    plan.boundaries.iter().map(|boundary| Mounted {
+pub(super) fn boundaries(plan: &Plan) -> impl Iterator<Item = ExpectedMount> + '_ {
+    plan.boundaries.iter().map(|boundary| ExpectedMount {
         path: boundary.guest.clone(),
-        what: What::File(boundary.file_id),
+        file: MountedFile::Validated(boundary.file_id),
         mode: boundary.mode,
     })
 }
@@ -73,17 +72,17 @@ pub(super) fn grants(plan: &Plan, temporary: &[&str]) -> Vec<Grant> {
     let writable = plan.boundaries.iter().filter(|boundary| boundary.mode == BoundaryMode::ReadWrite);
     let devices = ["null", "zero", "full", "random", "urandom"].map(|name| Path::new("/dev").join(name));
     [
-        (Path::new("/"), Access::ReadExecute),
-        (Path::new("/dev/pts"), Access::Terminal),
-        (Path::new("/dev/tty"), Access::Terminal),
+        (Path::new("/"), LandlockAccess::ReadExecute),
+        (Path::new("/dev/pts"), LandlockAccess::Terminal),
+        (Path::new("/dev/tty"), LandlockAccess::Terminal),
     ]
     .into_iter()
     // Programs tell the kernel about themselves in /proc: their name, their place in the order of the
     // OOM killer. What is not theirs is not writable for them.
-    .chain([(Path::new("/proc"), Access::ReadWrite)])
-    .chain(devices.iter().map(|path: &PathBuf| (path.as_path(), Access::ReadWrite)))
-    .chain(temporary.iter().map(|path| (Path::new(path), Access::ReadWrite)))
-    .chain(writable.map(|boundary| (boundary.guest.as_path(), Access::ReadWrite)))
+    .chain([(Path::new("/proc"), LandlockAccess::ReadWrite)])
+    .chain(devices.iter().map(|path: &PathBuf| (path.as_path(), LandlockAccess::ReadWrite)))
+    .chain(temporary.iter().map(|path| (Path::new(path), LandlockAccess::ReadWrite)))
+    .chain(writable.map(|boundary| (boundary.guest.as_path(), LandlockAccess::ReadWrite)))
     .map(|(path, access)| grant(path, access))
     .collect()
 }

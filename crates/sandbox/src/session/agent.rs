@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use confine::enter::Identity;
+use confine::init::clone::Identity;
 
 use crate::host::identity::{self, Free, HostUid};
 use crate::session::error::StartError;

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use confine::control::Ending;
+use confine::protocol::Ending;
 use confine::report::Report;
 use rustix::io::Errno;
 
@@ -62,7 +62,7 @@ pub enum End {
 }
 
 impl End {
-    /// What an error number of execve(2) means, as [`confine::command`] gives it.
+    /// What an error number of execve(2) means, as [`confine::process::command`] gives it.
     pub(crate) fn unexecutable(command: String, errno: i32) -> Self {
         match Errno::from_raw_os_error(errno) {
             Errno::NOENT => Self::NotFound(command),

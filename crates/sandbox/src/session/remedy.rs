@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use confine::enter::Step;
+use confine::protocol::{FilesystemType, MountStep, Step};
 use policy::plan::{Layer, Provider};
 use rustix::io::Errno;
 
@@ -42,41 +42,55 @@ fn lowest_limit(settings: &Path) -> String {
     format!("user.max_{}_namespaces", lowest.unwrap_or("user"))
 }
 
-/// The sandbox could not be made.
-pub(crate) fn set_up(step: &Step, source: io::Error) -> StartError {
-    let described = step.describe().to_owned();
+/// Explains a step of the start that has failed inside.
+pub(crate) fn failed_step(step: &Step, source: io::Error) -> StartError {
+    let described = step.to_string();
     let errno = Errno::from_io_error(&source);
     match (step, errno) {
         (Step::Namespaces, _) => entering(source),
         // AppArmor lets the namespace be made and takes its capabilities away, so the first use of one fails.
         (
-            Step::Map | Step::Capabilities | Step::Propagation | Step::Hostname | Step::Loopback | Step::Root,
+            Step::IdMap
+            | Step::AmbientCapabilities
+            | Step::Propagation
+            | Step::Hostname
+            | Step::Loopback
+            | Step::Rootfs,
             Some(Errno::PERM | Errno::ACCESS),
         ) => refused_by_host(&io::Error::new(source.kind(), format!("{described}: {source}"))),
-        (Step::View(_), Some(Errno::STALE)) => StartError::Refused {
+        (Step::Mount(_), Some(Errno::STALE)) => StartError::Refused {
             asked: described,
             reason: "it is not the directory that was checked a moment ago: somebody swapped it".into(),
             remedy: "find out who writes to its parent directories, then run again".into(),
         },
-        (Step::View(_), Some(Errno::PERM)) if described.contains("proc") => StartError::Layer {
-            layer: Layer::Pid,
-            reason: format!(
-                "{described}: {source}; parts of the host's /proc are covered, as in a container"
-            ),
-            remedy: "inside Docker: run the outer container with --security-opt systempaths=unconfined"
-                .into(),
-        },
-        (Step::View(_), Some(Errno::NOENT)) => StartError::Step {
+        (Step::Mount(MountStep::New { filesystem: FilesystemType::Proc, .. }), Some(Errno::PERM)) => {
+            StartError::Layer {
+                layer: Layer::Pid,
+                reason: format!(
+                    "{described}: {source}; parts of the host's /proc are covered, as in a container"
+                ),
+                remedy: "inside Docker: run the outer container with --security-opt systempaths=unconfined"
+                    .into(),
+            }
+        }
+        (Step::Mount(_), Some(Errno::NOENT)) => StartError::Step {
             step: described,
             source,
             remedy: Some(
                 "a mount point inside a shared directory must exist on the host: create it first".into(),
             ),
         },
-        (Step::View(_), Some(Errno::LOOP)) => StartError::Refused {
+        (Step::Mount(_), Some(Errno::LOOP)) => StartError::Refused {
             asked: described,
             reason: "a symbolic link lies on the way to this mount point".into(),
             remedy: "remove the link, or choose another guest path".into(),
+        },
+        (Step::Workdir(_), _) => StartError::Step {
+            step: described,
+            source,
+            remedy: Some(
+                "`--workdir` or `[agent] workdir` names a directory inside that the agent may enter".into(),
+            ),
         },
         _ => StartError::Step { step: described, source, remedy: None },
     }

@@ -7,9 +7,8 @@ use std::path::Path;
 use policy::rules::limits::Bytes;
 use rustix::fs::{Gid, Mode, OFlags, Uid};
 
-use confine::landlock::Access;
-use confine::start::Grant;
-use confine::terminal::{self, Pair};
+use confine::process::terminal::{self, Pty};
+use confine::protocol::{Grant, LandlockAccess};
 
 use crate::host::capture::Capture;
 use crate::host::terminal::{Ends, Relay, StreamKind, check_stream};
@@ -42,7 +41,7 @@ pub(crate) struct Streams {
 
 /// A terminal of a command's own that was opened out here. It ends with this, and not whenever nobody happens to have it open.
 pub(crate) struct OwnTerminal {
-    pair: Pair,
+    pair: Pty,
     numbers: Vec<u8>,
     /// The number of the stream that is made the terminal of the command's session.
     pub(crate) first: u8,
@@ -52,7 +51,7 @@ impl OwnTerminal {
     /// What landlock lets the command do with it.
     pub(crate) fn grants(&self) -> impl Iterator<Item = Grant> {
         let path = |number: &u8| Path::new("/proc/self/fd").join(number.to_string());
-        self.numbers.iter().map(move |number| Grant { path: path(number), access: Access::Terminal })
+        self.numbers.iter().map(move |number| Grant { path: path(number), access: LandlockAccess::Terminal })
     }
 }
 
@@ -121,11 +120,11 @@ impl Streams {
     pub(crate) fn grants(&self) -> impl Iterator<Item = Grant> {
         let grants = |(number, stream): (usize, BorrowedFd<'_>)| {
             let flags = rustix::fs::fcntl_getfl(stream).unwrap_or(OFlags::PATH);
-            let access: &[Access] = match flags & OFlags::RWMODE {
+            let access: &[LandlockAccess] = match flags & OFlags::RWMODE {
                 _ if flags.contains(OFlags::PATH) => &[],
-                OFlags::RDONLY => &[Access::Read],
-                OFlags::WRONLY => &[Access::Write],
-                _ => &[Access::Read, Access::Write],
+                OFlags::RDONLY => &[LandlockAccess::Read],
+                OFlags::WRONLY => &[LandlockAccess::Write],
+                _ => &[LandlockAccess::Read, LandlockAccess::Write],
             };
             let path = Path::new("/proc/self/fd").join(number.to_string());
             access.iter().map(move |access| Grant { path: path.clone(), access: *access })

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use confine::control::{Control, Event, Failure, Request};
+use confine::protocol::{ControlSocket, Event, Failure, Request};
 use confine::report::Report;
 use nix::sys::signal::Signal;
 use policy::plan::Provider;
@@ -62,7 +62,7 @@ pub(crate) enum Gone<'a> {
 /// A sandbox, or an exec in one, that is being watched.
 pub(crate) struct Watch<'a> {
     pub(crate) provider: Provider,
-    pub(crate) control: Control,
+    pub(crate) control: ControlSocket,
     /// Ends PID 1 from outside and everything inside with it, and waits until that is so.
     pub(crate) end: &'a dyn Fn(),
     pub(crate) streams: Streams,
@@ -265,7 +265,7 @@ fn drain(captures: &mut [Capture; 2]) -> io::Result<()> {
 }
 
 /// Passes a signal on; remembers when asking turns into insisting.
-fn on_signal(signal: Signal, control: &mut Control, state: &mut State) -> io::Result<()> {
+fn on_signal(signal: Signal, control: &mut ControlSocket, state: &mut State) -> io::Result<()> {
     if !FORWARDED.contains(&signal) {
         return Ok(());
     }
@@ -287,7 +287,7 @@ fn on_signal(signal: Signal, control: &mut Control, state: &mut State) -> io::Re
 }
 
 /// Ends what nobody waits for: with its parent at once, else as when a terminal hangs up.
-fn on_deserted(deserted: Deserted, control: &mut Control, state: &mut State) -> io::Result<()> {
+fn on_deserted(deserted: Deserted, control: &mut ControlSocket, state: &mut State) -> io::Result<()> {
     match deserted {
         Deserted::ByParent => {
             state.deadline = Some((Instant::now(), None));
@@ -298,7 +298,7 @@ fn on_deserted(deserted: Deserted, control: &mut Control, state: &mut State) -> 
 }
 
 /// Tells PID 1 something. One that is gone needs no telling: its end is on its way to us.
-fn tell(control: &mut Control, request: &Request) -> io::Result<()> {
+fn tell(control: &mut ControlSocket, request: &Request) -> io::Result<()> {
     match control.send(request, &[]) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         told => told,
@@ -343,13 +343,12 @@ fn on_time(watch: &mut Watch<'_>, state: &mut State) -> Result<(), StartError> {
 fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>) -> Result<(), StartError> {
     let lost = |source| StartError::Step { step: "reading what PID 1 says".into(), source, remedy: None };
     match watch.control.receive::<Event>().map_err(lost)? {
-        Some(Event::SetUp { step, errno }) => Err(remedy::set_up(&step, io::Error::from_raw_os_error(errno))),
         Some(Event::Failed(Failure::Layer(missing))) => {
             Err(remedy::layer(watch.provider, missing.layer, missing.reason))
         }
         Some(Event::Failed(Failure::Step { step, errno, message })) => {
             let source = errno.map_or_else(|| io::Error::other(message), io::Error::from_raw_os_error);
-            Err(StartError::Step { step, source, remedy: None })
+            Err(remedy::failed_step(&step, source))
         }
         Some(Event::Terminal) => {
             let master = watch.control.take_descriptors().pop();
@@ -404,7 +403,7 @@ mod tests {
 
     /// Watches a PID 1 that says nothing and ends when it is told to, or by itself at once.
     fn watch_what_never_starts(timeout: Option<Duration>) -> Result<Ended, StartError> {
-        let (control, theirs) = Control::pair().unwrap();
+        let (control, theirs) = ControlSocket::pair().unwrap();
         let theirs = RefCell::new(Some(theirs));
         let end = || drop(theirs.borrow_mut().take());
         if timeout.is_none() {

@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
-use confine::mountinfo;
+use confine::mount::mountinfo;
 use policy::text::escape;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;

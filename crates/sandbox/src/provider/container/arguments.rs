@@ -5,8 +5,8 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use confine::init::MEET_ARGUMENT;
-use confine::mountinfo;
+use confine::mount::mountinfo;
+use confine::protocol::RENDEZVOUS_ARGUMENT;
 use policy::config::defaults::HOME;
 use policy::plan::{Boundary, BoundaryMode, Container, Plan};
 use policy::rules::limits::{Bytes, MilliCpus, TmpfsLimits, TmpfsMemory};
@@ -214,7 +214,7 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     if let Some(runtime) = &container.runtime {
         words.pair("--runtime=", runtime);
     }
-    words.add([wanted.image.reference.as_str(), MEET_ARGUMENT]);
+    words.add([wanted.image.reference.as_str(), RENDEZVOUS_ARGUMENT]);
     words.0.push(point.into());
     words.0
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use confine::line::{self, ADDRESS, Agent, ExecRequest, WORKDIR};
+use confine::protocol::{EXEC_ARGUMENT, ExecSpec, ExecUser, RENDEZVOUS_VARIABLE, Request};
 use confine::report::Report;
 use nix::sys::signal::Signal;
 
@@ -52,13 +52,13 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     let image = engine
         .image(seen.image())?
         .ok_or_else(|| EngineError::NoImage { kind: engine.kind(), image: seen.image().to_owned() })?;
-    let request = ExecRequest {
+    let spec = ExecSpec {
         argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
         env: environment(plan, &image, &secrets),
         workdir: plan.agent.workdir.clone(),
         umask: orders::umask().map_err(step("reading the umask of this process"))?,
         // Where the agent is 0, it is so in a user namespace that is not the host's: there it is the caller.
-        agent: if seen.user() == Some((0, 0)) { Agent::RootInside } else { Agent::Named },
+        user: if seen.user() == Some((0, 0)) { ExecUser::NamespaceRoot } else { ExecUser::Agent },
         // What the first command may write, whatever is configured here and now.
         writable: arguments::TEMPORARY.into_iter().chain(seen.writable()).map(PathBuf::from).collect(),
         grants: streams.grants().chain(terminal.iter().flat_map(OwnTerminal::grants)).collect(),
@@ -71,8 +71,11 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     let line = Line::open(&sandbox.place, &point).map_err(step("making a place to meet our program"))?;
     let failed = |source| EngineError::Call { kind: engine.kind(), source };
     let mut command = engine.command();
-    command.args(["exec", "--env", ADDRESS, id]).arg(point.join(meeting::PROGRAM)).arg(line::ARGUMENT);
-    command.env(ADDRESS, line.address().to_string());
+    command
+        .args(["exec", "--env", RENDEZVOUS_VARIABLE, id])
+        .arg(point.join(meeting::PROGRAM))
+        .arg(EXEC_ARGUMENT);
+    command.env(RENDEZVOUS_VARIABLE, line.rendezvous().to_string());
     // A group of its own: Ctrl-C is for the command, and comes there by way of us.
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     let began = Instant::now();
@@ -90,6 +93,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     let signals = Signals::block().map_err(step("blocking signals"))?;
     let relay = streams.relay(terminal.as_ref())?;
     refuse_deserted(parent)?;
+    let request = Request::Exec(Box::new(spec));
     match control.send(&request, &streams.inside()) {
         // It has gone already, and says why, if anything does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
@@ -122,7 +126,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     );
     drop(terminal);
     let duration = began.elapsed();
-    let ended = ended.map_err(with_remedy)?;
+    let ended = ended?;
     // What the engine has kept of it goes when its command ends by itself.
     let _ = running.borrow_mut().wait(Deadline::after(ENDING));
     Ok(Outcome {
@@ -141,17 +145,6 @@ fn owner(engine: &Engine, inside: Option<(u32, u32)>) -> Owner {
         (Rights::Rootful, None) | (Rights::Rootless(_), _) => {
             Owner { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() }
         }
-    }
-}
-
-/// What to do about a step that has failed, where that is known.
-fn with_remedy(error: StartError) -> StartError {
-    match error {
-        StartError::Step { step, source, remedy: None } if step.starts_with(WORKDIR) => {
-            let remedy = "`--workdir` or `[agent] workdir` names a directory inside that the agent may enter";
-            StartError::Step { step, source, remedy: Some(remedy.to_owned()) }
-        }
-        error => error,
     }
 }
 

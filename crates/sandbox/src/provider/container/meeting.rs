@@ -11,10 +11,8 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use confine::control::Control;
-use confine::init::MEETING_SOCKET;
-use confine::start::{Mounted, What};
-use confine::view::file_id;
+use confine::file_id::file_id;
+use confine::protocol::{ControlSocket, ExpectedMount, MountedFile, RENDEZVOUS_SOCKET};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use policy::plan;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
@@ -52,7 +50,7 @@ struct Place(PathBuf);
 
 /// Who has come.
 pub(super) struct Met {
-    pub(super) control: Control,
+    pub(super) control: ControlSocket,
     /// PID 1's user on the host.
     pub(super) uid: u32,
     /// All its groups on the host.
@@ -78,7 +76,8 @@ impl Meeting {
         }
         // By way of the descriptor: the path of a socket has room for 107 bytes (unix(7)).
         let directory = open(path)?;
-        let short = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(MEETING_SOCKET);
+        let short =
+            Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(RENDEZVOUS_SOCKET);
         let listener = UnixListener::bind(&short)?;
         listener.set_nonblocking(true)?;
         // To connect is to write. Who may pass the outer directory is all that counts.
@@ -92,12 +91,12 @@ impl Meeting {
     }
 
     /// What of it the container has to see where.
-    pub(super) fn mounts(&self, run: &RunId) -> io::Result<Vec<Mounted>> {
+    pub(super) fn mounts(&self, run: &RunId) -> io::Result<Vec<ExpectedMount>> {
         let files = ["passwd", "group"].map(|file| (self.path().join(file), Path::new("/etc").join(file)));
         let all = files.into_iter().chain([(self.path().to_owned(), point(run))]);
         let mounted = |(ours, path): (PathBuf, PathBuf)| {
-            let what = What::File(file_id(open(&ours)?)?);
-            Ok(Mounted { path, what, mode: plan::BoundaryMode::ReadOnly })
+            let file = MountedFile::Validated(file_id(open(&ours)?)?);
+            Ok(ExpectedMount { path, file, mode: plan::BoundaryMode::ReadOnly })
         };
         all.map(mounted).collect()
     }
@@ -114,9 +113,9 @@ impl Meeting {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
             Err(error) => return Err(error),
         };
-        fs::remove_file(self.path().join(MEETING_SOCKET))?;
+        fs::remove_file(self.path().join(RENDEZVOUS_SOCKET))?;
         let peer = getsockopt(&stream, PeerCredentials)?;
-        let control = Control::from(OwnedFd::from(stream));
+        let control = ControlSocket::from(OwnedFd::from(stream));
         let mut groups = control.peer_groups()?;
         groups.push(peer.gid());
         Ok(Some(Met { control, uid: peer.uid(), groups, pid: peer.pid() }))

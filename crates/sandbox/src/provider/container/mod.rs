@@ -11,10 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use confine::control::Request;
-use confine::join;
+use confine::kernel_file::namespace_inode;
+use confine::mount::setns::{SetnsError, mount_in};
+use confine::protocol::{
+    Expectations, ExpectedMount, InitSpec, MountedFile, Request, Rootfs, Terminal, Variable,
+};
 use confine::report::{Finding, Report, Status};
-use confine::start::{Inside, Mounted, Outside, Start, Terminal, Variable, What};
 use policy::plan::{BoundaryMode, Container, FileId, Init, Layer, Plan};
 use policy::rules::env::{EnvRules, Unnamed};
 use policy::rules::network;
@@ -217,9 +219,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 11. What PID 1 is to run, secrets and streams included: over its socket, and so on no argument list and in no
     //     setting of the container.
-    let start = start(plan, &image, &who, &secrets, &streams, terminal.as_ref(), mounts)?;
+    let spec = init_spec(plan, &image, &who, &secrets, &streams, terminal.as_ref(), mounts)?;
     let relay = streams.relay(terminal.as_ref())?;
-    let sent = control.send(&Request::Start(Box::new(start)), &streams.inside());
+    let sent = control.send(&Request::Start(Box::new(spec)), &streams.inside());
     match sent {
         // It has gone already, and says why, if anything does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
@@ -373,11 +375,11 @@ fn mount_ourselves(
         });
     }
     let trees = owner::map_boundaries(plan, caller, &who.agent)?;
-    let view = view::lay_over(plan, trees, protected).map_err(step("laying out the shared directories"))?;
+    let mounts = view::lay_over(plan, trees, protected).map_err(step("laying out the shared directories"))?;
     let program = init_program::in_memory().map_err(step("making the program of PID 1"))?;
-    join::mount(&program, pid, view).map_err(|error| match error {
-        join::Error::Step { step, source } => remedy::set_up(&step, source),
-        join::Error::Process(source) => step("mounting the shared directories")(source),
+    mount_in(&program, pid, mounts).map_err(|error| match error {
+        SetnsError::Step { step, source } => remedy::failed_step(&step, source),
+        SetnsError::Process(source) => step("mounting the shared directories")(source),
     })
 }
 
@@ -434,26 +436,26 @@ fn refuse_volumes(plan: &Plan, name: &str, image: &Image) -> Result<(), StartErr
     }
 }
 
-/// Everything PID 1 has to be told.
-fn start(
+/// Makes the init spec.
+fn init_spec(
     plan: &Plan,
     image: &Image,
     who: &Who,
     secrets: &[(String, Value)],
     streams: &Streams,
     terminal: Option<&OwnTerminal>,
-    mounts: Vec<Mounted>,
-) -> Result<Start, StartError> {
+    mounts: Vec<ExpectedMount>,
+) -> Result<InitSpec, StartError> {
     // Whose users they are, the socket of PID 1 has told.
-    let names = Outside::NAMESPACES.into_iter().filter(|(_, layer)| *layer != Layer::User);
+    let names = Expectations::NAMESPACES.into_iter().filter(|(_, layer)| *layer != Layer::User);
     let namespaces: io::Result<Vec<_>> =
-        names.map(|(name, _)| Ok((name.to_owned(), Outside::namespace(name)?))).collect();
-    Ok(Start {
-        inside: Inside::Engine {
+        names.map(|(name, _)| Ok((name.to_owned(), namespace_inode(name)?))).collect();
+    Ok(InitSpec {
+        rootfs: Rootfs::Engine {
             limits: plan.limits.clone(),
-            users: who.namespace.users(),
-            fresh: arguments::TEMPORARY.iter().map(PathBuf::from).collect(),
-            places: arguments::places(plan, image).map_err(step("reading what is mounted"))?,
+            user_namespace: who.namespace.kind(),
+            tmpfs: arguments::TEMPORARY.iter().map(PathBuf::from).collect(),
+            other_mounts: arguments::places(plan, image).map_err(step("reading what is mounted"))?,
         },
         argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
         env: environment(plan, image, secrets),
@@ -465,8 +467,8 @@ fn start(
             .chain(streams.grants())
             .chain(terminal.into_iter().flat_map(OwnTerminal::grants))
             .collect(),
-        outside: Outside {
-            namespaces: namespaces.map_err(step("reading the namespaces of this process"))?,
+        expected: Expectations {
+            foreign_namespaces: namespaces.map_err(step("reading the namespaces of this process"))?,
             uid: who.agent.uid,
             network: plan.network,
             mounts,
@@ -477,25 +479,25 @@ fn start(
 
 /// The boundaries and what is mounted over them, as PID 1 must find them. The engine mounts by path, and whoever else
 /// writes in a boundary may lead it elsewhere meanwhile: so the directories on the way have to be the same, too.
-fn mounts(plan: &Plan, caller: Identity, protected: &[Mounts]) -> Result<Vec<Mounted>, StartError> {
-    let mut all: Vec<Mounted> = orders::boundaries(plan).collect();
+fn mounts(plan: &Plan, caller: Identity, protected: &[Mounts]) -> Result<Vec<ExpectedMount>, StartError> {
+    let mut all: Vec<ExpectedMount> = orders::boundaries(plan).collect();
     for (boundary, mounts) in plan.boundaries.iter().zip(protected) {
         let failed = |source| step("looking at what is to be mounted")(source);
         let root = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error)))?;
         let root = root.enter().map_err(failed)?;
         let mut add =
-            |path: &Path, what, mode| all.push(Mounted { path: boundary.guest.join(path), what, mode });
+            |path: &Path, file, mode| all.push(ExpectedMount { path: boundary.guest.join(path), file, mode });
         for pin in &mounts.pins {
             let pinned = beneath::directory(&root, pin).and_then(rustix::fs::fstat);
             let pinned = pinned.map_err(|errno| failed(io::Error::other(exchanged(pin, errno))))?;
-            add(pin, What::File(beneath::file_id(&pinned)), boundary.mode);
+            add(pin, MountedFile::Validated(beneath::file_id(&pinned)), boundary.mode);
         }
         for file in &mounts.read_only {
-            add(&file.path, What::File(file.file_id), BoundaryMode::ReadOnly);
+            add(&file.path, MountedFile::Validated(file.file_id), BoundaryMode::ReadOnly);
         }
         for socket in &mounts.masked_sockets {
             let directory = holds(&root, socket).map_err(failed)?;
-            add(&socket.path, What::Cover { directory }, BoundaryMode::ReadOnly);
+            add(&socket.path, MountedFile::Mask { directory }, BoundaryMode::ReadOnly);
         }
     }
     Ok(all)

@@ -10,9 +10,8 @@
 
 use std::path::Path;
 
-use confine::enter::AGENT_ID;
+use confine::protocol::{AGENT_ID, UserNamespace};
 use confine::report::{Finding, Status};
-use confine::start::Users;
 use policy::plan::{Container, Layer};
 
 use crate::engine::{Engine, Kind, Rights};
@@ -57,10 +56,10 @@ pub(super) enum Namespace {
 
 impl Namespace {
     /// Who else is in it.
-    pub(super) fn users(self) -> Users {
+    pub(super) fn kind(self) -> UserNamespace {
         match self {
-            Self::Host | Self::Engine => Users::Shared,
-            Self::Own => Users::Alone,
+            Self::Host | Self::Engine => UserNamespace::Shared,
+            Self::Own => UserNamespace::Private,
         }
     }
 }

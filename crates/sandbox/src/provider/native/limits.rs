@@ -2,9 +2,9 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use confine::cgroup::{Attach, Group, Hierarchy, Site, Swept, sweep};
+use confine::cgroup::{Cgroup, CgroupEntry, CgroupSite, Hierarchy, SweptCgroups, sweep};
+use confine::protocol::RlimitFallback;
 use confine::report::{Finding, Report, Status};
-use confine::rlimit::Substitutes;
 use policy::plan::{Layer, Need, Plan};
 use policy::rules::limits::{TmpfsLimits, TmpfsMemory};
 
@@ -17,10 +17,10 @@ pub(super) struct Limits<'a> {
     plan: &'a Plan,
     hierarchy: &'a Hierarchy,
     /// Where groups are still to be made.
-    site: Option<Site<'a>>,
-    group: Option<Group>,
+    site: Option<CgroupSite<'a>>,
+    group: Option<Cgroup>,
     /// How the agent gets into the group.
-    attach: Option<Attach>,
+    attach: Option<CgroupEntry>,
     findings: Vec<Finding>,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Limits<'a> {
     /// Chooses where the groups will be. Groups that PID 1 has to be born in are made at once, and groups that limit
     /// memory, since the size of a tmpfs depends on whether they do; others by [`Self::apply`].
     pub(super) fn choose(plan: &'a Plan, hierarchy: &'a Hierarchy) -> Result<Self, StartError> {
-        let site = Site::choose(hierarchy, &plan.limits);
+        let site = CgroupSite::choose(hierarchy, &plan.limits);
         let comes_first = site.is_birthplace() || plan.limits.memory.is_some();
         let mut limits =
             Self { plan, hierarchy, site: Some(site), group: None, attach: None, findings: Vec::new() };
@@ -41,7 +41,7 @@ impl<'a> Limits<'a> {
     /// Makes the groups, unless that was done.
     pub(super) fn apply(&mut self) -> Result<(), StartError> {
         let Some(site) = self.site.take() else { return Ok(()) };
-        (self.group, self.findings) = Group::create(site);
+        (self.group, self.findings) = Cgroup::create(site);
         let needs = &self.plan.layers;
         let is_missing = |finding: &&Finding| {
             needs.get(&finding.layer) == Some(&Need::Required) && finding.status != Status::Enforced
@@ -49,7 +49,7 @@ impl<'a> Limits<'a> {
         if let Some(missing) = self.findings.iter().find(is_missing) {
             return Err(remedy::layer(self.plan.provider, missing.layer, missing.reason.clone()));
         }
-        let attach = self.group.as_ref().map(Group::attach).transpose();
+        let attach = self.group.as_ref().map(Cgroup::attach).transpose();
         self.attach = attach.map_err(|error| StartError::Step {
             step: "entering the control groups".into(),
             source: std::io::Error::other(error),
@@ -70,13 +70,13 @@ impl<'a> Limits<'a> {
     }
 
     /// What rlimits stand in for.
-    pub(super) fn substitutes(&self) -> Substitutes {
-        Substitutes::for_missing(&self.plan.limits, &self.findings)
+    pub(super) fn rlimit_fallback(&self) -> RlimitFallback {
+        RlimitFallback::for_missing(&self.plan.limits, &self.findings)
     }
 
     /// Removes the empty groups of runs whose clients were killed. Nobody waits for it: it is done while PID 1
     /// confines itself, and once more at the end where something was left.
-    pub(super) fn sweep_others(&self) -> Swept {
+    pub(super) fn sweep_others(&self) -> SweptCgroups {
         sweep(self.hierarchy)
     }
 
@@ -102,13 +102,13 @@ impl<'a> Limits<'a> {
 
     /// Whether the kernel has killed a process inside because the limit of memory was reached.
     pub(super) fn ran_out_of_memory(&self) -> bool {
-        self.group.as_ref().and_then(Group::oom_kills).is_some_and(|kills| kills > 0)
+        self.group.as_ref().and_then(Cgroup::oom_kills).is_some_and(|kills| kills > 0)
     }
 
     /// The cgroup v2 directory that PID 1 is born in.
     pub(super) fn birthplace(&self) -> Option<BorrowedFd<'_>> {
         match &self.attach {
-            Some(Attach::V2(directory)) => Some(directory.as_fd()),
+            Some(CgroupEntry::V2(directory)) => Some(directory.as_fd()),
             _ => None,
         }
     }
@@ -116,7 +116,7 @@ impl<'a> Limits<'a> {
     /// The cgroup v1 files by which the agent joins.
     pub(super) fn tasks(&self) -> Vec<BorrowedFd<'_>> {
         match &self.attach {
-            Some(Attach::V1(tasks)) => tasks.iter().map(AsFd::as_fd).collect(),
+            Some(CgroupEntry::V1(tasks)) => tasks.iter().map(AsFd::as_fd).collect(),
             _ => Vec::new(),
         }
     }

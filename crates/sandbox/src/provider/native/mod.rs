@@ -9,11 +9,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
 use confine::cgroup::Hierarchy;
-use confine::control::{Control, Request};
-use confine::enter::{Entered, Entry, enter};
+use confine::init::clone::{CloneOptions, InitProcess, clone_init};
+use confine::kernel_file::namespace_inode;
+use confine::protocol::{ControlSocket, Expectations, InitSpec, MountPlan, Request, Rootfs, Terminal};
 use confine::report::{Report, Status};
-use confine::start::{Inside, Outside, Start, Terminal};
-use confine::view::View;
 use policy::plan::{Init, Layer, Plan};
 use policy::rules::network;
 
@@ -62,11 +61,12 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     // 5. One clone3, and PID 1 is on its way. It makes its namespaces and what every sandbox sees, while its orders are
     //    prepared.
     let program = init_program::in_memory().map_err(step("making the program of PID 1"))?;
-    let entry = Entry { identity: agent.identity, streams: streams.inside(), cgroup: limits.birthplace() };
-    let Entered { pidfd, mut control, .. } = enter(&entry, &program).map_err(remedy::entering)?;
+    let options =
+        CloneOptions { identity: agent.identity, streams: streams.inside(), cgroup: limits.birthplace() };
+    let InitProcess { pidfd, mut control, .. } = clone_init(&options, &program).map_err(remedy::entering)?;
     let child = Child(pidfd);
     let (system, layout) = view::lay_out_system(limits.tmpfs()).map_err(step("laying out the view"))?;
-    tell(&mut control, &Request::Prepare { view: system, hostname: view::HOSTNAME.into() }, &[])?;
+    tell(&mut control, &Request::Prepare { mounts: system, hostname: view::HOSTNAME.into() }, &[])?;
     limits.apply()?;
 
     // The values of secrets. The process that becomes PID 1 has no copy, because it was made before; and what reads them, which
@@ -88,7 +88,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let toolchains = owner::open_toolchains(plan)?;
 
     // 8. What there is to see.
-    let view =
+    let mounts =
         layout.lay_out(plan, trees, boundaries.mounts(), toolchains).map_err(step("laying out the view"))?;
 
     let complete = |report: &mut Report| {
@@ -107,8 +107,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     refuse_deserted(parent)?;
 
     // 10. What PID 1 is to make and to run, secrets included: over its socket, and so on no argument list.
-    let start = start(plan, view, &secrets, &streams, &limits, &agent)?;
-    send(&mut control, start, &limits)?;
+    let spec = init_spec(plan, mounts, &secrets, &streams, &limits, &agent)?;
+    send(&mut control, spec, &limits)?;
     drop(secrets);
     streams.close_inside();
     let swept = limits.sweep_others();
@@ -183,18 +183,22 @@ fn recorded(error: RecordError) -> StartError {
     StartError::Step { step, source: io::Error::other(error), remedy: None }
 }
 
-/// Sends PID 1 its orders.
-fn send(control: &mut Control, mut start: Start, limits: &Limits<'_>) -> Result<(), StartError> {
-    let trees = match &mut start.inside {
-        Inside::Own { view, .. } => view.take_trees(),
-        Inside::Engine { .. } => Vec::new(),
+/// Sends PID 1 its init spec.
+fn send(control: &mut ControlSocket, mut spec: InitSpec, limits: &Limits<'_>) -> Result<(), StartError> {
+    let trees = match &mut spec.rootfs {
+        Rootfs::Own { mounts, .. } => mounts.take_trees(),
+        Rootfs::Engine { .. } => Vec::new(),
     };
     let descriptors: Vec<_> = trees.iter().map(AsFd::as_fd).chain(limits.tasks()).collect();
-    tell(control, &Request::Start(Box::new(start)), &descriptors)
+    tell(control, &Request::Start(Box::new(spec)), &descriptors)
 }
 
 /// Tells PID 1 something. One that failed before it could hear it has said why itself.
-fn tell(control: &mut Control, request: &Request, descriptors: &[BorrowedFd<'_>]) -> Result<(), StartError> {
+fn tell(
+    control: &mut ControlSocket,
+    request: &Request,
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<(), StartError> {
     match control.send(request, descriptors) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         sent => sent.map_err(step("telling PID 1 what to do")),
@@ -231,30 +235,30 @@ fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {
     }
 }
 
-/// Everything PID 1 has to be told.
-fn start(
+/// Makes the init spec.
+fn init_spec(
     plan: &Plan,
-    view: View,
+    mounts: MountPlan,
     secrets: &[(String, Value)],
     streams: &Streams,
     limits: &Limits<'_>,
     agent: &Agent,
-) -> Result<Start, StartError> {
-    let namespaces = Outside::NAMESPACES.map(|(name, _)| Ok((name.to_owned(), Outside::namespace(name)?)));
+) -> Result<InitSpec, StartError> {
+    let namespaces = Expectations::NAMESPACES.map(|(name, _)| Ok((name.to_owned(), namespace_inode(name)?)));
     let namespaces: io::Result<Vec<_>> = namespaces.into_iter().collect();
-    Ok(Start {
-        inside: Inside::Own { view, substitutes: limits.substitutes() },
+    Ok(InitSpec {
+        rootfs: Rootfs::Own { mounts, rlimit_fallback: limits.rlimit_fallback() },
         argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
         env: orders::environment(plan, secrets),
         workdir: plan.agent.workdir.clone(),
         umask: orders::umask().map_err(step("reading the umask of this process"))?,
-        terminal: streams.size().map(|size| Terminal::Inside { streams: streams.terminal, size }),
+        terminal: streams.size().map(|size| Terminal::New { streams: streams.terminal, size }),
         grants: orders::grants(plan, &view::TEMPORARY.map(|(path, _)| path))
             .into_iter()
             .chain(streams.grants())
             .collect(),
-        outside: Outside {
-            namespaces: namespaces.map_err(step("reading the namespaces of this process"))?,
+        expected: Expectations {
+            foreign_namespaces: namespaces.map_err(step("reading the namespaces of this process"))?,
             uid: agent.uid,
             network: plan.network,
             mounts: orders::boundaries(plan).collect(),

@@ -5,8 +5,9 @@ use std::collections::hash_map::Entry;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use confine::enter::id_map;
-use confine::view::{Access, detached_tree};
+use confine::mount::detached_tree;
+use confine::mount::idmap::user_namespace;
+use confine::protocol::MountAccess;
 use policy::plan::{Boundary, Plan};
 use policy::text::escape;
 
@@ -46,7 +47,7 @@ pub(super) fn open_toolchains(plan: &Plan) -> Result<Vec<Tree>, StartError> {
         .iter()
         .map(|exposed| {
             let tree =
-                c_path(&exposed.host).and_then(|path| Ok(detached_tree(&path, Access::ReadOnly, None)?));
+                c_path(&exposed.host).and_then(|path| Ok(detached_tree(&path, MountAccess::ReadOnly, None)?));
             tree.map(Tree::Detached).map_err(|source| StartError::Step {
                 step: format!("exposing {} for \"{}\"", escape::path(&exposed.host), exposed.name),
                 source,
@@ -80,7 +81,8 @@ fn detach(
         Some(match maps.entry(owner) {
             Entry::Occupied(made) => made.into_mut(),
             Entry::Vacant(none) => {
-                let map = id_map(owner, (agent.uid, agent.gid)).map_err(|error| failed(error, None))?;
+                let map =
+                    user_namespace(owner, (agent.uid, agent.gid)).map_err(|error| failed(error, None))?;
                 none.insert(map)
             }
         })

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
-use confine::view::{Access, Source, View};
+use confine::protocol::{BindSource, MountAccess, MountPlan};
 use policy::plan::{BoundaryMode, FileId, Plan};
 use policy::rules::limits::TmpfsLimits;
 
@@ -52,7 +52,7 @@ pub(crate) enum Tree {
 
 /// Lays out what every sandbox sees, whatever lies in its boundaries; they come later, with [`Layout::lay_out`]. Each of its
 /// tmpfs is limited.
-pub(crate) fn lay_out_system(tmpfs: TmpfsLimits) -> io::Result<(View, Layout)> {
+pub(crate) fn lay_out_system(tmpfs: TmpfsLimits) -> io::Result<(MountPlan, Layout)> {
     let mut view = Layout::default();
 
     // 1. The system. On merged systems /bin is a link into /usr; it stays one.
@@ -93,8 +93,8 @@ pub(crate) fn lay_out_system(tmpfs: TmpfsLimits) -> io::Result<(View, Layout)> {
 
 /// What is laid over the view of somebody else, who has a mount point for each boundary: the boundaries, outer before
 /// inner, and right after each what is protected in it.
-pub(crate) fn lay_over(plan: &Plan, trees: Vec<Tree>, protected: &[Mounts]) -> io::Result<View> {
-    let mut view = View::default();
+pub(crate) fn lay_over(plan: &Plan, trees: Vec<Tree>, protected: &[Mounts]) -> io::Result<MountPlan> {
+    let mut view = MountPlan::default();
     let mut boundaries: Vec<_> = plan.boundaries.iter().zip(trees).zip(protected).collect();
     boundaries.sort_by_key(|((boundary, _), _)| boundary.guest.components().count());
     for ((boundary, tree), protected) in boundaries {
@@ -106,13 +106,13 @@ pub(crate) fn lay_over(plan: &Plan, trees: Vec<Tree>, protected: &[Mounts]) -> i
 }
 
 /// Pins every directory on the way to a protected path, then makes the path itself read-only.
-fn protect(view: &mut View, guest: &Path, protected: &Mounts) {
+fn protect(view: &mut MountPlan, guest: &Path, protected: &Mounts) {
     for pin in &protected.pins {
-        view.bind(Source::Itself, bytes(&guest.join(pin)), Access::ReadWrite, None);
+        view.bind(BindSource::Itself, bytes(&guest.join(pin)), MountAccess::ReadWrite, None);
     }
     for file in &protected.read_only {
         let path = guest.join(&file.path);
-        view.bind(Source::Itself, bytes(&path), Access::ReadOnly, Some(file.file_id));
+        view.bind(BindSource::Itself, bytes(&path), MountAccess::ReadOnly, Some(file.file_id));
     }
     for socket in &protected.masked_sockets {
         view.mask(bytes(&guest.join(&socket.path)), socket.file_id);
@@ -120,18 +120,18 @@ fn protect(view: &mut View, guest: &Path, protected: &Mounts) {
 }
 
 /// What a mode lets the agent do through a mount.
-pub(crate) fn access(mode: BoundaryMode) -> Access {
+pub(crate) fn access(mode: BoundaryMode) -> MountAccess {
     match mode {
-        BoundaryMode::ReadOnly => Access::ReadOnly,
-        BoundaryMode::ReadWrite => Access::ReadWrite,
+        BoundaryMode::ReadOnly => MountAccess::ReadOnly,
+        BoundaryMode::ReadWrite => MountAccess::ReadWrite,
     }
 }
 
 impl Tree {
-    fn source(self, host: &Path) -> io::Result<Source> {
+    fn source(self, host: &Path) -> io::Result<BindSource> {
         Ok(match self {
-            Self::Path => Source::Host(c_path(host)?),
-            Self::Detached(tree) => Source::Tree(tree),
+            Self::Path => BindSource::Host(c_path(host)?),
+            Self::Detached(tree) => BindSource::Tree(tree),
         })
     }
 }
@@ -139,7 +139,7 @@ impl Tree {
 /// A view whose parent directories come by themselves.
 #[derive(Default)]
 pub(crate) struct Layout {
-    view: View,
+    view: MountPlan,
     made: HashSet<PathBuf>,
     /// What shows the host: there nothing can be made.
     bound: Vec<PathBuf>,
@@ -153,11 +153,11 @@ impl Layout {
         trees: Vec<Tree>,
         protected: &[Mounts],
         toolchains: Vec<Tree>,
-    ) -> io::Result<View> {
+    ) -> io::Result<MountPlan> {
         // 5. Toolchains, at the path where they were installed.
         for (exposed, tree) in plan.expose.iter().zip(toolchains) {
             let source = tree.source(&exposed.host)?;
-            self.bind(source, &exposed.guest, Access::ReadOnly, Some(exposed.file_id), &exposed.host)?;
+            self.bind(source, &exposed.guest, MountAccess::ReadOnly, Some(exposed.file_id), &exposed.host)?;
         }
         // 6. The boundaries, outer before inner, and right after each what is protected in it.
         let mut boundaries: Vec<_> = plan.boundaries.iter().zip(trees).zip(protected).collect();
@@ -182,15 +182,15 @@ impl Layout {
             self.symlink(path, &fs::read_link(path)?);
             return Ok(());
         }
-        self.bind(Source::Host(c_path(path)?), path, Access::ReadOnly, None, path)
+        self.bind(BindSource::Host(c_path(path)?), path, MountAccess::ReadOnly, None, path)
     }
 
     /// Binds onto a mount point of the kind that `like` is on the host.
     fn bind(
         &mut self,
-        source: Source,
+        source: BindSource,
         guest: &Path,
-        access: Access,
+        access: MountAccess,
         expected: Option<FileId>,
         like: &Path,
     ) -> io::Result<()> {
@@ -207,7 +207,12 @@ impl Layout {
     fn device(&mut self, name: &str) {
         let path = Path::new("/dev").join(name);
         self.file(&path, "");
-        self.view.bind(Source::Host(c_path(&path).unwrap_or_default()), bytes(&path), Access::Device, None);
+        self.view.bind(
+            BindSource::Host(c_path(&path).unwrap_or_default()),
+            bytes(&path),
+            MountAccess::Device,
+            None,
+        );
     }
 
     fn directory(&mut self, path: &Path) {

@@ -1,6 +1,6 @@
 //! The client's end of the line on which our program in a container hears what an exec is to run, and says what became of it.
 //!
-//! Whoever lives in the container may call there too. See [`confine::line`].
+//! Whoever lives in the container may call there too. See [`confine::protocol::ExecSpec`].
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -10,8 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use confine::control::Control;
-use confine::line::Address;
+use confine::protocol::{ControlSocket, Rendezvous};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
@@ -27,7 +26,7 @@ const MOST_CALLS: usize = 8192;
 /// A socket at the meeting point of a sandbox, which goes with this.
 pub(super) struct Line {
     path: PathBuf,
-    address: Address,
+    rendezvous: Rendezvous,
     listener: UnixListener,
     greeting: Vec<u8>,
 }
@@ -39,7 +38,7 @@ impl Line {
     pub(super) fn open(place: &Path, point: &Path) -> io::Result<Self> {
         let by_chance = || RunId::generate().map_err(|error: RecordError| io::Error::other(error));
         let socket = format!("second-{}", by_chance()?.as_str());
-        let word = [by_chance()?, by_chance()?].map(|half| half.as_str().to_owned()).concat();
+        let token = [by_chance()?, by_chance()?].map(|half| half.as_str().to_owned()).concat();
         // By way of the descriptor: the path of a socket has room for 107 bytes (unix(7)).
         let directory = File::open(place)?;
         let short = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(&socket);
@@ -48,20 +47,20 @@ impl Line {
         listener.set_nonblocking(true)?;
         // To connect is to write, and the agent may be another user. Whoever comes has to know the word.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666))?;
-        let greeting = greeting(&word)?;
-        let address = Address { socket: point.join(socket), word };
-        Ok(Self { path, address, listener, greeting })
+        let greeting = greeting(&token)?;
+        let rendezvous = Rendezvous { socket: point.join(socket), token };
+        Ok(Self { path, rendezvous, listener, greeting })
     }
 
     /// What our program is to be told.
-    pub(super) fn address(&self) -> &Address {
-        &self.address
+    pub(super) fn rendezvous(&self) -> &Rendezvous {
+        &self.rendezvous
     }
 
     /// Waits until our program has called, or until it cannot any more, because `over` is ready.
-    pub(super) fn called(&self, over: impl AsFd) -> io::Result<Option<Control>> {
+    pub(super) fn called(&self, over: impl AsFd) -> io::Result<Option<ControlSocket>> {
         let Some(stream) = operate(&self.listener, over, &self.greeting) else { return Ok(None) };
-        let mut control = Control::from(OwnedFd::from(stream));
+        let mut control = ControlSocket::from(OwnedFd::from(stream));
         let _: Option<String> = control.receive()?;
         Ok(Some(control))
     }
@@ -122,9 +121,9 @@ fn has_said(caller: &UnixStream, greeting: &[u8]) -> Said {
 }
 
 /// The word, as it is sent.
-fn greeting(word: &str) -> io::Result<Vec<u8>> {
-    let (mut sender, receiver) = Control::pair()?;
-    sender.send(&word, &[])?;
+fn greeting(token: &str) -> io::Result<Vec<u8>> {
+    let (mut sender, receiver) = ControlSocket::pair()?;
+    sender.send(&token, &[])?;
     drop(sender);
     let mut sent = Vec::new();
     UnixStream::from(OwnedFd::from(receiver)).read_to_end(&mut sent)?;
@@ -140,19 +139,19 @@ impl Drop for Line {
 
 #[cfg(test)]
 mod tests {
-    use confine::control::{Ending, Event};
+    use confine::protocol::{Ending, Event};
     use rustix::pipe::pipe;
 
     use super::*;
 
-    fn call(line: &Line, word: &str, said: i32) -> Control {
-        let mut control = Control::from(OwnedFd::from(UnixStream::connect(&line.path).unwrap()));
+    fn call(line: &Line, word: &str, said: i32) -> ControlSocket {
+        let mut control = ControlSocket::from(OwnedFd::from(UnixStream::connect(&line.path).unwrap()));
         control.send(&word, &[]).unwrap();
         control.send(&Event::Ended(Ending::Exited(said)), &[]).unwrap();
         control
     }
 
-    fn said(control: Option<Control>) -> i32 {
+    fn said(control: Option<ControlSocket>) -> i32 {
         match control.unwrap().receive().unwrap() {
             Some(Event::Ended(Ending::Exited(code))) => code,
             other => panic!("{other:?}"),
@@ -171,7 +170,7 @@ mod tests {
         let (over, _still) = pipe().unwrap();
         let _liar = call(&line, "guessed", 0);
         let _silent = UnixStream::connect(&line.path).unwrap();
-        let _ours = call(&line, &line.address.word, 3);
+        let _ours = call(&line, &line.rendezvous.token, 3);
         assert_eq!(said(line.called(&over).unwrap()), 3);
         let path = line.path.clone();
         drop(line);
@@ -195,7 +194,7 @@ mod tests {
             let found = scope.spawn(|| said(line.called(&over).unwrap()));
             // More than may wait at a socket, and more than are waited for.
             let strangers: Vec<_> = (0..400).map(|_| UnixStream::connect(&line.path).unwrap()).collect();
-            let ours = call(&line, &line.address.word, 7);
+            let ours = call(&line, &line.rendezvous.token, 7);
             assert_eq!(found.join().unwrap(), 7);
             drop((strangers, ours));
         });

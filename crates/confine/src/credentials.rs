@@ -1,4 +1,4 @@
-//! The change of user: to become somebody for good, and to see that it is so.
+//! Credentials (credentials(7)): changing user and groups for good, and reading them back.
 
 use nix::unistd::{getresgid, getresuid};
 use rustix::io::Errno;
@@ -6,12 +6,12 @@ use rustix::process::getgroups;
 use rustix::thread::{Gid, Uid};
 use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
-use crate::kernel_file::FileSystem;
-use crate::user::Account;
+use crate::account::Account;
+use crate::kernel_file::KernelFileSystem;
 
-/// Why this process is not who it should be.
+/// Why this process has not the ids that it should have.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum CredentialsError {
     /// The kernel refused a change.
     #[error("cannot {step}: {source}; {remedy}")]
     Refused {
@@ -40,7 +40,7 @@ pub enum Error {
         /// What was asked for.
         wanted: String,
     },
-    /// Root is still there for the taking.
+    /// Root can be regained.
     #[error(
         "becoming root again was possible; something outside keeps capabilities alive (secure bits, see capabilities(7))"
     )]
@@ -49,7 +49,7 @@ pub enum Error {
 
 /// What became of the supplementary groups.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Groups {
+pub enum SupplementaryGroups {
     /// They are the account's.
     Set,
     /// They could not be changed, and these beyond the account's are still there.
@@ -70,11 +70,11 @@ pub enum KeptBecause {
     Unprivileged,
 }
 
-/// Becomes somebody: supplementary groups, group, user, and then looks whether it is so.
+/// Sets supplementary groups, group and user, and reads them back.
 ///
-/// Who is there already has succeeded, whatever rights are missing. Ids belong to a thread; this is for
+/// A process that has these ids already succeeds, whatever rights are missing. Ids belong to a thread; this is for
 /// processes with one.
-pub fn become_account(account: &Account) -> Result<Groups, Error> {
+pub fn set_credentials(account: &Account) -> Result<SupplementaryGroups, CredentialsError> {
     let there = ids()? == wanted_ids(account);
 
     // 1. Supplementary groups, first: without the user's rights nobody changes them.
@@ -94,44 +94,46 @@ pub fn become_account(account: &Account) -> Result<Groups, Error> {
     let (seen, wanted) = (ids()?, wanted_ids(account));
     if seen != wanted {
         let [seen, wanted] = [seen, wanted].map(|ids| format!("{ids:?}"));
-        return Err(Error::NotDone { what: "user and group ids", seen, wanted });
+        return Err(CredentialsError::NotDone { what: "user and group ids", seen, wanted });
     }
-    if groups == Groups::Set && current_groups()? != sorted(&account.groups) {
+    if groups == SupplementaryGroups::Set && current_groups()? != sorted(&account.groups) {
         let [seen, wanted] = [current_groups()?, sorted(&account.groups)].map(|ids| format!("{ids:?}"));
-        return Err(Error::NotDone { what: "supplementary groups", seen, wanted });
+        return Err(CredentialsError::NotDone { what: "supplementary groups", seen, wanted });
     }
     Ok(groups)
 }
 
 /// Tries to become root again, which must fail; to be called when no capability is left. Root need not try.
-pub fn root_is_gone(account: &Account) -> Result<(), Error> {
+pub fn verify_root_is_gone(account: &Account) -> Result<(), CredentialsError> {
     if account.uid != 0 && set_thread_res_uid(Uid::ROOT, Uid::ROOT, Uid::ROOT).is_ok() {
-        return Err(Error::RootRegained);
+        return Err(CredentialsError::RootRegained);
     }
     if account.uid != 0 && account.gid != 0 && set_thread_gid(Gid::ROOT).is_ok() {
-        return Err(Error::RootRegained);
+        return Err(CredentialsError::RootRegained);
     }
     Ok(())
 }
 
-fn set_groups(account: &Account, there: bool) -> Result<Groups, Error> {
+fn set_groups(account: &Account, there: bool) -> Result<SupplementaryGroups, CredentialsError> {
     let (current, wanted) = (current_groups()?, sorted(&account.groups));
     if current == wanted {
-        return Ok(Groups::Set);
+        return Ok(SupplementaryGroups::Set);
     }
     let extra = current.into_iter().filter(|group| !wanted.contains(group)).collect();
-    if FileSystem::Processes.read("/proc/self/setgroups").is_ok_and(|text| text.starts_with(b"deny")) {
-        return Ok(Groups::Kept { extra, reason: KeptBecause::Namespace });
+    if KernelFileSystem::Processes.read("/proc/self/setgroups").is_ok_and(|text| text.starts_with(b"deny")) {
+        return Ok(SupplementaryGroups::Kept { extra, reason: KeptBecause::Namespace });
     }
     let groups: Vec<_> = account.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
     match set_thread_groups(&groups) {
-        Ok(()) => Ok(Groups::Set),
-        Err(Errno::PERM) if there => Ok(Groups::Kept { extra, reason: KeptBecause::Unprivileged }),
+        Ok(()) => Ok(SupplementaryGroups::Set),
+        Err(Errno::PERM) if there => {
+            Ok(SupplementaryGroups::Kept { extra, reason: KeptBecause::Unprivileged })
+        }
         Err(source) => Err(refused(account, "set the supplementary groups".to_owned())(source)),
     }
 }
 
-fn refused(account: &Account, step: String) -> impl FnOnce(Errno) -> Error {
+fn refused(account: &Account, step: String) -> impl FnOnce(Errno) -> CredentialsError {
     let (uid, gid) = (account.uid, account.gid);
     move |source| {
         let remedy = match source {
@@ -143,14 +145,15 @@ fn refused(account: &Account, step: String) -> impl FnOnce(Errno) -> Error {
                  (`--cap-add SETUID --cap-add SETGID`)"
             ),
         };
-        Error::Refused { step, source, remedy }
+        CredentialsError::Refused { step, source, remedy }
     }
 }
 
-/// Real, effective and saved ids, of the user and of the group.
-fn ids() -> Result<[[u32; 3]; 2], Error> {
-    let unreadable =
-        |what| move |errno| Error::Unreadable { what, source: Errno::from_raw_os_error(errno as i32) };
+/// Reads real, effective and saved ids, of the user and of the group.
+fn ids() -> Result<[[u32; 3]; 2], CredentialsError> {
+    let unreadable = |what| {
+        move |errno| CredentialsError::Unreadable { what, source: Errno::from_raw_os_error(errno as i32) }
+    };
     let user = getresuid().map_err(unreadable("user ids"))?;
     let group = getresgid().map_err(unreadable("group ids"))?;
     let user = [user.real, user.effective, user.saved].map(nix::unistd::Uid::as_raw);
@@ -162,8 +165,9 @@ fn wanted_ids(account: &Account) -> [[u32; 3]; 2] {
     [[account.uid; 3], [account.gid; 3]]
 }
 
-fn current_groups() -> Result<Vec<u32>, Error> {
-    let groups = getgroups().map_err(|source| Error::Unreadable { what: "supplementary groups", source })?;
+fn current_groups() -> Result<Vec<u32>, CredentialsError> {
+    let groups = getgroups()
+        .map_err(|source| CredentialsError::Unreadable { what: "supplementary groups", source })?;
     Ok(sorted(&groups.into_iter().map(Gid::as_raw).collect::<Vec<_>>()))
 }
 

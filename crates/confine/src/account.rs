@@ -16,7 +16,7 @@ const GROUP: &str = "/etc/group";
 
 /// Whether the agent may be root.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Root {
+pub enum RootPolicy {
     /// It may not, whoever is named.
     Refused,
     /// It may, if it is asked for by the name `root`.
@@ -88,7 +88,7 @@ impl Account {
     /// Looks somebody up in this file system.
     ///
     /// A file that is not there is an empty one: images without any still know numbers.
-    pub fn find(spec: &UserSpec, root: Root) -> Result<Self, LookupError> {
+    pub fn find(spec: &UserSpec, root: RootPolicy) -> Result<Self, LookupError> {
         resolve(spec, root, &read(PASSWD)?, &read(GROUP)?)
     }
 
@@ -106,7 +106,12 @@ impl Account {
 ///
 /// - A number without an entry has a group of the same number: never group 0, which owns what root owns.
 /// - Groups are the primary one and all that list the user by name. Where a group is asked for, it is the only one.
-pub fn resolve(spec: &UserSpec, root: Root, passwd: &[u8], group: &[u8]) -> Result<Account, LookupError> {
+pub fn resolve(
+    spec: &UserSpec,
+    root: RootPolicy,
+    passwd: &[u8],
+    group: &[u8],
+) -> Result<Account, LookupError> {
     let user = match (&spec.user, user_of(&spec.user, passwd)?) {
         (_, Some(user)) => user,
         (UserOrGroup::Id(uid), None) => User::nameless(*uid),
@@ -114,7 +119,7 @@ pub fn resolve(spec: &UserSpec, root: Root, passwd: &[u8], group: &[u8]) -> Resu
             return Err(LookupError::Unknown { kind: "user", name: name.clone(), file: PASSWD });
         }
     };
-    if user.uid == 0 && (root == Root::Refused || spec.user != UserOrGroup::Name("root".to_owned())) {
+    if user.uid == 0 && (root == RootPolicy::Refused || spec.user != UserOrGroup::Name("root".to_owned())) {
         return Err(LookupError::Root { given: spec.clone() });
     }
     let (gid, groups) = match &spec.group {
@@ -235,7 +240,7 @@ mod tests {
         wheel:x:10:agent\nvideo2:x:44:agent\n";
 
     fn find(spec: &str) -> Result<Account, LookupError> {
-        resolve(&spec.parse().unwrap(), Root::Refused, PASSWD, GROUP)
+        resolve(&spec.parse().unwrap(), RootPolicy::Refused, PASSWD, GROUP)
     }
 
     #[test]
@@ -258,7 +263,7 @@ mod tests {
     #[test]
     fn a_number_without_an_entry_is_never_in_group_0() {
         for text in [PASSWD, b""] {
-            let found = resolve(&"54321".parse().unwrap(), Root::ByName, text, b"").unwrap();
+            let found = resolve(&"54321".parse().unwrap(), RootPolicy::ByName, text, b"").unwrap();
             assert_eq!((found.uid, found.gid, found.groups.as_slice()), (54321, 54321, &[54321][..]));
             assert_eq!((found.name, found.home.to_str()), (None, Some("/")));
         }
@@ -275,13 +280,13 @@ mod tests {
         for spec in ["root", "0", "toor", "0:1000", "root:agent"] {
             assert!(matches!(find(spec), Err(LookupError::Root { .. })), "{spec}");
         }
-        let allowed = |spec: &str| resolve(&spec.parse().unwrap(), Root::ByName, PASSWD, GROUP);
+        let allowed = |spec: &str| resolve(&spec.parse().unwrap(), RootPolicy::ByName, PASSWD, GROUP);
         assert_eq!(allowed("root").unwrap().uid, 0);
         for spec in ["0", "toor", "0:0"] {
             assert!(matches!(allowed(spec), Err(LookupError::Root { .. })), "{spec}");
         }
         assert!(matches!(
-            resolve(&"0".parse().unwrap(), Root::ByName, b"", b""),
+            resolve(&"0".parse().unwrap(), RootPolicy::ByName, b"", b""),
             Err(LookupError::Root { .. })
         ));
     }
@@ -296,7 +301,7 @@ mod tests {
     #[test]
     fn forty_groups_are_forty_groups() {
         let text = (1..=40).fold(String::new(), |text, n| format!("{text}g{n}:x:{}:x,agent\n", 2000 + n));
-        let agent = resolve(&"agent".parse().unwrap(), Root::Refused, PASSWD, text.as_bytes()).unwrap();
+        let agent = resolve(&"agent".parse().unwrap(), RootPolicy::Refused, PASSWD, text.as_bytes()).unwrap();
         assert_eq!(agent.groups.len(), 41);
     }
 }

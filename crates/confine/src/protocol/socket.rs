@@ -1,6 +1,6 @@
 //! The control socket between a client on the host and PID 1 inside.
 //!
-//! A stream of frames: kind, length, body. The socket is also the lifeline: when either side is gone the other
+//! A stream of frames: length and body. The socket is also the lifeline: when either side is gone the other
 //! reads the end of the stream, and PID 1 then ends everything inside. The agent never holds it.
 //!
 //! Frames hold secrets, so both sides clear what they have made of one: no buffer grows, because growing leaves a copy behind.
@@ -16,13 +16,10 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,
 };
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeOwned};
 use zeroize::Zeroizing;
 
-use crate::enter::Step;
-use crate::report::Report;
-use crate::start::Start;
-use crate::view::View;
+use crate::sys;
 
 /// The largest body of a frame: arguments and environment together stay below what `execve` takes.
 const LARGEST: u32 = 16 << 20;
@@ -30,117 +27,34 @@ const LARGEST: u32 = 16 << 20;
 /// How many descriptors travel with one frame at most: what the kernel takes (`SCM_MAX_FD`, unix(7)).
 const MOST_DESCRIPTORS: usize = 253;
 
-/// What a client tells PID 1.
-#[derive(Debug, Deserialize, Serialize)]
-pub enum Request {
-    /// The first one to PID 1 of a sandbox of its own: what can be made before it is known what to run.
-    Prepare {
-        /// What there is to see, whatever is run.
-        view: View,
-        /// The name of the host, as the sandbox sees it.
-        hostname: String,
-    },
-    /// What to run, and how it is confined. Descriptors: the trees of its view, then cgroup v1 `tasks` files to join.
-    Start(Box<Start>),
-    /// The agent's terminal has the modes and the size of the client's.
-    TerminalReady,
-    /// Passes a signal on to the agent's process group.
-    Signal(i32),
-    /// Ends everything inside, now.
-    Kill,
-}
-
-/// What PID 1 tells its client.
-#[derive(Debug, Deserialize, Serialize)]
-pub enum Event {
-    /// The sandbox could not be made.
-    SetUp {
-        /// What was being done.
-        step: Step,
-        /// The error number of the failed call.
-        errno: i32,
-    },
-    /// PID 1 could not carry the start out.
-    Failed(Failure),
-    /// The agent's terminal exists. Descriptor: its master side.
-    Terminal,
-    /// Everything is enforced as the report says, and the agent is about to be executed.
-    Started(Report),
-    /// The command could not be executed.
-    Unexecutable {
-        /// What was looked for.
-        command: String,
-        /// `ENOENT`, `EACCES`, …
-        errno: i32,
-    },
-    /// The agent has ended, and so has everything else inside.
-    Ended(Ending),
-}
-
-/// Why PID 1 gave up.
-#[derive(Debug, Deserialize, Serialize)]
-pub enum Failure {
-    /// A required layer does not hold.
-    Layer(crate::report::Finding),
-    /// A step failed.
-    Step {
-        /// What was being done.
-        step: String,
-        /// The error's number, where the system said one.
-        errno: Option<i32>,
-        /// The error in words.
-        message: String,
-    },
-}
-
-/// How the agent ended.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub enum Ending {
-    /// By itself, with this status.
-    Exited(i32),
-    /// By this signal.
-    Signaled(i32),
-}
-
-impl Ending {
-    /// What whoever waits for the agent is told: its own status, or 128+n for signal n.
-    pub fn exit_code(self) -> u8 {
-        let code = match self {
-            Self::Exited(status) => status,
-            Self::Signaled(signal) => 128 + signal,
-        };
-        u8::try_from(code).unwrap_or(u8::MAX)
-    }
-}
-
-impl From<Control> for OwnedFd {
-    fn from(control: Control) -> Self {
+impl From<ControlSocket> for OwnedFd {
+    fn from(control: ControlSocket) -> Self {
         control.stream.into()
     }
 }
 
 /// One side of the socket.
 #[derive(Debug)]
-pub struct Control {
+pub struct ControlSocket {
     stream: UnixStream,
     received: Vec<OwnedFd>,
 }
 
-impl Control {
-    /// Connects to a client that waits at this path.
-    pub(crate) fn meet(path: &Path) -> io::Result<Self> {
+impl ControlSocket {
+    /// Connects to a client that listens at this path.
+    pub(crate) fn connect(path: &Path) -> io::Result<Self> {
         Ok(Self::from(OwnedFd::from(UnixStream::connect(path)?)))
     }
 
-    /// Both sides of a new socket, closed on exec.
+    /// Makes both sides of a new socket, closed on exec.
     pub fn pair() -> io::Result<(Self, Self)> {
         let (ours, theirs) = UnixStream::pair()?;
         Ok((Self::from(OwnedFd::from(ours)), Self::from(OwnedFd::from(theirs))))
     }
 
-    /// The supplementary groups of whoever has connected, when it did.
+    /// Returns the supplementary groups that whoever has connected had then.
     pub fn peer_groups(&self) -> io::Result<Vec<u32>> {
-        Ok(crate::sys::peer_groups(self.stream.as_fd())?)
+        Ok(sys::peer_groups(self.stream.as_fd())?)
     }
 
     /// Sends one frame with its descriptors.
@@ -167,7 +81,7 @@ impl Control {
         self.stream.write_all(&body[sent.saturating_sub(header.len())..])
     }
 
-    /// Waits for one frame; `None` when the other side is gone.
+    /// Receives one frame; `None` when the other side is gone.
     pub fn receive<M: DeserializeOwned>(&mut self) -> io::Result<Option<M>> {
         let mut header = [0; 4];
         if !self.fill(&mut header)? {
@@ -186,12 +100,12 @@ impl Control {
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
-    /// The descriptors that have arrived since the last call.
+    /// Takes the descriptors that have arrived since the last call.
     pub fn take_descriptors(&mut self) -> Vec<OwnedFd> {
         std::mem::take(&mut self.received)
     }
 
-    /// Writes bytes outside of any frame: the one byte that tells the first process that it is mapped.
+    /// Writes bytes outside of any frame: the one byte that tells the new process that its ids are mapped.
     pub(crate) fn write_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }
@@ -230,19 +144,19 @@ impl Control {
     }
 }
 
-impl From<OwnedFd> for Control {
+impl From<OwnedFd> for ControlSocket {
     fn from(socket: OwnedFd) -> Self {
         Self { stream: socket.into(), received: Vec::new() }
     }
 }
 
-impl AsFd for Control {
+impl AsFd for ControlSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
 }
 
-impl Read for Control {
+impl Read for ControlSocket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.stream.read(buffer)
     }
@@ -251,10 +165,11 @@ impl Read for Control {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::{Ending, Event};
 
     #[test]
     fn frames_carry_bodies_and_descriptors() {
-        let (mut ours, mut theirs) = Control::pair().unwrap();
+        let (mut ours, mut theirs) = ControlSocket::pair().unwrap();
         let file = std::fs::File::open("/dev/null").unwrap();
         ours.send(&Event::Terminal, &[file.as_fd()]).unwrap();
         ours.send(&Event::Ended(Ending::Exited(7)), &[]).unwrap();
@@ -268,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_frame_larger_than_the_socket_buffer_arrives_whole() {
-        let (mut ours, mut theirs) = Control::pair().unwrap();
+        let (mut ours, mut theirs) = ControlSocket::pair().unwrap();
         let command = "x".repeat(3 << 20);
         let sent = command.clone();
         let sender = std::thread::spawn(move || {
@@ -283,7 +198,7 @@ mod tests {
 
     #[test]
     fn refuses_a_frame_that_claims_to_be_huge() {
-        let (mut ours, mut theirs) = Control::pair().unwrap();
+        let (mut ours, mut theirs) = ControlSocket::pair().unwrap();
         ours.write_raw(&u32::MAX.to_le_bytes()).unwrap();
         assert_eq!(theirs.receive::<Event>().unwrap_err().kind(), io::ErrorKind::InvalidData);
     }

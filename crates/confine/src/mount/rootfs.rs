@@ -1,4 +1,4 @@
-//! The inside of a sandbox: what PID 1 makes of its fresh namespaces, before it gives the right to do so up.
+//! The rootfs of a sandbox: what PID 1 mounts in its fresh namespaces, before it gives up the right to do so.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -11,17 +11,16 @@ use rustix::mount::{
 };
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
-use crate::enter::Step;
-use crate::sys;
-use crate::view::View;
+use crate::protocol::{MountPlan, Step};
+use crate::{mount, sys};
 
-/// What was being done, and how it failed.
-pub(crate) type Failed = (Step, Errno);
+/// A step that failed, and how.
+pub(crate) type FailedStep = (Step, Errno);
 
-/// Leaves every namespace of the host that this process was born in.
+/// Creates the namespaces that this process was not born into, and so leaves those of the host.
 ///
 /// The namespaces belong to the user namespace of this process, as they would had they been made together with it.
-pub(crate) fn leave_the_hosts() -> Result<(), Failed> {
+pub(crate) fn unshare_namespaces() -> Result<(), FailedStep> {
     let namespaces = CloneFlags::CLONE_NEWNS
         | CloneFlags::CLONE_NEWNET
         | CloneFlags::CLONE_NEWIPC
@@ -30,11 +29,11 @@ pub(crate) fn leave_the_hosts() -> Result<(), Failed> {
     unshare(namespaces).map_err(|errno| (Step::Namespaces, Errno::from_raw_os_error(errno as i32)))
 }
 
-/// A root that nobody has moved into yet.
-pub(crate) struct Root(OwnedFd);
+/// A rootfs that is not the root of any process yet.
+pub(crate) struct DetachedRootfs(OwnedFd);
 
-/// Begins with the inside: what is the same whatever is run there.
-pub(crate) fn begin(view: &View, hostname: &str) -> Result<Root, Failed> {
+/// Mounts the part of the rootfs that is the same whatever is run there.
+pub(crate) fn prepare(mounts: &MountPlan, hostname: &str) -> Result<DetachedRootfs, FailedStep> {
     // 1. What is mounted here stays here, and what the host mounts later does not come in.
     mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(failed(Step::Propagation))?;
@@ -49,48 +48,49 @@ pub(crate) fn begin(view: &View, hostname: &str) -> Result<Root, Failed> {
 
     // 4. An empty root. It lies on top of the old one, where absolute paths do not lead: they still start at
     //    the old root, so sources are found wherever they are, /tmp included.
-    let root = Root(empty_root().map_err(failed(Step::Root))?);
+    let rootfs = DetachedRootfs(empty_tmpfs().map_err(failed(Step::Rootfs))?);
 
     // 5. What every sandbox sees.
-    root.show(view)?;
-    Ok(root)
+    rootfs.mount(mounts)?;
+    Ok(rootfs)
 }
 
-impl Root {
-    /// Completes the inside, and moves into it.
-    pub(crate) fn complete(self, view: &View) -> Result<(), Failed> {
+impl DetachedRootfs {
+    /// Completes the rootfs, and makes it the root of this process (`pivot_root(2)`).
+    pub(crate) fn pivot(self, mounts: &MountPlan) -> Result<(), FailedStep> {
         // 6. Everything else there is to see.
-        self.show(view)?;
+        self.mount(mounts)?;
 
-        // 7. Make it the root, and let the host's file systems go: pivot_root(2) with both paths the same puts the
+        // 7. Make it the root, and unmount the host's file systems: pivot_root(2) with both paths the same puts the
         //    old root on top, where it is unmounted from. chroot(2) would leave a way back.
         let Self(root) = self;
-        rustix::process::fchdir(&root).map_err(failed(Step::Pivot))?;
-        rustix::process::pivot_root(c".", c".").map_err(failed(Step::Pivot))?;
-        unmount(c".", UnmountFlags::DETACH).map_err(failed(Step::Detach))?;
-        rustix::process::chdir(c"/").map_err(failed(Step::Detach))?;
+        rustix::process::fchdir(&root).map_err(failed(Step::PivotRoot))?;
+        rustix::process::pivot_root(c".", c".").map_err(failed(Step::PivotRoot))?;
+        unmount(c".", UnmountFlags::DETACH).map_err(failed(Step::UnmountHost))?;
+        rustix::process::chdir(c"/").map_err(failed(Step::UnmountHost))?;
 
         // 8. The root itself changes no more.
-        let sealed = MountAttrFlags::MOUNT_ATTR_RDONLY
+        let read_only = MountAttrFlags::MOUNT_ATTR_RDONLY
             | MountAttrFlags::MOUNT_ATTR_NOSUID
             | MountAttrFlags::MOUNT_ATTR_NODEV;
-        sys::mount_setattr(root.as_fd(), false, u64::from(sealed.bits()), None).map_err(failed(Step::Seal))
+        sys::mount_setattr(root.as_fd(), false, u64::from(read_only.bits()), None)
+            .map_err(failed(Step::ReadOnlyRootfs))
     }
 
-    fn show(&self, view: &View) -> Result<(), Failed> {
+    fn mount(&self, mounts: &MountPlan) -> Result<(), FailedStep> {
         rustix::process::umask(Mode::empty());
-        view.build(self.0.as_fd()).map_err(|(described, errno)| (Step::View(described), errno))?;
+        mount::execute(mounts, self.0.as_fd()).map_err(|(step, errno)| (Step::Mount(step), errno))?;
         rustix::process::umask(Mode::from_raw_mode(0o022));
         Ok(())
     }
 }
 
-fn failed(step: Step) -> impl FnOnce(Errno) -> Failed {
+fn failed(step: Step) -> impl FnOnce(Errno) -> FailedStep {
     move |errno| (step, errno)
 }
 
-/// An empty tmpfs mounted on top of `/`. Small: files of the sandbox lie in mounts of their own.
-fn empty_root() -> Result<OwnedFd, Errno> {
+/// Mounts an empty tmpfs on top of `/`. Small: files of the sandbox lie in mounts of their own.
+fn empty_tmpfs() -> Result<OwnedFd, Errno> {
     let context = fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_string(context.as_fd(), c"mode", c"0755")?;
     fsconfig_set_string(context.as_fd(), c"size", c"4m")?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group};
 
-use crate::control::Ending;
+use crate::protocol::Ending;
 
 /// How many children are collected before anything else gets its turn: an agent can make orphans faster than they
 /// can be collected.
@@ -38,7 +38,7 @@ pub(crate) fn reap(agent: i32) -> Reaped {
     Reaped::Some
 }
 
-/// Passes a signal on to the agent's process group, as a terminal would; to the agent alone while it has no group
+/// Sends a signal to the agent's process group, as a terminal would; to the agent alone while it has no group
 /// yet, where the signal waits until it is ready. Real-time signals have no names and do not pass.
 pub(crate) fn signal_group(agent: i32, signal: i32) {
     if let (Some(agent), Some(signal)) = (Pid::from_raw(agent), Signal::from_named_raw(signal)) {
@@ -70,7 +70,7 @@ pub(crate) fn kill_descendants() {
     }
 }
 
-/// The processes below this one that have not ended.
+/// Lists the processes below this one that have not ended.
 fn descendants() -> Vec<Pid> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let all: Vec<Process> = entries.filter_map(|entry| Process::look(&entry.path())).collect();
@@ -103,25 +103,25 @@ impl Process {
     }
 }
 
-/// Who else is in the PID namespace.
+/// Which processes besides the agent are in the PID namespace.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Others {
-    /// What the agent has started.
-    Agents,
-    /// Second commands too, which come by way of an engine.
-    SecondCommands,
+pub(crate) enum OtherProcesses {
+    /// Those that the agent has started.
+    OfAgent,
+    /// Those of exec sessions too, which an engine starts.
+    OfExecSessions,
 }
 
 /// Kills and collects everything but this process. Only for PID 1, for whom "everything" ends at its namespace.
-pub(crate) fn kill_all(others: Others) {
+pub(crate) fn kill_all(others: OtherProcesses) {
     // kill(2): -1 is every process there is, except PID 1 itself.
     // Nothing else being there is an error to kill, and success to us.
     let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(-1), nix::sys::signal::Signal::SIGKILL);
-    // What a second command has left behind is beyond the reach of our signals (landlock(7), "Signals"), and nobody would
+    // What an exec has left behind is beyond the reach of our signals (landlock(7), "Signals"), and nobody would
     // ever see its end: it ends with this process.
     let options = match others {
-        Others::Agents => WaitOptions::empty(),
-        Others::SecondCommands => WaitOptions::NOHANG,
+        OtherProcesses::OfAgent => WaitOptions::empty(),
+        OtherProcesses::OfExecSessions => WaitOptions::NOHANG,
     };
     while let Ok(Some(_)) = rustix::process::wait(options) {}
 }

@@ -1,29 +1,24 @@
-//! The way in: one `clone3` makes a user and a PID namespace, and the new process walks through a short list of steps until it
-//! executes PID 1, which knows nothing of the host.
+//! Starting PID 1: one `clone3` creates a user and a PID namespace, and the new process takes a short list of steps until it
+//! executes the program of PID 1, which knows nothing of the host.
 //!
 //! The caller may have threads. From `clone3` to `execveat` the new process therefore neither allocates nor
-//! locks: everything it needs lies ready in [`Entry`].
+//! locks: everything it needs lies ready in [`CloneOptions`].
 
 use std::ffi::CStr;
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use crate::capabilities;
+use crate::protocol::{AGENT_ID, CONTROL_ARGUMENT, CONTROL_FD, ControlSocket, Event, Failure, Step};
+use crate::sys::{self, Cloned};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
-use serde::{Deserialize, Serialize};
-
-use crate::control::{Control, Event};
-use crate::sys::{self, Born};
-use crate::{capabilities, init};
-
-/// The user and group of the agent, as the sandbox sees them.
-pub const AGENT_ID: u32 = 1000;
 
 /// Everything that is needed to start PID 1 of a new sandbox.
-pub struct Entry<'a> {
+pub struct CloneOptions<'a> {
     /// Who the agent is on the host.
     pub identity: Identity,
     /// Standard input, output and error of PID 1.
@@ -42,7 +37,7 @@ pub enum Identity {
         /// Group id on the host.
         gid: u32,
     },
-    /// Somebody else, chosen by root. Never host 0.
+    /// Another user, chosen by root. Never host 0.
     Other {
         /// User id on the host.
         uid: u32,
@@ -51,114 +46,55 @@ pub enum Identity {
     },
 }
 
-/// A sandbox whose first process is on its way.
+/// PID 1 of a new sandbox, which may not have executed its program yet.
 #[derive(Debug)]
-pub struct Entered {
+pub struct InitProcess {
     /// The process id of PID 1 on the host.
     pub pid: i32,
     /// PID 1, whatever becomes of its number.
     pub pidfd: OwnedFd,
     /// Our side of the control socket.
-    pub control: Control,
-}
-
-/// What is done to make a sandbox, for reports of failure.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub enum Step {
-    /// Ordering the descriptors.
-    Descriptors,
-    /// Mapping the user and group.
-    Map,
-    /// Waiting for its parent.
-    Parent,
-    /// Becoming the agent's user.
-    User,
-    /// Keeping the capabilities that the inside is made with.
-    Capabilities,
-    /// Executing PID 1.
-    Execute,
-    /// Making the namespaces that PID 1 was not born into.
-    Namespaces,
-    /// Joining the mount namespace of a container.
-    Join,
-    /// Cutting the propagation of mounts.
-    Propagation,
-    /// Naming the host.
-    Hostname,
-    /// Bringing the loopback interface up.
-    Loopback,
-    /// Making the root file system.
-    Root,
-    /// A part of the view, in words.
-    View(String),
-    /// Changing the root.
-    Pivot,
-    /// Letting go of the host's file systems.
-    Detach,
-    /// Making the root file system read-only.
-    Seal,
-}
-
-impl Step {
-    /// What was being done, in words.
-    pub fn describe(&self) -> &str {
-        match self {
-            Self::Descriptors => "ordering the descriptors",
-            Self::Map => "mapping the user into a new user namespace",
-            Self::Parent => "waiting for the launcher",
-            Self::User => "becoming the agent's user",
-            Self::Capabilities => "keeping the capabilities of the new namespace",
-            Self::Execute => "executing PID 1",
-            Self::Namespaces => "creating the namespaces",
-            Self::Join => "joining the mount namespace of the container",
-            Self::Propagation => "cutting the propagation of mounts",
-            Self::Hostname => "setting the host name",
-            Self::Loopback => "bringing the loopback interface up",
-            Self::Root => "making the root file system",
-            Self::View(described) => described,
-            Self::Pivot => "changing the root",
-            Self::Detach => "letting go of the host's file systems",
-            Self::Seal => "making the root file system read-only",
-        }
-    }
+    pub control: ControlSocket,
 }
 
 /// The namespaces that a process can only be born into, or that have to be there before all others. PID 1 makes the rest
-/// itself ([`crate::inside`]), while the caller prepares its orders: they take four times as long.
+/// itself ([`crate::mount::rootfs`]), while the caller prepares the init spec: they take four times as long.
 const NAMESPACES: u64 = (libc::CLONE_NEWUSER | libc::CLONE_NEWPID) as u64;
 
-/// The one byte to a process that is not PID 1 yet.
+/// The one byte that tells the new process that its ids are mapped.
 const MAPPED: u8 = b'm';
 
 /// Where PID 1's program lies in the new process until it is executed.
-const PROGRAM: i32 = init::CONTROL + 1;
+const PROGRAM: i32 = CONTROL_FD + 1;
 
-/// Starts the first process of a new sandbox.
+/// Starts PID 1 of a new sandbox.
 ///
 /// `program` is PID 1's, which is executed with nothing of the caller's, arguments and environment included.
 ///
 /// # Errors
 ///
-/// The error of `clone3`, or of the maps. Failures of later steps arrive as [`Event::SetUp`].
-pub fn enter(entry: &Entry<'_>, program: &OwnedFd) -> io::Result<Entered> {
-    let (mut ours, theirs) = Control::pair()?;
-    let (Identity::Caller { uid, gid } | Identity::Other { uid, gid }) = entry.identity;
+/// The error of `clone3`, or of the maps. Failures of later steps arrive as [`Event::Failed`].
+pub fn clone_init(options: &CloneOptions<'_>, program: &OwnedFd) -> io::Result<InitProcess> {
+    let (mut ours, theirs) = ControlSocket::pair()?;
+    let (Identity::Caller { uid, gid } | Identity::Other { uid, gid }) = options.identity;
     let maps = Maps::new(uid, gid);
     let all_signals = nix::sys::signal::SigSet::all();
     let before = all_signals.thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK)?;
-    let born = sys::clone3(NAMESPACES, entry.cgroup);
-    if let Ok(Born::Child) = born {
-        let (control, step, errno) = first_process(entry, &maps, theirs.as_fd(), program.as_fd());
+    let cloned = sys::clone3(NAMESPACES, options.cgroup);
+    if let Ok(Cloned::Child) = cloned {
+        let (control, step, errno) = run_child(options, &maps, theirs.as_fd(), program.as_fd());
         report_failure(control.as_ref().map_or(theirs.as_fd(), AsFd::as_fd), step, errno);
         // Not `exit`: nothing of the caller's may run here.
         sys::exit_now(125);
     }
     before.thread_set_mask()?;
     drop(theirs);
-    let Born::Parent { pid, pidfd } = born? else { return Err(io::Error::other("clone3 returned twice")) };
-    let mapped = match entry.identity {
+    let Cloned::Parent { pid, pidfd } = cloned? else {
+        return Err(io::Error::other("clone3 returned twice"));
+    };
+    let mapped = match options.identity {
         Identity::Caller { .. } => Ok(()),
-        Identity::Other { .. } => maps.write_for(pid).and_then(|()| tell_mapped(&mut ours)),
+        Identity::Other { .. } => maps.write_for(pid).and_then(|()| report_mapped(&mut ours)),
     };
     if let Err(error) = mapped {
         // Without its lifeline the process ends, and it is ours to collect.
@@ -167,22 +103,23 @@ pub fn enter(entry: &Entry<'_>, program: &OwnedFd) -> io::Result<Entered> {
         let _ = rustix::io::retry_on_intr(ended);
         return Err(error);
     }
-    Ok(Entered { pid, pidfd, control: ours })
+    Ok(InitProcess { pid, pidfd, control: ours })
 }
 
-/// A process that failed early has closed its side; what it said is still there to be read.
-fn tell_mapped(control: &mut Control) -> io::Result<()> {
+/// Reports to the new process that its ids are mapped. One that failed early has closed its side; what it reported is
+/// still there to be read.
+fn report_mapped(control: &mut ControlSocket) -> io::Result<()> {
     match control.write_raw(&[MAPPED]) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        told => told,
+        sent => sent,
     }
 }
 
-/// The life of the new process until it executes PID 1. Returns only what failed, and where to say so.
+/// Runs the new process until it executes PID 1. Returns only what failed, and where to report it.
 ///
 /// Between here and `execveat` nothing allocates and nothing locks.
-fn first_process(
-    entry: &Entry<'_>,
+fn run_child(
+    options: &CloneOptions<'_>,
     maps: &Maps,
     control: BorrowedFd<'_>,
     program: BorrowedFd<'_>,
@@ -190,39 +127,40 @@ fn first_process(
     // 1. Five descriptors stay, at numbers of their own: the streams, the control socket and PID 1's program. All
     //    others are closed at once. The caller's end of a control socket is a lifeline, ours or that of a sandbox
     //    which another thread was just starting, and only the caller's death may close it.
-    let (control, program) = match keep_five(entry.streams, control, program) {
+    let (control, program) = match keep_five(options.streams, control, program) {
         Ok(kept) => kept,
         Err(errno) => return (None, Step::Descriptors, errno),
     };
-    if let Err((step, errno)) = walk_in(entry.identity, maps, control.as_fd()) {
+    if let Err((step, errno)) = take_identity(options.identity, maps, control.as_fd()) {
         return (Some(control), step, errno);
     }
     // 5. Execute PID 1. Nothing of the caller's memory and environment is left.
-    let errno = sys::execute_file(program.as_fd(), &[c"entrypoint", init::CONTROL_ARGUMENT]);
-    (Some(control), Step::Execute, errno)
+    let errno = sys::execute_file(program.as_fd(), &[c"entrypoint", CONTROL_ARGUMENT]);
+    (Some(control), Step::ExecuteInit, errno)
 }
 
-fn walk_in(identity: Identity, maps: &Maps, control: BorrowedFd<'_>) -> Result<(), (Step, Errno)> {
+/// Maps the user and the group, and becomes them, with the capabilities of the new namespace.
+fn take_identity(identity: Identity, maps: &Maps, control: BorrowedFd<'_>) -> Result<(), (Step, Errno)> {
     let failed = |step| move |errno| (step, errno);
 
     // 2. Map one user and one group. A normal user may do so alone, once it has given up setgroups(2)
     //    (user_namespaces(7)); root's choice of somebody else can only be written from outside.
     match identity {
-        Identity::Caller { .. } => maps.write_for_self().map_err(failed(Step::Map))?,
+        Identity::Caller { .. } => maps.write_for_self().map_err(failed(Step::IdMap))?,
         Identity::Other { .. } => {
             await_byte(control, MAPPED).map_err(failed(Step::Parent))?;
             // 3. Become that user, with no supplementary group. Capabilities in the new namespace stay, since
             //    no id 0 exists there whose loss could drop them.
-            set_thread_groups(&[]).map_err(failed(Step::User))?;
+            set_thread_groups(&[]).map_err(failed(Step::Ids))?;
             let id = rustix::fs::Gid::from_raw(AGENT_ID);
-            set_thread_res_gid(id, id, id).map_err(failed(Step::User))?;
+            set_thread_res_gid(id, id, id).map_err(failed(Step::Ids))?;
             let id = rustix::fs::Uid::from_raw(AGENT_ID);
-            set_thread_res_uid(id, id, id).map_err(failed(Step::User))?;
+            set_thread_res_uid(id, id, id).map_err(failed(Step::Ids))?;
         }
     }
 
     // 4. Executing a program takes all capabilities from a user who is not 0, but for those that are handed on.
-    capabilities::keep_across_execution().map_err(failed(Step::Capabilities))
+    capabilities::keep_across_execution().map_err(failed(Step::AmbientCapabilities))
 }
 
 /// Moves what PID 1 needs to the first five numbers and closes everything else. Allocates nothing.
@@ -242,7 +180,7 @@ fn keep_five(
     let own = |fd| sys::inherited(fd).map_err(|_| Errno::BADF);
     let program = own(PROGRAM)?;
     rustix::io::fcntl_setfd(&program, FdFlags::CLOEXEC)?;
-    Ok((own(init::CONTROL)?, program))
+    Ok((own(CONTROL_FD)?, program))
 }
 
 /// The id maps of one user and one group, as text.
@@ -256,14 +194,14 @@ impl Maps {
         Self { uid: format!("{AGENT_ID} {uid} 1\n"), gid: format!("{AGENT_ID} {gid} 1\n") }
     }
 
-    /// From inside. Allocates nothing.
+    /// Writes them from inside. Allocates nothing.
     fn write_for_self(&self) -> Result<(), Errno> {
         write_file(c"/proc/self/setgroups", b"deny")?;
         write_file(c"/proc/self/uid_map", self.uid.as_bytes())?;
         write_file(c"/proc/self/gid_map", self.gid.as_bytes())
     }
 
-    /// From outside, by root.
+    /// Writes them from outside, by root.
     fn write_for(&self, pid: i32) -> io::Result<()> {
         for (name, map) in [("uid_map", &self.uid), ("gid_map", &self.gid)] {
             fs::OpenOptions::new()
@@ -273,21 +211,6 @@ impl Maps {
         }
         Ok(())
     }
-}
-
-/// A user namespace in which the user and group `inner` are `outer`, for the idmapping of mounts. Only root can make one.
-pub fn id_map(inner: (u32, u32), outer: (u32, u32)) -> io::Result<OwnedFd> {
-    // With every signal blocked, so that no handler of the caller's runs in a process that borrows its memory.
-    let before = nix::sys::signal::SigSet::all().thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK)?;
-    let namespace = sys::UserNamespace::new();
-    before.thread_set_mask()?;
-    let namespace = namespace?;
-    let pid = namespace.pid();
-    for (name, inner, outer) in [("uid_map", inner.0, outer.0), ("gid_map", inner.1, outer.1)] {
-        let mut file = fs::OpenOptions::new().write(true).open(format!("/proc/{pid}/{name}"))?;
-        file.write_all(format!("{inner} {outer} 1\n").as_bytes())?;
-    }
-    Ok(fs::File::open(format!("/proc/{pid}/ns/user"))?.into())
 }
 
 fn write_file(path: &CStr, content: &[u8]) -> Result<(), Errno> {
@@ -302,13 +225,14 @@ fn await_byte(control: BorrowedFd<'_>, expected: u8) -> Result<(), Errno> {
     if got == 1 && byte[0] == expected { Ok(()) } else { Err(Errno::PIPE) }
 }
 
-/// Tells the parent which step failed. Allocates nothing.
+/// Reports to the parent which step failed. Allocates nothing.
 fn report_failure(control: BorrowedFd<'_>, step: Step, errno: Errno) {
-    let event = Event::SetUp { step, errno: errno.raw_os_error() };
+    let message = String::new();
+    let event = Event::Failed(Failure::Step { step, errno: Some(errno.raw_os_error()), message });
     let mut frame = [0; 32];
     let (header, body) = frame.split_at_mut(4);
     let Ok(length) = postcard::to_slice(&event, body).map(|body| body.len()) else { return };
     header.copy_from_slice(&u32::try_from(length).unwrap_or(0).to_le_bytes());
-    // If nobody listens any more there is nobody to tell.
+    // A parent that is gone needs no report.
     let _ = rustix::io::write(control, &frame[..4 + length]);
 }

@@ -6,7 +6,7 @@ use nix::sys::signal::SigSet;
 use rustix::io::Errno;
 use zeroize::Zeroizing;
 
-use crate::start::Variable;
+use crate::protocol::Variable;
 use crate::sys;
 
 /// Where a command is looked for when the environment names no `PATH`.
@@ -31,9 +31,9 @@ impl Command {
         Ok(Self { argv, env })
     }
 
-    /// Replaces this process by the command, which finds things as programs expect them: nothing open but the three streams,
-    /// every signal at its default and none blocked (Rust ignores SIGPIPE). Returns only the reason why it could not.
-    pub fn hand_over(&self) -> Errno {
+    /// Executes the command with a clean descriptor table: nothing is open but the three streams, every signal is at its
+    /// default and none is blocked (Rust ignores SIGPIPE). Returns only the reason why it could not.
+    pub fn exec(&self) -> Errno {
         if let Err(errno) = sys::close_from_on_exec(3) {
             return errno;
         }
@@ -41,17 +41,17 @@ impl Command {
             sys::default_signal(signal);
         }
         match SigSet::all().thread_unblock() {
-            Ok(()) => self.execute(),
+            Ok(()) => self.search_and_execute(),
             Err(errno) => Errno::from_raw_os_error(errno as i32),
         }
     }
 
-    /// Replaces this process by the command; returns only the reason why it could not.
+    /// Executes the command; returns only the reason why it could not.
     ///
     /// A name without a slash is looked up in the `PATH` of its own environment, by whoever runs it: a directory
     /// that only root may search must not make a difference. `ENOENT` means that there is no such command, anything
     /// else that it is there and cannot be executed (execve(2)).
-    fn execute(&self) -> Errno {
+    fn search_and_execute(&self) -> Errno {
         let Some(name) = self.argv.first().filter(|name| !name.is_empty()) else { return Errno::NOENT };
         let mut seen = Errno::NOENT;
         for candidate in candidates(name.to_bytes(), self.path()) {
@@ -85,7 +85,7 @@ fn exists(path: &CStr) -> bool {
     rustix::fs::stat(path).is_ok()
 }
 
-/// The files that a name may mean, in the order of the search.
+/// Lists the files that a name may mean, in the order of the search.
 fn candidates<'a>(name: &'a [u8], path: &'a [u8]) -> impl Iterator<Item = CString> + 'a {
     let direct = name.contains(&b'/');
     let directories = if direct { &b""[..] } else { path };
@@ -126,7 +126,7 @@ mod tests {
     fn reasons_are_told_apart() {
         let path = |name: &str| {
             let env = [b"PATH=/nonexistent:/usr/bin".to_vec().into()];
-            Command::new(&[name.into()], &env).unwrap().execute()
+            Command::new(&[name.into()], &env).unwrap().search_and_execute()
         };
         assert_eq!(path("no-such-command-here"), Errno::NOENT);
         assert_eq!(path("/etc/passwd"), Errno::ACCESS);

@@ -9,23 +9,22 @@ use policy::text::escape;
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, StatVfsMountFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
-use super::count;
-use crate::kernel_file::FileSystem;
-use crate::mountinfo::{self, Mount};
-use crate::start::{Inside, Mounted, Start, What};
-use crate::view::file_id;
+use crate::file_id::file_id;
+use crate::kernel_file::KernelFileSystem;
+use crate::mount::mountinfo::{self, MountInfo};
+use crate::protocol::{ExpectedMount, InitSpec, MountedFile, Rootfs};
 
 /// Something that an engine mounts by itself.
 ///
 /// Its place alone says nothing, because a `VOLUME` of an image comes to lie wherever a link of the image leads. Which
 /// file system it is and which part of that, no image chooses: its volumes are directories named `_data`.
-struct Own {
-    kinds: Kinds,
-    part: Part,
+struct EngineMount {
+    kinds: FsTypes,
+    part: MountedPart,
 }
 
 /// Which kinds of file system.
-enum Kinds {
+enum FsTypes {
     /// Whatever the engine keeps its files in.
     Any,
     /// One of these.
@@ -33,7 +32,7 @@ enum Kinds {
 }
 
 /// Which part of a file system is mounted.
-enum Part {
+enum MountedPart {
     /// Whatever is.
     Any,
     /// All of it.
@@ -42,85 +41,93 @@ enum Part {
     Named(&'static str),
 }
 
-impl Own {
-    const fn new(kinds: &'static [&'static [u8]], part: Part) -> Self {
-        Self { kinds: Kinds::Of(kinds), part }
+impl EngineMount {
+    const fn new(kinds: &'static [&'static [u8]], part: MountedPart) -> Self {
+        Self { kinds: FsTypes::Of(kinds), part }
     }
 
     /// A file or directory that the engine keeps for this container.
     const fn kept(name: &'static str) -> Self {
-        Self { kinds: Kinds::Any, part: Part::Named(name) }
+        Self { kinds: FsTypes::Any, part: MountedPart::Named(name) }
     }
 
     /// A device node of the host's, or of the container's own `/dev`.
     const fn node(name: &'static str) -> Self {
-        Self::new(&[b"tmpfs", b"devtmpfs"], Part::Named(name))
+        Self::new(&[b"tmpfs", b"devtmpfs"], MountedPart::Named(name))
     }
 
-    fn is(&self, mount: &Mount<'_>) -> bool {
+    fn is(&self, mount: &MountInfo<'_>) -> bool {
         let of_kind = match self.kinds {
-            Kinds::Any => true,
-            Kinds::Of(kinds) => kinds.contains(&mount.kind),
+            FsTypes::Any => true,
+            FsTypes::Of(kinds) => kinds.contains(&mount.kind),
         };
         of_kind
             && match self.part {
-                Part::Any => true,
-                Part::Whole => mount.root == Path::new("/"),
-                Part::Named(name) => mount.root.ends_with(name),
+                MountedPart::Any => true,
+                MountedPart::Whole => mount.root == Path::new("/"),
+                MountedPart::Named(name) => mount.root.ends_with(name),
             }
     }
 }
 
 /// Where engines mount something of their own in every container, and what that is.
-const OF_ENGINES: [(&str, Own); 16] = [
-    ("/", Own { kinds: Kinds::Any, part: Part::Any }),
-    ("/dev", Own::new(&[b"tmpfs"], Part::Whole)),
-    ("/dev/console", Own::new(&[b"devpts"], Part::Any)),
-    ("/dev/full", Own::node("full")),
-    ("/dev/mqueue", Own::new(&[b"mqueue"], Part::Whole)),
-    ("/dev/null", Own::node("null")),
-    ("/dev/pts", Own::new(&[b"devpts"], Part::Whole)),
-    ("/dev/random", Own::node("random")),
-    ("/dev/tty", Own::node("tty")),
-    ("/dev/urandom", Own::node("urandom")),
-    ("/dev/zero", Own::node("zero")),
-    ("/etc/hostname", Own::kept("hostname")),
-    ("/etc/hosts", Own::kept("hosts")),
-    ("/etc/resolv.conf", Own::kept("resolv.conf")),
-    ("/run/.containerenv", Own::kept(".containerenv")),
-    ("/run/secrets", Own::kept("run/secrets")),
+const OF_ENGINES: [(&str, EngineMount); 16] = [
+    ("/", EngineMount { kinds: FsTypes::Any, part: MountedPart::Any }),
+    ("/dev", EngineMount::new(&[b"tmpfs"], MountedPart::Whole)),
+    ("/dev/console", EngineMount::new(&[b"devpts"], MountedPart::Any)),
+    ("/dev/full", EngineMount::node("full")),
+    ("/dev/mqueue", EngineMount::new(&[b"mqueue"], MountedPart::Whole)),
+    ("/dev/null", EngineMount::node("null")),
+    ("/dev/pts", EngineMount::new(&[b"devpts"], MountedPart::Whole)),
+    ("/dev/random", EngineMount::node("random")),
+    ("/dev/tty", EngineMount::node("tty")),
+    ("/dev/urandom", EngineMount::node("urandom")),
+    ("/dev/zero", EngineMount::node("zero")),
+    ("/etc/hostname", EngineMount::kept("hostname")),
+    ("/etc/hosts", EngineMount::kept("hosts")),
+    ("/etc/resolv.conf", EngineMount::kept("resolv.conf")),
+    ("/run/.containerenv", EngineMount::kept(".containerenv")),
+    ("/run/secrets", EngineMount::kept("run/secrets")),
 ];
 
 /// Trees that the kernel makes, and what engines mount in them: parts that they make read-only or cover, and groups.
-const OF_THE_KERNEL: [(&str, &[Own]); 2] = [
-    ("/proc", &[Own::new(&[b"proc"], Part::Any), EMPTY, NOTHING, SHARED_EMPTY]),
-    ("/sys", &[Own::new(&[b"sysfs", b"cgroup", b"cgroup2"], Part::Any), EMPTY, NOTHING, SHARED_EMPTY]),
+const OF_THE_KERNEL: [(&str, &[EngineMount]); 2] = [
+    ("/proc", &[EngineMount::new(&[b"proc"], MountedPart::Any), EMPTY, NOTHING, SHARED_EMPTY]),
+    (
+        "/sys",
+        &[
+            EngineMount::new(&[b"sysfs", b"cgroup", b"cgroup2"], MountedPart::Any),
+            EMPTY,
+            NOTHING,
+            SHARED_EMPTY,
+        ],
+    ),
 ];
 
 /// What covers a directory.
-const EMPTY: Own = Own::new(&[b"tmpfs"], Part::Whole);
+const EMPTY: EngineMount = EngineMount::new(&[b"tmpfs"], MountedPart::Whole);
 
 /// What covers a file.
-const NOTHING: Own = Own::node("null");
+const NOTHING: EngineMount = EngineMount::node("null");
 
 /// What covers a directory where crun runs the container.
-const SHARED_EMPTY: Own = Own::kept(".empty-directory");
+const SHARED_EMPTY: EngineMount = EngineMount::kept(".empty-directory");
 
 /// What was validated is what is mounted, nothing else is, and the root changes no more.
-pub(super) fn probe(start: &Start) -> Result<String, String> {
-    let expected = &start.outside.mounts;
+pub(super) fn probe(spec: &InitSpec) -> Result<String, String> {
+    let expected = &spec.expected.mounts;
     let mut all = String::new();
-    if let Inside::Engine { fresh, places, .. } = &start.inside {
-        let text = FileSystem::Processes
+    if let Rootfs::Engine { tmpfs, other_mounts, .. } = &spec.rootfs {
+        let text = KernelFileSystem::Processes
             .read(mountinfo::PATH)
             .map_err(|error| format!("{}: {error}", mountinfo::PATH))?;
-        if let Some(replaced) = replaced(&text, fresh) {
+        if let Some(replaced) = replaced(&text, tmpfs) {
             return Err(format!(
                 "what is mounted on {} is not what was asked for: a VOLUME of the image lies there, or a link leads there",
                 escape::path(replaced)
             ));
         }
-        if let Some(stray) = stray(&text, expected, fresh, places) {
+        if let Some(stray) = stray(&text, expected, tmpfs, other_mounts) {
             return Err(format!(
                 "something is mounted on {} that nobody asked for: the image has a link on the way to a mount point, \
                  somebody has put one into a shared directory meanwhile, or the engine's own settings add mounts",
@@ -130,27 +137,31 @@ pub(super) fn probe(start: &Start) -> Result<String, String> {
         all.push_str(", and nothing else is mounted");
     }
     expected.iter().try_for_each(compare)?;
+    let compared = match expected.len() {
+        1 => "1 mount".to_owned(),
+        number => format!("{number} mounts"),
+    };
     let root = rustix::fs::statvfs(c"/").map_err(|error| format!("/: {error}"))?;
     if !root.f_flag.contains(StatVfsMountFlags::RDONLY) {
         return Err("the root can be written".into());
     }
-    Ok(format!("a root of its own, read-only; {} compared{all}", count(expected.len(), "mount", "mounts")))
+    Ok(format!("a root of its own, read-only; {compared} compared{all}"))
 }
 
-fn compare(Mounted { path, what, mode }: &Mounted) -> Result<(), String> {
+fn compare(ExpectedMount { path, file, mode }: &ExpectedMount) -> Result<(), String> {
     let failed = |error| format!("{}: {error}", escape::path(path));
-    let (wrong, place) = match what {
-        What::File(validated) => {
-            let seen = Seen::at(CWD, path).map_err(failed)?;
+    let (wrong, place) = match file {
+        MountedFile::Validated(validated) => {
+            let seen = MountPoint::at(CWD, path).map_err(failed)?;
             let wrong = (seen.file_id != *validated).then_some("is not what was validated");
             (wrong.or_else(|| seen.wrong(*mode)), path.as_path())
         }
-        What::Cover { directory } => {
+        MountedFile::Mask { directory } => {
             let (above, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
             let opened = open(CWD, above).map_err(failed)?;
             if file_id(&opened).map_err(failed)? == *directory {
                 // Looked at from there: the path may lead elsewhere now.
-                let seen = Seen::at(&opened, Path::new(name)).map_err(failed)?;
+                let seen = MountPoint::at(&opened, Path::new(name)).map_err(failed)?;
                 let wrong = seen.is_socket.then_some("is a socket that should be covered");
                 (wrong.or_else(|| seen.wrong(*mode)), path.as_path())
             } else {
@@ -162,14 +173,14 @@ fn compare(Mounted { path, what, mode }: &Mounted) -> Result<(), String> {
 }
 
 /// What lies somewhere.
-struct Seen {
+struct MountPoint {
     file_id: FileId,
     is_socket: bool,
     is_mounted: bool,
     is_read_only: bool,
 }
 
-impl Seen {
+impl MountPoint {
     fn at(directory: impl AsFd, path: &Path) -> Result<Self, Errno> {
         let file = open(directory, path)?;
         let stat = rustix::fs::statx(&file, c"", AtFlags::EMPTY_PATH, StatxFlags::TYPE)?;
@@ -197,34 +208,39 @@ fn open(directory: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
 }
 
 /// The first place that should be fresh and is not: without a size, or with what somebody else has put there.
-fn replaced<'a>(mountinfo: &[u8], fresh: &'a [PathBuf]) -> Option<&'a PathBuf> {
-    let is_fresh = |mount: &Mount<'_>| {
+fn replaced<'a>(mountinfo: &[u8], tmpfs: &'a [PathBuf]) -> Option<&'a PathBuf> {
+    let is_fresh = |mount: &MountInfo<'_>| {
         let has = |flag: &[u8]| mount.flags.split(|byte| *byte == b',').any(|one| one == flag);
         mount.kind == b"tmpfs" && mount.root == Path::new("/") && has(b"nosuid") && has(b"nodev")
     };
-    fresh.iter().find(|place| {
+    tmpfs.iter().find(|place| {
         let mut there = mountinfo::parse(mountinfo).filter(|mount| mount.point == **place);
         !(there.next().is_some_and(|mount| is_fresh(&mount)) && there.next().is_none())
     })
 }
 
 /// The first mount that nobody has asked for.
-fn stray(mountinfo: &[u8], expected: &[Mounted], fresh: &[PathBuf], places: &[PathBuf]) -> Option<PathBuf> {
-    let of_the_kernel = |mount: &Mount<'_>| {
-        let is = |(tree, owns): &(&str, &[Own])| {
+fn stray(
+    mountinfo: &[u8],
+    expected: &[ExpectedMount],
+    tmpfs: &[PathBuf],
+    other_mounts: &[PathBuf],
+) -> Option<PathBuf> {
+    let of_the_kernel = |mount: &MountInfo<'_>| {
+        let is = |(tree, owns): &(&str, &[EngineMount])| {
             mount.point.starts_with(tree) && owns.iter().any(|own| own.is(mount))
         };
         OF_THE_KERNEL.iter().any(is)
     };
-    let of_engines = |mount: &Mount<'_>| {
+    let of_engines = |mount: &MountInfo<'_>| {
         OF_ENGINES.iter().any(|(place, own)| mount.point == Path::new(place) && own.is(mount))
     };
     let mut seen = HashSet::new();
-    let mut is_known = |mount: &Mount<'_>| {
+    let mut is_known = |mount: &MountInfo<'_>| {
         let point = &mount.point;
         // What was validated is compared with what is on top.
         let is_expected = expected.iter().any(|one| one.path == *point);
-        let is_place = fresh.contains(point) || places.contains(point);
+        let is_place = tmpfs.contains(point) || other_mounts.contains(point);
         let is_first = seen.insert(point.clone());
         is_expected
             || of_the_kernel(mount)
@@ -259,9 +275,12 @@ mod tests {
     #[test]
     fn what_nobody_asked_for_is_found() {
         let id = FileId { device: 1, inode: 2 };
-        let mounted = |path: &str, what| Mounted { path: path.into(), what, mode: BoundaryMode::ReadWrite };
-        let expected =
-            [mounted("/workspace", What::File(id)), mounted("/workspace/d/s", What::Cover { directory: id })];
+        let mounted =
+            |path: &str, file| ExpectedMount { path: path.into(), file, mode: BoundaryMode::ReadWrite };
+        let expected = [
+            mounted("/workspace", MountedFile::Validated(id)),
+            mounted("/workspace/d/s", MountedFile::Mask { directory: id }),
+        ];
         let usual = [
             "/ / ro - overlay",
             "/ /proc rw - proc",

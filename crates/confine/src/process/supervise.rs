@@ -1,9 +1,9 @@
 //! PID 1 of a container that stays: it reaps orphans and forwards signals while the agent runs.
 //!
-//! What it was told must not be readable from it: `/proc/1/environ` shows what the kernel was given when the program
+//! What it has received must not be readable from it: `/proc/1/environ` shows what the kernel was given when the program
 //! was executed, whatever the program does to its variables later. So it executes itself anew, with an empty
-//! environment. It does so *after* it has forked the agent's process: that one has taken everything with it that
-//! was to be said, and all there is to hand over is a number and a descriptor.
+//! environment. It does so *after* it has forked the agent's process: that one has taken everything with it, and
+//! all there is to pass on is a number and a descriptor.
 
 use std::convert::Infallible;
 use std::ffi::{CStr, CString};
@@ -20,14 +20,15 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, WaitId, WaitIdOptions, set_child_subreaper, waitid};
 
-use crate::control::Request;
-use crate::line::Line;
+use super::exec_session::ExecSession;
+use super::reap::{self, Reaped};
+use super::stdio;
 use crate::lockdown::Machine;
-use crate::reap::Reaped;
-use crate::{capabilities, init, reap, sys};
+use crate::protocol::Request;
+use crate::{capabilities, sys};
 
-/// How the program is told to supervise, by itself: the agent's process, the pipe that lets it go on, and the line to a
-/// client that wants to hear of its end.
+/// The argument by which the program makes itself the supervisor: the agent's process, the pipe that lets it go on, and
+/// the socket of an exec session follow.
 pub const ARGUMENT: &str = "--supervise=";
 
 /// Exit code of whoever could not do its own work.
@@ -35,30 +36,30 @@ const FAILED: u8 = 125;
 
 /// What stands after [`ARGUMENT`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Charge {
+pub struct Supervised {
     agent: i32,
     go: i32,
-    line: Option<i32>,
+    session: Option<i32>,
 }
 
-impl FromStr for Charge {
+impl FromStr for Supervised {
     type Err = std::num::ParseIntError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (agent, rest) = text.split_once(':').unwrap_or((text, ""));
-        let (go, line) = rest.split_once(':').map_or((rest, None), |(go, line)| (go, Some(line)));
-        Ok(Self { agent: agent.parse()?, go: go.parse()?, line: line.map(str::parse).transpose()? })
+        let (go, session) = rest.split_once(':').map_or((rest, None), |(go, session)| (go, Some(session)));
+        Ok(Self { agent: agent.parse()?, go: go.parse()?, session: session.map(str::parse).transpose()? })
     }
 }
 
 /// Forks. The new process calls `agent`, which executes the command or returns the exit code that says why not; this
-/// one becomes [`run`] of a fresh image, which tells the `line` how the agent ends. Returns only what failed before there
+/// one becomes [`run`] of a fresh image, which reports to the exec `session` how the agent ends. Returns only what failed before there
 /// was an agent.
 ///
 /// This program must have one thread. On a real machine that is checked.
-pub fn stay(
+pub fn fork_and_supervise(
     machine: Machine,
-    line: Option<BorrowedFd<'_>>,
+    session: Option<BorrowedFd<'_>>,
     agent: impl FnOnce() -> u8,
 ) -> io::Result<Infallible> {
     // 1. This program, whatever becomes of its path.
@@ -71,17 +72,17 @@ pub fn stay(
     let (wait, go) = pipe_with(PipeFlags::CLOEXEC)?;
     let Some(child) = sys::fork_single_threaded(machine)? else {
         drop(go);
-        sys::exit_now(i32::from(set_off(&wait, agent)));
+        sys::exit_now(i32::from(start_agent(&wait, agent)));
     };
     drop(wait);
 
-    // 4. A fresh image of this program. Only the pipe and the line go along: whatever else is open closes.
+    // 4. A fresh image of this program. Only the pipe and the session go along: whatever else is open closes.
     sys::close_from_on_exec(3)?;
-    for kept in std::iter::once(go.as_fd()).chain(line) {
+    for kept in std::iter::once(go.as_fd()).chain(session) {
         fcntl_setfd(kept, FdFlags::empty())?;
     }
-    let line = line.map_or_else(String::new, |line| format!(":{}", line.as_raw_fd()));
-    let argument = CString::new(format!("{ARGUMENT}{child}:{}{line}", go.as_raw_fd()))?;
+    let session = session.map_or_else(String::new, |session| format!(":{}", session.as_raw_fd()));
+    let argument = CString::new(format!("{ARGUMENT}{child}:{}{session}", go.as_raw_fd()))?;
     let arguments = [c"entrypoint", &argument];
     Err(match machine {
         Machine::Real => sys::execute_file(itself.as_fd(), &arguments).into(),
@@ -98,14 +99,14 @@ fn execute_emulated(itself: &OwnedFd, arguments: &[&CStr]) -> io::Result<io::Err
     Ok(errno.into())
 }
 
-/// The whole life of a supervisor from its fresh image on. The returned code is its exit status.
-pub fn run(charge: Charge) -> io::Result<u8> {
+/// Runs the supervisor from its fresh image on. The returned code is its exit status.
+pub fn run(supervised: Supervised) -> io::Result<u8> {
     // 1. A caller may have ignored SIGCHLD, which survives an execution. And nobody may look into this process or change it: the agent has the same user, and waits for us.
     sys::default_signal(libc::SIGCHLD);
     capabilities::not_dumpable().map_err(io::Error::other)?;
     rustix::thread::set_name(c"entrypoint")?;
-    let go = sys::inherited(charge.go)?;
-    let mut line = charge.line.map(sys::inherited).transpose()?.map(Line::from);
+    let go = sys::inherited(supervised.go)?;
+    let mut session = supervised.session.map(sys::inherited).transpose()?.map(ExecSession::from);
     let mut listens = true;
 
     // 2. Orphans come to PID 1 by themselves, and to another process only if it asks.
@@ -124,7 +125,7 @@ pub fn run(charge: Charge) -> io::Result<u8> {
     let signals = SignalFd::with_flags(&all, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
 
     // 5. Whoever reads the agent's output sees its end when the agent closes it, and not when we do.
-    init::let_streams_go()?;
+    stdio::replace_by_null()?;
 
     // 6. The agent goes on.
     rustix::io::write(&go, b"!")?;
@@ -132,16 +133,16 @@ pub fn run(charge: Charge) -> io::Result<u8> {
 
     loop {
         // A client that is gone says nothing more.
-        listens = heed(&signals, line.as_mut().filter(|_| listens), charge.agent)?;
+        listens = wait(&signals, session.as_mut().filter(|_| listens), supervised.agent)?;
         let Some(signal) = signals.read_signal()? else { continue };
         match i32::try_from(signal.ssi_signo) {
             Ok(libc::SIGCHLD) => {
                 // One signal may stand for many children: the reaper asks until there is none.
                 loop {
-                    match reap::reap(charge.agent) {
+                    match reap::reap(supervised.agent) {
                         Reaped::Agent(ending) => {
-                            if let Some(line) = &mut line {
-                                line.ended(ending);
+                            if let Some(session) = &mut session {
+                                session.ended(ending);
                             }
                             return Ok(ending.exit_code());
                         }
@@ -150,31 +151,32 @@ pub fn run(charge: Charge) -> io::Result<u8> {
                     }
                 }
                 if above_all {
-                    go_on(charge.agent);
+                    resume(supervised.agent);
                 }
             }
-            Ok(signal) => reap::signal_group(charge.agent, signal),
+            Ok(signal) => reap::signal_group(supervised.agent, signal),
             Err(_) => {}
         }
     }
 }
 
-/// Waits for a signal or for the client, and does what that says. Whether the client may say more.
-fn heed(signals: &SignalFd, client: Option<&mut Line>, agent: i32) -> io::Result<bool> {
+/// Waits for a signal or for a request, and carries that out. Tells whether the client may send more.
+fn wait(signals: &SignalFd, session: Option<&mut ExecSession>, agent: i32) -> io::Result<bool> {
     let signal = PollFd::new(signals, PollFlags::IN);
-    let Some(client) = client else {
+    let Some(session) = session else {
         rustix::io::retry_on_intr(|| poll(&mut [signal.clone()], None))?;
         return Ok(false);
     };
-    let mut ready = [signal, PollFd::from_borrowed_fd(client.as_fd(), PollFlags::IN)];
+    let mut ready = [signal, PollFd::from_borrowed_fd(session.as_fd(), PollFlags::IN)];
     rustix::io::retry_on_intr(|| poll(&mut ready, None))?;
     if ready[1].revents().is_empty() {
         return Ok(true);
     }
-    match client.request() {
+    match session.receive() {
         Ok(Some(Request::Signal(signal))) => reap::signal_group(agent, signal),
         Ok(Some(Request::Kill)) => reap::kill_descendants(),
-        Ok(Some(Request::TerminalReady | Request::Prepare { .. } | Request::Start(_))) => {}
+        Ok(Some(Request::TerminalReady | Request::Prepare { .. } | Request::Start(_) | Request::Exec(_))) => {
+        }
         // A command whose client is gone ends with it.
         Ok(None) | Err(_) => {
             reap::kill_descendants();
@@ -184,8 +186,9 @@ fn heed(signals: &SignalFd, client: Option<&mut Line>, agent: i32) -> io::Result
     Ok(true)
 }
 
-/// The agent's process, until its command: its own group, and its turn. Returns the exit code of what failed.
-fn set_off(wait: &OwnedFd, agent: impl FnOnce() -> u8) -> u8 {
+/// Runs the agent's process until its command: in its own group, and when the supervisor is ready. Returns the exit code
+/// of what failed.
+fn start_agent(wait: &OwnedFd, agent: impl FnOnce() -> u8) -> u8 {
     if own_group().is_err() {
         return FAILED;
     }
@@ -196,7 +199,7 @@ fn set_off(wait: &OwnedFd, agent: impl FnOnce() -> u8) -> u8 {
     }
 }
 
-/// A process group of the agent's own, so that a signal reaches everything it started; in the foreground of the
+/// Makes a process group of the agent's own, so that a signal reaches everything it started; in the foreground of the
 /// terminal, if we hold that. Without a terminal, a session of its own.
 fn own_group() -> nix::Result<()> {
     let terminal = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()]
@@ -209,9 +212,9 @@ fn own_group() -> nix::Result<()> {
     if ours { tcsetpgrp(terminal, getpid()) } else { Ok(()) }
 }
 
-/// Wakes an agent that was stopped, as by Ctrl-Z: there is no shell above PID 1, or above the first process
+/// Resumes an agent that was stopped, as by Ctrl-Z: there is no shell above PID 1, or above the first process
 /// of a session, that would ever do so.
-fn go_on(agent: i32) {
+fn resume(agent: i32) {
     let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
     if let Some(agent) = Pid::from_raw(agent) {
         if let Ok(Some(_)) = waitid(WaitId::Pid(agent), options) {
@@ -225,11 +228,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_charge_is_two_numbers_or_three() {
-        assert_eq!("7:3".parse(), Ok(Charge { agent: 7, go: 3, line: None }));
-        assert_eq!("7:3:4".parse(), Ok(Charge { agent: 7, go: 3, line: Some(4) }));
+    fn the_argument_is_two_numbers_or_three() {
+        assert_eq!("7:3".parse(), Ok(Supervised { agent: 7, go: 3, session: None }));
+        assert_eq!("7:3:4".parse(), Ok(Supervised { agent: 7, go: 3, session: Some(4) }));
         for bad in ["", "7", "7:", ":3", "7:3:", "7:3:4:5", "a:b"] {
-            assert!(bad.parse::<Charge>().is_err(), "{bad:?}");
+            assert!(bad.parse::<Supervised>().is_err(), "{bad:?}");
         }
     }
 }

@@ -1,25 +1,24 @@
-//! The probe: PID 1 looks around before the agent does, and reports what it sees.
+//! The probe: PID 1 reports which layers hold before the agent is executed.
 //!
-//! Nothing is reported because it was asked for. Each line says what was seen from inside.
+//! No layer is reported because it was asked for. Each line states what was seen from inside.
 
 use policy::plan::Layer;
 use policy::rules::network;
 
-use crate::enter::AGENT_ID;
-use crate::kernel_file::FileSystem;
+use crate::kernel_file::{KernelFileSystem, namespace_inode};
 use crate::lockdown::Locked;
+use crate::protocol::{AGENT_ID, Expectations, InitSpec, Rootfs};
 use crate::report::{Finding, Report, Status};
-use crate::start::{Inside, Outside, Start};
 use crate::{capabilities, cgroup};
 
 mod mounts;
 
-/// What holds, seen from inside.
-pub(crate) fn report(start: &Start, locked: &Locked) -> Report {
+/// Reports what holds, seen from inside.
+pub(crate) fn report(spec: &InitSpec, locked: &Locked) -> Report {
     let mut report = Report::default();
-    for (name, theirs) in &start.outside.namespaces {
-        if let Some((name, layer)) = Outside::NAMESPACES.into_iter().find(|(known, _)| known == name) {
-            report.add(finding(layer, namespace(start, name, *theirs, layer)));
+    for (name, theirs) in &spec.expected.foreign_namespaces {
+        if let Some((name, layer)) = Expectations::NAMESPACES.into_iter().find(|(known, _)| known == name) {
+            report.add(finding(layer, namespace(spec, name, *theirs, layer)));
         }
     }
     report.add(locked.landlock());
@@ -28,7 +27,7 @@ pub(crate) fn report(start: &Start, locked: &Locked) -> Report {
     for limit in &locked.limits {
         report.add(limit.clone());
     }
-    if let Inside::Engine { limits, .. } = &start.inside {
+    if let Rootfs::Engine { limits, .. } = &spec.rootfs {
         for seen in cgroup::seen_from_inside(limits) {
             match report.0.iter_mut().find(|line| line.layer == seen.layer) {
                 Some(line) => line.reason = format!("{} ({})", line.reason, seen.reason),
@@ -39,7 +38,7 @@ pub(crate) fn report(start: &Start, locked: &Locked) -> Report {
     report
 }
 
-/// The first required layer that does not hold.
+/// Returns the first required layer that does not hold.
 ///
 /// A layer that holds partly does not hold, but for landlock: each kernel covers a little more than the one
 /// before, and the reason names what this one leaves out.
@@ -63,26 +62,27 @@ fn finding(layer: Layer, seen: Result<String, String>) -> Finding {
 }
 
 /// Whether a namespace is another one than the client's, and what it shows.
-fn namespace(start: &Start, name: &str, theirs: u64, layer: Layer) -> Result<String, String> {
+fn namespace(spec: &InitSpec, name: &str, theirs: u64, layer: Layer) -> Result<String, String> {
     let ours =
-        Outside::namespace(name).map_err(|error| format!("/proc/self/ns/{name} cannot be read: {error}"))?;
+        namespace_inode(name).map_err(|error| format!("/proc/self/ns/{name} cannot be read: {error}"))?;
     if ours == theirs {
         return Err("this is the client's own namespace".into());
     }
     match layer {
-        Layer::User => user(start.outside.uid),
-        Layer::Mount => mounts::probe(start),
+        Layer::User => user(spec.expected.uid),
+        Layer::Mount => mounts::probe(spec),
         Layer::Pid if std::process::id() != 1 => Err(format!("this is process {}", std::process::id())),
         Layer::Pid => Ok("PID 1 of its own namespace".into()),
-        Layer::Net => interfaces(start.outside.network),
+        Layer::Net => interfaces(spec.expected.network),
         _ => Ok("a namespace of its own".into()),
     }
 }
 
 /// One user, who is neither host root nor anybody else than was chosen.
 fn user(chosen: u32) -> Result<String, String> {
-    let map =
-        FileSystem::Processes.text("/proc/self/uid_map").map_err(|error| format!("uid_map: {error}"))?;
+    let map = KernelFileSystem::Processes
+        .text("/proc/self/uid_map")
+        .map_err(|error| format!("uid_map: {error}"))?;
     let fields: Vec<_> = map.split_whitespace().collect();
     let expected = [AGENT_ID.to_string(), chosen.to_string(), "1".to_owned()];
     if chosen == 0 || fields != expected {
@@ -93,7 +93,7 @@ fn user(chosen: u32) -> Result<String, String> {
 
 /// Nothing but loopback, unless more was asked for.
 fn interfaces(wanted: network::NetworkMode) -> Result<String, String> {
-    let text = FileSystem::Processes
+    let text = KernelFileSystem::Processes
         .text("/proc/self/net/dev")
         .map_err(|error| format!("/proc/self/net/dev: {error}"))?;
     let others: Vec<_> = text
@@ -110,8 +110,4 @@ fn interfaces(wanted: network::NetworkMode) -> Result<String, String> {
     } else {
         Err(format!("interfaces {}", others.join(", ")))
     }
-}
-
-fn count(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }

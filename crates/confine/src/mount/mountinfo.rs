@@ -5,14 +5,14 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use crate::kernel_file::FileSystem;
+use crate::kernel_file::KernelFileSystem;
 
 /// The file.
 pub(crate) const PATH: &str = "/proc/self/mountinfo";
 
 /// What a line of it says.
 #[derive(Debug)]
-pub(crate) struct Mount<'a> {
+pub(crate) struct MountInfo<'a> {
     /// The device of its file system, as the kernel numbers it here.
     pub(crate) device: &'a [u8],
     /// Which directory of its file system is mounted.
@@ -29,14 +29,14 @@ pub(crate) struct Mount<'a> {
 
 /// Where something is mounted beneath a directory, as this process sees it.
 pub fn beneath(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let text = FileSystem::Processes.read(PATH)?;
+    let text = KernelFileSystem::Processes.read(PATH)?;
     let points = parse(&text).map(|mount| mount.point);
     Ok(points.filter(|point| point.starts_with(directory) && point != directory).collect())
 }
 
 /// By which other paths a directory, or something in it, is reached, because it is mounted more than once.
 pub fn elsewhere(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    Ok(reached(&FileSystem::Processes.read(PATH)?, directory))
+    Ok(reached(&KernelFileSystem::Processes.read(PATH)?, directory))
 }
 
 fn reached(text: &[u8], directory: &Path) -> Vec<PathBuf> {
@@ -47,7 +47,7 @@ fn reached(text: &[u8], directory: &Path) -> Vec<PathBuf> {
     let Ok(below) = directory.strip_prefix(&own.point) else { return Vec::new() };
     let place = own.root.join(below);
     let same = mounts.iter().filter(|mount| mount.device == own.device && mount.point != own.point);
-    let path = |mount: &Mount<'_>| match place.strip_prefix(&mount.root) {
+    let path = |mount: &MountInfo<'_>| match place.strip_prefix(&mount.root) {
         Ok(below) => Some(mount.point.join(below)),
         Err(_) => mount.root.starts_with(&place).then(|| mount.point.clone()),
     };
@@ -55,18 +55,18 @@ fn reached(text: &[u8], directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Every mount in the text of the file. Lines that make no sense are passed over.
-pub(crate) fn parse(text: &[u8]) -> impl Iterator<Item = Mount<'_>> {
+pub(crate) fn parse(text: &[u8]) -> impl Iterator<Item = MountInfo<'_>> {
     text.split(|byte| *byte == b'\n').filter_map(line)
 }
 
-fn line(line: &[u8]) -> Option<Mount<'_>> {
+fn line(line: &[u8]) -> Option<MountInfo<'_>> {
     let mut fields = line.split(|byte| *byte == b' ').skip(2);
     let device = fields.next()?;
     let (root, point, flags) = (unescape(fields.next()?), unescape(fields.next()?), fields.next()?);
     // Some fields there may be or not, and then this one.
     fields.find(|field| *field == b"-")?;
     let kind = fields.next()?;
-    Some(Mount { device, root, point, flags, kind, options: fields.nth(1)? })
+    Some(MountInfo { device, root, point, flags, kind, options: fields.nth(1)? })
 }
 
 /// Undoes the octal escapes of blanks, line ends and backslashes.
@@ -97,7 +97,7 @@ mod tests {
     fn names_are_read_as_they_are() {
         let text = b"1 0 8:1 /a\\040b /c\\134d\\012e rw shared:1 master:2 - ext4 /dev/vda rw\n\
                      2 0 0:2 / /\xff ro - tmpfs tmpfs rw,size=4k\nnonsense\n";
-        let mounts: Vec<Mount> = parse(text).collect();
+        let mounts: Vec<MountInfo> = parse(text).collect();
         assert_eq!(mounts.len(), 2);
         assert_eq!((&mounts[0].root, &mounts[0].point), (&"/a b".into(), &"/c\\d\ne".into()));
         assert_eq!(mounts[1].point, PathBuf::from(OsString::from_vec(b"/\xff".to_vec())));

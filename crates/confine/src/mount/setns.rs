@@ -1,0 +1,107 @@
+//! Mounting in the mount namespace of a container what its engine cannot: trees whose owners are mapped.
+//!
+//! Only root does this, and in a process of its own: setns(2) takes a process with one thread.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::process::{Command, Stdio};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use serde::{Deserialize, Serialize};
+
+use crate::kernel_file::namespace_inode;
+use crate::protocol::{ControlSocket, MountPlan, SETNS_ARGUMENT, Step};
+use crate::{mount, sys};
+
+/// What is to be mounted. Descriptors: the namespace, then the trees of the plan.
+#[derive(Debug, Deserialize, Serialize)]
+struct MountRequest {
+    mounts: MountPlan,
+}
+
+/// The response.
+#[derive(Debug, Deserialize, Serialize)]
+enum MountResponse {
+    Mounted,
+    Failed { step: Step, errno: i32 },
+}
+
+/// Why nothing, or not all, was mounted.
+#[derive(Debug, thiserror::Error)]
+pub enum SetnsError {
+    /// A step failed.
+    #[error("{step}: {source}")]
+    Step {
+        /// What was being done.
+        step: Step,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The process could not be started, or has not answered.
+    #[error(transparent)]
+    Process(#[from] io::Error),
+}
+
+/// Carries out a mount plan in the mount namespace of the process `pid`. `program` is the program of PID 1.
+pub fn mount_in(program: &OwnedFd, pid: i32, mut mounts: MountPlan) -> Result<(), SetnsError> {
+    // 1. The namespace. The process waits for us on its control socket, so its number is still its own.
+    let namespace = File::open(format!("/proc/{pid}/ns/mnt"))?;
+    if namespace.metadata()?.ino() == namespace_inode("mnt")? {
+        return Err(SetnsError::Process(io::Error::other(
+            "the process is in the mount namespace of the host",
+        )));
+    }
+
+    // 2. A process that enters it.
+    let (mut ours, theirs) = ControlSocket::pair()?;
+    let mut child = Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()))
+        .arg(SETNS_ARGUMENT)
+        .env_clear()
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+
+    // 3. What it is to mount there.
+    let trees = mounts.take_trees();
+    let descriptors: Vec<BorrowedFd<'_>> =
+        std::iter::once(namespace.as_fd()).chain(trees.iter().map(AsFd::as_fd)).collect();
+    let response = ours.send(&MountRequest { mounts }, &descriptors).and_then(|()| ours.receive());
+    child.wait()?;
+    match response? {
+        Some(MountResponse::Mounted) => Ok(()),
+        Some(MountResponse::Failed { step, errno }) => {
+            Err(SetnsError::Step { step, source: io::Error::from_raw_os_error(errno) })
+        }
+        None => Err(SetnsError::Process(io::ErrorKind::UnexpectedEof.into())),
+    }
+}
+
+/// Runs the process that enters the namespace and mounts. The returned code is its exit status.
+pub fn run() -> io::Result<u8> {
+    let mut control = ControlSocket::from(sys::inherited(0)?);
+    let Some(MountRequest { mut mounts }) = control.receive()? else { return Ok(125) };
+    let mut descriptors = control.take_descriptors();
+    if descriptors.is_empty() {
+        return Ok(125);
+    }
+    let namespace = descriptors.remove(0);
+    mounts.claim_trees(&mut descriptors);
+    let entered = move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount))
+        .and_then(|()| {
+            rustix::fs::open(c"/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        })
+        .map_err(|errno| (Step::Setns, errno));
+    let mounted = entered.and_then(|root| {
+        mount::execute(&mounts, root.as_fd()).map_err(|(step, errno)| (Step::Mount(step), errno))
+    });
+    let (response, code) = match mounted {
+        Ok(()) => (MountResponse::Mounted, 0),
+        Err((step, errno)) => (MountResponse::Failed { step, errno: errno.raw_os_error() }, 125),
+    };
+    control.send(&response, &[])?;
+    Ok(code)
+}

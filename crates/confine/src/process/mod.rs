@@ -1,0 +1,8 @@
+//! Processes inside: how a command is executed, supervised and reaped, and what it is connected with.
+
+pub mod command;
+pub mod exec_session;
+pub(crate) mod reap;
+pub mod stdio;
+pub mod supervise;
+pub mod terminal;

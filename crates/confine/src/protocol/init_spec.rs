@@ -1,0 +1,203 @@
+//! The init spec: what PID 1 of a sandbox is to run, and how it is confined.
+
+use std::path::PathBuf;
+
+use policy::plan::{BoundaryMode, FileId, Layer};
+use policy::rules::limits::{Bytes, Limits};
+use policy::rules::network;
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::mount_plan::MountPlan;
+use crate::report::{Finding, Status};
+
+/// A variable of the agent as `NAME=value`: it may hold a secret, and is cleared when it is dropped.
+pub type Variable = Zeroizing<Vec<u8>>;
+
+/// What PID 1 is to run. Every string is bytes: neither arguments nor values need be UTF-8.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct InitSpec {
+    /// Who makes the rootfs.
+    pub rootfs: Rootfs,
+    /// The command with its arguments; never empty.
+    pub argv: Vec<Vec<u8>>,
+    /// The whole environment of the agent, secrets included.
+    pub env: Vec<Variable>,
+    /// Where the agent starts.
+    pub workdir: PathBuf,
+    /// The permissions that files the agent makes do not get, unless it says otherwise: the caller's (umask(2)).
+    pub umask: u32,
+    /// The terminal the agent gets, if the client has one.
+    pub terminal: Option<Terminal>,
+    /// What landlock allows; all else is refused.
+    pub grants: Vec<Grant>,
+    /// What must be seen from inside.
+    pub expected: Expectations,
+    /// Layers without which nothing is executed.
+    pub required: Vec<Layer>,
+}
+
+/// Who makes the rootfs.
+#[derive(Debug, Deserialize, Serialize)]
+pub enum Rootfs {
+    /// PID 1, in fresh namespaces. Its standard streams are the agent's.
+    Own {
+        /// What is mounted besides what was prepared ([`Request::Prepare`](super::Request::Prepare)).
+        mounts: MountPlan,
+        /// Limits that no cgroup enforces.
+        rlimit_fallback: RlimitFallback,
+    },
+    /// A container engine, before it started PID 1. The agent's standard streams are the first three descriptors
+    /// that come with this message.
+    Engine {
+        /// What the engine was asked to enforce.
+        limits: Limits,
+        /// Who shares its user namespace.
+        user_namespace: UserNamespace,
+        /// Where it was asked to mount a tmpfs of bounded size.
+        tmpfs: Vec<PathBuf>,
+        /// Where else it may have mounted something, besides [`Expectations::mounts`]. It may follow links that others put
+        /// in its way, so nothing may be mounted elsewhere.
+        other_mounts: Vec<PathBuf>,
+    },
+}
+
+/// Who shares the user namespace of a container: what the kernel counts per user, it counts there.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum UserNamespace {
+    /// The host, or the engine with all its containers.
+    Shared,
+    /// Nobody.
+    Private,
+}
+
+/// The terminal of the agent.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub enum Terminal {
+    /// One of the sandbox's own, which PID 1 opens.
+    New {
+        /// Which of standard input, output and error it is.
+        streams: [bool; 3],
+        /// Rows and columns.
+        size: (u16, u16),
+    },
+    /// This one of its streams, which was opened outside.
+    Stream(u8),
+}
+
+/// One hierarchy that landlock lets the agent use.
+#[derive(Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
+pub struct Grant {
+    /// The path, as the sandbox sees it.
+    pub path: PathBuf,
+    /// What may be done beneath it.
+    pub access: LandlockAccess,
+}
+
+/// What landlock allows with a file, or beneath a directory.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum LandlockAccess {
+    /// Read files, list directories, execute.
+    ReadExecute,
+    /// Everything but device nodes, `ioctl` on devices, and sockets that others listen on.
+    ReadWrite,
+    /// Read a file.
+    Read,
+    /// Write and truncate a file.
+    Write,
+    /// Read, write and `ioctl`: for `/dev/pts`, `/dev/ptmx` and `/dev/tty`, on which nothing works without
+    /// it.
+    Terminal,
+}
+
+/// Limits that no cgroup enforces, and that rlimits enforce for each process or user.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct RlimitFallback {
+    /// Private, writable memory of each process (`RLIMIT_DATA`).
+    pub memory: Option<Bytes>,
+    /// Processes and threads of the user in this user namespace (`RLIMIT_NPROC`, so counted since Linux
+    /// 5.14).
+    pub pids: Option<u32>,
+}
+
+impl RlimitFallback {
+    /// Returns what of `limits` the findings of the cgroup layers do not cover.
+    pub fn for_missing(limits: &Limits, findings: &[Finding]) -> Self {
+        let missing =
+            |layer| !findings.iter().any(|finding| finding.layer == layer && finding.status != Status::Not);
+        Self {
+            memory: limits.memory.filter(|_| missing(Layer::Memory)),
+            pids: limits.pids.filter(|_| missing(Layer::Pids)),
+        }
+    }
+}
+
+/// What PID 1 must see, told by the client, who sees the host.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub struct Expectations {
+    /// The inode number of each namespace of the client that the sandbox must not share, by its name in
+    /// `/proc/self/ns`.
+    pub foreign_namespaces: Vec<(String, u64)>,
+    /// The user of the agent on the host.
+    pub uid: u32,
+    /// How much of the network was asked for.
+    pub network: network::NetworkMode,
+    /// What must be mounted where.
+    pub mounts: Vec<ExpectedMount>,
+}
+
+impl Expectations {
+    /// The names in `/proc/self/ns` that a sandbox must not share, with their layers.
+    pub const NAMESPACES: [(&'static str, Layer); 7] = [
+        ("user", Layer::User),
+        ("mnt", Layer::Mount),
+        ("pid", Layer::Pid),
+        ("net", Layer::Net),
+        ("ipc", Layer::Ipc),
+        ("uts", Layer::Uts),
+        ("cgroup", Layer::Cgroup),
+    ];
+}
+
+/// Something that must be mounted, or lead to it.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct ExpectedMount {
+    /// Where, as the sandbox sees it.
+    pub path: PathBuf,
+    /// What must be there.
+    pub file: MountedFile,
+    /// What may be done with it.
+    pub mode: BoundaryMode,
+}
+
+/// What must be at a mount point.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub enum MountedFile {
+    /// This very file or directory, which was validated.
+    Validated(FileId),
+    /// Something that masks a socket.
+    Mask {
+        /// The very directory that the socket was found in: a path may lead elsewhere by now.
+        directory: FileId,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cgroup_that_enforces_needs_no_fallback() {
+        let limits = Limits { memory: Some(Bytes(1 << 30)), pids: Some(64), ..Limits::default() };
+        let line = |layer, status| Finding { layer, status, reason: String::new() };
+        let findings = [line(Layer::Memory, Status::Not), line(Layer::Pids, Status::Enforced)];
+        assert_eq!(
+            RlimitFallback::for_missing(&limits, &findings),
+            RlimitFallback { memory: Some(Bytes(1 << 30)), pids: None }
+        );
+        assert_eq!(
+            RlimitFallback::for_missing(&Limits { pids: None, ..Limits::default() }, &[]),
+            RlimitFallback::default()
+        );
+    }
+}

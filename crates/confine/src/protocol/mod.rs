@@ -1,0 +1,125 @@
+//! What a client on the host and the processes inside a sandbox tell each other: the mount plan, the init spec, requests, events
+//! and the socket that they travel on. Data only: everything else in this crate stands on it.
+
+use std::ffi::CStr;
+
+use serde::{Deserialize, Serialize};
+
+mod exec;
+mod init_spec;
+mod mount_plan;
+mod socket;
+mod step;
+
+pub use self::exec::{ExecSpec, ExecUser, Rendezvous};
+pub use self::init_spec::{
+    Expectations, ExpectedMount, Grant, InitSpec, LandlockAccess, MountedFile, RlimitFallback, Rootfs,
+    Terminal, UserNamespace, Variable,
+};
+pub(crate) use self::mount_plan::{BindOrigin, Entry, Lookup, Mount, MountKind, NewFilesystem, Operation};
+pub use self::mount_plan::{BindSource, MountAccess, MountPlan};
+pub use self::socket::ControlSocket;
+pub use self::step::{FilesystemType, MountStep, Step};
+use crate::report::{Finding, Report};
+
+/// The user and group of the agent, as the sandbox sees them.
+pub const AGENT_ID: u32 = 1000;
+
+/// The number of the control socket of a PID 1 that was executed with it.
+pub(crate) const CONTROL_FD: i32 = 3;
+
+/// The argument of PID 1 that was executed with a control socket, as descriptor 3.
+pub const CONTROL_ARGUMENT: &CStr = c"--control";
+
+/// The argument of PID 1 of a container; the directory in which its client listens follows.
+pub const RENDEZVOUS_ARGUMENT: &str = "--rendezvous";
+
+/// The name of the client's socket in that directory.
+pub const RENDEZVOUS_SOCKET: &str = "control";
+
+/// The argument of an exec in a container, whose client listens at the [`Rendezvous`] in [`RENDEZVOUS_VARIABLE`].
+pub const EXEC_ARGUMENT: &str = "--exec";
+
+/// The variable with the [`Rendezvous`] of an exec.
+pub const RENDEZVOUS_VARIABLE: &str = "SANDBOX_CLIENT";
+
+/// The argument of a process that enters the mount namespace of a container. Its standard input is the control socket.
+pub const SETNS_ARGUMENT: &str = "--setns";
+
+/// What a client asks for.
+#[derive(Debug, Deserialize, Serialize)]
+pub enum Request {
+    /// The first one to PID 1 of namespaces of its own: what can be mounted before it is known what to run.
+    Prepare {
+        /// The part of the rootfs that is the same whatever is run.
+        mounts: MountPlan,
+        /// The name of the host, as the sandbox sees it.
+        hostname: String,
+    },
+    /// What to run, and how it is confined. Descriptors: the trees of its mount plan, then cgroup v1 `tasks` files to enter.
+    Start(Box<InitSpec>),
+    /// What to run in a container that runs already. Descriptors: the three standard streams.
+    Exec(Box<ExecSpec>),
+    /// The agent's terminal has the modes and the size of the client's.
+    TerminalReady,
+    /// Sends a signal to the agent's process group.
+    Signal(i32),
+    /// Ends everything inside, now.
+    Kill,
+}
+
+/// What a process inside reports to its client.
+#[derive(Debug, Deserialize, Serialize)]
+pub enum Event {
+    /// The command was not started.
+    Failed(Failure),
+    /// The agent's terminal exists. Descriptor: its master side.
+    Terminal,
+    /// Everything is enforced as the report says, and the agent is about to be executed.
+    Started(Report),
+    /// The command could not be executed.
+    Unexecutable {
+        /// What was looked for.
+        command: String,
+        /// `ENOENT`, `EACCES`, …
+        errno: i32,
+    },
+    /// The agent has ended, and in a sandbox so has everything else inside.
+    Ended(Ending),
+}
+
+/// Why no command was started.
+#[derive(Debug, Deserialize, Serialize)]
+pub enum Failure {
+    /// A required layer does not hold.
+    Layer(Finding),
+    /// A step failed.
+    Step {
+        /// What was being done.
+        step: Step,
+        /// The error's number, where the system said one.
+        errno: Option<i32>,
+        /// The error in words, where the number is not all there is to say.
+        message: String,
+    },
+}
+
+/// How the agent ended.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Ending {
+    /// By itself, with this status.
+    Exited(i32),
+    /// By this signal.
+    Signaled(i32),
+}
+
+impl Ending {
+    /// Returns what whoever waits for the agent is told: its own status, or 128+n for signal n.
+    pub fn exit_code(self) -> u8 {
+        let code = match self {
+            Self::Exited(status) => status,
+            Self::Signaled(signal) => 128 + signal,
+        };
+        u8::try_from(code).unwrap_or(u8::MAX)
+    }
+}

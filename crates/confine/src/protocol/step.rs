@@ -1,0 +1,187 @@
+//! The steps of a start, by which a failure is named.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use policy::text::escape;
+use serde::{Deserialize, Serialize};
+
+/// What was being done when a start failed. Its text is for people; whoever decides anything looks at the variant.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Step {
+    /// Arranging the descriptor table.
+    Descriptors,
+    /// Writing the id maps.
+    IdMap,
+    /// Waiting until the parent has written the id maps.
+    Parent,
+    /// Setting the user and group ids.
+    Ids,
+    /// Raising the ambient capabilities of PID 1.
+    AmbientCapabilities,
+    /// Executing PID 1.
+    ExecuteInit,
+    /// Creating the namespaces that PID 1 was not born into.
+    Namespaces,
+    /// Entering the mount namespace of a container.
+    Setns,
+    /// Making mounts private.
+    Propagation,
+    /// Setting the host name.
+    Hostname,
+    /// Bringing the loopback interface up.
+    Loopback,
+    /// Mounting an empty rootfs.
+    Rootfs,
+    /// An operation of the mount plan.
+    Mount(MountStep),
+    /// Changing the root.
+    PivotRoot,
+    /// Unmounting the file systems of the host.
+    UnmountHost,
+    /// Making the rootfs read-only.
+    ReadOnlyRootfs,
+    /// Connecting the standard streams.
+    Stdio,
+    /// Opening the terminal, and handing it to the client.
+    Terminal,
+    /// Setting rlimits.
+    Rlimits,
+    /// Giving up capabilities.
+    Capabilities,
+    /// Becoming the agent's user.
+    Credentials,
+    /// Putting the layers on the process of an exec.
+    Confinement,
+    /// Reporting what is enforced.
+    Report,
+    /// Blocking signals.
+    Signals,
+    /// Reading the command.
+    Command,
+    /// Forking the agent.
+    Fork,
+    /// Starting a session.
+    Session,
+    /// Making the terminal the controlling one.
+    ControllingTerminal,
+    /// Entering the cgroups.
+    Cgroups,
+    /// Changing to the working directory.
+    Workdir(PathBuf),
+}
+
+/// An operation of a mount plan.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum MountStep {
+    /// Creating a directory, link or file.
+    Create {
+        /// Where, as the sandbox sees it.
+        path: PathBuf,
+    },
+    /// Mounting a new file system.
+    New {
+        /// Of which type.
+        filesystem: FilesystemType,
+        /// Where.
+        path: PathBuf,
+    },
+    /// Binding a path of the host.
+    Bind {
+        /// Which.
+        source: PathBuf,
+        /// Where.
+        path: PathBuf,
+    },
+    /// Attaching a tree that the client has made.
+    Attach {
+        /// Where.
+        path: PathBuf,
+    },
+    /// Binding a path onto itself.
+    Pin {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Covering a socket.
+    Mask {
+        /// Which.
+        path: PathBuf,
+    },
+}
+
+/// The type of a new file system.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum FilesystemType {
+    /// tmpfs(5).
+    Tmpfs,
+    /// proc(5).
+    Proc,
+    /// devpts, pts(4).
+    Devpts,
+}
+
+impl fmt::Display for FilesystemType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tmpfs => "tmpfs",
+            Self::Proc => "proc",
+            Self::Devpts => "devpts",
+        })
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Descriptors => "arranging the descriptors",
+            Self::IdMap => "mapping the user into a new user namespace",
+            Self::Parent => "waiting for the launcher",
+            Self::Ids | Self::Credentials => "becoming the agent's user",
+            Self::AmbientCapabilities => "keeping the capabilities of the new namespace",
+            Self::ExecuteInit => "executing PID 1",
+            Self::Namespaces => "creating the namespaces",
+            Self::Setns => "entering the mount namespace of the container",
+            Self::Propagation => "making mounts private",
+            Self::Hostname => "setting the host name",
+            Self::Loopback => "bringing the loopback interface up",
+            Self::Rootfs => "mounting the root file system",
+            Self::Mount(step) => return step.fmt(f),
+            Self::PivotRoot => "changing the root",
+            Self::UnmountHost => "unmounting the host's file systems",
+            Self::ReadOnlyRootfs => "making the root file system read-only",
+            Self::Stdio => "connecting the standard streams",
+            Self::Terminal => "opening a terminal",
+            Self::Rlimits => "setting limits",
+            Self::Capabilities => "giving up capabilities",
+            Self::Confinement => "confining the command",
+            Self::Report => "reporting",
+            Self::Signals => "blocking signals",
+            Self::Command => "reading the command",
+            Self::Fork => "starting the agent",
+            Self::Session => "starting a session",
+            Self::ControllingTerminal => "taking the terminal",
+            Self::Cgroups => "entering the control groups",
+            Self::Workdir(path) => {
+                return write!(f, "changing to the working directory {}", escape::path(path));
+            }
+        })
+    }
+}
+
+impl fmt::Display for MountStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Create { path } => write!(f, "creating {}", escape::path(path)),
+            Self::New { filesystem, path } => {
+                write!(f, "mounting a fresh {filesystem} on {}", escape::path(path))
+            }
+            Self::Bind { source, path } => {
+                write!(f, "mounting {} on {}", escape::path(source), escape::path(path))
+            }
+            Self::Attach { path } => write!(f, "mounting a tree of the host on {}", escape::path(path)),
+            Self::Pin { path } => write!(f, "pinning {}", escape::path(path)),
+            Self::Mask { path } => write!(f, "masking the socket {}", escape::path(path)),
+        }
+    }
+}
