@@ -6,21 +6,21 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
+use policy::Policy;
 use policy::config::effective::Effective;
 use policy::config::problem::{Location, Scope};
 use policy::config::trust::{TrustContext, widenings};
 use policy::config::{Config, ConfigFile, PathBase};
-use policy::policy::Policy;
 
 const PROJECT: &str = "/home/me/project";
 
 fuzz_target!(|text: &str| {
     let base = PathBase { directory: PROJECT.into(), home: Some("/home/me".into()) };
-    let file = ConfigFile { owner: Scope::Project, label: "sandbox.toml".into(), base };
+    let file = ConfigFile { scope: Scope::Project, label: "sandbox.toml".into(), base };
     let (config, problems) = Config::read(text, &file);
     let lines = text.split('\n').count();
     for problem in &problems {
-        if let Location::File { line, column, .. } = problem.place {
+        if let Location::File { line, column, .. } = problem.location {
             assert!((1..=lines).contains(&(line as usize)), "{problem}");
             assert!(column >= 1, "{problem}");
         }

@@ -9,8 +9,8 @@ use libfuzzer_sys::fuzz_target;
 use policy::plan::BoundaryMode;
 use policy::protect::{Protected, RelativePath};
 use policy::rules::path::{GuestBoundaries, GuestBoundary, GuestPath, PathAccess, normalise};
+use policy::rules::shared_dir::{Caller, PathKind, ShareCandidate, validate};
 use policy::rules::verdict::{Decision, Origin};
-use policy::rules::workspace::{Caller, PathKind, ShareCandidate, validate};
 
 fuzz_target!(|input: (Vec<u8>, Vec<(String, bool)>, String)| {
     let (bytes, places, protect) = input;

@@ -1,7 +1,7 @@
 //! The build spec: what image is to be built, fully resolved, as a plan is for a sandbox.
 //!
 //! Settings come from `[image]`, and the flags of `sandboxctl build` go before them. Whether a path of the host is
-//! there, whoever builds finds out.
+//! there, the build finds out.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -51,12 +51,12 @@ pub struct BuildSpec {
 pub struct Platform(String);
 
 impl Platform {
-    /// As engines write it: `linux/amd64`.
+    /// Returns it as engines write it: `linux/amd64`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The processor, as engines name it: `amd64`.
+    /// Returns the processor, as engines name it: `amd64`.
     pub fn architecture(&self) -> &str {
         self.0.split('/').nth(1).unwrap_or(&self.0)
     }
@@ -79,7 +79,7 @@ pub enum ImageSource {
         /// The packages that are installed.
         packages: Vec<String>,
     },
-    /// By a Dockerfile of somebody's own, beside which everything lies that it copies.
+    /// By another Dockerfile, beside which everything lies that it copies.
     Own {
         /// The Dockerfile: absolute, links not resolved.
         dockerfile: PathBuf,
@@ -102,19 +102,19 @@ pub enum BuildArg {
 pub enum Destination {
     /// Into the engine of this machine.
     Engine,
-    /// Into the registry that its name says.
+    /// Into the registry that is in its name.
     Registry,
     /// Into both.
     Both,
 }
 
 impl Destination {
-    /// Whether the engine of this machine is to have it.
+    /// Returns whether the engine of this machine is to have it.
     pub fn loads(self) -> bool {
         self != Self::Registry
     }
 
-    /// Whether it is pushed.
+    /// Returns whether it is pushed.
     pub fn pushes(self) -> bool {
         self != Self::Engine
     }
@@ -152,13 +152,13 @@ pub struct Attestations {
 }
 
 impl Attestations {
-    /// Whether any is asked for.
+    /// Returns whether any is asked for.
     pub fn are_asked_for(&self) -> bool {
         [&self.sbom, &self.provenance].into_iter().flatten().any(|asked| asked != "false")
     }
 }
 
-/// Flags exactly as they were typed. Whoever parses the command line fills this in; nothing is checked yet.
+/// Flags exactly as they were typed. The command line's parser fills this in; nothing is checked yet.
 #[derive(Clone, Debug, Default)]
 pub struct BuildFlags {
     /// `--platform`, each time it was given; each may be a list with commas.
@@ -230,13 +230,13 @@ struct SpecReader {
 impl SpecReader {
     fn note(
         &mut self,
-        place: &Location,
+        location: &Location,
         key: &str,
         code: ProblemCode,
         message: impl Into<String>,
         hint: &str,
     ) {
-        self.problems.push(Problem::new(place, key, code, message).hinting(hint));
+        self.problems.push(Problem::new(location, key, code, message).hinting(hint));
     }
 
     fn tags(
@@ -253,12 +253,14 @@ impl SpecReader {
             );
         }
         let mut tags = Vec::new();
-        for Located { value, place } in typed {
-            let Some(name) = accept(&mut self.problems, &place, "image.name", tag(&value)) else { continue };
+        for Located { value, location } in typed {
+            let Some(name) = accept(&mut self.problems, &location, "image.name", tag(&value)) else {
+                continue;
+            };
             if destination.pushes() && !name.contains('/') {
                 let message = format!("{name:?} names no registry that it could be pushed to");
                 let hint = "`--tag registry.example.org/team/image` names one";
-                self.note(&place, "image.name", ProblemCode::Conflict, message, hint);
+                self.note(&location, "image.name", ProblemCode::Conflict, message, hint);
             }
             tags.push(name);
         }
@@ -279,13 +281,13 @@ impl SpecReader {
             words.map(|word| flag("--platform", word.trim().to_owned())).collect()
         };
         if typed.is_empty() {
-            let place = image.platforms.as_ref().map(|list| list.place.clone()).unwrap_or_default();
+            let location = image.platforms.as_ref().map(|list| list.location.clone()).unwrap_or_default();
             let hint = "leave it out for all that there are";
-            self.note(&place, "image.platforms", ProblemCode::InvalidValue, "there is no platform", hint);
+            self.note(&location, "image.platforms", ProblemCode::InvalidValue, "there is no platform", hint);
         }
         let mut platforms = Vec::new();
-        for Located { value, place } in typed {
-            let known = accept(&mut self.problems, &place, "image.platforms", value::platform(&value));
+        for Located { value, location } in typed {
+            let known = accept(&mut self.problems, &location, "image.platforms", value::platform(&value));
             platforms.extend(known.map(Platform).filter(|platform| !platforms.contains(platform)));
         }
         platforms
@@ -293,16 +295,16 @@ impl SpecReader {
 
     fn source(&mut self, image: &config::ImageTable, flags: &BuildFlags) -> ImageSource {
         let typed = flags.base.as_ref().and_then(|base| {
-            let place = Location::Flag("--base".into());
-            accept(&mut self.problems, &place, "image.base", value::image(base))
+            let location = Location::Flag("--base".into());
+            accept(&mut self.problems, &location, "image.base", value::image(base))
         });
         if let Some(dockerfile) = &image.dockerfile {
             if flags.base.is_some() {
                 let message = format!(
                     "the stock image has a base, and image.dockerfile ({}) replaces it",
-                    dockerfile.place
+                    dockerfile.location
                 );
-                let hint = "say `FROM` in that Dockerfile, or leave one of the two out";
+                let hint = "write `FROM` in that Dockerfile, or leave one of the two out";
                 self.note(
                     &Location::Flag("--base".into()),
                     "image.base",
@@ -317,8 +319,8 @@ impl SpecReader {
             Some(packages) => packages
                 .value
                 .iter()
-                .filter_map(|Located { value, place }| {
-                    accept(&mut self.problems, place, "image.packages", package(value))
+                .filter_map(|Located { value, location }| {
+                    accept(&mut self.problems, location, "image.packages", package(value))
                 })
                 .collect(),
             None => PACKAGES.iter().map(|package| (*package).to_owned()).collect(),
@@ -329,8 +331,8 @@ impl SpecReader {
 
     fn build_args(&mut self, config: &config::Config, flags: &BuildFlags) -> BTreeMap<String, BuildArg> {
         let mut all: BTreeMap<String, Located<BuildArg>> = BTreeMap::new();
-        for (name, Located { value, place }) in &config.build_args {
-            all.insert(name.clone(), Located::new(BuildArg::Value(value.clone()), place.clone()));
+        for (name, Located { value, location }) in &config.build_args {
+            all.insert(name.clone(), Located::new(BuildArg::Value(value.clone()), location.clone()));
         }
         for typed in &flags.build_arg {
             let (name, value) = match typed.split_once('=') {
@@ -339,19 +341,19 @@ impl SpecReader {
             };
             all.insert(name.to_owned(), flag("--build-arg", value));
         }
-        for (name, Located { place, .. }) in &all {
+        for (name, Located { location, .. }) in &all {
             let instead = match name.as_str() {
                 "BASE" => "`image.base` or `--base`",
                 "PACKAGES" => "`image.packages`",
                 _ => {
-                    accept(&mut self.problems, place, "image.build_args", argument_name(name));
+                    accept(&mut self.problems, location, "image.build_args", argument_name(name));
                     continue;
                 }
             };
             if config.image.dockerfile.is_none() {
-                let message = format!("{name} is said elsewhere for the stock image");
+                let message = format!("{name} is set elsewhere for the stock image");
                 self.note(
-                    place,
+                    location,
                     "image.build_args",
                     ProblemCode::Conflict,
                     message,
@@ -363,19 +365,19 @@ impl SpecReader {
     }
 
     fn secrets(&mut self, image: &config::ImageTable, flags: &BuildFlags) -> Vec<String> {
-        let place = Location::Flag("--secret".into());
+        let location = Location::Flag("--secret".into());
         for typed in &flags.secret {
             let id = typed.split(',').find_map(|part| part.strip_prefix("id=")).filter(|id| !id.is_empty());
             match (id, &image.ca_certificates) {
                 // The rest is not repeated: it may be the secret itself, given by mistake.
                 (None, _) => self.problems.push(
-                    Problem::new(&place, "", ProblemCode::InvalidValue, "a secret of a build has an id")
+                    Problem::new(&location, "", ProblemCode::InvalidValue, "a secret of a build has an id")
                         .expecting("such as id=npm,src=FILE or id=npm,env=NAME"),
                 ),
                 (Some(CA_CERTIFICATES), Some(configured)) => {
                     let message =
-                        format!("image.ca_certificates ({}) is this secret already", configured.place);
-                    self.note(&place, "", ProblemCode::Conflict, message, "leave one of the two out");
+                        format!("image.ca_certificates ({}) is this secret already", configured.location);
+                    self.note(&location, "", ProblemCode::Conflict, message, "leave one of the two out");
                 }
                 (Some(_), _) => {}
             }
@@ -384,8 +386,8 @@ impl SpecReader {
     }
 
     fn builder(&mut self, flags: &BuildFlags) -> Option<String> {
-        let place = Location::Flag("--builder".into());
-        accept(&mut self.problems, &place, "", builder(flags.builder.as_deref()?))
+        let location = Location::Flag("--builder".into());
+        accept(&mut self.problems, &location, "", builder(flags.builder.as_deref()?))
     }
 }
 
@@ -393,7 +395,7 @@ fn flag<T>(name: &str, value: T) -> Located<T> {
     Located::new(value, Location::Flag(name.into()))
 }
 
-/// A name that an image can be given: distribution's grammar of references, without a digest.
+/// Reads a name that an image can be given: distribution's grammar of references, without a digest.
 fn tag(text: &str) -> Result<String, Fault> {
     let name = value::image(text)?;
     if name.contains('@') {
@@ -420,7 +422,7 @@ fn tag(text: &str) -> Result<String, Fault> {
     Ok(name)
 }
 
-/// A package of a distribution, as its package manager takes one: with a version, an architecture or a suite if need
+/// Reads a package of a distribution, as its package manager takes one: with a version, an architecture or a suite if need
 /// be. Never an option or an address, and nothing that a shell would read as more than a word.
 fn package(text: &str) -> Result<String, Fault> {
     let known = |byte: u8| byte.is_ascii_alphanumeric() || b"+-._:/=~<>@".contains(&byte);
@@ -473,7 +475,7 @@ mod tests {
 
     fn spec(text: &str, flags: &BuildFlags) -> Result<BuildSpec, Vec<String>> {
         let base = PathBase { directory: "/project".into(), home: None };
-        let file = ConfigFile { owner: Scope::Project, label: "sandbox.toml".into(), base };
+        let file = ConfigFile { scope: Scope::Project, label: "sandbox.toml".into(), base };
         let config = Config::parse(text, &file).unwrap();
         BuildSpec::new(&Effective::merge([config]), flags)
             .map_err(|problems| problems.iter().map(ToString::to_string).collect())
@@ -524,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn every_problem_is_told_at_once() {
+    fn every_problem_is_reported_at_once() {
         let text =
             "[image]\npackages = [\"git\", \"--allow-untrusted\", \"a b\"]\nbuild_args = { BASE = \"x\" }";
         let flags = BuildFlags {
@@ -539,7 +541,7 @@ mod tests {
         for part in [
             "\"--allow-untrusted\" cannot be a package",
             "\"a b\" cannot be a package",
-            "BASE is said elsewhere for the stock image; use `image.base` or `--base`",
+            "BASE is set elsewhere for the stock image; use `image.base` or `--base`",
             "--platform: image.platforms: \"linux/arm46\" is not known",
             "use \"sandbox\"",
             "by its digest",

@@ -1,7 +1,7 @@
 //! Configuration: one layer of settings, each with the place where it stands.
 //!
-//! A layer is a file, the `SANDBOXCTL_*` variables, or the flags of a command line. It says nothing about what
-//! holds in the end: layers are merged in [`crate::config::effective`], and checked together in [`crate::policy`].
+//! A layer is a file, the `SANDBOXCTL_*` variables, or the flags of a command line. It does not decide what
+//! holds in the end: layers are merged in [`crate::config::effective`], and checked together in [`crate::Policy`].
 
 use std::collections::BTreeMap;
 
@@ -76,24 +76,24 @@ pub struct Config {
 
 impl Config {
     /// Lists what means nothing where no container is started, in the order of the reference page: settings that choose one,
-    /// and whatever was typed of them. A file may well say more for the case that there is an engine.
+    /// and whatever was typed of them. A file may have more for the case that there is an engine.
     pub(crate) fn only_in_containers(&self) -> Vec<(&'static str, &Location)> {
-        let typed = |place: &&Location| matches!(place, Location::Flag(_));
+        let typed = |location: &&Location| matches!(location, Location::Flag(_));
         let container = &self.container;
         let all = [
             ("[image]", self.has_image.as_ref().filter(typed)),
-            ("container.platform", self.platform.as_ref().map(|platform| &platform.place)),
-            ("container.runtime", container.runtime.as_ref().map(|runtime| &runtime.place)),
+            ("container.platform", self.platform.as_ref().map(|platform| &platform.location)),
+            ("container.runtime", container.runtime.as_ref().map(|runtime| &runtime.location)),
             (
                 "container.host_path_prefix",
-                container.host_path_prefix.as_ref().map(|prefix| &prefix.place).filter(typed),
+                container.host_path_prefix.as_ref().map(|prefix| &prefix.location).filter(typed),
             ),
-            ("container.pull", container.pull.as_ref().map(|pull| &pull.place).filter(typed)),
+            ("container.pull", container.pull.as_ref().map(|pull| &pull.location).filter(typed)),
         ];
-        all.into_iter().filter_map(|(key, place)| Some((key, place?))).collect()
+        all.into_iter().filter_map(|(key, location)| Some((key, location?))).collect()
     }
 
-    /// Sets a key to what a flag or a variable says.
+    /// Sets a key from a flag or a variable.
     pub(crate) fn set(&mut self, typed: &Typed<'_>, problems: &mut Vec<Problem>) {
         match key::split(typed.key.path) {
             ("", name) => self.general.set(name, typed, problems),

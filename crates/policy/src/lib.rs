@@ -1,17 +1,21 @@
 //! The rules of a sandbox, as data.
 //!
-//! Configuration comes in as text and leaves as a [`plan::Plan`]: what a provider is told to do, fully
+//! Configuration comes in as text and leaves as a [`plan::Plan`]: what a provider has to do, fully
 //! resolved. In between, every question has one answer, a [`rules::verdict::Verdict`] that names the rule that
 //! decided.
 //!
-//! This crate opens no file, reads no variable and has no unsafe code: whoever calls it gathers the facts.
+//! This crate opens no file, reads no variable and has no unsafe code: the caller gathers the facts.
 #![forbid(unsafe_code)]
 
 pub mod build_spec;
 pub mod config;
 pub mod judge;
 pub mod plan;
-pub mod policy;
+mod policy;
 pub mod protect;
 pub mod rules;
 pub mod text;
+
+pub use self::policy::{
+    BoundaryRequest, HostDirectory, HostFacts, Policy, ToolchainParts, Unavailable, without_containers,
+};

@@ -1,4 +1,4 @@
-//! The plan: what a provider is told to do, fully resolved.
+//! The plan: what a provider has to do, fully resolved.
 //!
 //! A provider reads a plan and nothing else. A plan holds no secret value: secrets are named with their
 //! source and read at the moment the sandbox starts.
@@ -61,7 +61,7 @@ pub enum Provider {
 }
 
 impl Provider {
-    /// Whether what it runs are containers of an engine.
+    /// Returns whether what it runs are containers of an engine.
     pub fn runs_containers(self) -> bool {
         matches!(self, Self::Docker | Self::Podman)
     }
@@ -94,7 +94,7 @@ pub struct Container {
     pub host_path_prefix: Option<PathBuf>,
 }
 
-/// Whether the name of an image says where it comes from. One without a registry is a name of this machine: a registry that
+/// Returns whether the name of an image has a registry. One without a registry is a name of this machine: a registry that
 /// everybody may write to must not answer for it.
 pub fn names_a_registry(image: &str) -> bool {
     image.split_once('/').is_some_and(|(first, _)| first.contains(['.', ':']) || first == "localhost")
@@ -234,7 +234,7 @@ pub enum OnReplaced {
     /// It is ended.
     #[default]
     End,
-    /// It runs on, and a warning says what was found.
+    /// It runs on, and a warning is printed.
     Warn,
 }
 

@@ -1,7 +1,7 @@
 //! The policy: settings that hold together, ready to be asked and to be lowered into a plan.
 //!
 //! Making a policy finds everything that is wrong with the settings themselves; making a plan of it finds
-//! everything that stands against them on this host. Neither looks: the caller gathers the [`HostFacts`].
+//! everything that stands against them on this host. Neither reads the host: the caller gathers the [`HostFacts`].
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -115,28 +115,28 @@ impl Policy {
         })
     }
 
-    /// The name of the sandbox, if it was asked for.
+    /// Returns the name of the sandbox, if it was asked for.
     pub fn name(&self) -> Option<&str> {
         self.name.as_ref().map(|name| name.value.as_str())
     }
 
-    /// Who will run it.
+    /// Returns who will run it.
     pub fn provider(&self) -> Provider {
         self.provider
     }
 
-    /// The directories to look up on the host.
+    /// Returns the directories to look up on the host.
     pub fn boundaries(&self) -> &[BoundaryRequest] {
         &self.wanted
     }
 
-    /// The same without any directory of the host, for a command in a sandbox that has its own already.
+    /// Drops the directories of the host, for a command in a sandbox that has its own already.
     #[must_use]
     pub fn without_directories(self) -> Self {
         Self { wanted: Vec::new(), ..self }
     }
 
-    /// The toolchains to look up on the host.
+    /// Returns the toolchains to look up on the host.
     pub fn expose(&self) -> impl Iterator<Item = &Expose> {
         self.expose.iter().map(|exposed| &exposed.value)
     }
@@ -154,12 +154,12 @@ impl Policy {
         boundary::decide_host(&self.wanted, &self.boundaries, path, access)
     }
 
-    /// Where a path of the host is inside, if it is shared; spelled as for [`Policy::host_path`].
+    /// Returns where a path of the host is inside, if it is shared; spelled as for [`Policy::host_path`].
     pub fn inside(&self, path: &Path) -> Option<PathBuf> {
         boundary::inside(&self.wanted, path)
     }
 
-    /// What stays read-only inside writable boundaries.
+    /// Returns what stays read-only inside writable boundaries.
     pub fn protect(&self) -> &plan::Protect {
         &self.protect
     }
@@ -175,7 +175,7 @@ impl Policy {
     }
 }
 
-/// What was asked for and only containers have, where the provider starts none. It is no fault of a file: elsewhere there may be
+/// Lists what was asked for and only containers have, where the provider starts none. It is no mistake in a file: elsewhere there may be
 /// an engine.
 pub fn without_containers(effective: &Effective) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -183,7 +183,7 @@ pub fn without_containers(effective: &Effective) -> Vec<Problem> {
     problems
 }
 
-/// What containers are made from.
+/// Returns what containers are made from.
 fn container(config: &Config) -> plan::Container {
     let prefix = config.container.host_path_prefix.as_ref().map(|prefix| prefix.value.clone());
     plan::Container {
@@ -197,7 +197,7 @@ fn container(config: &Config) -> plan::Container {
 
 fn layers(config: &Config, provider: Provider) -> BTreeMap<Layer, Need> {
     let need = |layer: Layer, default: Need| match (&config.native.require, provider) {
-        // Nothing is there to be required: whoever asks for this provider asks for no isolation.
+        // This provider isolates nothing, so no layer can be required.
         (_, Provider::Local) => Need::Preferred,
         // An engine that runs as root makes no user namespace. The agent is then the caller, without any right.
         (_, Provider::Docker | Provider::Podman) if layer == Layer::User => Need::Preferred,

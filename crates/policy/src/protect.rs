@@ -1,7 +1,7 @@
 //! Protected paths: what stays read-only inside a writable boundary.
 //!
-//! These are files that a program outside the sandbox obeys when somebody opens the directory: git, a shell,
-//! an editor, another agent, a tool. Whoever may write one of them runs code outside. They stand in one [`table`].
+//! These are files that a program outside the sandbox obeys when a person opens the directory: git, a shell,
+//! an editor, another agent, a tool. To write one of them is to run code outside. They stand in one [`table`].
 
 use std::collections::HashMap;
 use std::fmt;
@@ -81,17 +81,17 @@ pub enum ProtectError {
 }
 
 impl RelativePath {
-    /// The path as text.
+    /// Returns the path as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The path.
+    /// Returns the path.
     pub fn as_path(&self) -> &Path {
         Path::new(&self.0)
     }
 
-    /// Every directory between the boundary and this path, the outermost first.
+    /// Lists every directory between the boundary and this path, the outermost first.
     ///
     /// Each must be pinned as a mount point: renaming one of them would carry the protected path away, and
     /// another could be put in its place.
@@ -165,7 +165,7 @@ pub struct Protected {
 }
 
 impl Protected {
-    /// The built-in list, with some added and some given up by name. All mistakes are returned at once.
+    /// Makes the built-in list, with some added and some given up by name. All mistakes are returned at once.
     pub fn new(added: &[RelativePath], allowed: &[RelativePath]) -> Result<Self, Vec<ProtectError>> {
         let built_in = table::built_in().map(|path| RelativePath(path.to_owned()));
         let all: Vec<RelativePath> = built_in.chain(added.iter().cloned()).collect();
@@ -181,7 +181,7 @@ impl Protected {
         }
     }
 
-    /// Exactly these paths, as a plan lists them.
+    /// Makes a list of exactly these paths, as a plan lists them.
     pub fn exactly(paths: impl IntoIterator<Item = RelativePath>) -> Self {
         let mut protected = Self {
             paths: vec![],
@@ -207,12 +207,12 @@ impl Protected {
         protected
     }
 
-    /// Every protected path, relative to a boundary's root or a repository's.
+    /// Lists every protected path, relative to a boundary's root or a repository's.
     pub fn paths(&self) -> &[RelativePath] {
         &self.paths
     }
 
-    /// The protected path that `relative` is, or lies in.
+    /// Returns the protected path that `relative` is, or lies in.
     ///
     /// `relative` is seen from a boundary's root or from the root of a repository within. Whatever concerns
     /// git is found below nested repositories, submodules and worktrees too, because `.git` says where it is.
@@ -255,7 +255,7 @@ impl Protected {
         None
     }
 
-    /// The protected path in this index that begins `folded`, component by component.
+    /// Returns the protected path in this index that begins `folded`, component by component.
     fn within(&self, index: &HashMap<String, usize>, folded: &str) -> Option<&RelativePath> {
         let slashes = folded.bytes().enumerate().filter(|(_, byte)| *byte == b'/').map(|(slash, _)| slash);
         slashes
@@ -267,7 +267,7 @@ impl Protected {
     }
 }
 
-/// The first component of a path, and what comes after its slash.
+/// Returns the first component of a path, and what comes after its slash.
 fn first_component(path: &str) -> (&str, &str) {
     // By bytes: the search for a character is made for longer texts.
     match path.bytes().position(|byte| byte == b'/') {
@@ -276,7 +276,7 @@ fn first_component(path: &str) -> (&str, &str) {
     }
 }
 
-/// What was probably meant: the nearest spelling, else a path that the given one begins or ends.
+/// Guesses what was meant: the nearest spelling, else a path that the given one begins or ends.
 fn meant(given: &RelativePath, paths: &[RelativePath]) -> Option<String> {
     let part = |path: &&RelativePath| {
         path.as_path().starts_with(given.as_path()) || path.as_path().ends_with(given.as_path())

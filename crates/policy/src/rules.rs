@@ -4,6 +4,6 @@ pub mod env;
 pub mod limits;
 pub mod network;
 pub mod path;
+pub mod shared_dir;
 pub mod user;
 pub mod verdict;
-pub mod workspace;

@@ -4,12 +4,12 @@ use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use policy::Policy;
 use policy::config::effective::Effective;
 use policy::config::key::ValueKind;
 use policy::config::problem::{Problem, ProblemCode, Scope};
 use policy::config::schema;
 use policy::config::{Config, ConfigFile, PathBase};
-use policy::policy::Policy;
 
 const DIRECTORY: &str = "/home/me/project";
 
@@ -30,7 +30,7 @@ fn samples(kind: &str) -> Vec<(String, String)> {
 
 fn file() -> ConfigFile {
     ConfigFile {
-        owner: Scope::Project,
+        scope: Scope::Project,
         label: "sandbox.toml".into(),
         base: PathBase { directory: DIRECTORY.into(), home: Some("/home/me".into()) },
     }
@@ -138,7 +138,7 @@ fn no_mutation_of_a_sample_makes_the_reader_panic() {
             let mutated: String = chars.into_iter().collect();
             let lines = mutated.split('\n').count();
             for problem in problems(&mutated) {
-                if let policy::config::problem::Location::File { line, column, .. } = problem.place {
+                if let policy::config::problem::Location::File { line, column, .. } = problem.location {
                     assert!(
                         (1..=lines).contains(&(line as usize)) && column >= 1,
                         "{problem} in {mutated:?}"

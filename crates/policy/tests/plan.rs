@@ -11,11 +11,11 @@ use policy::config::problem::{Problem, ProblemCode, Scope};
 use policy::config::schema;
 use policy::config::{Config, ConfigFile, Expose, PathBase, Toolchain};
 use policy::plan::{BoundaryMode, FileId, Layer, Need, Plan, Provider, SecretSource, Variable};
-use policy::policy::{HostDirectory, HostFacts, Policy, ToolchainParts, Unavailable};
 use policy::rules::limits::Limits;
 use policy::rules::path::PathAccess;
+use policy::rules::shared_dir::PathKind;
 use policy::rules::verdict::Decision;
-use policy::rules::workspace::PathKind;
+use policy::{HostDirectory, HostFacts, Policy, ToolchainParts, Unavailable};
 
 const PROJECT: &str = "/home/me/project";
 
@@ -24,7 +24,7 @@ fn base() -> PathBase {
 }
 
 fn project(text: &str) -> Config {
-    let file = ConfigFile { owner: Scope::Project, label: "sandbox.toml".into(), base: base() };
+    let file = ConfigFile { scope: Scope::Project, label: "sandbox.toml".into(), base: base() };
     Config::parse(text, &file).expect(text)
 }
 

@@ -73,9 +73,9 @@ const WIDENING_LOCAL: &[(&str, &str)] =
 /// The same for what only widens where an image is built.
 const WIDENING_BUILDS: &[(&str, &str)] = &[("image.name", "image.name = \"debian:trixie-slim\"")];
 
-fn config(owner: Scope, text: &str) -> Config {
+fn config(scope: Scope, text: &str) -> Config {
     let base = PathBase { directory: PROJECT.into(), home: Some("/home/me".into()) };
-    Config::parse(text, &ConfigFile { owner, label: "sandbox.toml".into(), base }).expect(text)
+    Config::parse(text, &ConfigFile { scope, label: "sandbox.toml".into(), base }).expect(text)
 }
 
 /// The keys that a project's file widens, where the user's own file is `user`.

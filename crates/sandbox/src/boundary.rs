@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use policy::plan::FileId;
-use policy::rules::workspace::{Caller, PathKind, ShareCandidate, ShareRefusal, validate};
+use policy::rules::shared_dir::{Caller, PathKind, ShareCandidate, ShareRefusal, validate};
 use policy::text::escape;
 use rustix::fs::{CWD, FileType, Mode as Permissions, OFlags, Stat};
 use rustix::io::Errno;

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use policy::rules::workspace::Caller;
+use policy::rules::shared_dir::Caller;
 use sandbox::host::identity::Identity;
 use sandbox::host::programs::Programs;
 use sandbox::host::toolchain::{Host, ToolchainError, Toolchains, resolve};

@@ -79,8 +79,9 @@ pub(crate) fn hash(file: &Found, widenings: &[Widening]) -> String {
 
 /// What a file widens, one line each.
 pub(crate) fn list<'w>(widenings: impl IntoIterator<Item = &'w Widening>) -> String {
-    let line =
-        |Widening { key, place, what, .. }: &Widening| ui::one_line(&format!("  {place}: {key} {what}"));
+    let line = |Widening { key, location, what, .. }: &Widening| {
+        ui::one_line(&format!("  {location}: {key} {what}"))
+    };
     widenings.into_iter().map(line).collect::<Vec<_>>().join("\n")
 }
 

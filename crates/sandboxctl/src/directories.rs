@@ -8,9 +8,9 @@ use policy::config::problem::{Problem, ProblemCode};
 use policy::config::trust;
 use policy::config::{Config, SharedDirTable};
 use policy::plan::{BoundaryMode, FileId};
-use policy::policy::{BoundaryRequest, HostDirectory, HostFacts, Policy, Unavailable};
-use policy::rules::workspace::{self, Caller, PathKind, ShareCandidate};
+use policy::rules::shared_dir::{self, Caller, PathKind, ShareCandidate};
 use policy::text::escape;
+use policy::{BoundaryRequest, HostDirectory, HostFacts, Policy, Unavailable};
 use sandbox::boundary::{BoundaryError, Found, Lead};
 
 use crate::cli::Request;
@@ -102,7 +102,7 @@ impl Directories {
                 continue;
             }
             if let Some(Ok(Lead::Missing(part))) = self.0.remove(&wanted.host) {
-                let BoundaryRequest { host, mode, place, .. } = wanted;
+                let BoundaryRequest { host, mode, location, .. } = wanted;
                 let (uid, resolved) = (context.caller.uid, part.path());
                 let candidate = ShareCandidate {
                     given: host,
@@ -118,7 +118,12 @@ impl Directories {
                     } else {
                         ProblemCode::Host
                     };
-                    CommandError::problems(vec![Problem::new(place, wanted.key(), code, error.to_string())])
+                    CommandError::problems(vec![Problem::new(
+                        location,
+                        wanted.key(),
+                        code,
+                        error.to_string(),
+                    )])
                 })?;
                 self.0.insert(host.clone(), Ok(Lead::Found(found)));
                 ui.note(format_args!("created {}", escape::path(host)));
@@ -151,7 +156,7 @@ fn spelled(context: &Context, directories: impl Iterator<Item = PathBuf>) -> Vec
     let may_be_shared = |path: &Path| {
         let (kind, owner, mode) = (PathKind::Directory, context.caller.uid, BoundaryMode::ReadWrite);
         let candidate = ShareCandidate { given: path, resolved: path, kind, owner, mode };
-        workspace::validate(&candidate, &caller(context, &context.homes())).is_ok()
+        shared_dir::validate(&candidate, &caller(context, &context.homes())).is_ok()
     };
     let mut all = Vec::new();
     for given in directories {
@@ -208,7 +213,7 @@ fn missing(context: &Context, wanted: &BoundaryRequest, resolved: Option<&Path>)
             owner: context.caller.uid,
             mode: wanted.mode,
         };
-        workspace::validate(&candidate, &caller(context, &context.homes())).err()
+        shared_dir::validate(&candidate, &caller(context, &context.homes())).err()
     });
     match refusal {
         Some(refusal) => Unavailable { reason: format!("cannot be shared: {}", refusal.rule), hint: None },

@@ -53,7 +53,8 @@ impl CommandError {
     pub(crate) fn problems(mut problems: Vec<Problem>) -> Self {
         problem::sort(&mut problems);
         let all = |is: fn(&Problem) -> bool| problems.iter().all(is);
-        let code = if all(|problem| matches!(problem.place, Location::Flag(_) | Location::Environment(_))) {
+        let code = if all(|problem| matches!(problem.location, Location::Flag(_) | Location::Environment(_)))
+        {
             if all(|problem| problem.code == problem::ProblemCode::NotSupportedYet) {
                 Code::UsageUnsupported
             } else {

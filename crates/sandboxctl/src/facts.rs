@@ -5,8 +5,8 @@ use std::path::Path;
 
 use policy::config::Expose;
 use policy::config::defaults::HOME;
-use policy::policy::{HostFacts, Policy, ToolchainParts, Unavailable};
-use policy::rules::workspace::Caller;
+use policy::rules::shared_dir::Caller;
+use policy::{HostFacts, Policy, ToolchainParts, Unavailable};
 use sandbox::host::programs::Programs;
 use sandbox::host::toolchain::{self, Host, Toolchains};
 

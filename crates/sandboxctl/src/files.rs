@@ -58,8 +58,8 @@ impl Found {
     }
 
     /// What the policy needs to know of the file besides its text.
-    pub(crate) fn file(&self, context: &Context, owner: Scope) -> ConfigFile {
-        ConfigFile { owner, label: self.label.as_str().into(), base: base(context, self.directory()) }
+    pub(crate) fn file(&self, context: &Context, scope: Scope) -> ConfigFile {
+        ConfigFile { scope, label: self.label.as_str().into(), base: base(context, self.directory()) }
     }
 
     /// The directory that its relative paths start at.

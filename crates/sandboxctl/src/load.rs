@@ -14,7 +14,7 @@ use policy::config::problem::{Problem, Scope};
 use policy::config::trust::{Applies, ResolvedPath, TrustContext, Widening, paths, widenings};
 use policy::config::variables;
 use policy::plan::{Layer, Plan, Provider};
-use policy::policy::{HostFacts, Policy, without_containers};
+use policy::{HostFacts, Policy, without_containers};
 use sandbox::engine::{Engine, Kind};
 use sandbox::host::programs::Programs;
 use sandbox::image;
@@ -34,8 +34,8 @@ pub(crate) struct Loaded {
     pub(crate) plan: Plan,
     /// The project's file that was applied.
     pub(crate) config: Option<PathBuf>,
-    /// What was asked for and left aside, because no engine answers.
-    pub(crate) left_aside: Option<String>,
+    /// What was asked for and ignored, because no engine answers.
+    pub(crate) ignored: Option<String>,
     /// Layers that somebody asked for, in a file, a variable or a flag.
     pub(crate) asked: Vec<Layer>,
     /// The directories that it names, held open until they are mounted.
@@ -84,7 +84,7 @@ pub(crate) fn plan(
     request: &Request,
     argv: Vec<OsString>,
 ) -> Result<Loaded, CommandError> {
-    let Rules { file, policy, left_aside, asked, mut directories, programs } = rules(context, request, argv)?;
+    let Rules { file, policy, ignored, asked, mut directories, programs } = rules(context, request, argv)?;
     let name = RunId::generate().context("cannot make a name for the sandbox")?.as_str().to_owned();
     let mut facts = facts::gather(context, &policy, &mut directories, &programs, name.clone());
     let missing = directories.to_make(request, &policy);
@@ -99,7 +99,7 @@ pub(crate) fn plan(
     if let Some(config) = &config {
         own_files::protect(config, &mut plan)?;
     }
-    Ok(Loaded { plan, config, left_aside, asked, _directories: directories, programs })
+    Ok(Loaded { plan, config, ignored, asked, _directories: directories, programs })
 }
 
 /// Makes the plan of a second command. What there is to see in its sandbox was said when that was made: directories of the
@@ -109,12 +109,12 @@ pub(crate) fn second(
     request: &Request,
     argv: Vec<OsString>,
 ) -> Result<Loaded, CommandError> {
-    let Rules { file, policy, left_aside, asked, mut directories, programs } = rules(context, request, argv)?;
+    let Rules { file, policy, ignored, asked, mut directories, programs } = rules(context, request, argv)?;
     let policy = policy.without_directories();
     let name = request.name.clone().unwrap_or_default();
     let plan = lower(context, &policy, &facts::gather(context, &policy, &mut directories, &programs, name))?;
     let config = file.map(|file| file.candidate.path);
-    Ok(Loaded { plan, config, left_aside, asked, _directories: directories, programs })
+    Ok(Loaded { plan, config, ignored, asked, _directories: directories, programs })
 }
 
 /// What all settings make together.
@@ -122,7 +122,7 @@ struct Rules {
     /// The project's file, whose owner agrees.
     file: Option<Found>,
     policy: Policy,
-    left_aside: Option<String>,
+    ignored: Option<String>,
     asked: Vec<Layer>,
     directories: Directories,
     programs: Programs,
@@ -141,10 +141,10 @@ fn rules(context: &Context, request: &Request, argv: Vec<OsString>) -> Result<Ru
     if !missing.is_empty() {
         return Err(CommandError::problems(missing));
     }
-    let left_aside = settings.effective.left_aside();
+    let ignored = settings.effective.ignored();
     let asked = settings.effective.asked_layers();
     let programs = context.programs(directories::writable(context, settings.effective.settings()));
-    Ok(Rules { file, policy, left_aside, asked, directories: settings.directories, programs })
+    Ok(Rules { file, policy, ignored, asked, directories: settings.directories, programs })
 }
 
 /// The plan, where nothing of this host stands against it.

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use policy::Policy;
 use policy::config::problem::{Location, Problem, ProblemCode};
 use policy::plan::{Boundary, BoundaryMode, Plan};
-use policy::policy::Policy;
 use policy::text::escape;
 
 use crate::context::Context;
@@ -21,11 +21,11 @@ pub(crate) fn keep_apart(context: &Context, policy: &Policy, plan: &Plan) -> Res
         let touched = own.iter().filter(|(path, _)| path.starts_with(host) || host.starts_with(path));
         for (path, what) in touched {
             let wanted = policy.boundaries().iter().find(|wanted| wanted.name == *name);
-            let place = wanted.map_or(Location::Default, |wanted| wanted.place.clone());
+            let location = wanted.map_or(Location::Default, |wanted| wanted.location.clone());
             let (host, path) = (escape::path(host), escape::path(path));
             let message = format!("`{host}` gives the agent the {what} of sandboxctl in `{path}` to change");
             problems.push(
-                Problem::new(&place, format!("shared_dirs.{name}"), ProblemCode::Refused, message)
+                Problem::new(&location, format!("shared_dirs.{name}"), ProblemCode::Refused, message)
                     .hinting("share a directory that does not hold them, or share this one read-only"),
             );
         }

@@ -1,4 +1,4 @@
-//! Defaults: what holds where nobody sets a key, and the names that are built in.
+//! Defaults: what holds where no key is set, and the names that are built in.
 
 /// The user name of the agent inside.
 pub const AGENT: &str = "agent";
@@ -6,19 +6,19 @@ pub const AGENT: &str = "agent";
 pub const HOME: &str = "/home/agent";
 /// Where a boundary must be for the agent to start there by default.
 pub const WORKSPACE: &str = "/workspace";
-/// The name of the image, unless told otherwise.
+/// The name of the image, unless configured.
 pub const IMAGE: &str = "sandbox-image";
-/// How deep nested repositories and sockets are looked for, unless told otherwise.
+/// How deep nested repositories and sockets are looked for, unless configured.
 pub const DEPTH: u32 = 3;
-/// What the stock image starts from, unless told otherwise.
+/// What the stock image starts from, unless configured.
 pub const BASE: &str = "alpine:3.23";
-/// What is installed in it, unless told otherwise.
+/// What is installed in it, unless configured.
 pub const PACKAGES: &[&str] = &["bash", "curl", "git", "openssh-client", "python3", "nodejs", "npm"];
 /// The repositories of bases for the stock image. Docker's own people make what is in them, and nothing in there has a build
 /// that starts from it run something (`ONBUILD`).
 const BASES: [&str; 2] = ["alpine", "debian"];
 
-/// Tells whether a base is in one of [`BASES`], whatever its tag or digest.
+/// Returns whether a base is in one of `BASES`, whatever its tag or digest.
 pub fn is_stock_base(name: &str) -> bool {
     let name = name.strip_prefix("docker.io/library/").unwrap_or(name);
     BASES.contains(&name.split([':', '@']).next().unwrap_or(name))

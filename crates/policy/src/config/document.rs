@@ -26,7 +26,7 @@ pub(crate) struct Document<'t> {
 struct SourceText<'t> {
     text: &'t str,
     lines: Vec<usize>,
-    owner: Scope,
+    scope: Scope,
     file: Arc<str>,
     keys: &'static [Key],
 }
@@ -77,7 +77,7 @@ impl Fault {
     /// Says where the value stands. `wrong_type` is the message where the type is another one than `kind` has.
     pub(crate) fn problem(
         self,
-        place: &Location,
+        location: &Location,
         key: impl Into<String>,
         wrong_type: impl Into<String>,
         kind: Option<ValueKind>,
@@ -85,10 +85,10 @@ impl Fault {
         match self {
             Self::Type => Problem {
                 expected: kind.map(ValueKind::expected),
-                ..Problem::new(place, key, ProblemCode::WrongType, wrong_type)
+                ..Problem::new(location, key, ProblemCode::WrongType, wrong_type)
             },
             Self::Value { message, expected, hint } => {
-                Problem { expected, hint, ..Problem::new(place, key, ProblemCode::InvalidValue, message) }
+                Problem { expected, hint, ..Problem::new(location, key, ProblemCode::InvalidValue, message) }
             }
         }
     }
@@ -106,7 +106,7 @@ impl<'t> Document<'t> {
     /// Reads a text and checks its keys, which are to be among `keys`.
     pub(crate) fn parse(
         text: &'t str,
-        owner: Scope,
+        scope: Scope,
         file: &Arc<str>,
         keys: &'static [Key],
     ) -> Result<Self, Broken> {
@@ -114,7 +114,7 @@ impl<'t> Document<'t> {
         let source = SourceText {
             text,
             lines: std::iter::once(0).chain(starts).collect(),
-            owner,
+            scope,
             file: Arc::clone(file),
             keys,
         };
@@ -125,7 +125,7 @@ impl<'t> Document<'t> {
         Ok(Self { root, source, problems })
     }
 
-    /// The tables to read from, and where to note what is wrong.
+    /// Returns the tables to read from, and where to note what is wrong.
     pub(crate) fn reader<'d>(&'d mut self) -> (Section<'d, 't>, DocumentReader<'d, 't>) {
         (
             Section { keys: self.source.keys, pattern: "", path: String::new(), table: Some(&self.root) },
@@ -133,7 +133,7 @@ impl<'t> Document<'t> {
         )
     }
 
-    /// Everything that was wrong.
+    /// Returns everything that was wrong.
     pub(crate) fn into_problems(self) -> Vec<Problem> {
         self.problems
     }
@@ -146,7 +146,7 @@ pub(crate) struct DocumentReader<'d, 't> {
 }
 
 impl<'d, 't> Section<'d, 't> {
-    /// The table called `name` within this one; empty when there is none.
+    /// Returns the table called `name` within this one; empty when there is none.
     pub(crate) fn section(&self, name: &str) -> Self {
         let pattern = key::find(self.keys, self.pattern, name).map_or("", |key| key.path);
         let table = match self.table.and_then(|table| table.get(name)).map(Spanned::get_ref) {
@@ -156,17 +156,17 @@ impl<'d, 't> Section<'d, 't> {
         Self { keys: self.keys, pattern, path: join(&self.path, name), table }
     }
 
-    /// Whether the file has this table.
+    /// Returns whether the file has this table.
     pub(crate) fn exists(&self) -> bool {
         self.table.is_some()
     }
 
-    /// The names that the file chose in this table, each with the offset where it stands.
+    /// Returns the names that the file chose in this table, each with the offset where it stands.
     pub(crate) fn names(&self) -> impl Iterator<Item = (&'d str, usize)> + use<'d, 't> {
         self.table.into_iter().flatten().map(|(name, _)| (&**name.get_ref(), name.span().start))
     }
 
-    /// The path of the key `name` in this table, as the file writes it.
+    /// Returns the path of the key `name` in this table, as the file writes it.
     pub(crate) fn key(&self, name: &str) -> String {
         join(&self.path, name)
     }
@@ -177,7 +177,7 @@ impl<'d, 't> Section<'d, 't> {
 }
 
 impl DocumentReader<'_, '_> {
-    /// The value of one key.
+    /// Reads the value of one key.
     pub(crate) fn scalar<T>(
         &mut self,
         section: &Section<'_, '_>,
@@ -185,13 +185,13 @@ impl DocumentReader<'_, '_> {
         parse: impl Fn(Scalar<'_>) -> Result<T, Fault>,
     ) -> Option<Located<T>> {
         let value = section.value(name)?;
-        let place = self.source.place(value.span().start);
+        let location = self.source.location(value.span().start);
         let parsed = scalar(value.get_ref()).ok_or(Fault::Type).and_then(parse);
-        let value = self.accept(section, name, &place, found(value.get_ref()), parsed)?;
-        Some(Located::new(value, place))
+        let value = self.accept(section, name, &location, found(value.get_ref()), parsed)?;
+        Some(Located::new(value, location))
     }
 
-    /// A list of text; entries that do not fit are noted and left out.
+    /// Reads a list of text; entries that do not fit are noted and left out.
     pub(crate) fn list<T>(
         &mut self,
         section: &Section<'_, '_>,
@@ -199,18 +199,18 @@ impl DocumentReader<'_, '_> {
         parse: impl Fn(&str) -> Result<T, Fault>,
     ) -> Option<Located<Vec<Located<T>>>> {
         let value = section.value(name)?;
-        let place = self.source.place(value.span().start);
+        let location = self.source.location(value.span().start);
         let DeValue::Array(entries) = value.get_ref() else {
-            self.accept::<()>(section, name, &place, found(value.get_ref()), Err(Fault::Type));
+            self.accept::<()>(section, name, &location, found(value.get_ref()), Err(Fault::Type));
             return None;
         };
         let mut list = Vec::with_capacity(entries.len());
         for entry in entries {
-            let place = self.source.place(entry.span().start);
+            let location = self.source.location(entry.span().start);
             let found = found(entry.get_ref());
             let DeValue::String(text) = entry.get_ref() else {
                 let problem = Problem::new(
-                    &place,
+                    &location,
                     section.key(name),
                     ProblemCode::WrongType,
                     format!("found {found} in the list"),
@@ -219,14 +219,14 @@ impl DocumentReader<'_, '_> {
                 self.note(Problem { expected: expected.map(str::to_owned), ..problem });
                 continue;
             };
-            if let Some(entry) = self.accept(section, name, &place, found, parse(text)) {
-                list.push(Located::new(entry, place));
+            if let Some(entry) = self.accept(section, name, &location, found, parse(text)) {
+                list.push(Located::new(entry, location));
             }
         }
-        Some(Located::new(list, place))
+        Some(Located::new(list, location))
     }
 
-    /// A name that the file chose.
+    /// Reads a name that the file chose.
     pub(crate) fn name<T>(
         &mut self,
         section: &Section<'_, '_>,
@@ -234,34 +234,34 @@ impl DocumentReader<'_, '_> {
         offset: usize,
         parse: impl Fn(&str) -> Result<T, Fault>,
     ) -> Option<T> {
-        let place = self.source.place(offset);
-        self.accept(section, name, &place, "text", parse(name))
+        let location = self.source.location(offset);
+        self.accept(section, name, &location, "text", parse(name))
     }
 
-    /// Where a table stands, if it is there.
+    /// Returns where a table stands, if it is there.
     pub(crate) fn table(&self, section: &Section<'_, '_>, name: &str) -> Option<Location> {
         let (key, value) = section.table?.get_key_value(name)?;
-        value.get_ref().is_table().then(|| self.source.place(key.span().start))
+        value.get_ref().is_table().then(|| self.source.location(key.span().start))
     }
 
     /// Notes every required key that is not in the table, which stands at `place`.
-    pub(crate) fn require(&mut self, section: &Section<'_, '_>, place: &Location) {
+    pub(crate) fn require(&mut self, section: &Section<'_, '_>, location: &Location) {
         for key in section.keys.iter().filter(|key| key.required) {
             let (table, name) = key::split(key.path);
             if table == section.pattern && section.value(name).is_none() {
                 let message = format!("{name:?} is missing");
-                let problem = Problem::new(place, section.path.as_str(), ProblemCode::MissingKey, message);
+                let problem = Problem::new(location, section.path.as_str(), ProblemCode::MissingKey, message);
                 self.note(problem.hinting(format!("add {name} = {}", key.example)));
             }
         }
     }
 
-    /// Where the text at `offset` stands.
-    pub(crate) fn place(&self, offset: usize) -> Location {
-        self.source.place(offset)
+    /// Returns where the text at `offset` stands.
+    pub(crate) fn location(&self, offset: usize) -> Location {
+        self.source.location(offset)
     }
 
-    /// How many problems were noted so far.
+    /// Returns how many problems were noted so far.
     pub(crate) fn noted(&self) -> usize {
         self.problems.len()
     }
@@ -275,13 +275,14 @@ impl DocumentReader<'_, '_> {
         &mut self,
         section: &Section<'_, '_>,
         name: &str,
-        place: &Location,
+        location: &Location,
         found: &str,
         parsed: Result<T, Fault>,
     ) -> Option<T> {
         let kind = key::find(section.keys, section.pattern, name).map(|key| key.kind);
-        let note =
-            |fault: Fault| self.note(fault.problem(place, section.key(name), format!("found {found}"), kind));
+        let note = |fault: Fault| {
+            self.note(fault.problem(location, section.key(name), format!("found {found}"), kind));
+        };
         parsed.map_err(note).ok()
     }
 }
@@ -302,7 +303,7 @@ impl SourceText<'_> {
             let at = error.span().map_or(0, |span| span.start);
             // The first error of a line is the mistake, the others follow from it.
             if lines.insert(self.line_of(at)) {
-                problems.push(Problem::new(&self.place(at), "", ProblemCode::Syntax, error.message()));
+                problems.push(Problem::new(&self.location(at), "", ProblemCode::Syntax, error.message()));
             }
         }
         for line in lines {
@@ -329,7 +330,12 @@ impl SourceText<'_> {
                 match value.get_ref() {
                     DeValue::Table(table) => self.check_keys(key.path, &path, table, problems),
                     other => {
-                        problems.push(wrong_type(&self.place(value.span().start), &path, key, found(other)));
+                        problems.push(wrong_type(
+                            &self.location(value.span().start),
+                            &path,
+                            key,
+                            found(other),
+                        ));
                     }
                 }
             }
@@ -343,8 +349,8 @@ impl SourceText<'_> {
             let known: Vec<_> = siblings().collect();
             format!("known here: {}", known.join(", "))
         });
-        let place = self.place(name.span().start);
-        Problem::new(&place, path, ProblemCode::UnknownKey, "unknown key").hinting(hint)
+        let location = self.location(name.span().start);
+        Problem::new(&location, path, ProblemCode::UnknownKey, "unknown key").hinting(hint)
     }
 
     /// Suggests a key of this name in another table: `memory` at the top is `limits.memory`.
@@ -355,26 +361,26 @@ impl SourceText<'_> {
         Some(format!("did you mean {path:?}?"))
     }
 
-    fn place(&self, offset: usize) -> Location {
+    fn location(&self, offset: usize) -> Location {
         let line = self.line_of(offset);
         let start = self.lines[line];
         let column = self.text.get(start..offset).map_or(0, |before| before.chars().count());
         let number = |index: usize| u32::try_from(index + 1).unwrap_or(u32::MAX);
         Location::File {
-            owner: self.owner,
+            scope: self.scope,
             file: Arc::clone(&self.file),
             line: number(line),
             column: number(column),
         }
     }
 
-    /// The index of the line that `offset` stands in.
+    /// Returns the index of the line that `offset` stands in.
     fn line_of(&self, offset: usize) -> usize {
         // The first line starts at 0, so at least one start is not beyond any offset.
         self.lines.partition_point(|start| *start <= offset) - 1
     }
 
-    /// The bytes of a line, without its end.
+    /// Returns the bytes of a line, without its end.
     fn range_of(&self, line: usize) -> Range<usize> {
         let start = self.lines[line];
         let end = self.lines.get(line + 1).map_or(self.text.len(), |next| next - 1);
@@ -382,8 +388,9 @@ impl SourceText<'_> {
     }
 }
 
-fn wrong_type(place: &Location, path: &str, key: &Key, found: &str) -> Problem {
-    Problem::new(place, path, ProblemCode::WrongType, format!("found {found}")).expecting(key.kind.expected())
+fn wrong_type(location: &Location, path: &str, key: &Key, found: &str) -> Problem {
+    Problem::new(location, path, ProblemCode::WrongType, format!("found {found}"))
+        .expecting(key.kind.expected())
 }
 
 fn found(value: &DeValue<'_>) -> &'static str {
@@ -399,7 +406,7 @@ fn found(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// The scalar in a value; `None` for dates, lists, tables and numbers beyond 64 bits.
+/// Returns the scalar in a value; `None` for dates, lists, tables and numbers beyond 64 bits.
 fn scalar<'a>(value: &'a DeValue<'_>) -> Option<Scalar<'a>> {
     match value {
         DeValue::String(text) => Some(Scalar::Text(text)),

@@ -1,4 +1,4 @@
-//! Layers: what holds when several say something.
+//! Effective settings: the layers merged, and the provider that follows from them.
 //!
 //! Flags win over the environment, that over the project's file, that over the user's file, and that over the
 //! defaults. Within a table whose names the file chooses, each name is one setting. Scalars and lists replace
@@ -17,7 +17,7 @@ use crate::config::{
 };
 use crate::plan::{Layer, Provider};
 
-/// Every setting that holds, each with the place it comes from. What nobody set has its default.
+/// Every setting that holds, each with the place it comes from. What is not set has its default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effective {
     settings: Config,
@@ -34,7 +34,7 @@ pub enum EngineAnswer {
 }
 
 impl Effective {
-    /// Layers of which something was asked for that no default asks for: limits, and what to protect.
+    /// Lists the layers of which something was asked for that no default asks for: limits, and what to protect.
     pub fn asked_layers(&self) -> Vec<Layer> {
         let Config { limits, protect, .. } = &self.settings;
         let asked = [
@@ -52,21 +52,21 @@ impl Effective {
         Self { settings, engine: None }
     }
 
-    /// Whether `auto` has to know if a container engine answers. Asking takes time, so nobody asks otherwise.
+    /// Returns whether `auto` has to know if a container engine answers. Otherwise no engine is queried, which takes time.
     pub fn asks_for_engine(&self) -> bool {
         let provider =
             self.settings.general.provider.as_ref().map(|provider| provider.value).unwrap_or_default();
         provider == ProviderChoice::Auto && self.needs_engine().is_some()
     }
 
-    /// What an engine is wanted for: its key, and where that stands. What no other provider has comes first.
+    /// Returns what an engine is wanted for: its key, and where that stands. What no other provider has comes first.
     fn needs_engine(&self) -> Option<(&'static str, &Location)> {
-        let image = self.settings.has_image.as_ref().map(|place| ("[image]", place));
+        let image = self.settings.has_image.as_ref().map(|location| ("[image]", location));
         self.settings.only_in_containers().into_iter().next().or(image)
     }
 
-    /// What was left aside because no engine answers, although nobody has said that it may be; as a sentence.
-    pub fn left_aside(&self) -> Option<String> {
+    /// Returns, as a sentence, what is ignored because no engine answers, although no setting allows that.
+    pub fn ignored(&self) -> Option<String> {
         let (provider, reason) = self.provider();
         (!provider.runs_containers() && self.asks_for_engine()).then_some(reason).flatten()
     }
@@ -81,49 +81,50 @@ impl Effective {
     pub fn with_own_image(&mut self, name: String) {
         let image = &self.settings.image;
         let places = [
-            image.base.as_ref().map(|setting| &setting.place),
-            image.packages.as_ref().map(|setting| &setting.place),
-            image.platforms.as_ref().map(|setting| &setting.place),
-            image.dockerfile.as_ref().map(|setting| &setting.place),
-            image.ca_certificates.as_ref().map(|setting| &setting.place),
+            image.base.as_ref().map(|setting| &setting.location),
+            image.packages.as_ref().map(|setting| &setting.location),
+            image.platforms.as_ref().map(|setting| &setting.location),
+            image.dockerfile.as_ref().map(|setting| &setting.location),
+            image.ca_certificates.as_ref().map(|setting| &setting.location),
         ];
-        let arguments = self.settings.build_args.values().map(|value| &value.place);
-        let says = places.into_iter().flatten().chain(arguments).find(|place| place.is_projects()).cloned();
+        let arguments = self.settings.build_args.values().map(|value| &value.location);
+        let configured =
+            places.into_iter().flatten().chain(arguments).find(|location| location.is_projects()).cloned();
         let is_the_users =
-            |name: &Located<String>| matches!(name.place, Location::File { owner: Scope::User, .. });
+            |name: &Located<String>| matches!(name.location, Location::File { scope: Scope::User, .. });
         let is_named = image.name.as_ref().is_some_and(|name| !is_the_users(name));
-        if let (Some(place), false) = (says, is_named) {
-            self.settings.image.name = Some(Located::new(name, place));
+        if let (Some(location), false) = (configured, is_named) {
+            self.settings.image.name = Some(Located::new(name, location));
         }
     }
 
-    /// Who runs the sandbox, and why when it was not asked for by name.
+    /// Returns who runs the sandbox, and why when it was not asked for by name.
     pub fn provider(&self) -> (Provider, Option<String>) {
         match (self.settings.general.provider.as_ref().map(|provider| provider.value), self.needs_engine()) {
             (Some(ProviderChoice::Named(provider)), _) => (provider, None),
             (_, None) => {
                 (Provider::Native, Some("no [image] is asked for, so no engine is needed".to_owned()))
             }
-            (_, Some((key, place))) => match &self.engine {
+            (_, Some((key, location))) => match &self.engine {
                 Some(EngineAnswer::By(engine)) => {
-                    (*engine, Some(format!("{key} ({place}) is asked for, and {engine} answers")))
+                    (*engine, Some(format!("{key} ({location}) is asked for, and {engine} answers")))
                 }
                 Some(EngineAnswer::None(why)) => {
-                    (Provider::Native, Some(format!("{key} ({place}) is left aside: {why}")))
+                    (Provider::Native, Some(format!("{key} ({location}) is ignored: {why}")))
                 }
                 None => {
-                    (Provider::Native, Some(format!("{key} ({place}) is left aside: no engine was asked")))
+                    (Provider::Native, Some(format!("{key} ({location}) is ignored: no engine was queried")))
                 }
             },
         }
     }
 
-    /// The settings, without the defaults.
+    /// Returns the settings, without the defaults.
     pub fn settings(&self) -> &Config {
         &self.settings
     }
 
-    /// Every setting as a person reads it, in the order of the reference page, defaults included.
+    /// Lists every setting as a person reads it, in the order of the reference page, defaults included.
     pub fn rows(&self) -> Vec<SettingRow> {
         rows(&self.settings)
     }
@@ -195,18 +196,18 @@ fn rows(config: &Config) -> Vec<SettingRow> {
     rows.into_ordered(KEYS)
 }
 
-/// What passes is one list to the reader, whoever asked for which part.
+/// Shows what passes as one list, whichever layers name its parts.
 fn pass(rows: &mut Rows, env: &EnvTable) {
     let listed = env.pass.iter().flat_map(|list| &list.value).map(|name| &name.value);
     let names: Vec<String> = listed.chain(env.also_pass.keys()).map(Show::show).collect();
-    let place = env.also_pass.values().next().or(env.pass.as_ref().map(|list| &list.place));
-    if let Some(place) = place {
-        rows.insert("env.pass".to_owned(), format!("[{}]", names.join(", ")), Location::origin(place));
+    let location = env.also_pass.values().next().or(env.pass.as_ref().map(|list| &list.location));
+    if let Some(location) = location {
+        rows.insert("env.pass".to_owned(), format!("[{}]", names.join(", ")), Location::origin(location));
     }
 }
 
 fn located<T: Show>(rows: &mut Rows, table: &str, name: &str, value: &Located<T>) {
-    rows.insert(join(table, name), value.show(), value.place.origin());
+    rows.insert(join(table, name), value.show(), value.location.origin());
 }
 
 #[cfg(test)]
@@ -214,10 +215,10 @@ mod tests {
     use super::*;
     use crate::config::{ConfigFile, PathBase};
 
-    fn layer(owner: Scope, text: &str) -> Config {
-        let label = if owner == Scope::User { "user.toml" } else { "sandbox.toml" };
+    fn layer(scope: Scope, text: &str) -> Config {
+        let label = if scope == Scope::User { "user.toml" } else { "sandbox.toml" };
         let base = PathBase { directory: "/project".into(), home: None };
-        Config::parse(text, &ConfigFile { owner, label: label.into(), base }).unwrap()
+        Config::parse(text, &ConfigFile { scope, label: label.into(), base }).unwrap()
     }
 
     fn merged(user: &str, project: &str) -> Effective {
@@ -232,14 +233,14 @@ mod tests {
             effective.settings().image.name.as_ref().map(|name| name.value.clone())
         };
         let own = Some("sandbox-project-0123".to_owned());
-        for says in
+        for configured in
             ["base = \"debian:13\"", "packages = []", "dockerfile = \"D\"", "build_args = { A = \"1\" }"]
         {
-            let project = format!("[image]\n{says}");
-            assert_eq!(named("", &project), own, "{says}");
-            assert_eq!(named("image.name = \"mine\"", &project), own, "{says}");
+            let project = format!("[image]\n{configured}");
+            assert_eq!(named("", &project), own, "{configured}");
+            assert_eq!(named("image.name = \"mine\"", &project), own, "{configured}");
             assert_eq!(named("", &format!("{project}\nname = \"theirs\"")).unwrap(), "theirs");
-            // What the user's own file says is for all projects, and has one name.
+            // The user's own file is for all projects, and has one name.
             assert_eq!(named(&format!("{project}\nname = \"mine\""), "[image]").unwrap(), "mine");
             assert_eq!(named(&project, "[limits]"), None);
         }

@@ -1,5 +1,5 @@
-//! Forms: how the value of a key is written. A form says what the schema tells a person, and reads the value from a file
-//! or from what was typed.
+//! Forms: how the value of a key is written. A form has the kind that the schema documents, and reads the value from a file,
+//! a flag or a variable.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use crate::rules::user::UserSpec;
 pub(crate) trait ValueForm {
     /// What it is read as.
     type Value;
-    /// What a person is told of it.
+    /// What the schema documents of it.
     const KIND: ValueKind;
 
     /// Reads one value.
@@ -43,22 +43,22 @@ pub(crate) trait ValueForm {
         reader.scalar(section, name, |scalar| Self::parse(scalar, base))
     }
 
-    /// Reads what a flag or a variable says of a key. Where it was typed several times, the last one counts.
+    /// Reads the text of a flag or a variable. Where it was typed several times, the last one counts.
     fn typed(typed: &Typed<'_>, problems: &mut Vec<Problem>) -> Setting<Self::Value> {
         let parsed = Self::parse(Self::scalar(typed.texts.last()?), typed.base);
         let value = typed.accept(problems, parsed)?;
-        Some(Located::new(value, typed.place.clone()))
+        Some(Located::new(value, typed.location.clone()))
     }
 }
 
-/// What a flag or a variable says of a key.
+/// The text of a flag or a variable that sets a key.
 pub(crate) struct Typed<'a> {
     /// The key.
     pub(crate) key: &'a Key,
     /// What was typed, each time.
     pub(crate) texts: &'a [String],
     /// Where.
-    pub(crate) place: &'a Location,
+    pub(crate) location: &'a Location,
     /// What relative paths are seen from.
     pub(crate) base: &'a PathBase,
 }
@@ -67,7 +67,8 @@ impl Typed<'_> {
     /// Returns the value, or notes what is wrong with it.
     fn accept<T>(&self, problems: &mut Vec<Problem>, parsed: Result<T, Fault>) -> Option<T> {
         let Key { path, kind, .. } = self.key;
-        let note = |fault: Fault| problems.push(fault.problem(self.place, *path, NOT_ITS_TYPE, Some(*kind)));
+        let note =
+            |fault: Fault| problems.push(fault.problem(self.location, *path, NOT_ITS_TYPE, Some(*kind)));
         parsed.map_err(note).ok()
     }
 }
@@ -118,9 +119,9 @@ impl<T: Text> ValueForm for ListOf<T> {
     fn typed(typed: &Typed<'_>, problems: &mut Vec<Problem>) -> Setting<Self::Value> {
         let entry = |text: &String| {
             let value = typed.accept(problems, T::parse(text, typed.base))?;
-            Some(Located::new(value, typed.place.clone()))
+            Some(Located::new(value, typed.location.clone()))
         };
-        Some(Located::new(typed.texts.iter().filter_map(entry).collect(), typed.place.clone()))
+        Some(Located::new(typed.texts.iter().filter_map(entry).collect(), typed.location.clone()))
     }
 }
 
@@ -145,11 +146,11 @@ impl ValueForm for CommandLine {
         let list = reader.list(section, name, value::argument)?;
         if list.value.first().is_some_and(|program| !program.value.is_empty()) {
             let words = list.value.into_iter().map(|word| word.value).collect();
-            return Some(Located::new(words, list.place));
+            return Some(Located::new(words, list.location));
         }
         if reader.noted() == noted {
             let problem = Problem::new(
-                &list.place,
+                &list.location,
                 section.key(name),
                 ProblemCode::InvalidValue,
                 "there is no command",
@@ -218,7 +219,7 @@ texts! {
     Lifetime: Duration = Duration, |text, _| value::duration(text);
 }
 
-/// Makes forms that may be numbers: name, what it is read as, what a person is told, and how it is read.
+/// Makes forms that may be numbers: name, what it is read as, what is documented, and how it is read.
 macro_rules! scalars {
     ($($(#[$about:meta])* $name:ident: $value:ty = $kind:expr, $parse:expr;)*) => {
         $(
@@ -264,11 +265,11 @@ pub(crate) type WhenPulled = OneOf<Pull>;
 /// Returns the value, or notes what is wrong with it.
 pub(crate) fn accept<T>(
     problems: &mut Vec<Problem>,
-    place: &Location,
+    location: &Location,
     key: &str,
     parsed: Result<T, Fault>,
 ) -> Option<T> {
-    parsed.map_err(|fault| problems.push(fault.problem(place, key, NOT_ITS_TYPE, None))).ok()
+    parsed.map_err(|fault| problems.push(fault.problem(location, key, NOT_ITS_TYPE, None))).ok()
 }
 
 const NOT_ITS_TYPE: &str = "this cannot be its value";

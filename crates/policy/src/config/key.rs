@@ -1,4 +1,4 @@
-//! A key of `sandbox.toml`: what the table of keys says of each.
+//! A key of `sandbox.toml`: path, value, default, flag, variable, trust and documentation.
 //!
 //! In the path of a key, `*` stands for a name that the file chooses.
 
@@ -30,7 +30,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// What holds of a key of which nothing is said.
+    /// The fields that a row need not have.
     pub(crate) const NONE: Self = Self {
         path: "",
         kind: ValueKind::Table,
@@ -61,7 +61,7 @@ pub struct Flag {
 /// What a key holds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ValueKind {
-    /// A table with the keys that follow in [`KEYS`].
+    /// A table with the keys that follow in the table of keys.
     Table,
     /// A table whose keys the file chooses.
     Named(TextFormat),
@@ -133,8 +133,8 @@ pub enum TextFormat {
 pub enum Support {
     /// It is.
     ActedOn,
-    /// It is read and checked; what it asks for is not built yet, so it is refused. The text says which values
-    /// that concerns.
+    /// It is read and checked; what it asks for is not built yet, so it is refused. The text names the values
+    /// that this concerns.
     NotYet(&'static str),
     /// It belongs to providers that run containers, and means nothing to the others.
     Containers,
@@ -197,7 +197,7 @@ pub(crate) fn find(keys: &'static [Key], table: &str, name: &str) -> Option<&'st
     if name.contains('.') { named("*") } else { named(name).or_else(|| named("*")) }
 }
 
-/// Whether `path` is `table`, a dot and `name`. Compares lengths first: this runs for every key of a file.
+/// Returns whether `path` is `table`, a dot and `name`. Compares lengths first: this runs for every key of a file.
 fn is_at(path: &str, table: &str, name: &str) -> bool {
     if table.is_empty() {
         return path == name;
@@ -219,7 +219,7 @@ pub fn split(path: &str) -> (&str, &str) {
 }
 
 impl ValueKind {
-    /// What a person is told to write.
+    /// Returns what a person is told to write.
     pub fn expected(self) -> String {
         match self {
             Self::Table => "a table".to_owned(),
@@ -242,7 +242,7 @@ impl ValueKind {
         }
     }
 
-    /// What a person is told to write as an entry of a list.
+    /// Returns what a person is told to write as an entry of a list.
     pub fn entry(self) -> &'static str {
         match self {
             Self::List(format) => format.expected(),
@@ -252,7 +252,7 @@ impl ValueKind {
 }
 
 impl TextFormat {
-    /// What a person is told to write.
+    /// Returns what a person is told to write.
     pub fn expected(self) -> &'static str {
         match self {
             Self::Any => "text",
@@ -280,7 +280,7 @@ impl TextFormat {
     }
 }
 
-/// `"a", "b" or "c"`.
+/// Writes words as `"a", "b" or "c"`.
 pub fn one_of(words: &[&str]) -> String {
     match words {
         [] => String::new(),

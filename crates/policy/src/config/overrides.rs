@@ -1,4 +1,4 @@
-//! Overrides: what the flags of a command line say, as the strongest layer of settings.
+//! Overrides: the flags of a command line as the strongest layer of settings.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use crate::config::{Config, PathBase, SharedDirTable, value};
 use crate::plan::BoundaryMode;
 use crate::rules::env::Name;
 
-/// Flags exactly as they were typed. Whoever parses the command line fills this in; nothing is checked yet.
+/// Flags exactly as they were typed. The command line's parser fills this in; nothing is checked yet.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     /// `--name`
@@ -25,7 +25,7 @@ pub struct Overrides {
     pub volume: Vec<String>,
     /// `-e`, `--env`, each time it was given: `NAME=VALUE` to set, `NAME` to pass.
     pub env: Vec<OsString>,
-    /// `--env-file`, each time it was given. What `-e` says wins over it.
+    /// `--env-file`, each time it was given. `-e` wins over it.
     pub env_file: Vec<EnvFile>,
     /// What follows `--`.
     pub command: Vec<OsString>,
@@ -42,7 +42,7 @@ pub struct EnvFile {
 }
 
 impl Overrides {
-    /// The layer that these flags make, and every problem in them. Relative paths are seen from `base`.
+    /// Returns the layer that these flags make, and every problem in them. Relative paths are seen from `base`.
     pub fn read(&self, base: &PathBase) -> (Config, Vec<Problem>) {
         let mut flags = FlagReader { problems: Vec::new() };
         let mut config = Config {
@@ -53,11 +53,11 @@ impl Overrides {
         };
         for (key, texts) in &self.keys {
             let Some(flag) = key.flag else { continue };
-            let place = &Location::Flag(format!("--{}", flag.long).into());
-            config.set(&Typed { key, texts, place, base }, &mut flags.problems);
+            let location = &Location::Flag(format!("--{}", flag.long).into());
+            config.set(&Typed { key, texts, location, base }, &mut flags.problems);
         }
         // An image that is named has to be run, as one of which a file has a table.
-        config.has_image = config.image.name.as_ref().map(|name| name.place.clone());
+        config.has_image = config.image.name.as_ref().map(|name| name.location.clone());
         let command = || Located::new(self.command.clone(), Location::Flag("--".into()));
         config.agent.command = (!self.command.is_empty()).then(command);
         for file in &self.env_file {
@@ -82,23 +82,23 @@ impl FlagReader {
         text: Option<&str>,
         parse: impl Fn(&str) -> Result<String, Fault>,
     ) -> Option<Located<String>> {
-        let place = Location::Flag(flag.into());
-        let value = accept(&mut self.problems, &place, key, parse(text?))?;
-        Some(Located::new(value, place))
+        let location = Location::Flag(flag.into());
+        let value = accept(&mut self.problems, &location, key, parse(text?))?;
+        Some(Located::new(value, location))
     }
 
     fn volumes(&mut self, volumes: &[String], base: &PathBase) -> BTreeMap<String, Located<SharedDirTable>> {
-        let place = Location::Flag("--volume".into());
+        let location = Location::Flag("--volume".into());
         let mut all = BTreeMap::new();
         for text in volumes {
             let Some((name, dir)) =
-                accept(&mut self.problems, &place, "shared_dirs", volume(text, base, &place))
+                accept(&mut self.problems, &location, "shared_dirs", volume(text, base, &location))
             else {
                 continue;
             };
-            if all.insert(name, Located::new(dir, place.clone())).is_some() {
+            if all.insert(name, Located::new(dir, location.clone())).is_some() {
                 let message = format!("{text:?} is in the same place as another volume");
-                self.problems.push(Problem::new(&place, "shared_dirs", ProblemCode::Conflict, message));
+                self.problems.push(Problem::new(&location, "shared_dirs", ProblemCode::Conflict, message));
             }
         }
         all
@@ -108,9 +108,9 @@ impl FlagReader {
         let text = match &file.text {
             Ok(text) => text,
             Err(reason) => {
-                let place = Location::Flag(format!("--env-file {}", file.label).into());
+                let location = Location::Flag(format!("--env-file {}", file.label).into());
                 self.problems.push(Problem::new(
-                    &place,
+                    &location,
                     "",
                     ProblemCode::Host,
                     format!("cannot be read: {reason}"),
@@ -123,13 +123,13 @@ impl FlagReader {
             if line.is_empty() || line.starts_with(b"#") {
                 continue;
             }
-            let place = Location::Flag(format!("--env-file {}:{number}", file.label).into());
-            self.variable(config, &place, OsString::from_vec(line.to_vec()));
+            let location = Location::Flag(format!("--env-file {}:{number}", file.label).into());
+            self.variable(config, &location, OsString::from_vec(line.to_vec()));
         }
     }
 
-    /// `NAME=VALUE` sets, `NAME` passes; the later of two wins. No message repeats a value.
-    fn variable(&mut self, config: &mut Config, place: &Location, entry: OsString) {
+    /// Takes `NAME=VALUE` to set and `NAME` to pass; the later of two wins. No message repeats a value.
+    fn variable(&mut self, config: &mut Config, location: &Location, entry: OsString) {
         let (given, value) = match crate::rules::env::split_entry(entry.clone()) {
             Some((name, value)) => (name, Some(value)),
             None => (entry, None),
@@ -139,19 +139,21 @@ impl FlagReader {
             Some(value) if value.as_bytes().contains(&0) => Err(Fault::value("a NUL cannot be part of it")),
             _ => value::parsed::<Name>(&given),
         };
-        let Some(name) = accept(&mut self.problems, place, &format!("env.{given}"), parsed) else { return };
+        let Some(name) = accept(&mut self.problems, location, &format!("env.{given}"), parsed) else {
+            return;
+        };
         if let Some(value) = value {
             config.env.also_pass.remove(&name);
-            config.env.set.insert(name, Located::new(value, place.clone()));
+            config.env.set.insert(name, Located::new(value, location.clone()));
         } else {
             config.env.set.remove(&name);
-            config.env.also_pass.insert(name, place.clone());
+            config.env.also_pass.insert(name, location.clone());
         }
     }
 }
 
-/// `HOST:GUEST[:MODE]`, under a name made from the guest path.
-fn volume(text: &str, base: &PathBase, place: &Location) -> Result<(String, SharedDirTable), Fault> {
+/// Reads `HOST:GUEST[:MODE]`, under a name made from the guest path.
+fn volume(text: &str, base: &PathBase, location: &Location) -> Result<(String, SharedDirTable), Fault> {
     let malformed = || {
         Fault::value(format!("{text:?} is not a volume; expected HOST:GUEST, HOST:GUEST:ro or HOST:GUEST:rw"))
     };
@@ -165,10 +167,10 @@ fn volume(text: &str, base: &PathBase, place: &Location) -> Result<(String, Shar
         return Err(malformed());
     }
     let guest: crate::rules::path::GuestPath = value::parsed(guest)?;
-    let at = |value| Some(Located::new(value, place.clone()));
+    let at = |value| Some(Located::new(value, location.clone()));
     let dir = SharedDirTable {
-        host: Some(Located::new(value::host_path(host, base)?, place.clone())),
-        guest: Some(Located::new(guest.clone(), place.clone())),
+        host: Some(Located::new(value::host_path(host, base)?, location.clone())),
+        guest: Some(Located::new(guest.clone(), location.clone())),
         mode: at(mode),
         suffixes: None,
         max_file_bytes: None,
@@ -176,7 +178,7 @@ fn volume(text: &str, base: &PathBase, place: &Location) -> Result<(String, Shar
     Ok((name_of(&guest), dir))
 }
 
-/// A name for a boundary that the file did not name: `/srv/My data` is `srv-my-data`.
+/// Makes a name for a boundary that the file did not name: `/srv/My data` is `srv-my-data`.
 fn name_of(guest: &crate::rules::path::GuestPath) -> String {
     let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' };
     guest.to_string().chars().map(allowed).collect::<String>().trim_matches('-').to_owned()
@@ -240,7 +242,7 @@ mod tests {
         assert_eq!(data.mode.as_ref().unwrap().value, BoundaryMode::ReadOnly);
         let set: Vec<_> = config.env.set.iter().map(|(name, value)| (name.as_str(), &value.value)).collect();
         assert_eq!(set, [("A", &OsString::from("1")), ("C", &OsString::from("3=4"))]);
-        assert_eq!(config.env.set["C"].place, Location::Flag("--env-file vars:3".into()));
+        assert_eq!(config.env.set["C"].location, Location::Flag("--env-file vars:3".into()));
         assert_eq!(config.env.also_pass.keys().map(Name::as_str).collect::<Vec<_>>(), ["B", "D"]);
         assert_eq!(config.agent.command.unwrap().value, [OsString::from("ls")]);
     }

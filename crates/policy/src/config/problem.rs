@@ -26,7 +26,7 @@ pub enum Location {
     /// In a configuration file.
     File {
         /// Whose file it is.
-        owner: Scope,
+        scope: Scope,
         /// The file, as the person knows it.
         file: Arc<str>,
         /// The line, from 1.
@@ -41,17 +41,17 @@ pub enum Location {
 }
 
 impl Location {
-    /// Whether it is in the file of a project.
+    /// Returns whether it is in the file of a project.
     pub fn is_projects(&self) -> bool {
-        matches!(self, Self::File { owner: Scope::Project, .. })
+        matches!(self, Self::File { scope: Scope::Project, .. })
     }
 
-    /// The same place without its column, as verdicts show it.
+    /// Returns the same place without its column, as verdicts show it.
     pub fn origin(&self) -> Origin {
         match self {
             Self::Default => Origin::Default,
-            Self::File { owner: Scope::User, file, line, .. } => Origin::User(format!("{file}:{line}")),
-            Self::File { owner: Scope::Project, file, line, .. } => Origin::Project(format!("{file}:{line}")),
+            Self::File { scope: Scope::User, file, line, .. } => Origin::User(format!("{file}:{line}")),
+            Self::File { scope: Scope::Project, file, line, .. } => Origin::Project(format!("{file}:{line}")),
             Self::Environment(name) => Origin::Environment(name.to_string()),
             Self::Flag(name) => Origin::Flag(name.to_string()),
         }
@@ -74,13 +74,13 @@ pub struct Located<T> {
     /// The value.
     pub value: T,
     /// Where it stands.
-    pub place: Location,
+    pub location: Location,
 }
 
 impl<T> Located<T> {
-    /// A value that stands at `place`.
-    pub fn new(value: T, place: Location) -> Self {
-        Self { value, place }
+    /// Makes a value that is at `place`.
+    pub fn new(value: T, location: Location) -> Self {
+        Self { value, location }
     }
 }
 
@@ -108,11 +108,11 @@ pub enum ProblemCode {
     Host,
 }
 
-/// One mistake, with all that a person needs to mend it.
+/// One mistake, with all that a person needs to fix it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Problem {
     /// Where the mistake stands.
-    pub place: Location,
+    pub location: Location,
     /// The key it concerns, such as `limits.memory`; empty where it concerns a whole file.
     pub key: String,
     /// What kind of mistake it is.
@@ -126,15 +126,15 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem without expectation and hint.
+    /// Makes a problem without expectation and hint.
     pub fn new(
-        place: &Location,
+        location: &Location,
         key: impl Into<String>,
         code: ProblemCode,
         message: impl Into<String>,
     ) -> Self {
         Self {
-            place: place.clone(),
+            location: location.clone(),
             key: key.into(),
             code,
             message: message.into(),
@@ -143,14 +143,14 @@ impl Problem {
         }
     }
 
-    /// The same problem with what would be allowed.
+    /// Adds what would be allowed.
     #[must_use]
     pub fn expecting(mut self, expected: impl Into<String>) -> Self {
         self.expected = Some(expected.into());
         self
     }
 
-    /// The same problem with what to do next.
+    /// Adds what to do next.
     #[must_use]
     pub fn hinting(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -161,8 +161,8 @@ impl Problem {
 /// `sandbox.toml:12:3: limits.memroy: unknown key; did you mean "memory"?`
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.place != Location::Default {
-            write!(f, "{}: ", self.place)?;
+        if self.location != Location::Default {
+            write!(f, "{}: ", self.location)?;
         }
         if !self.key.is_empty() {
             write!(f, "{}: ", self.key)?;
@@ -182,19 +182,19 @@ impl std::error::Error for Problem {}
 
 /// Puts problems into the order of the text they concern: file by file, from top to bottom.
 pub fn sort(problems: &mut [Problem]) {
-    problems.sort_by(|a, b| a.place.cmp(&b.place));
+    problems.sort_by(|a, b| a.location.cmp(&b.location));
 }
 
 /// Programs get the parts and the whole: `place`, `file`, `line`, `column`, `key`, `code`, `message`,
 /// `expected`, `hint` and `text`.
 impl Serialize for Problem {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (file, line, column) = match &self.place {
+        let (file, line, column) = match &self.location {
             Location::File { file, line, column, .. } => (Some(&**file), Some(line), Some(column)),
             _ => (None, None, None),
         };
         let mut out = serializer.serialize_struct("Problem", 10)?;
-        out.serialize_field("place", &self.place.to_string())?;
+        out.serialize_field("place", &self.location.to_string())?;
         out.serialize_field("file", &file)?;
         out.serialize_field("line", &line)?;
         out.serialize_field("column", &column)?;
@@ -212,13 +212,13 @@ impl Serialize for Problem {
 mod tests {
     use super::*;
 
-    fn place(line: u32, column: u32) -> Location {
-        Location::File { owner: Scope::Project, file: "sandbox.toml".into(), line, column }
+    fn location(line: u32, column: u32) -> Location {
+        Location::File { scope: Scope::Project, file: "sandbox.toml".into(), line, column }
     }
 
     #[test]
     fn shows_place_key_message_expectation_and_hint() {
-        let problem = Problem::new(&place(12, 3), "limits.memroy", ProblemCode::UnknownKey, "unknown key")
+        let problem = Problem::new(&location(12, 3), "limits.memroy", ProblemCode::UnknownKey, "unknown key")
             .expecting("something else")
             .hinting("did you mean \"memory\"?");
         assert_eq!(
@@ -229,16 +229,16 @@ mod tests {
 
     #[test]
     fn sorts_by_line_as_a_number() {
-        let mut problems =
-            [(10, 1), (9, 4), (9, 2)].map(|(l, c)| Problem::new(&place(l, c), "", ProblemCode::Syntax, "x"));
+        let mut problems = [(10, 1), (9, 4), (9, 2)]
+            .map(|(l, c)| Problem::new(&location(l, c), "", ProblemCode::Syntax, "x"));
         sort(&mut problems);
-        assert_eq!(problems.map(|p| p.place), [place(9, 2), place(9, 4), place(10, 1)]);
+        assert_eq!(problems.map(|p| p.location), [location(9, 2), location(9, 4), location(10, 1)]);
     }
 
     #[test]
     fn gives_programs_the_parts() {
         let json =
-            serde_json::to_value(Problem::new(&place(1, 2), "a", ProblemCode::WrongType, "m")).unwrap();
+            serde_json::to_value(Problem::new(&location(1, 2), "a", ProblemCode::WrongType, "m")).unwrap();
         assert_eq!(json["line"], 1);
         assert_eq!(json["code"], "wrong_type");
         assert_eq!(json["text"], "sandbox.toml:1:2: a: m");

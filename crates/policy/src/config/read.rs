@@ -29,15 +29,15 @@ impl Config {
     /// have more of them, and a person wants to see all at once.
     pub fn read(text: &str, file: &ConfigFile) -> (Self, Vec<Problem>) {
         if text.len() > MAX_LENGTH {
-            let place =
-                Location::File { owner: file.owner, file: Arc::clone(&file.label), line: 1, column: 1 };
+            let location =
+                Location::File { scope: file.scope, file: Arc::clone(&file.label), line: 1, column: 1 };
             let message = format!("the file has {} bytes; at most {MAX_LENGTH} are read", text.len());
-            return (Config::default(), vec![Problem::new(&place, "", ProblemCode::Refused, message)]);
+            return (Config::default(), vec![Problem::new(&location, "", ProblemCode::Refused, message)]);
         }
-        let (config, mut problems) = match Document::parse(text, file.owner, &file.label, KEYS) {
+        let (config, mut problems) = match Document::parse(text, file.scope, &file.label, KEYS) {
             Ok(document) => read(document, &file.base),
             Err(Broken { mut problems, rest }) => {
-                let (config, more) = Document::parse(&rest, file.owner, &file.label, KEYS)
+                let (config, more) = Document::parse(&rest, file.scope, &file.label, KEYS)
                     .map(|document| read(document, &file.base))
                     .unwrap_or_default();
                 problems.extend(more);
@@ -104,7 +104,7 @@ fn env(reader: &mut DocumentReader<'_, '_>, section: &Section<'_, '_>, base: &Pa
     }
 }
 
-/// The tables in a table of tables. One whose name cannot be a name is read too, for the problems within it.
+/// Reads the tables in a table of tables. One whose name cannot be a name is read too, for the problems within it.
 fn named<'d, 't, T>(
     reader: &mut DocumentReader<'_, '_>,
     section: &Section<'d, 't>,
@@ -115,11 +115,11 @@ fn named<'d, 't, T>(
         let name = reader.name(section, given, at, value::name);
         let table = section.section(given);
         if table.exists() {
-            let place = reader.place(at);
+            let location = reader.location(at);
             let one = read(reader, &table);
-            reader.require(&table, &place);
+            reader.require(&table, &location);
             if let (Some(name), Some(one)) = (name, one) {
-                all.insert(name, Located::new(one, place));
+                all.insert(name, Located::new(one, location));
             }
         }
     }

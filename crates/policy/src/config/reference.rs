@@ -12,14 +12,14 @@ use crate::plan::Need;
 use crate::protect::table::{self, GROUPS, Group, Row, Treatment};
 use crate::rules::env;
 
-/// The reference page of `sandbox.toml`, as Markdown.
+/// Writes the reference page of `sandbox.toml`, as Markdown.
 pub fn markdown() -> String {
     let mut page = String::from(INTRODUCTION);
     write(&mut page).expect("a string takes whatever is written to it");
     page
 }
 
-/// The JSON Schema of `sandbox.toml` (draft 2020-12), for editors. It ends with a newline.
+/// Writes the JSON Schema of `sandbox.toml` (draft 2020-12), for editors. It ends with a newline.
 pub fn json_schema() -> String {
     let mut schema = object("");
     schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
@@ -34,14 +34,14 @@ const TABLE_MARKS: (&str, &str) = (
     "<!-- End of what is generated. -->\n",
 );
 
-/// The page about protected paths with its table made anew; nothing where it has no place for one.
+/// Writes the table of protected paths into the page about them; nothing where it has no place for one.
 pub fn with_protected_paths(page: &str) -> Option<String> {
     let (before, rest) = page.split_once(TABLE_MARKS.0)?;
     let (_, after) = rest.split_once(TABLE_MARKS.1)?;
     Some([before, TABLE_MARKS.0, &protected_paths(), TABLE_MARKS.1, after].concat())
 }
 
-/// The table of protected paths, as Markdown.
+/// Writes the table of protected paths, as Markdown.
 fn protected_paths() -> String {
     let group = |Group { title, rows }: &Group| {
         let is_writable = rows.iter().all(|row| matches!(row.treatment, Treatment::Writable));
@@ -139,12 +139,12 @@ fn is_table(key: &Key) -> bool {
     matches!(key.kind, ValueKind::Table | ValueKind::Named(_))
 }
 
-/// What a person must know before setting a key.
+/// Lists what a person must know before setting a key.
 fn notes(key: &Key) -> Vec<String> {
     let status = match key.status {
         Support::NotYet(values) => Some(format!("Not supported yet: {values}")),
         Support::Containers if is_table(key) => Some(
-            "Read and checked, and left aside by the providers `native` and `local` where they are named"
+            "Read and checked, and ignored by the providers `native` and `local` where they are named"
                 .to_owned(),
         ),
         Support::ActedOn | Support::Containers => None,
@@ -156,7 +156,7 @@ fn notes(key: &Key) -> Vec<String> {
     status.into_iter().chain(trust).collect()
 }
 
-/// The schema of the table at `table`.
+/// Writes the schema of the table at `table`.
 fn object(table: &str) -> Map<String, Value> {
     let mut properties = Map::new();
     let mut chosen = Value::Bool(false);
@@ -251,7 +251,7 @@ fn text(format: TextFormat) -> Value {
     }
 }
 
-/// What an editor can tell about a text. It refuses nothing that is valid, and leaves the rest to us.
+/// Returns the pattern by which an editor checks a text. It refuses nothing that is valid.
 fn pattern(format: TextFormat) -> Option<&'static str> {
     match format {
         TextFormat::Any | TextFormat::Host | TextFormat::Platform | TextFormat::Layer => None,
@@ -270,7 +270,7 @@ fn pattern(format: TextFormat) -> Option<&'static str> {
     }
 }
 
-/// TOML text of the table of keys as JSON; nothing for an empty text.
+/// Converts TOML text of the table of keys to JSON; nothing for an empty text.
 fn from_toml(text: &str) -> Option<Value> {
     fn json(value: &DeValue<'_>) -> Value {
         match value {

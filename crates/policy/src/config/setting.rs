@@ -9,7 +9,7 @@ use super::problem::{Located, Scope};
 #[derive(Clone, Debug)]
 pub struct ConfigFile {
     /// Whose file it is.
-    pub owner: Scope,
+    pub scope: Scope,
     /// How the person knows it, such as `sandbox.toml`; problems and origins show this.
     pub label: Arc<str>,
     /// Where its paths are seen from.

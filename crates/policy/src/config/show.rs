@@ -39,8 +39,8 @@ pub(crate) struct Rows(BTreeMap<String, SettingRow>);
 
 impl Rows {
     pub(crate) fn setting<T: Show>(&mut self, table: &str, name: &str, setting: Option<&Located<T>>) {
-        if let Some(Located { value, place }) = setting {
-            self.insert(key::join(table, name), value.show(), place.origin());
+        if let Some(Located { value, location }) = setting {
+            self.insert(key::join(table, name), value.show(), location.origin());
         }
     }
 
@@ -48,7 +48,7 @@ impl Rows {
         self.0.insert(key.clone(), SettingRow { key, value, origin });
     }
 
-    /// Every key in the order of `keys`, with its default where nothing else was shown. Names that files
+    /// Lists every key in the order of `keys`, with its default where nothing else was shown. Names that files
     /// chose come in their own order.
     pub(crate) fn into_ordered(mut self, keys: &[Key]) -> Vec<SettingRow> {
         let mut rows = Vec::new();
@@ -187,7 +187,7 @@ impl<T: Show> Show for Located<T> {
     }
 }
 
-/// A basic string of TOML: quotes, backslashes and control characters are escaped.
+/// Writes a basic string of TOML: quotes, backslashes and control characters are escaped.
 pub(crate) fn quoted(text: &dyn Display) -> String {
     let mut out = String::from("\"");
     for c in text.to_string().chars() {

@@ -38,8 +38,7 @@ pub struct TrustContext<'a> {
     pub directory: &'a Path,
     /// The same directory with every link resolved.
     pub resolved_directory: &'a Path,
-    /// Where each path that the file names leads, by the path as [`paths`] gives it. One that is not here leads nobody
-    /// knows where.
+    /// Where each path that the file names leads, by the path as [`paths`] gives it. Where one leads that is not here is unknown.
     pub leads: &'a BTreeMap<PathBuf, ResolvedPath>,
 }
 
@@ -52,7 +51,7 @@ pub struct ResolvedPath {
     pub repository: Option<PathBuf>,
 }
 
-/// Every path of the host that a file names and that leads somewhere, whose links have to be resolved for
+/// Lists every path of the host that a file names and that leads somewhere, whose links have to be resolved for
 /// [`widenings`].
 pub fn paths(config: &Config) -> impl Iterator<Item = &Path> {
     let boundaries = config.shared_dirs.values().filter_map(|dir| dir.value.host.as_ref());
@@ -76,11 +75,11 @@ pub struct Widening {
     /// The key that does it.
     pub key: String,
     /// Where it stands.
-    pub place: Location,
-    /// What it widens, as a sentence without a full stop. Two widenings are the same if they say the same: a path that
-    /// leads elsewhere than it says is named with where it leads.
+    pub location: Location,
+    /// What it widens, as a sentence without a full stop. Two widenings are the same if their sentences are: a path with
+    /// links on its way is named with where it leads.
     pub what: String,
-    /// Where its path leads, if that is elsewhere than it says.
+    /// Where its path leads, if links lead it elsewhere.
     pub leads_to: Option<PathBuf>,
     /// When it does so.
     pub applies: Applies,
@@ -89,16 +88,16 @@ pub struct Widening {
 /// When a file widens something.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Applies {
-    /// Whoever runs the sandbox.
+    /// With every provider.
     Always,
-    /// With the provider `local` alone, where no walls stand around what the file says.
+    /// With the provider `local` alone, which isolates nothing.
     Locally,
     /// Where an image is built, and not where one is run.
     Building,
 }
 
 impl Widening {
-    /// Whether it counts with this provider.
+    /// Returns whether it counts with this provider.
     pub fn applies_to(&self, provider: Provider) -> bool {
         match self.applies {
             Applies::Always => true,
@@ -107,13 +106,13 @@ impl Widening {
         }
     }
 
-    /// Whether it counts where an image is built.
+    /// Returns whether it counts where an image is built.
     pub fn applies_to_builds(&self) -> bool {
         matches!(self.applies, Applies::Always | Applies::Building)
     }
 }
 
-/// Everything that a project's file would widen, from top to bottom. Nothing means that it needs no trust.
+/// Lists everything that a project's file would widen, from top to bottom. Nothing means that it needs no trust.
 pub fn widenings(config: &Config, context: &TrustContext<'_>) -> Vec<Widening> {
     let mut found = Widenings(Vec::new());
     provider(config, &mut found);
@@ -125,28 +124,28 @@ pub fn widenings(config: &Config, context: &TrustContext<'_>) -> Vec<Widening> {
     limits(config, context.without.settings(), &mut found);
     protection(config, context.without.settings(), &mut found);
     native(config, context, &mut found);
-    found.0.sort_by(|a, b| a.place.cmp(&b.place));
+    found.0.sort_by(|a, b| a.location.cmp(&b.location));
     found.0
 }
 
 struct Widenings(Vec<Widening>);
 
 impl Widenings {
-    fn add(&mut self, key: impl Into<String>, place: &Location, what: impl Into<String>) {
+    fn add(&mut self, key: impl Into<String>, location: &Location, what: impl Into<String>) {
         self.0.push(Widening {
             key: key.into(),
-            place: place.clone(),
+            location: location.clone(),
             what: what.into(),
             leads_to: None,
             applies: Applies::Always,
         });
     }
 
-    /// Adds what a path widens, with where it leads if that is elsewhere than it says.
+    /// Adds what a path widens, with where it leads if links lead it elsewhere.
     fn add_path(
         &mut self,
         key: impl Into<String>,
-        place: &Location,
+        location: &Location,
         what: &str,
         path: &Path,
         context: &TrustContext<'_>,
@@ -154,14 +153,14 @@ impl Widenings {
         let leads_to = context.leads.get(path).filter(|lead| lead.path != normalise(path));
         let leads_to = leads_to.map(|lead| lead.path.clone());
         let more = leads_to.iter().map(|lead| format!(", which leads to {}", escape::path(lead)));
-        self.add(key, place, more.fold(what.to_owned(), |what, more| what + &more));
+        self.add(key, location, more.fold(what.to_owned(), |what, more| what + &more));
         if let Some(added) = self.0.last_mut() {
             added.leads_to = leads_to;
         }
     }
 
-    fn add_locally(&mut self, key: impl Into<String>, place: &Location, what: impl Into<String>) {
-        self.add(key, place, what);
+    fn add_locally(&mut self, key: impl Into<String>, location: &Location, what: impl Into<String>) {
+        self.add(key, location, what);
         if let Some(added) = self.0.last_mut() {
             added.applies = Applies::Locally;
         }
@@ -169,27 +168,29 @@ impl Widenings {
 }
 
 fn provider(config: &Config, found: &mut Widenings) {
-    if let Some(Located { value: ProviderChoice::Named(Provider::Local), place }) = &config.general.provider {
-        found.add("provider", place, "runs the agent on this machine without any isolation");
+    if let Some(Located { value: ProviderChoice::Named(Provider::Local), location }) =
+        &config.general.provider
+    {
+        found.add("provider", location, "runs the agent on this machine without any isolation");
     }
-    if let Some(Located { value: false, place }) = &config.general.require_os_sandbox {
-        found.add("require_os_sandbox", place, "lets the agent start where nothing can isolate it");
+    if let Some(Located { value: false, location }) = &config.general.require_os_sandbox {
+        found.add("require_os_sandbox", location, "lets the agent start where nothing can isolate it");
     }
 }
 
 fn agent(config: &Config, found: &mut Widenings) {
-    if let Some(Located { value: user, place }) = &config.agent.user {
+    if let Some(Located { value: user, location }) = &config.agent.user {
         if user.names_root() {
-            found.add("agent.user", place, "runs the agent as root");
+            found.add("agent.user", location, "runs the agent as root");
         }
     }
-    // Elsewhere these act within walls. Here there are none, and the file would run what it likes.
-    if let Some(Located { value, place }) = &config.agent.command {
-        found.add_locally("agent.command", place, format!("runs {} on this machine", value.show()));
+    // Elsewhere these act within the sandbox. Without isolation the file would run anything on the host.
+    if let Some(Located { value, location }) = &config.agent.command {
+        found.add_locally("agent.command", location, format!("runs {} on this machine", value.show()));
     }
-    for (name, Located { value, place }) in &config.env.set {
+    for (name, Located { value, location }) in &config.env.set {
         let what = format!("sets {name} to {} for what runs on this machine", value.show());
-        found.add_locally(format!("env.set.{name}"), place, what);
+        found.add_locally(format!("env.set.{name}"), location, what);
     }
 }
 
@@ -199,15 +200,15 @@ fn containers(config: &Config, context: &TrustContext<'_>, found: &mut Widenings
         ("image.ca_certificates", &config.image.ca_certificates, "makes the build trust more certificates"),
     ];
     for (key, setting, what) in paths {
-        if let Some(Located { value, place }) = setting {
-            found.add_path(key, place, &format!("{what}: {}", escape::path(value)), value, context);
+        if let Some(Located { value, location }) = setting {
+            found.add_path(key, location, &format!("{what}: {}", escape::path(value)), value, context);
         }
     }
-    if let Some(Located { value, place }) = &config.image.name {
-        // To run it takes no trust: an image is as much a stranger's as the command.
+    if let Some(Located { value, location }) = &config.image.name {
+        // To run it takes no trust: an image is as untrusted as the command.
         found.add(
             "image.name",
-            place,
+            location,
             format!("has a build take the place of what is called {value:?} here"),
         );
         if let Some(added) = found.0.last_mut() {
@@ -215,25 +216,25 @@ fn containers(config: &Config, context: &TrustContext<'_>, found: &mut Widenings
         }
     }
     // Packages come from the distribution's archive, whatever their names.
-    if let Some(Located { value, place }) = &config.image.base {
+    if let Some(Located { value, location }) = &config.image.base {
         if !is_stock_base(value) {
             found.add(
                 "image.base",
-                place,
+                location,
                 format!("has a build start from {value:?}, and run what that says"),
             );
         }
     }
-    for (name, Located { value, place }) in &config.build_args {
+    for (name, Located { value, location }) in &config.build_args {
         let what = format!("sets {name} to {value:?} for a build, which decides what that runs");
-        found.add(format!("image.build_args.{name}"), place, what);
+        found.add(format!("image.build_args.{name}"), location, what);
     }
-    if let Some(Located { value, place }) = &config.container.runtime {
-        found.add("container.runtime", place, format!("has containers run by another runtime: {value:?}"));
+    if let Some(Located { value, location }) = &config.container.runtime {
+        found.add("container.runtime", location, format!("has containers run by another runtime: {value:?}"));
     }
-    if let Some(Located { value, place }) = &config.container.host_path_prefix {
+    if let Some(Located { value, location }) = &config.container.host_path_prefix {
         let what = format!("moves every shared path: \"{}\"", escape::path(value));
-        found.add("container.host_path_prefix", place, what);
+        found.add("container.host_path_prefix", location, what);
     }
 }
 
@@ -241,12 +242,12 @@ fn boundaries(config: &Config, context: &TrustContext<'_>, found: &mut Widenings
     let directory = normalise(context.directory);
     let given_up = context.without.settings().protect.given_up();
     for (name, dir) in &config.shared_dirs {
-        let Some(Located { value: host, place }) = &dir.value.host else { continue };
+        let Some(Located { value: host, location }) = &dir.value.host else { continue };
         let written = normalise(host);
         let shown = escape::path(&written);
         let lead = context.leads.get(host);
         let mut add = |what: String| {
-            found.add_path(format!("shared_dirs.{name}.host"), place, &what, host, context);
+            found.add_path(format!("shared_dirs.{name}.host"), location, &what, host, context);
         };
         match lead {
             _ if !written.starts_with(&directory) => {
@@ -278,36 +279,36 @@ fn credentials(config: &Config, context: &TrustContext<'_>, found: &mut Widening
         let what = format!("hands the agent the secret {source} as {env_var}");
         let key = format!("secrets.{name}");
         match secret.value.source.as_ref().map(|source| &source.value) {
-            Some(SecretSource::File(path)) => found.add_path(key, &secret.place, &what, path, context),
-            _ => found.add(key, &secret.place, what),
+            Some(SecretSource::File(path)) => found.add_path(key, &secret.location, &what, path, context),
+            _ => found.add(key, &secret.location, what),
         }
     }
     for name in config.env.pass.iter().flat_map(|list| &list.value) {
         if !env::HARMLESS.contains(&name.value.as_str()) {
-            found.add("env.pass", &name.place, format!("shows the agent your variable {}", name.value));
+            found.add("env.pass", &name.location, format!("shows the agent your variable {}", name.value));
         }
     }
 }
 
 fn hosts(config: &Config, without: &Config, found: &mut Widenings) {
     match &config.network.mode {
-        Some(Located { value: network::NetworkMode::Open, place }) => {
-            found.add("network.mode", place, "lets the agent reach everything that this machine reaches");
+        Some(Located { value: network::NetworkMode::Open, location }) => {
+            found.add("network.mode", location, "lets the agent reach everything that this machine reaches");
         }
-        Some(Located { value: network::NetworkMode::Allowlist, place }) => {
-            found.add("network.mode", place, "lets the agent reach the hosts that the file names");
+        Some(Located { value: network::NetworkMode::Allowlist, location }) => {
+            found.add("network.mode", location, "lets the agent reach the hosts that the file names");
         }
         _ => {}
     }
     for pattern in config.network.allow.iter().flat_map(|list| &list.value) {
-        found.add("network.allow", &pattern.place, format!("lets the agent reach {}", pattern.value));
+        found.add("network.allow", &pattern.location, format!("lets the agent reach {}", pattern.value));
     }
     if let Some(list) = &config.network.deny {
         // A list replaces the one beneath.
         let kept = |denied: &HostPattern| list.value.iter().any(|pattern| pattern.value == *denied);
         let denied = without.network.deny.iter().flat_map(|list| &list.value);
         for pattern in denied.filter(|pattern| !kept(&pattern.value)) {
-            found.add("network.deny", &list.place, format!("no longer denies {}", pattern.value));
+            found.add("network.deny", &list.location, format!("no longer denies {}", pattern.value));
         }
     }
 }
@@ -330,10 +331,10 @@ fn raised<T: Copy + Show>(
     held: T,
     is_higher: impl Fn(T, T) -> bool,
 ) {
-    let Some(Located { value, place }) = file else { return };
+    let Some(Located { value, location }) = file else { return };
     if is_higher(*value, held) {
         let what = format!("raises the limit to {}; without the file it is {}", value.show(), held.show());
-        found.add(format!("limits.{name}"), place, what);
+        found.add(format!("limits.{name}"), location, what);
     }
 }
 
@@ -347,18 +348,18 @@ fn unlimited_is_highest<T: Ord>(a: Option<T>, b: Option<T>) -> bool {
 
 fn protection(config: &Config, without: &Config, found: &mut Widenings) {
     for path in config.protect.allow.iter().flat_map(|list| &list.value) {
-        found.add("protect.allow", &path.place, format!("lets the agent change {}", path.value));
+        found.add("protect.allow", &path.location, format!("lets the agent change {}", path.value));
     }
-    if let Some(Located { value, place }) = &config.protect.depth {
+    if let Some(Located { value, location }) = &config.protect.depth {
         let held = without.protect.depth.as_ref().map_or(DEPTH, |depth| depth.value);
         if *value < held {
             let what = format!("looks for nested repositories and sockets {value} deep in place of {held}");
-            found.add("protect.depth", place, what);
+            found.add("protect.depth", location, what);
         }
     }
-    if let Some(Located { value: OnReplaced::Warn, place }) = &config.protect.on_replaced {
+    if let Some(Located { value: OnReplaced::Warn, location }) = &config.protect.on_replaced {
         if without.protect.on_replaced.as_ref().map(|held| held.value) != Some(OnReplaced::Warn) {
-            found.add("protect.on_replaced", place, "lets a sandbox run on that has lost a protection");
+            found.add("protect.on_replaced", location, "lets a sandbox run on that has lost a protection");
         }
     }
 }
@@ -369,18 +370,18 @@ fn native(config: &Config, context: &TrustContext<'_>, found: &mut Widenings) {
         let kept: BTreeSet<Layer> = list.value.iter().map(|layer| layer.value).collect();
         for layer in required(without).difference(&kept) {
             let what = format!("lets the agent start where {layer} cannot be enforced");
-            found.add("native.require", &list.place, what);
+            found.add("native.require", &list.location, what);
         }
     }
     for exposed in config.native.expose.iter().flat_map(|list| &list.value) {
         if let Expose::Path(path) = &exposed.value {
             let what = format!("shows the agent {}", escape::path(path));
-            found.add_path("native.expose", &exposed.place, &what, path, context);
+            found.add_path("native.expose", &exposed.location, &what, path, context);
         }
     }
 }
 
-/// The layers that are required without the file.
+/// Returns the layers that are required without the file.
 fn required(without: &Config) -> BTreeSet<Layer> {
     if let Some(list) = &without.native.require {
         return list.value.iter().map(|layer| layer.value).collect();
@@ -392,7 +393,7 @@ impl Serialize for Widening {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut out = serializer.serialize_struct("Widening", 3)?;
         out.serialize_field("key", &self.key)?;
-        out.serialize_field("place", &self.place.to_string())?;
+        out.serialize_field("place", &self.location.to_string())?;
         out.serialize_field("what", &self.what)?;
         out.end()
     }

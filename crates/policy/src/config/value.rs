@@ -49,7 +49,7 @@ pub enum SecretProvider {
 /// A toolchain of the host that is readable inside.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Expose {
-    /// One that is known by name: whoever starts the sandbox knows where its parts are.
+    /// One that is known by name: the client knows where its parts are.
     Preset(Toolchain),
     /// A path: absolute, links not resolved.
     Path(PathBuf),
@@ -120,7 +120,7 @@ impl fmt::Display for Expose {
     }
 }
 
-/// One of several words.
+/// Reads one of several words.
 pub(crate) fn word<T: Clone>(text: &str, words: &[(&str, T)]) -> Result<T, Fault> {
     let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| value.clone());
     found.ok_or_else(|| {
@@ -161,7 +161,7 @@ const TRANSPORTS: &[&str] = &[
     "tarball",
 ];
 
-/// The name of an image, or what a new one starts from.
+/// Reads the name of an image, or what a new one starts from.
 pub(crate) fn image(text: &str) -> Result<String, Fault> {
     if let Some((transport, _)) = text.split_once(':').filter(|(before, _)| TRANSPORTS.contains(before)) {
         return Err(Fault::Value {
@@ -190,7 +190,7 @@ pub(crate) fn image(text: &str) -> Result<String, Fault> {
     }
 }
 
-/// The name of a runtime, as an engine's settings have it. A path would have the engine run whatever lies there by then.
+/// Reads the name of a runtime, as an engine's settings have it. A path would have the engine run whatever lies there by then.
 pub(crate) fn runtime(text: &str) -> Result<String, Fault> {
     let known = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if text.bytes().all(known) && text.starts_with(|first: char| first.is_ascii_alphanumeric()) {
@@ -200,7 +200,7 @@ pub(crate) fn runtime(text: &str) -> Result<String, Fault> {
     }
 }
 
-/// What stands before a path; empty is nothing.
+/// Reads what comes before a path; empty is nothing.
 pub(crate) fn prefix(text: &str) -> Result<PathBuf, Fault> {
     if text.is_empty() || text.starts_with('/') && !text.split('/').any(|part| part == "..") {
         Ok(PathBuf::from(text))
@@ -214,7 +214,7 @@ pub(crate) fn platform(text: &str) -> Result<String, Fault> {
     word(text, &words).map(str::to_owned)
 }
 
-/// Text of a flag or a variable as the scalar that a file would hold.
+/// Reads text of a flag or a variable as the scalar that a file would hold.
 pub(crate) fn scalar(text: &str) -> Scalar<'_> {
     if let Ok(number) = text.parse() {
         Scalar::Integer(number)
@@ -229,7 +229,7 @@ pub(crate) fn scalar(text: &str) -> Scalar<'_> {
     }
 }
 
-/// Anything that knows how to read itself from text.
+/// Reads what implements `FromStr`.
 pub(crate) fn parsed<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, Fault> {
     text.parse().map_err(Fault::value)
 }
@@ -249,7 +249,7 @@ pub(crate) fn integer(scalar: Scalar<'_>, least: u32, most: u32) -> Result<u32, 
     })
 }
 
-/// A limit that can also be the word for none.
+/// Reads a limit that can also be the word for none.
 pub(crate) fn or_unlimited<T>(
     scalar: Scalar<'_>,
     parse: impl Fn(Scalar<'_>) -> Result<T, Fault>,
@@ -301,7 +301,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, Fault> {
     limits::duration(text).map_err(Fault::value)
 }
 
-/// Text that can be handed to the system: without NUL.
+/// Reads text that can be passed to the system: without NUL.
 pub(crate) fn any(text: &str) -> Result<String, Fault> {
     if text.contains('\0') { Err(Fault::value("a NUL cannot be part of it")) } else { Ok(text.to_owned()) }
 }
@@ -314,7 +314,7 @@ pub(crate) fn argument(text: &str) -> Result<OsString, Fault> {
     any(text).map(Into::into)
 }
 
-/// A name of our own: it ends up in file names, labels and messages.
+/// Reads a name of our own: it ends up in file names, labels and messages.
 pub(crate) fn name(text: &str) -> Result<String, Fault> {
     let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     let outer = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
@@ -326,7 +326,7 @@ pub(crate) fn name(text: &str) -> Result<String, Fault> {
     )))
 }
 
-/// A path on the host, made absolute, without the `.` that means nothing; links and `..` stay as they are.
+/// Reads a path on the host, made absolute, without the `.` that means nothing; links and `..` stay as they are.
 pub(crate) fn host_path(text: &str, base: &PathBase) -> Result<PathBuf, Fault> {
     any(text)?;
     if text.is_empty() {
@@ -347,7 +347,7 @@ pub(crate) fn host_path(text: &str, base: &PathBase) -> Result<PathBuf, Fault> {
     }
 }
 
-/// Where a secret is read from.
+/// Reads where a secret comes from.
 pub(crate) fn source(text: &str, base: &PathBase) -> Result<SecretSource, Fault> {
     let malformed = |message: String| Fault::Value {
         message,
@@ -373,8 +373,8 @@ pub(crate) fn source(text: &str, base: &PathBase) -> Result<SecretSource, Fault>
     }
 }
 
-/// A command line whose program is a relative path, seen from the directory of the file: it runs in `/`. What else is
-/// relative in it, only a shell could tell.
+/// Makes the program of a command line absolute where it is relative to the directory of the file: it runs in `/`. What else is
+/// relative in it, only a shell knows.
 fn from_here(line: String, base: &PathBase) -> String {
     let start = line.trim_start();
     let program = start.split(|letter: char| letter.is_whitespace() || ";|&()<>".contains(letter)).next();

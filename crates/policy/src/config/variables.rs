@@ -11,10 +11,10 @@ use crate::text::suggest::did_you_mean;
 /// What every name of ours begins with.
 pub const PREFIX: &str = "SANDBOXCTL_";
 
-/// The variable that names the configuration file. Whoever looks for the file reads it.
+/// The variable that names the configuration file. The client reads it when it searches for the file.
 pub const CONFIG: &str = "SANDBOXCTL_CONFIG";
 
-/// The layer that an environment makes, and every problem in it. Variables of other names mean nothing here.
+/// Reads the layer that an environment makes, and every problem in it. Variables of other names mean nothing here.
 pub fn read(
     environment: impl IntoIterator<Item = (OsString, OsString)>,
     base: &PathBase,
@@ -23,21 +23,21 @@ pub fn read(
     let mut problems = Vec::new();
     for (name, value) in environment {
         let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
-        let place = Location::Environment(name.into());
+        let location = Location::Environment(name.into());
         if name == CONFIG {
             continue;
         }
         let Some(key) = KEYS.iter().find(|key| key.variable == Some(name)) else {
             let known = KEYS.iter().filter_map(|key| key.variable).chain([CONFIG]);
-            let problem = Problem::new(&place, "", ProblemCode::UnknownKey, "unknown variable");
+            let problem = Problem::new(&location, "", ProblemCode::UnknownKey, "unknown variable");
             problems.push(Problem { hint: did_you_mean(name, known), ..problem });
             continue;
         };
         let Some(text) = value.to_str() else {
-            problems.push(Problem::new(&place, key.path, ProblemCode::InvalidValue, "it is not UTF-8"));
+            problems.push(Problem::new(&location, key.path, ProblemCode::InvalidValue, "it is not UTF-8"));
             continue;
         };
-        config.set(&Typed { key, texts: &[text.to_owned()], place: &place, base }, &mut problems);
+        config.set(&Typed { key, texts: &[text.to_owned()], location: &location, base }, &mut problems);
     }
     problem::sort(&mut problems);
     (config, problems)
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(problems, Vec::<String>::new());
         let provider = config.general.provider.unwrap();
         assert_eq!(provider.value, ProviderChoice::Named(Provider::Local));
-        assert_eq!(provider.place, Location::Environment("SANDBOXCTL_PROVIDER".into()));
+        assert_eq!(provider.location, Location::Environment("SANDBOXCTL_PROVIDER".into()));
         assert_eq!(config.limits.pids.unwrap().value, None);
         assert!(
             config.limits.cpus.is_some() && config.limits.memory.is_some() && config.limits.timeout.is_some()

@@ -11,7 +11,7 @@ use crate::rules::path::{self, GuestBoundaries, GuestPath, PathAccess};
 use crate::rules::verdict::{Origin, Verdict, listing};
 use crate::text::escape;
 
-/// A directory that is to be shared. Somebody has to look whether it is there.
+/// A directory that is to be shared. The caller has to look it up on the host.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BoundaryRequest {
     /// Its name in the configuration.
@@ -22,18 +22,18 @@ pub struct BoundaryRequest {
     pub guest: GuestPath,
     /// What may be done there.
     pub mode: BoundaryMode,
-    /// Where it was asked for; the default when nobody asked.
-    pub place: Location,
+    /// Where it was asked for; the default where it was not.
+    pub location: Location,
 }
 
 impl BoundaryRequest {
-    /// Its key in the configuration.
+    /// Returns its key in the configuration.
     pub fn key(&self) -> String {
         format!("shared_dirs.{}", self.name)
     }
 }
 
-/// How to share something else than the working directory, which is shared where nobody says what is.
+/// How to share something else than the working directory, which is shared by default.
 pub(super) const INSTEAD: &str = "the working directory becomes `/workspace` unless you say otherwise; `-v DIR:/workspace` shares DIR in its place";
 
 /// The same, where it also helps that it cannot be written.
@@ -52,28 +52,28 @@ pub(super) fn wanted(
             host: working_directory.to_owned(),
             guest: built_in(WORKSPACE),
             mode: BoundaryMode::ReadWrite,
-            place: Location::Default,
+            location: Location::Default,
         });
     }
     for (name, dir) in &config.shared_dirs {
         let (Some(host), Some(guest)) = (&dir.value.host, &dir.value.guest) else { continue };
         if let Err(error) = guest.value.as_mount_point() {
             let key = format!("shared_dirs.{name}.guest");
-            problems.push(Problem::new(&guest.place, key, ProblemCode::InvalidValue, error.to_string()));
+            problems.push(Problem::new(&guest.location, key, ProblemCode::InvalidValue, error.to_string()));
         }
         all.push(BoundaryRequest {
             name: name.clone(),
             host: host.value.clone(),
             guest: guest.value.clone(),
             mode: dir.value.mode.as_ref().map(|mode| mode.value).unwrap_or_default(),
-            place: dir.place.clone(),
+            location: dir.location.clone(),
         });
     }
     for (index, second) in all.iter().enumerate() {
         if let Some(first) = all[..index].iter().find(|first| first.guest == second.guest) {
-            let message = format!("`{}` ({}) is already at {}", first.name, first.place, first.guest);
+            let message = format!("`{}` ({}) is already at {}", first.name, first.location, first.guest);
             problems.push(
-                Problem::new(&second.place, second.key(), ProblemCode::Conflict, message)
+                Problem::new(&second.location, second.key(), ProblemCode::Conflict, message)
                     .hinting("give each boundary a place of its own"),
             );
         }
@@ -81,18 +81,18 @@ pub(super) fn wanted(
     all
 }
 
-/// The rules about paths inside; `None` when two boundaries are in the same place.
+/// Returns the rules about paths inside; `None` when two boundaries are in the same place.
 pub(super) fn rules(wanted: &[BoundaryRequest], protected: Protected) -> Option<GuestBoundaries> {
     let boundaries = wanted.iter().map(|wanted| path::GuestBoundary {
         name: wanted.name.clone(),
         guest: wanted.guest.clone(),
         mode: wanted.mode,
-        origin: wanted.place.origin(),
+        origin: wanted.location.origin(),
     });
     GuestBoundaries::new(boundaries.collect(), protected).ok()
 }
 
-/// Where a path of the host is inside: in the innermost boundary that holds it.
+/// Returns where a path of the host is inside: in the innermost boundary that holds it.
 pub(super) fn inside(wanted: &[BoundaryRequest], path: &Path) -> Option<PathBuf> {
     let path = path::normalise(path);
     let within = |wanted: &BoundaryRequest| {
@@ -102,7 +102,7 @@ pub(super) fn inside(wanted: &[BoundaryRequest], path: &Path) -> Option<PathBuf>
     holders.max_by_key(|(wanted, _)| wanted.host.components().count()).map(|(_, guest)| guest)
 }
 
-/// A path of the host is ruled by the path inside that it leads to.
+/// Decides about a path of the host by the path inside that it leads to.
 pub(super) fn decide_host(
     wanted: &[BoundaryRequest],
     rules: &GuestBoundaries,
@@ -120,7 +120,7 @@ pub(super) fn decide_host(
     )
 }
 
-/// A path inside that is built in.
+/// Makes a path inside that is built in.
 pub(super) fn built_in(path: &'static str) -> GuestPath {
     GuestPath::new(Path::new(path)).expect("built-in paths are absolute and plain")
 }

@@ -10,18 +10,18 @@ use crate::rules::network::{HostRule, HostRules, NetworkMode};
 
 /// Notes every setting whose feature is not there. Each is one line here and one `NotYet` in the schema.
 pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
-    let mut not_yet = |place: &Location, key: String, what: &str, hint: &str| {
+    let mut not_yet = |location: &Location, key: String, what: &str, hint: &str| {
         let message = format!("{what} not supported yet");
-        problems.push(Problem::new(place, key, ProblemCode::NotSupportedYet, message).hinting(hint));
+        problems.push(Problem::new(location, key, ProblemCode::NotSupportedYet, message).hinting(hint));
     };
     if let Some(user) = config.agent.user.as_ref().filter(|user| user.value.to_string() != AGENT) {
         let what = format!("the user \"{}\" is", user.value);
-        not_yet(&user.place, "agent.user".to_owned(), &what, "use \"agent\", or leave it out");
+        not_yet(&user.location, "agent.user".to_owned(), &what, "use \"agent\", or leave it out");
     }
     for (name, dir) in &config.shared_dirs {
         if let Some(suffixes) = &dir.value.suffixes {
             not_yet(
-                &suffixes.place,
+                &suffixes.location,
                 format!("shared_dirs.{name}.suffixes"),
                 "rules about suffixes are",
                 "leave it out",
@@ -29,7 +29,7 @@ pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<
         }
         if let Some(size) = &dir.value.max_file_bytes {
             not_yet(
-                &size.place,
+                &size.location,
                 format!("shared_dirs.{name}.max_file_bytes"),
                 "a limit of file sizes is",
                 "leave it out",
@@ -39,7 +39,7 @@ pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<
     for (name, secret) in &config.secrets {
         if let Some(mode) = secret.value.mode.as_ref().filter(|mode| mode.value == SecretMode::Proxy) {
             not_yet(
-                &mode.place,
+                &mode.location,
                 format!("secrets.{name}.mode"),
                 "secrets behind a proxy are",
                 "use mode = \"inject\", which shows the value to the agent",
@@ -48,15 +48,20 @@ pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<
     }
     let network = &config.network;
     if let Some(mode) = network.mode.as_ref().filter(|mode| mode.value == NetworkMode::Allowlist) {
-        not_yet(&mode.place, "network.mode".to_owned(), "an allow-list of hosts is", "use \"none\"");
+        not_yet(&mode.location, "network.mode".to_owned(), "an allow-list of hosts is", "use \"none\"");
     }
     for (key, list) in [("network.allow", &network.allow), ("network.deny", &network.deny)] {
         if let Some(list) = list.as_ref().filter(|list| !list.value.is_empty()) {
-            not_yet(&list.place, key.to_owned(), "a list of hosts is", "leave it out");
+            not_yet(&list.location, key.to_owned(), "a list of hosts is", "leave it out");
         }
     }
     if let Some(timeout) = &config.lifecycle.idle_timeout {
-        not_yet(&timeout.place, "lifecycle.idle_timeout".to_owned(), "an end when idle is", "leave it out");
+        not_yet(
+            &timeout.location,
+            "lifecycle.idle_timeout".to_owned(),
+            "an end when idle is",
+            "leave it out",
+        );
     }
     open_network(config, provider, problems);
     for (name, secret) in &config.secrets {
@@ -64,7 +69,7 @@ pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<
     }
 }
 
-/// A network namespace either has a way out or has none, and giving it the host's would open the host's
+/// Refuses the host's network to the native provider: a network namespace either has a way out or has none, and giving it the host's would open the host's
 /// loopback and its abstract sockets to the agent.
 fn open_network(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
     let Some(mode) = config.network.mode.as_ref().filter(|mode| mode.value == NetworkMode::Open) else {
@@ -76,13 +81,13 @@ fn open_network(config: &Config, provider: Provider, problems: &mut Vec<Problem>
     let message = "the native provider refuses \"open\": it would share the host's own network, \
                    with all that listens on its loopback";
     problems.push(
-        Problem::new(&mode.place, "network.mode", ProblemCode::Refused, message)
+        Problem::new(&mode.location, "network.mode", ProblemCode::Refused, message)
             .expecting("\"none\"")
             .hinting("--provider docker or podman has a network of its own that leads out"),
     );
 }
 
-/// What only containers have is not left out in silence where none is started.
+/// Notes every setting that only containers have, where none is started.
 pub(super) fn containers(effective: &Effective, provider: Provider, problems: &mut Vec<Problem>) {
     if provider.runs_containers() {
         return;
@@ -92,27 +97,27 @@ pub(super) fn containers(effective: &Effective, provider: Provider, problems: &m
         config.general.provider,
         Some(Located {
             value: ProviderChoice::Named(_),
-            place: Location::Flag(_) | Location::Environment(_)
+            location: Location::Flag(_) | Location::Environment(_)
         })
     );
-    for (key, place) in config.only_in_containers() {
-        let (message, hint) = match effective.left_aside() {
+    for (key, location) in config.only_in_containers() {
+        let (message, hint) = match effective.ignored() {
             Some(why) => (
                 format!("only containers have it, and no engine answers: {why}"),
                 "start the engine, or leave it out",
             ),
             // Of a file it is a setting for another case.
-            None if was_chosen && !matches!(place, Location::Flag(_)) => continue,
+            None if was_chosen && !matches!(location, Location::Flag(_)) => continue,
             None => (
                 format!("only containers have it, and provider \"{provider}\" starts none"),
                 "choose --provider docker or podman, or leave it out",
             ),
         };
-        problems.push(Problem::new(place, key, ProblemCode::Conflict, message).hinting(hint));
+        problems.push(Problem::new(location, key, ProblemCode::Conflict, message).hinting(hint));
     }
 }
 
-/// No isolation at all goes with nothing that requires one.
+/// Refuses the provider `local` where isolation is required.
 pub(super) fn local(config: &Config, problems: &mut Vec<Problem>) {
     let local = ProviderChoice::Named(Provider::Local);
     let Some(chosen) = config.general.provider.as_ref().filter(|provider| provider.value == local) else {
@@ -122,36 +127,42 @@ pub(super) fn local(config: &Config, problems: &mut Vec<Problem>) {
     if let Some(required) = required {
         let message = format!(
             "\"local\" isolates nothing, which require_os_sandbox = true ({}) refuses",
-            required.place
+            required.location
         );
         problems.push(
-            Problem::new(&chosen.place, "provider", ProblemCode::Refused, message)
+            Problem::new(&chosen.location, "provider", ProblemCode::Refused, message)
                 .hinting("choose \"native\", or set require_os_sandbox = false"),
         );
     }
 }
 
-/// The keys that only a proxied secret has.
+/// Checks the keys that only a proxied secret has.
 fn proxy_keys(name: &str, secret: &Located<SecretTable>, problems: &mut Vec<Problem>) {
     let SecretTable { mode, provider, upstream, header, .. } = &secret.value;
-    let place = |setting: &Option<Located<String>>| setting.as_ref().map(|setting| setting.place.clone());
+    let location =
+        |setting: &Option<Located<String>>| setting.as_ref().map(|setting| setting.location.clone());
     let proxied = mode.as_ref().is_some_and(|mode| mode.value == SecretMode::Proxy);
     let custom = provider.as_ref().is_some_and(|provider| provider.value == SecretProvider::Custom);
     let keys = [
-        ("provider", provider.as_ref().map(|provider| provider.place.clone()), proxied, "mode = \"proxy\""),
-        ("upstream", place(upstream), proxied && custom, "provider = \"custom\""),
-        ("header", place(header), proxied && custom, "provider = \"custom\""),
+        (
+            "provider",
+            provider.as_ref().map(|provider| provider.location.clone()),
+            proxied,
+            "mode = \"proxy\"",
+        ),
+        ("upstream", location(upstream), proxied && custom, "provider = \"custom\""),
+        ("header", location(header), proxied && custom, "provider = \"custom\""),
     ];
-    for (key, place, needed, goes_with) in keys {
-        match place {
-            Some(place) if !needed => problems.push(Problem::new(
-                &place,
+    for (key, location, needed, goes_with) in keys {
+        match location {
+            Some(location) if !needed => problems.push(Problem::new(
+                &location,
                 format!("secrets.{name}.{key}"),
                 ProblemCode::Conflict,
                 format!("it only goes with {goes_with}"),
             )),
             None if needed => problems.push(Problem::new(
-                &secret.place,
+                &secret.location,
                 format!("secrets.{name}"),
                 ProblemCode::MissingKey,
                 format!("\"{key}\" is missing, which {goes_with} needs"),
@@ -161,7 +172,7 @@ fn proxy_keys(name: &str, secret: &Located<SecretTable>, problems: &mut Vec<Prob
     }
 }
 
-/// The protected paths. A path that is not protected cannot be given up.
+/// Returns the protected paths. A path that is not protected cannot be given up.
 pub(super) fn protected(config: &Config, problems: &mut Vec<Problem>) -> Protected {
     let added: Vec<_> =
         config.protect.paths.iter().flat_map(|list| &list.value).map(|path| path.value.clone()).collect();
@@ -170,21 +181,21 @@ pub(super) fn protected(config: &Config, problems: &mut Vec<Problem>) -> Protect
         match Protected::new(&added, std::slice::from_ref(&path.value)) {
             Ok(_) => given_up.push(path.value.clone()),
             Err(errors) => problems.extend(errors.iter().map(|error| {
-                Problem::new(&path.place, "protect.allow", ProblemCode::InvalidValue, error.to_string())
+                Problem::new(&path.location, "protect.allow", ProblemCode::InvalidValue, error.to_string())
             })),
         }
     }
     Protected::new(&added, &given_up).unwrap_or_else(|_| Protected::exactly(added))
 }
 
-/// The network rules.
+/// Returns the network rules.
 pub(super) fn network(config: &Config, mode: NetworkMode) -> HostRules {
     let rules = |list: &Option<Located<Vec<Located<_>>>>| {
         let patterns = list.iter().flat_map(|list| &list.value);
         patterns
             .map(|pattern: &Located<crate::rules::network::HostPattern>| HostRule {
                 pattern: pattern.value.clone(),
-                origin: pattern.place.origin(),
+                origin: pattern.location.origin(),
             })
             .collect()
     };

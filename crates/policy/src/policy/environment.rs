@@ -7,24 +7,25 @@ use crate::config::{Config, SecretMode};
 use crate::plan::Secret;
 use crate::rules::env::{EnvRule, EnvRules, Name};
 
-/// One wish about a variable.
+/// One setting about a variable.
 struct EnvRequest {
     key: String,
-    place: Location,
+    location: Location,
     rule: EnvRule,
 }
 
 pub(super) fn rules(config: &Config, problems: &mut Vec<Problem>) -> (EnvRules, Vec<Secret>) {
-    let mut wishes: BTreeMap<Name, EnvRequest> = BTreeMap::new();
-    for (name, wish) in plain_wishes(config) {
-        // A stronger layer wins, as everywhere. Within one layer, two wishes contradict each other.
-        match wishes.get(&name) {
-            Some(other) if same_layer(&other.place, &wish.place) && other.rule != wish.rule => {
-                problems.push(conflict(&name, &wish, other));
+    let mut requests: BTreeMap<Name, EnvRequest> = BTreeMap::new();
+    for (name, request) in plain_requests(config) {
+        // A stronger layer wins, as everywhere. Within one layer, two of them contradict each other.
+        match requests.get(&name) {
+            Some(other) if same_layer(&other.location, &request.location) && other.rule != request.rule => {
+                problems.push(conflict(&name, &request, other));
             }
-            Some(other) if other.place > wish.place && !same_layer(&other.place, &wish.place) => {}
+            Some(other)
+                if other.location > request.location && !same_layer(&other.location, &request.location) => {}
             _ => {
-                wishes.insert(name, wish);
+                requests.insert(name, request);
             }
         }
     }
@@ -32,15 +33,15 @@ pub(super) fn rules(config: &Config, problems: &mut Vec<Problem>) -> (EnvRules, 
     for (name, secret) in &config.secrets {
         let secret = &secret.value;
         let (Some(env_var), Some(source)) = (&secret.env_var, &secret.source) else { continue };
-        let wish = EnvRequest {
+        let request = EnvRequest {
             key: format!("secrets.{name}.env_var"),
-            place: env_var.place.clone(),
+            location: env_var.location.clone(),
             rule: EnvRule::Secret(name.clone()),
         };
-        if let Some(other) = wishes.get(&env_var.value) {
-            problems.push(conflict(&env_var.value, &wish, other));
+        if let Some(other) = requests.get(&env_var.value) {
+            problems.push(conflict(&env_var.value, &request, other));
         }
-        wishes.insert(env_var.value.clone(), wish);
+        requests.insert(env_var.value.clone(), request);
         if secret.mode.as_ref().is_some_and(|mode| mode.value == SecretMode::Inject) {
             secrets.push(Secret {
                 name: name.clone(),
@@ -50,40 +51,40 @@ pub(super) fn rules(config: &Config, problems: &mut Vec<Problem>) -> (EnvRules, 
         }
     }
     let mut rules = EnvRules::for_caller();
-    for (name, wish) in wishes {
-        rules.insert(name, wish.rule, wish.place.origin());
+    for (name, request) in requests {
+        rules.insert(name, request.rule, request.location.origin());
     }
     (rules, secrets)
 }
 
-fn plain_wishes(config: &Config) -> Vec<(Name, EnvRequest)> {
+fn plain_requests(config: &Config) -> Vec<(Name, EnvRequest)> {
     let env = &config.env;
-    let pass = |place: &Location| EnvRequest {
+    let pass = |location: &Location| EnvRequest {
         key: "env.pass".to_owned(),
-        place: place.clone(),
+        location: location.clone(),
         rule: EnvRule::Pass,
     };
     let listed = env.pass.iter().flat_map(|list| &list.value);
-    let mut wishes: Vec<_> = listed.map(|name| (name.value.clone(), pass(&name.place))).collect();
-    wishes.extend(env.also_pass.iter().map(|(name, place)| (name.clone(), pass(place))));
-    wishes.extend(env.set.iter().map(|(name, value)| {
+    let mut requests: Vec<_> = listed.map(|name| (name.value.clone(), pass(&name.location))).collect();
+    requests.extend(env.also_pass.iter().map(|(name, location)| (name.clone(), pass(location))));
+    requests.extend(env.set.iter().map(|(name, value)| {
         let key = format!("env.set.{name}");
         (
             name.clone(),
-            EnvRequest { key, place: value.place.clone(), rule: EnvRule::Set(value.value.clone()) },
+            EnvRequest { key, location: value.location.clone(), rule: EnvRule::Set(value.value.clone()) },
         )
     }));
-    wishes
+    requests
 }
 
 fn same_layer(a: &Location, b: &Location) -> bool {
     match (a, b) {
-        (Location::File { owner: a, .. }, Location::File { owner: b, .. }) => a == b,
+        (Location::File { scope: a, .. }, Location::File { scope: b, .. }) => a == b,
         _ => std::mem::discriminant(a) == std::mem::discriminant(b),
     }
 }
 
-fn conflict(name: &Name, wish: &EnvRequest, other: &EnvRequest) -> Problem {
+fn conflict(name: &Name, request: &EnvRequest, other: &EnvRequest) -> Problem {
     let does = |rule: &EnvRule| match rule {
         EnvRule::Pass => "passes the caller's value".to_owned(),
         EnvRule::Set(_) => "sets a value".to_owned(),
@@ -92,9 +93,9 @@ fn conflict(name: &Name, wish: &EnvRequest, other: &EnvRequest) -> Problem {
     let message = format!(
         "`{name}` has two values: {} ({}) {}, and this {}",
         other.key,
-        other.place,
+        other.location,
         does(&other.rule),
-        does(&wish.rule)
+        does(&request.rule)
     );
-    Problem::new(&wish.place, &wish.key, ProblemCode::Conflict, message).hinting("keep one of them")
+    Problem::new(&request.location, &request.key, ProblemCode::Conflict, message).hinting("keep one of them")
 }

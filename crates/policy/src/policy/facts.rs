@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::config::Expose;
 use crate::plan::{self, FileId, Variable};
-use crate::rules::workspace::PathKind;
+use crate::rules::shared_dir::PathKind;
 
 /// What the caller found on the host.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use crate::plan::{self, BoundaryMode, Plan, Provider, Variable};
 use crate::protect::covering::covering;
 use crate::rules::env;
 use crate::rules::path::normalise;
-use crate::rules::workspace::{self, Caller, ShareCandidate, ShareOverlap, SharedHostDir};
+use crate::rules::shared_dir::{self, Caller, ShareCandidate, ShareOverlap, SharedHostDir};
 use crate::text::escape;
 
 /// Where programs of the host's `/usr` are, as the sandbox sees them.
@@ -78,7 +78,7 @@ impl Policy {
             .iter()
             .map(|boundary| SharedHostDir { name: &boundary.name, host: &boundary.host, mode: boundary.mode })
             .collect();
-        for overlap in workspace::overlaps(&shared) {
+        for overlap in shared_dir::overlaps(&shared) {
             let (refused, other) = match &overlap {
                 ShareOverlap::Same { first, second, .. } => (second, first),
                 ShareOverlap::WithinWritable { inner, outer } => (inner, outer),
@@ -86,15 +86,15 @@ impl Policy {
             let by_name = |name: &String| self.wanted.iter().find(|wanted| wanted.name == *name);
             if let (Some(wanted), Some(other)) = (by_name(refused), by_name(other)) {
                 let problem =
-                    Problem::new(&wanted.place, wanted.key(), ProblemCode::Refused, overlap.to_string());
-                let nobody_asked = [wanted, other].iter().any(|one| one.place == Location::Default);
-                problems.push(if nobody_asked { problem.hinting(boundary::OR_READ_ONLY) } else { problem });
+                    Problem::new(&wanted.location, wanted.key(), ProblemCode::Refused, overlap.to_string());
+                let is_default = [wanted, other].iter().any(|one| one.location == Location::Default);
+                problems.push(if is_default { problem.hinting(boundary::OR_READ_ONLY) } else { problem });
             }
         }
         boundaries
     }
 
-    /// The protected path that a writable boundary is or lies in, by the way to it or by where that leads.
+    /// Returns the protected path that a writable boundary is or lies in, by the way to it or by where that leads.
     fn obeyed_as(&self, wanted: &BoundaryRequest, directory: &HostDirectory) -> Option<String> {
         if wanted.mode == BoundaryMode::ReadOnly {
             return None;
@@ -116,16 +116,16 @@ impl Policy {
                     continue;
                 }
                 Some(Err(missing)) => missing.clone(),
-                None => Unavailable { reason: "nobody looked for it".to_owned(), hint: None },
+                None => Unavailable { reason: "it was not looked up".to_owned(), hint: None },
             };
             let message = format!("\"{}\" cannot be exposed: {}", exposed.value, missing.reason);
-            let problem = Problem::new(&exposed.place, "native.expose", ProblemCode::Host, message);
+            let problem = Problem::new(&exposed.location, "native.expose", ProblemCode::Host, message);
             problems.push(Problem { hint: missing.hint, ..problem });
         }
         all
     }
 
-    /// The built-in variables, those of toolchains, and what the rules let in; the later of two wins.
+    /// Returns the built-in variables, those of toolchains, and what the rules let in; the later of two wins.
     fn environment(&self, facts: &HostFacts, parts: &[&ToolchainParts]) -> Vec<Variable> {
         let built_in =
             [("PATH", path(parts)), ("HOME", HOME.into()), ("USER", AGENT.into()), ("LOGNAME", AGENT.into())];
@@ -167,7 +167,7 @@ fn directory<'f>(
     caller: &Caller<'_>,
     problems: &mut Vec<Problem>,
 ) -> Option<&'f HostDirectory> {
-    let refused = |code, message| Problem::new(&wanted.place, wanted.key(), code, message);
+    let refused = |code, message| Problem::new(&wanted.location, wanted.key(), code, message);
     let directory = match facts.directories.get(&wanted.name) {
         Some(Ok(directory)) => directory,
         Some(Err(missing)) => {
@@ -176,7 +176,7 @@ fn directory<'f>(
             return None;
         }
         None => {
-            let message = format!("nobody looked for `{}`", escape::path(&wanted.host));
+            let message = format!("`{}` was not looked up", escape::path(&wanted.host));
             problems.push(refused(ProblemCode::Host, message));
             return None;
         }
@@ -188,16 +188,16 @@ fn directory<'f>(
         owner: directory.owner,
         mode: wanted.mode,
     };
-    if let Err(refusal) = workspace::validate(&candidate, caller) {
+    if let Err(refusal) = shared_dir::validate(&candidate, caller) {
         let problem = refused(ProblemCode::Refused, refusal.to_string());
-        let nobody_asked = wanted.place == Location::Default;
-        problems.push(if nobody_asked { problem.hinting(boundary::INSTEAD) } else { problem });
+        let is_default = wanted.location == Location::Default;
+        problems.push(if is_default { problem.hinting(boundary::INSTEAD) } else { problem });
         return None;
     }
     Some(directory)
 }
 
-/// `PATH`, with the toolchains in front.
+/// Returns `PATH`, with the toolchains in front.
 fn path(parts: &[&ToolchainParts]) -> OsString {
     let bins = parts.iter().flat_map(|parts| &parts.bin).map(|bin| bin.as_os_str());
     let all: Vec<&OsStr> = bins.chain(PROGRAMS.iter().map(OsStr::new)).collect();

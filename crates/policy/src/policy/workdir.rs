@@ -1,4 +1,4 @@
-//! Where the agent starts, and what can be told beforehand of whether that directory is there.
+//! Where the agent starts, and whether that directory will be there, as far as that is known before the start.
 
 use crate::text::escape;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::plan::{self, Provider};
 use crate::rules::path::GuestPath;
 use crate::rules::verdict::listing;
 
-/// What a native sandbox shows of the host's system; what is in there, only the sandbox can tell.
+/// What a native sandbox shows of the host's system; what is in there is known only inside.
 const SYSTEM: &[&str] =
     &["/bin", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/usr"];
 
@@ -20,12 +20,12 @@ const SYSTEM: &[&str] =
 const OWN: &[&str] = &["/", "/home", HOME, "/run", "/tmp"];
 
 impl Policy {
-    /// Where the agent starts, as the sandbox sees it.
+    /// Returns where the agent starts, as the sandbox sees it.
     pub fn workdir(&self) -> &GuestPath {
         &self.workdir.value
     }
 
-    /// The innermost boundary that a path inside lies in, and the rest of the path below it.
+    /// Returns the innermost boundary that a path inside lies in, and the rest of the path below it.
     pub fn behind(&self, path: &Path) -> Option<(&BoundaryRequest, PathBuf)> {
         let within =
             |wanted: &BoundaryRequest| path.strip_prefix(wanted.guest.as_path()).ok().map(Path::to_owned);
@@ -33,7 +33,7 @@ impl Policy {
         holders.max_by_key(|(wanted, _)| wanted.guest.as_path().components().count())
     }
 
-    /// Where the agent starts for the provider: without isolation, in the directory of the host.
+    /// Returns where the agent starts for the provider: without isolation, in the directory of the host.
     pub(super) fn start(&self, boundaries: &[plan::Boundary], facts: &HostFacts) -> PathBuf {
         let workdir = self.workdir().as_path();
         if self.provider != Provider::Local {
@@ -50,7 +50,7 @@ impl Policy {
         }
     }
 
-    /// Refuses to start in a directory of which it can be told that it will not be there.
+    /// Refuses to start in a directory that will certainly not be there.
     pub(super) fn check_start(
         &self,
         facts: &HostFacts,
@@ -67,7 +67,7 @@ impl Policy {
                 Ok(()) => return,
                 Err(missing) => (missing.reason.clone(), missing.hint.clone()),
             },
-            // What else an image has, only the sandbox can tell.
+            // What else an image has is known only inside.
             (None, Provider::Docker | Provider::Podman) => return,
             // The agent's home stands for the caller's.
             (None, Provider::Local) if path == Path::new(HOME) => return,
@@ -85,7 +85,7 @@ impl Policy {
         let there =
             if self.wanted.is_empty() { format!("`{HOME}`") } else { listing(guests().map(Path::display)) };
         let problem = Problem::new(
-            &self.workdir.place,
+            &self.workdir.location,
             "agent.workdir",
             ProblemCode::Host,
             format!("`{}` {what}", escape::path(path)),

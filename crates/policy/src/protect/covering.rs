@@ -1,7 +1,7 @@
 //! Covering: which protected path a directory of the host belongs to, by the place that it is in.
 //!
 //! Protected paths of a boundary are looked for beneath it. A boundary that is one itself, or lies in one, has none
-//! beneath: what the agent writes there is what programs outside obey. So it is told by the path that leads to it.
+//! beneath: what the agent writes there is what programs outside obey. So the path that leads to it decides.
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -30,10 +30,10 @@ impl fmt::Display for Covered {
     }
 }
 
-/// The protected path that `path` is or lies in, as seen from any directory above it; `None` where programs outside see
+/// Returns the protected path that `path` is or lies in, as seen from any directory above it; `None` where programs outside see
 /// nothing special in it.
 ///
-/// Built-in paths count, but for those given up: what somebody has added is meant for their own boundary. Everything in a
+/// Built-in paths count, but for those given up: an added path is meant for its own boundary. Everything in a
 /// `.git` counts, whatever it is called.
 pub fn covering(path: &Path, given_up: &[RelativePath]) -> Option<Covered> {
     let protected = Protected::new(&[], &[]).ok()?;
@@ -54,7 +54,7 @@ pub fn covering(path: &Path, given_up: &[RelativePath]) -> Option<Covered> {
     })
 }
 
-/// Whether the protected path is the beginning of this one, and not found further down.
+/// Returns whether the protected path is the beginning of this one, and not found further down.
 fn begins(relative: &Path, protected: &RelativePath) -> bool {
     let mut names = relative.iter();
     protected.as_path().iter().all(|part| names.next().is_some_and(|name| name.eq_ignore_ascii_case(part)))
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_protected_path_is_told_at_any_depth_and_whatever_is_above() {
+    fn a_protected_path_is_recognised_at_any_depth_and_whatever_is_above() {
         for (path, protected, holder) in [
             ("/home/me/p/.git/hooks", ".git/hooks", "/home/me/p"),
             ("/home/me/p/.git/hooks/pre-commit.d", ".git/hooks", "/home/me/p"),

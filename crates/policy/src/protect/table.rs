@@ -91,12 +91,12 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Writable: these run when you run them", rows: writable::ROWS },
 ];
 
-/// Every row.
+/// Lists every row.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     GROUPS.iter().flat_map(|group| group.rows)
 }
 
-/// What is protected unless `[protect] allow` names it.
+/// Returns what is protected unless `[protect] allow` names it.
 ///
 /// All of it applies to the root of every writable boundary and to the root of every repository within.
 /// Shell start-up files are among them there too, because people link their home to a repository of dotfiles.
@@ -104,18 +104,18 @@ pub fn built_in() -> impl Iterator<Item = &'static str> {
     rows().filter(|row| row.judged().is_some()).map(|row| row.path)
 }
 
-/// Whether a path is protected only where it is a file.
+/// Returns whether a path is protected only where it is a file.
 pub fn is_only_a_file(path: &str) -> bool {
     let is_one = |row: &Row| matches!(row.treatment, Treatment::ReadOnlyFile(_));
     rows().any(|row| is_one(row) && row.path.eq_ignore_ascii_case(path))
 }
 
-/// Whether a path is protected without being asked for.
+/// Returns whether a path is protected without being asked for.
 pub fn is_built_in(path: &str) -> bool {
     built_in().any(|listed| listed.eq_ignore_ascii_case(path))
 }
 
-/// The row that a path is in, and how its content is judged. Components are in lower case: on some file systems
+/// Returns the row that a path is in, and how its content is judged. Components are in lower case: on some file systems
 /// that is the same.
 pub(crate) fn judged(components: &[&str]) -> Option<(&'static Row, &'static Content)> {
     rows().find_map(|row| {
@@ -127,7 +127,7 @@ pub(crate) fn judged(components: &[&str]) -> Option<(&'static Row, &'static Cont
     })
 }
 
-/// Whether nothing in a directory is obeyed, whatever it is.
+/// Returns whether nothing in a directory is obeyed, whatever it is.
 pub(crate) fn is_inert(components: &[&str]) -> bool {
     let anything: Vec<&str> = components.iter().copied().chain(["*"]).collect();
     rows().any(|row| {
@@ -139,7 +139,7 @@ pub(crate) fn is_inert(components: &[&str]) -> bool {
     })
 }
 
-/// Whether a link here would lead a program to a protected path that lies elsewhere: it is one, or a hidden
+/// Returns whether a link here would lead a program to a protected path that lies elsewhere: it is one, or a hidden
 /// directory on the way to one. Others are everybody's: `tools` is a link in many projects.
 pub(crate) fn leads_to_protected(components: &[&str]) -> bool {
     let is_hidden = components.first().is_some_and(|name| name.starts_with('.'));
@@ -150,7 +150,7 @@ pub(crate) fn leads_to_protected(components: &[&str]) -> bool {
 }
 
 impl Row {
-    /// How what is new at this path is judged, if it is.
+    /// Returns how what is new at this path is judged, if it is.
     fn judged(&self) -> Option<Judged> {
         match self.treatment {
             Treatment::ReadOnly(judged) | Treatment::ReadOnlyFile(judged) => Some(judged),
@@ -158,7 +158,7 @@ impl Row {
         }
     }
 
-    /// What follows this path in another, if that lies in it.
+    /// Returns what follows this path in another, if that lies in it.
     fn inside<'a, 'b>(&self, components: &'b [&'a str]) -> Option<&'b [&'a str]> {
         let depth = self.path.split('/').count();
         let (own, rest) = components.split_at_checked(depth)?;
@@ -169,7 +169,7 @@ impl Row {
         self.path.split('/').zip(own).all(|(mine, name)| is(mine, name)).then_some(rest)
     }
 
-    /// Whether this path lies in a directory.
+    /// Returns whether this path lies in a directory.
     fn is_below(&self, directory: &[&str]) -> bool {
         let depth = self.path.split('/').count();
         directory.len() < depth
@@ -177,7 +177,7 @@ impl Row {
     }
 }
 
-/// Whether a path of the list is this one, or a directory above it.
+/// Returns whether a path of the list is this one, or a directory above it.
 pub fn covers(listed: &str, relative: &Path) -> bool {
     match Pattern::of(listed) {
         None if is_only_a_file(listed) => relative == Path::new(listed),
@@ -197,7 +197,7 @@ pub struct Pattern<'a> {
 }
 
 impl<'a> Pattern<'a> {
-    /// The pattern that a path of the list is, if it is one.
+    /// Returns the pattern that a path of the list is, if it is one.
     pub fn of(path: &'a str) -> Option<Self> {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
         let (beginning, end) = name.split_once('*')?;
@@ -206,12 +206,12 @@ impl<'a> Pattern<'a> {
         (begins && ends).then_some(Self { directory: Path::new(directory), beginning, end })
     }
 
-    /// Whether its names may end in anything.
+    /// Returns whether its names may end in anything.
     pub fn is_open(&self) -> bool {
         self.end.is_empty()
     }
 
-    /// Whether a name is one of them. Upper and lower case are the same.
+    /// Returns whether a name is one of them. Upper and lower case are the same.
     pub fn fits(&self, name: &[u8]) -> bool {
         let is = |part: Option<&[u8]>, wanted: &str| {
             part.is_some_and(|part| part.eq_ignore_ascii_case(wanted.as_bytes()))
@@ -222,7 +222,7 @@ impl<'a> Pattern<'a> {
             && is(name.get(end..), self.end)
     }
 
-    /// Whether a path is one of them, or lies in one.
+    /// Returns whether a path is one of them, or lies in one.
     pub fn covers(&self, relative: &Path) -> bool {
         let mut names = relative.iter();
         let is_there = self
@@ -233,7 +233,7 @@ impl<'a> Pattern<'a> {
     }
 }
 
-/// Whether what follows a row's path is the file of this name in it.
+/// Returns whether what follows a row's path is the file of this name in it.
 fn is_file(name: &str, inside: &[&str]) -> bool {
     if name.is_empty() {
         return inside.is_empty();
@@ -252,7 +252,7 @@ fn is_file(name: &str, inside: &[&str]) -> bool {
     is_in_it && (name == "*" || inside.last().is_some_and(ends))
 }
 
-/// A row of something that is read-only where it exists.
+/// Makes a row of something that is read-only where it exists.
 const fn read_only(
     path: &'static str,
     program: &'static str,

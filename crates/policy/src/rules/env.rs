@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rules::verdict::{Origin, Verdict, shown};
 
-/// What a control plane tells the entrypoint about itself; never the agent's to see.
+/// What a control plane passes to the entrypoint; the agent never sees it.
 pub const CONTROL_PLANE: &[&str] = &["SESSION_TOKEN", "CONTROL_PLANE_URL", "SESSION_ID"];
 
 /// The command the agent is started with.
@@ -125,7 +125,7 @@ impl fmt::Display for ReservedReason {
 }
 
 impl Name {
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -203,12 +203,12 @@ pub struct EnvRules {
 }
 
 impl EnvRules {
-    /// Rules that name nothing yet.
+    /// Makes rules that name nothing yet.
     pub fn new(unnamed: Unnamed) -> Self {
         Self { rules: HashMap::new(), unnamed }
     }
 
-    /// Rules for a caller's environment: nothing passes but [`HARMLESS`] and what is added.
+    /// Makes rules for a caller's environment: nothing passes but [`HARMLESS`] and what is added.
     pub fn for_caller() -> Self {
         let mut rules = Self::new(Unnamed::Drop);
         for name in HARMLESS {
@@ -301,7 +301,7 @@ pub fn split_entry(entry: OsString) -> Option<(OsString, OsString)> {
     Some((OsString::from_vec(name), OsString::from_vec(value)))
 }
 
-/// Whether a name is reserved, and for whom. With `_FILE` at the end a reserved name is still reserved: by
+/// Returns whether a name is reserved, and for whom. With `_FILE` at the end a reserved name is still reserved: by
 /// convention it names a file that holds the value.
 pub fn reserved(name: &str) -> Option<ReservedReason> {
     reserved_bytes(name.as_bytes())

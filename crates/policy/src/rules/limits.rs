@@ -14,7 +14,7 @@ use crate::rules::verdict::shown;
 /// The least memory a sandbox can have.
 ///
 /// PID 1, a shell and what the kernel charges for them (page tables, stacks, pipes) need about 2 MiB. With
-/// less the kernel kills the sandbox before it can say why.
+/// less the kernel kills the sandbox before it can print why.
 pub const MIN_MEMORY: Bytes = Bytes(4 << 20);
 
 /// The most processes Linux can have at once: `PID_MAX_LIMIT` of a 64-bit kernel, see proc(5).
@@ -68,12 +68,12 @@ impl Default for Limits {
     }
 }
 
-/// Whether somebody counts what a sandbox keeps in memory file systems.
+/// Whether a limit counts what a sandbox keeps in memory file systems.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TmpfsMemory {
     /// A control group does, together with everything else.
     Counted,
-    /// Nobody does: the file systems, of which there are so many, have to stay within the limit by themselves.
+    /// Nothing does: the file systems, of which there are so many, have to stay within the limit by themselves.
     Uncounted {
         /// How many there are.
         tmpfs: u64,
@@ -96,7 +96,7 @@ const PAGE: u64 = 4096;
 const MIN_INODES: u64 = 64;
 
 impl Limits {
-    /// What each tmpfs may hold: `tmp_size`, and an inode for each page of it. Where nobody counts what lies there, all of
+    /// Returns what each tmpfs may hold: `tmp_size`, and an inode for each page of it. Where nothing counts what lies there, all of
     /// them together stay within `memory`, a fifth of which is for their inodes.
     pub fn tmpfs(&self, memory: TmpfsMemory) -> TmpfsLimits {
         let size = match (self.memory, memory) {
@@ -281,7 +281,7 @@ impl FromStr for MilliCpus {
 impl TryFrom<f64> for MilliCpus {
     type Error = LimitError;
 
-    /// A number of processors; what is finer than a thousandth is refused, as it is in text.
+    /// Reads a number of processors; what is finer than a thousandth is refused, as it is in text.
     fn try_from(cpus: f64) -> Result<Self, LimitError> {
         if !(0.0..=10_000.0).contains(&cpus) {
             return Err(LimitError::CpusRange { given: cpus.to_string() });
@@ -301,7 +301,7 @@ impl fmt::Display for MilliCpus {
     }
 }
 
-/// A number of processes and threads, as a number in a file gives it.
+/// Checks a number of processes and threads, as a number in a file gives it.
 pub fn pids(given: i64) -> Result<u32, LimitError> {
     match u32::try_from(given) {
         Ok(pids) if (1..=MAX_PIDS).contains(&pids) => Ok(pids),
@@ -309,7 +309,7 @@ pub fn pids(given: i64) -> Result<u32, LimitError> {
     }
 }
 
-/// A duration such as `30m`, `1h30m`, `90s` or `500ms`: whole numbers, each unit at most once, largest first.
+/// Reads a duration such as `30m`, `1h30m`, `90s` or `500ms`: whole numbers, each unit at most once, largest first.
 pub fn duration(text: &str) -> Result<Duration, LimitError> {
     let malformed = || LimitError::Duration { given: text.to_owned() };
     let too_long = || LimitError::DurationRange { given: text.to_owned() };
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_counts_all_of_them_stay_within_the_limit_of_memory() {
+    fn where_nothing_counts_all_of_them_stay_within_the_limit_of_memory() {
         for memory in [MIN_MEMORY.0, 64 << 20, 100_000_000, 1 << 30] {
             let limits = Limits { memory: Some(Bytes(memory)), ..Limits::default() };
             let TmpfsLimits { size, inodes } = limits.tmpfs(TmpfsMemory::Uncounted { tmpfs: 4 });

@@ -42,7 +42,7 @@ pub struct HostRule {
 ///
 /// 1. A host that is not canonical (see [`Host`]) is denied.
 /// 2. Mode `none` denies everything.
-/// 3. A `deny` rule that matches denies, whatever `allow` says.
+/// 3. A `deny` rule that matches denies, whatever `allow` has.
 /// 4. Mode `open` allows the rest.
 /// 5. Internal addresses, cloud metadata services among them, and `localhost` are denied unless an `allow`
 ///    rule names exactly that address or name: a wildcard never reaches them, and neither does an allowed
@@ -186,12 +186,12 @@ impl RuleIndex {
         table
     }
 
-    /// The rule that names this host itself.
+    /// Returns the rule that names this host itself.
     fn find_exact(&self, host: &Host, port: u16) -> Option<&HostRule> {
         self.exact.get(host).and_then(|ports| self.at(ports, port))
     }
 
-    /// The most specific rule that matches: the host itself, else the longest suffix.
+    /// Returns the most specific rule that matches: the host itself, else the longest suffix.
     fn find(&self, host: &Host, port: u16) -> Option<&HostRule> {
         self.find_exact(host, port).or_else(|| match host {
             Host::Address(_) => None,

@@ -88,7 +88,7 @@ impl GuestPath {
         Ok(Self(normal_form(path)?.into_owned()))
     }
 
-    /// The path.
+    /// Returns the path.
     pub fn as_path(&self) -> &Path {
         &self.0
     }
@@ -119,7 +119,7 @@ impl fmt::Display for GuestPath {
 
 /// Takes `.`, `..` and repeated slashes out of a path as if it had no links; `/..` is `/`.
 ///
-/// This tells what a path means on its face. What it leads to is for the kernel to say.
+/// Only the kernel knows where it leads.
 pub fn normalise(path: &Path) -> PathBuf {
     let mut normal = PathBuf::with_capacity(path.as_os_str().len());
     for component in path.components() {
@@ -297,7 +297,7 @@ impl GuestBoundaries {
     }
 }
 
-/// A path as the index knows it: the root is empty, so that every prefix ends before a slash.
+/// Returns a path as the index knows it: the root is empty, so that every prefix ends before a slash.
 fn key(path: &Path) -> &[u8] {
     match path.as_os_str().as_bytes() {
         b"/" => b"",

@@ -1,6 +1,6 @@
 //! The user of an agent, as text names one: one grammar for files, flags and the entrypoint.
 //!
-//! Who that is on some file system is for others to look up.
+//! Looking the name up in a user database is for others.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ const LARGEST_ID: u32 = i32::MAX.unsigned_abs();
 /// Who is meant: `user`, or `user:group`.
 ///
 /// Each is a name, `^[a-z_][a-z0-9_-]*$`, or a number of digits alone, from 0 to 2^31-1. Nothing else is taken for
-/// a user: `-1`, `+0`, ` 0`, `0day` and `4294967296` have all been somebody's root (CVE-2019-14287, CVE-2020-13776).
+/// a user: `-1`, `+0`, ` 0`, `0day` and `4294967296` have all been taken for root (CVE-2019-14287, CVE-2020-13776).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UserSpec {
     /// The user.
@@ -29,7 +29,7 @@ pub enum UserOrGroup {
     Id(u32),
 }
 
-/// Text that names nobody.
+/// Text that names no user or group.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
     "{given:?} is not a {kind}; expected a name (lower-case letters, digits, `_` and `-`) or a number from 0 to 2147483647, \
@@ -41,7 +41,7 @@ pub struct UserSpecError {
 }
 
 impl UserSpec {
-    /// Whether the user or the group is root's, as far as the text tells: another name may have the number 0 too.
+    /// Returns whether the user or the group is root's, as far as the text shows: another name may have the number 0 too.
     pub fn names_root(&self) -> bool {
         [Some(&self.user), self.group.as_ref()].into_iter().flatten().any(|who| match who {
             UserOrGroup::Name(name) => name == "root",
@@ -78,7 +78,7 @@ impl fmt::Display for UserOrGroup {
     }
 }
 
-/// The id of a user or group: digits and nothing else, from 0 to 2^31-1; `str::parse` alone would take a sign.
+/// Reads the id of a user or group: digits and nothing else, from 0 to 2^31-1; `str::parse` alone would take a sign.
 pub fn id(text: &[u8]) -> Option<u32> {
     if !text.iter().all(u8::is_ascii_digit) {
         return None;
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_named_by_anything_but_a_name_or_digits() {
+    fn only_a_name_or_digits_name_a_user() {
         let numbers =
             "-1|+0| 0|0 |0x0|0day|-0|1.0|\u{663}|4294967295|4294967296|2147483648|99999999999999999999";
         let names = "|Agent|-agent|a b|a\n|root\0|\u{e4}gent|/etc|$(id)";
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn root_is_told_by_name_and_number_of_user_and_group() {
+    fn root_is_recognised_by_name_and_number_of_user_and_group() {
         let names_root = |text: &str| text.parse::<UserSpec>().unwrap().names_root();
         assert!(["root", "0", "00", "1000:0", "agent:root", "0:1000"].into_iter().all(names_root));
         assert!(!["agent", "1000:1000", "rooty", "agent:roots"].into_iter().any(names_root));

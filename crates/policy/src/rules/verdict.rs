@@ -64,17 +64,17 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// It happens, because of `rule`.
+    /// Allows it, because of `rule`.
     pub fn allow(rule: impl Into<String>, origin: Origin) -> Self {
         Self { decision: Decision::Allow, rule: rule.into(), origin }
     }
 
-    /// It does not happen, because of `rule`.
+    /// Denies it, because of `rule`.
     pub fn deny(rule: impl Into<String>, origin: Origin) -> Self {
         Self { decision: Decision::Deny, rule: rule.into(), origin }
     }
 
-    /// The stricter of two verdicts; the first when they are equally strict.
+    /// Returns the stricter of two verdicts; the first when they are equally strict.
     #[must_use]
     pub fn stricter(self, other: Self) -> Self {
         if other.decision > self.decision { other } else { self }
@@ -95,7 +95,7 @@ pub(crate) fn listing<T: fmt::Display>(names: impl IntoIterator<Item = T>) -> St
     }
 }
 
-/// Text from outside as messages show it: what could steer a terminal is escaped. Most has nothing to escape.
+/// Escapes text from outside as messages show it: what could steer a terminal is escaped. Most has nothing to escape.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         Cow::Borrowed(text)

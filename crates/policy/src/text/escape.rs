@@ -1,6 +1,6 @@
-//! What strangers have named, as a person may see it: on one line, and with nothing that a terminal obeys.
+//! Untrusted text, escaped for a person: on one line, and with nothing that a terminal interprets.
 //!
-//! File names and configuration come from strangers. What would move the cursor, change colours, begin a line or turn the
+//! File names and configuration are untrusted. What would move the cursor, change colours, begin a line or turn the
 //! direction of writing could make a person see something else than what is there.
 
 use std::borrow::Cow;
@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// A text.
+/// Escapes a text.
 pub fn line(text: &str) -> Cow<'_, str> {
     if !text.contains(is_escaped) {
         return Cow::Borrowed(text);
@@ -24,7 +24,7 @@ pub fn line(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// A path. Bytes that are not UTF-8 are `\xNN`.
+/// Escapes a path. Bytes that are not UTF-8 are `\xNN`.
 pub fn path(path: &Path) -> String {
     let bytes = path.as_os_str().as_bytes();
     let mut shown = String::with_capacity(bytes.len());
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strangers_cannot_draw_on_the_terminal() {
+    fn untrusted_text_cannot_draw_on_the_terminal() {
         assert_eq!(
             line("a\u{1b}[2K\nb\u{9b}\u{202e}c\u{2028}"),
             "a\\u{1b}[2K\\u{a}b\\u{9b}\\u{202e}c\\u{2028}"

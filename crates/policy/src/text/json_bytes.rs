@@ -1,6 +1,6 @@
 //! Bytes in JSON: a string where they are UTF-8, else an object with their base64: `{"base64": "L3RtcC//"}`.
 //!
-//! Nobody has to call a file, an argument or the value of a variable by text. One form for all of them loses nothing and
+//! Names of files, arguments and values of variables need not be text. One form for all of them loses nothing and
 //! leaves what is text as it is.
 
 use std::ffi::{OsStr, OsString};
@@ -146,7 +146,7 @@ pub mod optional_path {
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Base64 with padding, RFC 4648 section 4.
+/// Encodes bytes as base64 with padding, RFC 4648 section 4.
 pub fn base64(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {

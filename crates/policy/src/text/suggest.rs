@@ -1,6 +1,6 @@
 //! Suggestions: which known word a mistyped one was meant to be.
 
-/// The known word nearest to `word`, if one is near enough to be worth saying.
+/// Finds the known word nearest to `word`, if one is near enough to be worth saying.
 ///
 /// Near enough is one slip for every three letters: a letter too many, missing, wrong, or swapped with its
 /// neighbour. Case and the choice between `-` and `_` cost nothing.
@@ -19,7 +19,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// `did you mean "x"?`, when there is such an x.
+/// Writes `did you mean "x"?`, if a known word is near enough.
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, known).map(|near| format!("did you mean {near:?}?"))
 }
@@ -28,7 +28,7 @@ fn folded(word: &str) -> Vec<char> {
     word.chars().flat_map(char::to_lowercase).map(|c| if c == '-' { '_' } else { c }).collect()
 }
 
-/// The Damerau-Levenshtein distance, in the variant where no part is edited twice.
+/// Computes the Damerau-Levenshtein distance, in the variant where no part is edited twice.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();

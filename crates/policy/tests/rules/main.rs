@@ -7,5 +7,5 @@ mod limits;
 mod network;
 mod path;
 mod protect;
+mod shared_dir;
 mod table;
-mod workspace;

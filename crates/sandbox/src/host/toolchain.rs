@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use policy::plan::{BoundaryMode, Exposed, Variable};
-use policy::rules::workspace::{Caller, ShareCandidate, ShareRefusal, validate};
+use policy::rules::shared_dir::{Caller, ShareCandidate, ShareRefusal, validate};
 use policy::text::escape;
 
 use crate::boundary::Found;

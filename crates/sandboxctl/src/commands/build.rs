@@ -105,7 +105,7 @@ fn files_of(context: &Context, image: &ImageTable, programs: &Programs) -> Resul
     let failed = |key: &str, path: &Located<PathBuf>, error: &dyn Display, hint: &str| {
         let message = format!("{} cannot be read: {error}", escape::path(&path.value));
         CommandError::problems(vec![
-            Problem::new(&path.place, key, problem::ProblemCode::Host, message).hinting(hint),
+            Problem::new(&path.location, key, problem::ProblemCode::Host, message).hinting(hint),
         ])
     };
     let mut files = Files::default();

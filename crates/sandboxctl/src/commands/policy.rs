@@ -1,7 +1,7 @@
 //! `policy`: what the rules say of a path, a host or a variable.
 
+use policy::Policy;
 use policy::config::overrides::Overrides;
-use policy::policy::Policy;
 use policy::rules::network::HostPattern;
 use policy::rules::path::PathAccess;
 use policy::rules::verdict::{Decision, Verdict};

@@ -68,7 +68,7 @@ pub(super) fn carry_out(
     let engines = context.engines(programs.without(&variables(plan)));
     let mut sources = Some(Sources { env: std::mem::take(&mut context.env), programs, caller });
     // What runs instead has other programs than the image.
-    let mut warnings: Vec<String> = loaded.left_aside.iter().cloned().collect();
+    let mut warnings: Vec<String> = loaded.ignored.iter().cloned().collect();
     warnings.extend(plan.boundaries.iter().filter_map(obeyed));
     for warning in &warnings {
         ui.warning(warning);

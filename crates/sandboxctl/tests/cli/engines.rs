@@ -149,13 +149,13 @@ fn what_only_containers_have_is_not_left_out_in_silence() {
 }
 
 #[test]
-fn an_image_that_is_left_aside_is_said() {
+fn an_image_that_is_ignored_is_said() {
     let env = with_docker("unix:///nonexistent/docker.sock");
     env.write("sandbox.toml", "[image]\nname = \"box\"\n");
     let answer = env.call(&["run", "-v", ".:/workspace:ro", "--", "true"]);
     assert_eq!(answer.code, 0, "{answer}");
     assert!(
-        answer.stderr.contains("warning: [image] (sandbox.toml:1:2) is left aside: no docker engine"),
+        answer.stderr.contains("warning: [image] (sandbox.toml:1:2) is ignored: no docker engine"),
         "{answer}"
     );
 }
@@ -167,7 +167,7 @@ fn auto_says_why_it_took_native() {
     let answer = env.call(&["plan"]);
     assert_eq!(answer.code, 0, "{answer}");
     assert!(
-        answer.stdout.contains("native ([image] (sandbox.toml:1:2) is left aside: no docker engine answers"),
+        answer.stdout.contains("native ([image] (sandbox.toml:1:2) is ignored: no docker engine answers"),
         "{answer}"
     );
 }

@@ -1,4 +1,4 @@
-//! The keys of `[env]`. Flags add single variables to what they say, so they are read and shown by hand.
+//! The keys of `[env]`. Flags add single variables to them, so they are read and shown by hand.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -20,7 +20,7 @@ settings! {
     /// `[image]`, without the arguments of the build.
     table ImageTable at "image." {
         name: String as ImageName = {
-            doc: "The name of the image. Where a project says what is in its image and not how it is called, that is `sandbox-`, the name \
+            doc: "The name of the image. Where a project configures its image without a name, it is `sandbox-`, the name \
                  of its directory and some digits.",
             default: "\"sandbox-image\"",
             example: "\"registry.example.org/team/sandbox\"",
@@ -39,7 +39,7 @@ settings! {
             example: "\"debian:trixie-slim\"",
             status: Support::Containers,
             trust: TrustRule::Needed(
-                "it is neither `alpine` nor `debian` of Docker's own, with any tag or digest: a build runs what a base says",
+                "it is neither `alpine` nor `debian` of Docker's own, with any tag or digest: a build runs what is in a base",
             ),
         }
         packages: Vec<Located<String>> as ListOf<NonEmptyText> = {
@@ -58,7 +58,7 @@ settings! {
             doc: "A Dockerfile of your own, in place of the stock one.",
             example: "\"docker/Dockerfile\"",
             status: Support::Containers,
-            trust: TrustRule::Needed("it is set: a build runs what it says"),
+            trust: TrustRule::Needed("it is set: a build runs its commands"),
         }
         ca_certificates: PathBuf as HostPath = {
             doc: "Certificates that the build trusts besides the usual ones.",

@@ -46,7 +46,7 @@ macro_rules! settings {
         settings! { @common $(#[$about])* $name at $prefix { $($key: $value as $form = { $($row)* })* } }
 
         impl $name {
-            /// Whether every key is there without which the rest means nothing.
+            /// Returns whether every key is there without which the rest means nothing.
             pub(crate) fn is_complete(&self) -> bool {
                 let is_needed = |name| Self::KEYS.iter().any(|key| key.required && key.path.ends_with(name));
                 $((self.$key.is_some() || !is_needed(concat!(".", stringify!($key)))))&&*
@@ -64,7 +64,7 @@ macro_rules! settings {
                 Self { $($key: self.$key.or(beneath.$key),)* }
             }
 
-            /// Sets one key to what a flag or a variable says.
+            /// Sets one key from a flag or a variable.
             pub(crate) fn set(
                 &mut self,
                 name: &str,

@@ -166,7 +166,7 @@ impl fmt::Display for Host {
 }
 
 impl HostPattern {
-    /// The port it is about; `None` is every port.
+    /// Returns the port it is about; `None` is every port.
     pub fn port(&self) -> Option<u16> {
         match self {
             Self::Exact { port, .. } | Self::Below { port, .. } => *port,
@@ -259,7 +259,7 @@ fn split_port(text: &str) -> Result<(&str, Option<u16>), HostError> {
     }
 }
 
-/// A host with a character that no name has: an IPv6 address, or a mistake.
+/// Reads a host with a character that no name has: an IPv6 address, or a mistake.
 fn address_or_mistake(text: &str) -> Result<Host, HostError> {
     let given = text.to_owned();
     if let Some(character) = text.chars().find(|character| character.is_control()) {
@@ -288,7 +288,7 @@ fn is_host_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_')
 }
 
-/// Whether `inet_aton(3)` could read this label as a number: decimal, octal or hexadecimal.
+/// Returns whether `inet_aton(3)` could read this label as a number: decimal, octal or hexadecimal.
 fn is_number(label: &[u8]) -> bool {
     let hexadecimal = label.strip_prefix(b"0x").or_else(|| label.strip_prefix(b"0X"));
     match hexadecimal {

@@ -40,7 +40,7 @@ const IPV6: &[(Ipv6Addr, u32, &str)] = &[
     (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, "a multicast address"),
 ];
 
-/// What a host is, if it leads inwards by what it is called.
+/// Returns what a host is, if it leads inwards by what it is called.
 pub(super) fn host(host: &Host) -> Option<&'static str> {
     match host {
         Host::Address(ip) => address(*ip),
@@ -49,12 +49,12 @@ pub(super) fn host(host: &Host) -> Option<&'static str> {
     }
 }
 
-/// Whether a name stands for loopback whatever a resolver says (RFC 6761, section 6.3).
+/// Returns whether a name stands for loopback whatever a resolver answers (RFC 6761, section 6.3).
 pub(super) fn is_localhost(host: &Host) -> bool {
     matches!(host, Host::Name(name) if name == "localhost" || name.ends_with(".localhost"))
 }
 
-/// What an address is, if it leads inwards.
+/// Returns what an address is, if it leads inwards.
 pub(super) fn address(address: IpAddr) -> Option<&'static str> {
     match address.to_canonical() {
         IpAddr::V4(address) => ipv4(address),
@@ -72,7 +72,7 @@ fn ipv4(address: Ipv4Addr) -> Option<&'static str> {
         .map(|(_, _, what)| *what)
 }
 
-/// The IPv4 address that a gateway would dial for this one: NAT64 (RFC 6052), 6to4 (RFC 3056) and the old
+/// Returns the IPv4 address that a gateway would dial for this one: NAT64 (RFC 6052), 6to4 (RFC 3056) and the old
 /// IPv4-compatible form (RFC 4291).
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [.., c, d] = address.segments();

@@ -7,11 +7,11 @@ use std::path::Path;
 
 use policy::judge;
 use policy::plan::{BoundaryMode, Provider};
-use policy::policy::{BoundaryRequest, Policy};
 use policy::protect::{SKIPPED, table};
 use policy::rules::path::{GuestPath, PathAccess};
 use policy::rules::verdict::{Decision, Origin, Verdict};
 use policy::text::escape;
+use policy::{BoundaryRequest, Policy};
 use sandbox::host::deadline::Deadline;
 use sandbox::protect::{self, Cause, Mounts};
 use sandbox::walk::walk_with_files;

@@ -1,4 +1,4 @@
-//! Workspace validation: which directories of the host may be shared with a sandbox.
+//! Shared directories: which directories of the host may be shared with a sandbox.
 //!
 //! A pure decision over facts that the caller gathers: the path as it was given, the path it leads to with
 //! every link resolved, and what is there. It must be taken again with fresh facts when the directory is
@@ -36,7 +36,7 @@ const COMMON: &[&str] = &[
     "/var/tmp",
 ];
 
-/// Where homes are: a directory right below one of these is somebody's home.
+/// Where homes are: a directory right below one of these is a user's home.
 const HOMES: &[&str] = &["/Users", "/home"];
 
 /// Where macOS keeps what is elsewhere `/etc`, `/tmp` and `/var`.
@@ -132,7 +132,7 @@ impl fmt::Display for PathKind {
     }
 }
 
-/// A path that may not be shared, and the rule that says so.
+/// A path that may not be shared, and the rule that refuses it.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{} cannot be shared: {}{rule}", quoted(.given), leads_to(.given, .refused))]
 pub struct ShareRefusal {
@@ -178,7 +178,7 @@ pub enum ShareRule {
         /// The home.
         home: PathBuf,
     },
-    /// Somebody's home.
+    /// Another user's home.
     #[error("it is a home directory; share a directory within it")]
     SomeHome,
     /// A place of credentials.
@@ -199,7 +199,7 @@ pub enum ShareRule {
         /// What it is.
         kind: PathKind,
     },
-    /// Writable, and somebody else's.
+    /// Writable, and another user's.
     #[error(
         "it belongs to user {owner}, not to you (user {caller}); share it with `mode = \"ro\"`, or use one of your own"
     )]
@@ -223,7 +223,7 @@ pub enum ShareRule {
 ///    root, not a tree of the system, not a directory that many share, not a home or anything above it, not
 ///    a place of credentials.
 /// 2. It is a directory.
-/// 3. To be writable it belongs to the caller or to root; root may share anybody's.
+/// 3. To be writable it belongs to the caller or to root; root may share every user's.
 /// 4. It lies in the allowed root. Only the resolved path counts, because only that is mounted.
 pub fn validate(candidate: &ShareCandidate<'_>, caller: &Caller<'_>) -> Result<(), ShareRefusal> {
     let refuse = |refused: &Path, rule: ShareRule| ShareRefusal {
@@ -287,7 +287,7 @@ pub enum ShareOverlap {
     },
 }
 
-/// Every pair of directories that cannot be shared together.
+/// Lists every pair of directories that cannot be shared together.
 pub fn overlaps(shared: &[SharedHostDir<'_>]) -> Vec<ShareOverlap> {
     let mut sorted: Vec<&SharedHostDir<'_>> = shared.iter().collect();
     // Paths sort by component, so what lies within a directory follows it at once. The sort is stable.
@@ -316,7 +316,7 @@ pub fn overlaps(shared: &[SharedHostDir<'_>]) -> Vec<ShareOverlap> {
     problems
 }
 
-/// The rules about places, for one spelling of a path.
+/// Checks the rules about places, for one spelling of a path.
 fn place(path: &Path, caller: &Caller<'_>) -> Result<(), ShareRule> {
     let Some(text) = path.to_str() else {
         return Err(ShareRule::NotUtf8);
@@ -370,7 +370,7 @@ fn place(path: &Path, caller: &Caller<'_>) -> Result<(), ShareRule> {
     }
 }
 
-/// A path on its face, in the spelling that the lists use: macOS keeps `/var` in `/private`.
+/// Returns a path on its face, in the spelling that the lists use: macOS keeps `/var` in `/private`.
 fn plain(path: &Path) -> PathBuf {
     let path = normalise(path);
     if PRIVATE.iter().any(|private| path.starts_with(private)) {
@@ -381,7 +381,7 @@ fn plain(path: &Path) -> PathBuf {
     path
 }
 
-/// Whether the components of `part` follow each other somewhere among `names`.
+/// Returns whether the components of `part` follow each other somewhere among `names`.
 fn follow_each_other(names: &[&OsStr], part: &str) -> bool {
     let part = || part.split('/').map(OsStr::new);
     names.windows(part().count()).any(|some| some.iter().copied().eq(part()))
@@ -391,7 +391,7 @@ fn leads_to(given: &Path, refused: &Path) -> String {
     if given == refused { String::new() } else { format!("it leads to {}, and ", quoted(refused)) }
 }
 
-/// A path as messages show it; a control character in it never reaches a terminal.
+/// Quotes a path as messages show it; a control character in it never reaches a terminal.
 fn quoted(path: &Path) -> String {
     format!("`{}`", shown(&path.to_string_lossy()))
 }

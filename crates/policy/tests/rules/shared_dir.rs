@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use policy::plan::BoundaryMode;
-use policy::rules::workspace::{
+use policy::rules::shared_dir::{
     Caller, PathKind, ShareCandidate, ShareOverlap, ShareRefusal, ShareRule, SharedHostDir, overlaps,
     validate,
 };
