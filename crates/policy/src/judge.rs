@@ -25,6 +25,7 @@ pub mod layout;
 mod operation;
 pub mod repository;
 mod settings;
+mod words;
 
 pub use git::{Reference, references, submodules};
 
@@ -143,7 +144,9 @@ impl fmt::Display for Reason {
             Self::HardLinked => {
                 f.write_str("it has another name, so what a program writes there is written here")
             }
-            Self::Listed => f.write_str("`[protect] paths` names it, and it was not there"),
+            Self::Listed => f.write_str(
+                "`[protect] paths` or your own configuration of git names it, and it was not there",
+            ),
             Self::MakesObeyed { path } => {
                 write!(f, "it makes a program obey {path}, which was there before and nothing obeyed")
             }

@@ -26,7 +26,7 @@ use crate::directories::{self, Directories};
 use crate::error::CommandError;
 use crate::files::{self, Found};
 use crate::ui::Ui;
-use crate::{consent, facts, own_files, request};
+use crate::{consent, facts, own_files, own_git, request};
 
 /// A plan, and where it comes from.
 pub(crate) struct Loaded {
@@ -99,6 +99,7 @@ pub(crate) fn plan(
     if let Some(config) = &config {
         own_files::protect(config, &mut plan)?;
     }
+    own_git::protect(context, &mut plan);
     Ok(Loaded { plan, config, ignored, asked, _directories: directories, programs })
 }
 

@@ -26,6 +26,7 @@ mod files;
 mod load;
 mod output;
 mod own_files;
+mod own_git;
 mod report;
 mod request;
 mod ui;

@@ -56,6 +56,7 @@ pub(crate) fn protect(config: &Path, plan: &mut Plan) -> Result<(), CommandError
     Ok(())
 }
 
-fn writable(plan: &Plan) -> impl Iterator<Item = &Boundary> {
+/// Those that the agent may write to.
+pub(crate) fn writable(plan: &Plan) -> impl Iterator<Item = &Boundary> {
     plan.boundaries.iter().filter(|boundary| boundary.mode == BoundaryMode::ReadWrite)
 }

@@ -4,7 +4,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Format, Reason, alias};
+use super::{Format, Reason, alias, words};
 use crate::protect::table;
 
 /// Keys that run a program, whatever the section's subsection. Taken from git-config(1).
@@ -242,14 +242,42 @@ fn repository(entry: &Entry) -> Option<PathBuf> {
 }
 
 /// The files of the modules that a Python runs: `python -m name` looks for them in the working directory first.
-fn modules<'a>(words: &'a [&str]) -> impl Iterator<Item = PathBuf> + 'a {
-    let after = words.windows(2).filter(|pair| pair[0] == "-m").map(|pair| pair[1]);
+fn modules(words: &[String]) -> impl Iterator<Item = PathBuf> + '_ {
+    let after = words.windows(2).filter(|pair| pair[0] == "-m").map(|pair| pair[1].as_str());
     let joined = words.iter().filter_map(|word| word.strip_prefix("-m")).filter(|name| !name.is_empty());
     after.chain(joined).flat_map(|name| {
         let path = name.replace('.', "/");
         [format!("{path}.py"), format!("{path}/__init__.py"), format!("{path}/__main__.py")]
             .map(PathBuf::from)
     })
+}
+
+/// How often a word of a command is taken for a command itself, as `sh -c` does.
+const COMMAND_LEVELS: u32 = 3;
+
+/// What a command may run in the work tree, or in git's data.
+fn programs(command: &str, levels: u32) -> Vec<PathBuf> {
+    let words = words::split(command);
+    let mut paths = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        if let Some((_, after)) = word.rsplit_once(words::UNKNOWN) {
+            // What a shell puts before it may be the root of either.
+            let path = after.strip_prefix('/').filter(|path| !path.is_empty());
+            paths.extend(path.into_iter().flat_map(|path| [path.into(), Path::new(".git").join(path)]));
+        } else {
+            // The shell finds a word without `/` on its own search path. What follows a program may be a script for it.
+            let is_script = |part: &str| part.contains('/') || at > 0 && part.contains('.');
+            let parts = word.split('=').skip(1).chain([word.as_str()]);
+            let parts = parts.filter(|part| is_script(part) && !part.starts_with('%') && !part.contains('$'));
+            paths.extend(parts.map(PathBuf::from));
+        }
+        let is_command = word.contains(|letter: char| letter.is_whitespace() || "$`'\"".contains(letter));
+        if let Some(levels) = levels.checked_sub(1).filter(|_| is_command) {
+            paths.extend(programs(word, levels));
+        }
+    }
+    paths.extend(modules(&words));
+    paths
 }
 
 fn named_by(entry: &Entry) -> Vec<Reference> {
@@ -278,14 +306,11 @@ fn named_by(entry: &Entry) -> Vec<Reference> {
     if entry.section == "alias" || !executes(entry, &[]) {
         return Vec::new();
     }
-    // The shell finds a word without `/` on its own search path.
-    let words: Vec<&str> =
-        value.split(|letter: char| letter.is_whitespace() || "!\"'`;&|()<>=$".contains(letter)).collect();
-    // What follows a program may be a script for it, at the root of the work tree.
-    let is_script = |(at, word): &(usize, &&str)| word.contains('/') || *at > 0 && word.contains('.');
-    let paths = words.iter().enumerate().filter(is_script).map(|(_, word)| word);
-    let paths = paths.filter(|word| is_in_reach(word)).map(PathBuf::from);
-    paths.chain(modules(&words)).map(Reference::Program).collect()
+    // These are one word, which no shell takes apart.
+    let is_whole = ["askpass", "path", "program"].iter().any(|end| entry.key.ends_with(end));
+    let paths =
+        if is_whole && value.contains('/') { vec![value.into()] } else { programs(value, COMMAND_LEVELS) };
+    paths.into_iter().filter(|path| path.to_str().is_some_and(is_in_reach)).map(Reference::Program).collect()
 }
 
 /// Whether an entry can run a program. Of all entries, an alias may name another one.

@@ -719,6 +719,19 @@ fn what_a_configuration_of_git_names_is_known() {
         ("[filter \"x\"]\nclean = python3 fmt.py\n", vec![program("fmt.py")]),
         ("[credential]\nhelper = !./helper\n", vec![program("./helper")]),
         (
+            "[filter \"x\"]\nclean = 'my tools/fmt.sh'\n",
+            vec![program("my tools/fmt.sh"), program("tools/fmt.sh")],
+        ),
+        ("[gpg]\nprogram = my tools/gpg\n", vec![program("my tools/gpg")]),
+        (
+            "[filter \"x\"]\nclean = \"\\\"$(git rev-parse --git-dir)\\\"/crypt/clean %f\"\n",
+            vec![program("crypt/clean"), program(".git/crypt/clean")],
+        ),
+        (
+            "[filter \"x\"]\nclean = sh -c '$PWD/tools/f.sh'\n",
+            vec![program("tools/f.sh"), program(".git/tools/f.sh")],
+        ),
+        (
             "[filter \"nb\"]\nclean = /usr/bin/python3 -m nb.strip\n",
             ["/usr/bin/python3", "nb.strip", "nb/strip.py", "nb/strip/__init__.py", "nb/strip/__main__.py"]
                 .map(program)

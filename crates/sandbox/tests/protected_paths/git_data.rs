@@ -571,6 +571,41 @@ fn a_submodule_whose_work_tree_is_no_place_for_one_is_moved_aside() {
 }
 
 #[test]
+fn a_link_in_the_place_of_more_alternates_is_moved_aside() {
+    for way in ["x/info/alternates", "x/info"] {
+        let (boundary, outside) = committed();
+        let private = outside.with_file_name("private");
+        git(outside.parent().unwrap(), &["init", "-q", "private"]);
+        git(&private, &["commit", "-q", "--allow-empty", "-m", "private"]);
+        let number = git(&private, &["rev-parse", "HEAD"]);
+        let baseline = boundary.baseline();
+        boundary.write(".git/objects/info/alternates", "../../x\n").directory("x").directory("list");
+        boundary.write("list/alternates", &format!("{}\n", private.join(".git/objects").display()));
+        let (link, target) = if way == "x/info" { (way, "../list") } else { (way, "../../list/alternates") };
+        boundary.directory(Path::new(link).parent().unwrap().to_str().unwrap()).link(target, link);
+        let is_read = || git(&boundary.host, &["cat-file", "-t", number.trim()]).contains("commit");
+        assert!(is_read(), "the control: {way}");
+        move_all(&boundary, &baseline);
+        assert!(!is_read(), "{way}");
+    }
+}
+
+#[test]
+fn a_program_that_only_a_shell_finds_is_read_only() {
+    let (boundary, _) = committed();
+    boundary.write(".git/crypt/clean", "cat").write("my tools/fmt.sh", "cat").write("tools/f.sh", "cat");
+    boundary.write(
+        ".git/config",
+        "[filter \"a\"]\n\tclean = \"\\\"$(git rev-parse --git-common-dir)\\\"/crypt/clean %f\"\n\tsmudge = 'my tools/fmt.sh'\n\
+         \tprocess = \"\\\"$PWD\\\"/tools/f.sh\"\n",
+    );
+    let read_only = boundary.read_only();
+    for path in [".git/crypt/clean", "my tools/fmt.sh", "tools/f.sh"] {
+        assert!(read_only.iter().any(|one| one == path), "{path}: {read_only:?}");
+    }
+}
+
+#[test]
 fn what_git_does_not_make_among_its_data_is_moved_aside_and_the_users_own_stays() {
     let (boundary, _) = committed();
     boundary.write(".git/mine", "").write(".git/tool/config", "x").write("bare.git/mine", "");

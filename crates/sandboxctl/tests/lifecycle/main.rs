@@ -14,6 +14,7 @@ mod many;
 mod names;
 mod obeyed;
 mod origin;
+mod own_git;
 mod pid_1;
 mod refused;
 mod replaced;

@@ -86,6 +86,16 @@ impl Search<'_> {
     pub(super) fn alternates(&mut self, objects: &Path, levels: u32) {
         let file = objects.join("info/alternates");
         let base = self.led(&file);
+        // Git follows links to it.
+        let file = match self.resolve(Path::new(""), &file) {
+            Ok(Leads::To { path, links, .. }) => {
+                self.remember(links);
+                path
+            }
+            Ok(Leads::Astray { links, .. }) => return self.remember(links),
+            Ok(Leads::Nowhere { .. }) => return,
+            Err(errno) => return self.unreadable(&file, errno),
+        };
         let Some(content) = self.content(&file, LONGEST_POINTER) else { return };
         if let Ok(stat) = beneath::stat(self.root, &file) {
             self.protect(file.clone(), &stat, ".git/objects/info/alternates".into(), Cause::Named, base);
