@@ -44,6 +44,8 @@ pub struct Mounts {
     /// Files that lead git to something which was not searched here: out of the boundary, to nothing, or where each
     /// process finds something else.
     pub astray: BTreeSet<PathBuf>,
+    /// `.git` files that lead to what was searched here.
+    pub followed: BTreeSet<PathBuf>,
     /// Links in git's data at places where git itself writes: it may put a file there, and another link is news.
     pub loose: Vec<Link>,
     /// Files and directories among git's data that git does not make, and files that git writes to that have other names.

@@ -619,6 +619,7 @@ impl<'a> Walker<'a> {
                     self.found.unasked += 1;
                 }
             }
+            let name = as_git_asks(directory, name);
             let ordinary = entry.file_type() == FileType::RegularFile && !Signs::concern(name);
             if ordinary || name == c"." || name == c".." {
                 continue;
@@ -663,17 +664,48 @@ fn set_id(directory: &OwnedFd, path: &Path, name: &CStr) -> Option<SetId> {
         .then(|| SetId { path: path.join(OsStr::from_bytes(name.to_bytes())), file_id: file_id(&stat) })
 }
 
+/// The name by which git asks for an entry, where the file system takes both for the same: in upper or lower case, with letters
+/// that it ignores, or by a short name.
+fn as_git_asks<'a>(directory: &OwnedFd, name: &'a CStr) -> &'a CStr {
+    let Some(sign) = Signs::alike(name) else { return name };
+    let is_it = |name: &CStr| {
+        let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
+        stat.ok().map(|stat| file_id(&stat))
+    };
+    let asked = is_it(sign);
+    if asked.is_some() && asked == is_it(name) { sign } else { name }
+}
+
 fn is_git(name: &CStr) -> bool {
     name == c".git"
 }
 
 impl Signs {
+    const NAMES: [&'static CStr; 8] =
+        [c".git", c"HEAD", c"objects", c"refs", c"commondir", c".hg", c".jj", c".sl"];
+
     /// Whether an entry of this name can be a sign.
     fn concern(name: &CStr) -> bool {
-        matches!(
-            name.to_bytes(),
-            b".git" | b"HEAD" | b"objects" | b"refs" | b"commondir" | b".hg" | b".jj" | b".sl"
-        )
+        Self::NAMES.contains(&name)
+    }
+
+    /// The sign that a file system may find under another name.
+    fn alike(name: &CStr) -> Option<&'static CStr> {
+        let bytes = name.to_bytes();
+        // Most names begin with another letter.
+        let begins = matches!(
+            bytes.first(),
+            Some(b'.' | b'H' | b'h' | b'O' | b'o' | b'R' | b'r' | b'C' | b'c' | b'G' | b'g' | 0x80..)
+        );
+        if !begins || Self::concern(name) {
+            return None;
+        }
+        if bytes.eq_ignore_ascii_case(b"git~1") {
+            return Some(c".git");
+        }
+        // Which letters beyond ASCII are ignored is not for us to say.
+        let letters = || bytes.iter().filter(|byte| byte.is_ascii()).map(u8::to_ascii_lowercase);
+        Self::NAMES.into_iter().find(|sign| letters().eq(sign.to_bytes().iter().map(u8::to_ascii_lowercase)))
     }
 
     fn note(&mut self, name: &CStr, kind: FileType) {
@@ -714,6 +746,30 @@ impl Signs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sign_is_known_under_every_name_that_a_file_system_may_find_it_by() {
+        for (name, sign) in [
+            (c".GIT", Some(c".git")),
+            (c".g\u{200c}it", Some(c".git")),
+            (c"GIT~1", Some(c".git")),
+            (c"head", Some(c"HEAD")),
+            (c"Objects", Some(c"objects")),
+            (c".git", None),
+            (c".gitx", None),
+            (c"git", None),
+            (c"x", None),
+        ] {
+            assert_eq!(Signs::alike(name), sign, "{name:?}");
+        }
+        // Where upper and lower case differ, they are different files; a second name of one is the same.
+        let top = tempfile::tempdir().unwrap();
+        std::fs::write(top.path().join(".GIT"), "").unwrap();
+        let root = listing(std::fs::File::open(top.path()).unwrap(), Path::new("")).unwrap();
+        assert_eq!(as_git_asks(&root, c".GIT"), c".GIT");
+        std::fs::hard_link(top.path().join(".GIT"), top.path().join(".git")).unwrap();
+        assert_eq!(as_git_asks(&root, c".GIT"), c".git");
+    }
 
     #[test]
     fn no_more_directories_wait_than_there_is_room_for() {

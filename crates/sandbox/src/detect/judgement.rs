@@ -70,6 +70,8 @@ pub(super) struct Watched<'a> {
     pub(super) base: &'a Base,
     /// Whether it leads git to something that was not searched.
     is_astray: bool,
+    /// Whether it leads git to what was searched, and is judged there.
+    is_followed: bool,
     /// Whether it lies among git's data, and git makes no such file.
     pub(super) is_strange: bool,
     /// How it is held in its place, if it is a link.
@@ -78,11 +80,29 @@ pub(super) struct Watched<'a> {
 
 impl<'a> Watched<'a> {
     pub(super) fn of(ReadOnly { path, seen_as, cause, base, .. }: &'a ReadOnly) -> Self {
-        Self { path, seen_as, cause: *cause, base, is_astray: false, is_strange: false, hold: Hold::Fixed }
+        Self {
+            path,
+            seen_as,
+            cause: *cause,
+            base,
+            is_astray: false,
+            is_followed: false,
+            is_strange: false,
+            hold: Hold::Fixed,
+        }
     }
 
     fn link(Link { path, seen_as, cause, base }: &'a Link, hold: Hold) -> Self {
-        Self { path, seen_as, cause: *cause, base, is_astray: false, is_strange: false, hold }
+        Self {
+            path,
+            seen_as,
+            cause: *cause,
+            base,
+            is_astray: false,
+            is_followed: false,
+            is_strange: false,
+            hold,
+        }
     }
 }
 
@@ -91,7 +111,11 @@ pub(super) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
     // No set-id file is new: nobody inside can make one.
     let judged = |one: &&ReadOnly| !matches!(one.cause, Cause::Closed | Cause::SetId);
     let open = mounts.read_only.iter().filter(judged);
-    let files = open.map(|one| Watched { is_astray: mounts.astray.contains(&one.path), ..Watched::of(one) });
+    let files = open.map(|one| Watched {
+        is_astray: mounts.astray.contains(&one.path),
+        is_followed: mounts.followed.contains(&one.path),
+        ..Watched::of(one)
+    });
     let links = mounts.links.iter().map(|link| Watched::link(link, Hold::Fixed));
     let loose = mounts.loose.iter().map(|link| Watched::link(link, Hold::Loose));
     let strange = mounts.strange.iter().map(|one| Watched::link(one, Hold::Loose));
@@ -167,6 +191,9 @@ impl Judgement {
         }
         if let Ok((parent, name)) = beneath::parent(root, one.path) {
             self.entry(&parent, name, one.path, one.seen_as, LEVELS);
+        }
+        if one.is_followed {
+            self.verdicts.retain(|verdict| verdict.reason != Reason::GitElsewhere);
         }
         if one.is_strange && !self.verdicts.iter().any(|verdict| verdict.path == one.path) {
             self.verdicts.push(Verdict::of(one.path.into(), Reason::NotOfGit));
@@ -303,6 +330,7 @@ mod tests {
             cause: Cause::Listed,
             base: &Base::Git(".git".into()),
             is_astray: false,
+            is_followed: false,
             is_strange: false,
             hold: Hold::Fixed,
         };

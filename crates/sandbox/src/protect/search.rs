@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use self::listed::Listed;
 pub(crate) use self::pointers::is_repository;
-use self::pointers::{ALTERNATE_LEVELS, Wanted, WorkTree, seen_from_repository};
+use self::pointers::{ALTERNATE_LEVELS, Wanted, WorkTree};
 use self::resolve::Leads;
 use super::{Base, Cause, FileKind, Link, MaskedSocket, Mounts, Notice, PathList, Reach, ReadOnly, Way};
 use crate::host::beneath;
@@ -79,6 +79,7 @@ pub fn mounts_until(
         hidden_beyond: BTreeSet::new(),
         unreadable: walk.unread.iter().map(|unread| unread.path.clone()).collect(),
         astray: BTreeSet::new(),
+        followed: BTreeSet::new(),
         loose: BTreeSet::new(),
         strange: BTreeSet::new(),
         path_lists: Vec::new(),
@@ -140,6 +141,8 @@ struct Search<'a> {
     hidden_beyond: BTreeSet<PathBuf>,
     /// Pointers that do not lead to what was searched.
     astray: BTreeSet<PathBuf>,
+    /// `.git` files that lead to what was searched.
+    followed: BTreeSet<PathBuf>,
     /// Links in git's data that are not on the list.
     loose: BTreeSet<Link>,
     /// What git does not make among its data.
@@ -234,7 +237,7 @@ impl Search<'_> {
             self.reach.note(base.clone(), []);
             let outer = std::mem::replace(&mut self.base, base);
             if is_bare && !self.is(Wanted::Repository, path) {
-                self.all(path, seen_from_repository(path), &Rc::clone(&self.in_git));
+                self.all(path, self.seen_from_repository(path), &Rc::clone(&self.in_git));
             } else {
                 self.data_of(path, *git, None);
             }
@@ -274,7 +277,7 @@ impl Search<'_> {
 
     fn data(&mut self, git: &Path, tree: Option<&Path>) {
         if self.seen_git.insert(git.into()) {
-            self.all(git, seen_from_repository(git), &Rc::clone(&self.in_git));
+            self.all(git, self.seen_from_repository(git), &Rc::clone(&self.in_git));
             self.linked_work_tree(git);
             // In a bare repository people put work trees and more.
             let is_gits_alone = git.iter().any(|name| name == ".git") || tree.is_some_and(|tree| tree != git);
@@ -583,6 +586,7 @@ impl Search<'_> {
             unreadable: self.unreadable,
             hidden_beyond: self.hidden_beyond,
             astray: self.astray,
+            followed: self.followed,
             loose,
             strange: self.strange.into_iter().collect(),
             path_lists: self.path_lists,

@@ -75,6 +75,9 @@ for kind in "" --object-format=sha256 --ref-format=reftable; do
 done
 git clone -q --depth 1 "file://$PWD/new" shallow; git -C shallow fetch -q --deepen 1; git -C shallow fetch -q --unshallow
 git clone -q --filter=blob:none "file://$PWD/new" partial; git clone -q --shared new shared; git clone -q --reference new new reference
+git init -q --separate-git-dir apart.git apart; git -C apart commit -q --allow-empty -m x
+mkdir layout; git clone -q --bare new layout/.bare; echo 'gitdir: ./.bare' > layout/.git; git -C layout worktree add -q main
+git -C layout/main submodule --quiet add "$PWD/new" sub; git -C layout/main commit -q -m sub
 "#;
 
 #[test]
@@ -85,7 +88,12 @@ fn nothing_is_said_of_ordinary_work_with_git() {
         let output = place.inside(&[""; 0], &["sh", "-c", WORK]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         let is_there = |path: &str| place.workspace().join(path).exists();
-        assert!(is_there("reference/.git") && is_there("clone/.git/modules/libs/sub"), "the control: {said}");
+        assert!(
+            is_there("apart.git/logs/HEAD")
+                && is_there("layout/main/sub/file")
+                && is_there("clone/.git/modules/libs/sub"),
+            "the control: {said}"
+        );
         assert!(!said.contains("the agent has made") && !said.contains("moved to"), "by {caller:?}: {said}");
         let left = std::fs::read_dir(place.workspace()).unwrap().map(|entry| entry.unwrap().file_name());
         let left: Vec<_> = left.filter(|name| name == ".sandboxctl-quarantine").collect();

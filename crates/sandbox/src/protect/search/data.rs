@@ -13,7 +13,7 @@ use policy::judge::repository::{self, LONGEST_POINTER};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::pointers::{MODULE, seen_from_repository};
+use super::pointers::MODULE;
 use super::resolve::Leads;
 use super::{Ahead, Cause, Link, Search, read_up_to};
 use crate::host::beneath;
@@ -33,7 +33,7 @@ impl Search<'_> {
     pub(super) fn unlisted(&mut self, git: &Path, is_gits_alone: bool) {
         let Ok(root) = beneath::directory(self.root, git) else { return };
         // The name of a submodule may lead through the data of another one.
-        let is_module = seen_from_repository(git) == Path::new(MODULE);
+        let is_module = self.seen_from_repository(git) == Path::new(MODULE);
         let mut ahead = vec![PathBuf::new()];
         while let Some(directory) = ahead.pop() {
             let entries = match self.entries_of_data(&root, &directory) {
@@ -82,7 +82,7 @@ impl Search<'_> {
     }
 
     fn unlisted_one(&self, git: &Path, path: &Path) -> Link {
-        let seen_as = seen_from_repository(git).join(path);
+        let seen_as = self.seen_from_repository(git).join(path);
         Link { path: git.join(path), seen_as, cause: Cause::Listed, base: self.base.clone() }
     }
 

@@ -3,7 +3,6 @@
 //! What they lead to in the boundary is searched like any other repository. A pointer that leads to anything else is
 //! remembered: the agent may have made it to hide a repository from this search.
 
-use std::ffi::OsStr;
 use std::os::fd::BorrowedFd;
 use std::path::{Component, Path, PathBuf};
 
@@ -67,6 +66,7 @@ impl Search<'_> {
         let Some(content) = self.content(file, LONGEST_POINTER) else { return };
         let Some(named) = repository::gitdir(&content) else { return };
         if let Some(git) = self.pointer(file, repository, named, Wanted::Repository) {
+            self.followed.insert(file.into());
             let ways = self.by(&repository.join(".git"));
             self.git(&git, tree, ways);
         }
@@ -116,7 +116,7 @@ impl Search<'_> {
     /// Follows the `gitdir` of a linked work tree's data: `git worktree repair` writes the `.git` file that it names, and
     /// `git worktree remove` removes the directory of that file.
     pub(super) fn linked_work_tree(&mut self, git: &Path) {
-        let seen_as = seen_from_repository(git);
+        let seen_as = self.seen_from_repository(git);
         let file = git.join("gitdir");
         let stat = beneath::stat(self.root, &file).ok().filter(|stat| is(FileType::RegularFile, stat));
         let Some(stat) = stat.filter(|_| seen_as == Path::new(LINKED_WORK_TREE)) else { return };
@@ -322,14 +322,18 @@ fn without_parents(path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// A directory of git's data as its repository sees it. Names are left out, since they may be anything: `refs` too.
-pub(super) fn seen_from_repository(git: &Path) -> &'static Path {
-    // From the last name on, until the nearest `.git`.
-    let below_git: Vec<&OsStr> = git.iter().rev().take_while(|name| *name != ".git").collect();
-    let is_below_git = below_git.len() < git.iter().count();
-    Path::new(match below_git.as_slice() {
-        [_, above, ..] if *above == "worktrees" => LINKED_WORK_TREE,
-        [_, .., first] if is_below_git && *first == "modules" => MODULE,
-        _ => ".git",
-    })
+impl Search<'_> {
+    /// A directory of git's data as its repository sees it. Names are left out, since they may be anything: `refs` too.
+    pub(super) fn seen_from_repository(&self, git: &Path) -> &'static Path {
+        let is_data = |above: &Path| above.ends_with(".git") || self.is(Wanted::Repository, above);
+        let is_modules = |above: &&Path| above.ends_with("modules") && above.parent().is_some_and(is_data);
+        let above = git.parent().unwrap_or(git);
+        Path::new(if above.ends_with("worktrees") {
+            LINKED_WORK_TREE
+        } else if above.ancestors().any(|above| is_modules(&above)) {
+            MODULE
+        } else {
+            ".git"
+        })
+    }
 }
