@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::{LazyLock, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -154,57 +155,91 @@ impl TryFrom<String> for RelativePath {
 #[derive(Clone, Debug)]
 pub struct Protected {
     paths: Vec<RelativePath>,
-    /// Positions in `paths` by lower-case path: a file system may ignore case, and git does for `.git`.
-    index: HashMap<String, usize>,
+    /// Made when first asked: most starts only hand the paths on.
+    index: OnceLock<Index>,
+}
+
+/// Where each path is in the list.
+#[derive(Clone, Debug, Default)]
+struct Index {
+    /// Positions by lower-case path: a file system may ignore case, and git does for `.git`.
+    all: HashMap<String, usize>,
     /// The same for what lies in `.git`, as seen from there.
     in_git: HashMap<String, usize>,
-    /// Positions in `paths` of those that are patterns.
+    /// Positions of those that are patterns.
     patterns: Vec<usize>,
     /// How many components the longest path has.
     deepest: usize,
 }
 
+impl Index {
+    fn of(paths: &[RelativePath]) -> Self {
+        let mut index = Self::default();
+        for (position, RelativePath(path)) in paths.iter().enumerate() {
+            let folded = path.to_ascii_lowercase();
+            index.deepest = index.deepest.max(path.split('/').count());
+            if let Some(rest) = folded.strip_prefix(".git/") {
+                index.in_git.insert(rest.to_owned(), position);
+            }
+            if Pattern::of(&folded).is_some() {
+                index.patterns.push(position);
+            }
+            index.all.insert(folded, position);
+        }
+        index
+    }
+}
+
 impl Protected {
     /// Makes the built-in list, with some added and some given up by name. All mistakes are returned at once.
     pub fn new(added: &[RelativePath], allowed: &[RelativePath]) -> Result<Self, Vec<ProtectError>> {
-        let built_in = table::built_in().map(|path| RelativePath(path.to_owned()));
-        let all: Vec<RelativePath> = built_in.chain(added.iter().cloned()).collect();
+        let is_kept = |path: &RelativePath| !allowed.contains(path);
+        let is_known = |path: &RelativePath| {
+            table::built_in().any(|listed| listed == path.as_str()) || added.contains(path)
+        };
         let unknown: Vec<ProtectError> = allowed
             .iter()
-            .filter(|path| !all.contains(path))
-            .map(|path| ProtectError::Unknown { given: path.to_string(), nearest: meant(path, &all) })
+            .filter(|path| !is_known(path))
+            .map(|path| ProtectError::Unknown { given: path.to_string(), nearest: meant(path, added) })
             .collect();
-        if unknown.is_empty() {
-            Ok(Self::exactly(all.into_iter().filter(|path| !allowed.contains(path))))
-        } else {
-            Err(unknown)
+        if !unknown.is_empty() {
+            return Err(unknown);
         }
+        let mut all =
+            Self::listed(table::built_in().map(|path| RelativePath(path.to_owned())).filter(is_kept));
+        all.add(added.iter().filter(|path| is_kept(path)).cloned());
+        Ok(all)
+    }
+
+    /// Returns the built-in list.
+    pub fn built_in() -> &'static Self {
+        static BUILT_IN: LazyLock<Protected> =
+            LazyLock::new(|| Protected::listed(table::built_in().map(|path| RelativePath(path.to_owned()))));
+        &BUILT_IN
     }
 
     /// Makes a list of exactly these paths, as a plan lists them.
     pub fn exactly(paths: impl IntoIterator<Item = RelativePath>) -> Self {
-        let mut protected = Self {
-            paths: vec![],
-            index: HashMap::new(),
-            in_git: HashMap::new(),
-            patterns: vec![],
-            deepest: 0,
-        };
+        let mut protected = Self::listed([]);
+        protected.add(paths);
+        protected
+    }
+
+    fn listed(paths: impl IntoIterator<Item = RelativePath>) -> Self {
+        Self { paths: paths.into_iter().collect(), index: OnceLock::new() }
+    }
+
+    /// Adds those that are not there yet.
+    fn add(&mut self, paths: impl IntoIterator<Item = RelativePath>) {
         for path in paths {
-            let folded = path.0.to_ascii_lowercase();
-            if !protected.index.contains_key(&folded) {
-                protected.deepest = protected.deepest.max(path.0.split('/').count());
-                if let Some(rest) = folded.strip_prefix(".git/") {
-                    protected.in_git.insert(rest.to_owned(), protected.paths.len());
-                }
-                if Pattern::of(&folded).is_some() {
-                    protected.patterns.push(protected.paths.len());
-                }
-                protected.index.insert(folded, protected.paths.len());
-                protected.paths.push(path);
+            if !self.paths.iter().any(|listed| listed.0.eq_ignore_ascii_case(&path.0)) {
+                self.paths.push(path);
             }
         }
-        protected
+    }
+
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::of(&self.paths))
     }
 
     /// Lists every protected path, relative to a boundary's root or a repository's.
@@ -219,13 +254,14 @@ impl Protected {
     /// Upper and lower case are the same here: on some file systems they are.
     pub fn matches(&self, relative: &Path) -> Option<&RelativePath> {
         let folded = relative.to_string_lossy().to_ascii_lowercase();
-        if let Some(path) = self.within(&self.index, &folded) {
+        let index = self.index();
+        if let Some(path) = self.within(&index.all, &folded) {
             return Some(path);
         }
         let fits = |path: &&RelativePath| {
             Pattern::of(path.as_str()).is_some_and(|pattern| pattern.covers(Path::new(&folded)))
         };
-        if let Some(path) = self.patterns.iter().filter_map(|at| self.paths.get(*at)).find(fits) {
+        if let Some(path) = index.patterns.iter().filter_map(|at| self.paths.get(*at)).find(fits) {
             return Some(path);
         }
         let mut in_git: Option<&str> = None;
@@ -235,7 +271,7 @@ impl Protected {
             let found = match in_git {
                 _ if name == ".git" => {
                     in_git = Some(first_component(after).0);
-                    self.within(&self.index, rest)
+                    self.within(&index.all, rest)
                 }
                 // Branches and tags may be called anything.
                 Some("modules" | "worktrees") if matches!(name, "refs" | "logs") => {
@@ -244,7 +280,7 @@ impl Protected {
                 }
                 // A worktree's `commondir` is git's own way to say where its repository is.
                 Some("worktrees") if name == "commondir" => None,
-                Some("modules" | "worktrees") => self.within(&self.in_git, rest),
+                Some("modules" | "worktrees") => self.within(&index.in_git, rest),
                 _ => None,
             };
             if found.is_some() {
@@ -260,7 +296,7 @@ impl Protected {
         let slashes = folded.bytes().enumerate().filter(|(_, byte)| *byte == b'/').map(|(slash, _)| slash);
         slashes
             .chain(std::iter::once(folded.len()))
-            .take(self.deepest)
+            .take(self.index().deepest)
             .filter(|end| *end == folded.len() || !table::is_only_a_file(&folded[..*end]))
             .find_map(|end| index.get(&folded[..end]))
             .and_then(|position| self.paths.get(*position))
@@ -277,12 +313,14 @@ fn first_component(path: &str) -> (&str, &str) {
 }
 
 /// Guesses what was meant: the nearest spelling, else a path that the given one begins or ends.
-fn meant(given: &RelativePath, paths: &[RelativePath]) -> Option<String> {
+fn meant(given: &RelativePath, added: &[RelativePath]) -> Option<String> {
+    let built_in = Protected::built_in().paths();
+    let paths = || built_in.iter().chain(added);
     let part = |path: &&RelativePath| {
         path.as_path().starts_with(given.as_path()) || path.as_path().ends_with(given.as_path())
     };
-    suggest::nearest(given.as_str(), paths.iter().map(RelativePath::as_str))
-        .or_else(|| paths.iter().find(part).map(RelativePath::as_str))
+    suggest::nearest(given.as_str(), paths().map(RelativePath::as_str))
+        .or_else(|| paths().find(part).map(RelativePath::as_str))
         .map(str::to_owned)
 }
 

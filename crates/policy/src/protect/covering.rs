@@ -36,12 +36,11 @@ impl fmt::Display for Covered {
 /// Built-in paths count, but for those given up: an added path is meant for its own boundary. Everything in a
 /// `.git` counts, whatever it is called.
 pub fn covering(path: &Path, given_up: &[RelativePath]) -> Option<Covered> {
-    let protected = Protected::new(&[], &[]).ok()?;
     let components: Vec<Component<'_>> = path.components().collect();
     (0..components.len()).find_map(|at| {
         let Component::Normal(name) = components[at] else { return None };
         let relative: PathBuf = components[at..].iter().collect();
-        let found = protected
+        let found = Protected::built_in()
             .matches(&relative)
             .filter(|found| begins(&relative, found) && !given_up.contains(found));
         let text = match found {

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
+use std::sync::LazyLock;
 
 use policy::judge::{MAX_CONTENT, submodules};
 use policy::protect::table;
@@ -35,6 +36,8 @@ pub(super) const MODULE_LEVELS: u32 = 8;
 const OF_GIT: [&str; 9] =
     ["annex", "hooks", "info", "lfs", "logs", "modules", "objects", "refs", "worktrees"];
 
+static BUILT_IN: LazyLock<HashSet<&str>> = LazyLock::new(|| table::built_in().collect());
+
 /// What makes a directory a repository by itself.
 const SIGNS: [&str; 4] = ["HEAD", "commondir", "objects", "refs"];
 
@@ -57,8 +60,7 @@ pub fn mounts_until(
     protected: &[String],
     until: Deadline,
 ) -> io::Result<Mounts> {
-    let built_in: HashSet<&str> = table::built_in().collect();
-    let cause = |path: &str| if built_in.contains(path) { Cause::Listed } else { Cause::Asked };
+    let cause = |path: &str| if BUILT_IN.contains(path) { Cause::Listed } else { Cause::Asked };
     let all = protected.iter().map(|path| (Path::new(path.as_str()), cause(path)));
     let (in_git, in_tree): (Vec<_>, Vec<_>) =
         all.partition(|(path, _)| path.starts_with(".git") && path.components().count() > 1);

@@ -1,6 +1,5 @@
 //! The paths of the list, to be looked up by the names that a directory has.
 
-use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -19,9 +18,8 @@ const LISTING: usize = 64 << 10;
 
 /// Paths of the list that are looked for in one directory.
 pub(super) struct Listed<'a> {
-    all: Vec<(&'a Path, Cause)>,
-    /// Positions in `all` by the first name of each path, in lower case: on some file systems that is the same.
-    by_name: HashMap<Vec<u8>, Vec<usize>>,
+    /// With the first name of each, in the order of its first byte in lower case.
+    all: Vec<(&'a [u8], &'a Path, Cause)>,
     /// The paths that stand for several names in the directory itself, and those that may end in anything.
     patterns: Vec<(Pattern<'a>, Cause)>,
     open: Vec<(Pattern<'a>, Cause)>,
@@ -51,7 +49,6 @@ impl<'a> Listed<'a> {
     pub(super) fn new(paths: impl Iterator<Item = (&'a Path, Cause)>) -> Self {
         let mut listed = Self {
             all: Vec::new(),
-            by_name: HashMap::new(),
             patterns: Vec::new(),
             open: Vec::new(),
             begins: Bytes([false; 256]),
@@ -71,25 +68,25 @@ impl<'a> Listed<'a> {
                     listed.patterns.push((pattern, cause));
                 }
             } else if let Some(Component::Normal(first)) = path.components().next() {
-                let name = first.as_bytes().to_ascii_lowercase();
+                let name = first.as_bytes();
                 listed.longest = listed.longest.max(name.len());
                 name.first().into_iter().for_each(|byte| listed.begins.insert(*byte));
-                listed.by_name.entry(name).or_default().push(listed.all.len());
-                listed.all.push((path, cause));
+                listed.all.push((name, path, cause));
             }
         }
+        listed.all.sort_by_key(|(name, ..)| first_byte(name));
         listed
     }
 
     /// Whether this path is on the list.
     pub(super) fn contains(&self, path: &Path) -> bool {
-        self.all.iter().any(|(listed, _)| *listed == path)
+        self.all.iter().any(|(_, listed, _)| *listed == path)
     }
 
     /// Every path that is no pattern, for a directory that does not show its names.
     pub(super) fn without_patterns(&self) -> Vec<(PathBuf, Cause)> {
-        let plain = self.all.iter().filter(|(path, _)| pattern_below(path).is_none());
-        plain.map(|(path, cause)| (path.to_path_buf(), *cause)).collect()
+        let plain = self.all.iter().filter(|(_, path, _)| pattern_below(path).is_none());
+        plain.map(|(_, path, cause)| (path.to_path_buf(), *cause)).collect()
     }
 
     /// The paths of the list whose first name is in a directory, as they are written there.
@@ -137,11 +134,12 @@ impl<'a> Listed<'a> {
         if name.len() > self.longest || !self.begins.contains(name.first()) {
             return;
         }
-        for at in self.by_name.get(&name.to_ascii_lowercase()).into_iter().flatten() {
-            let (path, cause) = self.all[*at];
+        let from = self.all.partition_point(|(listed, ..)| first_byte(listed) < first_byte(name));
+        let alike = self.all[from..].iter().take_while(|(listed, ..)| first_byte(listed) == first_byte(name));
+        for (_, path, cause) in alike.filter(|(listed, ..)| listed.eq_ignore_ascii_case(name)) {
             let rest: PathBuf = path.components().skip(1).collect();
             let path = if rest.as_os_str().is_empty() { here.to_path_buf() } else { here.join(rest) };
-            found.push((path, cause));
+            found.push((path, *cause));
         }
     }
 }
@@ -170,4 +168,9 @@ fn with_names_below(
 /// The pattern that a path is, if its names lie in a directory below.
 fn pattern_below(path: &Path) -> Option<Pattern<'_>> {
     path.to_str().and_then(Pattern::of).filter(|pattern| pattern.directory != Path::new(""))
+}
+
+/// In lower case: on some file systems that is the same.
+fn first_byte(name: &[u8]) -> Option<u8> {
+    name.first().map(u8::to_ascii_lowercase)
 }
