@@ -5,14 +5,15 @@
 //! locks: everything it needs lies ready in [`CloneOptions`].
 
 use std::ffi::CStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::capabilities;
+use crate::mount::rootfs::unshare_namespaces;
 use crate::protocol::{AGENT_ID, CONTROL_ARGUMENT, CONTROL_FD, ControlSocket, Event, Failure, Step};
 use crate::sys::{self, Cloned};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create};
 use rustix::io::{Errno, FdFlags};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
@@ -57,24 +58,29 @@ pub struct InitProcess {
     pub control: ControlSocket,
 }
 
-/// The namespaces that a process can only be born into, or that have to be there before all others. PID 1 makes the rest
-/// itself ([`crate::mount::rootfs`]), while the caller prepares the init spec: they take four times as long.
+/// The namespaces that a process can only be born into, or that have to be there before all others. The new process makes the
+/// rest itself, while the caller goes on: they take four times as long.
 const NAMESPACES: u64 = (libc::CLONE_NEWUSER | libc::CLONE_NEWPID) as u64;
 
 /// The one byte that tells the new process that its ids are mapped.
 const MAPPED: u8 = b'm';
+
+/// The one byte that tells the new process that its program is written.
+const WRITTEN: u8 = b'w';
 
 /// Where PID 1's program lies in the new process until it is executed.
 const PROGRAM: i32 = CONTROL_FD + 1;
 
 /// Starts PID 1 of a new sandbox.
 ///
-/// `program` is PID 1's, which is executed with nothing of the caller's, arguments and environment included.
+/// `program` is PID 1's, which is executed with nothing of the caller's, arguments and environment included. It is executed
+/// from a file in memory, which is written while the new process makes its namespaces.
 ///
 /// # Errors
 ///
-/// The error of `clone3`, or of the maps. Failures of later steps arrive as [`Event::Failed`].
-pub fn clone_init(options: &CloneOptions<'_>, program: &OwnedFd) -> io::Result<InitProcess> {
+/// The error of `clone3`, of the file, or of the maps. Failures of later steps arrive as [`Event::Failed`].
+pub fn clone_init(options: &CloneOptions<'_>, program: &[u8]) -> io::Result<InitProcess> {
+    let mut file = File::from(file_in_memory()?);
     let (mut ours, theirs) = ControlSocket::pair()?;
     let (Identity::Caller { uid, gid } | Identity::Other { uid, gid }) = options.identity;
     let maps = Maps::new(uid, gid);
@@ -82,7 +88,7 @@ pub fn clone_init(options: &CloneOptions<'_>, program: &OwnedFd) -> io::Result<I
     let before = all_signals.thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK)?;
     let cloned = sys::clone3(NAMESPACES, options.cgroup);
     if let Ok(Cloned::Child) = cloned {
-        let (control, step, errno) = run_child(options, &maps, theirs.as_fd(), program.as_fd());
+        let (control, step, errno) = run_child(options, &maps, theirs.as_fd(), file.as_fd());
         report_failure(control.as_ref().map_or(theirs.as_fd(), AsFd::as_fd), step, errno);
         // Not `exit`: nothing of the caller's may run here.
         sys::exit_now(125);
@@ -94,9 +100,10 @@ pub fn clone_init(options: &CloneOptions<'_>, program: &OwnedFd) -> io::Result<I
     };
     let mapped = match options.identity {
         Identity::Caller { .. } => Ok(()),
-        Identity::Other { .. } => maps.write_for(pid).and_then(|()| report_mapped(&mut ours)),
+        Identity::Other { .. } => maps.write_for(pid).and_then(|()| tell(&mut ours, MAPPED)),
     };
-    if let Err(error) = mapped {
+    let written = mapped.and_then(|()| file.write_all(program)).and_then(|()| tell(&mut ours, WRITTEN));
+    if let Err(error) = written {
         // Without its lifeline the process ends, and it is ours to collect.
         drop(ours);
         let ended = || waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED);
@@ -106,10 +113,10 @@ pub fn clone_init(options: &CloneOptions<'_>, program: &OwnedFd) -> io::Result<I
     Ok(InitProcess { pid, pidfd, control: ours })
 }
 
-/// Reports to the new process that its ids are mapped. One that failed early has closed its side; what it reported is
-/// still there to be read.
-fn report_mapped(control: &mut ControlSocket) -> io::Result<()> {
-    match control.write_raw(&[MAPPED]) {
+/// Tells the new process how far we are. One that failed early has closed its side; what it reported is still there to be
+/// read.
+fn tell(control: &mut ControlSocket, byte: u8) -> io::Result<()> {
+    match control.write_raw(&[byte]) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         sent => sent,
     }
@@ -134,12 +141,15 @@ fn run_child(
     if let Err((step, errno)) = take_identity(options.identity, maps, control.as_fd()) {
         return (Some(control), step, errno);
     }
-    // 5. Execute PID 1. Nothing of the caller's memory and environment is left.
+    // 6. Execute PID 1, once its program is written. Nothing of the caller's memory and environment is left.
+    if let Err(errno) = await_byte(control.as_fd(), WRITTEN) {
+        return (Some(control), Step::Parent, errno);
+    }
     let errno = sys::execute_file(program.as_fd(), &[c"entrypoint", CONTROL_ARGUMENT]);
     (Some(control), Step::ExecuteInit, errno)
 }
 
-/// Maps the user and the group, and becomes them, with the capabilities of the new namespace.
+/// Maps the user and the group, becomes them, and creates the other namespaces, whose capabilities it keeps.
 fn take_identity(identity: Identity, maps: &Maps, control: BorrowedFd<'_>) -> Result<(), (Step, Errno)> {
     let failed = |step| move |errno| (step, errno);
 
@@ -159,8 +169,27 @@ fn take_identity(identity: Identity, maps: &Maps, control: BorrowedFd<'_>) -> Re
         }
     }
 
-    // 4. Executing a program takes all capabilities from a user who is not 0, but for those that are handed on.
+    // 4. Create the namespaces that it was not born into.
+    unshare_namespaces()?;
+
+    // 5. Executing a program takes all capabilities from a user who is not 0, but for those that are handed on.
     capabilities::keep_across_execution().map_err(failed(Step::AmbientCapabilities))
+}
+
+/// Writes a program into a file in memory, from which it can be executed. It has no path, so nobody can replace it.
+pub fn program_in_memory(program: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = File::from(file_in_memory()?);
+    file.write_all(program)?;
+    Ok(file.into())
+}
+
+fn file_in_memory() -> io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC;
+    match memfd_create(c"entrypoint", flags | MemfdFlags::EXEC) {
+        // Before Linux 6.3 every file in memory could be executed, and the flag is unknown.
+        Err(Errno::INVAL) => Ok(memfd_create(c"entrypoint", flags)?),
+        made => Ok(made?),
+    }
 }
 
 /// Moves what PID 1 needs to the first five numbers and closes everything else. Allocates nothing.

@@ -53,13 +53,10 @@ pub fn run(client: Client) -> io::Result<u8> {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     }
 
-    // 2. Namespaces and the part of the rootfs that is the same whatever is run there. An engine has made them already.
+    // 2. The part of the rootfs that is the same whatever is run there. An engine has made it already.
     let (mut control, rootfs) = match client {
         Client::Inherited => {
             let mut control = ControlSocket::from(sys::inherited(CONTROL_FD)?);
-            if let Err(failed) = rootfs::unshare_namespaces() {
-                return refuse(&mut control, failed);
-            }
             let Some(Request::Prepare { mounts, hostname }) = control.receive()? else { return Ok(125) };
             match rootfs::prepare(&mounts, &hostname) {
                 Ok(rootfs) => (control, Some(rootfs)),

@@ -25,11 +25,10 @@ pub(super) struct Limits<'a> {
 }
 
 impl<'a> Limits<'a> {
-    /// Chooses where the groups will be. Groups that PID 1 has to be born in are made at once, and groups that limit
-    /// memory, since the size of a tmpfs depends on whether they do; others by [`Self::apply`].
+    /// Chooses where the groups will be. Groups that PID 1 has to be born in are made at once; others by [`Self::apply`].
     pub(super) fn choose(plan: &'a Plan, hierarchy: &'a Hierarchy) -> Result<Self, StartError> {
         let site = CgroupSite::choose(hierarchy, &plan.limits);
-        let comes_first = site.is_birthplace() || plan.limits.memory.is_some();
+        let comes_first = site.is_birthplace();
         let mut limits =
             Self { plan, hierarchy, site: Some(site), group: None, attach: None, findings: Vec::new() };
         if comes_first {

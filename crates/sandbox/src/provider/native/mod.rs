@@ -54,20 +54,20 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     // 3. Where its streams lead.
     let mut streams = Streams::open(streams, plan.limits.output_bytes, agent.owner())?;
 
-    // 4. Where what may be used is bounded. PID 1 may have to be born there.
+    // 4. Where what may be used is bounded, in cgroups that PID 1 may have to be born in.
     let hierarchy = Hierarchy::detect().map_err(step("looking for control groups"))?;
     let mut limits = Limits::choose(plan, &hierarchy)?;
 
     // 5. One clone3, and PID 1 is on its way. It makes its namespaces and what every sandbox sees, while its orders are
     //    prepared.
-    let program = init_program::in_memory().map_err(step("making the program of PID 1"))?;
     let options =
         CloneOptions { identity: agent.identity, streams: streams.inside(), cgroup: limits.birthplace() };
-    let InitProcess { pidfd, mut control, .. } = clone_init(&options, &program).map_err(remedy::entering)?;
+    let InitProcess { pidfd, mut control, .. } =
+        clone_init(&options, init_program::bytes()).map_err(remedy::entering)?;
     let child = Child(pidfd);
+    limits.apply()?;
     let (system, layout) = view::lay_out_system(limits.tmpfs()).map_err(step("laying out the view"))?;
     tell(&mut control, &Request::Prepare { mounts: system, hostname: view::HOSTNAME.into() }, &[])?;
-    limits.apply()?;
 
     // The values of secrets. The process that becomes PID 1 has no copy, because it was made before; and what reads them, which
     // may take long, runs before anything is looked through.
