@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::error;
 
@@ -40,6 +40,9 @@ pub(crate) struct Global {
     /// Say nothing on stderr but errors
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
+    /// Log on stderr what is done on the way; twice more of it, three times all. `SANDBOXCTL_LOG` chooses by part
+    #[arg(long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
 }
 
 /// The form of what is printed on stdout.

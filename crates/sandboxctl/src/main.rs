@@ -7,6 +7,7 @@ use std::process;
 use clap::Parser as _;
 use clap::error::ErrorKind;
 use confine::Clearing;
+use policy::config::variables::LOG;
 use sandbox::session::attendance::Parent;
 
 use crate::cli::{Cli, Global};
@@ -24,6 +25,7 @@ mod exit_code;
 mod facts;
 mod files;
 mod load;
+mod log;
 mod output;
 mod own_files;
 mod own_git;
@@ -51,11 +53,13 @@ fn main() -> process::ExitCode {
     let (ui, result) = match Cli::try_parse_from(&args) {
         Ok(cli) => {
             let ui = Ui::new(&cli.global, no_colour);
-            let result = commands::run(&ui, parent, cli.command);
+            let log = log::start(cli.global.verbose, env::var_os(LOG).as_deref());
+            let result = log.and_then(|()| commands::run(&ui, parent, cli.command));
             (ui, result)
         }
         Err(error) => {
-            let ui = Ui::new(&Global { format: cli::format_asked(&args), quiet: false }, no_colour);
+            let ui =
+                Ui::new(&Global { format: cli::format_asked(&args), quiet: false, verbose: 0 }, no_colour);
             let result = answer_without_command(&ui, error);
             (ui, result)
         }

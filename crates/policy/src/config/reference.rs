@@ -7,7 +7,7 @@ use toml::de::DeValue;
 
 use crate::config::key::{self, Key, Support, TextFormat, TrustRule, UNLIMITED, ValueKind};
 use crate::config::schema::KEYS;
-use crate::config::variables::{CONFIG, PREFIX};
+use crate::config::variables::{CONFIG, LOG, PREFIX};
 use crate::plan::Need;
 use crate::protect::table::{self, GROUPS, Group, Row, Treatment};
 use crate::rules::env;
@@ -129,6 +129,11 @@ fn write(page: &mut String) -> fmt::Result {
     writeln!(page, "They win over files, and flags win over them. An unknown name that begins with")?;
     writeln!(page, "`{PREFIX}` is an error.\n")?;
     writeln!(page, "- `{CONFIG}`: the file itself, as `--config` names it")?;
+    writeln!(
+        page,
+        "- `{LOG}`: what is logged on stderr: a level (`info`, `debug`, `trace`), or levels of parts, such as"
+    )?;
+    writeln!(page, "  `sandbox::engine=debug`; `--verbose` is `info`, twice `debug`, three times `trace`")?;
     for (key, variable) in KEYS.iter().filter_map(|key| Some((key, key.variable?))) {
         writeln!(page, "- `{variable}` sets `{}`", key.path)?;
     }

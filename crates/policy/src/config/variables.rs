@@ -14,6 +14,9 @@ pub const PREFIX: &str = "SANDBOXCTL_";
 /// The variable that names the configuration file. The client reads it when it searches for the file.
 pub const CONFIG: &str = "SANDBOXCTL_CONFIG";
 
+/// The variable that says what is logged. The program reads it, before it knows any setting.
+pub const LOG: &str = "SANDBOXCTL_LOG";
+
 /// Reads the layer that an environment makes, and every problem in it. Variables of other names mean nothing here.
 pub fn read(
     environment: impl IntoIterator<Item = (OsString, OsString)>,
@@ -24,11 +27,11 @@ pub fn read(
     for (name, value) in environment {
         let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
         let location = Location::Environment(name.into());
-        if name == CONFIG {
+        if [CONFIG, LOG].contains(&name) {
             continue;
         }
         let Some(key) = KEYS.iter().find(|key| key.variable == Some(name)) else {
-            let known = KEYS.iter().filter_map(|key| key.variable).chain([CONFIG]);
+            let known = KEYS.iter().filter_map(|key| key.variable).chain([CONFIG, LOG]);
             let problem = Problem::new(&location, "", ProblemCode::UnknownKey, "unknown variable");
             problems.push(Problem { hint: did_you_mean(name, known), ..problem });
             continue;

@@ -2,7 +2,9 @@
 
 use std::io;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use tracing::debug;
 
 use super::{EngineError, Kind};
 use crate::host::capture::Excess;
@@ -17,14 +19,17 @@ pub(crate) fn output(
     group: Group,
     patience: Duration,
 ) -> Result<String, EngineError> {
-    let call = || {
+    let run = |call: &mut Command| {
         let mut running = Running::spawn(call.stdout(Stdio::piped()).stderr(Stdio::piped()), group)?;
         let mut said = [running.stdout(MOST, Excess::Refused)?, running.stderr(MOST, Excess::Refused)?];
         let (stop, _) = running.finish(Deadline::after(patience), None, &mut said)?;
         Ok((stop, said.map(|stream| String::from_utf8_lossy(&stream.finish().bytes).into_owned())))
     };
     let failed = |source| EngineError::Call { kind, source };
-    match call().map_err(failed)? {
+    let began = Instant::now();
+    let called = run(call);
+    debug!(arguments = ?call.get_args(), took = ?began.elapsed(), "called {kind}");
+    match called.map_err(failed)? {
         (Stop::Ended(status), [stdout, _]) if status.success() => Ok(stdout),
         (Stop::Ended(_), [_, stderr]) => Err(EngineError::told(kind, &stderr)),
         (Stop::TooMuch, _) => Err(failed(io::Error::other("it says too much"))),

@@ -13,6 +13,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use rustix::event::PollFlags;
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
+use tracing::debug;
 
 use super::command::Display;
 use super::docker::Docker;
@@ -73,6 +74,7 @@ pub(super) fn run(
         }
     };
     let mut heard = Heard { partial: Vec::new(), lines: VecDeque::new() };
+    debug!(arguments = ?command.get_args(), "calls docker");
     let mut running = Running::spawn(&mut command, group).map_err(failed)?;
     // With it goes our end of the terminal, which would keep that open.
     drop(command);

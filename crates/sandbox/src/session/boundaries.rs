@@ -3,11 +3,12 @@
 use std::cell::RefCell;
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use confine::report::Report;
 use policy::plan::{Boundary, BoundaryMode, Plan, Protect};
 use policy::text::escape;
+use tracing::debug;
 
 pub(crate) use self::clear::{Left, sweep};
 use self::clear::{clear_up, shorten};
@@ -102,6 +103,7 @@ impl<'a> Boundaries<'a> {
             };
             let held = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error)))?;
             let root = held.enter().map_err(failed)?;
+            let began = Instant::now();
             // What is not reached in time is not protected, which the report says.
             let walk = match boundary.mode {
                 BoundaryMode::ReadWrite => walk_with_files(&root, plan.protect.depth, until),
@@ -110,6 +112,16 @@ impl<'a> Boundaries<'a> {
             let walk = walk.map_err(failed)?;
             let search = || protect::mounts_until(&root, &boundary.host, &walk, &plan.protect.paths, until);
             let mut mounts = search().map_err(failed)?;
+            debug!(
+                directory = %escape::path(&boundary.host),
+                repositories = walk.repositories.len(),
+                sockets = walk.sockets.len(),
+                links = walk.links.len(),
+                read_only = mounts.read_only.len(),
+                took = ?began.elapsed(),
+                "looked through shared directory \"{}\"",
+                boundary.name
+            );
             if boundary.mode == BoundaryMode::ReadOnly {
                 // Nothing in it can be written, but connecting to a socket is no writing (connect(2)).
                 coverage.add_sockets(boundary, &walk, &mounts);

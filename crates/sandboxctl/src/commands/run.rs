@@ -8,6 +8,7 @@ use std::os::fd::AsFd;
 use anyhow::Context as _;
 use confine::report::Report;
 use policy::plan::{Boundary, Plan, Provider, Secret, SecretSource};
+use policy::text::escape;
 use sandbox::host::identity::Identity;
 use sandbox::host::programs::Programs;
 use sandbox::provider;
@@ -16,6 +17,7 @@ use sandbox::secrets::{self, SecretError, Surroundings, Value};
 use sandbox::session::attendance::Parent;
 use sandbox::session::outcome::{End, Notice};
 use sandbox::session::streams::Stdio;
+use tracing::{debug, info};
 
 use crate::cli::{Format, LifeArgs, RunArgs, ShowArgs};
 use crate::context::Context;
@@ -62,6 +64,10 @@ pub(super) fn carry_out(
         return super::plan::show(ui, &loaded.plan);
     }
     let (state, own, caller) = (context.state(), context.own(), context.caller);
+    for boundary in &loaded.plan.boundaries {
+        let (host, guest) = (escape::path(&boundary.host), escape::path(&boundary.guest));
+        debug!(%host, %guest, mode = ?boundary.mode, "shares directory \"{}\"", boundary.name);
+    }
     let programs = std::mem::take(&mut loaded.programs);
     let loaded = &loaded;
     let plan = &loaded.plan;
@@ -89,7 +95,13 @@ pub(super) fn carry_out(
         engines: &engines,
         parent,
         notice: &mut |notice| match notice {
-            Notice::Started(report) => warn_of_weak_layers(ui, loaded, &report),
+            Notice::Started(report) => {
+                for finding in &report.0 {
+                    let status = report::status(finding.status);
+                    info!(status, reason = finding.reason, "layer {}", finding.layer);
+                }
+                warn_of_weak_layers(ui, loaded, &report);
+            }
             Notice::Warning(warning) => match plan.provider {
                 // That there is no isolation is said to a person whether or not they want to hear it, and once: to
                 // programs the report says it, layer by layer.
@@ -157,8 +169,10 @@ impl Sources {
             parent: parent.map(AsFd::as_fd),
             log: &mut |line| ui.note(line.trim_end()),
         };
-        let mut read =
-            |secret: &Secret| Ok((secret.env_var.clone(), secrets::read(secret, &mut surroundings)?));
+        let mut read = |secret: &Secret| {
+            info!(variable = secret.env_var, "reads secret \"{}\"", secret.name);
+            Ok((secret.env_var.clone(), secrets::read(secret, &mut surroundings)?))
+        };
         plan.secrets.iter().map(&mut read).collect()
     }
 }

@@ -10,6 +10,7 @@ mod config;
 mod doctor;
 mod engines;
 mod init;
+mod log;
 mod man;
 mod output;
 mod plan;

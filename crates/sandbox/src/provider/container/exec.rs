@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use confine::protocol::{EXEC_ARGUMENT, ExecSpec, ExecUser, RENDEZVOUS_VARIABLE, Request};
 use confine::report::Report;
 use nix::sys::signal::Signal;
+use tracing::debug;
 
 use self::caller::Line;
 use super::find::{self, Found};
@@ -79,6 +80,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     // A group of its own: Ctrl-C is for the command, and comes there by way of us.
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     let began = Instant::now();
+    debug!(arguments = ?command.get_args(), "calls {}", engine.kind());
     let mut running = Running::spawn(&mut command, Group::Own).map_err(failed)?;
     drop(command);
 

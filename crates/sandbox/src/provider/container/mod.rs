@@ -24,6 +24,7 @@ use policy::text::escape;
 use rustix::event::PollFlags;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
+use tracing::debug;
 
 use self::arguments::{Run, Wanted};
 use self::directories::Directories;
@@ -297,6 +298,7 @@ impl<'a> Started<'a> {
         // And it holds the place of the meeting, should we be killed while it is at work.
         let lock = meeting.lock().map_err(failed)?;
         command.args(words).stdin(lock).stdout(Stdio::null()).stderr(Stdio::piped());
+        debug!(arguments = ?command.get_args(), "calls {}", engine.kind());
         let command = Running::spawn(&mut command, Group::Own).map_err(failed)?;
         Ok(Self { engine, run, command, is_gone: false, leave })
     }

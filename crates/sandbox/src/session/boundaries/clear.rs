@@ -12,6 +12,7 @@ use policy::judge::Reason;
 use policy::plan::{FileId, Protect};
 use policy::text::escape;
 use rustix::fs::{CWD, Mode, OFlags};
+use tracing::info;
 
 use super::{Look, MOST_TOLD};
 use crate::boundary::{Entered, Root};
@@ -98,6 +99,12 @@ pub(crate) fn sweep(
             }
         }
         drop(acting);
+        info!(
+            run = record.id.as_str(),
+            is_gone,
+            not_moved = remaining.len(),
+            "cleared up after a run whose client has ended"
+        );
         if is_gone && remaining.is_empty() {
             runs.forget(&record.id)?;
         } else if is_gone || record.boundaries != remaining {
