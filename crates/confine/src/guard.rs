@@ -9,8 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use nix::sys::signal::SigSet;
-use nix::unistd::{getpgrp, getpid};
-use rustix::process::{Signal, kill_current_process_group};
+use rustix::process::{Signal, getpgrp, getpid, kill_current_process_group};
 
 /// How the program of PID 1 is told to guard the group that it leads. A directory to remove may follow.
 pub const ARGUMENT: &str = "--guard";

@@ -2,9 +2,11 @@
 //!
 //! Every library error becomes a [`CommandError`] here or in the command that calls the library; `main` prints it once.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
 
+use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use policy::config::problem::{self, Location, Problem};
 use sandbox::engine::{EngineError, Kind};
@@ -16,6 +18,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 pub(crate) use self::code::{Code, list};
+use crate::cli::Cli;
 use crate::ui;
 
 mod code;
@@ -223,11 +226,14 @@ impl From<TrustError> for CommandError {
     }
 }
 
-/// A command line that clap refuses: its first paragraph is the message, its tips are hints.
-impl From<clap::Error> for CommandError {
-    fn from(error: clap::Error) -> Self {
-        let rendered = error.render().to_string();
-        let command = command_of(&rendered);
+impl CommandError {
+    /// A command line that clap refuses: its first paragraph is the message, what it suggests are hints.
+    pub(crate) fn of_command_line(error: &clap::Error, args: &[OsString]) -> Self {
+        let argument = match error.get(ContextKind::InvalidArg) {
+            Some(ContextValue::String(argument)) => Some(argument.as_str()),
+            _ => None,
+        };
+        let command = command_of(args, argument);
         let help = match command.as_deref() {
             Some(command) => format!("`{command} --help` says what it takes"),
             None => "`sandboxctl --help` lists the commands, `sandboxctl COMMAND --help` what one takes"
@@ -236,28 +242,53 @@ impl From<clap::Error> for CommandError {
         if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
             return Self::message(Code::UsageInvalid, "a command is missing").hint(help);
         }
+        // Only clap itself has the words. They are passed on, and decide nothing.
+        let rendered = error.render().to_string();
         let text = rendered.strip_prefix("error: ").unwrap_or(&rendered);
         let message = text.split("\n\n").next().unwrap_or(text).trim_end();
-        let failure = Self::message(Code::UsageInvalid, message);
-        let meant = match error.get(ContextKind::InvalidArg) {
-            Some(ContextValue::String(arg)) if error.kind() == ErrorKind::UnknownArgument => {
-                about_unknown(command.as_deref(), arg)
-            }
-            _ => None,
-        };
-        let tips = text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).map(str::to_owned);
-        let hints: Vec<String> = meant.map_or_else(|| tips.collect(), |hint| vec![hint]);
-        let failure = hints.into_iter().fold(failure, Self::hint);
-        failure.hint(help)
+        let unknown = argument.filter(|_| error.kind() == ErrorKind::UnknownArgument);
+        let meant = unknown.and_then(|argument| about_unknown(command.as_deref(), argument));
+        let hints = meant.map_or_else(|| suggestions(error), |hint| vec![hint]);
+        hints.into_iter().fold(Self::message(Code::UsageInvalid, message), Self::hint).hint(help)
     }
 }
 
-/// The command that a mistake is in, as clap shows how it is used: `sandboxctl policy check`. Nothing where it is not
-/// known which one was meant.
-fn command_of(rendered: &str) -> Option<String> {
-    let usage = rendered.lines().find_map(|line| line.strip_prefix("Usage: "))?;
-    let name = |word: &&str| word.bytes().all(|byte| byte.is_ascii_lowercase());
-    let words: Vec<&str> = usage.split(' ').take_while(name).collect();
+/// What clap suggests.
+fn suggestions(error: &clap::Error) -> Vec<String> {
+    let similar = [
+        (ContextKind::SuggestedSubcommand, "subcommand"),
+        (ContextKind::SuggestedArg, "argument"),
+        (ContextKind::SuggestedValue, "value"),
+    ];
+    let similar = similar.into_iter().filter_map(|(kind, what)| match error.get(kind)? {
+        ContextValue::String(one) => Some(format!("a similar {what} exists: '{one}'")),
+        ContextValue::Strings(words) => match words.as_slice() {
+            [] => None,
+            [one] => Some(format!("a similar {what} exists: '{one}'")),
+            several => Some(format!("some similar {what}s exist: '{}'", several.join("', '"))),
+        },
+        _ => None,
+    });
+    let others = match error.get(ContextKind::Suggested) {
+        Some(ContextValue::StyledStrs(others)) => others.iter().map(ToString::to_string).collect(),
+        _ => Vec::new(),
+    };
+    similar.chain(others).collect()
+}
+
+/// The command that a mistake is in: `sandboxctl policy check`. Nothing where it is not known which one was meant.
+fn command_of(args: &[OsString], mistake: Option<&str>) -> Option<String> {
+    let mut command = &Cli::command();
+    let mut words = vec!["sandboxctl"];
+    for word in args.iter().skip(1).map_while(|word| word.to_str()) {
+        if word == "--" || mistake.is_some_and(|mistake| word.starts_with(mistake)) {
+            break;
+        }
+        if let Some(found) = command.find_subcommand(word) {
+            command = found;
+            words.push(found.get_name());
+        }
+    }
     (words.len() > 1).then(|| words.join(" "))
 }
 

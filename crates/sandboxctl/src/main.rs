@@ -60,7 +60,7 @@ fn main() -> process::ExitCode {
         Err(error) => {
             let ui =
                 Ui::new(&Global { format: cli::format_asked(&args), quiet: false, verbose: 0 }, no_colour);
-            let result = answer_without_command(&ui, error);
+            let result = answer_without_command(&ui, &error, &args);
             (ui, result)
         }
     };
@@ -72,12 +72,12 @@ fn main() -> process::ExitCode {
 }
 
 /// `--help` and `--version` are data; everything else that ends the parser is an error.
-fn answer_without_command(ui: &Ui, error: clap::Error) -> Result<ExitCode, CommandError> {
+fn answer_without_command(ui: &Ui, error: &clap::Error, args: &[OsString]) -> Result<ExitCode, CommandError> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             ui.raw(error.render().to_string().as_bytes())?;
             Ok(ExitCode::Success)
         }
-        _ => Err(error.into()),
+        _ => Err(CommandError::of_command_line(error, args)),
     }
 }

@@ -17,6 +17,8 @@ pub enum Notice {
     Started(Report),
     /// Something a person should know.
     Warning(String),
+    /// What the agent has made and would run on the host, seen while it runs.
+    Detected(Finding),
 }
 
 /// How a run ended.

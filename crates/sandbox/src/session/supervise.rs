@@ -333,7 +333,7 @@ fn on_time(watch: &mut Watch<'_>, state: &mut State) -> Result<(), StartError> {
     if state.look.0 <= now {
         let between = (state.look.1 * 2).min(LONGEST_LOOK);
         for finding in watch.boundaries.map(Boundaries::detect).unwrap_or_default() {
-            (watch.notice)(Notice::Warning(format!("the agent has made {finding}")));
+            (watch.notice)(Notice::Detected(finding));
         }
         state.look = (Instant::now() + between, between);
     }

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use confine::report::Report;
 use policy::plan::{Boundary, Plan, Provider, Secret, SecretSource};
 use policy::text::escape;
+use sandbox::detect::Finding;
 use sandbox::host::identity::Identity;
 use sandbox::host::programs::Programs;
 use sandbox::provider;
@@ -79,6 +81,7 @@ pub(super) fn carry_out(
     for warning in &warnings {
         ui.warning(warning);
     }
+    let mut noticed: Vec<PathBuf> = Vec::new();
     let started = provider::run(Launch {
         plan,
         secrets: &mut || {
@@ -102,6 +105,12 @@ pub(super) fn carry_out(
                 }
                 warn_of_weak_layers(ui, loaded, &report);
             }
+            Notice::Detected(finding) => {
+                let warning = made(&finding);
+                ui.warning(&warning);
+                warnings.push(warning);
+                noticed.push(finding.path);
+            }
             Notice::Warning(warning) => match plan.provider {
                 // That there is no isolation is said to a person whether or not they want to hear it, and once: to
                 // programs the report says it, layer by layer.
@@ -119,9 +128,8 @@ pub(super) fn carry_out(
         Format::Json => ui.json(&output::run(loaded, &outcome, code, failure.as_ref(), &warnings))?,
         Format::Text => {
             // What was noticed while it ran has been said.
-            let said = |path: &str| warnings.iter().any(|warning| warning.contains(path));
-            for finding in outcome.detected.iter().filter(|finding| !said(&finding.path.to_string_lossy())) {
-                ui.warning(format_args!("the agent has made {finding}"));
+            for finding in outcome.detected.iter().filter(|finding| !noticed.contains(&finding.path)) {
+                ui.warning(made(finding));
             }
             if show.report {
                 ui::tell(report::table(&outcome.report).trim_end());
@@ -132,6 +140,11 @@ pub(super) fn carry_out(
         }
     }
     Ok(code)
+}
+
+/// What the agent did, in words.
+fn made(finding: &Finding) -> String {
+    format!("the agent has made {finding}")
 }
 
 /// What a person has to know of a directory whose content programs outside obey.
