@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use policy::judge::index::{ObjectFormat, merged, read};
+use policy::classify::index::{ObjectFormat, merged, read};
 
 fuzz_target!(|content: &[u8]| {
     for format in [ObjectFormat::Sha1, ObjectFormat::Sha256] {

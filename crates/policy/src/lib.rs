@@ -8,8 +8,8 @@
 #![forbid(unsafe_code)]
 
 pub mod build_spec;
+pub mod classify;
 pub mod config;
-pub mod judge;
 pub mod plan;
 mod policy;
 pub mod protect;

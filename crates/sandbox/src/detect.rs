@@ -9,7 +9,7 @@ use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use policy::judge::Reason;
+use policy::classify::Reason;
 use policy::plan::FileId;
 use policy::text::{escape, json_bytes};
 use rustix::fs::{FileType, Stat};

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use policy::judge::{Reference, references};
+use policy::classify::{Reference, references};
 use policy::plan::Plan;
 use policy::protect::RelativePath;
 use sandbox::host::small_file;

@@ -9,7 +9,7 @@ use crate::config::key::{self, Key, Support, TextFormat, TrustRule, UNLIMITED, V
 use crate::config::schema::KEYS;
 use crate::config::variables::{CONFIG, LOG, PREFIX};
 use crate::plan::Need;
-use crate::protect::table::{self, GROUPS, Group, Row, Treatment};
+use crate::protect::table::{self, GROUPS, ProtectRow, RowGroup, Treatment};
 use crate::rules::env;
 
 /// Writes the reference page of `sandbox.toml`, as Markdown.
@@ -43,7 +43,7 @@ pub fn with_protected_paths(page: &str) -> Option<String> {
 
 /// Writes the table of protected paths, as Markdown.
 fn protected_paths() -> String {
-    let group = |Group { title, rows }: &Group| {
+    let group = |RowGroup { title, rows }: &RowGroup| {
         let is_writable = rows.iter().all(|row| matches!(row.treatment, Treatment::Writable));
         let head = if is_writable {
             "| path | run by | what runs |\n| --- | --- | --- |"
@@ -56,7 +56,7 @@ fn protected_paths() -> String {
     GROUPS.iter().map(group).collect::<String>() + "\n"
 }
 
-fn row(Row { path, program, effect, source, treatment }: &Row) -> String {
+fn row(ProtectRow { path, program, effect, source, treatment }: &ProtectRow) -> String {
     match treatment {
         Treatment::Writable => format!("| `{path}` | {program} | {effect} |\n"),
         Treatment::ReadOnly(_) | Treatment::ReadOnlyFile(_) => {

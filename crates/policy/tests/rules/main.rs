@@ -1,8 +1,8 @@
 //! The rules, asked from outside the crate: what they allow, and the nasty inputs they refuse.
 
+mod classify;
 mod env;
 mod examples;
-mod judge;
 mod limits;
 mod network;
 mod path;

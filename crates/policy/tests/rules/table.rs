@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use policy::judge::{Found, Reason, judge};
+use policy::classify::{EntryType, Reason, classify};
 use policy::protect::Protected;
 use policy::protect::table::{GROUPS, Treatment, built_in, rows};
 
 use crate::examples::EXAMPLES;
 
-const FILE: Found = Found::File { mode: 0o100_644 };
+const FILE: EntryType = EntryType::File { mode: 0o100_644 };
 
 fn file(path: &str, content: &str) -> Option<Reason> {
-    judge(Path::new(path), FILE, content.as_bytes())
+    classify(Path::new(path), FILE, content.as_bytes())
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn what_no_list_knows_in_the_directory_of_a_program_counts() {
         ".zed/x",
     ] {
         assert!(matches!(file(path, "evil"), Some(Reason::Run { .. })), "{path}");
-        assert_eq!(judge(Path::new(path), Found::Link, b""), Some(Reason::NotAFile), "{path}");
+        assert_eq!(classify(Path::new(path), EntryType::Link, b""), Some(Reason::NotAFile), "{path}");
     }
     for path in [
         ".claude/agent-memory/x/MEMORY.md",
@@ -101,7 +101,7 @@ fn every_row_is_protected_with_all_that_is_in_it() {
 
 #[test]
 fn a_link_at_a_row_or_at_a_hidden_directory_above_one_is_suspicious() {
-    let link = |path: &str| judge(Path::new(path), Found::Link, b"");
+    let link = |path: &str| classify(Path::new(path), EntryType::Link, b"");
     for path in built_in() {
         let path = path.replace('*', "a");
         assert_eq!(link(&path), Some(Reason::NotAFile), "{path}");
@@ -126,7 +126,7 @@ fn every_row_says_who_obeys_it_and_where_that_is_written() {
 }
 
 #[test]
-fn what_is_writable_is_not_judged() {
+fn what_is_writable_is_not_classified() {
     for row in rows().filter(|row| matches!(row.treatment, Treatment::Writable)) {
         assert_eq!(file(row.path, "evil"), None, "{}", row.path);
     }

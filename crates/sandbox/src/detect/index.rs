@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use policy::judge::{Format, Reason};
+use policy::classify::{FileFormat, Reason};
 use serde::{Deserialize, Serialize};
 
 use super::{Origin, Stamp};
@@ -49,7 +49,7 @@ pub(super) fn news(before: &[Index], mounts: &Mounts) -> impl Iterator<Item = (P
         if before.is_some_and(|before| before.stamp == list.stamp) {
             return None;
         }
-        let unreadable = Reason::Unreadable { format: Format::Index };
+        let unreadable = Reason::Unreadable { format: FileFormat::Index };
         let is_new = if before.is_some() { Origin::Replaced } else { Origin::Created };
         let (reason, origin) = match &list.listed {
             // Git does not write a path that leads elsewhere, nor what cannot be read.

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use policy::judge::{Found, MAX_CONTENT, Reason, concerns, essence, is_inert, judge};
+use policy::classify::{EntryType, MAX_CONTENT, Reason, classify, concerns, essence, is_inert};
 use policy::plan::FileId;
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
@@ -227,8 +227,8 @@ impl Judgement {
         }
         let mut content = Vec::new();
         let found = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => Found::Directory,
-            FileType::Symlink => Found::Link,
+            FileType::Directory => EntryType::Directory,
+            FileType::Symlink => EntryType::Link,
             FileType::RegularFile => {
                 if concerns(seen_as) {
                     // Another file may have the name by now. What is said of the content is that of the one that was read.
@@ -237,24 +237,24 @@ impl Judgement {
                         None => return self.verdict(path, Reason::NotAFile),
                     }
                 }
-                Found::File { mode: stat.st_mode }
+                EntryType::File { mode: stat.st_mode }
             }
-            _ => Found::Special,
+            _ => EntryType::Special,
         };
         self.left = self.left.saturating_sub(content.len() as u64);
         if let (Some(keeping), true) = (&mut self.keeping, concerns(seen_as)) {
-            if let Found::File { .. } = found {
+            if let EntryType::File { .. } = found {
                 keeping.note_content(path, &stat, &content);
             }
         }
         // Whatever it holds, another may come to stand there.
-        let is_linked = matches!(found, Found::File { .. }) && stat.st_nlink > 1;
+        let is_linked = matches!(found, EntryType::File { .. }) && stat.st_nlink > 1;
         let linked = || is_linked.then_some(Reason::HardLinked);
-        if let Some(reason) = judge(seen_as, found, &content).or_else(linked) {
+        if let Some(reason) = classify(seen_as, found, &content).or_else(linked) {
             let essence = (!content.is_empty()).then(|| hex(&essence(seen_as, &content)));
             self.verdicts.push(Verdict { path: path.into(), reason, essence });
         }
-        if found == Found::Directory && levels > 0 && !is_inert(seen_as) {
+        if found == EntryType::Directory && levels > 0 && !is_inert(seen_as) {
             self.directory(parent, name, path, seen_as, levels - 1);
         }
     }

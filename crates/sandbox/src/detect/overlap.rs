@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use policy::judge::Reason;
+use policy::classify::Reason;
 use policy::plan::Protect;
 use policy::protect::SKIPPED;
 

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use policy::judge::index::{self, Malformed, ObjectFormat, Paths};
+use policy::classify::index::{self, MalformedIndex, ObjectFormat, Paths};
 
 use crate::detect::Stamp;
 use crate::host::beneath;
@@ -60,7 +60,7 @@ impl PathList {
                     |name: &str| up_to_largest(beneath::file(&root, &path.with_file_name(name)).ok()?.0);
                 index::read(&content, format, MOST_HIDDEN, shared)
             };
-            read.map_or_else(|Malformed| Listed::Malformed, Listed::Paths)
+            read.map_or_else(|MalformedIndex| Listed::Malformed, Listed::Paths)
         };
         Some(Self { path, listed, stamp })
     }

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::LazyLock;
 
-use policy::judge::{MAX_CONTENT, submodules};
+use policy::classify::{MAX_CONTENT, submodules};
 use policy::protect::table;
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;

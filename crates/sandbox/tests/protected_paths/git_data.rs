@@ -315,7 +315,7 @@ fn a_split_index_is_ordinary_and_a_forged_one_is_found() {
 #[test]
 fn what_rerere_would_read_or_write_elsewhere_is_moved_aside() {
     let number = "0123456789".repeat(4);
-    let unreadable = Reason::Unreadable { format: policy::judge::Format::Index };
+    let unreadable = Reason::Unreadable { format: policy::classify::FileFormat::Index };
     let elsewhere = |path: &str| Reason::WritesElsewhere { example: path.into() };
     for (variant, path, link, reason) in [
         ("", "../outside", None, elsewhere("../outside")),

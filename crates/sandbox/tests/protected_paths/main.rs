@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use policy::judge::Reason;
+use policy::classify::Reason;
 use policy::protect::table::built_in;
 use rustix::time::{ClockId, clock_gettime};
 use sandbox::detect::{Baseline, Finding, Origin};

@@ -1,43 +1,43 @@
 //! Rows of other agents.
 
-use super::{Files, Row, read_only};
-use crate::judge::harmless;
-use crate::judge::{Content, Format};
+use super::content::{ContentRule, FileFormat};
+use super::harmless;
+use super::row::{FileRules, ProtectRow, read_only};
 
 /// Work trees that an agent makes for itself: what is in one is looked at as in any repository.
-const WORKTREES: (&str, Content) = ("worktrees/*", Content::Harmless);
+const WORKTREES: (&str, ContentRule) = ("worktrees/*", ContentRule::Harmless);
 
 /// What is in the directory of an agent of which no more is known: hooks and plugins run, settings that only
 /// name servers elsewhere pass, and so does text.
-const DIRECTORY: Files = &[
+const DIRECTORY: FileRules = &[
     WORKTREES,
-    ("hooks/*", Content::Run),
-    ("plugin/*", Content::Run),
-    ("plugins/*", Content::Run),
-    ("memory/*", Content::Harmless),
-    ("*.md", Content::Prompt),
-    ("*.mdc", Content::Prompt),
-    ("*.json", Content::Settings(Format::Json, harmless::SERVERS)),
-    ("*.jsonc", Content::Settings(Format::Json, harmless::SERVERS)),
-    ("*.toml", Content::Settings(Format::Toml, harmless::NOTHING)),
-    ("*.yaml", Content::Settings(Format::Yaml, harmless::NOTHING)),
-    ("*.yml", Content::Settings(Format::Yaml, harmless::NOTHING)),
+    ("hooks/*", ContentRule::Run),
+    ("plugin/*", ContentRule::Run),
+    ("plugins/*", ContentRule::Run),
+    ("memory/*", ContentRule::Harmless),
+    ("*.md", ContentRule::Prompt),
+    ("*.mdc", ContentRule::Prompt),
+    ("*.json", ContentRule::Settings(FileFormat::Json, harmless::SERVERS)),
+    ("*.jsonc", ContentRule::Settings(FileFormat::Json, harmless::SERVERS)),
+    ("*.toml", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING)),
+    ("*.yaml", ContentRule::Settings(FileFormat::Yaml, harmless::NOTHING)),
+    ("*.yml", ContentRule::Settings(FileFormat::Yaml, harmless::NOTHING)),
     // Kiro keeps the number of a specification.
-    ("**/.config.kiro", Content::Harmless),
+    ("**/.config.kiro", ContentRule::Harmless),
 ];
 
-const SERVERS: Files = &[("", Content::Settings(Format::Json, harmless::SERVERS))];
+const SERVERS: FileRules = &[("", ContentRule::Settings(FileFormat::Json, harmless::SERVERS))];
 
-const OPENCODE: Files = &[
+const OPENCODE: FileRules = &[
     WORKTREES,
-    ("", Content::Opencode(harmless::OPENCODE)),
-    ("opencode.json", Content::Opencode(harmless::OPENCODE)),
-    ("opencode.jsonc", Content::Opencode(harmless::OPENCODE)),
-    ("kilo.json", Content::Opencode(harmless::OPENCODE)),
-    ("kilo.jsonc", Content::Opencode(harmless::OPENCODE)),
-    ("*.json", Content::Opencode(harmless::NOTHING)),
-    ("*.md", Content::Prompt),
-    ("themes/*", Content::Harmless),
+    ("", ContentRule::Opencode(harmless::OPENCODE)),
+    ("opencode.json", ContentRule::Opencode(harmless::OPENCODE)),
+    ("opencode.jsonc", ContentRule::Opencode(harmless::OPENCODE)),
+    ("kilo.json", ContentRule::Opencode(harmless::OPENCODE)),
+    ("kilo.jsonc", ContentRule::Opencode(harmless::OPENCODE)),
+    ("*.json", ContentRule::Opencode(harmless::NOTHING)),
+    ("*.md", ContentRule::Prompt),
+    ("themes/*", ContentRule::Harmless),
 ];
 
 const OPENCODE_DOCS: &str = "opencode, \"Config\", \"Plugins\" and \"Custom Tools\"";
@@ -46,18 +46,18 @@ const OPENCODE_GO: &str = "opencode-ai/opencode, README";
 
 const CLINE: &str = "Cline, \"Hooks\"";
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[ProtectRow] = &[
     read_only(
         ".agents",
         "agents that share skills, Codebuff",
         "runs what their settings name, takes what skills allow, and loads each `.ts` in it",
         "Agent Skills specification; Codebuff, \"Customizing agents\"",
         &[
-            ("skills/*.json", Content::Settings(Format::Json, harmless::OTHER_OF_AGENTS)),
-            ("*.json", Content::Settings(Format::Json, harmless::SERVERS)),
-            ("*.toml", Content::Settings(Format::Toml, harmless::NOTHING)),
-            ("**/agents/openai.yaml", Content::Settings(Format::Yaml, harmless::SKILL_OF_CODEX)),
-            ("*.md", Content::Prompt),
+            ("skills/*.json", ContentRule::Settings(FileFormat::Json, harmless::OTHER_OF_AGENTS)),
+            ("*.json", ContentRule::Settings(FileFormat::Json, harmless::SERVERS)),
+            ("*.toml", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING)),
+            ("**/agents/openai.yaml", ContentRule::Settings(FileFormat::Yaml, harmless::SKILL_OF_CODEX)),
+            ("*.md", ContentRule::Prompt),
         ],
     ),
     read_only(
@@ -67,15 +67,15 @@ pub(super) const ROWS: &[Row] = &[
         "Claude Code, \"All settings\", \"Hooks\" and \"Plugins\"; CVE-2025-59536, CVE-2026-21852",
         &[
             WORKTREES,
-            ("settings.json", Content::Settings(Format::Json, harmless::CLAUDE)),
-            ("settings.local.json", Content::Settings(Format::Json, harmless::CLAUDE)),
+            ("settings.json", ContentRule::Settings(FileFormat::Json, harmless::CLAUDE)),
+            ("settings.local.json", ContentRule::Settings(FileFormat::Json, harmless::CLAUDE)),
             // A directory with one is a plugin, also among skills: its `bin` is searched for programs.
-            ("**/.claude-plugin/plugin.json", Content::Run),
-            ("**/.mcp.json", Content::Settings(Format::Json, harmless::SERVERS)),
-            ("**/.lsp.json", Content::Run),
-            ("skills/*.json", Content::Settings(Format::Json, harmless::OTHER_OF_AGENTS)),
-            ("*.json", Content::Settings(Format::Json, harmless::SERVERS)),
-            ("*.md", Content::Prompt),
+            ("**/.claude-plugin/plugin.json", ContentRule::Run),
+            ("**/.mcp.json", ContentRule::Settings(FileFormat::Json, harmless::SERVERS)),
+            ("**/.lsp.json", ContentRule::Run),
+            ("skills/*.json", ContentRule::Settings(FileFormat::Json, harmless::OTHER_OF_AGENTS)),
+            ("*.json", ContentRule::Settings(FileFormat::Json, harmless::SERVERS)),
+            ("*.md", ContentRule::Prompt),
         ],
     ),
     read_only(
@@ -91,10 +91,10 @@ pub(super) const ROWS: &[Row] = &[
         "runs hooks, servers, set-up scripts and `notify`, and what rules allow",
         "Codex, \"Config reference\", \"Hooks\" and \"Rules\"; CVE-2025-61260",
         &[
-            ("config.toml", Content::Settings(Format::Toml, harmless::CODEX)),
-            ("*.toml", Content::Settings(Format::Toml, harmless::NOTHING)),
-            ("*.json", Content::Settings(Format::Json, harmless::SERVERS)),
-            ("*.md", Content::Prompt),
+            ("config.toml", ContentRule::Settings(FileFormat::Toml, harmless::CODEX)),
+            ("*.toml", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING)),
+            ("*.json", ContentRule::Settings(FileFormat::Json, harmless::SERVERS)),
+            ("*.md", ContentRule::Prompt),
         ],
     ),
     read_only(
@@ -111,12 +111,12 @@ pub(super) const ROWS: &[Row] = &[
         "Gemini CLI, \"Configuration\" and \"Trusted Folders\"",
         &[
             WORKTREES,
-            ("settings.json", Content::Settings(Format::Json, harmless::GEMINI)),
-            ("*.json", Content::Settings(Format::Json, harmless::SERVERS)),
-            ("*.toml", Content::Settings(Format::Toml, harmless::GEMINI_COMMAND)),
+            ("settings.json", ContentRule::Settings(FileFormat::Json, harmless::GEMINI)),
+            ("*.json", ContentRule::Settings(FileFormat::Json, harmless::SERVERS)),
+            ("*.toml", ContentRule::Settings(FileFormat::Toml, harmless::GEMINI_COMMAND)),
             // Of Gemini Code Assist, on its machines.
-            ("config.yaml", Content::Harmless),
-            ("*.md", Content::Prompt),
+            ("config.yaml", ContentRule::Harmless),
+            ("*.md", ContentRule::Prompt),
         ],
     ),
     read_only(
@@ -148,28 +148,31 @@ pub(super) const ROWS: &[Row] = &[
         "aider",
         "runs `lint-cmd`, `test-cmd`, `notifications-command` and what `load` names",
         "aider, \"YAML config file\" and \"Options reference\"",
-        &[("", Content::Settings(Format::Yaml, harmless::AIDER))],
+        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::AIDER))],
     ),
     read_only(
         ".github/hooks",
         "GitHub Copilot",
         "runs hooks that it names when a session starts, and around each tool",
         "GitHub Copilot, \"Hooks reference\"",
-        &[("*.json", Content::Settings(Format::Json, harmless::NOTHING))],
+        &[("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))],
     ),
     read_only(
         ".github/agents",
         "GitHub Copilot",
         "starts the servers that an agent brings along",
         "GitHub Copilot, \"Custom agents configuration\"",
-        &[("*.md", Content::Prompt)],
+        &[("*.md", ContentRule::Prompt)],
     ),
     read_only(
         ".github/skills",
         "GitHub Copilot",
         "takes what skills allow, and runs their scripts",
         "GitHub Copilot, \"Agent skills\"",
-        &[("*.json", Content::Settings(Format::Json, harmless::OTHER_OF_AGENTS)), ("*.md", Content::Prompt)],
+        &[
+            ("*.json", ContentRule::Settings(FileFormat::Json, harmless::OTHER_OF_AGENTS)),
+            ("*.md", ContentRule::Prompt),
+        ],
     ),
     read_only(
         ".gitlab/duo/mcp.json",
@@ -186,14 +189,14 @@ pub(super) const ROWS: &[Row] = &[
         "GitHub Copilot CLI",
         "runs each `extension.mjs` in it",
         "GitHub Copilot CLI, \"About extensions\"",
-        &[("*", Content::Run)],
+        &[("*", ContentRule::Run)],
     ),
     read_only(
         ".github/copilot",
         "GitHub Copilot CLI",
         "runs hooks and plugins that settings name",
         "GitHub Copilot CLI, \"Configuration directory\"",
-        &[("*.json", Content::Settings(Format::Json, harmless::NOTHING))],
+        &[("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))],
     ),
     read_only(
         ".agent",
@@ -260,8 +263,8 @@ pub(super) const ROWS: &[Row] = &[
     ),
     read_only(".crush.json", "Crush", "runs servers and `$(commands)` that it names", CRUSH, SERVERS),
     read_only(".crush/crush.json", "Crush", "the same as `.crush.json`", CRUSH, SERVERS),
-    read_only(".crushrc", "Crush", "runs it as a script of Bash", CRUSH, &[("", Content::Run)]),
-    read_only("crushrc", "Crush", "the same as `.crushrc`", CRUSH, &[("", Content::Run)]),
+    read_only(".crushrc", "Crush", "runs it as a script of Bash", CRUSH, &[("", ContentRule::Run)]),
+    read_only("crushrc", "Crush", "the same as `.crushrc`", CRUSH, &[("", ContentRule::Run)]),
     read_only("crush.json", "Crush", "the same as `.crush.json`", CRUSH, SERVERS),
     read_only(".qwen", "Qwen Code", "the same as `.gemini`", "Qwen Code, \"Configuration\"", DIRECTORY),
     read_only(".factory", "Droid", "runs hooks and servers", "Factory, \"Hooks\" and \"MCP\"", DIRECTORY),
@@ -277,12 +280,12 @@ pub(super) const ROWS: &[Row] = &[
         "loads extensions and packages, and runs the shell that settings name",
         "pi, \"Settings\" and \"Extensions\"",
         &[
-            ("extensions/*", Content::Run),
-            ("git/*", Content::Run),
-            ("npm/*", Content::Run),
-            ("themes/*", Content::Harmless),
-            ("settings.json", Content::Settings(Format::Json, harmless::PI)),
-            ("*.md", Content::Prompt),
+            ("extensions/*", ContentRule::Run),
+            ("git/*", ContentRule::Run),
+            ("npm/*", ContentRule::Run),
+            ("themes/*", ContentRule::Harmless),
+            ("settings.json", ContentRule::Settings(FileFormat::Json, harmless::PI)),
+            ("*.md", ContentRule::Prompt),
         ],
     ),
     read_only(
@@ -291,9 +294,9 @@ pub(super) const ROWS: &[Row] = &[
         "loads tools, runs hooks and servers, and takes permissions",
         "Mistral Vibe, README",
         &[
-            ("tools/*", Content::Run),
-            ("*.toml", Content::Settings(Format::Toml, harmless::NOTHING)),
-            ("*.md", Content::Prompt),
+            ("tools/*", ContentRule::Run),
+            ("*.toml", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING)),
+            ("*.md", ContentRule::Prompt),
         ],
     ),
     read_only(
@@ -302,9 +305,9 @@ pub(super) const ROWS: &[Row] = &[
         "runs `setup.sh`, hooks, and `pre-commit.sh` at each commit",
         "OpenHands, \"Repository Customization\"",
         &[
-            ("hooks/*", Content::Run),
-            ("hooks.json", Content::Settings(Format::Json, harmless::NOTHING)),
-            ("*.md", Content::Prompt),
+            ("hooks/*", ContentRule::Run),
+            ("hooks.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
+            ("*.md", ContentRule::Prompt),
         ],
     ),
     read_only(
@@ -322,7 +325,7 @@ pub(super) const ROWS: &[Row] = &[
         "Conductor",
         "runs its scripts when a workspace is made or put away",
         "Conductor, \"Scripts\"",
-        &[("", Content::Settings(Format::Json, harmless::NOTHING))],
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))],
     ),
     // The policy itself.
     read_only(
@@ -330,7 +333,7 @@ pub(super) const ROWS: &[Row] = &[
         "sandboxctl",
         "takes from it what a sandbox may do",
         "[sandbox-toml.md](sandbox-toml.md)",
-        &[("", Content::Policy)],
+        &[("", ContentRule::Policy)],
     ),
 ];
 
@@ -342,9 +345,9 @@ const KILO: &str = "Kilo Code, \"Using MCP\" and \"Configuration\"";
 
 const GPTME: &str = "gptme, \"Configuration\"";
 
-const GPTME_FILES: Files = &[("", Content::Settings(Format::Toml, harmless::GPTME))];
+const GPTME_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Toml, harmless::GPTME))];
 
 /// A file of which every setting counts.
-const OTHER: Files = &[("", Content::Settings(Format::Json, harmless::NOTHING))];
+const OTHER: FileRules = &[("", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))];
 
 const CRUSH: &str = "Crush, \"Configuration\"";

@@ -1,19 +1,19 @@
-//! Rows of what tells tools for building, packages and versions which program to run.
+//! Rows of what chooses the programs that tools for building, packages and versions run.
 
-use super::{Files, Row, read_only};
-use crate::judge::harmless;
-use crate::judge::{Content, Format};
+use super::content::{ContentRule, FileFormat};
+use super::harmless;
+use super::row::{FileRules, ProtectRow, read_only};
 
-const RUN: Files = &[("*", Content::Run)];
+const RUN: FileRules = &[("*", ContentRule::Run)];
 
-const CARGO: Files = &[("", Content::Settings(Format::Toml, harmless::CARGO))];
+const CARGO: FileRules = &[("", ContentRule::Settings(FileFormat::Toml, harmless::CARGO))];
 
-const MISE_TOML: Files = &[("", Content::Settings(Format::Toml, harmless::MISE))];
+const MISE_TOML: FileRules = &[("", ContentRule::Settings(FileFormat::Toml, harmless::MISE))];
 
-const MISE_DIRECTORY: Files = &[
-    ("tasks/*", Content::Harmless),
-    ("*.toml", Content::Settings(Format::Toml, harmless::MISE)),
-    ("*", Content::Run),
+const MISE_DIRECTORY: FileRules = &[
+    ("tasks/*", ContentRule::Harmless),
+    ("*.toml", ContentRule::Settings(FileFormat::Toml, harmless::MISE)),
+    ("*", ContentRule::Run),
 ];
 
 const MISE: &str = "mise, \"Configuration\" and \"Hooks\"";
@@ -27,18 +27,18 @@ const YARN: &str = "Yarn, \"Settings (.yarnrc.yml)\"";
 const PNPM: &str = "pnpm, \".pnpmfile.cjs\"";
 
 /// Names of versions, and nothing else.
-const VERSION: Files = &[("", Content::Versions(&[]))];
+const VERSION: FileRules = &[("", ContentRule::Versions(&[]))];
 
-const PYTHON_VERSIONS: Files = &[("", Content::PythonVersions)];
+const PYTHON_VERSIONS: FileRules = &[("", ContentRule::PythonVersions)];
 
 const MISE_IDIOMATIC: &str = "mise, \"Idiomatic version files\"";
 
 const BAZEL: &str = "Bazel, \"Write bazelrc configuration files\"";
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[ProtectRow] = &[
     // What runs on entering the directory, or in place of the command that was typed.
     read_only("mise.toml", "mise", MISE_EFFECT, MISE, MISE_TOML),
-    // `local`, and the environments and platforms that somebody has chosen.
+    // `local`, and the environments and platforms that are chosen.
     read_only("mise.*.toml", "mise", "the same as `mise.toml`", MISE_ENVIRONMENTS, MISE_TOML),
     read_only(".mise.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
     read_only(".mise.*.toml", "mise", "the same as `mise.toml`", MISE_ENVIRONMENTS, MISE_TOML),
@@ -77,7 +77,7 @@ pub(super) const ROWS: &[Row] = &[
         "nvm, fnm, mise",
         "chooses Node.js, which for mise may be a path in the project",
         "nvm, README; mise, \"Idiomatic version files\"",
-        &[("", Content::Versions(&["lts/", "lts/*"]))],
+        &[("", ContentRule::Versions(&["lts/", "lts/*"]))],
     ),
     read_only(".node-version", "fnm, nodenv, mise", "the same as `.nvmrc`", MISE_IDIOMATIC, VERSION),
     read_only(".java-version", "jenv, mise", "the same for Java", MISE_IDIOMATIC, VERSION),
@@ -102,26 +102,26 @@ pub(super) const ROWS: &[Row] = &[
         "SDKMAN!, mise",
         "chooses Java and its tools; a version may be a path",
         "SDKMAN!, \"Env command\"",
-        &[("", Content::Settings(Format::Ini, harmless::VERSIONS))],
+        &[("", ContentRule::Settings(FileFormat::Ini, harmless::VERSIONS))],
     ),
     read_only(
         ".prototools",
         "proto, moon",
         "chooses programs, and loads plugins that it names",
         "proto, \"Configuration\"",
-        &[("", Content::Settings(Format::Toml, harmless::VERSIONS))],
+        &[("", ContentRule::Settings(FileFormat::Toml, harmless::VERSIONS))],
     ),
     read_only(
         ".prototools.*",
         "proto, moon",
         "the same as `.prototools`, for an environment",
         "proto, \"Configuration\"",
-        &[("", Content::Settings(Format::Toml, harmless::VERSIONS))],
+        &[("", ContentRule::Settings(FileFormat::Toml, harmless::VERSIONS))],
     ),
     read_only(
         ".asdfrc",
         "asdf",
-        "runs hooks that it names, where this is somebody's home",
+        "runs hooks that it names, where this is a home directory",
         "asdf, \"Configuration\"",
         RUN,
     ),
@@ -130,14 +130,14 @@ pub(super) const ROWS: &[Row] = &[
         "dotnet, and editors that open a project of it",
         "chooses the SDK; `paths` may name one in the project",
         ".NET, \"global.json overview\"",
-        &[("", Content::Settings(Format::Json, harmless::DOTNET))],
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::DOTNET))],
     ),
     read_only(
         "lean-toolchain",
         "elan, for lean and lake, and editors that open the project",
         "chooses the toolchain, which may be anybody's on GitHub",
         "elan, README",
-        &[("", Content::Versions(&["leanprover/lean4:", "leanprover/lean4-nightly:"]))],
+        &[("", ContentRule::Versions(&["leanprover/lean4:", "leanprover/lean4-nightly:"]))],
     ),
     read_only(
         ".pdm-python",
@@ -151,7 +151,7 @@ pub(super) const ROWS: &[Row] = &[
         "rustup, for cargo and rustc",
         "chooses the toolchain; `path` may name one in the project",
         "The rustup book, \"Overrides\"",
-        &[("", Content::Settings(Format::Toml, harmless::RUST_TOOLCHAIN))],
+        &[("", ContentRule::Settings(FileFormat::Toml, harmless::RUST_TOOLCHAIN))],
     ),
     read_only(
         "rust-toolchain",
@@ -180,14 +180,14 @@ pub(super) const ROWS: &[Row] = &[
         "npm, pnpm",
         "runs `script-shell`, `git` and `node-options`, and chooses where packages come from",
         "npm, \"config\"",
-        &[("", Content::Settings(Format::Ini, harmless::NPM))],
+        &[("", ContentRule::Settings(FileFormat::Ini, harmless::NPM))],
     ),
     read_only(
         ".yarnrc.yml",
         "yarn",
         "runs `yarnPath` and `plugins` in place of yarn itself",
         YARN,
-        &[("", Content::Settings(Format::Yaml, harmless::YARN))],
+        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::YARN))],
     ),
     read_only(
         ".corepack.env",
@@ -214,21 +214,21 @@ pub(super) const ROWS: &[Row] = &[
         "pnpm",
         "runs `scriptShell` and takes `nodeOptions`, as from `.npmrc`, and chooses what may build",
         "pnpm, \"Settings (pnpm-workspace.yaml)\"",
-        &[("", Content::Settings(Format::Yaml, harmless::PNPM))],
+        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::PNPM))],
     ),
     read_only(
         "bunfig.toml",
         "bun",
         "loads what `preload` names, and chooses where packages come from",
         "Bun, \"bunfig.toml\"",
-        &[("", Content::Settings(Format::Toml, harmless::BUN))],
+        &[("", ContentRule::Settings(FileFormat::Toml, harmless::BUN))],
     ),
     read_only(
         "uv.toml",
         "uv",
         "chooses where packages and Python itself come from",
         "uv, \"Settings\"",
-        &[("", Content::Settings(Format::Toml, harmless::UV))],
+        &[("", ContentRule::Settings(FileFormat::Toml, harmless::UV))],
     ),
     // Builds and operations.
     read_only(
@@ -236,7 +236,7 @@ pub(super) const ROWS: &[Row] = &[
         "Maven, and IDEs that open the project",
         "loads extensions, and takes arguments and those of Java",
         "Maven, \"Configuring Apache Maven\"",
-        &[("wrapper/*", Content::Harmless), ("*", Content::Run)],
+        &[("wrapper/*", ContentRule::Harmless), ("*", ContentRule::Run)],
     ),
     read_only(".bazelrc", "bazel", "takes arguments from it, of which some run programs", BAZEL, RUN),
     read_only(".bazelrc.*", "bazel", "the same as `.bazelrc`, where that imports it", BAZEL, RUN),
@@ -255,12 +255,12 @@ pub(super) const ROWS: &[Row] = &[
         "ansible",
         "loads plugins from where it says",
         "Ansible, \"Configuration Settings\"",
-        &[("", Content::Settings(Format::Ini, harmless::ANSIBLE))],
+        &[("", ContentRule::Settings(FileFormat::Ini, harmless::ANSIBLE))],
     ),
     read_only(
         ".terraformrc",
         "terraform, tofu",
-        "runs providers and credential helpers that it names, where this is somebody's home",
+        "runs providers and credential helpers that it names, where this is a home directory",
         "Terraform, \"CLI Configuration\"",
         RUN,
     ),

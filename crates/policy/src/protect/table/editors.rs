@@ -1,43 +1,43 @@
 //! Rows of editors.
 
-use super::{Files, Row, read_only};
-use crate::judge::harmless;
-use crate::judge::{Content, Format};
+use super::content::{ContentRule, FileFormat};
+use super::harmless;
+use super::row::{FileRules, ProtectRow, read_only};
 
-const RUN: Files = &[("*", Content::Run)];
+const RUN: FileRules = &[("*", ContentRule::Run)];
 
 const VIM: &str = "Vim, `:help exrc`; Neovim, `:help 'exrc'`";
 
-const CONTAINER: Files = &[
-    ("", Content::Settings(Format::Json, harmless::DEVCONTAINER)),
-    ("*.json", Content::Settings(Format::Json, harmless::DEVCONTAINER)),
+const CONTAINER: FileRules = &[
+    ("", ContentRule::Settings(FileFormat::Json, harmless::DEVCONTAINER)),
+    ("*.json", ContentRule::Settings(FileFormat::Json, harmless::DEVCONTAINER)),
     // What it names runs in the container.
-    ("*", Content::Harmless),
+    ("*", ContentRule::Harmless),
 ];
 
-const VSCODE: Files = &[
-    ("settings.json", Content::Settings(Format::Json, harmless::VSCODE)),
-    ("tasks.json", Content::Settings(Format::Json, harmless::VSCODE_TASKS)),
-    ("c_cpp_properties.json", Content::Settings(Format::Json, harmless::VSCODE_CPP)),
-    ("launch.json", Content::Harmless),
-    ("extensions.json", Content::Harmless),
-    ("mcp.json", Content::Settings(Format::Json, harmless::SERVERS)),
-    ("*.json", Content::Settings(Format::Json, harmless::NOTHING)),
-    ("*.code-snippets", Content::Harmless),
-    ("*.md", Content::Harmless),
+const VSCODE: FileRules = &[
+    ("settings.json", ContentRule::Settings(FileFormat::Json, harmless::VSCODE)),
+    ("tasks.json", ContentRule::Settings(FileFormat::Json, harmless::VSCODE_TASKS)),
+    ("c_cpp_properties.json", ContentRule::Settings(FileFormat::Json, harmless::VSCODE_CPP)),
+    ("launch.json", ContentRule::Harmless),
+    ("extensions.json", ContentRule::Harmless),
+    ("mcp.json", ContentRule::Settings(FileFormat::Json, harmless::SERVERS)),
+    ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
+    ("*.code-snippets", ContentRule::Harmless),
+    ("*.md", ContentRule::Harmless),
     // What the extension for C++ keeps.
-    ("*.db", Content::Harmless),
-    ("ipch/*", Content::Harmless),
+    ("*.db", ContentRule::Harmless),
+    ("ipch/*", ContentRule::Harmless),
 ];
 
 const IDEA: &str = "IntelliJ IDEA, \"Startup tasks\", \"File watchers\" and \"Project security\"";
 
-const LUA: Files = &[("", Content::Settings(Format::Json, harmless::LUA))];
+const LUA: FileRules = &[("", ContentRule::Settings(FileFormat::Json, harmless::LUA))];
 
 const LUA_DOCS: &str = "LuaLS, \"Configuration File\" and \"Plugins\"";
 
 /// A file of which every setting counts.
-const NO_JSON: Files = &[("", Content::Settings(Format::Json, harmless::NOTHING))];
+const NO_JSON: FileRules = &[("", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))];
 
 const EMMY: &str = "EmmyLua Analyzer, \"External formatter options\"";
 
@@ -51,7 +51,7 @@ const PHPACTOR: &str = "Phpactor, \"Configuration\"";
 
 const BUILD_SERVER: &str = "Build Server Protocol, \"Server discovery\"";
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[ProtectRow] = &[
     read_only(
         ".vscode",
         "VS Code, Cursor, Windsurf and others made of it",
@@ -64,7 +64,7 @@ pub(super) const ROWS: &[Row] = &[
         "VS Code, Cursor, Windsurf and others made of it",
         "the same as `.vscode`, for a workspace",
         "VS Code, \"Multi-root Workspaces\"",
-        &[("", Content::Settings(Format::Json, harmless::VSCODE_WORKSPACE))],
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::VSCODE_WORKSPACE))],
     ),
     read_only(
         ".idea",
@@ -73,15 +73,15 @@ pub(super) const ROWS: &[Row] = &[
         IDEA,
         &[
             // Changes that were put off, what databases look like, and what plugins keep.
-            (".name", Content::Harmless),
-            ("copilot/*", Content::Harmless),
-            ("datasources/*", Content::Harmless),
-            ("httprequests/*", Content::Harmless),
-            ("shelf/*", Content::Harmless),
-            ("sonarlint/*", Content::Harmless),
-            ("*.ser", Content::Harmless),
-            ("*.xml", Content::Idea),
-            ("*.iml", Content::Idea),
+            (".name", ContentRule::Harmless),
+            ("copilot/*", ContentRule::Harmless),
+            ("datasources/*", ContentRule::Harmless),
+            ("httprequests/*", ContentRule::Harmless),
+            ("shelf/*", ContentRule::Harmless),
+            ("sonarlint/*", ContentRule::Harmless),
+            ("*.ser", ContentRule::Harmless),
+            ("*.xml", ContentRule::Idea),
+            ("*.iml", ContentRule::Idea),
         ],
     ),
     read_only(
@@ -89,7 +89,7 @@ pub(super) const ROWS: &[Row] = &[
         "IDEs of JetBrains",
         "the same as `.idea`, for a module",
         IDEA,
-        &[("", Content::Idea)],
+        &[("", ContentRule::Idea)],
     ),
     read_only(
         ".zed",
@@ -97,10 +97,10 @@ pub(super) const ROWS: &[Row] = &[
         "runs language servers, formatters and MCP servers that settings name",
         "Zed, \"Zed and trusted worktrees\"",
         &[
-            ("settings.json", Content::Settings(Format::Json, harmless::ZED)),
-            ("tasks.json", Content::Settings(Format::Json, harmless::ZED_TASKS)),
-            ("debug.json", Content::Harmless),
-            ("*.json", Content::Settings(Format::Json, harmless::NOTHING)),
+            ("settings.json", ContentRule::Settings(FileFormat::Json, harmless::ZED)),
+            ("tasks.json", ContentRule::Settings(FileFormat::Json, harmless::ZED_TASKS)),
+            ("debug.json", ContentRule::Harmless),
+            ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
         ],
     ),
     read_only(
@@ -109,14 +109,14 @@ pub(super) const ROWS: &[Row] = &[
         "runs language servers, formatters and shells that the configuration names",
         "Helix, \"Workspace trust\"",
         &[
-            ("config.toml", Content::Settings(Format::Toml, harmless::HELIX)),
-            ("languages.toml", Content::Settings(Format::Toml, harmless::HELIX_LANGUAGES)),
+            ("config.toml", ContentRule::Settings(FileFormat::Toml, harmless::HELIX)),
+            ("languages.toml", ContentRule::Settings(FileFormat::Toml, harmless::HELIX_LANGUAGES)),
         ],
     ),
     read_only(".nvim.lua", "Neovim", "runs it when started there, with `exrc` set", VIM, RUN),
     read_only(".nvimrc", "Neovim", "the same as `.nvim.lua`", VIM, RUN),
     read_only(".exrc", "vi, Vim, Neovim", "runs it when started there, with `exrc` set", VIM, RUN),
-    read_only(".vimrc", "Vim", "the same as `.exrc`, and at every start in somebody's home", VIM, RUN),
+    read_only(".vimrc", "Vim", "the same as `.exrc`, and at every start in a home directory", VIM, RUN),
     read_only(".gvimrc", "Vim", "the same as `.vimrc`", VIM, RUN),
     read_only(".lvimrc", "Vim, with localvimrc", "runs it for each file below", "localvimrc, README", RUN),
     read_only(
@@ -132,14 +132,14 @@ pub(super) const ROWS: &[Row] = &[
         "Sublime Text",
         "runs build systems and language servers that it names",
         "Sublime Text, \"Projects\"; LSP, \"Project specific configuration\"",
-        &[("", Content::Settings(Format::Json, harmless::SUBLIME))],
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::SUBLIME))],
     ),
     read_only(
         ".kateproject",
         "Kate",
         "runs language servers and tools that it names",
         "Kate handbook, \"Project plugin\"",
-        &[("", Content::Settings(Format::Json, harmless::KATE))],
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::KATE))],
     ),
     read_only(
         ".devcontainer",
@@ -161,14 +161,17 @@ pub(super) const ROWS: &[Row] = &[
         "Fleet",
         "runs programs that settings name",
         "Fleet, \"Settings\" and \"Run configurations\"",
-        &[("run.json", Content::Harmless), ("*.json", Content::Settings(Format::Json, harmless::NOTHING))],
+        &[
+            ("run.json", ContentRule::Harmless),
+            ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
+        ],
     ),
     read_only(
         ".nova/Configuration.json",
         "Nova",
         "runs language servers and tools that settings of extensions name",
         "Nova, \"Extension configuration\"",
-        &[("", Content::Settings(Format::Json, harmless::NOTHING))],
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))],
     ),
     read_only(
         ".externalToolBuilders",
@@ -189,7 +192,7 @@ pub(super) const ROWS: &[Row] = &[
         "Vim, with coc.nvim",
         "runs language servers and formatters that it names",
         "coc.nvim, `:help coc-configuration`",
-        &[("", Content::Settings(Format::Json, harmless::VSCODE))],
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::VSCODE))],
     ),
     read_only(
         ".joyride/scripts",
@@ -203,7 +206,7 @@ pub(super) const ROWS: &[Row] = &[
         "Lapce",
         "takes settings of plugins from it, of which some run programs",
         "Lapce, \"Settings\"",
-        &[("", Content::Settings(Format::Toml, harmless::NOTHING))],
+        &[("", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING))],
     ),
     read_only(
         ".nlsp-settings",
@@ -217,7 +220,7 @@ pub(super) const ROWS: &[Row] = &[
         "Neovim, with neoconf",
         "takes settings of language servers from it, of which some run programs",
         "neoconf.nvim, README",
-        &[("", Content::Settings(Format::Json, harmless::NOTHING))],
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))],
     ),
     // Language servers that editors start.
     read_only(
@@ -249,35 +252,35 @@ pub(super) const ROWS: &[Row] = &[
         "Metals, IntelliJ IDEA, sourcekit-lsp",
         "starts the build server that it names when the folder is opened",
         BUILD_SERVER,
-        &[("*.json", Content::BuildServer)],
+        &[("*.json", ContentRule::BuildServer)],
     ),
     read_only(
         "buildServer.json",
         "sourcekit-lsp",
         "the same as `.bsp`",
         "SourceKit-LSP, ExternalBuildServerAdapter",
-        &[("", Content::Settings(Format::Json, harmless::BUILD_SERVER))],
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::BUILD_SERVER))],
     ),
     read_only(
         ".sourcekit-lsp/config.json",
         "sourcekit-lsp",
         "takes arguments of compilers, of clangd and of `swift build` from it",
         "SourceKit-LSP, \"Configuration File\"",
-        &[("", Content::Settings(Format::Json, harmless::SOURCEKIT))],
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::SOURCEKIT))],
     ),
     read_only(
         ".jedi",
         "jedi, as editors use it",
         "runs the interpreter that it names",
         "jedi, \"Projects\"",
-        &[("*", Content::Run)],
+        &[("*", ContentRule::Run)],
     ),
     read_only(
         "pyrefly.toml",
         "pyrefly",
         "runs the interpreter that it names",
         "pyrefly, \"Configuration\"",
-        &[("", Content::Settings(Format::Toml, harmless::PYREFLY))],
+        &[("", ContentRule::Settings(FileFormat::Toml, harmless::PYREFLY))],
     ),
     read_only(".lintr", "lintr, in editors when a file is opened", "evaluates it as R", LINTR, RUN),
     read_only(".lintr.R", "lintr, in editors when a file is opened", "the same as `.lintr`", LINTR, RUN),
@@ -309,41 +312,41 @@ pub(super) const ROWS: &[Row] = &[
         "rust-analyzer",
         "runs checkers and formatters that it names",
         "rust-analyzer, \"Configuration\"",
-        &[("", Content::Settings(Format::Toml, harmless::RUST_ANALYZER))],
+        &[("", ContentRule::Settings(FileFormat::Toml, harmless::RUST_ANALYZER))],
     ),
     read_only(
         ".merlin",
         "merlin, ocaml-lsp",
         "runs preprocessors that its flags name",
         "Merlin, dot-merlin-reader(1)",
-        &[("", Content::Words(harmless::MERLIN))],
+        &[("", ContentRule::Words(harmless::MERLIN))],
     ),
     read_only(
         ".solargraph.yml",
         "solargraph",
         "loads the plugins that it names",
         "Solargraph, \"Configuration\"",
-        &[("", Content::Settings(Format::Yaml, harmless::SOLARGRAPH))],
+        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::SOLARGRAPH))],
     ),
     read_only(
         ".phpactor.json",
         "phpactor",
         "runs linters, fixers and PHP as it says",
         PHPACTOR,
-        &[("", Content::Settings(Format::Json, harmless::NOTHING))],
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))],
     ),
     read_only(
         ".phpactor.yml",
         "phpactor",
         "the same as `.phpactor.json`",
         PHPACTOR,
-        &[("", Content::Settings(Format::Yaml, harmless::NOTHING))],
+        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::NOTHING))],
     ),
     read_only(
         ".ropeproject",
         "rope, for pylsp and Emacs",
         "runs `config.py` when the project is opened, and loads objects of Python",
         "rope, \"Configuration\"",
-        &[("*.db", Content::Harmless)],
+        &[("*.db", ContentRule::Harmless)],
     ),
 ];

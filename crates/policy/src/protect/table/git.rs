@@ -1,13 +1,13 @@
 //! Rows of git, and of what people let it run at a commit.
 
-use super::{Files, Judged, Row, Treatment, read_only};
-use crate::judge::harmless;
-use crate::judge::{Content, Format};
+use super::content::{ContentRule, FileFormat};
+use super::harmless;
+use super::row::{FileRules, NewFiles, ProtectRow, Treatment, read_only};
 
-/// What lies in `.git` is judged by its place, wherever a repository keeps its data: see `judge/git.rs`.
-const BY_PLACE: Files = &[];
+/// What lies in `.git` is classified by its place, wherever a repository keeps its data: see `classify/git.rs`.
+const BY_PLACE: FileRules = &[];
 
-const RUN: Files = &[("*", Content::Run)];
+const RUN: FileRules = &[("*", ContentRule::Run)];
 
 const HOOKS: &str = "githooks(5), gitrepository-layout(5)";
 
@@ -24,13 +24,13 @@ const JJ: &str = "Jujutsu, \"Settings\" and \"Secure config\"";
 const JJ_EFFECT: &str =
     "runs editors, pagers, signers and fix tools that it names, and once takes it over as yours";
 
-const JJ_FILES: Files = &[("", Content::Settings(Format::Toml, harmless::JJ))];
+const JJ_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Toml, harmless::JJ))];
 
 const LAZYGIT: &str = "lazygit, \"User Config\"";
 
 const LAZYGIT_EFFECT: &str = "runs pagers, editors and custom commands that it names";
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[ProtectRow] = &[
     read_only(
         ".git/annex/ssh_config",
         "git-annex",
@@ -91,16 +91,16 @@ pub(super) const ROWS: &[Row] = &[
     read_only(
         ".config/git",
         "git",
-        "the same as `.git/config`, where this is somebody's home",
+        "the same as `.git/config`, where this is a home directory",
         "git-config(1)",
-        &[("config", Content::GitConfig), ("*", Content::Harmless)],
+        &[("config", ContentRule::GitConfig), ("*", ContentRule::Harmless)],
     ),
     read_only(
         ".gitconfig",
         "git",
-        "the same as `.git/config`, where this is somebody's home",
+        "the same as `.git/config`, where this is a home directory",
         "git-config(1)",
-        &[("", Content::GitConfig)],
+        &[("", ContentRule::GitConfig)],
     ),
     read_only(".hg/hgrc", "Mercurial", HG_EFFECT, HG, RUN),
     read_only(".hg/hgrc-not-shared", "Mercurial", "the same as `.hg/hgrc`", HG, RUN),
@@ -111,16 +111,16 @@ pub(super) const ROWS: &[Row] = &[
         "Jujutsu",
         "takes objects and remotes from the repository of git that it names",
         "Jujutsu, \"Git compatibility\"",
-        &[("", Content::Words(&["git", "../../../.git"]))],
+        &[("", ContentRule::Words(&["git", "../../../.git"]))],
     ),
     read_only(".jj/repo/config.toml", "Jujutsu", JJ_EFFECT, JJ, JJ_FILES),
     read_only(".jj/workspace-config.toml", "Jujutsu", "the same as `.jj/repo/config.toml`", JJ, JJ_FILES),
-    Row {
+    ProtectRow {
         path: ".jj/repo",
         program: "Jujutsu",
         effect: "takes configuration and objects from the repository that it names, where it is a file",
         source: "Jujutsu, \"jj workspace\"",
-        treatment: Treatment::ReadOnlyFile(Judged(&[("", Content::Run), ("*", Content::Harmless)])),
+        treatment: Treatment::ReadOnlyFile(NewFiles(&[("", ContentRule::Run), ("*", ContentRule::Harmless)])),
     },
     read_only(".sl/config", "Sapling", HG_EFFECT, SL, RUN),
     read_only(".sl/sharedpath", "Sapling", "reads `config` somewhere else", SL, RUN),
@@ -130,7 +130,7 @@ pub(super) const ROWS: &[Row] = &[
         "git",
         "takes paths and commands of submodules from it",
         "gitmodules(5), CVE-2018-11235, CVE-2024-32002",
-        &[("", Content::GitModules)],
+        &[("", ContentRule::GitModules)],
     ),
     read_only("captainhook.json", "CaptainHook", AT_COMMIT, CAPTAIN_HOOK, RUN),
     read_only(
@@ -214,7 +214,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
 ];
 
-const fn lefthook(path: &'static str) -> Row {
+const fn lefthook(path: &'static str) -> ProtectRow {
     read_only(path, "lefthook", AT_COMMIT, LEFTHOOK, RUN)
 }
 

@@ -1,12 +1,12 @@
 //! Rows of shells, of what they start by themselves, and of interpreters and debuggers.
 
-use super::{Files, Row, read_only};
-use crate::judge::Content;
-use crate::judge::harmless;
+use super::content::ContentRule;
+use super::harmless;
+use super::row::{FileRules, ProtectRow, read_only};
 
-const START_UP: Files = &[("", Content::StartUp)];
+const START_UP: FileRules = &[("", ContentRule::StartUp)];
 
-const RUN: Files = &[("*", Content::Run)];
+const RUN: FileRules = &[("*", ContentRule::Run)];
 
 const BASH: &str = "bash(1)";
 
@@ -14,7 +14,7 @@ const ZSH: &str = "zsh(1)";
 
 const CSH: &str = "tcsh(1)";
 
-const HOME: &str = "runs it at its start, where this is somebody's home";
+const HOME: &str = "runs it at its start, where this is a home directory";
 
 const HERE: &str = "runs it when it is started in this directory";
 
@@ -24,13 +24,13 @@ const RVM: &str = "RVM, \"Project files\"";
 
 const ZSH_AUTOENV: &str = "zsh-autoenv, README";
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".bash_aliases", "bash", HOME, "Debian's ~/.bashrc", START_UP),
     read_only(".bash_login", "bash", HOME, BASH, START_UP),
     read_only(".bash_logout", "bash", HOME, BASH, START_UP),
     read_only(".bash_profile", "bash", HOME, BASH, START_UP),
     read_only(".bashrc", "bash", HOME, BASH, START_UP),
-    read_only(".config/fish", "fish", HOME, "fish(1)", &[("*.fish", Content::StartUp)]),
+    read_only(".config/fish", "fish", HOME, "fish(1)", &[("*.fish", ContentRule::StartUp)]),
     read_only(".cshrc", "csh, tcsh", HOME, CSH, START_UP),
     read_only(".kshrc", "ksh", HOME, "ksh(1)", START_UP),
     read_only(".login", "csh, tcsh", HOME, CSH, START_UP),
@@ -94,7 +94,7 @@ pub(super) const ROWS: &[Row] = &[
         "ripgrep",
         "takes arguments from it, of which `--pre` runs a program",
         "rg(1), RIPGREP_CONFIG_PATH",
-        &[("", Content::Ripgrep)],
+        &[("", ContentRule::Ripgrep)],
     ),
     read_only(
         ".ssh",
@@ -102,12 +102,12 @@ pub(super) const ROWS: &[Row] = &[
         "runs what `ProxyCommand`, `Match exec` and `rc` say, and lets in who is authorised",
         "ssh_config(5), sshd(8)",
         &[
-            ("config", Content::Words(harmless::SSH)),
-            ("authorized_keys", Content::Run),
-            ("authorized_keys2", Content::Run),
-            ("environment", Content::Run),
-            ("rc", Content::Run),
-            ("*", Content::Harmless),
+            ("config", ContentRule::Words(harmless::SSH)),
+            ("authorized_keys", ContentRule::Run),
+            ("authorized_keys2", ContentRule::Run),
+            ("environment", ContentRule::Run),
+            ("rc", ContentRule::Run),
+            ("*", ContentRule::Harmless),
         ],
     ),
     read_only(".tmux.conf", "tmux", HOME, "tmux(1)", RUN),
@@ -132,5 +132,5 @@ pub(super) const ROWS: &[Row] = &[
     read_only(".ocamlinit", "ocaml, utop", HERE, "OCaml manual, \"The toplevel system\"", RUN),
     read_only(".erlang", "erl", HOME, "erl(1)", RUN),
     read_only(".iex.exs", "iex", HERE, "Elixir, IEx, \"The .iex.exs file\"", RUN),
-    read_only(".octaverc", "octave", HERE, "GNU Octave manual, \"Startup Files\"", RUN),
+    read_only(".octaverc", "octave", HERE, "GNU Octave manual, \"Startup FileRules\"", RUN),
 ];

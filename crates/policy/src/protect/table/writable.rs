@@ -1,12 +1,12 @@
 //! Rows of what stays writable: people let agents edit it all day, and run it themselves.
 
-use super::{Row, Treatment};
+use super::row::{ProtectRow, Treatment};
 
-const fn writable(path: &'static str, program: &'static str, effect: &'static str) -> Row {
-    Row { path, program, effect, source: "", treatment: Treatment::Writable }
+const fn writable(path: &'static str, program: &'static str, effect: &'static str) -> ProtectRow {
+    ProtectRow { path, program, effect, source: "", treatment: Treatment::Writable }
 }
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[ProtectRow] = &[
     writable("package.json", "npm, yarn, pnpm, bun", "scripts, also those of an installation, and hooks"),
     writable("Makefile", "make", "everything; so do `justfile`, `Taskfile.yml`, `Tiltfile`"),
     writable("build.rs", "cargo", "at each build, and when rust-analyzer opens the project"),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use policy::judge::{MAX_CONTENT, Reference, references};
+use policy::classify::{MAX_CONTENT, Reference, references};
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 

@@ -6,10 +6,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use policy::judge::MAX_CONTENT;
-use policy::judge::index::ObjectFormat;
-use policy::judge::layout;
-use policy::judge::repository::{self, LONGEST_POINTER};
+use policy::classify::MAX_CONTENT;
+use policy::classify::index::ObjectFormat;
+use policy::classify::layout;
+use policy::classify::repository::{self, LONGEST_POINTER};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 

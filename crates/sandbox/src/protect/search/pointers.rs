@@ -6,7 +6,7 @@
 use std::os::fd::BorrowedFd;
 use std::path::{Component, Path, PathBuf};
 
-use policy::judge::repository::{self, LONGEST_HEAD, LONGEST_POINTER};
+use policy::classify::repository::{self, LONGEST_HEAD, LONGEST_POINTER};
 use policy::protect::table;
 use rustix::fs::FileType;
 use rustix::io::Errno;

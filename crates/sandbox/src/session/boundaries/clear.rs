@@ -8,7 +8,7 @@ use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use policy::judge::Reason;
+use policy::classify::Reason;
 use policy::plan::{FileId, Protect};
 use policy::text::escape;
 use rustix::fs::{CWD, Mode, OFlags};
@@ -357,7 +357,7 @@ mod tests {
     fn many_findings_become_few_and_a_number() {
         let one = |number: usize| Finding {
             path: format!("{number}").into(),
-            reason: policy::judge::Reason::Hook,
+            reason: policy::classify::Reason::Hook,
             origin: Origin::Created,
             aside: (number % 2 == 0).then(|| "aside".into()),
             restored: false,

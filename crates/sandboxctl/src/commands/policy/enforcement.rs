@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use policy::judge;
+use policy::classify;
 use policy::plan::{BoundaryMode, Provider};
 use policy::protect::{SKIPPED, table};
 use policy::rules::path::{GuestPath, PathAccess};
@@ -33,7 +33,7 @@ pub(super) struct Answer {
 pub(super) enum Enforcement {
     /// The kernel refuses it.
     Prevented,
-    /// It is noticed, judged by its content, and moved aside.
+    /// It is noticed, classified by its content, and moved aside.
     Detected,
     /// Nothing keeps the agent from it.
     None,
@@ -78,7 +78,7 @@ pub(super) fn of_path(rules: &Policy, path: &Path, access: PathAccess) -> Answer
         let rule = format!("`{path}` must not be written: `{protected}` {why}, and is protected in `{name}`");
         return answer(Verdict::deny(rule, Origin::Default), Enforcement::Prevented);
     }
-    answer(verdict, if is_judged(rules, &below) { Enforcement::Detected } else { Enforcement::None })
+    answer(verdict, if is_classified(rules, &below) { Enforcement::Detected } else { Enforcement::None })
 }
 
 fn answer(verdict: Verdict, denial: Enforcement) -> Answer {
@@ -95,7 +95,7 @@ fn look(rules: &Policy, wanted: &BoundaryRequest) -> io::Result<Mounts> {
 }
 
 /// Whether detection looks at what is made at this path below a boundary.
-fn is_judged(rules: &Policy, below: &Path) -> bool {
+fn is_classified(rules: &Policy, below: &Path) -> bool {
     let directories: Vec<_> = below.iter().take_while(|name| *name != ".git").collect();
     let levels = if directories.len() == below.iter().count() { 0 } else { directories.len() };
     let is_skipped = SKIPPED.iter().any(|skipped| directories.contains(&skipped.as_ref()));
@@ -104,7 +104,7 @@ fn is_judged(rules: &Policy, below: &Path) -> bool {
     // Whatever appears at a path that the file asks for is news.
     let asked = |path: &String| !table::is_built_in(path) && table::covers(path, below);
     let is_asked = || rules.protect().paths.iter().any(asked);
-    is_reached && (judge::concerns(below) || is_listed() || is_asked())
+    is_reached && (classify::concerns(below) || is_listed() || is_asked())
 }
 
 /// What a person has to know besides the rule.

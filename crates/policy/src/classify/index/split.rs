@@ -3,15 +3,15 @@
 //! The form is that of git's `ewah/ewah_io.c`: how many bits and how many words there are, the words, and where the last
 //! marker stands. A marker says how many words of the same bits come, and how many words stand behind it as they are.
 
-use super::{Malformed, take};
+use super::bytes::{MalformedIndex, take};
 
-/// The positions that are replaced, in order; no more than `most` and one.
-pub(super) fn replacing(bitmaps: &[u8], most: usize) -> Result<Vec<usize>, Malformed> {
+/// Returns the positions that are replaced, in order; no more than `most` and one.
+pub(super) fn replacing(bitmaps: &[u8], most: usize) -> Result<Vec<usize>, MalformedIndex> {
     let mut rest = bitmaps;
     bitmap(&mut rest)?;
     let words = bitmap(&mut rest)?;
     if !rest.is_empty() {
-        return Err(Malformed);
+        return Err(MalformedIndex);
     }
     let mut positions = Vec::new();
     let mut at = 0_usize;
@@ -19,14 +19,14 @@ pub(super) fn replacing(bitmaps: &[u8], most: usize) -> Result<Vec<usize>, Malfo
     while let Some(marker) = words.next() {
         // 31 bits of 64, and 32: neither is more than a size may be.
         let (run, plain) = ((marker >> 1 & 0xffff_ffff) as usize, (marker >> 33) as usize);
-        let bits = run.checked_mul(64).ok_or(Malformed)?;
+        let bits = run.checked_mul(64).ok_or(MalformedIndex)?;
         let left = (most + 1).saturating_sub(positions.len());
         positions.extend((at..).take(if marker & 1 == 1 { bits.min(left) } else { 0 }));
-        at = at.checked_add(bits).ok_or(Malformed)?;
+        at = at.checked_add(bits).ok_or(MalformedIndex)?;
         for _ in 0..plain {
-            let word = words.next().ok_or(Malformed)?;
+            let word = words.next().ok_or(MalformedIndex)?;
             positions.extend((0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| at + bit));
-            at = at.checked_add(64).ok_or(Malformed)?;
+            at = at.checked_add(64).ok_or(MalformedIndex)?;
         }
         if positions.len() > most {
             break;
@@ -35,11 +35,12 @@ pub(super) fn replacing(bitmaps: &[u8], most: usize) -> Result<Vec<usize>, Malfo
     Ok(positions)
 }
 
-/// The words of a bitmap.
-fn bitmap(rest: &mut &[u8]) -> Result<Vec<u64>, Malformed> {
+/// Returns the words of a bitmap.
+fn bitmap(rest: &mut &[u8]) -> Result<Vec<u64>, MalformedIndex> {
     take::<4>(rest)?;
     let words = u32::from_be_bytes(take(rest)?) as usize;
-    let (data, after) = words.checked_mul(8).and_then(|size| rest.split_at_checked(size)).ok_or(Malformed)?;
+    let (data, after) =
+        words.checked_mul(8).and_then(|size| rest.split_at_checked(size)).ok_or(MalformedIndex)?;
     *rest = after;
     take::<4>(rest)?;
     let mut data = data;

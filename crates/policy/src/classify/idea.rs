@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use super::harmless::{GIT_IN_IDEA, IDEA, PROPERTIES};
-use super::{Format, Reason, settings};
+use super::reason::Reason;
+use super::settings;
 use crate::protect::SKIPPED;
+use crate::protect::table::content::FileFormat;
+use crate::protect::table::harmless::{GIT_IN_IDEA, IDEA, PROPERTIES};
 
 /// How deep a repository may lie that a project names: so deep they are looked for, see `[protect] depth`.
 const DEEPEST: usize = 3;
@@ -34,14 +36,14 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// Judges a file of a project: each of its components must be one that only describes the project, and lead to nothing that
-/// is not judged.
-pub(super) fn judge(content: &[u8]) -> Option<Reason> {
+/// Classifies a file of a project: each of its components must be one that only describes the project, and lead to nothing that
+/// is not classified.
+pub(super) fn classify(content: &[u8]) -> Option<Reason> {
     let text = std::str::from_utf8(content).ok();
     if text.is_some_and(|text| text.trim().is_empty()) {
         return None;
     }
-    let unreadable = Some(Reason::Unreadable { format: Format::Text });
+    let unreadable = Some(Reason::Unreadable { format: FileFormat::Text });
     let Some(tags) = text.and_then(tags) else { return unreadable };
     let mut component = None;
     for tag in &tags {
@@ -56,7 +58,7 @@ pub(super) fn judge(content: &[u8]) -> Option<Reason> {
     if component.is_none() { unreadable } else { None }
 }
 
-/// What of an element in a component may run something.
+/// Returns what of an element in a component may run something.
 fn odd(tag: &Tag<'_>, component: Option<&str>) -> Option<String> {
     let odd = match (tag.name, component) {
         ("component", Some("PropertiesComponent")) => return odd_property(tag.text),
@@ -75,28 +77,31 @@ fn odd(tag: &Tag<'_>, component: Option<&str>) -> Option<String> {
             .or_else(|| tag.get("vcs").filter(|vcs| !matches!(*vcs, "" | "Git"))),
         ("module", _) => {
             let paths = [tag.get("filepath"), tag.get("fileurl")];
-            paths.into_iter().flatten().find(|path| !is_judged(path.strip_prefix("file://").unwrap_or(path)))
+            paths
+                .into_iter()
+                .flatten()
+                .find(|path| !is_classified(path.strip_prefix("file://").unwrap_or(path)))
         }
         _ => None,
     };
     odd.map(str::to_owned)
 }
 
-/// The first of what an IDE and its plugins remember of a project, as JSON, that may name a program.
+/// Returns the first of what an IDE and its plugins remember of a project, as JSON, that may name a program.
 fn odd_property(text: Text<'_>) -> Option<String> {
     let json = match text {
         Text::Literal(json) => json.to_owned(),
         Text::Escaped(text) => text.replace("&quot;", "\""),
     };
     let is_plain = matches!(text, Text::Literal(_)) || !json.contains('&');
-    match settings::judge(json.as_bytes(), Format::Json, PROPERTIES) {
+    match settings::classify(json.as_bytes(), FileFormat::Json, PROPERTIES) {
         Some(Reason::Setting { key }) => Some(key),
         None if is_plain => None,
         _ => Some("PropertiesComponent".to_owned()),
     }
 }
 
-/// Whether a repository of a project lies where repositories are looked for.
+/// Returns whether a repository of a project lies where repositories are looked for.
 fn is_searched(directory: &str) -> bool {
     directory.is_empty()
         || components_in_project(directory).is_some_and(|names| {
@@ -105,14 +110,14 @@ fn is_searched(directory: &str) -> bool {
         })
 }
 
-/// Whether a module of a project is a file that is judged itself: in `.idea`, or at the top.
-fn is_judged(file: &str) -> bool {
+/// Returns whether a module of a project is a file that is classified itself: in `.idea`, or at the top.
+fn is_classified(file: &str) -> bool {
     let names = components_in_project(file);
     let is_module = Path::new(file).extension().is_some_and(|extension| extension == "iml");
     is_module && names.is_some_and(|names| matches!(names.as_slice(), [".idea", ..] | [_]))
 }
 
-/// The names on the way from a project to something in it; `None` if it may lie elsewhere.
+/// Returns the names on the way from a project to something in it; `None` if it may lie elsewhere.
 fn components_in_project(path: &str) -> Option<Vec<&str>> {
     let rest = path.strip_prefix("$PROJECT_DIR$")?;
     let is_plain = rest.is_empty() || rest.starts_with('/') && !rest.contains(['$', '&', '\\']);
@@ -120,7 +125,7 @@ fn components_in_project(path: &str) -> Option<Vec<&str>> {
     (is_plain && !names.contains(&"..")).then_some(names)
 }
 
-/// Every element. `None` where there is anything that such a file does not need and that might hide one:
+/// Lists every element. `None` where there is anything that such a file does not need and that might hide one:
 /// a document type, a comment, another encoding, a namespace.
 fn tags(text: &str) -> Option<Vec<Tag<'_>>> {
     let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -152,7 +157,7 @@ fn tags(text: &str) -> Option<Vec<Tag<'_>>> {
     Some(tags)
 }
 
-/// A name and the attributes after it, and what follows them.
+/// Returns a name and the attributes after it, and what follows them.
 fn tag(text: &str) -> Option<(Tag<'_>, &str)> {
     let (name, mut rest) = name(text)?;
     let mut tag = Tag { name, attributes: Vec::new(), text: Text::Literal("") };
@@ -178,7 +183,7 @@ fn name_after_space<'a>(with_space: &str, without: &'a str) -> Option<(&'a str, 
     (with_space.len() > without.len()).then(|| name(without))?
 }
 
-/// A name at the start of a text, and what follows it. One with a namespace is none.
+/// Returns a name at the start of a text, and what follows it. One with a namespace is none.
 fn name(text: &str) -> Option<(&str, &str)> {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let length = text.find(|letter| !is_part(letter)).unwrap_or(text.len());
@@ -196,12 +201,12 @@ mod tests {
             "<component name=\"Encoding\">",
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<project version='4'>\n  <component name = 'Encoding' >\n    <file url=\"file://$PROJECT_DIR$/a&gt;b\" charset='>' />\n  </component >\n</project>\n",
         ] {
-            assert_eq!(judge(content.as_bytes()), None, "{content}");
+            assert_eq!(classify(content.as_bytes()), None, "{content}");
         }
     }
 
     #[test]
-    fn what_leads_to_what_is_not_judged_is_found() {
+    fn what_leads_to_what_is_not_classified_is_found() {
         let component = |name: &str, inner: &str| format!("<component name='{name}'>{inner}</component>");
         for (name, harmless, odd) in [
             ("VcsDirectoryMappings", "$PROJECT_DIR$", "$PROJECT_DIR$/node_modules/x"),
@@ -212,8 +217,8 @@ mod tests {
         ] {
             let mapping =
                 |directory: &str| component(name, &format!("<mapping directory='{directory}' vcs='Git'/>"));
-            assert_eq!(judge(mapping(harmless).as_bytes()), None, "{harmless}");
-            assert_eq!(judge(mapping(odd).as_bytes()), Some(Reason::Setting { key: odd.to_owned() }));
+            assert_eq!(classify(mapping(harmless).as_bytes()), None, "{harmless}");
+            assert_eq!(classify(mapping(odd).as_bytes()), Some(Reason::Setting { key: odd.to_owned() }));
         }
         for (harmless, odd) in [
             ("$PROJECT_DIR$/.idea/x.iml", "$PROJECT_DIR$/node_modules/x.iml"),
@@ -222,8 +227,8 @@ mod tests {
         ] {
             let module =
                 |path: &str| component("ProjectModuleManager", &format!("<module filepath='{path}'/>"));
-            assert_eq!(judge(module(harmless).as_bytes()), None, "{harmless}");
-            assert_eq!(judge(module(odd).as_bytes()), Some(Reason::Setting { key: odd.to_owned() }));
+            assert_eq!(classify(module(harmless).as_bytes()), None, "{harmless}");
+            assert_eq!(classify(module(odd).as_bytes()), Some(Reason::Setting { key: odd.to_owned() }));
         }
         for (content, odd) in [
             (component("Black", "<option name='pathToExecutable' value='x'/>"), "pathToExecutable"),
@@ -232,7 +237,7 @@ mod tests {
                 "inspection_tool",
             ),
         ] {
-            assert_eq!(judge(content.as_bytes()), Some(Reason::Setting { key: odd.to_owned() }));
+            assert_eq!(classify(content.as_bytes()), Some(Reason::Setting { key: odd.to_owned() }));
         }
     }
 
@@ -247,7 +252,7 @@ mod tests {
             let rest = "<component name='ProjectId' id='x'/><component name='RunManager' selected='x'/>";
             let git = "<component name='Git.Settings'><option name='RECENT_GIT_ROOT_PATH' value='$PROJECT_DIR$'/></component>";
             let content = format!("<project version='4'>{}{rest}{git}</project>", properties(text));
-            assert_eq!(judge(content.as_bytes()), None, "{content}");
+            assert_eq!(classify(content.as_bytes()), None, "{content}");
         }
         for (from, to) in [
             ("\"npm\"", "\"./evil\""),
@@ -259,7 +264,7 @@ mod tests {
                 format!("<![CDATA[{}]]>", json.replace(from, to)),
                 json.replace(from, to).replace('"', "&quot;"),
             ] {
-                assert!(judge(properties(&text).as_bytes()).is_some(), "{text}");
+                assert!(classify(properties(&text).as_bytes()).is_some(), "{text}");
             }
         }
         let evil = "{&quot;keyToString&quot;: {&quot;nodejs_interpreter_path&quot;: &quot;evil&quot;}}";
@@ -271,10 +276,10 @@ mod tests {
             evil.replace("nodejs", "&#110;odejs"),
             "<property name='nodejs_interpreter_path' value='evil'/>".to_owned(),
         ] {
-            assert!(judge(properties(&text).as_bytes()).is_some(), "{text}");
+            assert!(classify(properties(&text).as_bytes()).is_some(), "{text}");
         }
         let git = "<component name='Git.Settings'><option name='PATH_TO_GIT' value='./evil'/></component>";
-        assert_eq!(judge(git.as_bytes()), Some(Reason::Setting { key: "PATH_TO_GIT".to_owned() }));
+        assert_eq!(classify(git.as_bytes()), Some(Reason::Setting { key: "PATH_TO_GIT".to_owned() }));
     }
 
     #[test]
@@ -287,7 +292,7 @@ mod tests {
             "<component x='>' name = 'Runs'/>",
             "<project a='>'><component name='Encoding'/><component\r\n\tname='Runs'/></project>",
         ] {
-            assert_eq!(judge(content.as_bytes()), runs, "{content}");
+            assert_eq!(classify(content.as_bytes()), runs, "{content}");
         }
     }
 
@@ -311,8 +316,8 @@ mod tests {
             "<?xml version='1.1'?><component name='Encoding'/>",
         ] {
             assert_eq!(
-                judge(content.as_bytes()),
-                Some(Reason::Unreadable { format: Format::Text }),
+                classify(content.as_bytes()),
+                Some(Reason::Unreadable { format: FileFormat::Text }),
                 "{content}"
             );
         }

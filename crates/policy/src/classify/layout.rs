@@ -92,7 +92,7 @@ const INCOMING: &[&str] = &["incoming-", "tmp_objdir-"];
 /// How many letters mkstemp(3) puts at the end of a name.
 const RANDOM: usize = 6;
 
-/// Whether git, or a tool that is known, makes a file at this path in a directory of git's data.
+/// Returns whether git, or a tool that is known, makes a file at this path in a directory of git's data.
 ///
 /// Where it makes files of many names, all of them are data.
 pub fn is_known_file(path: &Path) -> bool {
@@ -103,7 +103,7 @@ pub fn is_known_file(path: &Path) -> bool {
     })
 }
 
-/// Whether it makes a directory there.
+/// Returns whether it makes a directory there.
 pub fn is_known_directory(path: &Path) -> bool {
     with_names(path, |names| match names {
         [name] => DIRECTORIES.contains(name) || name.starts_with(".gitstatus."),
@@ -117,7 +117,7 @@ pub fn is_known_directory(path: &Path) -> bool {
     })
 }
 
-/// Whether git writes to a file right in a directory of its data as it is, and not to a new one that takes its place. Its names
+/// Returns whether git writes to a file right in a directory of its data as it is, and not to a new one that takes its place. Its names
 /// for those are in capitals.
 pub fn is_written_in_place(name: &str) -> bool {
     let is_capital =
@@ -135,12 +135,12 @@ fn is_file(name: &str) -> bool {
     })
 }
 
-/// Whether git has made a file for a moment to see what its file system can do.
+/// Returns whether git has made a file for a moment to see what its file system can do.
 fn is_probe(name: &str) -> bool {
     name.strip_prefix('t').is_some_and(is_random)
 }
 
-/// Whether the name of a file is known without what git puts at its end while it writes it, or an editor around it.
+/// Returns whether the name of a file is known without what git puts at its end while it writes it, or an editor around it.
 fn without_end(name: &str, is_known: impl Fn(&str) -> bool) -> bool {
     let locked = name.strip_suffix(".lock");
     let random = name.rsplit_once('_').filter(|(_, end)| is_random(end)).map(|(name, _)| name);
@@ -156,7 +156,7 @@ fn is_random(end: &str) -> bool {
     end.len() == RANDOM && end.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// What is said of a path by its names. A name that is not UTF-8 is nobody's.
+/// Returns what is said of a path by its names. A name that is not UTF-8 is not known.
 fn with_names(path: &Path, is_known: impl Fn(&[&str]) -> bool) -> bool {
     let names: Option<Vec<&str>> = path.iter().map(|name| name.to_str()).collect();
     names.is_some_and(|names| is_known(&names))

@@ -12,7 +12,7 @@ pub const LONGEST_POINTER: u64 = 1 << 20;
 /// How much git reads of a `HEAD`, in bytes.
 pub const LONGEST_HEAD: u64 = 255;
 
-/// Whether git takes this for the content of a `HEAD`: the name of a reference, or the number of a commit.
+/// Returns whether git takes this for the content of a `HEAD`: the name of a reference, or the number of a commit.
 pub fn is_head(content: &[u8]) -> bool {
     let content = until_nul(content);
     let named = content.strip_prefix(b"ref:").is_some_and(|name| {
@@ -23,22 +23,22 @@ pub fn is_head(content: &[u8]) -> bool {
     named || content.get(..40).is_some_and(|number| number.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// Whether git takes a link for a `HEAD` that leads here. Nothing has to be there.
+/// Returns whether git takes a link for a `HEAD` that leads here. Nothing has to be there.
 pub fn is_head_link(target: &Path) -> bool {
     target.as_os_str().as_bytes().starts_with(b"refs/")
 }
 
-/// The directory that a `.git` file names. It is relative to the directory in which git finds that file.
+/// Returns the directory that a `.git` file names. It is relative to the directory in which git finds that file.
 pub fn gitdir(content: &[u8]) -> Option<&Path> {
     named(content.strip_prefix(b"gitdir: ")?)
 }
 
-/// The directory that a `commondir` file names, relative to the directory that the file lies in.
+/// Returns the directory that a `commondir` file names, relative to the directory that the file lies in.
 pub fn commondir(content: &[u8]) -> Option<&Path> {
     named(content)
 }
 
-/// The directories of objects that an `objects/info/alternates` names, relative to that `objects`.
+/// Returns the directories of objects that an `objects/info/alternates` names, relative to that `objects`.
 ///
 /// A quoted line is read as git writes it where a name needs no more than quotes; with an escape in it, it is
 /// taken as it stands, and leads nowhere.
@@ -51,7 +51,7 @@ pub fn alternates(content: &[u8]) -> impl Iterator<Item = &Path> {
     })
 }
 
-/// A path at the end of which git drops the ends of lines. In C a NUL ends it, whatever follows.
+/// Returns a path at the end of which git drops the ends of lines. In C a NUL ends it, whatever follows.
 fn named(text: &[u8]) -> Option<&Path> {
     let end = text.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r'))?;
     path(until_nul(&text[..=end]))

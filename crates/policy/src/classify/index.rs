@@ -9,8 +9,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+pub use self::bytes::MalformedIndex;
+use self::bytes::take;
 use super::git;
 
+mod bytes;
 mod split;
 
 /// The bit of an entry that git calls `assume-unchanged`.
@@ -40,10 +43,6 @@ const KIND: u32 = 0o170_000;
 /// How long the extension is that says where entries end, with its header. It has a number of SHA-1 in any index.
 const END_OF_ENTRIES: usize = 32;
 
-/// What cannot be read as an index.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Malformed;
-
 /// What an index lists.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Paths {
@@ -67,12 +66,12 @@ pub enum ObjectFormat {
 }
 
 impl ObjectFormat {
-    /// The one of a repository with this configuration.
+    /// Returns the one of a repository with this configuration.
     pub fn of(config: &[u8]) -> Self {
         if git::has(config, ("extensions", "objectformat"), "sha256") { Self::Sha256 } else { Self::Sha1 }
     }
 
-    /// How long its names are, in bytes.
+    /// Returns how long its names are, in bytes.
     fn length(self) -> usize {
         match self {
             Self::Sha1 => 20,
@@ -81,22 +80,22 @@ impl ObjectFormat {
     }
 }
 
-/// What a `MERGE_RR` lists, see rerere.c of git: a number, a tab and a path, each ended by NUL. `git commit` reads and
+/// Returns what a `MERGE_RR` lists, see rerere.c of git: a number, a tab and a path, each ended by NUL. `git commit` reads and
 /// writes what is at such a path, once there is an `rr-cache`.
 ///
 /// It must be as git writes it. Git reads more than that: space before a number, and a sign.
-pub fn merged(content: &[u8]) -> Result<Paths, Malformed> {
+pub fn merged(content: &[u8]) -> Result<Paths, MalformedIndex> {
     let mut written = Vec::new();
     for record in content.split_inclusive(|byte| *byte == 0) {
-        let record = record.strip_suffix(b"\0").ok_or(Malformed)?;
-        let tab = record.iter().position(|byte| *byte == b'\t').ok_or(Malformed)?;
+        let record = record.strip_suffix(b"\0").ok_or(MalformedIndex)?;
+        let tab = record.iter().position(|byte| *byte == b'\t').ok_or(MalformedIndex)?;
         let (name, path) = (&record[..tab], &record[tab + 1..]);
         let mut parts = name.splitn(2, |byte| *byte == b'.');
         let is_number = |number: &[u8]| number.iter().all(u8::is_ascii_hexdigit);
         let is_variant = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
         let number = parts.next().filter(|number| matches!(number.len(), 40 | 64) && is_number(number));
         if number.is_none() || !parts.next().is_none_or(is_variant) {
-            return Err(Malformed);
+            return Err(MalformedIndex);
         }
         written.push(PathBuf::from(OsStr::from_bytes(path)));
     }
@@ -104,7 +103,7 @@ pub fn merged(content: &[u8]) -> Result<Paths, Malformed> {
     Ok(Paths { written, outside, ..Paths::default() })
 }
 
-/// Whether a path leads out of a work tree, or into the data of its repository: `verify_path` of git's `read-cache.c`.
+/// Returns whether a path leads out of a work tree, or into the data of its repository: `verify_path` of git's `read-cache.c`.
 fn is_outside(path: &Path) -> bool {
     // Of a directory in a sparse index, the path ends with a slash.
     let path = path.as_os_str().as_bytes();
@@ -113,17 +112,17 @@ fn is_outside(path: &Path) -> bool {
         .any(|name| matches!(name, b"" | b"." | b"..") || name.eq_ignore_ascii_case(b".git"))
 }
 
-/// What an index lists; of hidden paths, `most` at most. `shared` gives the content of the file of this name beside it.
+/// Returns what an index lists; of hidden paths, `most` at most. `shared` gives the content of the file of this name beside it.
 ///
 /// Git believes what an index says of itself, and in more than one place: how long a name is, and where the next entry
-/// begins. So an index must be as git writes it, and then it says the same to everybody. Its checksum is not looked at: git
-/// does not look at it either, and whoever writes an index can compute it.
+/// begins. So an index must be as git writes it, and then it says the same to every program. Its checksum is not looked at: git
+/// does not look at it either, and the author of an index can compute it.
 pub fn read(
     content: &[u8],
     format: ObjectFormat,
     most: usize,
     shared: impl FnOnce(&str) -> Option<Vec<u8>>,
-) -> Result<Paths, Malformed> {
+) -> Result<Paths, MalformedIndex> {
     let mut found = Paths::default();
     let mut replaced = Vec::new();
     let link = entries(content, format, |path, entry| {
@@ -144,10 +143,11 @@ pub fn read(
     if replaced.is_empty() {
         return Ok(found);
     }
-    let (number, data) = link.and_then(|link| link.split_at_checked(format.length())).ok_or(Malformed)?;
+    let (number, data) =
+        link.and_then(|link| link.split_at_checked(format.length())).ok_or(MalformedIndex)?;
     let replacing = split::replacing(data, replaced.len())?;
     if number.iter().all(|byte| *byte == 0) || replacing.len() != replaced.len() {
-        return Err(Malformed);
+        return Err(MalformedIndex);
     }
     if replaced.contains(&SUBMODULE) {
         let digit = |half: u8| char::from_digit(half.into(), 16);
@@ -167,7 +167,7 @@ pub fn read(
 }
 
 /// What an entry says beside its path.
-struct Entry {
+struct IndexEntry {
     kind: u32,
     is_hidden: bool,
 }
@@ -176,14 +176,14 @@ struct Entry {
 fn entries(
     content: &[u8],
     format: ObjectFormat,
-    mut see: impl FnMut(&Path, Entry),
-) -> Result<Option<&[u8]>, Malformed> {
+    mut see: impl FnMut(&Path, IndexEntry),
+) -> Result<Option<&[u8]>, MalformedIndex> {
     let number = format.length();
-    let mut rest = content.strip_prefix(b"DIRC").ok_or(Malformed)?;
+    let mut rest = content.strip_prefix(b"DIRC").ok_or(MalformedIndex)?;
     let version = u32::from_be_bytes(take(&mut rest)?);
     let entries = u32::from_be_bytes(take(&mut rest)?);
     if !(2..=4).contains(&version) {
-        return Err(Malformed);
+        return Err(MalformedIndex);
     }
     let mut path = Vec::new();
     let mut last: Option<(Vec<u8>, u16)> = None;
@@ -197,32 +197,32 @@ fn entries(
         let (mut mode, after) = rest
             .split_at_checked(BEFORE_NUMBER + number)
             .and_then(|(first, after)| Some((first.get(MODE..)?, after)))
-            .ok_or(Malformed)?;
+            .ok_or(MalformedIndex)?;
         let kind = u32::from_be_bytes(take(&mut mode)?) & KIND;
         rest = after;
         let flags = u16::from_be_bytes(take(&mut rest)?);
         let more = if flags & EXTENDED != 0 { u16::from_be_bytes(take(&mut rest)?) } else { 0 };
         if (version == 2 && flags & EXTENDED != 0) || more & !KNOWN != 0 {
-            return Err(Malformed);
+            return Err(MalformedIndex);
         }
         if version == 4 {
             let dropped = offset(&mut rest)?;
-            path.truncate(path.len().checked_sub(dropped).ok_or(Malformed)?);
+            path.truncate(path.len().checked_sub(dropped).ok_or(MalformedIndex)?);
             // The first path of a block takes nothing from the one before.
             if begins_block && !path.is_empty() {
-                return Err(Malformed);
+                return Err(MalformedIndex);
             }
         } else {
             path.clear();
         }
-        let end = rest.iter().position(|byte| *byte == 0).ok_or(Malformed)?;
+        let end = rest.iter().position(|byte| *byte == 0).ok_or(MalformedIndex)?;
         path.extend_from_slice(&rest[..end]);
         if usize::from(flags & LENGTH) != path.len().min(usize::from(LENGTH)) {
-            return Err(Malformed);
+            return Err(MalformedIndex);
         }
         // Before version 4 an entry is filled with NUL to a multiple of eight bytes, by one at least.
         let filled = if version == 4 { end + 1 } else { end + 8 - (before - rest.len() + end) % 8 };
-        let (name, after) = rest.split_at_checked(filled).ok_or(Malformed)?;
+        let (name, after) = rest.split_at_checked(filled).ok_or(MalformedIndex)?;
         rest = after;
         let stage = flags & STAGE;
         let follows = last.as_ref().is_none_or(|(last, side)| match last.cmp(&path) {
@@ -231,10 +231,10 @@ fn entries(
             Ordering::Greater => false,
         });
         if !follows || name[end..].iter().any(|byte| *byte != 0) {
-            return Err(Malformed);
+            return Err(MalformedIndex);
         }
         let is_hidden = flags & ASSUME_VALID != 0 || more & SKIP_WORKTREE != 0;
-        see(Path::new(OsStr::from_bytes(&path)), Entry { kind, is_hidden });
+        see(Path::new(OsStr::from_bytes(&path)), IndexEntry { kind, is_hidden });
         match &mut last {
             Some((last, side)) => {
                 last.clone_from(&path);
@@ -244,24 +244,24 @@ fn entries(
         }
     }
     if blocks.is_some_and(|blocks| !blocks.end_with(entries, content.len() - rest.len())) {
-        return Err(Malformed);
+        return Err(MalformedIndex);
     }
     // What follows are extensions and a checksum, as long as the name of an object.
-    let mut rest = rest.len().checked_sub(number).and_then(|end| rest.get(..end)).ok_or(Malformed)?;
+    let mut rest = rest.len().checked_sub(number).and_then(|end| rest.get(..end)).ok_or(MalformedIndex)?;
     let mut link = None;
     while !rest.is_empty() {
         let (name, data) = extension(&mut rest)?;
         if &name == b"link" && link.replace(data).is_some() {
-            return Err(Malformed);
+            return Err(MalformedIndex);
         }
     }
     Ok(link)
 }
 
-fn extension<'a>(rest: &mut &'a [u8]) -> Result<([u8; 4], &'a [u8]), Malformed> {
+fn extension<'a>(rest: &mut &'a [u8]) -> Result<([u8; 4], &'a [u8]), MalformedIndex> {
     let name = take::<4>(rest)?;
     let size = u32::from_be_bytes(take(rest)?) as usize;
-    let (data, after) = rest.split_at_checked(size).ok_or(Malformed)?;
+    let (data, after) = rest.split_at_checked(size).ok_or(MalformedIndex)?;
     *rest = after;
     Ok((name, data))
 }
@@ -295,35 +295,29 @@ impl Blocks {
         Some(blocks)
     }
 
-    /// Whether all blocks have been seen after this many entries, which end here.
+    /// Returns whether all blocks have been seen after this many entries, which end here.
     fn end_with(&self, entries: u32, here: usize) -> bool {
         self.counts.is_empty() && (self.all == 0 || self.all == entries) && self.end == here
     }
 
-    /// Whether the block that begins with this entry begins here, if one does.
-    fn begins(&mut self, entry: u32, here: usize) -> Result<bool, Malformed> {
+    /// Returns whether the block that begins with this entry begins here, if one does.
+    fn begins(&mut self, entry: u32, here: usize) -> Result<bool, MalformedIndex> {
         let Some((offset, _)) = self.counts.last().filter(|(_, first)| *first == entry) else {
             return Ok(false);
         };
         let is_here = *offset == here;
         self.counts.pop();
-        if is_here { Ok(true) } else { Err(Malformed) }
+        if is_here { Ok(true) } else { Err(MalformedIndex) }
     }
 }
 
-fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], Malformed> {
-    let (first, after) = rest.split_first_chunk::<N>().ok_or(Malformed)?;
-    *rest = after;
-    Ok(*first)
-}
-
-/// A number in as many bytes as it needs, as packs have it for an offset.
-fn offset(rest: &mut &[u8]) -> Result<usize, Malformed> {
+/// Returns a number in as many bytes as it needs, as packs have it for an offset.
+fn offset(rest: &mut &[u8]) -> Result<usize, MalformedIndex> {
     let [mut byte] = take::<1>(rest)?;
     let mut value = usize::from(byte & 0x7f);
     while byte & 0x80 != 0 {
         [byte] = take::<1>(rest)?;
-        value = value.checked_add(1).and_then(|value| value.checked_mul(128)).ok_or(Malformed)?;
+        value = value.checked_add(1).and_then(|value| value.checked_mul(128)).ok_or(MalformedIndex)?;
         value |= usize::from(byte & 0x7f);
     }
     Ok(value)

@@ -1,11 +1,13 @@
 use std::path::Path;
 
-use policy::judge::{Format, Found, MAX_CONTENT, Reason, Reference, concerns, is_inert, judge, references};
+use policy::classify::{
+    EntryType, FileFormat, MAX_CONTENT, Reason, Reference, classify, concerns, is_inert, references,
+};
 
-const FILE: Found = Found::File { mode: 0o100_644 };
+const FILE: EntryType = EntryType::File { mode: 0o100_644 };
 
 fn file(path: &str, content: &str) -> Option<Reason> {
-    judge(Path::new(path), FILE, content.as_bytes())
+    classify(Path::new(path), FILE, content.as_bytes())
 }
 
 fn git_key(config: &str) -> Option<String> {
@@ -58,9 +60,9 @@ fn an_ordinary_clone_passes_untouched() {
     ] {
         assert_eq!(file(path, content), None, "{path}");
     }
-    assert_eq!(judge(Path::new(".git/hooks"), Found::Directory, b""), None);
-    assert_eq!(judge(Path::new(".git/fsmonitor--daemon.ipc"), Found::Special, b""), None);
-    assert_eq!(judge(Path::new("docs/link"), Found::Link, b""), None);
+    assert_eq!(classify(Path::new(".git/hooks"), EntryType::Directory, b""), None);
+    assert_eq!(classify(Path::new(".git/fsmonitor--daemon.ipc"), EntryType::Special, b""), None);
+    assert_eq!(classify(Path::new("docs/link"), EntryType::Link, b""), None);
 }
 
 #[test]
@@ -76,7 +78,7 @@ fn a_hook_that_is_no_sample_is_suspicious_with_and_without_the_executable_bit() 
     ] {
         for mode in [0o100_644, 0o100_755] {
             assert_eq!(
-                judge(Path::new(path), Found::File { mode }, b"#!/bin/sh"),
+                classify(Path::new(path), EntryType::File { mode }, b"#!/bin/sh"),
                 Some(Reason::Hook),
                 "{path}"
             );
@@ -217,7 +219,7 @@ fn the_reader_takes_every_spelling_that_git_takes() {
 
 #[test]
 fn a_configuration_that_cannot_be_read_is_suspicious() {
-    let unreadable = Some(Reason::Unreadable { format: Format::Git });
+    let unreadable = Some(Reason::Unreadable { format: FileFormat::Git });
     for config in [
         "pager = evil",
         "[core",
@@ -234,7 +236,7 @@ fn a_configuration_that_cannot_be_read_is_suspicious() {
     ] {
         assert_eq!(file(".git/config", config), unreadable, "{config:?}");
     }
-    assert_eq!(judge(Path::new(".git/config"), FILE, &[0xff, 0xfe, b'x']), unreadable);
+    assert_eq!(classify(Path::new(".git/config"), FILE, &[0xff, 0xfe, b'x']), unreadable);
 }
 
 #[test]
@@ -274,7 +276,7 @@ fn an_interrupted_operation_that_goes_on_with_a_command_is_suspicious() {
 }
 
 #[test]
-fn aliases_of_aliases_are_judged_by_what_they_stand_for() {
+fn aliases_of_aliases_are_classified_by_what_they_stand_for() {
     assert_eq!(git_key("[alias]\nst = status -sb\ns = st\n"), None);
     assert_eq!(git_key("[alias]\ns = st\n").as_deref(), Some("alias.s"));
 }
@@ -297,7 +299,7 @@ fn a_repository_that_is_said_to_be_elsewhere_is_suspicious() {
 }
 
 #[test]
-fn a_bare_repository_is_judged_though_it_has_no_git_directory() {
+fn a_bare_repository_is_classified_though_it_has_no_git_directory() {
     let config = "[core]\nbare = true\nfsmonitor = ./evil\n";
     assert!(matches!(file("innocent/config", config), Some(Reason::Setting { .. })));
     assert_eq!(file("innocent/config", "[core]\nbare = true\n"), None);
@@ -316,15 +318,15 @@ fn a_link_to_orders_elsewhere_is_suspicious() {
         ".bashrc",
         ".mcp.json",
     ] {
-        assert_eq!(judge(Path::new(path), Found::Link, b""), Some(Reason::NotAFile), "{path}");
+        assert_eq!(classify(Path::new(path), EntryType::Link, b""), Some(Reason::NotAFile), "{path}");
     }
-    assert_eq!(judge(Path::new(".envrc"), Found::Special, b""), Some(Reason::NotAFile));
+    assert_eq!(classify(Path::new(".envrc"), EntryType::Special, b""), Some(Reason::NotAFile));
 }
 
 #[test]
 fn set_id_files_are_suspicious_everywhere() {
     for mode in [0o104_755, 0o102_755, 0o106_777] {
-        assert_eq!(judge(Path::new("a/b"), Found::File { mode }, b""), Some(Reason::SetId));
+        assert_eq!(classify(Path::new("a/b"), EntryType::File { mode }, b""), Some(Reason::SetId));
     }
 }
 
@@ -561,7 +563,7 @@ fn comments_do_not_hide_a_setting() {
 
 #[test]
 fn json_whose_lines_readers_end_differently_is_unreadable() {
-    let unreadable = Some(Reason::Unreadable { format: Format::Json });
+    let unreadable = Some(Reason::Unreadable { format: FileFormat::Json });
     for end in ["\r", "\u{85}", "\u{2028}", "\u{2029}", "\u{b}", "\u{c}", "\0"] {
         for content in [
             format!("{{// comment{end} \n}}"),
@@ -589,7 +591,7 @@ fn what_opencode_replaces_before_it_reads_is_found() {
 
 #[test]
 fn lines_that_readers_trim_or_end_differently_are_unreadable() {
-    let unreadable = Some(Reason::Unreadable { format: Format::Ini });
+    let unreadable = Some(Reason::Unreadable { format: FileFormat::Ini });
     for content in [
         "\u{85}# x\u{85}\n",
         "# x\u{85}script-shell=./evil",
@@ -652,14 +654,14 @@ fn settings_that_cannot_be_read_are_suspicious() {
     for content in ["{", "{\"a\": }", "not json", "{} {}", &"[".repeat(10_000)] {
         assert_eq!(
             file(".mcp.json", content),
-            Some(Reason::Unreadable { format: Format::Json }),
+            Some(Reason::Unreadable { format: FileFormat::Json }),
             "{content}"
         );
     }
-    assert_eq!(file(".codex/config.toml", "= ="), Some(Reason::Unreadable { format: Format::Toml }));
+    assert_eq!(file(".codex/config.toml", "= ="), Some(Reason::Unreadable { format: FileFormat::Toml }));
     assert_eq!(
-        judge(Path::new(".mcp.json"), FILE, b"\xff"),
-        Some(Reason::Unreadable { format: Format::Json })
+        classify(Path::new(".mcp.json"), FILE, b"\xff"),
+        Some(Reason::Unreadable { format: FileFormat::Json })
     );
 }
 

@@ -2,10 +2,10 @@
 //!
 //! Lists of what is dangerous are never complete: each release of an editor, and each extension, brings settings
 //! that run a program. So these are the ones that only format, display or choose a model, taken from the
-//! documentation that the table of protected paths names. A setting that is missing here costs somebody a look
+//! documentation that the table of protected paths names. A setting that is missing here costs a person a look
 //! at what was moved aside; a dangerous one on a list would cost more.
 
-/// How the keys of a file are judged.
+/// How the keys of a file are classified.
 #[derive(Debug)]
 pub(crate) enum Keys {
     /// Only these pass, with all that is in them. A key is written with those above it, `languages/*/tab_size`.
@@ -90,7 +90,7 @@ const EDITOR: &[&str] = &[
 
 pub(crate) const VSCODE: &Keys = &Keys::Only(EDITOR);
 
-/// Tasks run when somebody runs them, but for those that run when the folder is opened.
+/// Tasks run when a person runs them, but for those that run when the folder is opened.
 pub(crate) const VSCODE_TASKS: &Keys = &Keys::AllBut(&["runOn"]);
 
 pub(crate) const VSCODE_WORKSPACE: &Keys = &Keys::Only(&[
@@ -167,7 +167,7 @@ pub(crate) const ZED: &Keys = &Keys::Only(&[
     "wrap_guides",
 ]);
 
-/// Tasks run when somebody runs them, but for those that run when a worktree is made.
+/// Tasks run when a person runs them, but for those that run when a worktree is made.
 pub(crate) const ZED_TASKS: &Keys = &Keys::AllBut(&["hooks"]);
 
 pub(crate) const HELIX: &Keys = &Keys::Only(&[
@@ -297,7 +297,7 @@ pub(crate) const SOLARGRAPH: &Keys =
     &Keys::Only(&["domains", "exclude", "include", "max_files", "reporters", "require", "require_paths"]);
 
 /// Components of a project of `JetBrains` that only describe it, that remember what was shown, or that say what somebody may run,
-/// but for what [`super::idea`] finds in them.
+/// but for what `idea` of `classify` finds in them.
 pub(crate) const IDEA: &[&str] = &[
     "AutoImportSettings",
     "Black",
@@ -389,7 +389,7 @@ pub(crate) const PROPERTIES: &Keys = &Keys::Only(&[
     "keyToString/vue.rearranger.settings.migration",
 ]);
 
-/// Build Server Protocol, with the program of sbt, which [`super::build_server`] judges.
+/// Build Server Protocol, with the program of sbt, which `build_server` of `classify` classifies.
 pub(crate) const SBT: &Keys = &Keys::Only(&["argv", "bspVersion", "languages", "name", "version"]);
 
 /// pyrefly, "Configuration".

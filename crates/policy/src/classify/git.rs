@@ -4,8 +4,10 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Format, Reason, alias, words};
+use super::reason::Reason;
+use super::{alias, words};
 use crate::protect::table;
+use crate::protect::table::content::FileFormat;
 
 /// Keys that run a program, whatever the section's subsection. Taken from git-config(1).
 const EXECUTING: &[(&str, &str)] = &[
@@ -109,7 +111,7 @@ pub enum Reference {
 
 /// One setting: section and key in lower case, as git compares them.
 #[derive(Clone, Debug, Eq, PartialEq)]
-struct Entry {
+struct ConfigEntry {
     section: String,
     subsection: Option<String>,
     key: String,
@@ -119,16 +121,16 @@ struct Entry {
 
 /// What cannot be read as a configuration of git.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Malformed;
+struct MalformedConfig;
 
-/// The paths that a configuration names and git obeys, see git-config(1). Conditions are taken for true.
+/// Returns the paths that a configuration names and git obeys, see git-config(1). Conditions are taken for true.
 ///
 /// What cannot be read as a configuration names nothing: git refuses it as a whole.
 pub fn references(content: &[u8]) -> Vec<Reference> {
     let entries = read(content).unwrap_or_default();
     let is_remote = |name: &Path| {
         let of_remote =
-            |entry: &Entry| entry.section == "remote" && entry.subsection.as_deref() == name.to_str();
+            |entry: &ConfigEntry| entry.section == "remote" && entry.subsection.as_deref() == name.to_str();
         name == Path::new(".") || entries.iter().any(of_remote)
     };
     // A name of a remote is no path, and each branch has one.
@@ -137,30 +139,30 @@ pub fn references(content: &[u8]) -> Vec<Reference> {
     entries.iter().flat_map(named_by).filter(is_path).collect()
 }
 
-/// The names of submodules in a configuration or a `.gitmodules`: git keeps the repository of each in a directory of this name
+/// Returns the names of submodules in a configuration or a `.gitmodules`: git keeps the repository of each in a directory of this name
 /// below `modules`.
 pub fn submodules(content: &[u8]) -> impl Iterator<Item = PathBuf> {
     let entries = read(content).unwrap_or_default();
-    let name = |entry: Entry| (entry.section == "submodule").then_some(entry.subsection).flatten();
+    let name = |entry: ConfigEntry| (entry.section == "submodule").then_some(entry.subsection).flatten();
     let is_plain = |name: &PathBuf| name.components().all(|part| matches!(part, Component::Normal(_)));
     let names: std::collections::BTreeSet<PathBuf> =
         entries.into_iter().filter_map(name).map(PathBuf::from).filter(is_plain).collect();
     names.into_iter()
 }
 
-/// Whether a configuration has this value for a key. Of several, the last one counts.
+/// Returns whether a configuration has this value for a key. Of several, the last one counts.
 pub(super) fn has(content: &[u8], key: (&str, &str), value: &str) -> bool {
     let entries = read(content).unwrap_or_default();
     let last = entries.iter().rev().find(|entry| is(entry, key) && entry.subsection.is_none());
     last.and_then(|entry| entry.value.as_deref()) == Some(value)
 }
 
-/// Judges a configuration of git.
-pub(super) fn judge_config(content: &[u8], worktree: Worktree) -> Option<Reason> {
-    judge_entries(content, |entry, all| is_obeyed(entry, all, worktree))
+/// Classifies a configuration of git.
+pub(super) fn classify_config(content: &[u8], worktree: Worktree) -> Option<Reason> {
+    classify_entries(content, |entry, all| is_obeyed(entry, all, worktree))
 }
 
-/// The settings of a configuration that run something, with their values; all of it where it cannot be read.
+/// Returns the settings of a configuration that run something, with their values; all of it where it cannot be read.
 pub(super) fn executing(content: &[u8], worktree: Worktree) -> Vec<u8> {
     let Ok(entries) = read(content) else { return content.to_vec() };
     let obeyed = entries.iter().filter(|entry| is_obeyed(entry, &entries, worktree));
@@ -168,14 +170,14 @@ pub(super) fn executing(content: &[u8], worktree: Worktree) -> Vec<u8> {
     obeyed.flat_map(|entry| format!("{}\0{:?}\0", name(entry), entry.value).into_bytes()).collect()
 }
 
-fn is_obeyed(entry: &Entry, all: &[Entry], worktree: Worktree) -> bool {
+fn is_obeyed(entry: &ConfigEntry, all: &[ConfigEntry], worktree: Worktree) -> bool {
     executes(entry, all) || (worktree == Worktree::Own && is(entry, ("core", "worktree")))
 }
 
-/// Judges the options of an interrupted operation, which are written like a configuration.
-pub(super) fn judge_options(content: &[u8], strategy: impl Fn(&str) -> Option<Reason>) -> Option<Reason> {
+/// Classifies the options of an interrupted operation, which are written like a configuration.
+pub(super) fn classify_options(content: &[u8], strategy: impl Fn(&str) -> Option<Reason>) -> Option<Reason> {
     match read(content) {
-        Err(Malformed) => Some(Reason::Unreadable { format: Format::Git }),
+        Err(MalformedConfig) => Some(Reason::Unreadable { format: FileFormat::Git }),
         Ok(entries) => entries
             .iter()
             .filter(|entry| is(entry, ("options", "strategy")))
@@ -183,10 +185,10 @@ pub(super) fn judge_options(content: &[u8], strategy: impl Fn(&str) -> Option<Re
     }
 }
 
-/// Judges a `.gitmodules`: the same, and what made git itself run something: names that lead out of
+/// Classifies a `.gitmodules`: the same, and what made git itself run something: names that lead out of
 /// `.git/modules` (CVE-2018-11235), values that read as options (CVE-2018-17456), and paths at which a program obeys what is there.
-pub(super) fn judge_modules(content: &[u8]) -> Option<Reason> {
-    judge_entries(content, |entry, all| {
+pub(super) fn classify_modules(content: &[u8]) -> Option<Reason> {
+    classify_entries(content, |entry, all| {
         let option = entry.value.as_deref().is_some_and(|value| value.starts_with('-'));
         let leads_out = |name: &String| Path::new(name).components().any(|part| part == Component::ParentDir);
         // Git checks a submodule out at its path, and what it brings along lies there.
@@ -195,7 +197,7 @@ pub(super) fn judge_modules(content: &[u8]) -> Option<Reason> {
     })
 }
 
-/// Whether a path is a protected one, lies in one, or is a hidden directory above one.
+/// Returns whether a path is a protected one, lies in one, or is a hidden directory above one.
 fn is_protected(path: &str) -> bool {
     let folded = path.to_ascii_lowercase();
     let names: Vec<&str> = folded.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
@@ -204,11 +206,11 @@ fn is_protected(path: &str) -> bool {
     is_in_one || names.iter().any(|name| matches!(*name, ".git" | "..")) || table::leads_to_protected(&names)
 }
 
-/// Judges a `.git` that is a file: submodules and worktrees have one that leads into a repository's `.git`,
-/// where configuration and hooks are judged by their place.
-pub(super) fn judge_git_file(content: &[u8]) -> Option<Reason> {
+/// Classifies a `.git` that is a file: submodules and worktrees have one that leads into a repository's `.git`,
+/// where configuration and hooks are classified by their place.
+pub(super) fn classify_git_file(content: &[u8]) -> Option<Reason> {
     let Ok(text) = std::str::from_utf8(content) else {
-        return Some(Reason::Unreadable { format: Format::Text });
+        return Some(Reason::Unreadable { format: FileFormat::Text });
     };
     let path = text.strip_prefix("gitdir: ").unwrap_or_default().trim_end();
     let mut in_git = path.split('/').skip_while(|part| *part != ".git").skip(1);
@@ -216,9 +218,12 @@ pub(super) fn judge_git_file(content: &[u8]) -> Option<Reason> {
     (!ordinary).then_some(Reason::GitElsewhere)
 }
 
-fn judge_entries(content: &[u8], suspicious: impl Fn(&Entry, &[Entry]) -> bool) -> Option<Reason> {
+fn classify_entries(
+    content: &[u8],
+    suspicious: impl Fn(&ConfigEntry, &[ConfigEntry]) -> bool,
+) -> Option<Reason> {
     match read(content) {
-        Err(Malformed) => Some(Reason::Unreadable { format: Format::Git }),
+        Err(MalformedConfig) => Some(Reason::Unreadable { format: FileFormat::Git }),
         Ok(entries) => entries
             .iter()
             .find(|entry| suspicious(entry, &entries))
@@ -226,9 +231,9 @@ fn judge_entries(content: &[u8], suspicious: impl Fn(&Entry, &[Entry]) -> bool) 
     }
 }
 
-/// The repository on this machine that a setting names, if it names one: what is no URL and has no host in front, see
+/// Returns the repository on this machine that a setting names, if it names one: what is no URL and has no host in front, see
 /// git-fetch(1), "Git URLs".
-fn repository(entry: &Entry) -> Option<PathBuf> {
+fn repository(entry: &ConfigEntry) -> Option<PathBuf> {
     let named = match (entry.section.as_str(), entry.key.as_str()) {
         ("remote", "url" | "pushurl" | "pushdefault") | ("branch", "remote" | "pushremote") => {
             entry.value.as_deref()
@@ -241,7 +246,7 @@ fn repository(entry: &Entry) -> Option<PathBuf> {
     (!path.is_empty() && !has_host).then(|| path.into())
 }
 
-/// The files of the modules that a Python runs: `python -m name` looks for them in the working directory first.
+/// Returns the files of the modules that a Python runs: `python -m name` looks for them in the working directory first.
 fn modules(words: &[String]) -> impl Iterator<Item = PathBuf> + '_ {
     let after = words.windows(2).filter(|pair| pair[0] == "-m").map(|pair| pair[1].as_str());
     let joined = words.iter().filter_map(|word| word.strip_prefix("-m")).filter(|name| !name.is_empty());
@@ -255,7 +260,7 @@ fn modules(words: &[String]) -> impl Iterator<Item = PathBuf> + '_ {
 /// How often a word of a command is taken for a command itself, as `sh -c` does.
 const COMMAND_LEVELS: u32 = 3;
 
-/// What a command may run in the work tree, or in git's data.
+/// Returns what a command may run in the work tree, or in git's data.
 fn programs(command: &str, levels: u32) -> Vec<PathBuf> {
     let words = words::split(command);
     let mut paths = Vec::new();
@@ -280,7 +285,7 @@ fn programs(command: &str, levels: u32) -> Vec<PathBuf> {
     paths
 }
 
-fn named_by(entry: &Entry) -> Vec<Reference> {
+fn named_by(entry: &ConfigEntry) -> Vec<Reference> {
     let value = entry.value.as_deref().unwrap_or_default();
     let is_in_reach = |path: &str| !path.is_empty() && !path.starts_with('%');
     if is(entry, ("core", "hookspath")) {
@@ -313,8 +318,8 @@ fn named_by(entry: &Entry) -> Vec<Reference> {
     paths.into_iter().filter(|path| path.to_str().is_some_and(is_in_reach)).map(Reference::Program).collect()
 }
 
-/// Whether an entry can run a program. Of all entries, an alias may name another one.
-fn executes(entry: &Entry, all: &[Entry]) -> bool {
+/// Returns whether an entry can run a program. Of all entries, an alias may name another one.
+fn executes(entry: &ConfigEntry, all: &[ConfigEntry]) -> bool {
     let value = entry.value.as_deref().unwrap_or("true");
     let subsection = entry.subsection.as_deref().unwrap_or("");
     // `ext::` runs a program to reach a repository; a carriage return changes what a path means
@@ -357,17 +362,17 @@ fn executes(entry: &Entry, all: &[Entry]) -> bool {
     EXECUTING.iter().any(|pair| is(entry, *pair)) || EXECUTING_ENDS.iter().any(|end| entry.key.ends_with(end))
 }
 
-/// Whether an entry is the alias of this name. Git ignores the case of one.
-fn is_alias(entry: &Entry, word: &str) -> bool {
+/// Returns whether an entry is the alias of this name. Git ignores the case of one.
+fn is_alias(entry: &ConfigEntry, word: &str) -> bool {
     let name = entry.subsection.as_ref().unwrap_or(&entry.key);
     entry.section == "alias" && name.eq_ignore_ascii_case(word)
 }
 
-fn is(entry: &Entry, (section, key): (&str, &str)) -> bool {
+fn is(entry: &ConfigEntry, (section, key): (&str, &str)) -> bool {
     entry.section == section && entry.key == key
 }
 
-/// Whether a format of commits gives one line for each. What follows a line end in a list of commands is a command, and
+/// Returns whether a format of commits gives one line for each. What follows a line end in a list of commands is a command, and
 /// a commit's message may hold anything. A text without `%` is the name of a format, which has many lines.
 fn is_one_line(format: &str) -> bool {
     let mut parts = format.split('%');
@@ -387,7 +392,7 @@ fn is_truth(value: &str) -> bool {
         .any(|truth| value.eq_ignore_ascii_case(truth))
 }
 
-fn name(entry: &Entry) -> String {
+fn name(entry: &ConfigEntry) -> String {
     match &entry.subsection {
         Some(subsection) => format!("{}.{subsection}.{}", entry.section, entry.key),
         None => format!("{}.{}", entry.section, entry.key),
@@ -398,13 +403,13 @@ fn name(entry: &Entry) -> String {
 /// the first and the last dot: `[a.b "c"]` is `[a "b.c"]`.
 ///
 /// Three things that git accepts nobody writes, and they are refused: NUL, a key before any section, and a backslash at the end.
-fn read(content: &[u8]) -> Result<Vec<Entry>, Malformed> {
+fn read(content: &[u8]) -> Result<Vec<ConfigEntry>, MalformedConfig> {
     // In C, NUL ends a text that goes on for others.
     if content.contains(&0) {
-        return Err(Malformed);
+        return Err(MalformedConfig);
     }
     let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
-    let mut reader = Reader { rest: content, is_at_end: false };
+    let mut reader = ConfigReader { rest: content, is_at_end: false };
     let mut entries = Vec::new();
     let mut section = None;
     loop {
@@ -415,35 +420,35 @@ fn read(content: &[u8]) -> Result<Vec<Entry>, Malformed> {
             b'[' => section = Some(reader.section()?),
             first if first.is_ascii_alphabetic() => {
                 let (key, value) = reader.setting(first)?;
-                entries.push(entry(section.as_deref().ok_or(Malformed)?, key, value));
+                entries.push(entry(section.as_deref().ok_or(MalformedConfig)?, key, value));
             }
-            _ => return Err(Malformed),
+            _ => return Err(MalformedConfig),
         }
     }
 }
 
-fn entry(section: &[u8], key: String, value: Option<String>) -> Entry {
+fn entry(section: &[u8], key: String, value: Option<String>) -> ConfigEntry {
     let (section, subsection) = match section.iter().position(|byte| *byte == b'.') {
         Some(dot) => (&section[..dot], Some(text(&section[dot + 1..]))),
         None => (section, None),
     };
-    Entry { section: text(section), subsection, key, value }
+    ConfigEntry { section: text(section), subsection, key, value }
 }
 
-/// What git takes for space, wherever it is.
+/// Returns what git takes for space, wherever it is.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
 /// The bytes that are not read yet.
-struct Reader<'a> {
+struct ConfigReader<'a> {
     rest: &'a [u8],
     /// Whether a newline was given that is not there.
     is_at_end: bool,
 }
 
-impl Reader<'_> {
-    /// The next byte: a newline at the end, and for a carriage return with a newline.
+impl ConfigReader<'_> {
+    /// Returns the next byte: a newline at the end, and for a carriage return with a newline.
     fn next(&mut self) -> u8 {
         if let [b'\r', b'\n', ..] = self.rest {
             self.rest = &self.rest[1..];
@@ -460,12 +465,12 @@ impl Reader<'_> {
         while self.next() != b'\n' {}
     }
 
-    /// A section's name, and with a dot its subsection, after the opening bracket.
-    fn section(&mut self) -> Result<Vec<u8>, Malformed> {
+    /// Returns a section's name, and with a dot its subsection, after the opening bracket.
+    fn section(&mut self) -> Result<Vec<u8>, MalformedConfig> {
         let mut name = Vec::new();
         loop {
             match self.next() {
-                b']' if name.is_empty() => return Err(Malformed),
+                b']' if name.is_empty() => return Err(MalformedConfig),
                 b']' => return Ok(name),
                 byte if is_space(byte) => {
                     self.subsection(byte, &mut name)?;
@@ -474,21 +479,21 @@ impl Reader<'_> {
                 byte if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.') => {
                     name.push(byte.to_ascii_lowercase());
                 }
-                _ => return Err(Malformed),
+                _ => return Err(MalformedConfig),
             }
         }
     }
 
-    /// A quoted subsection and the closing bracket, after this space before them.
-    fn subsection(&mut self, mut space: u8, name: &mut Vec<u8>) -> Result<(), Malformed> {
+    /// Returns a quoted subsection and the closing bracket, after this space before them.
+    fn subsection(&mut self, mut space: u8, name: &mut Vec<u8>) -> Result<(), MalformedConfig> {
         while is_space(space) {
             if space == b'\n' {
-                return Err(Malformed);
+                return Err(MalformedConfig);
             }
             space = self.next();
         }
         if space != b'"' {
-            return Err(Malformed);
+            return Err(MalformedConfig);
         }
         name.push(b'.');
         loop {
@@ -498,15 +503,15 @@ impl Reader<'_> {
                 byte => byte,
             };
             if byte == b'\n' {
-                return Err(Malformed);
+                return Err(MalformedConfig);
             }
             name.push(byte);
         }
-        if self.next() == b']' { Ok(()) } else { Err(Malformed) }
+        if self.next() == b']' { Ok(()) } else { Err(MalformedConfig) }
     }
 
-    /// A key, after its first letter, and its value.
-    fn setting(&mut self, first: u8) -> Result<(String, Option<String>), Malformed> {
+    /// Returns a key, after its first letter, and its value.
+    fn setting(&mut self, first: u8) -> Result<(String, Option<String>), MalformedConfig> {
         let mut key = String::from(char::from(first.to_ascii_lowercase()));
         let mut ended = false;
         loop {
@@ -517,20 +522,20 @@ impl Reader<'_> {
                 byte if !ended && (byte.is_ascii_alphanumeric() || byte == b'-') => {
                     key.push(char::from(byte.to_ascii_lowercase()));
                 }
-                _ => return Err(Malformed),
+                _ => return Err(MalformedConfig),
             }
         }
     }
 
-    /// A value: quotes join, a backslash at the end of a line continues it, and space at either end goes.
-    fn value(&mut self) -> Result<String, Malformed> {
+    /// Returns a value: quotes join, a backslash at the end of a line continues it, and space at either end goes.
+    fn value(&mut self) -> Result<String, MalformedConfig> {
         let mut value = Vec::new();
         // What is kept when trailing space goes: what stands before a quote or a backslash does not.
         let mut kept = 0;
         let mut quoted = false;
         loop {
             match self.next() {
-                b'\n' if quoted => return Err(Malformed),
+                b'\n' if quoted => return Err(MalformedConfig),
                 b'\n' => break,
                 b'#' | b';' if !quoted => {
                     self.skip_line();
@@ -549,7 +554,7 @@ impl Reader<'_> {
                     b't' => value.push(b'\t'),
                     b'b' => value.push(b'\x08'),
                     byte @ (b'"' | b'\\') => value.push(byte),
-                    _ => return Err(Malformed),
+                    _ => return Err(MalformedConfig),
                 },
                 byte => value.push(byte),
             }

@@ -1,6 +1,8 @@
 //! Operations of git that were interrupted: what `git rebase --continue` and the like find stored, and go on with.
 
-use super::{Format, Reason, git};
+use super::git;
+use super::reason::Reason;
+use crate::protect::table::content::FileFormat;
 
 /// The directories in git's data that hold one.
 pub(super) const DIRECTORIES: &[&str] = &["rebase-apply", "rebase-merge", "sequencer"];
@@ -37,30 +39,30 @@ const PROSE: &[&str] = &[
     "patch",
 ];
 
-/// Judges a file of an interrupted operation.
+/// Classifies a file of an interrupted operation.
 ///
 /// Most hold a name, a number or nothing, and programs paste them into what a shell expands: git's own `git-prompt.sh` does so
 /// with `msgnum` and `end`. So what is not prose may hold nothing that a shell expands.
-pub(super) fn judge(name: &str, content: &[u8]) -> Option<Reason> {
+pub(super) fn classify(name: &str, content: &[u8]) -> Option<Reason> {
     match name {
-        "author-script" => judge_author(content),
+        "author-script" => classify_author(content),
         name if PROSE.contains(&name) || name.bytes().all(|byte| byte.is_ascii_digit()) => None,
-        "git-rebase-todo" | "git-rebase-todo.backup" | "todo" => judge_list(content),
-        "strategy" => judge_strategy(&String::from_utf8_lossy(content)),
-        "opts" => git::judge_options(content, judge_strategy),
-        "apply-opt" => judge_applied(content),
-        _ => judge_plain(name, content),
+        "git-rebase-todo" | "git-rebase-todo.backup" | "todo" => classify_list(content),
+        "strategy" => classify_strategy(&String::from_utf8_lossy(content)),
+        "opts" => git::classify_options(content, classify_strategy),
+        "apply-opt" => classify_applied(content),
+        _ => classify_plain(name, content),
     }
 }
 
-fn judge_plain(name: &str, content: &[u8]) -> Option<Reason> {
+fn classify_plain(name: &str, content: &[u8]) -> Option<Reason> {
     let is_expanded =
         |byte: &u8| matches!(byte, b'$' | b'`' | b'\\') || byte.is_ascii_control() && *byte != b'\n';
     content.iter().any(is_expanded).then(|| setting(name))
 }
 
-/// Variables in single quotes, as a shell reads them: nothing may stand outside of the quotes.
-fn judge_author(content: &[u8]) -> Option<Reason> {
+/// Classifies variables in single quotes, as a shell reads them: nothing may stand outside of the quotes.
+fn classify_author(content: &[u8]) -> Option<Reason> {
     let text = String::from_utf8_lossy(content);
     let is_harmless = |line: &str| {
         let value = ["GIT_AUTHOR_NAME=", "GIT_AUTHOR_EMAIL=", "GIT_AUTHOR_DATE="]
@@ -74,21 +76,21 @@ fn judge_author(content: &[u8]) -> Option<Reason> {
     (!is_whole).then(|| setting("author-script"))
 }
 
-/// A list of commands, one on each line. Git takes `x` for `exec`.
-fn judge_list(content: &[u8]) -> Option<Reason> {
+/// Classifies a list of commands, one on each line. Git takes `x` for `exec`.
+fn classify_list(content: &[u8]) -> Option<Reason> {
     let Ok(text) = std::str::from_utf8(content) else {
-        return Some(Reason::Unreadable { format: Format::Text });
+        return Some(Reason::Unreadable { format: FileFormat::Text });
     };
     let mut commands = text.split('\n').filter_map(|line| line.split_ascii_whitespace().next());
     commands.find(|command| matches!(*command, "exec" | "x")).map(|_| setting("exec"))
 }
 
-fn judge_strategy(name: &str) -> Option<Reason> {
+fn classify_strategy(name: &str) -> Option<Reason> {
     (!STRATEGIES.contains(&name.trim())).then(|| setting("strategy"))
 }
 
-/// Words in single quotes.
-fn judge_applied(content: &[u8]) -> Option<Reason> {
+/// Classifies words in single quotes.
+fn classify_applied(content: &[u8]) -> Option<Reason> {
     let text = String::from_utf8_lossy(content);
     let harmless = |word: &str| APPLIED.iter().any(|option| word.starts_with(option));
     let mut words = text.split_ascii_whitespace().map(|word| word.trim_matches('\''));
@@ -124,7 +126,7 @@ mod tests {
             ("author-script", ""),
             ("quiet", ""),
         ] {
-            assert_eq!(judge(name, content.as_bytes()), None, "{name}: {content}");
+            assert_eq!(classify(name, content.as_bytes()), None, "{name}: {content}");
         }
     }
 
@@ -149,7 +151,7 @@ mod tests {
             ("apply-opt", "'--allow-empty'"),
             ("apply-opt", " '-p1' '--build-fake-ancestor=.bashrc'\n"),
         ] {
-            assert!(judge(name, content.as_bytes()).is_some(), "{name}: {content}");
+            assert!(classify(name, content.as_bytes()).is_some(), "{name}: {content}");
         }
     }
 }

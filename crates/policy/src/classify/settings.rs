@@ -5,21 +5,22 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use toml::de::{DeTable, DeValue};
 
-use super::harmless::{Keys, PROMPT};
-use super::{Format, Reason};
+use super::reason::Reason;
+use crate::protect::table::content::FileFormat;
+use crate::protect::table::harmless::{Keys, PROMPT};
 
-/// Judges a file of settings: the first key that is not harmless, or that it cannot be read.
-pub(super) fn judge(content: &[u8], format: Format, keys: &'static Keys) -> Option<Reason> {
+/// Classifies a file of settings: the first key that is not harmless, or that it cannot be read.
+pub(super) fn classify(content: &[u8], format: FileFormat, keys: &'static Keys) -> Option<Reason> {
     let unreadable = Some(Reason::Unreadable { format });
     let Ok(text) = std::str::from_utf8(content) else { return unreadable };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = Reader { keys, path: Vec::new(), found: None };
+    let mut reader = SettingsReader { keys, path: Vec::new(), found: None };
     let read = match format {
-        Format::Json => reader.json(text),
-        Format::Toml => reader.toml(text),
-        Format::Yaml => reader.yaml(text),
-        Format::Ini => reader.ini(text),
-        Format::Git | Format::Text | Format::Index => None,
+        FileFormat::Json => reader.json(text),
+        FileFormat::Toml => reader.toml(text),
+        FileFormat::Yaml => reader.yaml(text),
+        FileFormat::Ini => reader.ini(text),
+        FileFormat::Git | FileFormat::Text | FileFormat::Index => None,
     };
     match (read, reader.found) {
         (None, _) => unreadable,
@@ -27,19 +28,19 @@ pub(super) fn judge(content: &[u8], format: Format, keys: &'static Keys) -> Opti
     }
 }
 
-/// Judges a file of opencode, which puts variables and files into the text before it reads it as JSON: what they
+/// Classifies a file of opencode, which puts variables and files into the text before it reads it as JSON: what they
 /// hold may end a string and add a setting.
-pub(super) fn judge_opencode(content: &[u8], keys: &'static Keys) -> Option<Reason> {
+pub(super) fn classify_opencode(content: &[u8], keys: &'static Keys) -> Option<Reason> {
     let text = String::from_utf8_lossy(content);
     let mark = ["{env:", "{file:"].into_iter().find(|mark| text.contains(mark));
     mark.map_or_else(
-        || judge(content, Format::Json, keys),
+        || classify(content, FileFormat::Json, keys),
         |mark| Some(Reason::Setting { key: mark.to_owned() }),
     )
 }
 
-/// Judges lines of which the first word says what they do: only these words are harmless.
-pub(super) fn judge_words(content: &[u8], harmless: &[&str]) -> Option<Reason> {
+/// Classifies lines of which the first word says what they do: only these words are harmless.
+pub(super) fn classify_words(content: &[u8], harmless: &[&str]) -> Option<Reason> {
     let text = String::from_utf8_lossy(content);
     text.lines()
         .map(str::trim)
@@ -49,13 +50,13 @@ pub(super) fn judge_words(content: &[u8], harmless: &[&str]) -> Option<Reason> {
         .map(|word| Reason::Setting { key: word.to_owned() })
 }
 
-/// Judges a list of programs and their versions: anything else than plain words, but for one of these beginnings, may be a
+/// Classifies a list of programs and their versions: anything else than plain words, but for one of these beginnings, may be a
 /// path. Ruby has sets of gems after an `@`.
-pub(super) fn judge_versions(content: &[u8], beginnings: &[&str]) -> Option<Reason> {
+pub(super) fn classify_versions(content: &[u8], beginnings: &[&str]) -> Option<Reason> {
     let text = String::from_utf8_lossy(content).replace("\r\n", "\n");
     let setting = |key: &str| Some(Reason::Setting { key: key.to_owned() });
     if text.contains(is_unclear) {
-        return Some(Reason::Unreadable { format: Format::Text });
+        return Some(Reason::Unreadable { format: FileFormat::Text });
     }
     // mise runs what a template says before it leaves out comments.
     if let Some(mark) = ["{{", "{%", "{#"].into_iter().find(|mark| text.contains(mark)) {
@@ -77,9 +78,9 @@ pub(super) fn judge_versions(content: &[u8], beginnings: &[&str]) -> Option<Reas
     None
 }
 
-/// Judges a list of versions of Python. uv takes a word that it does not know as a version for a path, if something in the
+/// Classifies a list of versions of Python. uv takes a word that it does not know as a version for a path, if something in the
 /// directory is called so: only what is surely a version passes.
-pub(super) fn judge_python_versions(content: &[u8]) -> Option<Reason> {
+pub(super) fn classify_python_versions(content: &[u8]) -> Option<Reason> {
     let text = String::from_utf8_lossy(content);
     let is_version = |word: &str| {
         let word = ["cpython", "graalpy", "pypy", "python"]
@@ -92,15 +93,15 @@ pub(super) fn judge_python_versions(content: &[u8]) -> Option<Reason> {
         let (release, candidate) = before.unwrap_or((word, "0"));
         release.split('.').all(is_number) && is_number(candidate)
     };
-    judge_versions(content, &[]).or_else(|| {
+    classify_versions(content, &[]).or_else(|| {
         let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
         let odd = lines.flat_map(str::split_whitespace).find(|word| !is_version(word))?;
         Some(Reason::Setting { key: odd.to_owned() })
     })
 }
 
-/// Judges a configuration of ripgrep: one argument a line, of which two run a program.
-pub(super) fn judge_ripgrep(content: &[u8]) -> Option<Reason> {
+/// Classifies a configuration of ripgrep: one argument a line, of which two run a program.
+pub(super) fn classify_ripgrep(content: &[u8]) -> Option<Reason> {
     String::from_utf8_lossy(content)
         .lines()
         .map(|line| line.trim().split('=').next().unwrap_or_default())
@@ -108,8 +109,8 @@ pub(super) fn judge_ripgrep(content: &[u8]) -> Option<Reason> {
         .map(|flag| Reason::Setting { key: flag.to_owned() })
 }
 
-/// Judges a prompt: each key of its header must be harmless, and nothing may run while it is read.
-pub(super) fn judge_prompt(content: &[u8]) -> Option<Reason> {
+/// Classifies a prompt: each key of its header must be harmless, and nothing may run while it is read.
+pub(super) fn classify_prompt(content: &[u8]) -> Option<Reason> {
     let text = String::from_utf8_lossy(content);
     let setting = |key: &str| Some(Reason::Setting { key: key.to_owned() });
     if let Some(mark) = ["!`", "```!", "// turbo"].into_iter().find(|mark| text.contains(mark)) {
@@ -117,8 +118,10 @@ pub(super) fn judge_prompt(content: &[u8]) -> Option<Reason> {
     }
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if let Some(after) = text.strip_prefix("---") {
-        let Some(header) = header(after) else { return Some(Reason::Unreadable { format: Format::Yaml }) };
-        if let Some(reason) = judge(header.as_bytes(), Format::Yaml, PROMPT) {
+        let Some(header) = header(after) else {
+            return Some(Reason::Unreadable { format: FileFormat::Yaml });
+        };
+        if let Some(reason) = classify(header.as_bytes(), FileFormat::Yaml, PROMPT) {
             return Some(reason);
         }
         if has_table_of_tools(header) {
@@ -131,7 +134,7 @@ pub(super) fn judge_prompt(content: &[u8]) -> Option<Reason> {
         .and_then(|mark| setting(mark.trim_end_matches(':')))
 }
 
-/// Whether a header says of each tool whether it may be used. To opencode that is a permission; a list of names only leaves
+/// Returns whether a header says of each tool whether it may be used. To opencode that is a permission; a list of names only leaves
 /// others out.
 fn has_table_of_tools(header: &str) -> bool {
     let mut lines = header.lines().skip_while(|line| !line.starts_with("tools:"));
@@ -139,7 +142,7 @@ fn has_table_of_tools(header: &str) -> bool {
     is_inline || lines.take_while(|line| line.starts_with([' ', '-'])).any(|line| line.contains(": "))
 }
 
-/// The header of a prompt, after its first `---`. Where it does not end, everything may be one. `None` where readers
+/// Returns the header of a prompt, after its first `---`. Where it does not end, everything may be one. `None` where readers
 /// disagree: some take what follows on that line for a language and run it, and some end the header at a line that only
 /// begins with `---`.
 fn header(after: &str) -> Option<&str> {
@@ -150,13 +153,13 @@ fn header(after: &str) -> Option<&str> {
 
 /// Reads settings of any format, and remembers the first that is not harmless: also one that a later one of the
 /// same name hides from a parser that keeps only the last.
-struct Reader {
+struct SettingsReader {
     keys: &'static Keys,
     path: Vec<String>,
     found: Option<String>,
 }
 
-impl Reader {
+impl SettingsReader {
     /// Goes into the value of a key.
     fn enter(&mut self, key: &str) {
         self.path.push(key.to_owned());
@@ -223,7 +226,7 @@ impl Reader {
         }
     }
 
-    /// The keys at the top of a document that is one plain mapping. What is indented belongs to the key above;
+    /// Returns the keys at the top of a document that is one plain mapping. What is indented belongs to the key above;
     /// every other way to write one is refused, and so are the line ends that only some readers know.
     fn yaml(&mut self, text: &str) -> Option<()> {
         if text.contains(['\t', '\u{feff}']) || text.contains(|letter| letter != '\r' && is_unclear(letter)) {
@@ -295,7 +298,7 @@ impl Reader {
         Some(())
     }
 
-    /// Whether a harmless key holds all that is in the one that this is in.
+    /// Returns whether a harmless key holds all that is in the one that this is in.
     fn is_covered(&self) -> bool {
         let Keys::Only(harmless) = self.keys else { return false };
         harmless.iter().any(|pattern| covers(pattern, &self.path) == Covers::Wholly)
@@ -326,7 +329,7 @@ fn covers(pattern: &str, path: &[String]) -> Covers {
     if parts.next().is_some() { Covers::Partly } else { Covers::Wholly }
 }
 
-/// Whether one part of a pattern is this key.
+/// Returns whether one part of a pattern is this key.
 fn is_key(part: &str, key: &str) -> bool {
     match part {
         "*" => is_plain(key),
@@ -340,13 +343,13 @@ fn is_key(part: &str, key: &str) -> bool {
     }
 }
 
-/// A word that is no path, no address and no command.
+/// Returns a word that is no path, no address and no command.
 fn is_plain(word: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
     !word.is_empty() && word.bytes().all(is_plain) && !word.starts_with("..")
 }
 
-/// Whether a value of YAML may have a type in front, for which some readers call a function.
+/// Returns whether a value of YAML may have a type in front, for which some readers call a function.
 fn has_tag(line: &str) -> bool {
     let is_tag = |word: &str| {
         let name = word.strip_prefix('!').map(|name| name.strip_prefix('!').unwrap_or(name));
@@ -357,7 +360,7 @@ fn has_tag(line: &str) -> bool {
     line.split([' ', '[', '{', ',']).any(is_tag)
 }
 
-/// Whether a program might run a command, or hand over a variable, to make something else of a value.
+/// Returns whether a program might run a command, or hand over a variable, to make something else of a value.
 fn expands(value: &str) -> bool {
     let begins = |rest: &str| rest.starts_with(|next: char| next == '_' || next.is_ascii_alphabetic());
     let mut after_dollars = value.split('$').skip(1);
@@ -367,7 +370,7 @@ fn expands(value: &str) -> bool {
         || value.split('%').skip(1).any(begins) && value.matches('%').count() > 1
 }
 
-impl<'de> DeserializeSeed<'de> for &mut Reader {
+impl<'de> DeserializeSeed<'de> for &mut SettingsReader {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -375,7 +378,7 @@ impl<'de> DeserializeSeed<'de> for &mut Reader {
     }
 }
 
-impl<'de> Visitor<'de> for &mut Reader {
+impl<'de> Visitor<'de> for &mut SettingsReader {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -422,7 +425,7 @@ impl<'de> Visitor<'de> for &mut Reader {
     }
 }
 
-/// Whether some readers end a line at a character, or leave it out, and others do not. A carriage return is one where no
+/// Returns whether some readers end a line at a character, or leave it out, and others do not. A carriage return is one where no
 /// newline follows it.
 fn is_unclear(letter: char) -> bool {
     matches!(letter, '\u{2028}' | '\u{2029}') || letter.is_control() && !matches!(letter, '\n' | '\t')
@@ -458,7 +461,7 @@ fn plain_json(text: &str) -> Option<String> {
     Some(plain)
 }
 
-/// How long the string is that `text` begins with, its quotes included.
+/// Returns how long the string is that `text` begins with, its quotes included.
 fn string_length(text: &str) -> usize {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(1) {

@@ -2,8 +2,10 @@
 
 use serde::Deserialize;
 
-use super::harmless::SBT;
-use super::{Format, Reason, settings};
+use super::reason::Reason;
+use super::settings;
+use crate::protect::table::content::FileFormat;
+use crate::protect::table::harmless::SBT;
 
 /// Where distributions and images have Java, and only root writes.
 const JAVA: [&str; 2] = ["/usr/lib/jvm/", "/opt/java/"];
@@ -17,9 +19,9 @@ struct Connection {
     argv: Vec<String>,
 }
 
-/// Judges the details of a connection, see the Build Server Protocol.
-pub(super) fn judge(content: &[u8]) -> Option<Reason> {
-    settings::judge(content, Format::Json, SBT).or_else(|| {
+/// Classifies the details of a connection, see the Build Server Protocol.
+pub(super) fn classify(content: &[u8]) -> Option<Reason> {
+    settings::classify(content, FileFormat::Json, SBT).or_else(|| {
         // One that is there twice cannot be read so, nor one with comments.
         let read = serde_json::from_slice::<Connection>(content);
         let is_harmless = content.trim_ascii().is_empty()
@@ -28,7 +30,7 @@ pub(super) fn judge(content: &[u8]) -> Option<Reason> {
     })
 }
 
-/// Whether this is the command that sbt writes, see `BuildServerConnection` of its source.
+/// Returns whether this is the command that sbt writes, see `BuildServerConnection` of its source.
 fn is_sbt(argv: &[String]) -> bool {
     let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
     let [java, options @ .., "xsbt.boot.Boot", "-bsp"] = argv.as_slice() else { return false };
@@ -52,7 +54,7 @@ fn is_sbt(argv: &[String]) -> bool {
     lies_in(java, &JAVA) && java.ends_with("/bin/java") && are_known
 }
 
-/// Whether a path lies in one of these directories, and names one thing.
+/// Returns whether a path lies in one of these directories, and names one thing.
 fn lies_in(path: &str, directories: &[&str]) -> bool {
     directories.iter().any(|directory| path.starts_with(directory))
         && !path.contains([':', '*'])
@@ -67,9 +69,9 @@ mod tests {
 
     #[test]
     fn what_sbt_writes_passes() {
-        assert_eq!(judge(SBT.as_bytes()), None);
-        assert_eq!(judge(b"{}"), None);
-        assert_eq!(judge(b""), None);
+        assert_eq!(classify(SBT.as_bytes()), None);
+        assert_eq!(classify(b"{}"), None);
+        assert_eq!(classify(b""), None);
     }
 
     #[test]
@@ -88,7 +90,7 @@ mod tests {
         ] {
             let content = SBT.replace(from, to);
             assert_ne!(content, SBT);
-            assert!(matches!(judge(content.as_bytes()), Some(Reason::Setting { .. })), "{content}");
+            assert!(matches!(classify(content.as_bytes()), Some(Reason::Setting { .. })), "{content}");
         }
     }
 }

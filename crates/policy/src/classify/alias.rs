@@ -88,8 +88,8 @@ const OPTIONS: &[&str] = &[
 /// What git itself may be told before a command, without the same effect as a configuration.
 const BEFORE: &[&str] = &["-p", "-P", "--paginate", "--no-pager"];
 
-/// Whether what an alias stands for may run a program, as far as its words say. `is_alias` says whether a word is
-/// another alias, which is judged by itself.
+/// Returns whether what an alias stands for may run a program, as far as its words say. `is_alias` says whether a word is
+/// another alias, which is classified by itself.
 pub(super) fn executes(value: &str, is_alias: impl Fn(&str) -> bool) -> bool {
     // What git cannot split, it refuses. Nobody writes such a thing on purpose.
     let Some(words) = split(value) else { return true };
@@ -113,7 +113,7 @@ fn is_dangerous(word: &str, short: &str) -> bool {
     letters.is_some_and(|letters| letters.contains(|letter| short.contains(letter)))
 }
 
-/// The words of an alias, as git splits them: space between, quotes of both kinds, a backslash not within `'`.
+/// Returns the words of an alias, as git splits them: space between, quotes of both kinds, a backslash not within `'`.
 fn split(value: &str) -> Option<Vec<String>> {
     let mut words = vec![String::new()];
     let mut quote = None;

@@ -23,7 +23,7 @@ impl Numbers {
 
 type Settings = Vec<(String, Option<String>)>;
 
-/// What git lists, with the names as it takes them apart; nothing where it refuses the file.
+/// Returns what git lists, with the names as it takes them apart; nothing where it refuses the file.
 fn of_git(file: &Path, content: &[u8]) -> Option<Settings> {
     fs::write(file, content).unwrap();
     let output = Command::new("git")
@@ -42,7 +42,7 @@ fn of_git(file: &Path, content: &[u8]) -> Option<Settings> {
     output.status.success().then(|| settings.collect())
 }
 
-fn of_reader(content: &[u8]) -> Result<Settings, Malformed> {
+fn of_reader(content: &[u8]) -> Result<Settings, MalformedConfig> {
     Ok(read(content)?.iter().map(|entry| (name(entry), entry.value.clone())).collect())
 }
 
@@ -135,7 +135,7 @@ fn what_git_reads_of_a_configuration_is_what_is_read_here() {
                 assert_eq!(here, git, "{:?}", content.escape_ascii().to_string());
                 both += 1;
             }
-            (Some(git), Err(Malformed)) => {
+            (Some(git), Err(MalformedConfig)) => {
                 let is_refused = content.contains(&0)
                     || content.ends_with(b"\\")
                     || git.iter().any(|(name, _)| !name.contains('.'));
@@ -156,7 +156,7 @@ fn a_dot_before_a_quoted_subsection_belongs_to_it() {
     {
         let content = format!("[{section} \"y\"]\n\t{key} = id\n");
         let name = format!("{section}.y.{key}");
-        let found = judge_config(content.as_bytes(), Worktree::Elsewhere);
+        let found = classify_config(content.as_bytes(), Worktree::Elsewhere);
         assert_eq!(found, Some(Reason::Setting { key: name }));
         assert!(!executing(content.as_bytes(), Worktree::Elsewhere).is_empty());
     }

@@ -7,14 +7,14 @@ use std::process::Command;
 
 use super::*;
 
-fn parse(content: &[u8]) -> Result<Paths, Malformed> {
+fn parse(content: &[u8]) -> Result<Paths, MalformedIndex> {
     read(content, ObjectFormat::Sha1, usize::MAX, |_| None)
 }
 
 #[test]
 fn what_is_no_index_is_none() {
     for content in [&b""[..], b"DIRC", b"DIRC\0\0\0\x02\0\0\0\x01", b"DIRC\0\0\0\x05\0\0\0\0", b"TREE"] {
-        assert_eq!(parse(content), Err(Malformed), "{content:?}");
+        assert_eq!(parse(content), Err(MalformedIndex), "{content:?}");
     }
     let empty = [&b"DIRC\0\0\0\x02\0\0\0\0"[..], &[0; 20]].concat();
     assert_eq!(parse(&empty), Ok(Paths::default()));
@@ -32,7 +32,7 @@ fn a_list_of_merged_files_is_as_git_writes_it() {
     for forged in [".\t0\t../x\0", ". 0\t../x\0", ".+0\t../x\0", "\ta", "\0", ".\ta\0", "a\ta\0", ".0 \ta\0"]
     {
         let content = format!("{number}{forged}");
-        assert_eq!(merged(content.as_bytes()), Err(Malformed), "{forged:?}");
+        assert_eq!(merged(content.as_bytes()), Err(MalformedIndex), "{forged:?}");
     }
     assert_eq!(merged(b""), Ok(Paths::default()));
 }
@@ -69,7 +69,7 @@ impl Git {
         output.stdout
     }
 
-    /// What git lists; nothing where it refuses the index.
+    /// Returns what git lists; nothing where it refuses the index.
     fn lists(&self, index: &[u8], threads: &str) -> Option<BTreeSet<Line>> {
         let file = self.directory.join(".git/index");
         fs::write(&file, index).unwrap();
@@ -95,7 +95,7 @@ impl Drop for Git {
     }
 }
 
-fn listed(content: &[u8]) -> Result<BTreeSet<Line>, Malformed> {
+fn listed(content: &[u8]) -> Result<BTreeSet<Line>, MalformedIndex> {
     let mut lines = BTreeSet::new();
     entries(content, ObjectFormat::Sha1, |path, entry| {
         lines.insert((entry.is_hidden, entry.kind, path.into()));
@@ -103,7 +103,7 @@ fn listed(content: &[u8]) -> Result<BTreeSet<Line>, Malformed> {
     Ok(lines)
 }
 
-/// An entry with these flags before its path, filled as git fills it.
+/// Makes an entry with these flags before its path, filled as git fills it.
 fn entry(mode: u32, flags: &[u16], path: &[u8]) -> Vec<u8> {
     let mut entry = [[0; 24].as_slice(), &mode.to_be_bytes(), &[0; 12], &[7; 20]].concat();
     entry.extend(flags.iter().flat_map(|half| half.to_be_bytes()));
@@ -132,7 +132,7 @@ fn an_index_that_says_two_things_is_none() {
     for forged in [index(2, &[long, outside]), index(2, &[extended])] {
         let git = git.lists(&forged, "index.threads=1").unwrap();
         assert!(git.iter().any(|(_, _, path)| path == Path::new("../ou")), "{git:?}");
-        assert_eq!(parse(&forged), Err(Malformed));
+        assert_eq!(parse(&forged), Err(MalformedIndex));
     }
     let two = |one: &[u8], stage: u16, other: &[u8], next: u16| {
         let length = |name: &[u8]| u16::try_from(name.len()).unwrap();
@@ -144,10 +144,10 @@ fn an_index_that_says_two_things_is_none() {
     let mut filled = index(2, &[entry(file, &[1], b"a")]);
     let padding = filled.len() - 21;
     filled[padding] = 1;
-    assert_eq!(parse(&filled), Err(Malformed));
+    assert_eq!(parse(&filled), Err(MalformedIndex));
     let mut behind = index(2, &[]);
     behind.splice(12..12, *b"TREE\0\0\0\x01");
-    assert_eq!(parse(&behind), Err(Malformed));
+    assert_eq!(parse(&behind), Err(MalformedIndex));
 }
 
 /// Numbers that are the same at each run.
@@ -230,7 +230,7 @@ fn whatever_git_lists_is_listed() {
                 assert_eq!(here, git, "round {round}");
                 both += 1;
             }
-            (Some(_), Err(Malformed)) => refused += 1,
+            (Some(_), Err(MalformedIndex)) => refused += 1,
             (None, _) => {}
         }
         assert!(round >= written.len() || both == round + 1, "git wrote this itself: {round}");
@@ -263,8 +263,8 @@ fn a_split_index_says_what_it_replaces_in_its_shared_one() {
     assert_eq!(found.outside, None);
 
     // A name of no length needs an entry that it replaces.
-    assert_eq!(parse(&index(2, &[entry(0o100_644, &[0], b"")])), Err(Malformed));
+    assert_eq!(parse(&index(2, &[entry(0o100_644, &[0], b"")])), Err(MalformedIndex));
     let extension = content.windows(4).position(|name| name == b"link").unwrap();
     let unlinked = [&content[..extension], b"LINK", &content[extension + 4..]].concat();
-    assert_eq!(parse(&unlinked), Err(Malformed));
+    assert_eq!(parse(&unlinked), Err(MalformedIndex));
 }

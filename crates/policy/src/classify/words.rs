@@ -6,7 +6,7 @@ pub(super) const UNKNOWN: char = '\0';
 /// What separates words outside of quotes, besides space. git writes `!` before what a shell is to run.
 const SEPARATORS: &str = ";|&()<>!";
 
-/// The words of a command, without their quotes, and those of commands within them.
+/// Returns the words of a command, without their quotes, and those of commands within them.
 pub(super) fn split(command: &str) -> Vec<String> {
     let mut reader = Reader { rest: command, words: Vec::new(), word: None };
     reader.read();
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
         self.end();
     }
 
-    /// What follows a `$`.
+    /// Returns what follows a `$`.
     fn expansion(&mut self) {
         if let Some(rest) = self.rest.strip_prefix('(') {
             let mut depth = 1;
@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         self.push(if name == "HOME" { "~" } else { "\0" });
     }
 
-    /// A command whose output is part of a word.
+    /// Returns a command whose output is part of a word.
     fn command(&mut self, inner: &str) {
         self.words.extend(split(inner));
         self.push("\0");

@@ -1,13 +1,13 @@
-//! Any content of a file that programs of the host obey: it is judged without a panic, and what makes a harmless
+//! Any content of a file that programs of the host obey: it is classified without a panic, and what makes a harmless
 //! configuration of git run a program is found at its end, whatever stands before.
 #![no_main]
 
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use policy::judge::{Found, concerns, judge, references};
+use policy::classify::{EntryType, classify, concerns, references};
 
-const FILE: Found = Found::File { mode: 0o644 };
+const FILE: EntryType = EntryType::File { mode: 0o644 };
 
 /// One for each format.
 const PLACES: [&str; 14] = [
@@ -31,12 +31,12 @@ fuzz_target!(|input: (u8, Vec<u8>)| {
     let (at, content) = input;
     let place = Path::new(PLACES[usize::from(at) % PLACES.len()]);
     assert!(concerns(place));
-    let _ = judge(place, FILE, &content);
+    let _ = classify(place, FILE, &content);
 
     let config = Path::new(".git/config");
-    if judge(config, FILE, &content).is_none() {
+    if classify(config, FILE, &content).is_none() {
         let _ = references(&content);
         let evil = [content.as_slice(), b"\n\n[core]\n\tfsmonitor = /bin/evil\n"].concat();
-        assert!(judge(config, FILE, &evil).is_some(), "{}", String::from_utf8_lossy(&evil));
+        assert!(classify(config, FILE, &evil).is_some(), "{}", String::from_utf8_lossy(&evil));
     }
 });

@@ -1,0 +1,236 @@
+//! Classification by content: whether a file that is newly created would run something outside the sandbox.
+//!
+//! What exists is protected by mounts (see [`crate::protect`]). What does not exist yet cannot be, without
+//! leaving ghost files on the host, so it is looked at when it appears. An ordinary `git clone` passes: its
+//! configuration runs nothing and its hooks are samples. What cannot be read is not given the benefit of the
+//! doubt.
+//!
+//! Text that only persuades (instructions for another agent, a build file that a person will run) is not
+//! classified: it does nothing by itself.
+
+use std::path::Path;
+
+pub use self::reason::{MAX_CONTENT, Reason};
+use crate::protect::table;
+use crate::protect::table::content::ContentRule;
+pub use crate::protect::table::content::FileFormat;
+use crate::protect::table::row::ProtectRow;
+
+mod alias;
+mod build_server;
+mod git;
+mod idea;
+pub mod index;
+pub mod layout;
+mod operation;
+mod reason;
+pub mod repository;
+mod settings;
+mod words;
+
+pub use git::{Reference, references, submodules};
+
+/// What was found at a path, without following links.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum EntryType {
+    /// A regular file, with the mode bits of stat(2).
+    File {
+        /// Permissions and the set-id bits; the bits of the file type may be there too.
+        mode: u32,
+    },
+    /// A directory. What is in it is classified by itself.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A socket, a named pipe or a device.
+    Special,
+}
+
+/// Returns whether the content at this path matters, so that a caller need not read every file.
+pub fn concerns(relative: &Path) -> bool {
+    FileRole::of(relative).is_some()
+}
+
+/// Returns whether no program obeys anything in a directory, so that a caller need not look into it.
+pub fn is_inert(relative: &Path) -> bool {
+    let folded = relative.to_string_lossy().to_ascii_lowercase();
+    let components: Vec<&str> = folded.split('/').filter(|name| !name.is_empty()).collect();
+    table::is_inert(&components)
+}
+
+/// Classifies what was created at a path, seen from a boundary's root or from a repository's.
+///
+/// `content` may be cut off after [`MAX_CONTENT`] and one more byte; where nothing at that path concerns
+/// anybody ([`concerns`]) it may be empty. `None` means that nothing was found against it.
+pub fn classify(relative: &Path, found: EntryType, content: &[u8]) -> Option<Reason> {
+    let place = FileRole::of(relative);
+    let mode = match found {
+        EntryType::Directory => return None,
+        EntryType::Link if leads_to_protected(relative) => return Some(Reason::NotAFile),
+        EntryType::Link | EntryType::Special => {
+            let expected = !matches!(place, None | Some(FileRole::LooseConfig));
+            return expected.then_some(Reason::NotAFile);
+        }
+        EntryType::File { mode } => mode,
+    };
+    if mode & 0o6000 != 0 {
+        return Some(Reason::SetId);
+    }
+    let place = place?;
+    if content.len() > MAX_CONTENT {
+        return Some(Reason::TooLarge { bytes: content.len() });
+    }
+    match place {
+        FileRole::Hook => Some(Reason::Hook),
+        FileRole::GitConfig => git::classify_config(content, git::Worktree::Own),
+        FileRole::SubmoduleConfig => git::classify_config(content, git::Worktree::Elsewhere),
+        // Something else may be called `config` too, so only a readable configuration of git counts.
+        FileRole::LooseConfig => git::classify_config(content, git::Worktree::Elsewhere)
+            .filter(|reason| !matches!(reason, Reason::Unreadable { .. })),
+        FileRole::GitModules => git::classify_modules(content),
+        FileRole::GitFile => git::classify_git_file(content),
+        FileRole::Operation => operation::classify(&name_of(relative), content),
+        FileRole::Remote => {
+            (!content.trim_ascii().is_empty()).then(|| Reason::Run { program: "git".to_owned() })
+        }
+        FileRole::CommonDir => Some(Reason::GitElsewhere),
+        FileRole::WorktreeCommonDir => (content.trim_ascii() != b"../..").then_some(Reason::GitElsewhere),
+        FileRole::Policy => Some(Reason::Policy),
+        FileRole::Listed(row, listed) => classify_content(listed, content, row),
+    }
+}
+
+/// Classifies content by the rule of its row.
+fn classify_content(rule: &ContentRule, content: &[u8], row: &ProtectRow) -> Option<Reason> {
+    let is_empty = content.trim_ascii().is_empty();
+    match rule {
+        ContentRule::Harmless => None,
+        ContentRule::Run => (!is_empty).then(|| Reason::Run { program: row.program.to_owned() }),
+        ContentRule::StartUp => (!is_empty).then_some(Reason::StartUp),
+        ContentRule::GitConfig => git::classify_config(content, git::Worktree::Own),
+        ContentRule::GitModules => git::classify_modules(content),
+        ContentRule::Settings(format, keys) => settings::classify(content, *format, keys),
+        ContentRule::Opencode(keys) => settings::classify_opencode(content, keys),
+        ContentRule::Words(harmless) => settings::classify_words(content, harmless),
+        ContentRule::Versions(beginnings) => settings::classify_versions(content, beginnings),
+        ContentRule::PythonVersions => settings::classify_python_versions(content),
+        ContentRule::Ripgrep => settings::classify_ripgrep(content),
+        ContentRule::Prompt => settings::classify_prompt(content),
+        ContentRule::Idea => idea::classify(content),
+        ContentRule::BuildServer => build_server::classify(content),
+        ContentRule::Policy => Some(Reason::Policy),
+    }
+}
+
+/// Returns what of a file's content a program obeys: where this is the same, the same is run. Of a configuration of git these are the
+/// settings that run something, so that `git config user.name` changes nothing; else it is all of it.
+pub fn essence(relative: &Path, content: &[u8]) -> Vec<u8> {
+    match FileRole::of(relative) {
+        Some(FileRole::GitConfig | FileRole::Listed(_, ContentRule::GitConfig)) => {
+            git::executing(content, git::Worktree::Own)
+        }
+        Some(FileRole::SubmoduleConfig | FileRole::LooseConfig) => {
+            git::executing(content, git::Worktree::Elsewhere)
+        }
+        _ => content.to_vec(),
+    }
+}
+
+/// Which program outside would obey the file.
+#[derive(Clone, Copy, Debug)]
+enum FileRole {
+    Hook,
+    GitConfig,
+    /// Of a submodule, where git itself says where the work tree is.
+    SubmoduleConfig,
+    /// A file called `config` anywhere: a bare repository needs no `.git`.
+    LooseConfig,
+    GitModules,
+    /// A `.git` that is a file.
+    GitFile,
+    /// A remote in one of the forms from before there was a configuration.
+    Remote,
+    CommonDir,
+    WorktreeCommonDir,
+    /// In a directory in which git stores an interrupted operation.
+    Operation,
+    Policy,
+    /// In this row of the table of protected paths.
+    Listed(&'static ProtectRow, &'static ContentRule),
+}
+
+impl FileRole {
+    fn of(relative: &Path) -> Option<Self> {
+        // Upper and lower case are the same: on some file systems they are.
+        let folded = relative.to_string_lossy().to_ascii_lowercase();
+        let components: Vec<&str> = folded.split('/').filter(|name| !name.is_empty()).collect();
+        let (name, directories) = components.split_last()?;
+        if let Some(git) = directories.iter().rposition(|directory| *directory == ".git") {
+            return Self::in_git(name, &directories[git + 1..]);
+        }
+        let bare = matches!(directories, [.., repository, "hooks"] if has_extension(repository, "git"));
+        if bare && !is_sample(name) {
+            return Some(Self::Hook);
+        }
+        match components.as_slice() {
+            [.., ".git"] => return Some(Self::GitFile),
+            [.., ".gitmodules"] => return Some(Self::GitModules),
+            [.., "sandbox.toml"] => return Some(Self::Policy),
+            _ => {}
+        }
+        match table::content_rule(&components) {
+            Some((_, ContentRule::Harmless)) => None,
+            Some((row, content)) => Some(Self::Listed(row, content)),
+            None => (*name == "config").then_some(Self::LooseConfig),
+        }
+    }
+
+    /// Returns a file in `.git`, by the directories between.
+    fn in_git(name: &str, directories: &[&str]) -> Option<Self> {
+        // Where the path of a submodule is asked for, its name stands for one directory.
+        if let ["remotes" | "branches", ..] | ["modules", _, "remotes" | "branches", ..] = directories {
+            return Some(Self::Remote);
+        }
+        // Branches and tags may be called anything.
+        if directories.iter().any(|directory| matches!(*directory, "refs" | "logs")) {
+            return None;
+        }
+        let nested = matches!(directories, ["modules" | "worktrees", ..]);
+        let below = if nested { directories.get(2..).unwrap_or_default() } else { directories };
+        if let Some((row, content)) = table::content_rule(&[&[".git"], below, &[name]].concat()) {
+            return Some(Self::Listed(row, content));
+        }
+        match (name, directories) {
+            (name, ["hooks"]) if !is_sample(name) => Some(Self::Hook),
+            (name, [.., "hooks"]) if nested && !is_sample(name) => Some(Self::Hook),
+            ("config" | "config.worktree", []) => Some(Self::GitConfig),
+            ("config" | "config.worktree", _) if nested => Some(Self::SubmoduleConfig),
+            ("config", _) => Some(Self::LooseConfig),
+            (_, [.., directory]) if operation::DIRECTORIES.contains(directory) => Some(Self::Operation),
+            ("commondir", [.., "worktrees", _]) => Some(Self::WorktreeCommonDir),
+            ("commondir", _) => Some(Self::CommonDir),
+            _ => None,
+        }
+    }
+}
+
+/// Returns whether a link here would lead a program to orders that lie elsewhere: in `.git`, or in the place of a
+/// protected path or of a directory above one.
+fn leads_to_protected(relative: &Path) -> bool {
+    let folded = relative.to_string_lossy().to_ascii_lowercase();
+    let components: Vec<&str> = folded.split('/').filter(|name| !name.is_empty()).collect();
+    components.contains(&".git") || table::leads_to_protected(&components)
+}
+
+/// Returns the last name of a path, in lower case.
+fn name_of(relative: &Path) -> String {
+    relative.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase()
+}
+
+fn is_sample(name: &str) -> bool {
+    has_extension(name, "sample")
+}
+
+fn has_extension(name: &str, extension: &str) -> bool {
+    Path::new(name).extension().is_some_and(|found| found == extension)
+}

@@ -1,0 +1,118 @@
+//! Reasons: why a file is suspicious.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::protect::table::content::FileFormat;
+
+/// The most that is read of one file. Nothing that belongs in one of these places is larger.
+pub const MAX_CONTENT: usize = 1 << 20;
+
+/// Why a file is suspicious.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+#[non_exhaustive]
+pub enum Reason {
+    /// A set-user-id or set-group-id file: a user who runs it runs it as its owner.
+    SetId,
+    /// A link, pipe, socket or device where a program outside expects a file.
+    NotAFile,
+    /// A directory that cannot be looked into. Git and shells find a name in it all the same.
+    Hidden,
+    /// Larger than [`MAX_CONTENT`].
+    TooLarge {
+        /// Its size in bytes.
+        bytes: usize,
+    },
+    /// It cannot be read in the format it should have.
+    Unreadable {
+        /// The format.
+        format: FileFormat,
+    },
+    /// An index of git that leaves changes of files out of `git status`.
+    HidesChanges {
+        /// How many files it hides that it did not hide before.
+        files: usize,
+        /// One of them.
+        example: String,
+    },
+    /// It lists a path that git would write to, though no work tree has it.
+    WritesElsewhere {
+        /// The path.
+        example: String,
+    },
+    /// A git hook that is not a sample. It counts without the executable bit too, which costs one `chmod`.
+    Hook,
+    /// It makes git look for its configuration and hooks somewhere else.
+    GitElsewhere,
+    /// A setting that runs a program, or makes one run without being asked about, or that is not among those
+    /// that are known to be harmless.
+    Setting {
+        /// Its key, as the file's own manual writes it.
+        key: String,
+    },
+    /// A file that a shell runs when it starts.
+    StartUp,
+    /// A file that some other program runs, or that says what it runs.
+    Run {
+        /// The program.
+        program: String,
+    },
+    /// It lies at a path that `[protect] paths` names, where nothing was.
+    Listed,
+    /// It lies among git's data, and git makes no such file.
+    NotOfGit,
+    /// It has another name: what a program writes there is written here.
+    HardLinked,
+    /// A `sandbox.toml`: it has no effect until it is trusted.
+    Policy,
+    /// A link stood at a protected path and does not any more, or leads elsewhere.
+    LinkReplaced,
+    /// It makes a program obey something that was there before, and that nothing obeyed.
+    MakesObeyed {
+        /// What that is.
+        path: String,
+    },
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SetId => f.write_str("it is a set-id file, which runs as its owner"),
+            Self::NotAFile => f.write_str("a link or special file stands where a program expects a file"),
+            Self::Hidden => f.write_str("it cannot be looked into, so it hides what it holds"),
+            Self::TooLarge { bytes } => {
+                write!(f, "its {bytes} bytes are too many to classify; at most {MAX_CONTENT} are read")
+            }
+            Self::Unreadable { format } => write!(f, "it cannot be read as {format}"),
+            Self::HidesChanges { files, example } => write!(
+                f,
+                "it hides changes of {files} more files from `git status` (skip-worktree or assume-unchanged), such as \
+                 {example}; `git ls-files -v` lists them"
+            ),
+            Self::WritesElsewhere { example } => {
+                write!(f, "it has git write to `{example}`, which is no place for git to write to")
+            }
+            Self::Hook => f.write_str("it is a git hook that is not a sample"),
+            Self::GitElsewhere => f.write_str("it makes git take its configuration from somewhere else"),
+            Self::Setting { key } => write!(f, "its setting `{key}` may run a program"),
+            Self::StartUp => f.write_str("a shell runs it when it starts"),
+            Self::Run { program } => write!(f, "{program} would run it, or what it says"),
+            Self::NotOfGit => {
+                f.write_str("git makes nothing of that name among its data, so another program may obey it")
+            }
+            Self::HardLinked => {
+                f.write_str("it has another name, so what a program writes there is written here")
+            }
+            Self::Listed => f.write_str(
+                "`[protect] paths` or your own configuration of git names it, and it was not there",
+            ),
+            Self::MakesObeyed { path } => {
+                write!(f, "it makes a program obey {path}, which was there before and nothing obeyed")
+            }
+            Self::LinkReplaced => f.write_str("the link that was protected here was replaced or removed"),
+            Self::Policy => f.write_str("it is a sandbox policy, which has no effect until it is trusted"),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! How the content of a new file is classified, by the rules of a row.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::harmless;
+
+/// How the content of a new file is classified.
+#[derive(Debug)]
+pub(crate) enum ContentRule {
+    /// Nothing in it runs anything by itself.
+    Harmless,
+    /// It is run, or says what is: whatever it holds counts.
+    Run,
+    /// A shell runs it when it starts.
+    StartUp,
+    /// A configuration of git.
+    GitConfig,
+    /// What git knows of submodules.
+    GitModules,
+    /// Settings, of which only these keys are harmless.
+    Settings(FileFormat, &'static harmless::Keys),
+    /// The same in JSON, of which opencode replaces parts before it reads it.
+    Opencode(&'static harmless::Keys),
+    /// Lines whose first word is one of these.
+    Words(&'static [&'static str]),
+    /// Names of programs and their versions, which may have one of these before them.
+    Versions(&'static [&'static str]),
+    /// Versions of Python: everything else may be a directory of the project.
+    PythonVersions,
+    /// Arguments of ripgrep.
+    Ripgrep,
+    /// A prompt for an agent, with a header.
+    Prompt,
+    /// A file of a project of `JetBrains`.
+    Idea,
+    /// What starts a build server.
+    BuildServer,
+    /// A `sandbox.toml`.
+    Policy,
+}
+
+/// The format a file should have.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileFormat {
+    /// A configuration of git, see git-config(1).
+    Git,
+    /// JSON, with comments and trailing commas.
+    Json,
+    /// TOML.
+    Toml,
+    /// YAML, one mapping without anything unusual at its top.
+    Yaml,
+    /// Lines of `key = value`.
+    Ini,
+    /// Text in UTF-8.
+    Text,
+    /// An index of git, see gitformat-index(5).
+    Index,
+}
+
+impl fmt::Display for FileFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Git => "a configuration of git",
+            Self::Json => "JSON",
+            Self::Toml => "TOML",
+            Self::Yaml => "plain YAML",
+            Self::Ini => "lines of `key = value`",
+            Self::Text => "text",
+            Self::Index => "an index of git",
+        })
+    }
+}

@@ -1,0 +1,128 @@
+//! A row of the table of protected paths.
+
+use std::path::Path;
+
+use super::content::ContentRule;
+
+/// A path in a boundary's root, or in that of a repository within, that a program obeys.
+#[derive(Debug)]
+pub struct ProtectRow {
+    /// The path, or a [`Pattern`] of names.
+    pub path: &'static str,
+    /// The program that obeys it.
+    pub program: &'static str,
+    /// What the program does with it.
+    pub effect: &'static str,
+    /// Where that is documented.
+    pub source: &'static str,
+    /// What is done about it.
+    pub treatment: Treatment,
+}
+
+/// What is done about a path.
+#[derive(Debug)]
+pub enum Treatment {
+    /// It is read-only where it exists, and classified by its content where it is new.
+    ReadOnly(NewFiles),
+    /// The same where it is a file: where it is a directory, it is its program's data, which must stay writable.
+    ReadOnlyFile(NewFiles),
+    /// It stays writable, because agents edit it all day, and runs when a person runs it. It is listed so that
+    /// people know.
+    Writable,
+}
+
+/// How what is new at a path is classified: each file as the first of these that it matches says. In a directory, what matches none
+/// counts as run: the next release of a program may come to load what no list knows yet.
+#[derive(Clone, Copy, Debug)]
+pub struct NewFiles(pub(super) FileRules);
+
+/// Files at or in a path, and what their content may be. A name is one file in it; `*` is everything, `*.ext`
+/// every file that ends so, `name/*` everything in a directory, `name/*.ext` what ends so of it, `**/name` what ends in these
+/// names, and an empty text the path itself.
+pub(super) type FileRules = &'static [(&'static str, ContentRule)];
+
+impl ProtectRow {
+    /// Returns how what is new at this path is classified, if it is.
+    pub(super) fn new_files(&self) -> Option<NewFiles> {
+        match self.treatment {
+            Treatment::ReadOnly(classified) | Treatment::ReadOnlyFile(classified) => Some(classified),
+            Treatment::Writable => None,
+        }
+    }
+
+    /// Returns what follows this path in another, if that lies in it.
+    pub(super) fn inside<'a, 'b>(&self, components: &'b [&'a str]) -> Option<&'b [&'a str]> {
+        let depth = self.path.split('/').count();
+        let (own, rest) = components.split_at_checked(depth)?;
+        let is = |mine: &str, name: &str| match Pattern::of(mine) {
+            Some(pattern) => pattern.fits(name.as_bytes()),
+            None => mine.eq_ignore_ascii_case(name),
+        };
+        self.path.split('/').zip(own).all(|(mine, name)| is(mine, name)).then_some(rest)
+    }
+
+    /// Returns whether this path lies in a directory.
+    pub(super) fn is_below(&self, directory: &[&str]) -> bool {
+        let depth = self.path.split('/').count();
+        directory.len() < depth
+            && self.path.split('/').zip(directory).all(|(mine, name)| mine.eq_ignore_ascii_case(name))
+    }
+}
+
+/// The names that a path of the list stands for, if these are several: its last name is `*.suffix`, `name.*` or
+/// `name.*.suffix`.
+#[derive(Clone, Copy, Debug)]
+pub struct Pattern<'a> {
+    /// Where they lie.
+    pub directory: &'a Path,
+    beginning: &'a str,
+    end: &'a str,
+}
+
+impl<'a> Pattern<'a> {
+    /// Returns the pattern that a path of the list is, if it is one.
+    pub fn of(path: &'a str) -> Option<Self> {
+        let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let (beginning, end) = name.split_once('*')?;
+        let begins = beginning.is_empty() || beginning.ends_with('.');
+        let ends = end.starts_with('.') || end.is_empty() && !beginning.is_empty();
+        (begins && ends).then_some(Self { directory: Path::new(directory), beginning, end })
+    }
+
+    /// Returns whether its names may end in anything.
+    pub fn is_open(&self) -> bool {
+        self.end.is_empty()
+    }
+
+    /// Returns whether a name is one of them. Upper and lower case are the same.
+    pub fn fits(&self, name: &[u8]) -> bool {
+        let is = |part: Option<&[u8]>, wanted: &str| {
+            part.is_some_and(|part| part.eq_ignore_ascii_case(wanted.as_bytes()))
+        };
+        let end = name.len().saturating_sub(self.end.len());
+        end > self.beginning.len()
+            && is(name.get(..self.beginning.len()), self.beginning)
+            && is(name.get(end..), self.end)
+    }
+
+    /// Returns whether a path is one of them, or lies in one.
+    pub fn covers(&self, relative: &Path) -> bool {
+        let mut names = relative.iter();
+        let is_there = self
+            .directory
+            .iter()
+            .all(|mine| names.next().is_some_and(|name| mine.eq_ignore_ascii_case(name)));
+        is_there && names.next().is_some_and(|name| self.fits(name.as_encoded_bytes()))
+    }
+}
+
+/// Makes a row of something that is read-only where it exists.
+pub(super) const fn read_only(
+    path: &'static str,
+    program: &'static str,
+    effect: &'static str,
+    source: &'static str,
+    files: FileRules,
+) -> ProtectRow {
+    ProtectRow { path, program, effect, source, treatment: Treatment::ReadOnly(NewFiles(files)) }
+}
