@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use policy::plan::FileId;
-use policy::rules::shared_dir::{Caller, PathKind, ShareCandidate, ShareRefusal, validate};
+use policy::rules::shared_dir::{Caller, PathKind, ShareCandidate, validate};
 use policy::text::escape;
 use rustix::fs::{CWD, FileType, Mode as Permissions, OFlags, Stat};
 use rustix::io::Errno;
@@ -20,33 +20,10 @@ use crate::host::beneath;
 use crate::host::identity::Identity;
 use crate::protect;
 
-pub use self::root::{Entered, Root};
+use self::error::{BoundaryError, failed};
 
-mod root;
-
-/// Why a directory is not shared.
-#[derive(Debug, thiserror::Error)]
-pub enum BoundaryError {
-    /// It does not exist.
-    #[error("directory `{}` does not exist; make it, or run again with --create-dirs", escape::path(.0))]
-    Missing(PathBuf),
-    /// A rule forbids it.
-    #[error(transparent)]
-    Refused(#[from] ShareRefusal),
-    /// Something cannot be looked at, opened or made.
-    #[error("{action} `{}`: {source}", escape::path(.path))]
-    File {
-        /// What was being done.
-        action: &'static str,
-        /// With what.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// It is not the directory that was validated.
-    #[error("`{}` was exchanged after it was validated; run again when nothing else changes it", escape::path(.0))]
-    Exchanged(PathBuf),
-}
+pub mod error;
+pub mod root;
 
 /// Where a path leads, every link followed.
 #[derive(Debug)]
@@ -227,10 +204,6 @@ fn is_repository(directory: &Path) -> bool {
     opened.is_ok_and(|directory| protect::is_repository(directory.as_fd(), Path::new("")))
 }
 
-fn failed(action: &'static str, path: &Path, source: io::Error) -> BoundaryError {
-    BoundaryError::File { action, path: path.into(), source }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -238,6 +211,7 @@ mod tests {
 
     use policy::plan::{Boundary, BoundaryMode};
 
+    use super::root::Root;
     use super::*;
 
     const ROOT: Caller<'_> = Caller { uid: 0, homes: &[], allowed_root: None };

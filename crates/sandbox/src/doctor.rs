@@ -19,6 +19,7 @@ use policy::rules::network;
 use serde::Serialize;
 
 use crate::engine::{self, Engine, Kind, Rights};
+use crate::host::cgroups::{CGROUPS, DELEGATE, SCOPE, VERSION_2, has_version_2};
 use crate::host::identity::Identity;
 use crate::provider;
 use crate::provider::launch::Launch;
@@ -312,29 +313,6 @@ fn cgroups(root: &Path, uid: u32) -> HostCheck {
     }
 }
 
-/// What gives a normal user groups of their own, so that a required limit holds.
-pub(crate) fn remedy_for_limits(root: &Path) -> &'static str {
-    if has_version_2(root) { SCOPE } else { VERSION_2 }
-}
-
-fn has_version_2(root: &Path) -> bool {
-    root.join(CGROUPS).join("cgroup.controllers").exists()
-}
-
-/// Where groups are, below the root.
-const CGROUPS: &str = "sys/fs/cgroup";
-
-/// Handing a group to a user is only safe in version 2, see systemd.resource-control(5) on `Delegate=`.
-const VERSION_2: &str = "boot with version 2 of cgroups: with systemd, `systemd.unified_cgroup_hierarchy=1` on the kernel's \
-     command line";
-
-/// How systemd hands a group to one command, see systemd-run(1).
-const SCOPE: &str = "systemd-run --user --scope -p Delegate=yes -- sandboxctl run ...";
-
-/// How systemd hands the controllers to a user's own processes, see systemd.resource-control(5).
-pub(crate) const DELEGATE: &str = "sudo mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\\nDelegate=cpu memory pids\\n' \
-     | sudo tee /etc/systemd/system/user@.service.d/delegate.conf && sudo systemctl daemon-reload, then log in again";
-
 fn setting(root: &Path, name: &str) -> io::Result<String> {
     let path = root.join("proc/sys").join(name.replace('.', "/"));
     fs::read_to_string(path).map(|value| value.trim().to_owned())
@@ -381,7 +359,7 @@ mod tests {
         let uid = own_uid();
         assert!(cgroups(root.path(), uid).good);
         assert_eq!(cgroups(root.path(), uid + 1).fix.as_deref(), Some(SCOPE));
-        assert_eq!(remedy_for_limits(root.path()), SCOPE);
+        assert_eq!(crate::host::cgroups::remedy_for_limits(root.path()), SCOPE);
         write(root.path(), "sys/fs/cgroup/mine/cgroup.controllers", "memory pids\n");
         let check = cgroups(root.path(), uid);
         assert_eq!(
@@ -390,7 +368,7 @@ mod tests {
         );
         fs::remove_file(root.path().join("sys/fs/cgroup/cgroup.controllers")).unwrap();
         assert_eq!(cgroups(root.path(), uid).fix.as_deref(), Some(VERSION_2));
-        assert_eq!(remedy_for_limits(root.path()), VERSION_2);
+        assert_eq!(crate::host::cgroups::remedy_for_limits(root.path()), VERSION_2);
     }
 
     #[test]

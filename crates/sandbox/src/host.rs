@@ -3,6 +3,7 @@
 pub mod acting;
 pub(crate) mod beneath;
 pub mod capture;
+pub(crate) mod cgroups;
 pub(crate) mod child;
 pub mod deadline;
 mod guard;

@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use policy::rules::shared_dir::Caller;
 use sandbox::host::identity::Identity;
 use sandbox::host::programs::Programs;
-use sandbox::host::toolchain::{Host, ToolchainError, Toolchains, resolve};
+use sandbox::host::toolchain::error::ToolchainError;
+use sandbox::host::toolchain::resolve;
+use sandbox::host::toolchain::search::{Host, Toolchains};
 use sandbox::state::writable::Writable;
 
 struct Machine {

@@ -13,7 +13,6 @@ use crate::cli::{Source, Trusted};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
 use crate::files::Found;
-use crate::load::Settings;
 use crate::ui;
 
 /// Refuses a file that widens this and that nobody trusts.
@@ -21,12 +20,11 @@ pub(crate) fn require(
     context: &Context,
     source: &Source,
     file: &Found,
-    settings: &Settings,
+    all: &[Widening],
     widenings: &[&Widening],
 ) -> Result<(), CommandError> {
     let Found { candidate, label } = file;
-    let all = widenings.iter().copied();
-    let hash = hash(file, &settings.widenings);
+    let hash = hash(file, all);
     let (changed, shown) = match &source.trust {
         // A hash is a promise about the content and where its paths lead, whatever it asks for.
         Some(Trusted::Hash(expected)) => return matches_hash(file, &hash, expected),
@@ -36,10 +34,10 @@ pub(crate) fn require(
             Trust::Trusted => return Ok(()),
             Trust::Widened(new) => {
                 let is_new = |widening: &&Widening| new.contains(&line(widening));
-                ("and was trusted for another list, without", list(all.filter(is_new)))
+                ("and was trusted for another list, without", list(widenings.iter().copied().filter(is_new)))
             }
-            Trust::Changed => ("and has changed since it was trusted", list(all)),
-            Trust::Unknown => ("and is not trusted", list(all)),
+            Trust::Changed => ("and has changed since it was trusted", list(widenings.iter().copied())),
+            Trust::Unknown => ("and is not trusted", list(widenings.iter().copied())),
         },
     };
     let refusal = CommandError::message(

@@ -11,12 +11,12 @@ use anyhow::{Context as _, anyhow, bail};
 use confine::account::{Account, RootPolicy};
 use confine::credentials::{SupplementaryGroups, set_credentials, verify_root_is_gone};
 use policy::rules::user::{UserOrGroup, UserSpec};
+use sandbox::boundary::Lead;
 use sandbox::engine;
 use sandbox::host::identity::{self, Identity};
 use sandbox::host::programs::Programs;
 use sandbox::state::writable::Writable;
 
-use crate::directories;
 use crate::error::CommandError;
 
 /// Who calls, from where, with what.
@@ -106,6 +106,11 @@ impl Context {
         self.cwd.join(path).components().collect()
     }
 
+    /// Where a path of our own leads with every link resolved, as far as it exists; `None` where that cannot be told.
+    pub(crate) fn resolve(&self, path: &Path) -> Option<PathBuf> {
+        Lead::of(path, self.caller).ok().map(|lead| lead.path())
+    }
+
     /// Every spelling of the home directory.
     pub(crate) fn homes(&self) -> Vec<&Path> {
         [Some(self.home.as_path()), self.resolved_home.as_deref()].into_iter().flatten().collect()
@@ -115,7 +120,7 @@ impl Context {
     /// what it has mounted from there and may spell it so.
     pub(crate) fn state(&self) -> PathBuf {
         let path = self.base_directory("XDG_STATE_HOME", ".local/state");
-        directories::resolve(self, &path).unwrap_or(path)
+        self.resolve(&path).unwrap_or(path)
     }
 
     /// Where the user of this process keeps what it believes without asking who has written it: under sudo a directory of

@@ -11,7 +11,8 @@ use policy::plan::{BoundaryMode, FileId};
 use policy::rules::shared_dir::{self, Caller, PathKind, ShareCandidate};
 use policy::text::escape;
 use policy::{BoundaryRequest, HostDirectory, HostFacts, Policy, Unavailable};
-use sandbox::boundary::{BoundaryError, Found, Lead};
+use sandbox::boundary::error::BoundaryError;
+use sandbox::boundary::{Found, Lead};
 
 use crate::cli::Request;
 use crate::context::Context;
@@ -160,16 +161,11 @@ fn spelled(context: &Context, directories: impl Iterator<Item = PathBuf>) -> Vec
     };
     let mut all = Vec::new();
     for given in directories {
-        all.extend(resolve(context, &given).filter(|resolved| *resolved != given));
+        all.extend(context.resolve(&given).filter(|resolved| *resolved != given));
         all.push(given);
     }
     all.retain(|path| may_be_shared(path));
     all
-}
-
-/// Where a path of our own leads with every link resolved, as far as it exists; `None` where that cannot be told.
-pub(crate) fn resolve(context: &Context, path: &Path) -> Option<PathBuf> {
-    Lead::of(path, context.caller).ok().map(|lead| lead.path())
 }
 
 fn directory(found: &Found) -> HostDirectory {

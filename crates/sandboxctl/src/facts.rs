@@ -8,7 +8,8 @@ use policy::config::defaults::HOME;
 use policy::rules::shared_dir::Caller;
 use policy::{HostFacts, Policy, ToolchainParts, Unavailable};
 use sandbox::host::programs::Programs;
-use sandbox::host::toolchain::{self, Host, Toolchains};
+use sandbox::host::toolchain;
+use sandbox::host::toolchain::search::{Host, Toolchains};
 
 use crate::context::Context;
 use crate::directories::{self, Directories};

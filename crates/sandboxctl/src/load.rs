@@ -135,7 +135,7 @@ fn rules(context: &Context, request: &Request, argv: Vec<OsString>) -> Result<Ru
     let file = files::project(context, request.source.config.as_deref())?;
     let settings = settings(context, file.as_ref(), &flags)?;
     if let Some(file) = &file {
-        consent::require(context, &request.source, file, &settings, &settings.needed())?;
+        consent::require(context, &request.source, file, &settings.widenings, &settings.needed())?;
     }
     let policy = policy(context, &settings)?;
     let missing = without_containers(&settings.effective);

@@ -8,14 +8,12 @@ use policy::plan::{Boundary, BoundaryMode, Plan};
 use policy::text::escape;
 
 use crate::context::Context;
-use crate::directories;
 use crate::error::{Code, CommandError};
 
 /// Refuses a writable boundary that holds the caller's records or settings, or lies within them.
 pub(crate) fn keep_apart(context: &Context, policy: &Policy, plan: &Plan) -> Result<(), CommandError> {
     let own = [(context.state(), "records"), (context.settings(), "settings")];
-    let own: Vec<_> =
-        own.iter().filter_map(|(path, what)| Some((directories::resolve(context, path)?, what))).collect();
+    let own: Vec<_> = own.iter().filter_map(|(path, what)| Some((context.resolve(path)?, what))).collect();
     let mut problems = Vec::new();
     for Boundary { name, host, .. } in writable(plan) {
         let touched = own.iter().filter(|(path, _)| path.starts_with(host) || host.starts_with(path));

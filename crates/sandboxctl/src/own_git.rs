@@ -10,7 +10,6 @@ use policy::protect::RelativePath;
 use sandbox::host::small_file;
 
 use crate::context::Context;
-use crate::directories;
 use crate::own_files::writable;
 
 /// Where git looks for the configuration of a machine, by where it is installed.
@@ -85,7 +84,7 @@ fn inside<'a>(
     boundaries: &'a [PathBuf],
     path: &Path,
 ) -> impl Iterator<Item = RelativePath> + use<'a> {
-    let spellings = [Some(path.to_owned()), directories::resolve(context, path)];
+    let spellings = [Some(path.to_owned()), context.resolve(path)];
     let below = |path: PathBuf| {
         let inside = boundaries.iter().filter_map(|boundary| path.strip_prefix(boundary).ok());
         inside.filter_map(|path| path.to_str()?.parse().ok()).collect::<Vec<_>>()

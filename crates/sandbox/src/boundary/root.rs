@@ -11,7 +11,7 @@ use policy::plan::{Boundary, FileId};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{BoundaryError, failed};
+use super::error::{BoundaryError, failed};
 use crate::host::acting::ActingAs;
 use crate::host::beneath;
 use crate::host::identity::Identity;

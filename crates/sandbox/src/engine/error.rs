@@ -240,7 +240,7 @@ impl EngineError {
                 .to_owned(),
             Self::Limit { .. } => format!(
                 "ask for no more than this machine has; for a rootless engine, systemd has to hand the controllers to the user: {}",
-                crate::doctor::DELEGATE
+                crate::host::cgroups::DELEGATE
             ),
             Self::Pull { .. } => "look at the name, at the tag, and whether you are logged in to the registry".to_owned(),
             Self::Architecture { .. } => "build or fetch the image for this machine (--platform), or install an emulator: \

@@ -32,7 +32,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     notice(Notice::Started(report.clone()));
 
     let Some((name, arguments)) = plan.agent.argv.split_first() else {
-        return Err(step("starting the command")(io::ErrorKind::InvalidInput.into()));
+        return Err(StartError::step("starting the command")(io::ErrorKind::InvalidInput.into()));
     };
     let secrets = Held::read(plan, secrets)?;
     let mut command = Command::new(name);
@@ -43,8 +43,10 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let mut captures = match streams {
         streams::Stdio::Inherit => Vec::new(),
         streams::Stdio::Capture => {
-            let open =
-                || Capture::open(plan.limits.output_bytes).map_err(step("opening the standard streams"));
+            let open = || {
+                Capture::open(plan.limits.output_bytes)
+                    .map_err(StartError::step("opening the standard streams"))
+            };
             let ((stdout, out), (stderr, err)) = (open()?, open()?);
             command.stdin(Stdio::null()).stdout(out).stderr(err);
             vec![stdout, stderr]
@@ -78,7 +80,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     let until = plan.limits.timeout.map_or(Deadline::NEVER, Deadline::after);
     let finished = running.finish(until, parent.map(AsFd::as_fd), &mut captures);
-    let end = match (finished.map_err(step("watching the command"))?, plan.limits.timeout) {
+    let end = match (finished.map_err(StartError::step("watching the command"))?, plan.limits.timeout) {
         ((Stop::TimedOut, _), Some(timeout)) => End::TimedOut(timeout),
         ((_, status), _) => ended(status),
     };
@@ -103,8 +105,4 @@ fn report(plan: &Plan) -> Report {
         report.add(Finding { layer: *layer, status: Status::Not, reason });
     }
     report
-}
-
-fn step(name: &'static str) -> impl FnOnce(io::Error) -> StartError {
-    move |source| StartError::Step { step: name.into(), source, remedy: None }
 }

@@ -8,10 +8,12 @@ use crate::session::error::StartError;
 use crate::session::outcome::Outcome;
 
 pub mod container;
+mod idmap;
+mod init_spec;
 pub mod launch;
 mod local;
+mod mount_plan;
 mod native;
-mod orders;
 
 /// Runs the command of a plan in a sandbox that runs already.
 pub fn exec(exec: Exec<'_>) -> Result<Outcome, StartError> {

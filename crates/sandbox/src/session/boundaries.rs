@@ -15,14 +15,15 @@ use self::clear::{clear_up, shorten};
 use self::coverage::Coverage;
 pub(crate) use self::guard::{Guard, Losses};
 use crate::apart;
-use crate::boundary::{Entered, Root};
+use crate::boundary::root::{Entered, Root};
 use crate::detect::{Baseline, Compared, Finding, Linked};
 use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
 use crate::protect::{self, Mounts, ReadOnly};
 use crate::session::error::StartError;
 use crate::session::outcome::Notice;
-use crate::state::record::{Client, Kept, Placed, Record, Remembered, RunId, Runs, Version};
+use crate::state::client::Client;
+use crate::state::record::{Kept, Placed, Record, RecordError, Remembered, RunId, Runs, Version};
 use crate::walk::{Walk, walk_everywhere, walk_until, walk_with_files};
 
 mod beside;
@@ -169,7 +170,7 @@ impl<'a> Boundaries<'a> {
             let record = Record { version: Version, id, owner, client, boundaries, protect, cgroups, placed };
             Ok((runs.keep(&record)?, record))
         };
-        let (kept, record) = Client::this().and_then(keep).map_err(recorded)?;
+        let (kept, record) = Client::this().map_err(RecordError::from).and_then(keep).map_err(recorded)?;
         let guard = Guard::new(&writable, plan.protect.on_replaced);
         let told = RefCell::default();
         Ok(Self { plan, mounts: all, writable, guard, coverage, told, runs, record, kept })

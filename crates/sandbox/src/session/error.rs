@@ -47,3 +47,10 @@ pub enum StartError {
         remedy: String,
     },
 }
+
+impl StartError {
+    /// Makes an error of the system the failure of a step, for which no remedy is known.
+    pub(crate) fn step(name: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Step { step: name.into(), source, remedy: None }
+    }
+}

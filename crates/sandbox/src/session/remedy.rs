@@ -8,7 +8,7 @@ use confine::protocol::{FilesystemType, MountStep, Step};
 use policy::plan::{Layer, Provider};
 use rustix::io::Errno;
 
-use crate::doctor;
+use crate::host::cgroups;
 use crate::session::error::StartError;
 
 /// `clone3` itself was refused, or the map of users, or the namespaces that PID 1 makes.
@@ -103,7 +103,7 @@ pub(crate) fn layer(provider: Provider, layer: Layer, reason: String) -> StartEr
             "Linux 5.13 or newer with landlock in its list of security modules (lsm=landlock,…)"
         }
         Layer::Seccomp => "a kernel built with CONFIG_SECCOMP_FILTER",
-        Layer::Memory | Layer::Cpu | Layer::Pids => doctor::remedy_for_limits(Path::new("/")),
+        Layer::Memory | Layer::Cpu | Layer::Pids => cgroups::remedy_for_limits(Path::new("/")),
         _ => "run `sandboxctl doctor` for what this host allows",
     };
     let remedy = if provider.runs_containers() && layer == Layer::Mount {

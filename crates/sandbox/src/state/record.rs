@@ -4,10 +4,7 @@
 //! alike in every namespace of processes and time.
 
 use std::cell::Cell;
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use policy::plan::{FileId, Protect};
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -17,6 +14,7 @@ pub(crate) use self::unread::Unread;
 use self::unread::hosts;
 use crate::detect::{Baseline, Finding};
 use crate::host::identity::Identity;
+use crate::state::client::{Client, ProcessError, start_time};
 use crate::state::directory::{Holder, Lock, StateDir, StateError, draft_writer};
 
 mod unread;
@@ -27,14 +25,9 @@ pub enum RecordError {
     /// The state directory cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
-    /// The kernel did not say who this process is.
-    #[error("read {what} of this process: {source}")]
-    Process {
-        /// What was to be read.
-        what: &'static str,
-        /// What the system said.
-        source: io::Error,
-    },
+    /// The kernel does not say what a record needs of this process.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
 }
 
 /// What one run leaves behind if its client is killed.
@@ -124,21 +117,6 @@ impl TryFrom<u32> for Version {
 #[serde(try_from = "String")]
 pub struct RunId(String);
 
-/// A process, told apart from every later one that gets its number.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Client {
-    /// Its number.
-    pub pid: u32,
-    /// When it started, in clock ticks since the machine did: field 22 of `/proc/<pid>/stat`, see proc(5).
-    pub start_time: u64,
-    /// The PID namespace in which the number means this process. A container may share its caller's state
-    /// directory; from there nobody can tell whether the process lives.
-    pub pid_namespace: u64,
-    /// The time namespace in which it started at that time. In another one it is read with another offset, see
-    /// `time_namespaces(7)`.
-    pub time_namespace: u64,
-}
-
 /// Where records are kept.
 #[derive(Debug)]
 pub struct Runs(StateDir);
@@ -174,7 +152,7 @@ impl RunId {
     pub fn generate() -> Result<Self, RecordError> {
         let mut random = [0; 8];
         getrandom(&mut random, GetRandomFlags::empty())
-            .map_err(|errno| RecordError::Process { what: "random bytes", source: errno.into() })?;
+            .map_err(|errno| ProcessError { what: "random bytes", source: errno.into() })?;
         Ok(Self(format!("{:016x}", u64::from_ne_bytes(random))))
     }
 
@@ -191,46 +169,6 @@ impl TryFrom<String> for RunId {
         // It becomes part of a file's name.
         let valid = text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         if valid { Ok(Self(text)) } else { Err("a run is named by sixteen hexadecimal digits") }
-    }
-}
-
-impl Client {
-    /// The calling process.
-    pub fn this() -> Result<Self, RecordError> {
-        let pid = std::process::id();
-        let failed = |what| move |source| RecordError::Process { what, source };
-        let start_time = start_time(pid).map_err(failed("the start time"))?.ok_or_else(|| {
-            RecordError::Process { what: "the start time", source: io::ErrorKind::NotFound.into() }
-        })?;
-        let pid_namespace = namespace("pid").map_err(failed("the PID namespace"))?;
-        Ok(Self { pid, start_time, pid_namespace, time_namespace: time_namespace() })
-    }
-
-    /// Whether it has ended. Of a process of another namespace nobody can tell, nor when one started in another time.
-    pub(crate) fn is_dead(&self) -> bool {
-        namespace("pid").is_ok_and(|own| own == self.pid_namespace)
-            && time_namespace() == self.time_namespace
-            && start_time(self.pid).is_ok_and(|found| found != Some(self.start_time))
-    }
-}
-
-impl fmt::Display for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}:{}", self.pid, self.start_time, self.pid_namespace, self.time_namespace)
-    }
-}
-
-impl FromStr for Client {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let malformed = "a process is named by four numbers";
-        let mut numbers = text.split(':').map(|number| number.parse::<u64>().map_err(|_| malformed));
-        let mut next = || numbers.next().unwrap_or(Err(malformed));
-        let pid = u32::try_from(next()?).map_err(|_| malformed)?;
-        let (start_time, pid_namespace, time_namespace) = (next()?, next()?, next()?);
-        let all = Self { pid, start_time, pid_namespace, time_namespace };
-        if numbers.next().is_some() { Err(malformed) } else { Ok(all) }
     }
 }
 
@@ -387,39 +325,6 @@ fn file_name(id: &RunId) -> String {
     format!("{}{SUFFIX}", id.0)
 }
 
-/// When a process started; `None` where there is no such process.
-fn start_time(pid: u32) -> io::Result<Option<u64>> {
-    let stat = match std::fs::read(format!("/proc/{pid}/stat")) {
-        Ok(stat) => stat,
-        Err(error) if is_gone(&error) => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    // The second field is the command's name in parentheses, which may itself hold spaces and parentheses.
-    let after_name = stat.iter().rposition(|byte| *byte == b')').map_or(0, |at| at + 1);
-    String::from_utf8_lossy(&stat[after_name..])
-        .split_ascii_whitespace()
-        .nth(19)
-        .and_then(|field| field.parse().ok())
-        .map(Some)
-        .ok_or_else(|| {
-            io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/stat has no field 22"))
-        })
-}
-
-fn is_gone(error: &io::Error) -> bool {
-    // ESRCH: the process died between the look-up and the read.
-    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(nix::libc::ESRCH)
-}
-
-fn namespace(kind: &str) -> io::Result<u64> {
-    Ok(rustix::fs::stat(format!("/proc/self/ns/{kind}"))?.st_ino)
-}
-
-/// Kernels before 5.6 have one time for all.
-fn time_namespace() -> u64 {
-    namespace("time").unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::{Command, Stdio};
@@ -487,25 +392,6 @@ mod tests {
             assert_eq!(runs.sweep().unwrap().dead.len(), 1, "{client}");
             runs.forget(&runs.sweep().unwrap().dead[0].id).unwrap();
         }
-    }
-
-    #[test]
-    fn a_client_is_read_as_it_is_written() {
-        assert_eq!(this().to_string().parse(), Ok(this()));
-        for bad in ["", "1", "1:2:3", "1:2:3:4:5", "a:2:3:4", "4294967296:2:3:4"] {
-            assert!(bad.parse::<Client>().is_err(), "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn what_started_elsewhere_cannot_be_told_dead() {
-        assert!(!this().is_dead() && dead_client().is_dead());
-        assert!(
-            Client { start_time: this().start_time - 1, ..this() }.is_dead(),
-            "a later one with its number"
-        );
-        assert!(!Client { pid_namespace: 1, ..dead_client() }.is_dead());
-        assert!(!Client { time_namespace: 1, ..dead_client() }.is_dead());
     }
 
     #[test]
@@ -602,20 +488,6 @@ mod tests {
         let runs = runs(&top);
         let _kept = runs.keep(&Record { cgroups: vec![], ..record(this()) }).unwrap();
         assert_eq!(runs.0.names().unwrap().len(), 0);
-    }
-
-    #[test]
-    fn a_name_with_parentheses_does_not_shift_the_fields() {
-        let top = tempfile::tempdir().unwrap();
-        let program = top.path().join("a) S 1 (b");
-        // By another process: what this one has open for writing, a child of another test may hold open, and then
-        // nobody can execute it (ETXTBSY).
-        assert!(Command::new("cp").arg("/bin/sleep").arg(&program).status().unwrap().success());
-        let mut child = Command::new(&program).arg("1000").spawn().unwrap();
-        let started = start_time(child.id()).unwrap().unwrap();
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(started >= this().start_time, "{started}");
     }
 
     #[test]

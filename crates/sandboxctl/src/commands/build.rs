@@ -90,7 +90,7 @@ fn spec(context: &Context, args: &BuildArgs) -> Result<(BuildSpec, Files, Progra
             context,
             &args.source,
             file,
-            &settings,
+            &settings.widenings,
             &settings.needed_to_build(!args.tag.is_empty()),
         )?;
     }

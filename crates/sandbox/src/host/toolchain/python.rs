@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::{Form, Host, ToolchainError, Toolchains, canonical, in_view, one_component};
+use super::error::ToolchainError;
+use super::search::{Form, Host, Toolchains, canonical, in_view, one_component};
 use crate::host::small_file;
 use policy::text::escape;
 

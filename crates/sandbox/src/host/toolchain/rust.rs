@@ -9,7 +9,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::{Form, Host, ToolchainError, Toolchains, canonical, exposed, in_view, variable};
+use super::error::ToolchainError;
+use super::search::{Form, Host, Toolchains, canonical, exposed, find_path, in_view, variable};
 use policy::text::escape;
 
 const NAME: &str = "rust";
@@ -41,7 +42,7 @@ pub(crate) fn find(host: &Host<'_>, found: &mut Toolchains) -> Result<(), Toolch
         let settings = rustup_home.join("settings.toml");
         if settings.exists() && host.programs.writable().of(&settings).is_none() {
             // One file: the directory also holds downloads, and is where rustup would write.
-            found.exposed.push(exposed(NAME, super::find(NAME, &settings)?, settings));
+            found.exposed.push(exposed(NAME, find_path(NAME, &settings)?, settings));
         }
         // Where the proxies are: a directory in which one of them is only linked to holds other things.
         let mut places = [&cargo, &real].into_iter().filter_map(|program| program.parent());
@@ -93,7 +94,7 @@ fn show_crates(host: &Host<'_>, found: &mut Toolchains) -> Result<(), ToolchainE
             let is_public = CRATES_IO.iter().any(|prefix| name.to_string_lossy().starts_with(prefix));
             if is_public && host.programs.writable().touching(&entry.path()).is_none() {
                 let guest = host.guest_home.join(".cargo/registry").join(kind).join(name);
-                found.exposed.push(exposed(NAME, super::find(NAME, &entry.path())?, guest));
+                found.exposed.push(exposed(NAME, find_path(NAME, &entry.path())?, guest));
             }
         }
     }

@@ -14,15 +14,16 @@ use policy::rules::network;
 use sha2::{Digest, Sha256};
 
 use super::directories::Directories;
-use super::meeting;
-use super::who::{Mounter, Namespace, Who};
 use crate::engine::Kind;
 use crate::engine::csv::field;
 use crate::engine::image::Image;
 use crate::host::programs::PROXIES;
 use crate::protect::Mounts;
-use crate::provider::native::HOSTNAME;
-use crate::state::record::{Client, RunId};
+use crate::provider::container::identity::{ContainerUser, Mounter, Namespace};
+use crate::provider::container::rendezvous;
+use crate::provider::mount_plan::HOSTNAME;
+use crate::state::client::Client;
+use crate::state::record::RunId;
 
 /// Where anything may be written until the sandbox ends.
 pub(super) const TEMPORARY: [&str; 4] = ["/dev/shm", HOME, "/run", "/tmp"];
@@ -78,13 +79,13 @@ pub(super) struct Wanted<'a> {
     pub(super) container: &'a Container,
     pub(super) image: &'a Image,
     pub(super) platform: &'a str,
-    pub(super) who: &'a Who,
+    pub(super) user: &'a ContainerUser,
     pub(super) run: Run<'a>,
     pub(super) client: Client,
     /// Seconds since 1970.
     pub(super) created: u64,
-    /// The directory of the meeting.
-    pub(super) meeting: &'a Path,
+    /// The directory of the rendezvous.
+    pub(super) rendezvous: &'a Path,
     /// What is to be mounted over each boundary.
     pub(super) protected: &'a [Mounts],
     /// What the engine is given by descriptor.
@@ -98,7 +99,7 @@ fn name(plan: &Plan) -> String {
 
 /// The words after the name of the engine's command.
 pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
-    let Wanted { kind, plan, container, who, .. } = wanted;
+    let Wanted { kind, plan, container, user, .. } = wanted;
     let mut words = Words(Vec::new());
 
     // 1. It goes when it ends, and the command stays until it is gone.
@@ -117,17 +118,17 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     // 2. Our own PID 1. The engine's has an environment that can be read; a health check would start programs
     //    beside it.
     words.add(["--init=false", "--no-healthcheck", "--workdir=/"]);
-    let point = meeting::point(wanted.run.id);
-    words.pair("--entrypoint=", point.join(meeting::PROGRAM));
+    let point = rendezvous::point(wanted.run.id);
+    words.pair("--entrypoint=", point.join(rendezvous::PROGRAM));
 
     // 3. The agent from the start, without any right to be somebody else.
-    let (uid, gid) = who.inside;
+    let (uid, gid) = user.inside;
     words.pair("--user=", format!("{uid}:{gid}"));
     words.add(["--cap-drop=ALL", "--security-opt=no-new-privileges"]);
     // Where SELinux keeps containers from the files of users, it would keep this one from what it shares, and relabelling
     // changes the files for everybody else. Landlock confines the agent to them.
     words.add(["--security-opt=label=disable"]);
-    match (who.namespace, kind) {
+    match (user.namespace, kind) {
         (Namespace::Host, Kind::Docker) => words.add(["--userns=host"]),
         (Namespace::Own, _) => words.pair("--userns=", format!("keep-id:uid={uid},gid={gid}")),
         (Namespace::Host | Namespace::Engine, _) => {}
@@ -156,7 +157,7 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
 
     // 6. What there is to see: the image, read-only; room to write that ends with the container; the boundaries.
     words.add(["--read-only"]);
-    let memory = match who.namespace {
+    let memory = match user.namespace {
         Namespace::Host => TmpfsMemory::Counted,
         // A rootless engine may have no control groups, and leaves limits out without a word.
         Namespace::Engine | Namespace::Own => {
@@ -187,11 +188,11 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
         Kind::Podman => words.add(["--read-only-tmpfs=false", "--http-proxy=false"]),
     }
     let seen = |path: &Path| seen_by_engine(container, path);
-    words.mount(*kind, &seen(wanted.meeting), &point, BoundaryMode::ReadOnly);
+    words.mount(*kind, &seen(wanted.rendezvous), &point, BoundaryMode::ReadOnly);
     for file in ["passwd", "group"] {
         words.mount(
             *kind,
-            &seen(&wanted.meeting.join(file)),
+            &seen(&wanted.rendezvous.join(file)),
             &Path::new("/etc").join(file),
             BoundaryMode::ReadOnly,
         );
@@ -199,7 +200,7 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     let mut boundaries: Vec<_> = plan.boundaries.iter().zip(wanted.protected).collect();
     boundaries.sort_by_key(|(boundary, _)| boundary.guest.components().count());
     for (boundary, protected) in boundaries {
-        match who.mounter {
+        match user.mounter {
             // Here is where.
             Mounter::Client => words.place(&boundary.guest),
             Mounter::Engine | Mounter::EngineByDescriptor => {
@@ -377,7 +378,8 @@ mod tests {
             annotations: std::collections::BTreeMap::new(),
             unfetched: None,
         };
-        let who = Who { agent: Agent::for_test(1001), inside, namespace, mounter: Mounter::Engine };
+        let user =
+            ContainerUser { agent: Agent::for_test(1001), inside, namespace, mounter: Mounter::Engine };
         let protected = [Mounts::default(), Mounts { pins: vec![".git".into()], ..Mounts::default() }];
         let wanted = Wanted {
             kind,
@@ -385,11 +387,11 @@ mod tests {
             container: &container,
             image: &image,
             platform: "linux/amd64",
-            who: &who,
+            user: &user,
             run: Run { id: &RunId::generate().unwrap(), owner: 1001, state: Path::new("/state") },
             client: Client::this().unwrap(),
             created: 7,
-            meeting: Path::new("/state/meeting"),
+            rendezvous: Path::new("/state/rendezvous"),
             protected: &protected,
             held: &Directories::default(),
         };

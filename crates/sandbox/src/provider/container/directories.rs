@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use policy::plan::{BoundaryMode, Plan};
 
-use super::{exchanged, step};
-use crate::boundary::Root;
+use super::exchanged;
+use crate::boundary::root::Root;
 use crate::host::beneath;
 use crate::host::identity::Identity;
 use crate::protect::Mounts;
@@ -26,7 +26,7 @@ pub(super) struct Directories(BTreeMap<PathBuf, OwnedFd>);
 impl Directories {
     /// Opens the writable boundaries, and what is pinned in them.
     pub(super) fn open(plan: &Plan, caller: Identity, protected: &[Mounts]) -> Result<Self, StartError> {
-        let failed = |source| step("opening what is to be mounted")(source);
+        let failed = |source| StartError::step("opening what is to be mounted")(source);
         let mut held = BTreeMap::new();
         for (boundary, mounts) in plan.boundaries.iter().zip(protected) {
             if boundary.mode == BoundaryMode::ReadOnly {

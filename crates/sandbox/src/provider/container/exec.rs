@@ -15,12 +15,12 @@ use tracing::debug;
 
 use self::caller::Line;
 use super::find::{self, Found};
-use super::{arguments, environment, meeting};
+use super::{arguments, environment, rendezvous};
 use crate::engine::{Engine, EngineError, Rights};
 use crate::host::child::{Group, Running};
 use crate::host::deadline::Deadline;
+use crate::provider::init_spec;
 use crate::provider::launch::Exec;
-use crate::provider::orders;
 use crate::session::attendance::{Attendance, refuse_deserted};
 use crate::session::error::StartError;
 use crate::session::outcome::{End, Outcome};
@@ -41,7 +41,6 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     let Exec { plan, sandbox, secrets, streams, parent } = exec;
     let secrets = Held::read(plan, secrets)?;
     let Found { engine, id, run, seen, .. } = sandbox;
-    let step = super::step;
 
     // 1. Where its streams lead.
     let owner = owner(engine, seen.user());
@@ -57,7 +56,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
         argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
         env: environment(plan, &image, &secrets),
         workdir: plan.agent.workdir.clone(),
-        umask: orders::umask().map_err(step("reading the umask of this process"))?,
+        umask: init_spec::umask().map_err(StartError::step("reading the umask of this process"))?,
         // Where the agent is 0, it is so in a user namespace that is not the host's: there it is the caller.
         user: if seen.user() == Some((0, 0)) { ExecUser::NamespaceRoot } else { ExecUser::Agent },
         // What the first command may write, whatever is configured here and now.
@@ -68,13 +67,14 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
 
     // 3. Where our program calls, with a word that is for nobody who can read argument lists: a name without a value passes
     //    it on.
-    let point = meeting::point(run);
-    let line = Line::open(&sandbox.place, &point).map_err(step("making a place to meet our program"))?;
+    let point = rendezvous::point(run);
+    let line =
+        Line::open(&sandbox.place, &point).map_err(StartError::step("making a place to meet our program"))?;
     let failed = |source| EngineError::Call { kind: engine.kind(), source };
     let mut command = engine.command();
     command
         .args(["exec", "--env", RENDEZVOUS_VARIABLE, id])
-        .arg(point.join(meeting::PROGRAM))
+        .arg(point.join(rendezvous::PROGRAM))
         .arg(EXEC_ARGUMENT);
     command.env(RENDEZVOUS_VARIABLE, line.rendezvous().to_string());
     // A group of its own: Ctrl-C is for the command, and comes there by way of us.
@@ -85,21 +85,21 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     drop(command);
 
     // 4. It calls, or the engine has said why it does not.
-    let called = line.called(&running.pidfd).map_err(step("waiting for our program"))?;
+    let called = line.called(&running.pidfd).map_err(StartError::step("waiting for our program"))?;
     let Some(mut control) = called else {
         let (_, [_, said]) = running.hear(Deadline::after(ENDING)).map_err(failed)?;
         return Err(EngineError::told(engine.kind(), &String::from_utf8_lossy(&said.bytes)).into());
     };
 
     // 5. From here on Ctrl-C is for the command.
-    let signals = Signals::block().map_err(step("blocking signals"))?;
+    let signals = Signals::block().map_err(StartError::step("blocking signals"))?;
     let relay = streams.relay(terminal.as_ref())?;
     refuse_deserted(parent)?;
     let request = Request::Exec(Box::new(spec));
     match control.send(&request, &streams.inside()) {
         // It has gone already, and says why, if anything does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        sent => sent.map_err(step("telling our program what to run"))?,
+        sent => sent.map_err(StartError::step("telling our program what to run"))?,
     }
     drop((request, secrets));
     streams.close_inside();
@@ -157,7 +157,7 @@ fn lost(engine: &Engine, id: &str, status: Option<ExitStatus>) -> Result<End, St
     let lives = || -> Result<bool, StartError> {
         let listed = engine.ask(["ps", "--quiet", "--no-trunc", "--filter", &by_id]).map_err(|error| {
             let reason = format!("{error}; the command may still run");
-            super::step("waiting for the end of the command")(io::Error::other(reason))
+            StartError::step("waiting for the end of the command")(io::Error::other(reason))
         })?;
         Ok(!listed.trim().is_empty())
     };

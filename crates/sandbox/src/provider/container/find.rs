@@ -8,8 +8,8 @@ use policy::plan::Provider;
 use crate::engine::{self, Engine, EngineError, Kind};
 use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
-use crate::provider::container::seen::{Seen, look};
-use crate::provider::container::{arguments, meeting};
+use crate::provider::container::inspect::{ContainerInspect, look};
+use crate::provider::container::{arguments, rendezvous};
 use crate::state::record::RunId;
 
 /// How long an engine may take to call a container running whose agent has started.
@@ -42,7 +42,7 @@ pub struct Found {
     pub(crate) run: RunId,
     /// Where it has met its client.
     pub(crate) place: PathBuf,
-    pub(super) seen: Seen,
+    pub(super) seen: ContainerInspect,
     name: String,
 }
 
@@ -144,7 +144,7 @@ fn find_by(engine: &Engine, sought: &Sought<'_>, name: &str) -> Result<Option<Fo
             };
             if status.starts_with("Up") {
                 let (id, name) = (id.to_owned(), name.to_owned());
-                let (engine, place) = (engine.clone(), meeting::path_of(sought.own, &run));
+                let (engine, place) = (engine.clone(), rendezvous::path_of(sought.own, &run));
                 return Ok(Some(Found { engine, id, run, place, seen, name }));
             }
             // Our PID 1 is faster than the engine's books.

@@ -28,17 +28,17 @@ use tracing::debug;
 
 use self::arguments::{Run, Wanted};
 use self::directories::Directories;
-use self::meeting::{Meeting, Met};
-use self::who::{Mounter, Who};
-use super::native::{owner, view};
-use super::orders;
-use crate::boundary::Root;
+use super::{idmap, mount_plan};
+use crate::boundary::root::Root;
 use crate::engine::image::{self, Image};
 use crate::engine::{Engine, EngineError, Kind};
 use crate::host::child::{Group, Running};
 use crate::host::identity::Identity;
 use crate::host::init_program;
 use crate::host::programs::PROXIES;
+use crate::provider::container::identity::{ContainerUser, Mounter};
+use crate::provider::container::rendezvous::{Met, Rendezvous};
+use crate::provider::init_spec;
 
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
@@ -54,19 +54,20 @@ use crate::session::outcome::{Notice, Outcome};
 use crate::session::remedy;
 use crate::session::streams::{OwnTerminal, Streams};
 use crate::session::supervise::{Gone, Watch, supervise};
+use crate::state::client::Client;
 use crate::state::directory::StateDir;
-use crate::state::record::{Client, RecordError, RunId, Runs};
+use crate::state::record::{RecordError, RunId, Runs};
 
 mod arguments;
 mod directories;
 pub(super) mod exec;
 pub mod find;
-mod meeting;
+mod identity;
+mod inspect;
 mod nested;
+mod rendezvous;
 mod rootfs;
-mod seen;
 mod sweep;
-mod who;
 
 /// How long an engine may take to start a container that it has the image of.
 const START: Duration = Duration::from_secs(60);
@@ -89,11 +90,11 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let engine = Engine::find(kind, engines)?;
 
     // 3. Who the agent is, on the host and inside.
-    let who = who::choose(&engine, container, caller, locks)?;
+    let user = identity::choose(&engine, container, caller, locks)?;
 
     // 4. Where its streams lead.
-    let mut streams = Streams::open(streams, plan.limits.output_bytes, who.agent.owner())?;
-    let terminal = streams.open_terminal(who.agent.owner())?;
+    let mut streams = Streams::open(streams, plan.limits.output_bytes, user.agent.owner())?;
+    let terminal = streams.open_terminal(user.agent.owner())?;
 
     // 5. The image. It is fetched now or not at all.
     let image = engine.provide(&container.image, container.pull, container.platform.as_deref())?;
@@ -139,12 +140,12 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     })?;
 
     // 7. Where PID 1 and this process meet, with what the engine is to show of ours.
-    let (passwd, group) = (who.passwd(policy::config::defaults::HOME), who.group());
-    let meeting = Meeting::prepare(own, &id, &[("passwd", &passwd), ("group", &group)])
-        .map_err(step("making a place to meet PID 1"))?;
+    let (passwd, group) = (user.passwd(policy::config::defaults::HOME), user.group());
+    let rendezvous = Rendezvous::prepare(own, &id, &[("passwd", &passwd), ("group", &group)])
+        .map_err(StartError::step("making a place to meet PID 1"))?;
 
     let complete = |report: &mut Report| {
-        report.add(who.report());
+        report.add(user.report());
         report.add(Finding {
             layer: Layer::Disk,
             status: Status::Partly,
@@ -155,9 +156,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let mut outside = Report::default();
     complete(&mut outside);
     let mut mounts = mounts(plan, caller, boundaries.mounts())?;
-    mounts.extend(meeting.mounts(&id).map_err(step("looking at the place to meet PID 1"))?);
-    orders::refuse_missing(plan, &outside)?;
-    let held = match who.mounter {
+    mounts.extend(rendezvous.mounts(&id).map_err(StartError::step("looking at the place to meet PID 1"))?);
+    init_spec::refuse_missing(plan, &outside)?;
+    let held = match user.mounter {
         Mounter::EngineByDescriptor => Directories::open(plan, caller, boundaries.mounts())?,
         Mounter::Client | Mounter::Engine => Directories::default(),
     };
@@ -170,19 +171,19 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         container,
         image: &image,
         platform: &platform,
-        who: &who,
+        user: &user,
         run,
-        client: Client::this().map_err(recorded)?,
+        client: Client::this().map_err(|error| recorded(error.into()))?,
         created: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
-        meeting: meeting.path(),
+        rendezvous: rendezvous.path(),
         protected: boundaries.mounts(),
         held: &held,
     });
     let leave = || boundaries.leave_record();
-    let mut started = Started::run(&engine, &words, run, &meeting, &leave)?;
+    let mut started = Started::run(&engine, &words, run, &rendezvous, &leave)?;
     let patience = START + EACH_VOLUME.saturating_mul(u32::try_from(held.len()).unwrap_or(u32::MAX));
     let Met { mut control, uid, groups, pid } =
-        started.meet(&meeting, patience, parent).map_err(|error| match error {
+        started.meet(&rendezvous, patience, parent).map_err(|error| match error {
             StartError::Engine(EngineError::Refused { kind, message }) if image::is_missing(&message) => {
                 let (image, unfetched) = (container.image.clone(), image.unfetched.clone());
                 EngineError::NoPlatform { kind, image, platform: platform.clone(), unfetched }.into()
@@ -190,16 +191,16 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
             error => error,
         })?;
     drop(held);
-    if uid != who.agent.uid {
+    if uid != user.agent.uid {
         return Err(StartError::Refused {
-            asked: format!("an agent that is user {} on the host", who.agent.uid),
+            asked: format!("an agent that is user {} on the host", user.agent.uid),
             reason: format!("the engine has made it user {uid}"),
             remedy: "look for user namespaces in the engine's settings (userns-remap)".into(),
         });
     }
-    if let Some(other) = groups.iter().find(|group| **group != who.agent.gid) {
+    if let Some(other) = groups.iter().find(|group| **group != user.agent.gid) {
         return Err(StartError::Refused {
-            asked: format!("an agent that is in group {} alone on the host", who.agent.gid),
+            asked: format!("an agent that is in group {} alone on the host", user.agent.gid),
             reason: format!("the engine has put it into group {other} too, whose files would be open to it"),
             remedy: "look for additional groups in the engine's settings, and for a wrapper of its command"
                 .into(),
@@ -208,25 +209,25 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 9. Where this process is root it mounts the shared directories itself: with the owner mapped where the agent is nobody,
     //    and so that no link on the way to a mount point is followed.
-    if who.mounter == Mounter::Client {
-        mount_ourselves(plan, &who, caller, boundaries.mounts(), pid)?;
+    if user.mounter == Mounter::Client {
+        mount_ourselves(plan, &user, caller, boundaries.mounts(), pid)?;
     }
 
     // 10. From here on Ctrl-C is for the sandbox, and this process lives until everything inside has ended. Until now it
     //    ended this process; PID 1 finds nobody to meet then, and the engine removes the container.
-    let signals = Signals::block().map_err(step("blocking signals"))?;
+    let signals = Signals::block().map_err(StartError::step("blocking signals"))?;
 
     refuse_deserted(parent)?;
 
     // 11. What PID 1 is to run, secrets and streams included: over its socket, and so on no argument list and in no
     //     setting of the container.
-    let spec = init_spec(plan, &image, &who, &secrets, &streams, terminal.as_ref(), mounts)?;
+    let spec = init_spec(plan, &image, &user, &secrets, &streams, terminal.as_ref(), mounts)?;
     let relay = streams.relay(terminal.as_ref())?;
     let sent = control.send(&Request::Start(Box::new(spec)), &streams.inside());
     match sent {
         // It has gone already, and says why, if anything does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        sent => sent.map_err(step("telling PID 1 what to run"))?,
+        sent => sent.map_err(StartError::step("telling PID 1 what to run"))?,
     }
     drop(secrets);
     streams.close_inside();
@@ -258,7 +259,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         started.finish();
     }
     drop(started);
-    drop(meeting);
+    drop(rendezvous);
     let last = boundaries.close(notice);
     let mut ended = ended?;
     last.complete(&mut ended.report);
@@ -286,7 +287,7 @@ impl<'a> Started<'a> {
         engine: &'a Engine,
         words: &[OsString],
         run: Run<'a>,
-        meeting: &Meeting,
+        rendezvous: &Rendezvous,
         leave: &'a dyn Fn(),
     ) -> Result<Self, StartError> {
         let failed = |source| EngineError::Call { kind: engine.kind(), source };
@@ -295,8 +296,8 @@ impl<'a> Started<'a> {
             command.env_remove(name);
         }
         // A group of its own: Ctrl-C is for the agent, and comes there by way of us.
-        // And it holds the place of the meeting, should we be killed while it is at work.
-        let lock = meeting.lock().map_err(failed)?;
+        // And it holds the place of the rendezvous, should we be killed while it is at work.
+        let lock = rendezvous.lock().map_err(failed)?;
         command.args(words).stdin(lock).stdout(Stdio::null()).stderr(Stdio::piped());
         debug!(arguments = ?command.get_args(), "calls {}", engine.kind());
         let command = Running::spawn(&mut command, Group::Own).map_err(failed)?;
@@ -306,14 +307,14 @@ impl<'a> Started<'a> {
     /// Waits until PID 1 has come, or the engine has said why it does not.
     fn meet(
         &mut self,
-        meeting: &Meeting,
+        rendezvous: &Rendezvous,
         patience: Duration,
         parent: Option<&Parent>,
     ) -> Result<Met, StartError> {
         let failed = |source| StartError::Step { step: "waiting for PID 1".into(), source, remedy: None };
         let until = Deadline::after(patience);
         loop {
-            if let Some(met) = meeting.meet().map_err(failed)? {
+            if let Some(met) = rendezvous.meet().map_err(failed)? {
                 return Ok(met);
             }
             if self.command.child.try_wait().map_err(failed)?.is_some() {
@@ -326,7 +327,7 @@ impl<'a> Started<'a> {
                 return Err(EngineError::Timeout { kind: self.engine.kind(), waited: patience }.into());
             }
             refuse_deserted(parent)?;
-            let fds = std::iter::once(meeting.as_fd()).chain(parent.map(AsFd::as_fd));
+            let fds = std::iter::once(rendezvous.as_fd()).chain(parent.map(AsFd::as_fd));
             let wanted: Vec<_> = fds.map(|fd| (fd, PollFlags::IN)).collect();
             self.command.poll(until, &wanted).map_err(failed)?;
         }
@@ -362,7 +363,7 @@ impl Drop for Started<'_> {
 /// Mounts the boundaries in the container of the process `pid`.
 fn mount_ourselves(
     plan: &Plan,
-    who: &Who,
+    user: &ContainerUser,
     caller: Identity,
     protected: &[Mounts],
     pid: i32,
@@ -376,12 +377,13 @@ fn mount_ourselves(
             remedy: "call sandboxctl as a user other than root".into(),
         });
     }
-    let trees = owner::map_boundaries(plan, caller, &who.agent)?;
-    let mounts = view::lay_over(plan, trees, protected).map_err(step("laying out the shared directories"))?;
-    let program = init_program::in_memory().map_err(step("making the program of PID 1"))?;
+    let trees = idmap::map_boundaries(plan, caller, &user.agent)?;
+    let mounts = mount_plan::lay_over(plan, trees, protected)
+        .map_err(StartError::step("laying out the shared directories"))?;
+    let program = init_program::in_memory().map_err(StartError::step("making the program of PID 1"))?;
     mount_in(&program, pid, mounts).map_err(|error| match error {
         SetnsError::Step { step, source } => remedy::failed_step(&step, source),
-        SetnsError::Process(source) => step("mounting the shared directories")(source),
+        SetnsError::Process(source) => StartError::step("mounting the shared directories")(source),
     })
 }
 
@@ -442,7 +444,7 @@ fn refuse_volumes(plan: &Plan, name: &str, image: &Image) -> Result<(), StartErr
 fn init_spec(
     plan: &Plan,
     image: &Image,
-    who: &Who,
+    user: &ContainerUser,
     secrets: &[(String, Value)],
     streams: &Streams,
     terminal: Option<&OwnTerminal>,
@@ -455,36 +457,38 @@ fn init_spec(
     Ok(InitSpec {
         rootfs: Rootfs::Engine {
             limits: plan.limits.clone(),
-            user_namespace: who.namespace.kind(),
+            user_namespace: user.namespace.kind(),
             tmpfs: arguments::TEMPORARY.iter().map(PathBuf::from).collect(),
-            other_mounts: arguments::places(plan, image).map_err(step("reading what is mounted"))?,
+            other_mounts: arguments::places(plan, image)
+                .map_err(StartError::step("reading what is mounted"))?,
         },
         argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
         env: environment(plan, image, secrets),
         workdir: plan.agent.workdir.clone(),
-        umask: orders::umask().map_err(step("reading the umask of this process"))?,
+        umask: init_spec::umask().map_err(StartError::step("reading the umask of this process"))?,
         terminal: terminal.map(|terminal| Terminal::Stream(terminal.first)),
-        grants: orders::grants(plan, &arguments::TEMPORARY)
+        grants: init_spec::grants(plan, &arguments::TEMPORARY)
             .into_iter()
             .chain(streams.grants())
             .chain(terminal.into_iter().flat_map(OwnTerminal::grants))
             .collect(),
         expected: Expectations {
-            foreign_namespaces: namespaces.map_err(step("reading the namespaces of this process"))?,
-            uid: who.agent.uid,
+            foreign_namespaces: namespaces
+                .map_err(StartError::step("reading the namespaces of this process"))?,
+            uid: user.agent.uid,
             network: plan.network,
             mounts,
         },
-        required: orders::required_inside(plan),
+        required: init_spec::required_inside(plan),
     })
 }
 
 /// The boundaries and what is mounted over them, as PID 1 must find them. The engine mounts by path, and whoever else
 /// writes in a boundary may lead it elsewhere meanwhile: so the directories on the way have to be the same, too.
 fn mounts(plan: &Plan, caller: Identity, protected: &[Mounts]) -> Result<Vec<ExpectedMount>, StartError> {
-    let mut all: Vec<ExpectedMount> = orders::boundaries(plan).collect();
+    let mut all: Vec<ExpectedMount> = init_spec::boundaries(plan).collect();
     for (boundary, mounts) in plan.boundaries.iter().zip(protected) {
-        let failed = |source| step("looking at what is to be mounted")(source);
+        let failed = |source| StartError::step("looking at what is to be mounted")(source);
         let root = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error)))?;
         let root = root.enter().map_err(failed)?;
         let mut add =
@@ -541,18 +545,14 @@ fn environment(plan: &Plan, image: &Image, secrets: &[(String, Value)]) -> Vec<V
     for (name, _) in secrets {
         all.remove(OsStr::new(name));
     }
-    let plain = all.iter().map(|(name, value)| orders::entry(name, value.as_bytes()));
+    let plain = all.iter().map(|(name, value)| init_spec::entry(name, value.as_bytes()));
     plain
-        .chain(secrets.iter().map(|(name, value)| orders::entry(OsStr::new(name), value.as_bytes())))
+        .chain(secrets.iter().map(|(name, value)| init_spec::entry(OsStr::new(name), value.as_bytes())))
         .collect()
 }
 
 fn recorded(error: RecordError) -> StartError {
-    step("using the state directory")(io::Error::other(error))
-}
-
-fn step(name: &'static str) -> impl FnOnce(io::Error) -> StartError {
-    move |source| StartError::Step { step: name.into(), source, remedy: None }
+    StartError::step("using the state directory")(io::Error::other(error))
 }
 
 #[cfg(test)]

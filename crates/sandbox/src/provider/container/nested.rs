@@ -10,7 +10,7 @@ use std::path::Path;
 use policy::plan::{Boundary, Plan};
 use rustix::io::Errno;
 
-use crate::boundary::Root;
+use crate::boundary::root::Root;
 use crate::host::beneath;
 use crate::host::identity::Identity;
 use crate::session::error::StartError;

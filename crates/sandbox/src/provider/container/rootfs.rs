@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use super::arguments::Run;
-use super::{step, sweep};
+use super::sweep;
 use crate::engine::image::Image;
 use crate::engine::socket::{FileKind, Socket};
 use crate::engine::{Engine, EngineError, Rights};
@@ -52,7 +52,8 @@ pub(super) fn refuse_unfit(sought: &Sought<'_>) -> Result<(), StartError> {
         // Podman makes files as its caller, who is then the agent too.
         return Ok(());
     }
-    let failed = |error: StateError| step("remembering which images are fit")(io::Error::other(error));
+    let failed =
+        |error: StateError| StartError::step("remembering which images are fit")(io::Error::other(error));
     let fit = StateDir::open(&sought.own.join(FIT), Identity::own()).map_err(failed)?;
     let key = key(sought);
     if fit.read(&key).map_err(failed)?.is_some() {

@@ -10,14 +10,15 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::arguments::Run;
-use super::seen::look;
-use super::{arguments, meeting};
+use super::{arguments, rendezvous};
 use crate::engine::{Engine, EngineError};
 use crate::host::deadline::Deadline;
+use crate::provider::container::inspect::look;
 use crate::session::boundaries;
 use crate::session::error::StartError;
 use crate::session::outcome::Notice;
-use crate::state::record::{Client, Placed, RecordError, RunId, Runs};
+use crate::state::client::Client;
+use crate::state::record::{Placed, RecordError, RunId, Runs};
 
 /// How long an engine may take to remove a container.
 const REMOVAL: Duration = Duration::from_secs(20);
@@ -42,9 +43,9 @@ pub(super) fn sweep(
     let mut gone = |placed: &Placed, id: &RunId| {
         let run = Run { id, owner: runs.owner().uid, state };
         *placed == self::placed(engine)
-            && (!meeting::is_held(own, id) || ends_with_its_container(engine, run, own))
+            && (!rendezvous::is_held(own, id) || ends_with_its_container(engine, run, own))
             && remove(engine, run).is_ok()
-            && meeting::forget(own, id).is_ok()
+            && rendezvous::forget(own, id).is_ok()
     };
     let failed = |error: RecordError| super::recorded(error);
     let left = boundaries::sweep(runs, notice, &mut gone).map_err(failed)?;
@@ -52,7 +53,8 @@ pub(super) fn sweep(
     // 2. Containers that came to be after that, because an engine goes on with what it has begun.
     for (container, id) in abandoned(engine, runs.owner().uid)? {
         // One that has gone meanwhile cannot be looked at.
-        if !meeting::is_held(own, &id) && look(engine, &container).is_ok_and(|seen| seen.met(own) == Some(id))
+        if !rendezvous::is_held(own, &id)
+            && look(engine, &container).is_ok_and(|seen| seen.met(own) == Some(id))
         {
             // The engine may just be removing it. What stays, the next command removes.
             let _ = engine.call(["rm", "--force", "--volumes", &container], REMOVAL);
@@ -73,10 +75,10 @@ fn ends_with_its_container(engine: &Engine, run: Run<'_>, own: &Path) -> bool {
         return false;
     }
     let until = Deadline::after(ENDING);
-    while meeting::is_held(own, run.id) && !until.is_over() {
+    while rendezvous::is_held(own, run.id) && !until.is_over() {
         std::thread::sleep(PAUSE);
     }
-    !meeting::is_held(own, run.id)
+    !rendezvous::is_held(own, run.id)
 }
 
 /// Removes the container of a run, if the engine has one. A record is a file of its owner's, who may name another's run in

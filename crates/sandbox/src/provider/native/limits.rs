@@ -8,7 +8,7 @@ use confine::report::{Finding, Report, Status};
 use policy::plan::{Layer, Need, Plan};
 use policy::rules::limits::{TmpfsLimits, TmpfsMemory};
 
-use super::view::TEMPORARY;
+use crate::provider::mount_plan::TEMPORARY;
 use crate::session::error::StartError;
 use crate::session::remedy;
 

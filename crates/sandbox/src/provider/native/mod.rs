@@ -19,9 +19,9 @@ use policy::rules::network;
 use rustix::process::{WaitId, WaitIdOptions};
 
 use self::limits::Limits;
-use super::orders;
 use crate::host::init_program;
 use crate::host::terminal::Signals;
+use crate::provider::init_spec;
 use crate::provider::launch::Launch;
 use crate::secrets::{Held, Value};
 use crate::session::agent::{self, Agent};
@@ -35,11 +35,9 @@ use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::directory::StateDir;
 use crate::state::record::{RecordError, RunId, Runs};
 
-pub(super) use self::view::HOSTNAME;
+use crate::provider::{idmap, mount_plan};
 
 mod limits;
-pub(super) mod owner;
-pub(super) mod view;
 
 /// Runs a plan to its end.
 pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
@@ -55,7 +53,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let mut streams = Streams::open(streams, plan.limits.output_bytes, agent.owner())?;
 
     // 4. Where what may be used is bounded, in cgroups that PID 1 may have to be born in.
-    let hierarchy = Hierarchy::detect().map_err(step("looking for control groups"))?;
+    let hierarchy = Hierarchy::detect().map_err(StartError::step("looking for control groups"))?;
     let mut limits = Limits::choose(plan, &hierarchy)?;
 
     // 5. One clone3, and PID 1 is on its way. It makes its namespaces and what every sandbox sees, while its orders are
@@ -66,8 +64,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         clone_init(&options, init_program::bytes()).map_err(remedy::entering)?;
     let child = Child(pidfd);
     limits.apply()?;
-    let (system, layout) = view::lay_out_system(limits.tmpfs()).map_err(step("laying out the view"))?;
-    tell(&mut control, &Request::Prepare { mounts: system, hostname: view::HOSTNAME.into() }, &[])?;
+    let (system, layout) =
+        mount_plan::lay_out_system(limits.tmpfs()).map_err(StartError::step("laying out the view"))?;
+    tell(&mut control, &Request::Prepare { mounts: system, hostname: mount_plan::HOSTNAME.into() }, &[])?;
 
     // The values of secrets. The process that becomes PID 1 has no copy, because it was made before; and what reads them, which
     // may take long, runs before anything is looked through.
@@ -84,12 +83,13 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     boundaries.warn(notice);
 
     // 7. Whom the files belong to: mapped, where the agent does not own them.
-    let trees = owner::map_boundaries(plan, caller, &agent)?;
-    let toolchains = owner::open_toolchains(plan)?;
+    let trees = idmap::map_boundaries(plan, caller, &agent)?;
+    let toolchains = idmap::open_toolchains(plan)?;
 
     // 8. What there is to see.
-    let mounts =
-        layout.lay_out(plan, trees, boundaries.mounts(), toolchains).map_err(step("laying out the view"))?;
+    let mounts = layout
+        .lay_out(plan, trees, boundaries.mounts(), toolchains)
+        .map_err(StartError::step("laying out the view"))?;
 
     let complete = |report: &mut Report| {
         limits.complete(report);
@@ -98,11 +98,11 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     };
     let mut outside = Report::default();
     complete(&mut outside);
-    orders::refuse_missing(plan, &outside)?;
+    init_spec::refuse_missing(plan, &outside)?;
 
     // 9. From here on Ctrl-C is for the sandbox, and this process lives until everything inside has ended. Until now it
     //    ended this process, and PID 1 with it: looking through the boundaries can take long.
-    let signals = Signals::block().map_err(step("blocking signals"))?;
+    let signals = Signals::block().map_err(StartError::step("blocking signals"))?;
 
     refuse_deserted(parent)?;
 
@@ -201,7 +201,7 @@ fn tell(
 ) -> Result<(), StartError> {
     match control.send(request, descriptors) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        sent => sent.map_err(step("telling PID 1 what to do")),
+        sent => sent.map_err(StartError::step("telling PID 1 what to do")),
     }
 }
 
@@ -249,21 +249,22 @@ fn init_spec(
     Ok(InitSpec {
         rootfs: Rootfs::Own { mounts, rlimit_fallback: limits.rlimit_fallback() },
         argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
-        env: orders::environment(plan, secrets),
+        env: init_spec::environment(plan, secrets),
         workdir: plan.agent.workdir.clone(),
-        umask: orders::umask().map_err(step("reading the umask of this process"))?,
+        umask: init_spec::umask().map_err(StartError::step("reading the umask of this process"))?,
         terminal: streams.size().map(|size| Terminal::New { streams: streams.terminal, size }),
-        grants: orders::grants(plan, &view::TEMPORARY.map(|(path, _)| path))
+        grants: init_spec::grants(plan, &mount_plan::TEMPORARY.map(|(path, _)| path))
             .into_iter()
             .chain(streams.grants())
             .collect(),
         expected: Expectations {
-            foreign_namespaces: namespaces.map_err(step("reading the namespaces of this process"))?,
+            foreign_namespaces: namespaces
+                .map_err(StartError::step("reading the namespaces of this process"))?,
             uid: agent.uid,
             network: plan.network,
-            mounts: orders::boundaries(plan).collect(),
+            mounts: init_spec::boundaries(plan).collect(),
         },
-        required: orders::required_inside(plan),
+        required: init_spec::required_inside(plan),
     })
 }
 
@@ -307,8 +308,4 @@ fn groups(plan: &Plan, report: &mut Report) {
         }
     };
     report.add(finding);
-}
-
-fn step(name: &'static str) -> impl FnOnce(io::Error) -> StartError {
-    move |source| StartError::Step { step: name.into(), source, remedy: None }
 }

@@ -15,7 +15,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use tracing::info;
 
 use super::{Look, MOST_TOLD};
-use crate::boundary::{Entered, Root};
+use crate::boundary::root::{Entered, Root};
 use crate::detect::{Finding, Origin};
 use crate::host::acting::ActingAs;
 use crate::host::beneath;
@@ -23,6 +23,7 @@ use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
 use crate::quarantine::{self, Moved, QUARANTINE};
 use crate::session::outcome::Notice;
+use crate::state::client::ProcessError;
 use crate::state::record::{Placed, Record, RecordError, Remembered, RunId, Runs, Stuck, Unread};
 
 /// How long the last look at a boundary may take. A million files take about a second.
@@ -88,7 +89,7 @@ pub(crate) fn sweep(
         let is_gone = record.placed.as_ref().is_none_or(|placed| remove(placed, &record.id));
         // Under sudo a record is the user's, who may write anything into it.
         let acting = ActingAs::user(runs.owner())
-            .map_err(|source| RecordError::Process { what: "the rights of the owner", source })?;
+            .map_err(|source| ProcessError { what: "the rights of the owner", source })?;
         let mut remaining = Vec::new();
         for remembered in &record.boundaries {
             let stuck = clear_up_later(remembered, runs.owner(), &record.protect, notice);

@@ -21,7 +21,7 @@ use policy::text::escape;
 use rustix::fs::{Mode, OFlags};
 
 use super::Writable;
-use crate::boundary::Entered;
+use crate::boundary::root::Entered;
 use crate::detect::{Finding, Stamp};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;

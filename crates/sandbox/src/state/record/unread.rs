@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Client;
+use crate::state::client::Client;
 
 /// A record that cannot be read: what its run left behind was not looked through.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -23,7 +23,7 @@ const MOST_STRANGERS: usize = 256;
 /// The most callers that are looked at between two pauses, so that somebody who never stops calling ends nothing.
 const MOST_CALLS: usize = 8192;
 
-/// A socket at the meeting point of a sandbox, which goes with this.
+/// A socket at the rendezvous point of a sandbox, which goes with this.
 pub(super) struct Line {
     path: PathBuf,
     rendezvous: Rendezvous,
@@ -32,7 +32,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Listens at a meeting point.
+    /// Listens at a rendezvous point.
     ///
     /// `place` is where it is for the client, and `point` where it is in the container.
     pub(super) fn open(place: &Path, point: &Path) -> io::Result<Self> {
@@ -132,7 +132,7 @@ fn greeting(token: &str) -> io::Result<Vec<u8>> {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        // What stays goes with the meeting point.
+        // What stays goes with the rendezvous point.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -20,20 +20,20 @@ use crate::session::agent::{self, Agent};
 use crate::session::error::StartError;
 
 /// The agent of one container.
-pub(super) struct Who {
+pub(crate) struct ContainerUser {
     /// On the host.
-    pub(super) agent: Agent,
+    pub(crate) agent: Agent,
     /// User and group inside.
-    pub(super) inside: (u32, u32),
+    pub(crate) inside: (u32, u32),
     /// What the engine is told of user namespaces.
-    pub(super) namespace: Namespace,
+    pub(crate) namespace: Namespace,
     /// What mounts the shared directories.
-    pub(super) mounter: Mounter,
+    pub(crate) mounter: Mounter,
 }
 
 /// What mounts the shared directories, and what lies over them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Mounter {
+pub(crate) enum Mounter {
     /// The engine, which is given paths. Where it is not root's, all that it makes its caller could make, too.
     Engine,
     /// The engine, which is given descriptors of this process.
@@ -45,7 +45,7 @@ pub(super) enum Mounter {
 
 /// The user namespace of a container.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Namespace {
+pub(crate) enum Namespace {
     /// None: the users are the host's.
     Host,
     /// The one that the engine itself lives in.
@@ -65,12 +65,12 @@ impl Namespace {
 }
 
 /// Chooses the agent by the table above; what is not in it is refused.
-pub(super) fn choose(
+pub(crate) fn choose(
     engine: &Engine,
     container: &Container,
     caller: identity::Identity,
     locks: &Path,
-) -> Result<Who, StartError> {
+) -> Result<ContainerUser, StartError> {
     let process = rustix::process::geteuid().as_raw();
     let mounter = if process == 0 {
         Mounter::Client
@@ -94,7 +94,7 @@ pub(super) fn choose(
                         .into(),
                 });
             }
-            Ok(Who { inside: (agent.uid, agent.gid), agent, namespace: Namespace::Host, mounter })
+            Ok(ContainerUser { inside: (agent.uid, agent.gid), agent, namespace: Namespace::Host, mounter })
         }
         (kind, Rights::Rootless(owner)) if owner != process => Err(StartError::Refused {
             asked: format!("the {kind} engine of user {owner}, called by user {process}"),
@@ -103,9 +103,9 @@ pub(super) fn choose(
         }),
         (Kind::Docker, Rights::Rootless(_)) => {
             let agent = agent::choose(caller, locks)?;
-            Ok(Who { agent, inside: (0, 0), namespace: Namespace::Engine, mounter })
+            Ok(ContainerUser { agent, inside: (0, 0), namespace: Namespace::Engine, mounter })
         }
-        (Kind::Podman, Rights::Rootless(_)) => Ok(Who {
+        (Kind::Podman, Rights::Rootless(_)) => Ok(ContainerUser {
             agent: agent::choose(caller, locks)?,
             inside: (AGENT_ID, AGENT_ID),
             namespace: Namespace::Own,
@@ -114,9 +114,9 @@ pub(super) fn choose(
     }
 }
 
-impl Who {
+impl ContainerUser {
     /// What is to be said of the layer. Which user of the host PID 1 is, its socket has told.
-    pub(super) fn report(&self) -> Finding {
+    pub(crate) fn report(&self) -> Finding {
         let uid = self.agent.uid;
         let (status, reason) = match self.namespace {
             Namespace::Host if self.agent.is_nobody => (
@@ -145,7 +145,7 @@ impl Who {
     }
 
     /// passwd(5) of the container.
-    pub(super) fn passwd(&self, home: &str) -> String {
+    pub(crate) fn passwd(&self, home: &str) -> String {
         let (uid, gid) = self.inside;
         // Where the agent is 0, it has both names. The first that is found is the one that is shown.
         let root = if uid == 0 { home } else { "/root" };
@@ -156,7 +156,7 @@ impl Who {
     }
 
     /// group(5) of the container.
-    pub(super) fn group(&self) -> String {
+    pub(crate) fn group(&self) -> String {
         let gid = self.inside.1;
         let root = if gid == 0 { "" } else { "root:x:0:\n" };
         format!("{root}agent:x:{gid}:\nnogroup:x:65534:\n")

@@ -14,19 +14,19 @@ use crate::session::error::StartError;
 use crate::session::remedy;
 
 /// The environment of the agent.
-pub(super) fn environment(plan: &Plan, secrets: &[(String, Value)]) -> Vec<Variable> {
+pub(crate) fn environment(plan: &Plan, secrets: &[(String, Value)]) -> Vec<Variable> {
     let plain = plan.env.iter().map(|variable| entry(OsStr::new(&variable.name), variable.value.as_bytes()));
     plain.chain(secrets.iter().map(|(name, value)| entry(OsStr::new(name), value.as_bytes()))).collect()
 }
 
 /// One variable, as a process gets it.
-pub(super) fn entry(name: &OsStr, value: &[u8]) -> Variable {
+pub(crate) fn entry(name: &OsStr, value: &[u8]) -> Variable {
     // All at once: nothing grows, and leaves a copy behind.
     [name.as_bytes(), b"=", value].concat().into()
 }
 
 /// The caller's umask. Asked of `/proc`: umask(2) tells it only by changing it, for all threads.
-pub(super) fn umask() -> io::Result<u32> {
+pub(crate) fn umask() -> io::Result<u32> {
     let status = std::fs::read_to_string("/proc/thread-self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     let umask = line.and_then(|text| u32::from_str_radix(text.trim(), 8).ok());
@@ -43,12 +43,12 @@ pub(super) fn boundaries(plan: &Plan) -> impl Iterator<Item = ExpectedMount> + '
 }
 
 /// Layers without which PID 1 executes nothing.
-pub(super) fn required_inside(plan: &Plan) -> Vec<Layer> {
+pub(crate) fn required_inside(plan: &Plan) -> Vec<Layer> {
     required(plan).filter(|layer| is_seen_from_inside(*layer)).collect()
 }
 
 /// Refuses to go on without a required layer of which only the outside knows.
-pub(super) fn refuse_missing(plan: &Plan, outside: &Report) -> Result<(), StartError> {
+pub(crate) fn refuse_missing(plan: &Plan, outside: &Report) -> Result<(), StartError> {
     for layer in required(plan).filter(|layer| !is_seen_from_inside(*layer)) {
         match outside.layer(layer) {
             Some(line) if line.status == Status::Enforced => {}
@@ -67,7 +67,7 @@ pub(super) fn refuse_missing(plan: &Plan, outside: &Report) -> Result<(), StartE
 
 /// What landlock lets the agent do: read what there is to see, write where the plan says so and to what ends with the
 /// sandbox.
-pub(super) fn grants(plan: &Plan, temporary: &[&str]) -> Vec<Grant> {
+pub(crate) fn grants(plan: &Plan, temporary: &[&str]) -> Vec<Grant> {
     let grant = |path: &Path, access| Grant { path: path.to_owned(), access };
     let writable = plan.boundaries.iter().filter(|boundary| boundary.mode == BoundaryMode::ReadWrite);
     let devices = ["null", "zero", "full", "random", "urandom"].map(|name| Path::new("/dev").join(name));

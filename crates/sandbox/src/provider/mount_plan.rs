@@ -39,7 +39,7 @@ const DEVICES: [&str; 6] = ["full", "null", "random", "tty", "urandom", "zero"];
 pub(crate) const HOME: &str = "/home/agent";
 
 /// Where anything may be written until the sandbox ends.
-pub(super) const TEMPORARY: [(&str, &str); 4] =
+pub(crate) const TEMPORARY: [(&str, &str); 4] =
     [("/dev/shm", "1777"), (HOME, "0755"), ("/run", "0755"), ("/tmp", "1777")];
 
 /// How something of the host is shown.

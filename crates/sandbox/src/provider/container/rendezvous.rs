@@ -22,7 +22,7 @@ use crate::host::init_program;
 use crate::state::directory::StateDir;
 use crate::state::record::RunId;
 
-/// The directory with all meeting points, in the one of this process's own user: who can write to it chooses what runs as
+/// The directory with all rendezvous points, in the one of this process's own user: who can write to it chooses what runs as
 /// PID 1.
 const ALL: &str = "meetings";
 
@@ -36,10 +36,10 @@ const LOCK: &str = "lock";
 const POINT: &str = "sandboxctl-";
 
 /// The program, as it is called there.
-pub(super) const PROGRAM: &str = "entrypoint";
+pub(crate) const PROGRAM: &str = "entrypoint";
 
-/// A meeting point, which goes with this.
-pub(super) struct Meeting {
+/// A rendezvous point, which goes with this.
+pub(crate) struct Rendezvous {
     place: Place,
     listener: UnixListener,
     lock: File,
@@ -52,16 +52,16 @@ struct Place(PathBuf);
 pub(super) struct Met {
     pub(super) control: ControlSocket,
     /// PID 1's user on the host.
-    pub(super) uid: u32,
+    pub(crate) uid: u32,
     /// All its groups on the host.
-    pub(super) groups: Vec<u32>,
+    pub(crate) groups: Vec<u32>,
     /// PID 1's number on the host; 0 where it has none that is known here.
-    pub(super) pid: i32,
+    pub(crate) pid: i32,
 }
 
-impl Meeting {
+impl Rendezvous {
     /// Makes one, with these files besides the program.
-    pub(super) fn prepare(own: &Path, run: &RunId, files: &[(&str, &str)]) -> io::Result<Self> {
+    pub(crate) fn prepare(own: &Path, run: &RunId, files: &[(&str, &str)]) -> io::Result<Self> {
         // Only this process's user may pass here; whoever lives in the container sees the inner directory alone.
         StateDir::open(&own.join(ALL), Identity::own()).map_err(io::Error::other)?;
         let place = Place(path_of(own, run));
@@ -86,7 +86,7 @@ impl Meeting {
     }
 
     /// The directory that the container sees.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.place.0
     }
 
@@ -102,12 +102,12 @@ impl Meeting {
     }
 
     /// What tells others that somebody still needs this place: it is for as long as anybody has this open.
-    pub(super) fn lock(&self) -> io::Result<File> {
+    pub(crate) fn lock(&self) -> io::Result<File> {
         self.lock.try_clone()
     }
 
     /// Takes whoever has come, and lets nobody else come. `None` where nobody has.
-    pub(super) fn meet(&self) -> io::Result<Option<Met>> {
+    pub(crate) fn meet(&self) -> io::Result<Option<Met>> {
         let stream = match self.listener.accept() {
             Ok((stream, _)) => stream,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
@@ -122,7 +122,7 @@ impl Meeting {
     }
 }
 
-impl AsFd for Meeting {
+impl AsFd for Rendezvous {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
     }
@@ -137,7 +137,7 @@ impl Drop for Place {
 }
 
 /// Whether anybody still needs the place of a run.
-pub(super) fn is_held(own: &Path, run: &RunId) -> bool {
+pub(crate) fn is_held(own: &Path, run: &RunId) -> bool {
     let held = |file: File| {
         // A command that has hung will not do anything any more.
         let since = file.metadata().and_then(|metadata| metadata.modified()).map(|made| made.elapsed());
@@ -150,7 +150,7 @@ pub(super) fn is_held(own: &Path, run: &RunId) -> bool {
 }
 
 /// Removes what a client that was killed has left.
-pub(super) fn forget(own: &Path, run: &RunId) -> io::Result<()> {
+pub(crate) fn forget(own: &Path, run: &RunId) -> io::Result<()> {
     let missing_is_fine = |removed: io::Result<()>| match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -161,18 +161,18 @@ pub(super) fn forget(own: &Path, run: &RunId) -> io::Result<()> {
 
 /// Where the container sees it: by a name that no image can have known, directly beneath the root. What the engine mounts
 /// there the kernel finds there, whatever links the image has.
-pub(super) fn point(run: &RunId) -> PathBuf {
+pub(crate) fn point(run: &RunId) -> PathBuf {
     Path::new("/").join(format!("{POINT}{}", run.as_str()))
 }
 
 /// Which run meets its client here, if it is such a place.
-pub(super) fn run_at(point: &Path) -> Option<RunId> {
+pub(crate) fn run_at(point: &Path) -> Option<RunId> {
     let name = point.strip_prefix("/").ok()?.to_str()?;
     RunId::try_from(name.strip_prefix(POINT)?.to_owned()).ok()
 }
 
 /// The directory of a run.
-pub(super) fn path_of(own: &Path, run: &RunId) -> PathBuf {
+pub(crate) fn path_of(own: &Path, run: &RunId) -> PathBuf {
     own.join(ALL).join(run.as_str())
 }
 

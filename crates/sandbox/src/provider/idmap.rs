@@ -11,9 +11,9 @@ use confine::protocol::MountAccess;
 use policy::plan::{Boundary, Plan};
 use policy::text::escape;
 
-use super::view::{Tree, access, c_path};
-use crate::boundary::Root;
+use crate::boundary::root::Root;
 use crate::host::identity::Identity;
+use crate::provider::mount_plan::{Tree, access, c_path};
 use crate::session::agent::Agent;
 use crate::session::error::StartError;
 
@@ -22,11 +22,7 @@ use crate::session::error::StartError;
 /// Where the agent is the caller, files are the caller's already. Where root chose somebody who is nobody, each
 /// boundary is mounted with whoever counts in it, its owner, mapped to the agent (`MOUNT_ATTR_IDMAP`, see
 /// `mount_setattr(2)`).
-pub(in crate::provider) fn map_boundaries(
-    plan: &Plan,
-    caller: Identity,
-    agent: &Agent,
-) -> Result<Vec<Tree>, StartError> {
+pub(crate) fn map_boundaries(plan: &Plan, caller: Identity, agent: &Agent) -> Result<Vec<Tree>, StartError> {
     if rustix::process::geteuid().as_raw() != 0 {
         return Ok(plan.boundaries.iter().map(|_| Tree::Path).collect());
     }
@@ -39,7 +35,7 @@ pub(in crate::provider) fn map_boundaries(
 
 /// Makes the tree of each exposed toolchain, in order. Root opens them itself: they may lie where the agent cannot
 /// walk to, as in `/root`. PID 1 mounts none but what was validated.
-pub(super) fn open_toolchains(plan: &Plan) -> Result<Vec<Tree>, StartError> {
+pub(crate) fn open_toolchains(plan: &Plan) -> Result<Vec<Tree>, StartError> {
     if rustix::process::geteuid().as_raw() != 0 {
         return Ok(plan.expose.iter().map(|_| Tree::Path).collect());
     }

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::meeting;
 use crate::engine::{Engine, EngineError};
+use crate::provider::container::rendezvous;
 use crate::state::record::RunId;
 
 /// What an engine says of a container that it has made. Labels may be an image's; this is not.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Seen {
+pub(crate) struct ContainerInspect {
     /// The image, by its digest.
     image: String,
     #[serde(default)]
@@ -53,14 +53,14 @@ struct Config {
     user: String,
 }
 
-impl Seen {
+impl ContainerInspect {
     /// The run whose place in this directory is where PID 1 has met its client; `None` where it has met somebody else, or
     /// nobody.
-    pub(super) fn met(&self, own: &Path) -> Option<RunId> {
+    pub(crate) fn met(&self, own: &Path) -> Option<RunId> {
         self.mounts.iter().find_map(|mount| {
-            let run = meeting::run_at(Path::new(&mount.destination))?;
+            let run = rendezvous::run_at(Path::new(&mount.destination))?;
             // The engine may see the place by a longer path.
-            let place = meeting::path_of(own, &run);
+            let place = rendezvous::path_of(own, &run);
             let place = place.strip_prefix("/").unwrap_or(&place);
             mount.source.as_deref()?.ends_with(place).then_some(run)
         })
@@ -68,7 +68,7 @@ impl Seen {
 
     /// Where it may be written to. What is mounted there later, for the owner of a directory, is itself read-only where it is
     /// to be.
-    pub(super) fn writable(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn writable(&self) -> impl Iterator<Item = &str> {
         // What the image wants of its own is not the agent's: nothing bounds it.
         let is_asked_for = move |mount: &Mount| {
             self.host_config.mounts.iter().flatten().any(|asked| asked.target == mount.destination)
@@ -81,24 +81,25 @@ impl Seen {
     }
 
     /// Who the agent is there: user and group.
-    pub(super) fn user(&self) -> Option<(u32, u32)> {
+    pub(crate) fn user(&self) -> Option<(u32, u32)> {
         let (uid, gid) = self.config.user.split_once(':')?;
         Some((uid.parse().ok()?, gid.parse().ok()?))
     }
 
     /// What it was made from.
-    pub(super) fn image(&self) -> &str {
+    pub(crate) fn image(&self) -> &str {
         &self.image
     }
 }
 
 /// Looks at a container.
-pub(super) fn look(engine: &Engine, container: &str) -> Result<Seen, EngineError> {
+pub(crate) fn look(engine: &Engine, container: &str) -> Result<ContainerInspect, EngineError> {
     let text = engine.ask(["inspect", "--type", "container", container])?;
     let unread = |reason: String| EngineError::Refused {
         kind: engine.kind(),
         message: format!("what it says of container {container} cannot be read: {reason}"),
     };
-    let all: Vec<Seen> = serde_json::from_str(&text).map_err(|error| unread(error.to_string()))?;
+    let all: Vec<ContainerInspect> =
+        serde_json::from_str(&text).map_err(|error| unread(error.to_string()))?;
     all.into_iter().next().ok_or_else(|| unread("it is empty".to_owned()))
 }

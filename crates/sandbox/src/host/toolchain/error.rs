@@ -1,0 +1,82 @@
+//! Why a toolchain is not shown.
+
+use std::io;
+use std::path::PathBuf;
+
+use policy::rules::shared_dir::ShareRefusal;
+use policy::text::escape;
+
+/// Why a toolchain is not shown.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolchainError {
+    /// There is no such preset.
+    #[error("`{0}` is neither rust, node or python nor an absolute path")]
+    UnknownPreset(String),
+    /// The tool is not installed.
+    #[error(
+        "preset `{preset}`: {looked_for} was not found; install it, or take `{preset}` off `native.expose`{left_out}"
+    )]
+    NotFound {
+        /// The preset.
+        preset: &'static str,
+        /// What was looked for, and where.
+        looked_for: String,
+        /// Where nothing was looked for, in words.
+        left_out: String,
+    },
+    /// What was found is something else.
+    #[error(
+        "preset `{preset}`: `{}` does not lie in a toolchain, which has {expected}; name the directory it is installed in \
+         as a path in `native.expose`", escape::path(.found)
+    )]
+    Form {
+        /// The preset.
+        preset: &'static str,
+        /// What was found.
+        found: PathBuf,
+        /// What lies in every toolchain of this kind.
+        expected: &'static str,
+    },
+    /// An agent could have made or chosen it, or has it already.
+    #[error(
+        "`{name}`: `{}` is not shown, because sandboxes may write to `{}`; keep toolchains and shared directories apart",
+        escape::path(.path), escape::path(.writable)
+    )]
+    Writable {
+        /// The preset or path.
+        name: String,
+        /// What would be shown.
+        path: PathBuf,
+        /// The directory that lies in it, or in which it lies.
+        writable: PathBuf,
+    },
+    /// A version manager that is not known stands in front of the tool.
+    #[error(
+        "preset `{preset}`: `{}` is not the tool itself, and what it starts is not known; name the directory it is \
+         installed in as a path in `native.expose`", escape::path(.found)
+    )]
+    Shim {
+        /// The preset.
+        preset: &'static str,
+        /// What was found.
+        found: PathBuf,
+    },
+    /// The directory may not be shown.
+    #[error("`{name}`: {refusal}; it would be shown read-only, and still is not")]
+    Refused {
+        /// The preset or path.
+        name: String,
+        /// The rule.
+        refusal: Box<ShareRefusal>,
+    },
+    /// It cannot be looked at.
+    #[error("`{name}`: look at `{}`: {source}", escape::path(.path))]
+    File {
+        /// The preset or path.
+        name: String,
+        /// With what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,194 @@
+//! Where toolchains are looked for, and what is found of them.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use policy::plan::{BoundaryMode, Exposed, Variable};
+use policy::rules::shared_dir::{Caller, ShareCandidate, validate};
+
+use super::error::ToolchainError;
+use crate::boundary::Found;
+use crate::host::identity::Identity;
+use crate::host::programs::Programs;
+
+/// What every sandbox sees.
+const IN_VIEW: &[&str] = &["/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr"];
+
+/// The caller's surroundings, in which toolchains are looked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Host<'a> {
+    /// The caller's environment.
+    pub env: &'a BTreeMap<OsString, OsString>,
+    /// Where programs are looked for, and where agents may write.
+    pub programs: &'a Programs,
+    /// Who asks, with their home.
+    pub caller: Caller<'a>,
+    /// With whose rights is looked: under sudo, what its user cannot reach is not theirs to show.
+    pub user: Identity,
+    /// The caller's home.
+    pub home: &'a Path,
+    /// Where the caller is: some version managers choose by directory.
+    pub workdir: &'a Path,
+    /// The home that the agent will have.
+    pub guest_home: &'a Path,
+}
+
+/// What is shown to a sandbox, and what it has to be told.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Toolchains {
+    /// Directories and files of the host, read-only. They lie in none another.
+    pub exposed: Vec<Exposed>,
+    /// What goes in front of the agent's `PATH`.
+    pub path: Vec<PathBuf>,
+    /// Variables that the tools need.
+    pub env: Vec<Variable>,
+}
+
+impl Host<'_> {
+    pub(super) fn var(&self, name: &str) -> Option<&OsStr> {
+        self.env.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+
+    /// A directory that a variable names, or its place in the home.
+    pub(super) fn directory(&self, variable: &str, in_home: &str) -> PathBuf {
+        self.var(variable).map_or_else(|| self.home.join(in_home), PathBuf::from)
+    }
+
+    /// Every program of this name, in the order of `PATH`.
+    pub(super) fn programs(&self, name: &str) -> impl Iterator<Item = PathBuf> {
+        self.programs.all(name)
+    }
+
+    /// Says that there is no such program.
+    pub(super) fn not_found(&self, preset: &'static str, program: &str) -> ToolchainError {
+        let looked_for = format!("{program} in the PATH");
+        ToolchainError::NotFound { preset, looked_for, left_out: self.programs.left_out() }
+    }
+
+    /// Refuses what an agent may write, or has written to choose it, or already has.
+    pub(super) fn check_apart(&self, name: &str, path: &Path) -> Result<(), ToolchainError> {
+        match self.programs.writable().touching(path) {
+            None => Ok(()),
+            Some(writable) => Err(ToolchainError::Writable {
+                name: name.to_owned(),
+                path: path.into(),
+                writable: writable.into(),
+            }),
+        }
+    }
+}
+
+/// How a toolchain looks that is installed as a whole.
+pub(super) struct Form {
+    pub(super) preset: &'static str,
+    /// Whether a file has the name of the program.
+    pub(super) is_program: fn(&str) -> bool,
+    /// Whether a directory is one, beside having the program in its `bin`.
+    pub(super) is_prefix: fn(&Path) -> bool,
+    /// The same in words.
+    pub(super) expected: &'static str,
+}
+
+impl Toolchains {
+    /// Shows a directory at the path it was found by, after checking where it leads.
+    pub(super) fn show(&mut self, name: &str, path: &Path, host: &Host<'_>) -> Result<(), ToolchainError> {
+        let there = find_path(name, path)?;
+        let resolved = &there.path;
+        if in_view(resolved) && in_view(path) {
+            return Ok(());
+        }
+        // Reading is all that is given, so it does not matter whose it is.
+        let candidate = ShareCandidate {
+            given: path,
+            resolved,
+            kind: there.kind,
+            owner: host.caller.uid,
+            mode: BoundaryMode::ReadOnly,
+        };
+        let rules = Caller { allowed_root: None, ..host.caller };
+        validate(&candidate, &rules).map_err(|refusal| ToolchainError::Refused {
+            name: name.to_owned(),
+            refusal: Box::new(refusal),
+        })?;
+        self.exposed.push(exposed(name, there, path.to_path_buf()));
+        Ok(())
+    }
+
+    /// Shows the toolchain that a program is installed in: two levels above it. A link can lead to any file, so the
+    /// directory must look like one.
+    pub(super) fn show_prefix(
+        &mut self,
+        form: &Form,
+        program: &Path,
+        host: &Host<'_>,
+    ) -> Result<(), ToolchainError> {
+        let is_program = program.file_name().and_then(OsStr::to_str).is_some_and(form.is_program);
+        let bin = program.parent().filter(|bin| is_program && bin.ends_with("bin"));
+        let prefix = bin.and_then(Path::parent).filter(|prefix| (form.is_prefix)(prefix));
+        let (Some(bin), Some(prefix)) = (bin, prefix) else {
+            let Form { preset, expected, .. } = *form;
+            return Err(ToolchainError::Form { preset, found: program.to_owned(), expected });
+        };
+        host.check_apart(form.preset, prefix)?;
+        self.show(form.preset, prefix, host)?;
+        self.path.push(bin.to_path_buf());
+        Ok(())
+    }
+
+    pub(super) fn without_repetition(mut self) -> Self {
+        self.exposed.sort_by(|a, b| a.guest.cmp(&b.guest));
+        let mut kept: Vec<Exposed> = Vec::new();
+        for one in self.exposed {
+            // What lies in a directory that is shown is shown with it, if it lies there on the host, too.
+            let covered = kept.iter().any(|outer| {
+                let within = one.guest.strip_prefix(&outer.guest).map(|rest| outer.host.join(rest));
+                within.is_ok_and(|path| path.components().eq(one.host.components()))
+            });
+            if !covered {
+                kept.push(one);
+            }
+        }
+        self.exposed = kept;
+        let mut path: Vec<PathBuf> = Vec::new();
+        for one in self.path {
+            if !path.contains(&one) {
+                path.push(one);
+            }
+        }
+        self.path = path;
+        self
+    }
+}
+
+/// Follows a path once, to a descriptor: what that says is validated, and is what will be mounted.
+pub(super) fn find_path(name: &str, path: &Path) -> Result<Found, ToolchainError> {
+    Found::at(path).map_err(|errno| ToolchainError::File {
+        name: name.to_owned(),
+        path: path.into(),
+        source: errno.into(),
+    })
+}
+
+pub(super) fn canonical(name: &str, path: &Path) -> Result<PathBuf, ToolchainError> {
+    Ok(find_path(name, path)?.path)
+}
+
+pub(super) fn exposed(name: &str, found: Found, guest: PathBuf) -> Exposed {
+    Exposed { name: name.to_owned(), host: found.path, guest, file_id: found.file_id }
+}
+
+pub(super) fn in_view(path: &Path) -> bool {
+    IN_VIEW.iter().any(|tree| path.starts_with(tree))
+}
+
+pub(super) fn variable(name: &str, value: impl Into<OsString>) -> Variable {
+    Variable { name: name.to_owned(), value: value.into() }
+}
+
+/// A name that a file gives: one component, so that it leads nowhere else.
+pub(super) fn one_component(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let plain = !text.is_empty() && text != "." && text != ".." && !text.contains(['/', '\0']);
+    plain.then_some(text)
+}
