@@ -6,6 +6,8 @@
 use policy::plan::Layer;
 use rustix::io::Errno;
 
+pub use crate::sys::Machine;
+
 use crate::account::Account;
 use crate::capabilities::CapabilityError;
 use crate::credentials::{self, CredentialsError, SupplementaryGroups};
@@ -28,15 +30,6 @@ pub struct Lockdown<'a> {
     pub grants: Option<&'a [Grant]>,
     /// Who PID 1 is where the agent runs.
     pub pid_1: Pid1,
-}
-
-/// What executes this program.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Machine {
-    /// A processor, so that this program's system calls are the kernel's to answer.
-    Real,
-    /// Another program, which makes system calls in its place: some it refuses itself, and it has threads of its own.
-    Emulated,
 }
 
 /// What has been put on and cannot be seen again later.

@@ -1,7 +1,8 @@
 //! Every unsafe block of this project: thin wrappers over system calls that have no safe form elsewhere, and the clearing of
 //! memory that nothing safe can name.
 //!
-//! Each wrapper is as small as the call it wraps, and safe to call with any argument its types admit.
+//! Each wrapper is as small as the call it wraps, and safe to call with any argument its types admit: none closes, replaces or
+//! takes a descriptor that something else owns, and none lets two owners of memory run at once.
 #![expect(unsafe_code, reason = "this is the one place where what has no safe form is done")]
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -12,24 +13,47 @@ use std::{io, mem, ptr};
 
 use rustix::io::Errno;
 
-use crate::lockdown::Machine;
-
 // --- namespaces, mounts, processes -------------------------------------------------------------------------
 
-/// Which side of `clone3` this is.
-pub(crate) enum Cloned {
-    /// In the parent: the child, and a descriptor that stays true to it.
-    Parent { pid: i32, pidfd: OwnedFd },
-    /// In the child.
-    Child,
+/// The descriptors that a new process keeps.
+pub(crate) struct Kept<'a> {
+    /// Numbers 0 to 2.
+    pub(crate) streams: [BorrowedFd<'a>; 3],
+    /// Number 3.
+    pub(crate) control: BorrowedFd<'a>,
+    /// Number 4, which closes when a program is executed.
+    pub(crate) program: BorrowedFd<'a>,
 }
 
-/// `clone3(2)` without a shared address space: both sides go on from here.
+/// The descriptor table of a new process.
+pub(crate) enum ChildTable<'a> {
+    /// It has its streams, these two, and nothing else.
+    Clean { control: OwnedFd, program: OwnedFd },
+    /// It could not be arranged.
+    Failed { control: BorrowedFd<'a>, errno: Errno },
+}
+
+/// The process id of a new process, and a descriptor that stays true to it.
+pub(crate) struct Child {
+    pub(crate) pid: i32,
+    pub(crate) pidfd: OwnedFd,
+}
+
+/// `clone3(2)` without a shared address space. The new process runs `child` and ends with what that returns.
 ///
-/// In the child of a process with threads, other threads may have held any lock at this moment: until it has
-/// executed another program, the child must neither allocate nor lock. Signal handlers are reset in the child
-/// (`CLONE_CLEAR_SIGHAND`), so that no handler of the host runs there.
-pub(crate) fn clone3(namespaces: u64, cgroup: Option<BorrowedFd<'_>>) -> io::Result<Cloned> {
+/// It keeps five descriptors and closes all others at once, whoever owns them in this process: so it gets no value of this
+/// process but `data`, which owns and borrows nothing.
+///
+/// Other threads of this process may have held any lock at this moment: until it has executed another program, `child`
+/// waits forever if it allocates or locks. Signal handlers are reset in it (`CLONE_CLEAR_SIGHAND`), so that no handler of
+/// the host runs there.
+pub(crate) fn clone3<D: Copy + 'static>(
+    namespaces: u64,
+    cgroup: Option<BorrowedFd<'_>>,
+    kept: &Kept<'_>,
+    data: D,
+    child: fn(D, ChildTable<'_>) -> i32,
+) -> io::Result<Child> {
     const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
     const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
     const CLONE_PIDFD: u64 = 0x1000;
@@ -71,41 +95,125 @@ pub(crate) fn clone3(namespaces: u64, cgroup: Option<BorrowedFd<'_>>) -> io::Res
     let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<Arguments>()) };
     match pid {
         -1 => Err(io::Error::last_os_error()),
-        0 => Ok(Cloned::Child),
+        0 => {
+            let table = match clean_table(kept) {
+                Ok((control, program)) => ChildTable::Clean { control, program },
+                Err(errno) => ChildTable::Failed { control: kept.control, errno },
+            };
+            // Not `exit`: no destructor of this process may run in its copy.
+            exit_now(child(data, table))
+        }
         pid => {
             // SAFETY: the kernel has just written this descriptor for us and nobody else knows it.
             // JUSTIFICATION: a descriptor that a raw call returns has to be given an owner somewhere.
             let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-            Ok(Cloned::Parent { pid: i32::try_from(pid).map_err(io::Error::other)?, pidfd })
+            Ok(Child { pid: i32::try_from(pid).map_err(io::Error::other)?, pidfd })
         }
     }
 }
 
-/// Starts a child that borrows this process's memory and suspends it until the child has executed a program or
+/// Moves what a new process keeps to the first five numbers and closes everything else. Allocates nothing.
+fn clean_table(kept: &Kept<'_>) -> Result<(OwnedFd, OwnedFd), Errno> {
+    const CONTROL: RawFd = 3;
+    const PROGRAM: RawFd = 4;
+    // Out of the way first: any of them may lie where another one goes.
+    let aside = |fd: BorrowedFd<'_>| rustix::io::fcntl_dupfd_cloexec(fd, PROGRAM + 1);
+    let [input, output, error] = kept.streams;
+    let moved = [aside(input)?, aside(output)?, aside(error)?, aside(kept.control)?, aside(kept.program)?];
+    for (target, fd) in (0..).zip(&moved) {
+        // SAFETY: this process is a copy in which no owner of any descriptor lives on but in `moved`, which lies higher.
+        // JUSTIFICATION: safe forms of dup2 want an owner for the target, and here there is none.
+        if unsafe { libc::dup2(fd.as_raw_fd(), target) } == -1 {
+            return Err(last_errno());
+        }
+    }
+    drop(moved);
+    // SAFETY: as above, and `moved` is gone.
+    // JUSTIFICATION: no crate here wraps close_range.
+    if unsafe { libc::syscall(libc::SYS_close_range, PROGRAM + 1, u32::MAX, 0) } == -1 {
+        return Err(last_errno());
+    }
+    // SAFETY: it was made above, and nothing in this process owns it.
+    // JUSTIFICATION: dup2 returns no owner.
+    let control = unsafe { OwnedFd::from_raw_fd(CONTROL) };
+    // SAFETY: as above.
+    // JUSTIFICATION: as above.
+    let program = unsafe { OwnedFd::from_raw_fd(PROGRAM) };
+    rustix::io::fcntl_setfd(&program, rustix::io::FdFlags::CLOEXEC)?;
+    Ok((control, program))
+}
+
+/// A stack for a child, with pages below it that nothing can be written to.
+struct GuardedStack(*mut libc::c_void);
+
+impl GuardedStack {
+    /// As large as the largest page of any machine.
+    const GUARD: usize = 64 << 10;
+    const SIZE: usize = Self::GUARD + (128 << 10);
+
+    fn new() -> io::Result<Self> {
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: asks for new memory, at no given address.
+        // JUSTIFICATION: an allocator gives no memory that is protected below.
+        let base = unsafe { libc::mmap(ptr::null_mut(), Self::SIZE, access, flags, -1, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let stack = Self(base);
+        // SAFETY: the pages are those that were just mapped, and nothing lies in them.
+        // JUSTIFICATION: as above.
+        if unsafe { libc::mprotect(base, Self::GUARD, libc::PROT_NONE) } == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(stack)
+    }
+
+    fn top(&self) -> *mut libc::c_void {
+        self.0.wrapping_byte_add(Self::SIZE)
+    }
+}
+
+impl Drop for GuardedStack {
+    fn drop(&mut self) {
+        // SAFETY: the memory is this value's own, and whoever ran on it has ended or executed a program.
+        // JUSTIFICATION: what is mapped by hand is unmapped by hand.
+        unsafe { libc::munmap(self.0, Self::SIZE) };
+    }
+}
+
+/// Forks a child that borrows this process's memory, and suspends this thread until the child has executed a program or
 /// ended (`CLONE_VM | CLONE_VFORK`, clone(2)): no page is copied for a process that gives all of them up at once.
 ///
-/// What `child` returns is its exit status; what it wrote to its captures is there when this returns. Other
-/// threads go on meanwhile, so in a process that has some, `child` must not wait for them.
-pub(crate) fn spawn_suspended(child: &mut dyn FnMut() -> i32) -> io::Result<i32> {
+/// What `child` returns is its exit status; what it wrote to its captures is there when this returns: it goes on in place of
+/// this thread. Its stack is small, and ends at a page that kills it. A panic ends it.
+pub(crate) fn vfork(child: &mut dyn FnMut() -> i32) -> io::Result<i32> {
     extern "C" fn run(argument: *mut libc::c_void) -> libc::c_int {
         let child = argument.cast::<&mut dyn FnMut() -> i32>();
-        // SAFETY: the parent is suspended inside `spawn_suspended`, where the closure lives, until we are gone.
+        // SAFETY: the parent is suspended inside `vfork`, where the closure lives, until we are gone.
         // JUSTIFICATION: clone(2) passes one untyped pointer.
         let child = unsafe { &mut *child };
         child()
     }
     let mut child = child;
-    let mut stack = vec![0_u128; 8 << 10];
-    let top = stack.as_mut_ptr_range().end;
+    let stack = GuardedStack::new()?;
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    // SAFETY: the stack is ours, aligned, and outlives the child's use of it, because this thread does not go on
+    // SAFETY: the stack is ours, aligned, guarded, and outlives the child's use of it, because this thread does not go on
     // before the child has executed or ended; so does the closure.
     // JUSTIFICATION: fork copies the memory of a process that needs none of it, and a safe spawn cannot set up
     // terminal, session and cgroup in between.
-    match unsafe { libc::clone(run, top.cast(), flags, (&raw mut child).cast()) } {
+    match unsafe { libc::clone(run, stack.top(), flags, (&raw mut child).cast()) } {
         -1 => Err(io::Error::last_os_error()),
         pid => Ok(pid),
     }
+}
+
+/// What executes this program.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Machine {
+    /// A processor, so that this program's system calls are the kernel's to answer.
+    Real,
+    /// Another program, which makes system calls in its place: some it refuses itself, and it has threads of its own.
+    Emulated,
 }
 
 /// `fork(2)` in a process with one thread; `None` in the child.
@@ -255,14 +363,6 @@ pub(crate) fn close_from_on_exec(first: u32) -> Result<(), Errno> {
     if done == 0 { Ok(()) } else { Err(last_errno()) }
 }
 
-/// Closes every descriptor from `first` on, in a process that was just born and executes another program or ends.
-pub(crate) fn close_from(first: u32) -> Result<(), Errno> {
-    // SAFETY: called in a copy of the process whose descriptors these are, which runs none of their owners' destructors.
-    // JUSTIFICATION: no crate here wraps close_range.
-    let done = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
-    if done == 0 { Ok(()) } else { Err(last_errno()) }
-}
-
 /// Brings the loopback interface of this network namespace up (`SIOCSIFFLAGS`, see netdevice(7)).
 pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> Result<(), Errno> {
     // SAFETY: ifreq is plain old data for which all zeroes is a value.
@@ -278,27 +378,20 @@ pub(crate) fn loopback_up(socket: BorrowedFd<'_>) -> Result<(), Errno> {
     if done == 0 { Ok(()) } else { Err(last_errno()) }
 }
 
-/// Takes ownership of a descriptor that this process was started with.
+/// Duplicates a descriptor that this process was executed with, close-on-exec. Fails if it is not open.
 ///
-/// Fails if it is not open. Must be called once at most for each number, before anything else is opened.
-pub(crate) fn inherited(fd: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: F_GETFD reads a flag and touches no memory.
-    // JUSTIFICATION: the safe form wants a descriptor that is known to be open, which is the question here.
-    if unsafe { libc::fcntl(fd, libc::F_GETFD) } == -1 {
+/// The number itself is not taken: nobody can see whether something in this process owns it. So it stays open until this
+/// process ends or executes a program ([`close_from_on_exec`]).
+pub(crate) fn duplicate_inherited(fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: the call takes numbers and touches no memory, and closes no descriptor.
+    // JUSTIFICATION: safe forms want a descriptor that is known to be open, which is the question here.
+    let duplicate = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) };
+    if duplicate == -1 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is open, and at the start of a program nobody has claimed it yet.
-    // JUSTIFICATION: ownership of what a parent handed over cannot be seen by the type system.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-/// Makes a descriptor of another process's own: duplicates `fd` onto the number `target`.
-///
-/// `target` must not be owned by anything in this process: only standard streams and fresh numbers are.
-pub(crate) fn duplicate_onto(fd: BorrowedFd<'_>, target: RawFd) -> Result<(), Errno> {
-    // SAFETY: the caller names standard streams, or a number that nothing in this process owns.
-    // JUSTIFICATION: safe forms of dup2 want an owner for the target, and a child before exec has none.
-    if unsafe { libc::dup2(fd.as_raw_fd(), target) } == -1 { Err(last_errno()) } else { Ok(()) }
+    // SAFETY: the kernel has just made this descriptor for us and nobody else knows it.
+    // JUSTIFICATION: a descriptor that a raw call returns has to be given an owner somewhere.
+    Ok(unsafe { OwnedFd::from_raw_fd(duplicate) })
 }
 
 /// The supplementary groups of whoever has connected to a socket, as this process's user namespace numbers them
@@ -533,5 +626,39 @@ pub fn clear_variables(names: &[&str]) {
         // SAFETY: the entry was not the last one.
         // JUSTIFICATION: as above.
         entry = unsafe { entry.add(1) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use rustix::process::{Pid, WaitOptions, waitpid};
+
+    use super::*;
+
+    #[test]
+    fn a_number_that_is_taken_twice_has_two_owners_and_stays_open() {
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let number = file.as_raw_fd();
+        drop((duplicate_inherited(number).unwrap(), duplicate_inherited(number).unwrap()));
+        assert!(rustix::fs::fstat(file.as_fd()).is_ok());
+        assert!(duplicate_inherited(1 << 20).is_err());
+    }
+
+    #[test]
+    fn a_child_that_needs_more_stack_than_it_has_ends_alone() {
+        fn deep(level: u64) -> u64 {
+            let room = black_box([level; 512]);
+            room[0] + if level == 0 { 0 } else { deep(level - 1) }
+        }
+        let mut seen = 0;
+        let pid = vfork(&mut || {
+            seen = 1;
+            i32::from(deep(1 << 20) == 0)
+        });
+        let (_, status) = waitpid(Pid::from_raw(pid.unwrap()), WaitOptions::empty()).unwrap().unwrap();
+        assert_eq!(status.terminating_signal(), Some(libc::SIGSEGV));
+        assert_eq!(seen, 1);
     }
 }

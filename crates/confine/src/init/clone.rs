@@ -11,10 +11,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::capabilities;
 use crate::mount::rootfs::unshare_namespaces;
-use crate::protocol::{AGENT_ID, CONTROL_ARGUMENT, CONTROL_FD, ControlSocket, Event, Failure, Step};
-use crate::sys::{self, Cloned};
+use crate::protocol::{AGENT_ID, CONTROL_ARGUMENT, ControlSocket, Event, Failure, Step};
+use crate::sys::{self, Child, ChildTable, Kept};
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create};
-use rustix::io::{Errno, FdFlags};
+use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
@@ -68,9 +68,6 @@ const MAPPED: u8 = b'm';
 /// The one byte that tells the new process that its program is written.
 const WRITTEN: u8 = b'w';
 
-/// Where PID 1's program lies in the new process until it is executed.
-const PROGRAM: i32 = CONTROL_FD + 1;
-
 /// Starts PID 1 of a new sandbox.
 ///
 /// `program` is PID 1's, which is executed with nothing of the caller's, arguments and environment included. It is executed
@@ -86,18 +83,11 @@ pub fn clone_init(options: &CloneOptions<'_>, program: &[u8]) -> io::Result<Init
     let maps = Maps::new(uid, gid);
     let all_signals = nix::sys::signal::SigSet::all();
     let before = all_signals.thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK)?;
-    let cloned = sys::clone3(NAMESPACES, options.cgroup);
-    if let Ok(Cloned::Child) = cloned {
-        let (control, step, errno) = run_child(options, &maps, theirs.as_fd(), file.as_fd());
-        report_failure(control.as_ref().map_or(theirs.as_fd(), AsFd::as_fd), step, errno);
-        // Not `exit`: nothing of the caller's may run here.
-        sys::exit_now(125);
-    }
+    let kept = Kept { streams: options.streams, control: theirs.as_fd(), program: file.as_fd() };
+    let cloned = sys::clone3(NAMESPACES, options.cgroup, &kept, (options.identity, maps), run_child);
     before.thread_set_mask()?;
     drop(theirs);
-    let Cloned::Parent { pid, pidfd } = cloned? else {
-        return Err(io::Error::other("clone3 returned twice"));
-    };
+    let Child { pid, pidfd } = cloned?;
     let mapped = match options.identity {
         Identity::Caller { .. } => Ok(()),
         Identity::Other { .. } => maps.write_for(pid).and_then(|()| tell(&mut ours, MAPPED)),
@@ -122,31 +112,27 @@ fn tell(control: &mut ControlSocket, byte: u8) -> io::Result<()> {
     }
 }
 
-/// Runs the new process until it executes PID 1. Returns only what failed, and where to report it.
+/// Runs the new process until it executes PID 1. Returns the exit code of what failed, and was reported.
 ///
 /// Between here and `execveat` nothing allocates and nothing locks.
-fn run_child(
-    options: &CloneOptions<'_>,
-    maps: &Maps,
-    control: BorrowedFd<'_>,
-    program: BorrowedFd<'_>,
-) -> (Option<OwnedFd>, Step, Errno) {
+fn run_child((identity, maps): (Identity, Maps), table: ChildTable<'_>) -> i32 {
     // 1. Five descriptors stay, at numbers of their own: the streams, the control socket and PID 1's program. All
     //    others are closed at once. The caller's end of a control socket is a lifeline, ours or that of a sandbox
     //    which another thread was just starting, and only the caller's death may close it.
-    let (control, program) = match keep_five(options.streams, control, program) {
-        Ok(kept) => kept,
-        Err(errno) => return (None, Step::Descriptors, errno),
-    };
-    if let Err((step, errno)) = take_identity(options.identity, maps, control.as_fd()) {
-        return (Some(control), step, errno);
+    match table {
+        ChildTable::Failed { control, errno } => report_failure(control, Step::Descriptors, errno),
+        ChildTable::Clean { control, program } => {
+            let ready = take_identity(identity, &maps, control.as_fd())
+                .and_then(|()| await_byte(control.as_fd(), WRITTEN).map_err(|errno| (Step::Parent, errno)));
+            let (step, errno) = ready.err().unwrap_or_else(|| {
+                // 6. Execute PID 1, once its program is written. Nothing of the caller's memory and environment is left.
+                let arguments = [c"entrypoint", CONTROL_ARGUMENT];
+                (Step::ExecuteInit, sys::execute_file(program.as_fd(), &arguments))
+            });
+            report_failure(control.as_fd(), step, errno);
+        }
     }
-    // 6. Execute PID 1, once its program is written. Nothing of the caller's memory and environment is left.
-    if let Err(errno) = await_byte(control.as_fd(), WRITTEN) {
-        return (Some(control), Step::Parent, errno);
-    }
-    let errno = sys::execute_file(program.as_fd(), &[c"entrypoint", CONTROL_ARGUMENT]);
-    (Some(control), Step::ExecuteInit, errno)
+    125
 }
 
 /// Maps the user and the group, becomes them, and creates the other namespaces, whose capabilities it keeps.
@@ -192,35 +178,37 @@ fn file_in_memory() -> io::Result<OwnedFd> {
     }
 }
 
-/// Moves what PID 1 needs to the first five numbers and closes everything else. Allocates nothing.
-fn keep_five(
-    [input, output, error]: [BorrowedFd<'_>; 3],
-    control: BorrowedFd<'_>,
-    program: BorrowedFd<'_>,
-) -> Result<(OwnedFd, OwnedFd), Errno> {
-    // Out of the way first: any of them may lie where another one goes.
-    let aside = |fd| rustix::io::fcntl_dupfd_cloexec(fd, PROGRAM + 1);
-    let kept = [aside(input)?, aside(output)?, aside(error)?, aside(control)?, aside(program)?];
-    for (target, fd) in (0..).zip(&kept) {
-        sys::duplicate_onto(fd.as_fd(), target)?;
-    }
-    drop(kept);
-    sys::close_from(PROGRAM.unsigned_abs() + 1)?;
-    let own = |fd| sys::inherited(fd).map_err(|_| Errno::BADF);
-    let program = own(PROGRAM)?;
-    rustix::io::fcntl_setfd(&program, FdFlags::CLOEXEC)?;
-    Ok((own(CONTROL_FD)?, program))
+/// The id maps of one user and one group, as text.
+#[derive(Clone, Copy)]
+struct Maps {
+    uid: MapText,
+    gid: MapText,
 }
 
-/// The id maps of one user and one group, as text.
-struct Maps {
-    uid: String,
-    gid: String,
+/// A line of an id map, which lies in the new process's own memory.
+#[derive(Clone, Copy)]
+struct MapText {
+    bytes: [u8; 32],
+    length: usize,
+}
+
+impl MapText {
+    fn new(id: u32) -> Self {
+        let (mut bytes, line) = ([0; 32], format!("{AGENT_ID} {id} 1\n"));
+        // Numbers of 32 bits leave room.
+        let length = line.len().min(bytes.len());
+        bytes[..length].copy_from_slice(&line.as_bytes()[..length]);
+        Self { bytes, length }
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
 }
 
 impl Maps {
     fn new(uid: u32, gid: u32) -> Self {
-        Self { uid: format!("{AGENT_ID} {uid} 1\n"), gid: format!("{AGENT_ID} {gid} 1\n") }
+        Self { uid: MapText::new(uid), gid: MapText::new(gid) }
     }
 
     /// Writes them from inside. Allocates nothing.

@@ -56,7 +56,7 @@ pub fn run(client: Client) -> io::Result<u8> {
     // 2. The part of the rootfs that is the same whatever is run there. An engine has made it already.
     let (mut control, rootfs) = match client {
         Client::Inherited => {
-            let mut control = ControlSocket::from(sys::inherited(CONTROL_FD)?);
+            let mut control = ControlSocket::from(sys::duplicate_inherited(CONTROL_FD)?);
             let Some(Request::Prepare { mounts, hostname }) = control.receive()? else { return Ok(125) };
             match rootfs::prepare(&mounts, &hostname) {
                 Ok(rootfs) => (control, Some(rootfs)),
@@ -179,7 +179,7 @@ fn start_agent(control: &mut ControlSocket, spec: &InitSpec, cgroups: &[OwnedFd]
     // 9. The agent. We stand still until it has executed its command, or has failed to.
     let command = Command::new(&spec.argv, &spec.env).map_err(failed(Step::Command))?;
     let mut unable = None;
-    let pid = sys::spawn_suspended(&mut || {
+    let pid = sys::vfork(&mut || {
         unable = Some(become_agent(spec, &command, slave.as_ref(), cgroups));
         125
     });
@@ -247,7 +247,7 @@ fn prepare_agent(spec: &InitSpec, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) 
         (Some(Terminal::New { streams, .. }), Some(slave)) => {
             let mut wanted = (0..).zip(streams).filter(|(_, wanted)| *wanted);
             rustix::process::ioctl_tiocsctty(slave)
-                .and_then(|()| wanted.try_for_each(|(at, _)| sys::duplicate_onto(slave.as_fd(), at)))
+                .and_then(|()| wanted.try_for_each(|(number, _)| stdio::replace_one(number, slave.as_fd())))
         }
         (Some(Terminal::Stream(0)), _) => rustix::process::ioctl_tiocsctty(rustix::stdio::stdin()),
         (Some(Terminal::Stream(1)), _) => rustix::process::ioctl_tiocsctty(rustix::stdio::stdout()),

@@ -82,7 +82,7 @@ pub fn mount_in(program: &OwnedFd, pid: i32, mut mounts: MountPlan) -> Result<()
 
 /// Runs the process that enters the namespace and mounts. The returned code is its exit status.
 pub fn run() -> io::Result<u8> {
-    let mut control = ControlSocket::from(sys::inherited(0)?);
+    let mut control = ControlSocket::from(sys::duplicate_inherited(0)?);
     let Some(MountRequest { mut mounts }) = control.receive()? else { return Ok(125) };
     let mut descriptors = control.take_descriptors();
     if descriptors.is_empty() {

@@ -1,16 +1,25 @@
 //! Standard streams: replaced by others at the same numbers.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::process::terminal;
-use crate::sys;
+
+/// Replaces one standard stream, by its number.
+pub(crate) fn replace_one(number: usize, stream: BorrowedFd<'_>) -> Result<(), Errno> {
+    match number {
+        0 => rustix::stdio::dup2_stdin(stream),
+        1 => rustix::stdio::dup2_stdout(stream),
+        2 => rustix::stdio::dup2_stderr(stream),
+        _ => Err(Errno::BADF),
+    }
+}
 
 /// Replaces the standard streams by these.
 pub(crate) fn replace(streams: &[OwnedFd]) -> Result<(), Errno> {
-    streams.iter().zip(0..).try_for_each(|(stream, number)| sys::duplicate_onto(stream.as_fd(), number))
+    streams.iter().enumerate().try_for_each(|(number, stream)| replace_one(number, stream.as_fd()))
 }
 
 /// Replaces the standard streams by these, and makes the one that is a terminal the controlling terminal of this session.
@@ -25,5 +34,5 @@ pub fn replace_with_terminal(streams: &[OwnedFd], terminal: Option<u8>) -> Resul
 /// Replaces the standard streams by `/dev/null`.
 pub(crate) fn replace_by_null() -> Result<(), Errno> {
     let null = rustix::fs::open(c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-    (0..3).try_for_each(|number| sys::duplicate_onto(null.as_fd(), number))
+    (0..3).try_for_each(|number| replace_one(number, null.as_fd()))
 }

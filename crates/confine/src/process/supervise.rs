@@ -105,8 +105,8 @@ pub fn run(supervised: Supervised) -> io::Result<u8> {
     sys::default_signal(libc::SIGCHLD);
     capabilities::not_dumpable().map_err(io::Error::other)?;
     rustix::thread::set_name(c"entrypoint")?;
-    let go = sys::inherited(supervised.go)?;
-    let mut session = supervised.session.map(sys::inherited).transpose()?.map(ExecSession::from);
+    let go = sys::duplicate_inherited(supervised.go)?;
+    let mut session = supervised.session.map(sys::duplicate_inherited).transpose()?.map(ExecSession::from);
     let mut listens = true;
 
     // 2. Orphans come to PID 1 by themselves, and to another process only if it asks.
