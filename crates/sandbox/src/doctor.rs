@@ -18,7 +18,8 @@ use policy::rules::limits::{Bytes, Limits, MilliCpus};
 use policy::rules::network;
 use serde::Serialize;
 
-use crate::engine::{self, Engine, Kind, Rights};
+use crate::engine::kind::{EngineKind, Rights};
+use crate::engine::{self, Engine};
 use crate::host::cgroups::{CGROUPS, DELEGATE, SCOPE, VERSION_2, has_version_2};
 use crate::host::identity::Identity;
 use crate::provider;
@@ -39,7 +40,7 @@ pub struct Patient<'a> {
     /// The directory where running sandboxes of root lock their host user ids.
     pub locks: &'a Path,
     /// What leads to container engines.
-    pub engines: &'a engine::Surroundings,
+    pub engines: &'a engine::surroundings::Surroundings,
     /// An empty directory that the throw-away sandbox shares, and what it led to.
     pub directory: (&'a Path, FileId),
 }
@@ -112,7 +113,8 @@ pub struct Failure {
 /// Starts a throw-away sandbox and looks at the host's settings.
 pub fn examine(patient: Patient<'_>) -> Diagnosis {
     let host = host_checks(Path::new("/"), patient.process.uid);
-    let engines = [Kind::Docker, Kind::Podman].map(|kind| engine_check(kind, patient.engines)).to_vec();
+    let engines =
+        [EngineKind::Docker, EngineKind::Podman].map(|kind| engine_check(kind, patient.engines)).to_vec();
     match throw_away_sandbox(patient) {
         Ok(report) => {
             let layers = layer_checks(&report);
@@ -217,7 +219,7 @@ fn layer_fix(layer: Layer) -> Option<String> {
     }
 }
 
-fn engine_check(kind: Kind, engines: &engine::Surroundings) -> EngineCheck {
+fn engine_check(kind: EngineKind, engines: &engine::surroundings::Surroundings) -> EngineCheck {
     let name = kind.command();
     match Engine::find(kind, engines).map(|engine| engine.rights()) {
         Ok(Rights::Rootful) => {

@@ -4,104 +4,40 @@
 //! has a deadline: an engine that hangs must not hang us. What has to be fast, and only reads, is asked on the engine's
 //! socket where it has one.
 
-use std::ffi::{OsStr, OsString};
-use std::fmt;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use policy::plan::Provider;
 use policy::text::escape;
 
 use crate::host::child::Group;
-use crate::host::identity::Identity;
 use crate::host::programs::Programs;
 
 pub(crate) use self::call::output;
+use self::error::EngineError;
+use self::kind::{EngineKind, Rights};
 use self::socket::{Endpoint, Socket};
+use self::surroundings::Surroundings;
 
 mod call;
 pub(crate) mod csv;
 pub mod error;
 pub mod image;
+pub mod kind;
 pub(crate) mod socket;
+pub mod surroundings;
 
-pub use self::error::EngineError;
+/// How long an engine may take to start a container that it has the image of.
+pub(crate) const START: Duration = Duration::from_secs(60);
 
 /// How long a question may take that an engine answers from memory.
 const QUESTION: Duration = Duration::from_secs(20);
 
-/// Which engine.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Kind {
-    /// Docker.
-    Docker,
-    /// Podman.
-    Podman,
-}
-
-impl Kind {
-    /// The engine of a provider that runs containers.
-    pub(crate) fn of(provider: Provider) -> Self {
-        if provider == Provider::Podman { Self::Podman } else { Self::Docker }
-    }
-
-    /// The name of its command.
-    pub fn command(self) -> &'static str {
-        match self {
-            Self::Docker => "docker",
-            Self::Podman => "podman",
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.command())
-    }
-}
-
-/// What a caller has that leads to engines.
-#[derive(Clone, Debug)]
-pub struct Surroundings {
-    /// Where programs are looked for, and how they are started.
-    pub programs: Programs,
-    /// The caller's working directory.
-    pub directory: PathBuf,
-    /// `DOCKER_HOST`.
-    pub docker_host: Option<OsString>,
-    /// `DOCKER_CONTEXT`.
-    pub docker_context: Option<OsString>,
-    /// The directory with Docker's settings: `DOCKER_CONFIG`, or `.docker` in the home directory.
-    pub docker_config: PathBuf,
-    /// What has Podman call another one: `CONTAINER_HOST` or `CONTAINER_CONNECTION`.
-    pub podman_connection: Option<OsString>,
-    /// The user that asks.
-    pub uid: u32,
-    /// With whose rights settings are read: under sudo those of the user behind it.
-    pub reader: Identity,
-}
-
-impl Surroundings {
-    /// Whether this is root, called by somebody else.
-    fn is_behind_sudo(&self) -> bool {
-        self.uid == 0 && self.reader.uid != 0
-    }
-}
-
-/// Whose an engine is.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Rights {
-    /// It runs as root of the host.
-    Rootful,
-    /// It runs as this user of the host, within a user namespace.
-    Rootless(u32),
-}
-
 /// An engine that has answered.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    kind: Kind,
+    kind: EngineKind,
     program: PathBuf,
     programs: Programs,
     rights: Rights,
@@ -110,13 +46,13 @@ pub struct Engine {
 
 impl Engine {
     /// Finds an engine and makes sure that it answers.
-    pub fn find(kind: Kind, surroundings: &Surroundings) -> Result<Self, EngineError> {
+    pub fn find(kind: EngineKind, surroundings: &Surroundings) -> Result<Self, EngineError> {
         let programs = surroundings.programs.clone();
         let program = programs
             .find(kind.command())
             .ok_or_else(|| EngineError::NotInstalled { kind, left_out: programs.left_out() })?;
         match kind {
-            Kind::Docker => {
+            EngineKind::Docker => {
                 // They say which other programs Docker starts, and whom it talks to. Each may be a link.
                 for name in ["", "config.json", "contexts", "cli-plugins", "buildx"] {
                     apart(&programs, &surroundings.docker_config.join(name))?;
@@ -141,7 +77,7 @@ impl Engine {
                 };
                 Ok(Self { kind, program, programs, rights, socket: Some(socket) })
             }
-            Kind::Podman => {
+            EngineKind::Podman => {
                 if let Some(address) = &surroundings.podman_connection {
                     return Err(EngineError::Connection { address: address.to_string_lossy().into_owned() });
                 }
@@ -161,7 +97,7 @@ impl Engine {
     }
 
     /// Which engine it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> EngineKind {
         self.kind
     }
 
@@ -225,6 +161,6 @@ fn settled(programs: &Programs, socket: PathBuf) -> Result<PathBuf, EngineError>
     match programs.settled(&socket) {
         Ok(Ok(path)) => Ok(path),
         Ok(Err(place)) => Err(EngineError::Exchangeable { socket, place }),
-        Err(source) => Err(EngineError::Stopped { kind: Kind::Docker, socket, source }),
+        Err(source) => Err(EngineError::Stopped { kind: EngineKind::Docker, socket, source }),
     }
 }

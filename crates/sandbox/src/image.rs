@@ -10,16 +10,16 @@ use policy::build_spec::{BuildSpec, Destination, ImageSource, Platform, Reuse};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-pub use self::builder::Lack;
 use self::builder::{Builder, Making};
 pub use self::call::Progress;
-pub use self::check::Unfit;
 pub use self::command::Display;
 use self::command::{Output, Subject};
 use self::docker::{Docker, Store};
 pub use self::error::BuildError;
 use self::layout::{Index, Layout, Made};
-use crate::engine::Surroundings;
+use crate::engine::surroundings::Surroundings;
+pub use crate::image::error::Lack;
+pub use crate::image::error::Unfit;
 
 mod builder;
 mod call;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -13,11 +12,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use confine::landlock;
-use policy::plan::{Plan, Secret, SecretSource};
+use policy::plan::{Secret, SecretSource};
 use policy::rules::limits::Bytes;
 use policy::text::escape;
 use rustix::io::Errno;
-use rustix::process::DumpableBehavior;
 use zeroize::Zeroizing;
 
 use crate::host::capture::Excess;
@@ -25,7 +23,6 @@ use crate::host::child::{Group, Running, Stop};
 use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
 use crate::host::programs::Programs;
-use crate::session::error::StartError;
 use crate::state::writable::Unsafe;
 
 /// The longest value. A variable with its name must fit into the 128 KiB that execve(2) takes.
@@ -46,15 +43,6 @@ pub struct Value(Zeroizing<Vec<u8>>);
 
 /// Reads the values of a plan's secrets, each by the variable that it becomes.
 pub type Reader<'a> = dyn FnMut() -> Result<Vec<(String, Value)>, SecretError> + 'a;
-
-/// The values of a plan's secrets, for as long as it takes to hand them over.
-///
-/// Until they are gone nobody but root can look into this process, neither in `/proc` nor with ptrace(2). Of root's own
-/// process that is true in any case. A process that is made meanwhile is closed in the same way, and could then not map its user.
-pub(crate) struct Held {
-    values: Vec<(String, Value)>,
-    before: Option<DumpableBehavior>,
-}
 
 /// What a secret may be read from, gathered by the caller.
 pub struct Surroundings<'a> {
@@ -137,50 +125,6 @@ pub fn read(secret: &Secret, surroundings: &mut Surroundings<'_>) -> Result<Valu
         }
     };
     value.and_then(Value::checked).map_err(|reason| SecretError { name: secret.name.clone(), origin, reason })
-}
-
-impl Held {
-    /// Closes this process, and reads the values.
-    pub(crate) fn read(plan: &Plan, read: &mut Reader<'_>) -> Result<Self, StartError> {
-        let mut held = Self { values: Vec::new(), before: None };
-        if plan.secrets.is_empty() {
-            return Ok(held);
-        }
-        if !rustix::process::geteuid().is_root() {
-            held.close().map_err(|errno| StartError::Step {
-                step: "closing this process to others before it reads secrets".into(),
-                source: errno.into(),
-                remedy: None,
-            })?;
-        }
-        held.values = read()?;
-        Ok(held)
-    }
-
-    fn close(&mut self) -> Result<(), Errno> {
-        let before = rustix::process::dumpable_behavior()?;
-        rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-        self.before = Some(before);
-        Ok(())
-    }
-}
-
-impl Deref for Held {
-    type Target = [(String, Value)];
-
-    fn deref(&self) -> &Self::Target {
-        &self.values
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.values.clear();
-        if let Some(before) = self.before {
-            // Where that fails it stays closed.
-            let _ = rustix::process::set_dumpable_behavior(before);
-        }
-    }
 }
 
 impl Value {

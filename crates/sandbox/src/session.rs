@@ -4,6 +4,7 @@ pub(crate) mod agent;
 pub mod attendance;
 pub(crate) mod boundaries;
 pub mod error;
+pub(crate) mod held_secrets;
 pub mod outcome;
 pub(crate) mod remedy;
 pub mod streams;

@@ -13,7 +13,7 @@ use crate::cli::{Source, Trusted};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
 use crate::files::Found;
-use crate::ui;
+use crate::text;
 
 /// Refuses a file that widens this and that nobody trusts.
 pub(crate) fn require(
@@ -78,7 +78,7 @@ pub(crate) fn hash(file: &Found, widenings: &[Widening]) -> String {
 /// What a file widens, one line each.
 pub(crate) fn list<'w>(widenings: impl IntoIterator<Item = &'w Widening>) -> String {
     let line = |Widening { key, location, what, .. }: &Widening| {
-        ui::one_line(&format!("  {location}: {key} {what}"))
+        text::one_line(&format!("  {location}: {key} {what}"))
     };
     widenings.into_iter().map(line).collect::<Vec<_>>().join("\n")
 }

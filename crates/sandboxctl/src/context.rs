@@ -145,10 +145,10 @@ impl Context {
     }
 
     /// What leads to container engines.
-    pub(crate) fn engines(&self, programs: Programs) -> engine::Surroundings {
+    pub(crate) fn engines(&self, programs: Programs) -> engine::surroundings::Surroundings {
         let own = |name| self.variable(name).map(OsStr::to_os_string);
         let programs = if self.is_behind_sudo() { programs.for_root(Self::home_of_root()) } else { programs };
-        engine::Surroundings {
+        engine::surroundings::Surroundings {
             programs,
             directory: self.cwd.clone(),
             docker_host: own("DOCKER_HOST"),

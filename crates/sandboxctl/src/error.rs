@@ -2,14 +2,12 @@
 //!
 //! Every library error becomes a [`CommandError`] here or in the command that calls the library; `main` prints it once.
 
-use std::ffi::OsString;
 use std::fmt;
 use std::io;
 
-use clap::CommandFactory as _;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use policy::config::problem::{self, Location, Problem};
-use sandbox::engine::{EngineError, Kind};
+use sandbox::engine::error::EngineError;
+use sandbox::engine::kind::EngineKind;
 use sandbox::provider::container::find::FindError;
 use sandbox::secrets::SecretError;
 use sandbox::session::error::StartError;
@@ -17,11 +15,10 @@ use sandbox::state::trust::TrustError;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-pub(crate) use self::code::{Code, list};
-use crate::cli::Cli;
-use crate::ui;
+pub(crate) use self::code::Code;
+use crate::text;
 
-mod code;
+pub(crate) mod code;
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -69,14 +66,14 @@ impl CommandError {
         let failure = match problems.as_mut_slice() {
             [problem] => {
                 let hint = problem.hint.take();
-                let failure = Self::message(code, ui::one_line(&problem.to_string()));
+                let failure = Self::message(code, text::one_line(&problem.to_string()));
                 problem.hint.clone_from(&hint);
                 hint.into_iter().fold(failure, Self::hint)
             }
             problems => {
                 let lines: Vec<_> = problems
                     .iter()
-                    .map(|problem| format!("\n  {}", ui::one_line(&problem.to_string())))
+                    .map(|problem| format!("\n  {}", text::one_line(&problem.to_string())))
                     .collect();
                 Self::message(code, format_args!("{} problems:{}", problems.len(), lines.concat()))
             }
@@ -182,7 +179,7 @@ impl From<FindError> for CommandError {
     }
 }
 
-fn names(engines: &[Kind]) -> Vec<&'static str> {
+fn names(engines: &[EngineKind]) -> Vec<&'static str> {
     engines.iter().map(|engine| engine.command()).collect()
 }
 
@@ -224,101 +221,6 @@ impl From<TrustError> for CommandError {
         };
         Self::message(code, error)
     }
-}
-
-impl CommandError {
-    /// A command line that clap refuses: its first paragraph is the message, what it suggests are hints.
-    pub(crate) fn of_command_line(error: &clap::Error, args: &[OsString]) -> Self {
-        let argument = match error.get(ContextKind::InvalidArg) {
-            Some(ContextValue::String(argument)) => Some(argument.as_str()),
-            _ => None,
-        };
-        let command = command_of(args, argument);
-        let help = match command.as_deref() {
-            Some(command) => format!("`{command} --help` says what it takes"),
-            None => "`sandboxctl --help` lists the commands, `sandboxctl COMMAND --help` what one takes"
-                .to_owned(),
-        };
-        if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-            return Self::message(Code::UsageInvalid, "a command is missing").hint(help);
-        }
-        // Only clap itself has the words. They are passed on, and decide nothing.
-        let rendered = error.render().to_string();
-        let text = rendered.strip_prefix("error: ").unwrap_or(&rendered);
-        let message = text.split("\n\n").next().unwrap_or(text).trim_end();
-        let unknown = argument.filter(|_| error.kind() == ErrorKind::UnknownArgument);
-        let meant = unknown.and_then(|argument| about_unknown(command.as_deref(), argument));
-        let hints = meant.map_or_else(|| suggestions(error), |hint| vec![hint]);
-        hints.into_iter().fold(Self::message(Code::UsageInvalid, message), Self::hint).hint(help)
-    }
-}
-
-/// What clap suggests.
-fn suggestions(error: &clap::Error) -> Vec<String> {
-    let similar = [
-        (ContextKind::SuggestedSubcommand, "subcommand"),
-        (ContextKind::SuggestedArg, "argument"),
-        (ContextKind::SuggestedValue, "value"),
-    ];
-    let similar = similar.into_iter().filter_map(|(kind, what)| match error.get(kind)? {
-        ContextValue::String(one) => Some(format!("a similar {what} exists: '{one}'")),
-        ContextValue::Strings(words) => match words.as_slice() {
-            [] => None,
-            [one] => Some(format!("a similar {what} exists: '{one}'")),
-            several => Some(format!("some similar {what}s exist: '{}'", several.join("', '"))),
-        },
-        _ => None,
-    });
-    let others = match error.get(ContextKind::Suggested) {
-        Some(ContextValue::StyledStrs(others)) => others.iter().map(ToString::to_string).collect(),
-        _ => Vec::new(),
-    };
-    similar.chain(others).collect()
-}
-
-/// The command that a mistake is in: `sandboxctl policy check`. Nothing where it is not known which one was meant.
-fn command_of(args: &[OsString], mistake: Option<&str>) -> Option<String> {
-    let mut command = &Cli::command();
-    let mut words = vec!["sandboxctl"];
-    for word in args.iter().skip(1).map_while(|word| word.to_str()) {
-        if word == "--" || mistake.is_some_and(|mistake| word.starts_with(mistake)) {
-            break;
-        }
-        if let Some(found) = command.find_subcommand(word) {
-            command = found;
-            words.push(found.get_name());
-        }
-    }
-    (words.len() > 1).then(|| words.join(" "))
-}
-
-/// What somebody meant who wrote an argument that there is not.
-fn about_unknown(command: Option<&str>, argument: &str) -> Option<String> {
-    let hint = match (command?, argument) {
-        // Habits from container engines.
-        (
-            "sandboxctl run" | "sandboxctl shell" | "sandboxctl exec",
-            "-i" | "-t" | "--interactive" | "--tty",
-        ) => "leave it out: a terminal is detected by itself".to_owned(),
-        ("sandboxctl run" | "sandboxctl shell", "--rm") => {
-            "leave it out: every sandbox is removed when its command has ended".to_owned()
-        }
-        (_, flag) if flag.starts_with('-') => return None,
-        ("sandboxctl run" | "sandboxctl plan", stray) => {
-            format!("a command to run inside stands after `--`: `sandboxctl run -- {stray}`")
-        }
-        ("sandboxctl exec", stray) => {
-            format!("a command to run inside stands after `--`: `sandboxctl exec NAME -- {stray}`")
-        }
-        ("sandboxctl shell", stray) => {
-            format!("`shell` takes no command; `sandboxctl run -- {stray}` runs one")
-        }
-        ("sandboxctl man", _) => {
-            "this prints one page about all of it; `--output-dir DIR` writes one for every command".to_owned()
-        }
-        _ => return None,
-    };
-    Some(hint)
 }
 
 #[cfg(test)]

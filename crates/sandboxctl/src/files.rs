@@ -8,7 +8,7 @@ use sandbox::state::trust::{self, Candidate};
 
 use crate::context::Context;
 use crate::error::{Code, CommandError};
-use crate::ui;
+use crate::text;
 
 /// A configuration file that was read, once: what is shown is what is trusted is what is applied.
 pub(crate) struct Found {
@@ -76,6 +76,6 @@ pub(crate) fn base(context: &Context, directory: &Path) -> PathBase {
 fn found(context: &Context, path: &Path) -> Result<Found, CommandError> {
     let absolute = context.absolute(path);
     let candidate = trust::read(&absolute, context.caller)?;
-    let label = ui::one_line(&absolute.strip_prefix(&context.cwd).unwrap_or(&absolute).to_string_lossy());
+    let label = text::one_line(&absolute.strip_prefix(&context.cwd).unwrap_or(&absolute).to_string_lossy());
     Ok(Found { candidate, label })
 }

@@ -15,7 +15,8 @@ use policy::config::trust::{Applies, ResolvedPath, TrustContext, Widening, paths
 use policy::config::variables;
 use policy::plan::{Layer, Plan, Provider};
 use policy::{HostFacts, Policy, without_containers};
-use sandbox::engine::{Engine, Kind};
+use sandbox::engine::Engine;
+use sandbox::engine::kind::EngineKind;
 use sandbox::host::programs::Programs;
 use sandbox::image;
 use sandbox::state::record::RunId;
@@ -204,7 +205,7 @@ pub(crate) fn settings(
 fn engine(context: &Context, writable: Vec<PathBuf>) -> EngineAnswer {
     let surroundings = context.engines(context.programs(writable));
     let mut reasons = Vec::new();
-    for (kind, provider) in [(Kind::Docker, Provider::Docker), (Kind::Podman, Provider::Podman)] {
+    for (kind, provider) in [(EngineKind::Docker, Provider::Docker), (EngineKind::Podman, Provider::Podman)] {
         match Engine::find(kind, &surroundings) {
             Ok(_) => return EngineAnswer::By(provider),
             Err(error) => reasons.push(error.to_string()),

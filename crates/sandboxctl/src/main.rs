@@ -31,6 +31,7 @@ mod own_files;
 mod own_git;
 mod report;
 mod request;
+mod text;
 mod ui;
 
 #[cfg(test)]
@@ -78,6 +79,6 @@ fn answer_without_command(ui: &Ui, error: &clap::Error, args: &[OsString]) -> Re
             ui.raw(error.render().to_string().as_bytes())?;
             Ok(ExitCode::Success)
         }
-        _ => Err(CommandError::of_command_line(error, args)),
+        _ => Err(cli::usage::error_of(error, args)),
     }
 }

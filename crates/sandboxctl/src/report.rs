@@ -3,12 +3,12 @@
 use confine::report::{Finding, Report, Status};
 use policy::plan::{Layer, Plan};
 
-use crate::ui;
+use crate::text;
 
 /// The report as an aligned table: layer, status, reason.
 pub(crate) fn table(report: &Report) -> String {
     let line = |Finding { layer, status, reason }: &Finding| {
-        format!("{:<12}  {:<8}  {}\n", layer.to_string(), self::status(*status), ui::one_line(reason))
+        format!("{:<12}  {:<8}  {}\n", layer.to_string(), self::status(*status), text::one_line(reason))
     };
     report.0.iter().map(line).collect::<Vec<_>>().concat()
 }

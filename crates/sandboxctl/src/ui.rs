@@ -4,11 +4,11 @@ use std::fmt::Display;
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use anyhow::Context as _;
-use policy::text::escape;
 use serde::Serialize;
 
 use crate::cli::{Format, Global};
 use crate::error::{Code, CommandError};
+use crate::text::{lines, one_line, several};
 
 /// How to talk to whoever called.
 pub(crate) struct Ui {
@@ -123,26 +123,6 @@ pub(crate) fn confirm(question: &str) -> Result<bool, CommandError> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Text as it may be shown on one line, whoever wrote it.
-pub(crate) fn one_line(text: &str) -> String {
-    escape::line(text).into_owned()
-}
-
-/// The same for text of several lines, of which each but the first is set off: none can pass for a message of ours.
-fn lines(text: &str) -> String {
-    let shown = text.split('\n').map(escape::line).enumerate().map(|(at, line)| match at {
-        0 => line,
-        _ if line.is_empty() || line.starts_with(' ') => line,
-        _ => format!("  {line}").into(),
-    });
-    shown.collect::<Vec<_>>().join("\n")
-}
-
-/// Text of several lines, each as it may be shown.
-fn several(text: &str) -> String {
-    text.split('\n').map(one_line).collect::<Vec<_>>().join("\n")
-}
-
 /// Writes a label of ours and a text of anybody's.
 fn to_stderr(label: &str, text: &str) {
     let mut stderr = io::stderr().lock();
@@ -153,15 +133,4 @@ fn to_stderr(label: &str, text: &str) {
     }
     // A message that nobody can read is no reason to fail.
     let _ = stderr.write_all(format!("{label}{text}").as_bytes());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_line_of_a_stranger_passes_for_one_of_ours() {
-        assert_eq!(lines("cannot read a\nerror: b\n  c\n"), "cannot read a\n  error: b\n  c\n");
-        assert_eq!(several("a\nb\r\n"), "a\nb\\u{d}\n");
-    }
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use tracing::debug;
 
-use super::{EngineError, Kind};
+use crate::engine::error::EngineError;
+use crate::engine::kind::EngineKind;
 use crate::host::capture::Excess;
 use crate::host::child::{Group, MOST, Running, Stop};
 use crate::host::deadline::Deadline;
@@ -14,7 +15,7 @@ use crate::host::deadline::Deadline;
 /// Runs a call of an engine's command line to its end, or kills it when its time is over. What it prints is the answer;
 /// what it says of a failure becomes the error.
 pub(crate) fn output(
-    kind: Kind,
+    kind: EngineKind,
     call: &mut Command,
     group: Group,
     patience: Duration,
@@ -42,7 +43,7 @@ mod tests {
     use super::*;
 
     fn said(script: &str, patience: Duration) -> Result<String, EngineError> {
-        output(Kind::Docker, Command::new("sh").args(["-c", script]), Group::Ours, patience)
+        output(EngineKind::Docker, Command::new("sh").args(["-c", script]), Group::Ours, patience)
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use policy::plan::names_a_registry;
 
-use super::Kind;
+use super::kind::{DEFAULT_SOCKET, EngineKind};
 
 /// Why an engine did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -16,7 +16,7 @@ pub enum EngineError {
     #[error("there is no `{kind}` command in PATH{left_out}")]
     NotInstalled {
         /// The engine.
-        kind: Kind,
+        kind: EngineKind,
         /// Where it was not looked for, in words; empty where that is nowhere.
         left_out: String,
     },
@@ -24,7 +24,7 @@ pub enum EngineError {
     #[error("no {kind} engine answers on {}: {source}", escape::path(socket))]
     Stopped {
         /// The engine.
-        kind: Kind,
+        kind: EngineKind,
         /// Where it was expected.
         socket: PathBuf,
         /// What the system said.
@@ -34,7 +34,7 @@ pub enum EngineError {
     #[error("the socket of {kind}, {}, is not for this user: {source}", escape::path(socket))]
     Permission {
         /// The engine.
-        kind: Kind,
+        kind: EngineKind,
         /// The socket.
         socket: PathBuf,
         /// What the system said.
@@ -79,7 +79,7 @@ pub enum EngineError {
     #[error("{kind} does not see {path}, which is there for sandboxctl")]
     Unseen {
         /// The engine.
-        kind: Kind,
+        kind: EngineKind,
         /// The path, as the engine was told.
         path: String,
     },
@@ -87,7 +87,7 @@ pub enum EngineError {
     #[error("{kind} cannot set this limit: {message}")]
     Limit {
         /// The engine.
-        kind: Kind,
+        kind: EngineKind,
         /// What it said.
         message: String,
     },
@@ -95,7 +95,7 @@ pub enum EngineError {
     #[error("{kind} has no image {image} for {platform}{}", because(.unfetched.as_deref()))]
     NoPlatform {
         /// The engine.
-        kind: Kind,
+        kind: EngineKind,
         /// The image.
         image: String,
         /// The platform.
@@ -115,7 +115,7 @@ pub enum EngineError {
     #[error("{kind} has not answered within {waited:?}")]
     Timeout {
         /// The engine.
-        kind: Kind,
+        kind: EngineKind,
         /// How long was waited.
         waited: Duration,
     },
@@ -123,7 +123,7 @@ pub enum EngineError {
     #[error("{kind} has no image {image}")]
     NoImage {
         /// The engine.
-        kind: Kind,
+        kind: EngineKind,
         /// The image.
         image: String,
     },
@@ -155,7 +155,7 @@ pub enum EngineError {
     #[error("{kind} has no space left: {message}")]
     DiskFull {
         /// The engine.
-        kind: Kind,
+        kind: EngineKind,
         /// What it said.
         message: String,
     },
@@ -163,7 +163,7 @@ pub enum EngineError {
     #[error("{kind} cannot use this runtime: {message}")]
     Runtime {
         /// The engine.
-        kind: Kind,
+        kind: EngineKind,
         /// What it said.
         message: String,
     },
@@ -171,7 +171,7 @@ pub enum EngineError {
     #[error("{kind}: {message}")]
     Refused {
         /// The engine.
-        kind: Kind,
+        kind: EngineKind,
         /// What it said.
         message: String,
     },
@@ -179,7 +179,7 @@ pub enum EngineError {
     #[error("cannot run `{kind}`: {source}")]
     Call {
         /// The engine.
-        kind: Kind,
+        kind: EngineKind,
         /// What the system said.
         source: io::Error,
     },
@@ -197,15 +197,15 @@ impl EngineError {
             Self::NotInstalled { kind, .. } => {
                 format!("install {kind}, or run without an engine: --provider native")
             }
-            Self::Stopped { kind: Kind::Docker, socket, .. } if socket == Path::new(super::socket::DEFAULT) => {
+            Self::Stopped { kind: EngineKind::Docker, socket, .. } if socket == Path::new(DEFAULT_SOCKET) => {
                 "start it: sudo systemctl start docker; where another engine is to be used, set DOCKER_HOST or choose a \
                  context (docker context use)"
                     .to_owned()
             }
-            Self::Stopped { kind: Kind::Docker, .. } => {
+            Self::Stopped { kind: EngineKind::Docker, .. } => {
                 "look at DOCKER_HOST, DOCKER_CONTEXT and `docker context ls`, and start that engine".to_owned()
             }
-            Self::Stopped { kind: Kind::Podman, .. } => "look at what `podman info` says".to_owned(),
+            Self::Stopped { kind: EngineKind::Podman, .. } => "look at what `podman info` says".to_owned(),
             Self::Permission { .. } => "join its group: sudo usermod -aG docker $USER, then log in again; members of that group are as \
                  mighty as root, so think of a rootless engine, of podman, or of --provider native"
                 .to_owned(),
@@ -219,8 +219,8 @@ impl EngineError {
                     ", or name the registry it comes from, such as registry.example.org/team/image:tag"
                 };
                 let build = match kind {
-                    Kind::Docker => "`sandboxctl build` builds it".to_owned(),
-                    Kind::Podman => format!(
+                    EngineKind::Docker => "`sandboxctl build` builds it".to_owned(),
+                    EngineKind::Podman => format!(
                         "`sandboxctl build` builds it in Docker, and `docker save {image} | podman load` brings it here"
                     ),
                 };
@@ -256,7 +256,7 @@ impl EngineError {
     /// What an engine has said on its standard error, as the error that it means.
     ///
     /// The words are those of Docker 26 to 29 and Podman 4 and 5. What is not known stays what was said.
-    pub(crate) fn told(kind: Kind, stderr: &str) -> Self {
+    pub(crate) fn told(kind: EngineKind, stderr: &str) -> Self {
         let message = last_words(stderr);
         let lower = stderr.to_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
@@ -329,19 +329,19 @@ mod tests {
 
     #[test]
     fn what_engines_say_is_told_apart() {
-        let docker = |text| EngineError::told(Kind::Docker, text);
+        let docker = |text| EngineError::told(EngineKind::Docker, text);
         let in_use = "docker: Error response from daemon: Conflict. The container name \"/box\" is already in use by container \
                       \"5f\". You have to remove (or rename) that container to be able to reuse that name.\nSee 'docker run --help'.\n";
         assert!(matches!(docker(in_use), EngineError::NameInUse { name } if name == "box"));
         let podman = "Error: creating container storage: the container name \"box\" is already in use by 77. You have to remove that \
                       container to be able to reuse that name: that name is already in use";
         assert!(
-            matches!(EngineError::told(Kind::Podman, podman), EngineError::NameInUse { name } if name == "box")
+            matches!(EngineError::told(EngineKind::Podman, podman), EngineError::NameInUse { name } if name == "box")
         );
         let runtime = "docker: Error response from daemon: unknown or invalid runtime name: nope.\nSee 'docker run --help'.";
         assert!(matches!(docker(runtime), EngineError::Runtime { .. }));
         let runtime = "Error: default OCI runtime \"nope\" not found: invalid argument";
-        assert!(matches!(EngineError::told(Kind::Podman, runtime), EngineError::Runtime { .. }));
+        assert!(matches!(EngineError::told(EngineKind::Podman, runtime), EngineError::Runtime { .. }));
         let unseen = "docker: Error response from daemon: invalid mount config for type \"bind\": bind source path does not exist: /srv/ci/x.\nSee 'docker run --help'.";
         assert!(matches!(docker(unseen), EngineError::Unseen { path, .. } if path == "/srv/ci/x"));
         let unseen = "docker: Error response from daemon: failed to populate volume: error while mounting volume \
@@ -350,7 +350,7 @@ mod tests {
         assert!(matches!(docker(unseen), EngineError::Unseen { path, .. } if path == "/proc/7/fd/3"));
         let unseen = "Error: statfs /srv/ci/x: no such file or directory";
         assert!(
-            matches!(EngineError::told(Kind::Podman, unseen), EngineError::Unseen { path, .. } if path == "/srv/ci/x")
+            matches!(EngineError::told(EngineKind::Podman, unseen), EngineError::Unseen { path, .. } if path == "/srv/ci/x")
         );
         let cpus = "docker: Error response from daemon: range of CPUs is from 0.01 to 2.00, as there are only 2 CPUs available.";
         assert!(matches!(docker(cpus), EngineError::Limit { .. }));
@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(docker("docker: something else.\n").to_string(), "docker: something else");
         let logged =
             "time=\"2026-11-22T09:25:15Z\" level=error msg=\"While applying layer\"\nError: something else\n";
-        assert_eq!(EngineError::told(Kind::Podman, logged).to_string(), "podman: something else");
+        assert_eq!(EngineError::told(EngineKind::Podman, logged).to_string(), "podman: something else");
         assert_eq!(docker("").to_string(), "docker: it failed and has not said why");
     }
 }

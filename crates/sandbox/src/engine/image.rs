@@ -7,7 +7,8 @@ use std::time::Duration;
 use policy::plan::{Pull, names_a_registry};
 use serde::Deserialize;
 
-use super::{Engine, EngineError};
+use super::Engine;
+use crate::engine::error::EngineError;
 use crate::host::child::Group;
 
 /// How long fetching an image may take.

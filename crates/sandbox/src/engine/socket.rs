@@ -19,13 +19,12 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use super::{EngineError, Kind, Surroundings};
+use super::error::EngineError;
+use super::kind::{DEFAULT_SOCKET, EngineKind};
+use super::surroundings::Surroundings;
 use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
 use crate::host::small_file;
-
-/// Where an engine listens unless it was told otherwise.
-pub(super) const DEFAULT: &str = "/var/run/docker.sock";
 
 /// How long an engine may take to answer. It answers from memory.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -55,7 +54,7 @@ impl Endpoint {
             None => current_context(&surroundings.docker_config, surroundings.reader)?,
         };
         if context.is_empty() || context == "default" {
-            return Ok(Self::Local(DEFAULT.into()));
+            return Ok(Self::Local(DEFAULT_SOCKET.into()));
         }
         of_context(&surroundings.docker_config, &context, surroundings.reader)
     }
@@ -176,7 +175,7 @@ impl Socket {
             Answer { status: 200, .. } => Ok(peer.uid()),
             Answer { status, .. } => {
                 let message = format!("it answers {status} on {}", escape::path(&self.0));
-                Err(EngineError::Refused { kind: Kind::Docker, message })
+                Err(EngineError::Refused { kind: EngineKind::Docker, message })
             }
         }
     }
@@ -196,7 +195,7 @@ impl Socket {
 
     /// Asks for something; `None` where there is no such thing.
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, EngineError> {
-        let refused = |message| EngineError::Refused { kind: Kind::Docker, message };
+        let refused = |message| EngineError::Refused { kind: EngineKind::Docker, message };
         match ask(self.connect()?, "GET", path).map_err(|error| self.failed(error))? {
             Answer { status: 404, .. } => Ok(None),
             Answer { status: 200, body, .. } => serde_json::from_slice(&body)
@@ -214,7 +213,7 @@ impl Socket {
         struct Stat {
             mode: u32,
         }
-        let refused = |message| EngineError::Refused { kind: Kind::Docker, message };
+        let refused = |message| EngineError::Refused { kind: EngineKind::Docker, message };
         let bytes = path.as_os_str().as_bytes().iter();
         let escaped = bytes.fold(String::new(), |text, byte| format!("{text}%{byte:02x}"));
         let question = format!("/containers/{container}/archive?path={escaped}");
@@ -273,7 +272,7 @@ impl Socket {
     }
 
     fn failed(&self, source: io::Error) -> EngineError {
-        let (kind, socket) = (Kind::Docker, self.0.clone());
+        let (kind, socket) = (EngineKind::Docker, self.0.clone());
         match source.kind() {
             io::ErrorKind::PermissionDenied => EngineError::Permission { kind, socket, source },
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
@@ -344,7 +343,7 @@ mod tests {
             Endpoint::of_docker(&Surroundings { docker_host, docker_context, ..surroundings(top.path()) })
         };
         let local = |path: &str| Endpoint::Local(path.into());
-        assert_eq!(found(None, None).unwrap(), local(DEFAULT));
+        assert_eq!(found(None, None).unwrap(), local(DEFAULT_SOCKET));
         assert_eq!(
             found(Some("unix:///run/user/1/d.sock"), Some("other")).unwrap(),
             local("/run/user/1/d.sock")
@@ -364,7 +363,7 @@ mod tests {
         std::fs::write(meta.join("meta.json"), text).unwrap();
         std::fs::write(top.path().join("config.json"), r#"{"currentContext":"other"}"#).unwrap();
         assert_eq!(found(None, None).unwrap(), Endpoint::Remote("ssh://me@there".into()));
-        assert_eq!(found(None, Some("default")).unwrap(), local(DEFAULT));
+        assert_eq!(found(None, Some("default")).unwrap(), local(DEFAULT_SOCKET));
         std::fs::write(top.path().join("config.json"), "{").unwrap();
         assert!(matches!(found(None, None), Err(EngineError::Settings { .. })));
         std::fs::write(top.path().join("config.json"), "\"what nobody should see\"").unwrap();

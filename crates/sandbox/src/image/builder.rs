@@ -1,13 +1,12 @@
 //! Builders: which one can do what is asked, and what the one that there is lacks.
 
-use std::fmt;
 use std::time::Duration;
 
-use policy::build_spec::{BuildSpec, Destination, ImageSource, Platform};
+use policy::build_spec::{BuildSpec, Destination, ImageSource};
 
 use super::docker::{Docker, Store};
-use super::error::BuildError;
-use crate::engine::EngineError;
+use super::error::{BuildError, Lack};
+use crate::engine::error::EngineError;
 
 /// How long a builder may take to start: its image may have to be fetched.
 const START: Duration = Duration::from_secs(300);
@@ -22,36 +21,6 @@ pub(super) struct Builder {
     pub(super) driver: String,
     /// The platforms it has, whether by its own processor or by emulation.
     pub(super) platforms: Vec<String>,
-}
-
-/// What a builder cannot do.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Lack {
-    /// Steps for this platform: its processor is another one, and nothing emulates it.
-    Emulator(Platform),
-    /// Several platforms in one image.
-    Platforms,
-    /// Attestations.
-    Attestations,
-    /// A cache outside.
-    Cache,
-    /// An image on disk, which the check of an own Dockerfile looks at.
-    Layout,
-    /// An image of several platforms, or with attestations, handed to an engine that cannot keep one.
-    Store,
-}
-
-impl fmt::Display for Lack {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Emulator(platform) => write!(f, "nothing emulates {platform} here"),
-            Self::Platforms => f.write_str("it makes no image of several platforms"),
-            Self::Attestations => f.write_str("it attests nothing"),
-            Self::Cache => f.write_str("it keeps no cache elsewhere"),
-            Self::Layout => f.write_str("it gives no image out to be checked"),
-            Self::Store => f.write_str("the engine keeps no image of several platforms or with attestations"),
-        }
-    }
 }
 
 impl Builder {

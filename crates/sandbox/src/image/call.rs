@@ -19,7 +19,8 @@ use super::command::Display;
 use super::docker::Docker;
 use super::error::BuildError;
 use super::failure;
-use crate::engine::{EngineError, Kind};
+use crate::engine::error::EngineError;
+use crate::engine::kind::EngineKind;
 use crate::host::child::{Group, Running};
 use crate::host::deadline::Deadline;
 use crate::host::terminal::{Ends, Relay, Signals, Source};
@@ -47,7 +48,7 @@ pub(super) fn run(
     scratch: &Path,
     progress: &mut Progress<'_>,
 ) -> Result<(), BuildError> {
-    let kind = Kind::Docker;
+    let kind = EngineKind::Docker;
     let failed = |source| BuildError::from(EngineError::Call { kind, source });
     // Before there is anything that a signal could leave behind.
     let signals = Signals::block().map_err(failed)?;

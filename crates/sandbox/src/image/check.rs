@@ -4,13 +4,13 @@
 //! Nothing of the image is run and no container is made of it: the builder copies the few files that are looked at.
 
 use policy::text::escape;
-use std::fmt;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use policy::build_spec::Platform;
 
+use super::error::Unfit;
 use super::layout::Image;
 
 /// Where the entrypoint is, unless the image starts it elsewhere.
@@ -18,60 +18,6 @@ const USUAL: &str = "/usr/local/bin/entrypoint";
 
 /// The largest file that is looked at, in bytes.
 const LARGEST: u64 = 64 << 20;
-
-/// What is wrong with an image.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Unfit {
-    /// It has no entrypoint where it has to be.
-    NoEntrypoint {
-        /// Where it was looked for.
-        path: String,
-    },
-    /// It does not start the entrypoint.
-    Starts {
-        /// What it starts in its place.
-        instead: Vec<String>,
-    },
-    /// The entrypoint is no program that Linux executes.
-    NoProgram {
-        /// Where it is.
-        path: String,
-    },
-    /// The entrypoint is for another processor.
-    Machine {
-        /// Where it is.
-        path: String,
-    },
-    /// The entrypoint asks for a loader, which not every image has.
-    Dynamic {
-        /// Where it is.
-        path: String,
-    },
-    /// Nobody may execute it.
-    Mode {
-        /// Where it is.
-        path: String,
-    },
-    /// There is no user with uid 1000.
-    NoUser,
-}
-
-impl fmt::Display for Unfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoEntrypoint { path } => write!(f, "there is no {path}"),
-            Self::Starts { instead } if instead.is_empty() => f.write_str("it has no ENTRYPOINT"),
-            Self::Starts { instead } => {
-                write!(f, "its ENTRYPOINT is {instead:?}, and not the entrypoint of sandboxes")
-            }
-            Self::NoProgram { path } => write!(f, "{path} is no program"),
-            Self::Machine { path } => write!(f, "{path} is for another processor"),
-            Self::Dynamic { path } => write!(f, "{path} is not static"),
-            Self::Mode { path } => write!(f, "not everybody may execute {path}"),
-            Self::NoUser => f.write_str("/etc/passwd has nobody with uid 1000"),
-        }
-    }
-}
 
 /// Where an image has its entrypoint: the program that it starts, where that is called as ours is.
 pub(super) fn path_in(image: &Image) -> Result<PathBuf, Unfit> {

@@ -8,7 +8,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::error::BuildError;
-use crate::engine::{self, Engine, EngineError, Kind, Surroundings};
+use crate::engine::error::EngineError;
+use crate::engine::kind::EngineKind;
+use crate::engine::surroundings::Surroundings;
+use crate::engine::{self, Engine};
 use crate::host::child::Group;
 use crate::host::programs::Programs;
 
@@ -38,12 +41,12 @@ impl Docker {
     /// Finds Docker and buildx, and makes sure that the engine answers.
     pub(super) fn find(surroundings: &Surroundings) -> Result<Self, BuildError> {
         // It tells apart what can be wrong with an engine on this machine.
-        let address = match Engine::find(Kind::Docker, surroundings) {
+        let address = match Engine::find(EngineKind::Docker, surroundings) {
             Ok(engine) => engine.address().unwrap_or_default(),
             Err(EngineError::Remote { address }) => address,
             Err(error) => return Err(error.into()),
         };
-        let (kind, programs) = (Kind::Docker, surroundings.programs.clone());
+        let (kind, programs) = (EngineKind::Docker, surroundings.programs.clone());
         let program = programs
             .find(kind.command())
             .ok_or_else(|| EngineError::NotInstalled { kind, left_out: programs.left_out() })?;
@@ -64,7 +67,7 @@ impl Docker {
 
     /// A call of it, where the caller is: what is handed on to it may name files from there.
     pub(super) fn command(&self) -> Command {
-        let mut command = self.programs.command_as(&self.program, Kind::Docker.command());
+        let mut command = self.programs.command_as(&self.program, EngineKind::Docker.command());
         command.current_dir(&self.directory).stdin(Stdio::null());
         command
     }
@@ -83,7 +86,7 @@ impl Docker {
         arguments: impl IntoIterator<Item = S>,
         patience: Duration,
     ) -> Result<String, EngineError> {
-        engine::output(Kind::Docker, self.command().args(arguments), Group::Ours, patience)
+        engine::output(EngineKind::Docker, self.command().args(arguments), Group::Ours, patience)
     }
 }
 
@@ -104,7 +107,7 @@ fn elsewhere(error: EngineError, address: String) -> BuildError {
     ]) {
         BuildError::Unreachable { address, said }
     } else {
-        EngineError::Refused { kind: Kind::Docker, message: said }.into()
+        EngineError::Refused { kind: EngineKind::Docker, message: said }.into()
     }
 }
 
@@ -120,7 +123,7 @@ mod tests {
     #[test]
     fn an_engine_that_cannot_be_reached_is_told_from_one_that_refuses() {
         let told = |message: &str| {
-            let refused = EngineError::Refused { kind: Kind::Docker, message: message.to_owned() };
+            let refused = EngineError::Refused { kind: EngineKind::Docker, message: message.to_owned() };
             elsewhere(refused, "tcp://192.0.2.1:2375".to_owned())
         };
         for said in [

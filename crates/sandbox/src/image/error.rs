@@ -1,14 +1,13 @@
 //! What can go wrong with a build, told apart by what is to be done about it.
 
 use policy::text::escape;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
 use policy::build_spec::Platform;
 
-use super::builder::Lack;
-use super::check::Unfit;
-use crate::engine::EngineError;
+use crate::engine::error::EngineError;
 
 /// Why there is no image.
 #[derive(Debug, thiserror::Error)]
@@ -148,4 +147,88 @@ fn listed<T>(causes: &[T], told: impl Fn(&T) -> String) -> String {
 
 fn of_platform((platform, unfit): &(Platform, Unfit)) -> String {
     format!("{platform}: {unfit}")
+}
+
+/// What a builder cannot do.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Lack {
+    /// Steps for this platform: its processor is another one, and nothing emulates it.
+    Emulator(Platform),
+    /// Several platforms in one image.
+    Platforms,
+    /// Attestations.
+    Attestations,
+    /// A cache outside.
+    Cache,
+    /// An image on disk, which the check of an own Dockerfile looks at.
+    Layout,
+    /// An image of several platforms, or with attestations, handed to an engine that cannot keep one.
+    Store,
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Emulator(platform) => write!(f, "nothing emulates {platform} here"),
+            Self::Platforms => f.write_str("it makes no image of several platforms"),
+            Self::Attestations => f.write_str("it attests nothing"),
+            Self::Cache => f.write_str("it keeps no cache elsewhere"),
+            Self::Layout => f.write_str("it gives no image out to be checked"),
+            Self::Store => f.write_str("the engine keeps no image of several platforms or with attestations"),
+        }
+    }
+}
+
+/// What is wrong with an image.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Unfit {
+    /// It has no entrypoint where it has to be.
+    NoEntrypoint {
+        /// Where it was looked for.
+        path: String,
+    },
+    /// It does not start the entrypoint.
+    Starts {
+        /// What it starts in its place.
+        instead: Vec<String>,
+    },
+    /// The entrypoint is no program that Linux executes.
+    NoProgram {
+        /// Where it is.
+        path: String,
+    },
+    /// The entrypoint is for another processor.
+    Machine {
+        /// Where it is.
+        path: String,
+    },
+    /// The entrypoint asks for a loader, which not every image has.
+    Dynamic {
+        /// Where it is.
+        path: String,
+    },
+    /// Nobody may execute it.
+    Mode {
+        /// Where it is.
+        path: String,
+    },
+    /// There is no user with uid 1000.
+    NoUser,
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoEntrypoint { path } => write!(f, "there is no {path}"),
+            Self::Starts { instead } if instead.is_empty() => f.write_str("it has no ENTRYPOINT"),
+            Self::Starts { instead } => {
+                write!(f, "its ENTRYPOINT is {instead:?}, and not the entrypoint of sandboxes")
+            }
+            Self::NoProgram { path } => write!(f, "{path} is no program"),
+            Self::Machine { path } => write!(f, "{path} is for another processor"),
+            Self::Dynamic { path } => write!(f, "{path} is not static"),
+            Self::Mode { path } => write!(f, "not everybody may execute {path}"),
+            Self::NoUser => f.write_str("/etc/passwd has nobody with uid 1000"),
+        }
+    }
 }

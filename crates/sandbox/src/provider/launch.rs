@@ -30,7 +30,7 @@ pub struct Launch<'a> {
     /// The directory where running sandboxes of root lock their host user ids.
     pub locks: &'a Path,
     /// What leads to container engines.
-    pub engines: &'a engine::Surroundings,
+    pub engines: &'a engine::surroundings::Surroundings,
     /// The process that everything is to end with.
     pub parent: Option<&'a Parent>,
     /// Told what happens while the sandbox runs.

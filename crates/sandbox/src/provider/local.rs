@@ -20,7 +20,7 @@ use crate::host::capture::Capture;
 use crate::host::child::{Group, Running, Stop};
 use crate::host::deadline::Deadline;
 
-use crate::secrets::Held;
+use crate::session::held_secrets::HeldSecrets;
 
 use crate::session::streams;
 
@@ -34,7 +34,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let Some((name, arguments)) = plan.agent.argv.split_first() else {
         return Err(StartError::step("starting the command")(io::ErrorKind::InvalidInput.into()));
     };
-    let secrets = Held::read(plan, secrets)?;
+    let secrets = HeldSecrets::read(plan, secrets)?;
     let mut command = Command::new(name);
     command.args(arguments).current_dir(&plan.agent.workdir).env_clear();
     command.envs(plan.env.iter().map(|variable| (&variable.name, &variable.value)));

@@ -6,41 +6,38 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use confine::report::Report;
-use policy::plan::{Boundary, BoundaryMode, Plan, Protect};
+use policy::plan::{Boundary, BoundaryMode, Plan};
 use policy::text::escape;
 use tracing::debug;
 
 pub(crate) use self::clear::{Left, sweep};
-use self::clear::{clear_up, shorten};
+use self::clear::{MOST_TOLD, clear_up, shorten};
 use self::coverage::Coverage;
+use self::guard::Writable;
 pub(crate) use self::guard::{Guard, Losses};
+use self::scan::{QUICK, Scan};
 use crate::apart;
 use crate::boundary::root::{Entered, Root};
-use crate::detect::{Baseline, Compared, Finding, Linked};
+use crate::detect::{Baseline, Finding, Linked};
 use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
-use crate::protect::{self, Mounts, ReadOnly};
+use crate::protect::{self, Mounts};
 use crate::session::error::StartError;
 use crate::session::outcome::Notice;
 use crate::state::client::Client;
 use crate::state::record::{Kept, Placed, Record, RecordError, Remembered, RunId, Runs, Version};
-use crate::walk::{Walk, walk_everywhere, walk_until, walk_with_files};
+use crate::walk::{walk_until, walk_with_files};
 
 mod beside;
 mod clear;
 mod coverage;
 mod guard;
 mod limit;
+mod scan;
 
 /// How long the first look at all boundaries may take. So long an agent that makes millions of directories holds up the
 /// next start; a million files take about a second.
 const FIRST_LOOK: Duration = Duration::from_secs(10);
-
-/// How long a look may take while the agent runs. Nobody attends to it, its terminal or its time meanwhile.
-const GLANCE: Duration = Duration::from_millis(200);
-
-/// How many things that the agent made are told one by one while it runs.
-const MOST_TOLD: usize = 20;
 
 /// The boundaries of a run that has not ended.
 pub(crate) struct Boundaries<'a> {
@@ -54,14 +51,6 @@ pub(crate) struct Boundaries<'a> {
     runs: &'a Runs,
     record: Record,
     kept: Kept<'a>,
-}
-
-/// A writable boundary of a run.
-struct Writable<'a> {
-    boundary: &'a Boundary,
-    root: Root,
-    remembered: Remembered,
-    read_only: Vec<ReadOnly>,
 }
 
 /// What was found in all boundaries when everything inside had ended.
@@ -217,11 +206,11 @@ impl<'a> Boundaries<'a> {
     /// What the agent has made that would run on the host and was not told yet. Moves nothing, and does not take
     /// long: what is not seen now is seen at the end.
     pub(crate) fn detect(&self) -> Vec<Finding> {
-        let until = Deadline::after(GLANCE);
+        let until = Deadline::after(QUICK);
         let mut told = self.told.borrow_mut();
         let before = told.len();
         for one in &self.writable {
-            let look = |root| Look::glance(&root, &one.remembered, &self.plan.protect, until);
+            let look = |root| Scan::quick(&root, &one.remembered, &self.plan.protect, until);
             let Ok(look) = one.root.enter().and_then(look) else { continue };
             for finding in look.findings {
                 if told.len() < MOST_TOLD && !told.contains(&finding) {
@@ -301,49 +290,4 @@ fn copy_apart(boundary: &Boundary, root: &Entered<'_>, linked: &Linked) -> Resul
         ),
         remedy: "remove the other name (`find . -samefile FILE` finds it), or copy the file and move the copy over it".into(),
     })
-}
-
-/// A boundary as it is now, compared with what it was at the start.
-struct Look {
-    walk: Walk,
-    mounts: Mounts,
-    findings: Vec<Finding>,
-    /// Whether there was time to look at everything.
-    is_whole: bool,
-}
-
-impl Look {
-    /// Looks while the agent runs.
-    fn glance(
-        root: &Entered<'_>,
-        remembered: &Remembered,
-        by: &Protect,
-        until: Deadline,
-    ) -> io::Result<Self> {
-        let walk = walk_until(root, by.depth, until)?;
-        let mounts = protect::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
-        // What was found in time is judged, though finding it has used the time up: else a large tree, or a busy machine,
-        // keeps anything from being said.
-        Self::compared(walk, mounts, root, remembered, Deadline::after(GLANCE))
-    }
-
-    /// Looks when everything inside has ended: also where nobody looked at the start.
-    fn last(root: &Entered<'_>, remembered: &Remembered, by: &Protect, until: Deadline) -> io::Result<Self> {
-        let walk = walk_everywhere(root, by.depth, until)?;
-        let mounts = protect::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
-        Self::compared(walk, mounts, root, remembered, until)
-    }
-
-    fn compared(
-        walk: Walk,
-        mounts: Mounts,
-        root: &Entered<'_>,
-        remembered: &Remembered,
-        until: Deadline,
-    ) -> io::Result<Self> {
-        let Compared { findings, is_whole } =
-            remembered.baseline.compare(root, &mounts, until).map_err(io::Error::other)?;
-        let is_whole = is_whole && walk.is_whole && mounts.is_whole();
-        Ok(Self { walk, mounts, findings, is_whole })
-    }
 }

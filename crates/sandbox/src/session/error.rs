@@ -4,8 +4,9 @@ use std::io;
 
 use policy::plan::Layer;
 
-use crate::engine::EngineError;
+use crate::engine::error::EngineError;
 use crate::secrets::SecretError;
+use crate::state::record::RecordError;
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -52,5 +53,10 @@ impl StartError {
     /// Makes an error of the system the failure of a step, for which no remedy is known.
     pub(crate) fn step(name: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Step { step: name.into(), source, remedy: None }
+    }
+
+    /// Makes an error of the records the failure of a start.
+    pub(crate) fn recorded(error: RecordError) -> Self {
+        Self::step("using the state directory")(io::Error::other(error))
     }
 }

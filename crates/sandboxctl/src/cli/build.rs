@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Source;
+use super::source::Source;
 
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "flags, as they are typed")]

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use sandbox::engine::Kind;
+use sandbox::engine::kind::EngineKind;
 use sandbox::provider;
 use sandbox::provider::container::find::{Sought, find};
 use sandbox::provider::launch::Exec;
@@ -30,8 +30,8 @@ pub(crate) fn exec(
     let sandbox = find(&Sought {
         name: &name,
         engine: provider.map(|provider| match provider {
-            cli::Engine::Docker => Kind::Docker,
-            cli::Engine::Podman => Kind::Podman,
+            cli::Engine::Docker => EngineKind::Docker,
+            cli::Engine::Podman => EngineKind::Podman,
         }),
         owner: context.caller,
         own: &context.own(),

@@ -14,6 +14,7 @@ use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
 use crate::files;
 use crate::load;
+use crate::text;
 use crate::ui::{self, Ui};
 
 pub(crate) fn trust(ui: &Ui, context: &Context, args: &TrustArgs) -> Result<ExitCode, CommandError> {
@@ -48,7 +49,7 @@ pub(crate) fn trust(ui: &Ui, context: &Context, args: &TrustArgs) -> Result<Exit
         let state = match &trust {
             Trust::Trusted => format!("{hash} is trusted"),
             Trust::Widened(new) => {
-                let new: Vec<_> = new.iter().map(|line| ui::one_line(&format!("  {line}"))).collect();
+                let new: Vec<_> = new.iter().map(|line| text::one_line(&format!("  {line}"))).collect();
                 format!("{hash} was trusted for another list; new is:\n{}", new.join("\n"))
             }
             Trust::Changed => format!("{hash} is not trusted; other content was"),

@@ -14,9 +14,9 @@ use policy::rules::network;
 use sha2::{Digest, Sha256};
 
 use super::directories::Directories;
-use crate::engine::Kind;
 use crate::engine::csv::field;
 use crate::engine::image::Image;
+use crate::engine::kind::EngineKind;
 use crate::host::programs::PROXIES;
 use crate::protect::Mounts;
 use crate::provider::container::identity::{ContainerUser, Mounter, Namespace};
@@ -74,7 +74,7 @@ impl Run<'_> {
 
 /// Everything that the words are made of.
 pub(super) struct Wanted<'a> {
-    pub(super) kind: Kind,
+    pub(super) kind: EngineKind,
     pub(super) plan: &'a Plan,
     pub(super) container: &'a Container,
     pub(super) image: &'a Image,
@@ -129,7 +129,7 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     // changes the files for everybody else. Landlock confines the agent to them.
     words.add(["--security-opt=label=disable"]);
     match (user.namespace, kind) {
-        (Namespace::Host, Kind::Docker) => words.add(["--userns=host"]),
+        (Namespace::Host, EngineKind::Docker) => words.add(["--userns=host"]),
         (Namespace::Own, _) => words.pair("--userns=", format!("keep-id:uid={uid},gid={gid}")),
         (Namespace::Host | Namespace::Engine, _) => {}
     }
@@ -140,8 +140,8 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     match (plan.network, kind) {
         (network::NetworkMode::None, _) => words.add(["--network=none"]),
         // Its settings may say that it is the host's.
-        (_, Kind::Podman) => words.add(["--network=private"]),
-        (_, Kind::Docker) => {}
+        (_, EngineKind::Podman) => words.add(["--network=private"]),
+        (_, EngineKind::Docker) => {}
     }
 
     // 5. Limits. Some engines refuse what they cannot set, others leave it out without a word; PID 1 looks.
@@ -169,13 +169,13 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     // The agent's own: a runtime may take the mode of what the image has there.
     for path in TEMPORARY.iter().filter(|path| **path != "/dev/shm") {
         match kind {
-            Kind::Docker => {
+            EngineKind::Docker => {
                 let limits = format!("size={size},nr_inodes={inodes}");
                 let options = format!("rw,exec,nosuid,nodev,mode=1777,{limits},uid={uid},gid={gid}");
                 words.pair("--tmpfs=", format!("{path}:{options}"));
             }
             // Of a mount it knows no limit of inodes, and of `--tmpfs` not that nothing is to be copied into it.
-            Kind::Podman => {
+            EngineKind::Podman => {
                 let options = format!("tmpfs-mode=1777,tmpfs-size={size},chown=true,notmpcopyup");
                 words.pair("--mount=", format!("type=tmpfs,destination={path},{options}"));
             }
@@ -183,9 +183,9 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     }
     match kind {
         // A name without a value, which the command does not have either, takes the place of the one in its settings.
-        Kind::Docker => PROXIES.iter().for_each(|name| words.pair("--env=", name)),
+        EngineKind::Docker => PROXIES.iter().for_each(|name| words.pair("--env=", name)),
         // It would mount more of the kind, and let the caller's proxies in.
-        Kind::Podman => words.add(["--read-only-tmpfs=false", "--http-proxy=false"]),
+        EngineKind::Podman => words.add(["--read-only-tmpfs=false", "--http-proxy=false"]),
     }
     let seen = |path: &Path| seen_by_engine(container, path);
     words.mount(*kind, &seen(wanted.rendezvous), &point, BoundaryMode::ReadOnly);
@@ -291,7 +291,7 @@ impl Words {
     }
 
     /// One mount. The value is a line of CSV, so that a path may hold commas.
-    fn mount(&mut self, kind: Kind, source: &Path, target: &Path, mode: BoundaryMode) {
+    fn mount(&mut self, kind: EngineKind, source: &Path, target: &Path, mode: BoundaryMode) {
         let mut value = b"type=bind,".to_vec();
         for (key, path) in [("source", source), ("target", target)] {
             value.extend(field(key, path));
@@ -302,7 +302,7 @@ impl Words {
             BoundaryMode::ReadOnly => value.extend(b"readonly,bind-propagation=rprivate"),
         }
         // What is mounted below would stay writable.
-        if kind == Kind::Podman && mode == BoundaryMode::ReadOnly {
+        if kind == EngineKind::Podman && mode == BoundaryMode::ReadOnly {
             value.extend(b",bind-nonrecursive");
         }
         self.pair("--mount=", OsString::from_vec(value));
@@ -328,7 +328,7 @@ mod tests {
     const ID: FileId = FileId { device: 1, inode: 2 };
 
     fn words(
-        kind: Kind,
+        kind: EngineKind,
         network: network::NetworkMode,
         namespace: Namespace,
         inside: (u32, u32),
@@ -400,7 +400,8 @@ mod tests {
 
     #[test]
     fn every_container_is_without_rights_and_without_what_engines_add() {
-        for (kind, namespace) in [(Kind::Docker, Namespace::Host), (Kind::Podman, Namespace::Own)] {
+        for (kind, namespace) in [(EngineKind::Docker, Namespace::Host), (EngineKind::Podman, Namespace::Own)]
+        {
             let words = words(kind, network::NetworkMode::None, namespace, (1001, 1002));
             for flag in [
                 "--rm",
@@ -429,15 +430,15 @@ mod tests {
             assert!(!words.iter().any(|word| word.starts_with("--env") && word.matches('=').count() > 1
                 || word.contains("privileged")));
         }
-        let open = words(Kind::Docker, network::NetworkMode::Open, Namespace::Host, (1001, 1001));
+        let open = words(EngineKind::Docker, network::NetworkMode::Open, Namespace::Host, (1001, 1001));
         assert!(!open.iter().any(|word| word.starts_with("--network")));
-        let own = words(Kind::Podman, network::NetworkMode::None, Namespace::Own, (1000, 1000));
+        let own = words(EngineKind::Podman, network::NetworkMode::None, Namespace::Own, (1000, 1000));
         assert!(own.iter().any(|word| word == "--userns=keep-id:uid=1000,gid=1000"), "{own:#?}");
     }
 
     #[test]
     fn directories_are_mounted_outer_first_and_as_the_engine_sees_them() {
-        let words = words(Kind::Docker, network::NetworkMode::None, Namespace::Host, (1001, 1001));
+        let words = words(EngineKind::Docker, network::NetworkMode::None, Namespace::Host, (1001, 1001));
         let shared: Vec<&str> =
             words.iter().filter(|word| word.contains("/srv/")).map(String::as_str).collect();
         let end = "bind-propagation=rprivate";

@@ -5,6 +5,8 @@
 //! (`proc_pid_fd(5)`). A runtime cannot take it: it mounts in the namespace of the container, where nothing of another
 //! namespace can be bound (mount(2), EINVAL). But Docker's driver for local volumes mounts in the namespace of the engine.
 
+use policy::text::escape;
+use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -12,7 +14,6 @@ use std::path::{Path, PathBuf};
 
 use policy::plan::{BoundaryMode, Plan};
 
-use super::exchanged;
 use crate::boundary::root::Root;
 use crate::host::beneath;
 use crate::host::identity::Identity;
@@ -53,4 +54,9 @@ impl Directories {
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
+}
+
+/// What somebody has moved or removed since it was found.
+pub(super) fn exchanged(path: &Path, errno: Errno) -> String {
+    format!("`{}` was exchanged meanwhile ({errno}); run again when nothing changes it", escape::path(path))
 }

@@ -16,7 +16,9 @@ use tracing::debug;
 use self::caller::Line;
 use super::find::{self, Found};
 use super::{arguments, environment, rendezvous};
-use crate::engine::{Engine, EngineError, Rights};
+use crate::engine::Engine;
+use crate::engine::error::EngineError;
+use crate::engine::kind::Rights;
 use crate::host::child::{Group, Running};
 use crate::host::deadline::Deadline;
 use crate::provider::init_spec;
@@ -29,7 +31,7 @@ use crate::session::supervise::{Gone, Watch, supervise};
 
 use crate::host::terminal::Signals;
 
-use crate::secrets::Held;
+use crate::session::held_secrets::HeldSecrets;
 
 mod caller;
 
@@ -39,7 +41,7 @@ const ENDING: Duration = Duration::from_secs(5);
 /// Runs the plan's command in a sandbox that was found.
 pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     let Exec { plan, sandbox, secrets, streams, parent } = exec;
-    let secrets = Held::read(plan, secrets)?;
+    let secrets = HeldSecrets::read(plan, secrets)?;
     let Found { engine, id, run, seen, .. } = sandbox;
 
     // 1. Where its streams lead.

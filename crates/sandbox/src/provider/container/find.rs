@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use policy::plan::Provider;
 
-use crate::engine::{self, Engine, EngineError, Kind};
+use crate::engine::error::EngineError;
+use crate::engine::kind::EngineKind;
+use crate::engine::{self, Engine};
 use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
 use crate::provider::container::inspect::{ContainerInspect, look};
@@ -19,20 +21,20 @@ const STARTING: Duration = Duration::from_secs(5);
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
 /// In the order in which they are asked.
-const ALL: [Kind; 2] = [Kind::Docker, Kind::Podman];
+const ALL: [EngineKind; 2] = [EngineKind::Docker, EngineKind::Podman];
 
 /// What a sandbox is looked for by.
 pub struct Sought<'a> {
     /// Its name, or that of its container.
     pub name: &'a str,
     /// The only engine to ask; `None` asks each that answers.
-    pub engine: Option<Kind>,
+    pub engine: Option<EngineKind>,
     /// Whose sandbox it has to be.
     pub owner: Identity,
     /// The directory of this process's own user, see [`crate::provider::Launch`].
     pub own: &'a Path,
     /// What leads to container engines.
-    pub engines: &'a engine::Surroundings,
+    pub engines: &'a engine::surroundings::Surroundings,
 }
 
 /// A sandbox that runs, as it was found.
@@ -58,7 +60,7 @@ pub enum FindError {
         /// The name.
         name: String,
         /// The engines that have answered.
-        asked: Vec<Kind>,
+        asked: Vec<EngineKind>,
         /// Why others have not.
         unasked: Vec<EngineError>,
     },
@@ -68,7 +70,7 @@ pub enum FindError {
         /// The name.
         name: String,
         /// The engines.
-        engines: Vec<Kind>,
+        engines: Vec<EngineKind>,
     },
 }
 
@@ -76,8 +78,8 @@ impl Found {
     /// Who runs it.
     pub fn provider(&self) -> Provider {
         match self.engine.kind() {
-            Kind::Docker => Provider::Docker,
-            Kind::Podman => Provider::Podman,
+            EngineKind::Docker => Provider::Docker,
+            EngineKind::Podman => Provider::Podman,
         }
     }
 
@@ -163,7 +165,7 @@ fn is_gone(message: &str) -> bool {
 }
 
 /// What the engines have answered, for the end of a sentence.
-fn answers(asked: &[Kind], unasked: &[EngineError]) -> String {
+fn answers(asked: &[EngineKind], unasked: &[EngineError]) -> String {
     let reasons: Vec<String> = unasked.iter().map(ToString::to_string).collect();
     match (asked, reasons.join("; ")) {
         (asked, reasons) if reasons.is_empty() => format!("in {}", listed(asked, "or")),
@@ -172,7 +174,7 @@ fn answers(asked: &[Kind], unasked: &[EngineError]) -> String {
     }
 }
 
-fn listed(kinds: &[Kind], last: &str) -> String {
+fn listed(kinds: &[EngineKind], last: &str) -> String {
     kinds.iter().map(ToString::to_string).collect::<Vec<_>>().join(&format!(" {last} "))
 }
 
@@ -182,14 +184,15 @@ mod tests {
 
     #[test]
     fn every_engine_is_named_with_what_it_has_answered() {
-        let nowhere = |asked: &[Kind], unasked: &[Kind]| {
-            let absent = |kind: &Kind| EngineError::NotInstalled { kind: *kind, left_out: String::new() };
+        let nowhere = |asked: &[EngineKind], unasked: &[EngineKind]| {
+            let absent =
+                |kind: &EngineKind| EngineError::NotInstalled { kind: *kind, left_out: String::new() };
             let unasked = unasked.iter().map(absent).collect();
             FindError::Nowhere { name: "w".to_owned(), asked: asked.to_vec(), unasked }.to_string()
         };
         assert_eq!(nowhere(&ALL, &[]), "no sandbox named \"w\" of yours runs in docker or podman");
         assert_eq!(
-            nowhere(&[Kind::Docker], &[Kind::Podman]),
+            nowhere(&[EngineKind::Docker], &[EngineKind::Podman]),
             "no sandbox named \"w\" of yours runs in docker, and others do not answer: there is no `podman` command in PATH"
         );
         assert_eq!(

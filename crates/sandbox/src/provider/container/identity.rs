@@ -14,7 +14,8 @@ use confine::protocol::{AGENT_ID, UserNamespace};
 use confine::report::{Finding, Status};
 use policy::plan::{Container, Layer};
 
-use crate::engine::{Engine, Kind, Rights};
+use crate::engine::Engine;
+use crate::engine::kind::{EngineKind, Rights};
 use crate::host::identity;
 use crate::session::agent::{self, Agent};
 use crate::session::error::StartError;
@@ -101,11 +102,11 @@ pub(crate) fn choose(
             reason: "what its containers write belongs to its user, and not to the one who calls".into(),
             remedy: format!("call sandboxctl as user {owner}, or an engine of your own"),
         }),
-        (Kind::Docker, Rights::Rootless(_)) => {
+        (EngineKind::Docker, Rights::Rootless(_)) => {
             let agent = agent::choose(caller, locks)?;
             Ok(ContainerUser { agent, inside: (0, 0), namespace: Namespace::Engine, mounter })
         }
-        (Kind::Podman, Rights::Rootless(_)) => Ok(ContainerUser {
+        (EngineKind::Podman, Rights::Rootless(_)) => Ok(ContainerUser {
             agent: agent::choose(caller, locks)?,
             inside: (AGENT_ID, AGENT_ID),
             namespace: Namespace::Own,

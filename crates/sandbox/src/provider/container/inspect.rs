@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::engine::{Engine, EngineError};
+use crate::engine::Engine;
+use crate::engine::error::EngineError;
 use crate::provider::container::rendezvous;
 use crate::state::record::RunId;
 

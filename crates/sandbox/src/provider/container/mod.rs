@@ -27,11 +27,13 @@ use rustix::io::Errno;
 use tracing::debug;
 
 use self::arguments::{Run, Wanted};
-use self::directories::Directories;
+use self::directories::{Directories, exchanged};
 use super::{idmap, mount_plan};
 use crate::boundary::root::Root;
+use crate::engine::error::EngineError;
 use crate::engine::image::{self, Image};
-use crate::engine::{Engine, EngineError, Kind};
+use crate::engine::kind::EngineKind;
+use crate::engine::{self, Engine};
 use crate::host::child::{Group, Running};
 use crate::host::identity::Identity;
 use crate::host::init_program;
@@ -46,17 +48,18 @@ use crate::host::terminal::Signals;
 use crate::protect::{MaskedSocket, Mounts};
 
 use crate::provider::launch::Launch;
-use crate::secrets::{Held, Value};
+use crate::secrets::Value;
 use crate::session::attendance::{Attendance, Parent, refuse_deserted};
 use crate::session::boundaries::Boundaries;
 use crate::session::error::StartError;
+use crate::session::held_secrets::HeldSecrets;
 use crate::session::outcome::{Notice, Outcome};
 use crate::session::remedy;
 use crate::session::streams::{OwnTerminal, Streams};
 use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::client::Client;
 use crate::state::directory::StateDir;
-use crate::state::record::{RecordError, RunId, Runs};
+use crate::state::record::{RunId, Runs};
 
 mod arguments;
 mod directories;
@@ -68,9 +71,6 @@ mod nested;
 mod rendezvous;
 mod rootfs;
 mod sweep;
-
-/// How long an engine may take to start a container that it has the image of.
-const START: Duration = Duration::from_secs(60);
 
 /// How much longer for each volume: Docker writes several files for one.
 const EACH_VOLUME: Duration = Duration::from_millis(500);
@@ -86,7 +86,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let container = refuse_unsupported(plan)?;
 
     // 2. An engine that answers.
-    let kind = Kind::of(plan.provider);
+    let kind = EngineKind::of(plan.provider);
     let engine = Engine::find(kind, engines)?;
 
     // 3. Who the agent is, on the host and inside.
@@ -112,13 +112,13 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     refuse_deserted(parent)?;
 
     // The values of secrets: what reads them, which may take long, runs before anything is looked through.
-    let secrets = Held::read(plan, secrets)?;
+    let secrets = HeldSecrets::read(plan, secrets)?;
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
     let state_directory = StateDir::open(state, caller).map_err(Into::into);
-    let runs = state_directory.and_then(|state| Runs::open(&state)).map_err(recorded)?;
-    let id = RunId::generate().map_err(recorded)?;
+    let runs = state_directory.and_then(|state| Runs::open(&state)).map_err(StartError::recorded)?;
+    let id = RunId::generate().map_err(StartError::recorded)?;
     let left = sweep::sweep(&runs, &engine, state, own, notice)?;
     let boundaries = Boundaries::open(plan, caller, &runs, &id, Some(sweep::placed(&engine)), &left)?;
     boundaries.warn(notice);
@@ -173,7 +173,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         platform: &platform,
         user: &user,
         run,
-        client: Client::this().map_err(|error| recorded(error.into()))?,
+        client: Client::this().map_err(|error| StartError::recorded(error.into()))?,
         created: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
         rendezvous: rendezvous.path(),
         protected: boundaries.mounts(),
@@ -181,7 +181,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     });
     let leave = || boundaries.leave_record();
     let mut started = Started::run(&engine, &words, run, &rendezvous, &leave)?;
-    let patience = START + EACH_VOLUME.saturating_mul(u32::try_from(held.len()).unwrap_or(u32::MAX));
+    let patience = engine::START + EACH_VOLUME.saturating_mul(u32::try_from(held.len()).unwrap_or(u32::MAX));
     let Met { mut control, uid, groups, pid } =
         started.meet(&rendezvous, patience, parent).map_err(|error| match error {
             StartError::Engine(EngineError::Refused { kind, message }) if image::is_missing(&message) => {
@@ -523,11 +523,6 @@ fn holds(root: impl AsFd, socket: &MaskedSocket) -> io::Result<FileId> {
     look().map_err(|errno| io::Error::other(exchanged(&socket.path, errno)))
 }
 
-/// What somebody has moved or removed since it was found.
-fn exchanged(path: &Path, errno: Errno) -> String {
-    format!("`{}` was exchanged meanwhile ({errno}); run again when nothing changes it", escape::path(path))
-}
-
 /// The environment of the agent: what the image sets, unless it is reserved, and over that what the plan says.
 ///
 /// Not what the engine passes: its settings may hold more, such as proxies with passwords.
@@ -549,10 +544,6 @@ fn environment(plan: &Plan, image: &Image, secrets: &[(String, Value)]) -> Vec<V
     plain
         .chain(secrets.iter().map(|(name, value)| init_spec::entry(OsStr::new(name), value.as_bytes())))
         .collect()
-}
-
-fn recorded(error: RecordError) -> StartError {
-    StartError::step("using the state directory")(io::Error::other(error))
 }
 
 #[cfg(test)]

@@ -16,9 +16,11 @@ use sha2::{Digest, Sha256};
 
 use super::arguments::Run;
 use super::sweep;
+use crate::engine::Engine;
+use crate::engine::error::EngineError;
 use crate::engine::image::Image;
+use crate::engine::kind::Rights;
 use crate::engine::socket::{FileKind, Socket};
-use crate::engine::{Engine, EngineError, Rights};
 use crate::host::beneath;
 use crate::host::identity::Identity;
 use crate::session::error::StartError;
@@ -84,8 +86,9 @@ fn look_in_container(sought: &Sought<'_>, socket: &Socket) -> (Looked, Result<()
     let labels = run.labels().map(|label| format!("--label={label}"));
     let words = ["create", "--pull=never", "--network=none", &platform].into_iter();
     let words = words.chain(labels.iter().map(String::as_str));
-    let made =
-        sought.engine.call(words.chain(["--entrypoint=/x", sought.image.reference.as_str()]), super::START);
+    let made = sought
+        .engine
+        .call(words.chain(["--entrypoint=/x", sought.image.reference.as_str()]), crate::engine::START);
     let looked =
         made.and_then(|container| look(sought.places, |path| socket.kind_in(container.trim(), path)));
     (looked, sweep::remove(sought.engine, run).map(drop))
@@ -108,8 +111,8 @@ fn look_in_mount(sought: &Sought<'_>) -> (Looked, Result<(), EngineError>) {
             Err(errno) => Err(failed(errno.into())),
         })
     };
-    let looked = engine.call(["image", "mount", image], super::START).and_then(look_at);
-    (looked, engine.call(["image", "unmount", image], super::START).map(drop))
+    let looked = engine.call(["image", "mount", image], crate::engine::START).and_then(look_at);
+    (looked, engine.call(["image", "unmount", image], crate::engine::START).map(drop))
 }
 
 /// The name of what is remembered: this image of this engine, and these places in it.

@@ -11,7 +11,8 @@ use serde::Deserialize;
 
 use super::arguments::Run;
 use super::{arguments, rendezvous};
-use crate::engine::{Engine, EngineError};
+use crate::engine::Engine;
+use crate::engine::error::EngineError;
 use crate::host::deadline::Deadline;
 use crate::provider::container::inspect::look;
 use crate::session::boundaries;
@@ -47,7 +48,7 @@ pub(super) fn sweep(
             && remove(engine, run).is_ok()
             && rendezvous::forget(own, id).is_ok()
     };
-    let failed = |error: RecordError| super::recorded(error);
+    let failed = |error: RecordError| StartError::recorded(error);
     let left = boundaries::sweep(runs, notice, &mut gone).map_err(failed)?;
 
     // 2. Containers that came to be after that, because an engine goes on with what it has begun.

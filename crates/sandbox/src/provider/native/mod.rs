@@ -23,11 +23,12 @@ use crate::host::init_program;
 use crate::host::terminal::Signals;
 use crate::provider::init_spec;
 use crate::provider::launch::Launch;
-use crate::secrets::{Held, Value};
+use crate::secrets::Value;
 use crate::session::agent::{self, Agent};
 use crate::session::attendance::{Attendance, refuse_deserted};
 use crate::session::boundaries::{self, Boundaries};
 use crate::session::error::StartError;
+use crate::session::held_secrets::HeldSecrets;
 use crate::session::outcome::{Notice, Outcome};
 use crate::session::remedy;
 use crate::session::streams::Streams;
@@ -70,7 +71,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // The values of secrets. The process that becomes PID 1 has no copy, because it was made before; and what reads them, which
     // may take long, runs before anything is looked through.
-    let secrets = Held::read(plan, secrets)?;
+    let secrets = HeldSecrets::read(plan, secrets)?;
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.

@@ -14,7 +14,7 @@ use policy::text::escape;
 use rustix::fs::{CWD, Mode, OFlags};
 use tracing::info;
 
-use super::{Look, MOST_TOLD};
+use super::scan::Scan;
 use crate::boundary::root::{Entered, Root};
 use crate::detect::{Finding, Origin};
 use crate::host::acting::ActingAs;
@@ -25,6 +25,9 @@ use crate::quarantine::{self, Moved, QUARANTINE};
 use crate::session::outcome::Notice;
 use crate::state::client::ProcessError;
 use crate::state::record::{Placed, Record, RecordError, Remembered, RunId, Runs, Stuck, Unread};
+
+/// How many things that the agent made are told one by one while it runs.
+pub(super) const MOST_TOLD: usize = 20;
 
 /// How long the last look at a boundary may take. A million files take about a second.
 const LAST_LOOK: Duration = Duration::from_secs(30);
@@ -189,7 +192,7 @@ pub(crate) fn clear_up(
     remembered: &Remembered,
     by: &Protect,
     notice: &mut dyn FnMut(Notice),
-) -> io::Result<(Look, Vec<Stuck>)> {
+) -> io::Result<(Scan, Vec<Stuck>)> {
     let mut look = look_again(root, remembered, by, notice).inspect_err(|error| {
         warn(notice, remembered, format_args!("what the agent made could not be looked through: {error}"));
     })?;
@@ -219,11 +222,11 @@ fn look_again(
     remembered: &Remembered,
     by: &Protect,
     notice: &mut dyn FnMut(Notice),
-) -> io::Result<Look> {
+) -> io::Result<Scan> {
     let until = Deadline::after(LAST_LOOK);
     let mut look = look_from_the_root(root, remembered, by, until, notice)?;
     while !until.is_over() && open_up_all(root, remembered, &look, notice) {
-        look = Look::last(root, remembered, by, until)?;
+        look = Scan::last(root, remembered, by, until)?;
     }
     Ok(look)
 }
@@ -234,8 +237,8 @@ fn look_from_the_root(
     by: &Protect,
     until: Deadline,
     notice: &mut dyn FnMut(Notice),
-) -> io::Result<Look> {
-    match Look::last(root, remembered, by, until) {
+) -> io::Result<Scan> {
+    match Scan::last(root, remembered, by, until) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && remembered.baseline.is_of(root) => {
             let mode = beneath::open_up_itself(root)?.ok_or(error)?.as_raw_mode();
             warn(
@@ -243,7 +246,7 @@ fn look_from_the_root(
                 remembered,
                 format_args!("its mode was {mode:04o}; it was opened for its owner again"),
             );
-            Look::last(root, remembered, by, until)
+            Scan::last(root, remembered, by, until)
         }
         look => look,
     }
@@ -254,7 +257,7 @@ fn look_from_the_root(
 fn open_up_all(
     root: &Entered<'_>,
     remembered: &Remembered,
-    look: &Look,
+    look: &Scan,
     notice: &mut dyn FnMut(Notice),
 ) -> bool {
     let hides = |finding: &&Finding| finding.reason == Reason::Hidden && finding.origin == Origin::Earlier;

@@ -16,16 +16,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
-use policy::plan::OnReplaced;
+use policy::plan::{Boundary, OnReplaced};
 use policy::text::escape;
 use rustix::fs::{Mode, OFlags};
 
-use super::Writable;
-use crate::boundary::root::Entered;
+use crate::boundary::root::{Entered, Root};
 use crate::detect::{Finding, Stamp};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
 use crate::protect::{FileKind, ReadOnly};
+use crate::state::record::Remembered;
 
 /// How many files are kept open. Of the others, one with the same number in the place of one that is gone is found at the
 /// end, by the time of its birth.
@@ -46,6 +46,14 @@ const UNTOLD: Duration = Duration::from_secs(1);
 
 /// How long judging a path that has lost its protection may take at one time.
 const GLANCE: Duration = Duration::from_millis(200);
+
+/// A writable boundary of a run.
+pub(super) struct Writable<'a> {
+    pub(super) boundary: &'a Boundary,
+    pub(super) root: Root,
+    pub(super) remembered: Remembered,
+    pub(super) read_only: Vec<ReadOnly>,
+}
 
 /// Watches over the protected paths of a run.
 pub(crate) struct Guard {

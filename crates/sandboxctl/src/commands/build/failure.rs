@@ -1,12 +1,12 @@
 //! What is said of an image that was not built: a code, a cause, and what to do next.
 
 use policy::build_spec::{BuildArg, BuildSpec, ImageSource};
-use sandbox::engine::EngineError;
+use sandbox::engine::error::EngineError;
 use sandbox::image::{BuildError, Lack, Unfit};
 use serde_json::{Value, json};
 
 use crate::error::{Code, CommandError, of_engine};
-use crate::ui;
+use crate::text;
 
 /// The error as people and programs meet it.
 pub(super) fn told(error: &BuildError, spec: &BuildSpec) -> CommandError {
@@ -37,7 +37,7 @@ pub(super) fn told(error: &BuildError, spec: &BuildSpec) -> CommandError {
             (Code::ToolFailed, Value::Null)
         }
     };
-    let message = ui::one_line(&error.to_string());
+    let message = text::one_line(&error.to_string());
     let failure = CommandError::message(code, message).details(details);
     hints(error, spec).into_iter().fold(failure, CommandError::hint)
 }
@@ -201,7 +201,7 @@ fn rust(spec: &BuildSpec) -> &str {
 /// For a step that failed: what it said last, and what helps where that is known.
 fn step(said: &str, printed: &[String], spec: &BuildSpec) -> Vec<String> {
     let mut hints = Vec::new();
-    hints.extend(printed.last().map(|line| format!("the last it said: {}", ui::one_line(line))));
+    hints.extend(printed.last().map(|line| format!("the last it said: {}", text::one_line(line))));
     if printed.iter().map(String::as_str).chain([said]).any(is_about_trust) {
         let trust = "name a file with the certificate of your proxy in `image.ca_certificates`: the build then trusts it";
         hints.push(match spec.source {

@@ -1,0 +1,47 @@
+//! Which engine one is, and whose.
+
+use std::fmt;
+
+use policy::plan::Provider;
+
+/// Where an engine listens unless it was told otherwise.
+pub(super) const DEFAULT_SOCKET: &str = "/var/run/docker.sock";
+
+/// Which engine.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum EngineKind {
+    /// Docker.
+    Docker,
+    /// Podman.
+    Podman,
+}
+
+impl EngineKind {
+    /// The engine of a provider that runs containers.
+    pub(crate) fn of(provider: Provider) -> Self {
+        if provider == Provider::Podman { Self::Podman } else { Self::Docker }
+    }
+
+    /// The name of its command.
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::Docker => "docker",
+            Self::Podman => "podman",
+        }
+    }
+}
+
+impl fmt::Display for EngineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.command())
+    }
+}
+
+/// Whose an engine is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Rights {
+    /// It runs as root of the host.
+    Rootful,
+    /// It runs as this user of the host, within a user namespace.
+    Rootless(u32),
+}

@@ -1,0 +1,66 @@
+//! A boundary as it is now, compared with what it was at the start.
+
+use std::io;
+use std::time::Duration;
+
+use policy::plan::Protect;
+
+use crate::boundary::root::Entered;
+use crate::detect::{Compared, Finding};
+use crate::host::deadline::Deadline;
+use crate::protect::{self, Mounts};
+use crate::state::record::Remembered;
+use crate::walk::{Walk, walk_everywhere, walk_until};
+
+/// How long a scan may take while the agent runs. Nobody attends to it, its terminal or its time meanwhile.
+pub(super) const QUICK: Duration = Duration::from_millis(200);
+
+/// What a scan of one boundary found.
+pub(super) struct Scan {
+    pub(super) walk: Walk,
+    pub(super) mounts: Mounts,
+    pub(super) findings: Vec<Finding>,
+    /// Whether there was time to look at everything.
+    pub(super) is_whole: bool,
+}
+
+impl Scan {
+    /// Scans while the agent runs.
+    pub(super) fn quick(
+        root: &Entered<'_>,
+        remembered: &Remembered,
+        by: &Protect,
+        until: Deadline,
+    ) -> io::Result<Self> {
+        let walk = walk_until(root, by.depth, until)?;
+        let mounts = protect::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
+        // What was found in time is judged, though finding it has used the time up: else a large tree, or a busy machine,
+        // keeps anything from being said.
+        Self::compared(walk, mounts, root, remembered, Deadline::after(QUICK))
+    }
+
+    /// Scans when everything inside has ended: also where nobody looked at the start.
+    pub(super) fn last(
+        root: &Entered<'_>,
+        remembered: &Remembered,
+        by: &Protect,
+        until: Deadline,
+    ) -> io::Result<Self> {
+        let walk = walk_everywhere(root, by.depth, until)?;
+        let mounts = protect::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
+        Self::compared(walk, mounts, root, remembered, until)
+    }
+
+    fn compared(
+        walk: Walk,
+        mounts: Mounts,
+        root: &Entered<'_>,
+        remembered: &Remembered,
+        until: Deadline,
+    ) -> io::Result<Self> {
+        let Compared { findings, is_whole } =
+            remembered.baseline.compare(root, &mounts, until).map_err(io::Error::other)?;
+        let is_whole = is_whole && walk.is_whole && mounts.is_whole();
+        Ok(Self { walk, mounts, findings, is_whole })
+    }
+}

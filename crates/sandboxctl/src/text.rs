@@ -1,0 +1,34 @@
+//! Text of anybody's, as it may be shown on a terminal.
+
+use policy::text::escape;
+
+/// Text as it may be shown on one line, whoever wrote it.
+pub(crate) fn one_line(text: &str) -> String {
+    escape::line(text).into_owned()
+}
+
+/// The same for text of several lines, of which each but the first is set off: none can pass for a message of ours.
+pub(crate) fn lines(text: &str) -> String {
+    let shown = text.split('\n').map(escape::line).enumerate().map(|(at, line)| match at {
+        0 => line,
+        _ if line.is_empty() || line.starts_with(' ') => line,
+        _ => format!("  {line}").into(),
+    });
+    shown.collect::<Vec<_>>().join("\n")
+}
+
+/// Text of several lines, each as it may be shown.
+pub(crate) fn several(text: &str) -> String {
+    text.split('\n').map(one_line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_of_a_stranger_passes_for_one_of_ours() {
+        assert_eq!(lines("cannot read a\nerror: b\n  c\n"), "cannot read a\n  error: b\n  c\n");
+        assert_eq!(several("a\nb\r\n"), "a\nb\\u{d}\n");
+    }
+}
