@@ -119,13 +119,25 @@ impl<'a> Limits<'a> {
             _ => Vec::new(),
         }
     }
-}
 
-impl Drop for Limits<'_> {
-    fn drop(&mut self) {
+    /// Removes groups that only the agent was in, once it has ended. Those that PID 1 is in go when this is dropped.
+    pub(super) fn remove_agents(&mut self) {
+        if matches!(self.attach, Some(CgroupEntry::V1(_))) {
+            self.attach = None;
+            self.remove();
+        }
+    }
+
+    fn remove(&mut self) {
         // Everything inside has ended; a group that resists is empty soon, and the next command sweeps it.
         if let Some(group) = self.group.take() {
             let _ = group.kill_and_remove();
         }
+    }
+}
+
+impl Drop for Limits<'_> {
+    fn drop(&mut self) {
+        self.remove();
     }
 }

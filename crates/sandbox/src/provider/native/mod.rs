@@ -140,12 +140,14 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     // 12. What the agent made that would run on the host later is moved aside, and nothing of ours stays. Only when PID 1 is
     //     gone has the kernel let go of what it had mounted: memory of a tmpfs, and file systems of the host.
     let last = boundaries.close(notice);
+    let has_run_out_of_memory = limits.ran_out_of_memory();
+    limits.remove_agents();
     drop(child);
     if swept.left > 0 {
         // What was still ending then has had the time.
         limits.sweep_others();
     }
-    if limits.ran_out_of_memory() {
+    if has_run_out_of_memory {
         let limit = plan.limits.memory.map_or_else(String::new, |limit| format!(" of {limit}"));
         notice(Notice::Warning(format!(
             "the limit of memory{limit} was reached, and a process inside was killed"
