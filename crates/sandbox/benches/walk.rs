@@ -10,9 +10,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use policy::protect::table::built_in;
-use sandbox::detect::Baseline;
-use sandbox::protect::mounts;
-use sandbox::walk::walk;
+use sandbox::boundary::detect::baseline::Baseline;
+use sandbox::boundary::protect::search::mounts;
+use sandbox::boundary::walk::walk;
 
 const ROUNDS: usize = 51;
 

@@ -13,5 +13,6 @@ pub mod programs;
 #[cfg(test)]
 pub(crate) mod root_only;
 pub mod small_file;
+pub(crate) mod stamp;
 pub mod terminal;
 pub mod toolchain;

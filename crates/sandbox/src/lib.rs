@@ -4,17 +4,12 @@
 //! and it reads neither the home directory nor the environment of its caller.
 #![forbid(unsafe_code)]
 
-mod apart;
 pub mod boundary;
-pub mod detect;
 pub mod doctor;
 pub mod engine;
 pub mod host;
 pub mod image;
-pub mod protect;
 pub mod provider;
-pub mod quarantine;
 pub mod secrets;
 pub mod session;
 pub mod state;
-pub mod walk;

@@ -11,7 +11,7 @@ use anyhow::{Context as _, anyhow, bail};
 use confine::account::{Account, RootPolicy};
 use confine::credentials::{SupplementaryGroups, set_credentials, verify_root_is_gone};
 use policy::rules::user::{UserOrGroup, UserSpec};
-use sandbox::boundary::Lead;
+use sandbox::boundary::resolve::Lead;
 use sandbox::engine;
 use sandbox::host::identity::{self, Identity};
 use sandbox::host::programs::Programs;

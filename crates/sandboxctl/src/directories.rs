@@ -12,7 +12,7 @@ use policy::rules::shared_dir::{self, Caller, PathKind, ShareCandidate};
 use policy::text::escape;
 use policy::{BoundaryRequest, HostDirectory, HostFacts, Policy, Unavailable};
 use sandbox::boundary::error::BoundaryError;
-use sandbox::boundary::{Found, Lead};
+use sandbox::boundary::resolve::{Found, Lead};
 
 use crate::cli::Request;
 use crate::context::Context;

@@ -7,74 +7,26 @@
 //! A process is never moved by its number: writing `cgroup.procs` waits for all processors to pass a quiet
 //! point, which takes milliseconds. [`CgroupEntry`] says what is done instead.
 
+mod group;
 mod hierarchy;
 mod inside;
+mod limit;
 mod owner;
 mod v1;
 mod v2;
 
-use policy::text::escape;
+use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-use std::{fs, io};
 
-use policy::plan::Layer;
-use policy::rules::limits::{Bytes, Limits, MilliCpus};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use policy::rules::limits::Limits;
 
+pub use self::group::{Cgroup, CgroupEntry, CgroupError};
 pub use self::hierarchy::{Controller, Hierarchy};
 pub(crate) use self::inside::seen_from_inside;
+use self::limit::Limit;
 use self::owner::GroupOwner;
 use crate::report::{Finding, Status};
-
-/// The groups of one sandbox.
-#[derive(Debug)]
-pub struct Cgroup {
-    version: Version,
-    /// One directory for each controller of version 1 (fewer where some are mounted together), or one for
-    /// all.
-    directories: Vec<PathBuf>,
-}
-
-/// How a process gets into the groups.
-#[derive(Debug)]
-pub enum CgroupEntry {
-    /// `tasks` of each group, open for writing: the agent's own process writes `0` into each before it
-    /// executes the agent ([`enter`]). They are close-on-exec, and must not be left to the agent.
-    V1(Vec<OwnedFd>),
-    /// The directory: PID 1 is born in it by `clone3(CLONE_INTO_CGROUP)`. That must be the launcher's own
-    /// call, because the kernel asks whether the one who clones may write to the group, and inside a user
-    /// namespace it may not.
-    V2(OwnedFd),
-}
-
-/// Why a group could not be handled.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot {action} the control group {}: {source}", escape::path(directory))]
-pub struct CgroupError {
-    action: &'static str,
-    directory: PathBuf,
-    source: io::Error,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Version {
-    V1,
-    V2,
-}
-
-/// A limit that a controller is to enforce.
-#[derive(Clone, Copy, Debug)]
-enum Limit {
-    Memory(Bytes),
-    Cpu(MilliCpus),
-    Pids(u32),
-}
-
-/// How long removing may take: everything inside has been killed by then.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Where the groups of a sandbox are to be.
 #[derive(Debug)]
@@ -140,53 +92,6 @@ impl Cgroup {
             Err(reason) => (None, all_refused(&wanted, &reason)),
         }
     }
-
-    /// Opens what a process needs to get in. May be called as often as processes are to be attached.
-    pub fn attach(&self) -> Result<CgroupEntry, CgroupError> {
-        let failed = |directory: &Path, source| CgroupError {
-            action: "open",
-            directory: directory.to_owned(),
-            source,
-        };
-        match self.version {
-            Version::V1 => {
-                let tasks = |directory: &PathBuf| {
-                    let file = fs::OpenOptions::new().write(true).open(directory.join("tasks"));
-                    file.map(OwnedFd::from).map_err(|source| failed(directory, source))
-                };
-                self.directories.iter().map(tasks).collect::<Result<_, _>>().map(CgroupEntry::V1)
-            }
-            Version::V2 => {
-                let directory = &self.directories[0];
-                let file = fs::File::open(directory).map_err(|source| failed(directory, source))?;
-                Ok(CgroupEntry::V2(file.into()))
-            }
-        }
-    }
-
-    /// How many processes inside the kernel has killed because memory ran out; `None` where it does not
-    /// count.
-    pub fn oom_kills(&self) -> Option<u64> {
-        let file = match self.version {
-            Version::V1 => "memory.oom_control",
-            Version::V2 => "memory.events",
-        };
-        let text = self.directories.iter().find_map(|one| fs::read_to_string(one.join(file)).ok())?;
-        text.lines().find_map(|line| line.strip_prefix("oom_kill "))?.trim().parse().ok()
-    }
-
-    /// Kills what is left inside, and removes the groups once they are empty.
-    ///
-    /// Fails after two seconds; what is left then is swept later ([`sweep`]).
-    pub fn kill_and_remove(self) -> Result<(), CgroupError> {
-        let deadline = Instant::now() + PATIENCE;
-        if self.version == Version::V2 {
-            // Linux 5.14; where the file is missing, processes are killed one by one below.
-            let _ = fs::write(self.directories[0].join("cgroup.kill"), "1");
-        }
-        // Each is tried, whatever became of the one before; the first failure is told.
-        self.directories.iter().map(|directory| remove(directory, deadline)).fold(Ok(()), Result::and)
-    }
 }
 
 /// Puts the calling thread into the groups of version 1. Allocates nothing.
@@ -228,104 +133,8 @@ pub struct SweptCgroups {
     pub left: usize,
 }
 
-impl Limit {
-    fn controller(self) -> Controller {
-        match self {
-            Self::Memory(_) => Controller::Memory,
-            Self::Cpu(_) => Controller::Cpu,
-            Self::Pids(_) => Controller::Pids,
-        }
-    }
-
-    fn layer(self) -> Layer {
-        match self {
-            Self::Memory(_) => Layer::Memory,
-            Self::Cpu(_) => Layer::Cpu,
-            Self::Pids(_) => Layer::Pids,
-        }
-    }
-
-    /// What holds, in words.
-    fn describe(self) -> String {
-        match self {
-            Self::Memory(Bytes(bytes)) => format!("{bytes} bytes"),
-            Self::Cpu(MilliCpus(milli)) => format!("{}.{:03} processors", milli / 1000, milli % 1000),
-            Self::Pids(pids) => format!("{pids} processes and threads"),
-        }
-    }
-
-    fn finding(self, status: Status, reason: String) -> Finding {
-        Finding { layer: self.layer(), status, reason }
-    }
-}
-
-/// Microseconds in which a quota of processor time is used up and given anew: the kernel's default.
-const PERIOD: u64 = 100_000;
-
-/// Microseconds of processor time in a period.
-fn quota(MilliCpus(milli): MilliCpus) -> u64 {
-    u64::from(milli) * PERIOD / 1000
-}
-
 fn all_refused(wanted: &[Limit], reason: &str) -> Vec<Finding> {
     wanted.iter().map(|limit| limit.finding(Status::Not, reason.to_owned())).collect()
-}
-
-/// Writes a limit and reads back whether it holds; the kernel rounds memory down to pages.
-fn set(directory: &Path, file: &str, value: u64) -> io::Result<()> {
-    let path = directory.join(file);
-    fs::write(&path, value.to_string())?;
-    let text = fs::read_to_string(&path)?;
-    match text.trim().parse::<u64>() {
-        Ok(holds) if holds <= value => Ok(()),
-        _ => Err(io::Error::other(format!("{file} says {} after {value} was written", text.trim()))),
-    }
-}
-
-/// Whether the machine can swap at all.
-fn has_swap() -> bool {
-    fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().nth(1).is_some())
-}
-
-fn remove(directory: &Path, deadline: Instant) -> Result<(), CgroupError> {
-    loop {
-        let busy = match fs::remove_dir(directory) {
-            Ok(()) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => error,
-        };
-        let left = deadline.saturating_duration_since(Instant::now());
-        if busy.raw_os_error() != Some(libc::EBUSY) || left.is_zero() {
-            return Err(CgroupError { action: "remove", directory: directory.to_owned(), source: busy });
-        }
-        kill_and_wait(directory, left);
-    }
-}
-
-/// Kills what runs in a group, and waits until one of it has ended, `left` is over, or, if nothing runs any
-/// more, the kernel may have finished taking it out of the group.
-fn kill_and_wait(directory: &Path, left: Duration) {
-    let handles =
-        members(directory).into_iter().map(|pid| Some((pid, pidfd_open(pid, PidfdFlags::empty()).ok()?)));
-    let handles: Vec<(Pid, OwnedFd)> = handles.flatten().collect();
-    // A number may have passed to a stranger between reading and opening it, so they are read again.
-    let still_inside = if handles.is_empty() { Vec::new() } else { members(directory) };
-    let killed = |(pid, handle): &(Pid, OwnedFd)| {
-        still_inside.contains(pid) && pidfd_send_signal(handle, Signal::KILL).is_ok()
-    };
-    let doomed: Vec<&OwnedFd> = handles.iter().filter(|one| killed(one)).map(|(_, handle)| handle).collect();
-    let mut ends: Vec<PollFd<'_>> = doomed.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-    let patience = if ends.is_empty() { left.min(Duration::from_millis(1)) } else { left };
-    let timeout = Timespec::try_from(patience).ok();
-    let _ = poll(&mut ends, timeout.as_ref());
-}
-
-fn members(directory: &Path) -> Vec<Pid> {
-    // Version 1 moves threads: one of ours that is inside must not be the end of us.
-    let this = rustix::process::getpid();
-    let text = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
-    let numbers = text.lines().filter_map(|line| line.parse().ok());
-    numbers.filter_map(Pid::from_raw).filter(|pid| *pid != this).collect()
 }
 
 #[cfg(test)]
@@ -333,6 +142,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::hierarchy::Unified;
+    use policy::plan::Layer;
+    use policy::rules::limits::{Bytes, MilliCpus};
+
+    use super::limit::{has_swap, quota};
     use super::*;
 
     fn limits() -> Limits {

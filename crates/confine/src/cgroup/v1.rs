@@ -6,8 +6,9 @@ use std::{fs, io};
 
 use policy::rules::limits::Bytes;
 
+use super::group::{Cgroup, Version};
 use super::hierarchy::Hierarchy;
-use super::{Cgroup, Limit, Version, has_swap, quota, set};
+use super::limit::{Limit, has_swap, quota, set};
 use crate::report::{Finding, Status};
 
 /// Makes a group below this process's own one for every controller that is there.

@@ -7,8 +7,9 @@ use std::{fs, io};
 use policy::rules::limits::{Bytes, MilliCpus};
 use rustix::fs::{Access, access};
 
+use super::group::{Cgroup, Version};
 use super::hierarchy::{Controller, Hierarchy, Unified};
-use super::{Cgroup, Limit, PERIOD, Version, has_swap, quota, set};
+use super::limit::{Limit, PERIOD, has_swap, quota, set};
 use crate::report::{Finding, Status};
 
 /// Where a group can be made, and which limits it can have there.

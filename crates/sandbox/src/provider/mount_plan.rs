@@ -11,7 +11,7 @@ use confine::protocol::{BindSource, MountAccess, MountPlan};
 use policy::plan::{BoundaryMode, FileId, Plan};
 use policy::rules::limits::TmpfsLimits;
 
-use crate::protect::Mounts;
+use crate::boundary::protect::mounts::Mounts;
 
 /// Directories of the host's system that every program expects, read-only.
 const SYSTEM: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];

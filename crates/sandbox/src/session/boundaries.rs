@@ -16,17 +16,20 @@ use self::coverage::Coverage;
 use self::guard::Writable;
 pub(crate) use self::guard::{Guard, Losses};
 use self::scan::{QUICK, Scan};
-use crate::apart;
+use crate::boundary::detect::baseline::Baseline;
+use crate::boundary::detect::classifier::Linked;
+use crate::boundary::detect::finding::Finding;
+use crate::boundary::hard_links;
+use crate::boundary::protect::mounts::Mounts;
+use crate::boundary::protect::search;
 use crate::boundary::root::{Entered, Root};
-use crate::detect::{Baseline, Finding, Linked};
+use crate::boundary::walk::{walk_until, walk_with_files};
 use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
-use crate::protect::{self, Mounts};
 use crate::session::error::StartError;
 use crate::session::outcome::Notice;
 use crate::state::client::Client;
 use crate::state::record::{Kept, Placed, Record, RecordError, Remembered, RunId, Runs, Version};
-use crate::walk::{walk_until, walk_with_files};
 
 mod beside;
 mod clear;
@@ -100,7 +103,7 @@ impl<'a> Boundaries<'a> {
                 BoundaryMode::ReadOnly => walk_until(&root, plan.protect.depth, until),
             };
             let walk = walk.map_err(failed)?;
-            let search = || protect::mounts_until(&root, &boundary.host, &walk, &plan.protect.paths, until);
+            let search = || search::mounts_until(&root, &boundary.host, &walk, &plan.protect.paths, until);
             let mut mounts = search().map_err(failed)?;
             debug!(
                 directory = %escape::path(&boundary.host),
@@ -126,8 +129,7 @@ impl<'a> Boundaries<'a> {
                 copy_apart(boundary, &root, &linked)?;
                 coverage.add_copies(boundary, &linked.paths);
                 // They are other files now.
-                mounts =
-                    protect::mounts(&root, &boundary.host, &walk, &plan.protect.paths).map_err(failed)?;
+                mounts = search::mounts(&root, &boundary.host, &walk, &plan.protect.paths).map_err(failed)?;
                 (baseline, linked) = take(&mounts)?;
             }
             coverage.add(boundary, &walk, &mounts);
@@ -281,7 +283,7 @@ impl Last {
 
 /// Gives each protected file with another name a file of its own.
 fn copy_apart(boundary: &Boundary, root: &Entered<'_>, linked: &Linked) -> Result<(), StartError> {
-    apart::copy_all_apart(root, &linked.paths).map_err(|(path, error)| StartError::Refused {
+    hard_links::copy_all_apart(root, &linked.paths).map_err(|(path, error)| StartError::Refused {
         asked: format!("shared directory \"{}\" ({})", boundary.name, escape::path(&boundary.host)),
         reason: format!(
             "protected file {} has another name, through which it can be written, and cannot be copied apart from it: \

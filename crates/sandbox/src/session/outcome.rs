@@ -7,7 +7,7 @@ use confine::protocol::Ending;
 use confine::report::Report;
 use rustix::io::Errno;
 
-use crate::detect::Finding;
+use crate::boundary::detect::finding::Finding;
 use crate::host::capture::Captured;
 
 /// What happens while a sandbox runs.

@@ -15,7 +15,7 @@ use super::attendance::{self, Attendance, Deserted};
 use super::boundaries::{Boundaries, Guard, Losses};
 use super::remedy;
 use super::streams::Streams;
-use crate::detect::Finding;
+use crate::boundary::detect::finding::Finding;
 use crate::host::capture::Capture;
 use crate::host::terminal::{Relay, Signals, Source};
 use crate::session::error::StartError;

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::unread::Unread;
 use self::unread::hosts;
-use crate::detect::{Baseline, Finding};
+use crate::boundary::detect::baseline::Baseline;
+use crate::boundary::detect::finding::Finding;
 use crate::host::identity::Identity;
 use crate::state::client::{Client, ProcessError, start_time};
 use crate::state::directory::{Holder, Lock, StateDir, StateError, draft_writer};

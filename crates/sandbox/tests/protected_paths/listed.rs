@@ -68,7 +68,7 @@ fn names_that_cannot_be_listed_are_asked_for_one_by_one() {
     let boundary = Boundary::new();
     boundary.write("a/.claude/settings.json", "").repository("a").mode("a", 0o311);
     let walk = Walk { repositories: vec![], ..boundary.walk(0) };
-    let repository = sandbox::walk::Repository { path: "a".into(), git: Git::Directory };
+    let repository = sandbox::boundary::walk::Repository { path: "a".into(), git: Git::Directory };
     let walk = Walk { repositories: vec![repository], ..walk };
     let list: Vec<String> = built_in().map(str::to_owned).collect();
     let found = mounts(boundary.root(), &boundary.host, &walk, &list).unwrap();

@@ -25,11 +25,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use policy::classify::Reason;
 use policy::protect::table::built_in;
 use rustix::time::{ClockId, clock_gettime};
-use sandbox::detect::{Baseline, Finding, Origin};
+use sandbox::boundary::detect::baseline::Baseline;
+use sandbox::boundary::detect::finding::{Finding, Origin};
+use sandbox::boundary::protect::mounts::{FileKind, Mounts, Notice};
+use sandbox::boundary::protect::search::{mounts, mounts_until};
+use sandbox::boundary::quarantine::name::QUARANTINE;
+use sandbox::boundary::quarantine::set_aside;
+use sandbox::boundary::walk::{Git, Names, Walk, walk, walk_everywhere, walk_until};
 use sandbox::host::deadline::Deadline;
-use sandbox::protect::{FileKind, Mounts, Notice, mounts, mounts_until};
-use sandbox::quarantine::{QUARANTINE, set_aside};
-use sandbox::walk::{Git, Names, Walk, walk, walk_everywhere, walk_until};
 
 /// A boundary in a directory of its own.
 struct Boundary {

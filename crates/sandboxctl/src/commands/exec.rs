@@ -70,7 +70,7 @@ pub(crate) fn exec(
             Format::Json => Stdio::Capture,
         },
     })?;
-    let (code, failure) = super::run::judge(&outcome.end, loaded.plan.provider);
+    let (code, failure) = super::run::exit_of(&outcome.end, loaded.plan.provider);
     match (ui.format(), &failure) {
         (Format::Json, _) => ui.json(&output::run(&loaded, &outcome, code, failure.as_ref(), &[]))?,
         (Format::Text, Some(failure)) => ui.failure(failure),

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use confine::report::Report;
 use policy::plan::{Boundary, Plan, Provider, Secret, SecretSource};
 use policy::text::escape;
-use sandbox::detect::Finding;
+use sandbox::boundary::detect::finding::Finding;
 use sandbox::host::identity::Identity;
 use sandbox::host::programs::Programs;
 use sandbox::provider;
@@ -123,7 +123,7 @@ pub(super) fn carry_out(
         },
     });
     let outcome = started?;
-    let (code, failure) = judge(&outcome.end, plan.provider);
+    let (code, failure) = exit_of(&outcome.end, plan.provider);
     match ui.format() {
         Format::Json => ui.json(&output::run(loaded, &outcome, code, failure.as_ref(), &warnings))?,
         Format::Text => {
@@ -212,7 +212,7 @@ fn warn_of_weak_layers(ui: &Ui, loaded: &Loaded, report: &Report) {
 }
 
 /// What the process ends with, and what to say of it when that is not the command's own doing.
-pub(super) fn judge(end: &End, provider: Provider) -> (ExitCode, Option<CommandError>) {
+pub(super) fn exit_of(end: &End, provider: Provider) -> (ExitCode, Option<CommandError>) {
     match end {
         End::Exited(status) => (ExitCode::Command(*status), None),
         End::Signaled(signal) => (ExitCode::Signal(*signal), None),

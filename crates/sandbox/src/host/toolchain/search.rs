@@ -8,7 +8,7 @@ use policy::plan::{BoundaryMode, Exposed, Variable};
 use policy::rules::shared_dir::{Caller, ShareCandidate, validate};
 
 use super::error::ToolchainError;
-use crate::boundary::Found;
+use crate::boundary::resolve::Found;
 use crate::host::identity::Identity;
 use crate::host::programs::Programs;
 

@@ -14,11 +14,11 @@ use policy::rules::network;
 use sha2::{Digest, Sha256};
 
 use super::directories::Directories;
+use crate::boundary::protect::mounts::Mounts;
 use crate::engine::csv::field;
 use crate::engine::image::Image;
 use crate::engine::kind::EngineKind;
 use crate::host::programs::PROXIES;
-use crate::protect::Mounts;
 use crate::provider::container::identity::{ContainerUser, Mounter, Namespace};
 use crate::provider::container::rendezvous;
 use crate::provider::mount_plan::HOSTNAME;

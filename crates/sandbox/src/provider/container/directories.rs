@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 
 use policy::plan::{BoundaryMode, Plan};
 
+use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::root::Root;
 use crate::host::beneath;
 use crate::host::identity::Identity;
-use crate::protect::Mounts;
 use crate::session::error::StartError;
 
 /// Directories by their path on the host. What is mounted read-only is not among them: in it nothing can be made.

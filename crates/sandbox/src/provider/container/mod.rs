@@ -42,10 +42,10 @@ use crate::provider::container::identity::{ContainerUser, Mounter};
 use crate::provider::container::rendezvous::{Met, Rendezvous};
 use crate::provider::init_spec;
 
+use crate::boundary::protect::mounts::{MaskedSocket, Mounts};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
 use crate::host::terminal::Signals;
-use crate::protect::{MaskedSocket, Mounts};
 
 use crate::provider::launch::Launch;
 use crate::secrets::Value;

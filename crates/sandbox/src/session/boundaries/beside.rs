@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use policy::plan::Protect;
 
-use crate::detect::{Other, Overlap};
+use crate::boundary::detect::overlap::{Other, Overlap};
 use crate::host::beneath;
 use crate::state::record::{Record, Remembered};
 

@@ -15,13 +15,14 @@ use rustix::fs::{CWD, Mode, OFlags};
 use tracing::info;
 
 use super::scan::Scan;
+use crate::boundary::detect::finding::{Finding, Origin};
+use crate::boundary::quarantine::name::QUARANTINE;
+use crate::boundary::quarantine::{self, Moved};
 use crate::boundary::root::{Entered, Root};
-use crate::detect::{Finding, Origin};
 use crate::host::acting::ActingAs;
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
-use crate::quarantine::{self, Moved, QUARANTINE};
 use crate::session::outcome::Notice;
 use crate::state::client::ProcessError;
 use crate::state::record::{Placed, Record, RecordError, Remembered, RunId, Runs, Stuck, Unread};

@@ -9,8 +9,9 @@ use confine::report::{Finding as Line, Report, Status};
 use policy::plan::{Boundary, BoundaryMode, Layer};
 use policy::text::escape;
 
-use crate::protect::{self, Cause, Mounts};
-use crate::walk::{Unseen, Walk};
+use crate::boundary::protect::mounts::Notice;
+use crate::boundary::protect::mounts::{Cause, Mounts};
+use crate::boundary::walk::{Unseen, Walk};
 
 /// How many of a kind are named.
 const EXAMPLES: usize = 5;
@@ -70,7 +71,7 @@ impl Coverage {
         };
         // In a writable boundary the search says so.
         if !walk.is_whole && boundary.mode == BoundaryMode::ReadOnly {
-            gap(protect::Notice::OutOfTime.to_string());
+            gap(Notice::OutOfTime.to_string());
         }
         if walk.deeper.count > 0 {
             gap(unseen(&walk.deeper, "directories deeper than protect.depth"));

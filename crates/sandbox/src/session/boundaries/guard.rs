@@ -20,11 +20,12 @@ use policy::plan::{Boundary, OnReplaced};
 use policy::text::escape;
 use rustix::fs::{Mode, OFlags};
 
+use crate::boundary::detect::finding::Finding;
+use crate::boundary::protect::mounts::{FileKind, ReadOnly};
 use crate::boundary::root::{Entered, Root};
-use crate::detect::{Finding, Stamp};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
-use crate::protect::{FileKind, ReadOnly};
+use crate::host::stamp::Stamp;
 use crate::state::record::Remembered;
 
 /// How many files are kept open. Of the others, one with the same number in the place of one that is gone is found at the
@@ -44,7 +45,7 @@ const UNWATCHED: Duration = Duration::from_secs(1);
 /// How often the guard looks where the kernel does not tell.
 const UNTOLD: Duration = Duration::from_secs(1);
 
-/// How long judging a path that has lost its protection may take at one time.
+/// How long classifying a path that has lost its protection may take at one time.
 const GLANCE: Duration = Duration::from_millis(200);
 
 /// A writable boundary of a run.
@@ -128,7 +129,7 @@ impl Guard {
         self.next.set(Some(Instant::now() + BETWEEN_LOOKS));
     }
 
-    /// Looks for the last time, and says what was taken away. What lies there now is judged with everything else.
+    /// Looks for the last time, and says what was taken away. What lies there now is classified with everything else.
     pub(super) fn last_look(&self, writable: &[Writable<'_>]) -> Vec<String> {
         let states = self.states.borrow();
         let mut losses = Vec::new();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use policy::plan::Plan;
 use policy::text::escape;
 
-use crate::protect::Mounts;
+use crate::boundary::protect::mounts::Mounts;
 use crate::session::error::StartError;
 
 /// So many take a quarter of a second. The kernel's own limit, `fs.mount-max`, is ten times as high and its error names

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use policy::plan::Protect;
 
+use crate::boundary::detect::Compared;
+use crate::boundary::detect::finding::Finding;
+use crate::boundary::protect::mounts::Mounts;
+use crate::boundary::protect::search;
 use crate::boundary::root::Entered;
-use crate::detect::{Compared, Finding};
+use crate::boundary::walk::{Walk, walk_everywhere, walk_until};
 use crate::host::deadline::Deadline;
-use crate::protect::{self, Mounts};
 use crate::state::record::Remembered;
-use crate::walk::{Walk, walk_everywhere, walk_until};
 
 /// How long a scan may take while the agent runs. Nobody attends to it, its terminal or its time meanwhile.
 pub(super) const QUICK: Duration = Duration::from_millis(200);
@@ -33,8 +35,8 @@ impl Scan {
         until: Deadline,
     ) -> io::Result<Self> {
         let walk = walk_until(root, by.depth, until)?;
-        let mounts = protect::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
-        // What was found in time is judged, though finding it has used the time up: else a large tree, or a busy machine,
+        let mounts = search::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
+        // What was found in time is classified, though finding it has used the time up: else a large tree, or a busy machine,
         // keeps anything from being said.
         Self::compared(walk, mounts, root, remembered, Deadline::after(QUICK))
     }
@@ -47,7 +49,7 @@ impl Scan {
         until: Deadline,
     ) -> io::Result<Self> {
         let walk = walk_everywhere(root, by.depth, until)?;
-        let mounts = protect::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
+        let mounts = search::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
         Self::compared(walk, mounts, root, remembered, until)
     }
 

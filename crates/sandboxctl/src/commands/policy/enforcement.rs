@@ -12,9 +12,10 @@ use policy::rules::path::{GuestPath, PathAccess};
 use policy::rules::verdict::{Decision, Origin, Verdict};
 use policy::text::escape;
 use policy::{BoundaryRequest, Policy};
+use sandbox::boundary::protect::mounts::{Cause, Mounts};
+use sandbox::boundary::protect::search;
+use sandbox::boundary::walk::walk_with_files;
 use sandbox::host::deadline::Deadline;
-use sandbox::protect::{self, Cause, Mounts};
-use sandbox::walk::walk_with_files;
 use serde::Serialize;
 
 /// A verdict, and what makes it so.
@@ -91,7 +92,7 @@ fn look(rules: &Policy, wanted: &BoundaryRequest) -> io::Result<Mounts> {
     let host = wanted.host.canonicalize()?;
     let root = File::open(&host)?;
     let walk = walk_with_files(&root, rules.protect().depth, Deadline::NEVER)?;
-    protect::mounts(&root, &host, &walk, &rules.protect().paths)
+    search::mounts(&root, &host, &walk, &rules.protect().paths)
 }
 
 /// Whether detection looks at what is made at this path below a boundary.

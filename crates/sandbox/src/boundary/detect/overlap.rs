@@ -1,7 +1,7 @@
 //! Overlaps: what the agent of another run has made in the same directories before this run started.
 //!
 //! It is not what was there at the start. A run that begins beside another one takes over what that one's baseline knows of
-//! what both look through: whichever of them ends first, or is cleared up after, judges against the older one.
+//! what both look through: whichever of them ends first, or is cleared up after, compares with the older one.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -11,9 +11,10 @@ use policy::classify::Reason;
 use policy::plan::Protect;
 use policy::protect::SKIPPED;
 
-use super::judgement::Verdict;
-use super::{Baseline, Content, Earlier, Entry};
-use crate::protect::{Base, Cause};
+use crate::boundary::detect::baseline::{Baseline, Content, Earlier, Entry};
+use crate::boundary::detect::classified::Classified;
+use crate::boundary::protect::mounts::Cause;
+use crate::boundary::protect::reach::Base;
 
 /// Where the boundary of another run lies.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -103,7 +104,7 @@ impl Baseline {
 
         self.hidden.retain(|hidden| !other.has_entered(&hidden.path));
         let theirs = other.baseline.hidden.iter().filter_map(|hidden| here(&hidden.path));
-        self.hidden.extend(theirs.map(|path| Verdict::of(path, Reason::Hidden)));
+        self.hidden.extend(theirs.map(|path| Classified::of(path, Reason::Hidden)));
 
         self.indexes.retain(|index| !other.has_entered(index.path()));
         let theirs = other.baseline.indexes.iter();

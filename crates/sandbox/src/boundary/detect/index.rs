@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use policy::classify::{FileFormat, Reason};
 use serde::{Deserialize, Serialize};
 
-use super::{Origin, Stamp};
-use crate::protect::path_list::MOST_HIDDEN;
-use crate::protect::{Listed, Mounts, PathList};
+use crate::boundary::detect::finding::Origin;
+use crate::boundary::protect::mounts::Mounts;
+use crate::boundary::protect::path_list::MOST_HIDDEN;
+use crate::boundary::protect::path_list::{Listed, PathList};
+use crate::host::stamp::Stamp;
 
 /// An index as it was at the start.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub(super) struct Index {
+pub(crate) struct Index {
     #[serde(with = "policy::text::json_bytes::path")]
     path: PathBuf,
     stamp: Stamp,
@@ -20,18 +22,18 @@ pub(super) struct Index {
 }
 
 impl Index {
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The same at another path.
-    pub(super) fn at(&self, path: PathBuf) -> Self {
+    pub(crate) fn at(&self, path: PathBuf) -> Self {
         Self { path, ..self.clone() }
     }
 }
 
 /// Remembers what the indexes in a boundary hide.
-pub(super) fn take(mounts: &Mounts) -> Vec<Index> {
+pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
     let remember = |list: &PathList| {
         let hidden = match &list.listed {
             Listed::Paths(paths) => paths.hidden.iter().map(|path| text(path)).collect(),
@@ -43,7 +45,7 @@ pub(super) fn take(mounts: &Mounts) -> Vec<Index> {
 }
 
 /// What is listed that was not listed then.
-pub(super) fn news(before: &[Index], mounts: &Mounts) -> impl Iterator<Item = (PathBuf, Reason, Origin)> {
+pub(crate) fn news(before: &[Index], mounts: &Mounts) -> impl Iterator<Item = (PathBuf, Reason, Origin)> {
     mounts.path_lists.iter().filter_map(|list| {
         let before = before.iter().find(|before| before.path == list.path);
         if before.is_some_and(|before| before.stamp == list.stamp) {

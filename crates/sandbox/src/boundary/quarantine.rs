@@ -11,12 +11,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::detect::{Content, Finding, Origin, Original};
+use self::name::QUARANTINE;
+use crate::boundary::detect::baseline::{Content, Original};
+use crate::boundary::detect::finding::{Finding, Origin};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
 
-/// Where things are moved to, in the root of their boundary.
-pub const QUARANTINE: &str = ".sandboxctl-quarantine";
+pub mod name;
 
 /// How many names are tried in the directory of something that cannot be moved to the quarantine.
 const MOST_IN_PLACE: u32 = 1000;
@@ -266,25 +267,6 @@ fn rename_in_place(
         }
     }
     Err(Errno::EXIST)
-}
-
-/// Whether something has the name of what was moved aside within its own directory.
-pub(crate) fn is_set_aside(name: &OsStr) -> bool {
-    let name = name.as_bytes();
-    let suffix = QUARANTINE.as_bytes();
-    let at = name.windows(suffix.len()).rposition(|window| window == suffix);
-    at.is_some_and(|at| match &name[at + suffix.len()..] {
-        [] => true,
-        [b'-', number @ ..] => !number.is_empty() && number.iter().all(u8::is_ascii_digit),
-        _ => false,
-    })
-}
-
-/// Whether a path in a boundary is one where things were moved to, or one that was put out of their way.
-pub(crate) fn is_quarantine(path: &Path) -> bool {
-    let Some(rest) = path.as_os_str().as_bytes().strip_prefix(QUARANTINE.as_bytes()) else { return false };
-    let numbered = || rest.starts_with(b"-") && rest.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'-'));
-    rest.is_empty() || numbered()
 }
 
 /// Makes a directory of its own for one thing.

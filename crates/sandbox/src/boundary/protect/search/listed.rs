@@ -9,15 +9,15 @@ use policy::protect::table::Pattern;
 use rustix::fs::RawDir;
 use rustix::io::Errno;
 
+use crate::boundary::protect::mounts::Cause;
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
-use crate::protect::Cause;
 
 /// How much of a directory is read at once, as in the walk.
 const LISTING: usize = 64 << 10;
 
 /// Paths of the list that are looked for in one directory.
-pub(super) struct Listed<'a> {
+pub(crate) struct Listed<'a> {
     /// With the first name of each, in the order of its first byte in lower case.
     all: Vec<(&'a [u8], &'a Path, Cause)>,
     /// The paths that stand for several names in the directory itself, and those that may end in anything.
@@ -46,7 +46,7 @@ impl Bytes {
 }
 
 impl<'a> Listed<'a> {
-    pub(super) fn new(paths: impl Iterator<Item = (&'a Path, Cause)>) -> Self {
+    pub(crate) fn new(paths: impl Iterator<Item = (&'a Path, Cause)>) -> Self {
         let mut listed = Self {
             all: Vec::new(),
             patterns: Vec::new(),
@@ -79,12 +79,12 @@ impl<'a> Listed<'a> {
     }
 
     /// Whether this path is on the list.
-    pub(super) fn contains(&self, path: &Path) -> bool {
+    pub(crate) fn contains(&self, path: &Path) -> bool {
         self.all.iter().any(|(_, listed, _)| *listed == path)
     }
 
     /// Every path that is no pattern, for a directory that does not show its names.
-    pub(super) fn without_patterns(&self) -> Vec<(PathBuf, Cause)> {
+    pub(crate) fn without_patterns(&self) -> Vec<(PathBuf, Cause)> {
         let plain = self.all.iter().filter(|(_, path, _)| pattern_below(path).is_none());
         plain.map(|(_, path, cause)| (path.to_path_buf(), *cause)).collect()
     }
@@ -92,7 +92,7 @@ impl<'a> Listed<'a> {
     /// The paths of the list whose first name is in a directory, as they are written there.
     ///
     /// Most of the list is in no directory: to read its names once costs less than to ask for each path.
-    pub(super) fn first_names_in(
+    pub(crate) fn first_names_in(
         &self,
         directory: impl AsFd,
         until: Deadline,
@@ -113,7 +113,7 @@ impl<'a> Listed<'a> {
     }
 
     /// The same, of these names.
-    pub(super) fn first_names_among<'n>(
+    pub(crate) fn first_names_among<'n>(
         &self,
         directory: impl AsFd,
         names: impl Iterator<Item = &'n [u8]>,

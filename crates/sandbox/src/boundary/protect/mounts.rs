@@ -1,8 +1,4 @@
-//! Protected paths as mounts: which files of a writable boundary become read-only, and what must be pinned.
-//!
-//! Everything here is data for whoever mounts. A link is never mounted, nor mounted through: what it leads to
-//! is protected where it lies, if that is inside the boundary. The link itself can then still be replaced,
-//! which is noticed afterwards, see [`crate::detect`].
+//! What is protected in a boundary, as data for whoever mounts it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,15 +10,11 @@ use policy::text::escape;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
-pub use self::path_list::{Listed, PathList};
-pub use self::reach::{Base, Reach, Way};
-use self::search::MODULE_LEVELS;
-pub(crate) use self::search::is_repository;
-pub use self::search::{mounts, mounts_until};
+use super::path_list::PathList;
+use super::reach::{Base, Reach};
 
-pub(crate) mod path_list;
-mod reach;
-mod search;
+/// How many directories deep submodules are looked for within one `modules` directory: their names are paths.
+pub(crate) const MODULE_LEVELS: u32 = 8;
 
 /// What is to be mounted over a writable boundary. All paths are relative to it; parents come first.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -67,7 +59,7 @@ pub struct ReadOnly {
     pub file_id: FileId,
     /// What it is.
     pub kind: FileKind,
-    /// Its path as seen from its repository, with `.git` for wherever git keeps its data: how to judge it.
+    /// Its path as seen from its repository, with `.git` for wherever git keeps its data: how to classify it.
     pub seen_as: PathBuf,
     /// Why it is protected.
     pub cause: Cause,

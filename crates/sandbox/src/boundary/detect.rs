@@ -1,136 +1,42 @@
 //! Detection: what the agent created anew and a program outside the sandbox would obey.
 //!
 //! What exists at the start is read-only. What does not exist cannot be kept from being made without leaving
-//! ghost files on the host, so it is compared with a baseline, judged by its content, and moved aside beneath
+//! ghost files on the host, so it is compared with a baseline, classified by its content, and moved aside beneath
 //! the boundary. What existed before the first start is the user's own and is never moved.
 
+use crate::boundary::detect::baseline::Baseline;
+use crate::boundary::detect::baseline::Entry;
+use crate::boundary::detect::baseline::Hold;
+use crate::boundary::detect::baseline::Original;
+use crate::boundary::detect::finding::Finding;
+use crate::boundary::detect::finding::Origin;
+use crate::host::stamp::Stamp;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use policy::classify::Reason;
 use policy::plan::FileId;
-use policy::text::{escape, json_bytes};
-use rustix::fs::{FileType, Stat};
+use policy::text::escape;
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
-use serde::{Deserialize, Serialize};
 
-use self::index::Index;
-pub use self::judgement::Linked;
-use self::judgement::{Judgement, Verdict, Watched, watched};
+pub use self::classifier::Linked;
+use self::classifier::{Classifier, Watched, watched};
 use self::origin::{Before, Facts, Time, Touched, Whose, whose};
-pub(crate) use self::overlap::{Other, Overlap};
+use crate::boundary::detect::classified::Classified;
+use crate::boundary::protect::mounts::{Cause, Mounts, ReadOnly};
+use crate::boundary::protect::reach::{Base, Reach};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
-use crate::protect::{Base, Cause, Mounts, Reach, ReadOnly};
 
+pub mod baseline;
+mod classified;
+pub mod classifier;
+pub mod finding;
 mod index;
-mod judgement;
 mod origin;
-mod overlap;
-
-/// What of a boundary was there at the start. It can be stored, and compared by a later process.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Baseline {
-    /// The boundary's root: another directory at the same path has another baseline.
-    root: FileId,
-    /// When it was taken, in seconds and nanoseconds of the clock that file systems use.
-    taken: Time,
-    /// From when what is known of a part of it is, where another run began before.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    earlier: Vec<Earlier>,
-    /// From where protected paths were looked for.
-    searched: BTreeSet<Base>,
-    /// In the order of their paths.
-    entries: Vec<Entry>,
-    /// What could not be looked into.
-    hidden: Vec<Verdict>,
-    /// Small files that a program obeys, in the order of their paths: to be put back where others took their places.
-    kept: Vec<Content>,
-    /// Whether there was time to look at everything.
-    #[serde(default = "yes")]
-    is_whole: bool,
-    /// Indexes of git.
-    #[serde(default)]
-    indexes: Vec<Index>,
-}
-
-fn yes() -> bool {
-    true
-}
-
-/// A part of a boundary of which an older baseline knows.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-struct Earlier {
-    #[serde(with = "json_bytes::path")]
-    path: PathBuf,
-    taken: Time,
-}
-
-/// A file as it was.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub(crate) struct Content {
-    #[serde(with = "json_bytes::path")]
-    path: PathBuf,
-    /// Its permissions, without the set-id bits.
-    pub(crate) mode: u32,
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
-    #[serde(with = "json_bytes::bytes")]
-    pub(crate) bytes: Vec<u8>,
-}
-
-/// What was at a path at the start, as far as it can be put back.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Original<'a> {
-    /// A file.
-    File(&'a Content),
-    /// A link to this.
-    Link(&'a Path),
-}
-
-/// A protected path as it was.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-struct Entry {
-    #[serde(with = "json_bytes::path")]
-    path: PathBuf,
-    /// From where it was looked for, and why.
-    base: Base,
-    cause: Cause,
-    stamp: Stamp,
-    /// When it was made, where the file system knows it: the number of a file that is gone can be had again.
-    born: Option<Time>,
-    /// Where it led, if it was a link. Links are not protected, so another one is news.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "json_bytes::optional_path")]
-    target: Option<PathBuf>,
-    /// Whether git itself may have taken the link away.
-    #[serde(default)]
-    hold: Hold,
-    /// What the judgement would have been: the user's own, and no news.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    known: Vec<Verdict>,
-}
-
-/// How a link is held in its place.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Hold {
-    /// Whatever else is there is news.
-    #[default]
-    Fixed,
-    /// Git may put a file there, or nothing.
-    Loose,
-}
-
-/// Which file it was, and when it was last touched: the time of change cannot be set by anybody.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub(crate) struct Stamp {
-    file_id: FileId,
-    size: i64,
-    changed: (i64, i64),
-}
+pub(crate) mod overlap;
 
 /// What a comparison has found.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -139,38 +45,6 @@ pub struct Compared {
     pub findings: Vec<Finding>,
     /// Whether there was time to look at everything.
     pub is_whole: bool,
-}
-
-/// Something that a program outside would obey.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Finding {
-    /// Where it lies, relative to the boundary.
-    #[serde(with = "json_bytes::path")]
-    pub path: PathBuf,
-    /// What is wrong with it.
-    pub reason: Reason,
-    /// Whether it is new.
-    pub origin: Origin,
-    /// Where it was moved to, relative to the boundary, if it was.
-    #[serde(with = "json_bytes::optional_path")]
-    pub aside: Option<PathBuf>,
-    /// Whether what was there at the start was put back.
-    pub restored: bool,
-}
-
-/// Whether something is new.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Origin {
-    /// It was not there at the start: it can be moved aside.
-    Created,
-    /// Something else was there at the start. Where that was a file, somebody on the host has replaced it, which took
-    /// its protection away, and the agent may have written what is there now; a link the agent can replace by itself.
-    /// It is moved aside, and what was there at the start is put back.
-    Replaced,
-    /// It was there at the start. Somebody on the host has changed it since, or a program obeys it only now. It
-    /// may be the user's own work, so it is only reported.
-    Earlier,
 }
 
 /// Why something could not be compared.
@@ -194,16 +68,16 @@ pub enum DetectError {
 impl Baseline {
     /// Remembers what of the protected paths is there.
     ///
-    /// `root` is the boundary, and `mounts` what [`crate::protect::mounts`] found in it. Says too which protected files
+    /// `root` is the boundary, and `mounts` what [`crate::boundary::protect::mounts`] found in it. Says too which protected files
     /// have names elsewhere.
     pub fn take(root: impl AsFd, mounts: &Mounts) -> Result<(Self, Linked), DetectError> {
         let root = root.as_fd();
         let clock = clock_gettime(ClockId::RealtimeCoarse);
         let mut entries = Vec::new();
-        let mut judgement = Judgement::until(Deadline::NEVER).keeping();
+        let mut classifier = Classifier::until(Deadline::NEVER).keeping();
         for one in watched(mounts) {
             let Ok(stat) = beneath::stat(root, one.path) else { continue };
-            let known = judgement.of(root, &one);
+            let known = classifier.of(root, &one);
             let target = beneath::read_link(root, one.path).ok();
             let born = Facts::at(root, one.path).and_then(|facts| facts.born);
             let (path, base, cause) = (one.path.into(), one.base.clone(), one.cause);
@@ -212,8 +86,8 @@ impl Baseline {
         }
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         let hidden: BTreeSet<_> = mounts.unreadable.iter().map(|path| hiding(root, path)).collect();
-        let hidden = hidden.into_iter().map(|path| Verdict::of(path, Reason::Hidden)).collect();
-        let (mut kept, linked) = judgement.kept();
+        let hidden = hidden.into_iter().map(|path| Classified::of(path, Reason::Hidden)).collect();
+        let (mut kept, linked) = classifier.kept();
         kept.sort_by(|a, b| a.path.cmp(&b.path));
         let taken = (clock.tv_sec, clock.tv_nsec);
         let is_whole = mounts.is_whole();
@@ -247,7 +121,7 @@ impl Baseline {
         id_of(root.as_fd()).is_ok_and(|id| id == self.root)
     }
 
-    /// Judges what was not there, or is another file now, for as long as there is time. `mounts` is what is found
+    /// Classifies what was not there, or is another file now, for as long as there is time. `mounts` is what is found
     /// in the boundary now.
     pub fn compare(
         &self,
@@ -274,15 +148,15 @@ impl Baseline {
         for path in &replaced {
             found((*path).into(), Reason::LinkReplaced, Origin::Replaced);
         }
-        let mut judgement = Judgement::until(until);
+        let mut classifier = Classifier::until(until);
         let mut pointers = BTreeMap::new();
         for one in watched(mounts) {
             if until.is_over() {
-                judgement.is_whole = false;
+                classifier.is_whole = false;
                 break;
             }
             for Finding { path, reason, origin, .. } in
-                self.news_of(root, &one, &mounts.reach, &mut judgement)
+                self.news_of(root, &one, &mounts.reach, &mut classifier)
             {
                 if matches!(reason, Reason::MakesObeyed { .. }) {
                     pointers.entry(path).or_insert((reason, origin));
@@ -303,8 +177,8 @@ impl Baseline {
         let whole = |one: &&Finding| one.reason == Reason::NotOfGit && one.origin == Origin::Created;
         let whole: Vec<PathBuf> = findings.iter().filter(whole).map(|one| one.path.clone()).collect();
         findings.retain(|one| !whole.iter().any(|above| one.path != *above && one.path.starts_with(above)));
-        let judged: BTreeSet<PathBuf> = findings.iter().map(|finding| finding.path.clone()).collect();
-        for (path, (reason, origin)) in pointers.into_iter().filter(|(path, _)| !judged.contains(path)) {
+        let classified: BTreeSet<PathBuf> = findings.iter().map(|finding| finding.path.clone()).collect();
+        for (path, (reason, origin)) in pointers.into_iter().filter(|(path, _)| !classified.contains(path)) {
             findings.push(Finding { path, reason, origin, aside: None, restored: false });
         }
         let mut said: BTreeSet<PathBuf> = findings.iter().map(|finding| finding.path.clone()).collect();
@@ -315,7 +189,7 @@ impl Baseline {
         let hidden_beyond = mounts.hidden_beyond.iter().filter(closed_since);
         for unreadable in mounts.unreadable.iter().chain(hidden_beyond) {
             if until.is_over() {
-                judgement.is_whole = false;
+                classifier.is_whole = false;
                 break;
             }
             let path = hiding(root, unreadable);
@@ -328,12 +202,12 @@ impl Baseline {
                 findings.push(Finding { path, reason: Reason::Hidden, origin, aside: None, restored: false });
             }
         }
-        Ok(Compared { findings, is_whole: judgement.is_whole })
+        Ok(Compared { findings, is_whole: classifier.is_whole })
     }
 
     /// What is new at one protected path, whatever became of it.
     pub(crate) fn news_at(&self, root: impl AsFd, one: &ReadOnly, until: Deadline) -> Vec<Finding> {
-        self.news_of(root.as_fd(), &Watched::of(one), &Reach::default(), &mut Judgement::until(until))
+        self.news_of(root.as_fd(), &Watched::of(one), &Reach::default(), &mut Classifier::until(until))
     }
 
     fn news_of(
@@ -341,7 +215,7 @@ impl Baseline {
         root: BorrowedFd<'_>,
         one: &Watched<'_>,
         reach: &Reach,
-        judgement: &mut Judgement,
+        classifier: &mut Classifier,
     ) -> Vec<Finding> {
         let Some(facts) = Facts::at(root, one.path) else { return Vec::new() };
         let entry = self.entry(one.path);
@@ -353,7 +227,7 @@ impl Baseline {
         if one.is_strange && is_led_to() && self.touched(root, one.path) == Touched::Before {
             return Vec::new();
         }
-        let verdicts = judgement.of(root, one);
+        let verdicts = classifier.of(root, one);
         let same_target = |entry: &&Entry| entry.target == beneath::read_link(root, one.path).ok();
         let known = entry.filter(same_target).map_or(&[][..], |entry| &entry.known);
         let before = self.before(one, &facts, reach);
@@ -361,7 +235,8 @@ impl Baseline {
         let mut found = |path, reason, origin| {
             news.push(Finding { path, reason, origin, aside: None, restored: false });
         };
-        for Verdict { path, reason, .. } in verdicts.into_iter().filter(|verdict| !known.contains(verdict)) {
+        for Classified { path, reason, .. } in verdicts.into_iter().filter(|verdict| !known.contains(verdict))
+        {
             // Whatever it holds, so it may be anybody's; the link goes.
             let is_led = one.cause == Cause::Asked && matches!(one.base, Base::Led(_));
             let touched = if is_led { Touched::Before } else { self.touched(root, &path) };
@@ -371,7 +246,7 @@ impl Baseline {
                 Whose::Earlier => found(path, reason, Origin::Earlier),
                 Whose::Obeyed => {
                     let pointers = self.pointers(root, one.base, reach);
-                    // Work trees are looked into without any pointer, and those to other files are judged themselves.
+                    // Work trees are looked into without any pointer, and those to other files are classified themselves.
                     let is_known = reach.is_beyond(one.path) && !self.is_put_together(root, one.base, &path);
                     if pointers.is_empty() && matches!(one.base, Base::Git(_)) && !is_known {
                         found(path.clone(), reason, Origin::Earlier);
@@ -460,54 +335,6 @@ impl Baseline {
     }
 }
 
-impl Entry {
-    /// Whether it is the file that it was, untouched.
-    fn is_unchanged(&self, root: BorrowedFd<'_>, facts: &Facts) -> bool {
-        let stat = beneath::stat(root, &self.path);
-        stat.is_ok_and(|stat| self.stamp == Stamp::of(&stat)) && self.born == facts.born
-    }
-
-    /// Whether it is known to be the file that it was.
-    fn is_surely(&self, facts: &Facts) -> bool {
-        self.stamp.file_id == facts.file_id && self.born.is_some() && self.born == facts.born
-    }
-}
-
-impl Stamp {
-    pub(crate) fn of(stat: &Stat) -> Self {
-        // A directory's time changes with what is in it. While it is the same directory, it is read-only.
-        let directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-        Self {
-            file_id: beneath::file_id(stat),
-            size: if directory { 0 } else { stat.st_size },
-            changed: if directory { (0, 0) } else { (stat.st_ctime, nanoseconds(stat)) },
-        }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", escape::path(&self.path), self.reason)?;
-        match self.origin {
-            Origin::Created => {}
-            Origin::Replaced => f.write_str("; it is not what was there at the start")?,
-            Origin::Earlier => {
-                f.write_str("; it was there at the start and was changed while the sandbox ran, look at it")?;
-            }
-        }
-        if let Some(aside) = &self.aside {
-            write!(f, "; moved to {}", escape::path(aside))?;
-        }
-        match (self.origin, self.restored) {
-            (Origin::Replaced, true) => f.write_str("; what was there at the start was put back"),
-            (Origin::Replaced, false) if self.aside.is_some() => {
-                f.write_str("; what was there at the start could not be put back")
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
 /// What cannot be looked into: where even the place of something cannot be looked at, the directory that hides it.
 fn hiding(root: BorrowedFd<'_>, path: &Path) -> PathBuf {
     let closed = |path: &&Path| beneath::stat(root, path).err() != Some(Errno::ACCESS);
@@ -520,8 +347,4 @@ fn id_of(root: BorrowedFd<'_>) -> Result<FileId, DetectError> {
         path: PathBuf::new(),
         source: errno.into(),
     })
-}
-
-fn nanoseconds(stat: &Stat) -> i64 {
-    i64::try_from(stat.st_ctime_nsec).unwrap_or_default()
 }

@@ -1,9 +1,16 @@
 //! The search for what is to be mounted: from each repository that the walk has found, to everything that git obeys in it.
 
+use crate::boundary::protect::mounts::MODULE_LEVELS;
+use crate::boundary::protect::search::progress::Ahead;
+use crate::boundary::protect::search::progress::OF_GIT;
+use crate::boundary::protect::search::progress::SIGNS;
+use crate::boundary::protect::search::progress::Search;
+use crate::boundary::protect::search::progress::is;
+use crate::boundary::protect::search::progress::read_up_to;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
-use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io;
+use std::os::fd::AsFd;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::LazyLock;
@@ -14,32 +21,23 @@ use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 
 use self::listed::Listed;
-pub(crate) use self::pointers::is_repository;
-use self::pointers::{ALTERNATE_LEVELS, Wanted, WorkTree};
-use self::resolve::Leads;
-use super::{Base, Cause, FileKind, Link, MaskedSocket, Mounts, Notice, PathList, Reach, ReadOnly, Way};
+use crate::boundary::protect::mounts::{Cause, FileKind, Link, MaskedSocket, Mounts, Notice, ReadOnly};
+use crate::boundary::protect::reach::{Base, Reach, Way};
+use crate::boundary::protect::search::progress::Leads;
+use crate::boundary::protect::search::progress::{ALTERNATE_LEVELS, Wanted};
+use crate::boundary::walk::{Git, Repository, Walk};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
-use crate::walk::{Git, Names, Repository, Walk};
 
 mod configured;
 mod data;
 mod links;
 mod listed;
-mod pointers;
+pub(crate) mod pointers;
+pub(crate) mod progress;
 mod resolve;
 
-/// How many directories deep submodules are looked for within one `modules` directory: their names are paths.
-pub(super) const MODULE_LEVELS: u32 = 8;
-
-/// Directories that git itself has in a repository. No other repositories are looked for in those: `objects` alone has hundreds.
-const OF_GIT: [&str; 9] =
-    ["annex", "hooks", "info", "lfs", "logs", "modules", "objects", "refs", "worktrees"];
-
 static BUILT_IN: LazyLock<HashSet<&str>> = LazyLock::new(|| table::built_in().collect());
-
-/// What makes a directory a repository by itself.
-const SIGNS: [&str; 4] = ["HEAD", "commondir", "objects", "refs"];
 
 /// Works out what is to be mounted over a writable boundary.
 ///
@@ -121,57 +119,6 @@ pub fn mounts_until(
         .collect();
     mounts.masked_sockets.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(mounts)
-}
-
-struct Search<'a> {
-    root: BorrowedFd<'a>,
-    host: &'a Path,
-    /// All protected paths.
-    protected: &'a [String],
-    /// Protected paths in a directory where git keeps its data.
-    in_git: Rc<Listed<'a>>,
-    /// Protected paths in a work tree.
-    in_tree: Rc<Listed<'a>>,
-    seen_git: BTreeSet<PathBuf>,
-    /// Directories of git's data with the work trees they were looked at for: several may share one.
-    seen_trees: BTreeSet<(PathBuf, Option<PathBuf>)>,
-    /// Directories that submodules were looked for in, with the levels that were left: links may lead to one often.
-    seen_modules: BTreeMap<PathBuf, u32>,
-    read_only: BTreeMap<PathBuf, ReadOnly>,
-    links: BTreeSet<Link>,
-    unreadable: BTreeSet<PathBuf>,
-    hidden_beyond: BTreeSet<PathBuf>,
-    /// Pointers that do not lead to what was searched.
-    astray: BTreeSet<PathBuf>,
-    /// `.git` files that lead to what was searched.
-    followed: BTreeSet<PathBuf>,
-    /// Links in git's data that are not on the list.
-    loose: BTreeSet<Link>,
-    /// What git does not make among its data.
-    strange: BTreeSet<Link>,
-    path_lists: Vec<PathList>,
-    /// Directories of git's data and the work trees for which their lists of paths were gone through.
-    seen_lists: BTreeSet<(PathBuf, PathBuf)>,
-    /// Repositories that something in another one leads to.
-    ahead: Vec<Ahead>,
-    work_trees: Vec<WorkTree>,
-    notices: Vec<Notice>,
-    /// From where paths are looked for at the moment.
-    base: Base,
-    reach: Reach,
-    /// The link or index behind which repositories are looked for at the moment.
-    behind: Option<PathBuf>,
-    until: Deadline,
-    /// What the walk has listed already.
-    names: &'a Names,
-}
-
-/// A repository that is still to be searched.
-struct Ahead {
-    path: PathBuf,
-    git: Git,
-    /// What leads there, unless it is found without.
-    behind: Option<PathBuf>,
 }
 
 impl Search<'_> {
@@ -596,17 +543,4 @@ impl Search<'_> {
             notices,
         }
     }
-}
-
-fn is(kind: FileType, stat: &Stat) -> bool {
-    FileType::from_raw_mode(stat.st_mode) == kind
-}
-
-/// The beginning of a file, and whether that is all of it; `None` if it cannot be read.
-fn read_up_to(file: OwnedFd, longest: u64) -> Option<(Vec<u8>, bool)> {
-    let mut content = Vec::new();
-    std::fs::File::from(file).take(longest + 1).read_to_end(&mut content).ok()?;
-    let is_whole = content.len() as u64 <= longest;
-    content.truncate(usize::try_from(longest).unwrap_or(usize::MAX));
-    Some((content, is_whole))
 }

@@ -18,9 +18,9 @@ use policy::protect::SKIPPED;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
+use crate::boundary::quarantine::name::is_quarantine;
 use crate::host::beneath::{file_id, kind_of, listing};
 use crate::host::deadline::Deadline;
-use crate::quarantine::is_quarantine;
 
 /// How much of a directory is read at once. Larger ones make the kernel's work no cheaper.
 const LISTING: usize = 64 << 10;

@@ -13,12 +13,13 @@ use policy::classify::repository::{self, LONGEST_POINTER};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::pointers::MODULE;
-use super::resolve::Leads;
-use super::{Ahead, Cause, Link, Search, read_up_to};
+use crate::boundary::protect::mounts::{Cause, Link};
+use crate::boundary::protect::path_list::{Listed, PathList};
+use crate::boundary::protect::search::progress::Leads;
+use crate::boundary::protect::search::progress::MODULE;
+use crate::boundary::protect::search::progress::{Ahead, Search, read_up_to};
+use crate::boundary::walk::Git;
 use crate::host::beneath;
-use crate::protect::path_list::{Listed, PathList};
-use crate::walk::Git;
 
 /// Names that make a directory a repository.
 const SIGNS: [&str; 5] = [".git", "HEAD", "commondir", "objects", "refs"];
@@ -30,7 +31,7 @@ impl Search<'_> {
     /// Goes through a directory of git's data, but for what is on the list, and for repositories.
     ///
     /// Where nobody but git has anything to do there, what it does not make is noted.
-    pub(super) fn unlisted(&mut self, git: &Path, is_gits_alone: bool) {
+    pub(crate) fn unlisted(&mut self, git: &Path, is_gits_alone: bool) {
         let Ok(root) = beneath::directory(self.root, git) else { return };
         // The name of a submodule may lead through the data of another one.
         let is_module = self.seen_from_repository(git) == Path::new(MODULE);
@@ -94,9 +95,9 @@ impl Search<'_> {
     /// What may matter of the entries of a directory.
     fn entries_of_data(&self, root: &OwnedFd, directory: &Path) -> Result<Vec<(OsString, FileType)>, Errno> {
         // Below, all files are data.
-        let is_judged = directory == Path::new("") || directory == Path::new("info");
+        let is_classified = directory == Path::new("") || directory == Path::new("info");
         let matters = |name: &OsStr, kind: FileType| {
-            is_judged || kind != FileType::RegularFile || SIGNS.iter().any(|sign| name == *sign)
+            is_classified || kind != FileType::RegularFile || SIGNS.iter().any(|sign| name == *sign)
         };
         let listing = beneath::listing(root, directory)?;
         let entries = beneath::entries(listing.as_fd())?.take_while(|_| !self.until.is_over());
@@ -142,7 +143,7 @@ impl Search<'_> {
     }
 
     /// Searches what the files lead git to that list paths: it asks each submodule for its state, wherever it lies.
-    pub(super) fn listed_paths(&mut self) {
+    pub(crate) fn listed_paths(&mut self) {
         for (git, tree) in self.seen_trees.clone() {
             let Some(tree) = tree.filter(|tree| self.seen_lists.insert((git.clone(), tree.clone()))) else {
                 continue;
@@ -167,7 +168,7 @@ impl Search<'_> {
     }
 
     /// Has the repositories at a path searched, to which a file leads git.
-    pub(super) fn repositories_at(&mut self, base: &Path, path: &Path, by: &Path) {
+    pub(crate) fn repositories_at(&mut self, base: &Path, path: &Path, by: &Path) {
         if self.is_out_of_time() {
             return;
         }

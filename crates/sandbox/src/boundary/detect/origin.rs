@@ -14,7 +14,7 @@ use crate::host::beneath;
 
 /// What is known of a place at the start.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Before {
+pub(crate) enum Before {
     /// It was looked at, and nothing was there.
     Nothing,
     /// It was looked at, and the same file was there.
@@ -29,7 +29,7 @@ pub(super) enum Before {
 
 /// When something was touched for the last time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Touched {
+pub(crate) enum Touched {
     /// Since the start.
     Since,
     /// Before it, or nobody knows.
@@ -38,7 +38,7 @@ pub(super) enum Touched {
 
 /// What follows.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Whose {
+pub(crate) enum Whose {
     /// It is moved aside.
     Created,
     /// It is moved aside, and what was there is put back.
@@ -58,7 +58,7 @@ pub(super) enum Whose {
 /// | something else was there | replaced | replaced |
 /// | nothing obeyed what was there | created | obeyed |
 /// | it was missed | created | earlier |
-pub(super) fn whose(before: Before, touched: Touched) -> Whose {
+pub(crate) fn whose(before: Before, touched: Touched) -> Whose {
     match (before, touched) {
         (Before::Nothing, _) | (Before::NotObeyed | Before::Missed, Touched::Since) => Whose::Created,
         (Before::Another, _) => Whose::Replaced,
@@ -72,16 +72,16 @@ pub(crate) type Time = (i64, i64);
 
 /// What the kernel says of something that nobody can set.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Facts {
-    pub(super) file_id: FileId,
+pub(crate) struct Facts {
+    pub(crate) file_id: FileId,
     /// Not every file system knows it.
-    pub(super) born: Option<Time>,
+    pub(crate) born: Option<Time>,
     changed: Time,
     is_directory: bool,
 }
 
 impl Facts {
-    pub(super) fn at(root: BorrowedFd<'_>, path: &Path) -> Option<Self> {
+    pub(crate) fn at(root: BorrowedFd<'_>, path: &Path) -> Option<Self> {
         let (parent, name) = beneath::parent(root, path).ok()?;
         let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
         let stat = rustix::fs::statx(parent, name, AtFlags::SYMLINK_NOFOLLOW, wanted).ok()?;
@@ -96,13 +96,13 @@ impl Facts {
     }
 
     /// When it was touched. A directory changes with everything that is made in it, so only its birth says whose it is.
-    pub(super) fn touched(&self, start: Time) -> Touched {
+    pub(crate) fn touched(&self, start: Time) -> Touched {
         let touched = if self.is_directory { self.born } else { Some(self.changed) };
         if touched.is_some_and(|time| time >= start) { Touched::Since } else { Touched::Before }
     }
 
     /// Whether it was changed, as a directory too: renamed, or anything made in it.
-    pub(super) fn is_changed(&self, start: Time) -> bool {
+    pub(crate) fn is_changed(&self, start: Time) -> bool {
         self.changed >= start
     }
 }

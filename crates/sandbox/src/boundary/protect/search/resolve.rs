@@ -3,15 +3,17 @@
 //! A path may leave the boundary and come back: `../workspace/x` is `x`. What lies outside is only asked whether it is a
 //! link.
 
+use crate::boundary::protect::search::progress::Leads;
+use crate::boundary::protect::search::progress::OnHost;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{FileType, FsWord, PROC_SUPER_MAGIC, Stat};
+use rustix::fs::{FileType, FsWord, PROC_SUPER_MAGIC};
 use rustix::io::Errno;
 
-use super::Search;
+use crate::boundary::protect::search::progress::Search;
 use crate::host::beneath;
 
 /// How many links are followed before they are taken for a circle, as the kernel does.
@@ -27,27 +29,6 @@ const STICKY: u32 = 0o1000;
 /// tmpfs, which `/dev` and `/run` are.
 const MADE_UP: [FsWord; 6] = [PROC_SUPER_MAGIC, 0x6265_6572, 0x0187, 0x0102_1994, 0x1cd1, 0x6367_7270];
 
-/// Where a path leads.
-pub(super) enum Leads {
-    /// To this path in the boundary, which has no links, past these links.
-    To { path: PathBuf, stat: Box<Stat>, links: Vec<PathBuf> },
-    /// To nothing at this path in the boundary, without a link on the way.
-    Nowhere { missing: PathBuf },
-    /// Out of the boundary, or to nothing at this path in it, past these links.
-    Astray { links: Vec<PathBuf>, host: OnHost, missing: Option<PathBuf> },
-}
-
-/// What is known of a path that leads out of the boundary.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum OnHost {
-    /// There may be something.
-    Unknown,
-    /// There is nothing, and only root can make something there: so it is with the paths that a sandbox sees.
-    Nothing,
-    /// There is nothing, in a directory of root's where everybody may make something of their own.
-    NothingYet,
-}
-
 /// A place on the way, which has no links.
 enum Place {
     Inside(PathBuf),
@@ -56,7 +37,7 @@ enum Place {
 
 impl Search<'_> {
     /// Where `path`, seen from `base` in the boundary, leads.
-    pub(super) fn resolve(&self, base: &Path, path: &Path) -> Result<Leads, Errno> {
+    pub(crate) fn resolve(&self, base: &Path, path: &Path) -> Result<Leads, Errno> {
         let mut at = Place::Inside(base.to_path_buf());
         let mut links = Vec::new();
         let mut ahead = VecDeque::new();

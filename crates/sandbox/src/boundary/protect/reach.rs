@@ -38,7 +38,7 @@ pub enum Way {
     By(PathBuf),
 }
 
-/// Every base that was looked at, with the ways there. What leads to a [`Base::Led`] is judged by itself, and not here.
+/// Every base that was looked at, with the ways there. What leads to a [`Base::Led`] is classified by itself, and not here.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Reach {
     ways: BTreeMap<Base, BTreeSet<Way>>,
@@ -47,15 +47,15 @@ pub struct Reach {
 }
 
 impl Reach {
-    pub(super) fn note(&mut self, base: Base, ways: impl IntoIterator<Item = Way>) {
+    pub(crate) fn note(&mut self, base: Base, ways: impl IntoIterator<Item = Way>) {
         self.ways.entry(base).or_default().extend(ways);
     }
 
-    pub(super) fn forget(&mut self, base: &Base) {
+    pub(crate) fn forget(&mut self, base: &Base) {
         self.ways.remove(base);
     }
 
-    pub(super) fn note_beyond(&mut self, repository: &Path) {
+    pub(crate) fn note_beyond(&mut self, repository: &Path) {
         self.beyond.insert(repository.into());
     }
 

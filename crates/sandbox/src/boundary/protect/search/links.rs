@@ -5,18 +5,18 @@ use std::path::Path;
 
 use rustix::fs::FileType;
 
-use super::pointers::Wanted;
-use super::resolve::Leads;
-use super::{Search, is};
+use crate::boundary::protect::search::progress::Leads;
+use crate::boundary::protect::search::progress::Wanted;
+use crate::boundary::protect::search::progress::{Search, is};
+use crate::boundary::walk::{Git, Walk};
 use crate::host::beneath;
-use crate::walk::{Git, Walk};
 
 impl Search<'_> {
     /// Protects the repositories that links lead to or into. Where git stands in one, it finds the repository above.
     ///
     /// The user's own may lie there, unprotected until an agent made a link to them. So only what is known to be new
     /// counts as the agent's.
-    pub(super) fn behind_links(&mut self, walk: &Walk) {
+    pub(crate) fn behind_links(&mut self, walk: &Walk) {
         let walked: BTreeSet<&Path> = walk.repositories.iter().map(|one| one.path.as_path()).collect();
         let mut seen = HashSet::new();
         for link in &walk.links {
@@ -43,7 +43,7 @@ impl Search<'_> {
     }
 
     /// What makes a directory a repository: a `.git`, or its own content where git refuses that, or both.
-    pub(super) fn gits_at(&self, directory: &Path) -> impl Iterator<Item = Git> + use<> {
+    pub(crate) fn gits_at(&self, directory: &Path) -> impl Iterator<Item = Git> + use<> {
         let stat = beneath::stat(self.root, &directory.join(".git")).ok();
         let dot_git = match stat.map(|stat| FileType::from_raw_mode(stat.st_mode)) {
             Some(FileType::Directory) => Some(Git::Directory),

@@ -1,5 +1,6 @@
-//! The judgement of what lies at protected paths, which comes to an end however much is there.
+//! The classification of what lies at protected paths, which comes to an end however much is there.
 
+use crate::boundary::detect::classified::Classified;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::Read;
@@ -10,22 +11,22 @@ use policy::classify::{EntryType, MAX_CONTENT, Reason, classify, concerns, essen
 use policy::plan::FileId;
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{Content, Hold};
+use crate::boundary::detect::baseline::{Content, Hold};
+use crate::boundary::protect::mounts::{Cause, Link, Mounts, ReadOnly};
+use crate::boundary::protect::reach::Base;
+use crate::boundary::quarantine::name::is_set_aside;
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
-use crate::protect::{Base, Cause, Link, Mounts, ReadOnly};
-use crate::quarantine::is_set_aside;
 
-/// How many directories deep a protected directory that appeared is judged.
+/// How many directories deep a protected directory that appeared is classified.
 const LEVELS: u32 = 8;
 
-/// How much is judged at one time: the content of files in bytes, and [`ENTRY`] more for each. No project has as
+/// How much is classified at one time: the content of files in bytes, and [`ENTRY`] more for each. No project has as
 /// much at its protected paths. Looking at it takes about a second; links to one large file, which cost an agent
 /// nothing, would take hours. What is beyond it is not given the benefit of the doubt.
-const MOST_JUDGED: u64 = 16 << 20;
+const MOST_CLASSIFIED: u64 = 16 << 20;
 
 /// What an entry counts for besides its content: finding it costs as much as reading so many bytes.
 const ENTRY: u64 = 256;
@@ -36,23 +37,6 @@ const LARGEST_KEPT: usize = 64 << 10;
 /// How much is kept of one boundary.
 const MOST_KEPT: usize = 1 << 20;
 
-/// What was found against a file.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub(super) struct Verdict {
-    #[serde(with = "policy::text::json_bytes::path")]
-    pub(super) path: PathBuf,
-    pub(super) reason: Reason,
-    /// The SHA-256 of what a program would obey: the same reason may stand for something else.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    essence: Option<String>,
-}
-
-impl Verdict {
-    pub(super) fn of(path: PathBuf, reason: Reason) -> Self {
-        Self { path, reason, essence: None }
-    }
-}
-
 /// Protected files that have names elsewhere, through which they can be written.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Linked {
@@ -62,24 +46,24 @@ pub struct Linked {
     pub may_be_more: bool,
 }
 
-/// A path to be compared, and how it is judged.
-pub(super) struct Watched<'a> {
-    pub(super) path: &'a Path,
+/// A path to be compared, and how it is classified.
+pub(crate) struct Watched<'a> {
+    pub(crate) path: &'a Path,
     seen_as: &'a Path,
-    pub(super) cause: Cause,
-    pub(super) base: &'a Base,
+    pub(crate) cause: Cause,
+    pub(crate) base: &'a Base,
     /// Whether it leads git to something that was not searched.
     is_astray: bool,
-    /// Whether it leads git to what was searched, and is judged there.
+    /// Whether it leads git to what was searched, and is classified there.
     is_followed: bool,
     /// Whether it lies among git's data, and git makes no such file.
-    pub(super) is_strange: bool,
+    pub(crate) is_strange: bool,
     /// How it is held in its place, if it is a link.
-    pub(super) hold: Hold,
+    pub(crate) hold: Hold,
 }
 
 impl<'a> Watched<'a> {
-    pub(super) fn of(ReadOnly { path, seen_as, cause, base, .. }: &'a ReadOnly) -> Self {
+    pub(crate) fn of(ReadOnly { path, seen_as, cause, base, .. }: &'a ReadOnly) -> Self {
         Self {
             path,
             seen_as,
@@ -106,11 +90,11 @@ impl<'a> Watched<'a> {
     }
 }
 
-pub(super) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
+pub(crate) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
     // What cannot be looked into is compared as such.
     // No set-id file is new: nobody inside can make one.
-    let judged = |one: &&ReadOnly| !matches!(one.cause, Cause::Closed | Cause::SetId);
-    let open = mounts.read_only.iter().filter(judged);
+    let classified = |one: &&ReadOnly| !matches!(one.cause, Cause::Closed | Cause::SetId);
+    let open = mounts.read_only.iter().filter(classified);
     let files = open.map(|one| Watched {
         is_astray: mounts.astray.contains(&one.path),
         is_followed: mounts.followed.contains(&one.path),
@@ -122,14 +106,14 @@ pub(super) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
     files.chain(links).chain(loose).chain(strange.map(|one| Watched { is_strange: true, ..one }))
 }
 
-/// The judgement of many paths, which comes to an end however much is there.
-pub(super) struct Judgement {
-    verdicts: Vec<Verdict>,
-    /// How much of [`MOST_JUDGED`] is left.
+/// The classification of many paths, which comes to an end however much is there.
+pub(crate) struct Classifier {
+    verdicts: Vec<Classified>,
+    /// How much of [`MOST_CLASSIFIED`] is left.
     left: u64,
     until: Deadline,
     /// Whether there was time to look at everything.
-    pub(super) is_whole: bool,
+    pub(crate) is_whole: bool,
     keeping: Option<Keeping>,
 }
 
@@ -166,26 +150,26 @@ impl Keeping {
     }
 }
 
-impl Judgement {
-    pub(super) fn until(until: Deadline) -> Self {
-        Self { verdicts: Vec::new(), left: MOST_JUDGED, until, is_whole: true, keeping: None }
+impl Classifier {
+    pub(crate) fn until(until: Deadline) -> Self {
+        Self { verdicts: Vec::new(), left: MOST_CLASSIFIED, until, is_whole: true, keeping: None }
     }
 
-    /// Has it remember the content of what it judges.
-    pub(super) fn keeping(self) -> Self {
+    /// Has it remember the content of what it classifies.
+    pub(crate) fn keeping(self) -> Self {
         Self { keeping: Some(Keeping::default()), ..self }
     }
 
     /// What it has remembered, and which files have names that it has not met.
-    pub(super) fn kept(self) -> (Vec<Content>, Linked) {
+    pub(crate) fn kept(self) -> (Vec<Content>, Linked) {
         let Some(keeping) = self.keeping else { return Default::default() };
         let elsewhere = keeping.linked.into_values().filter(|(names, met)| *names > met.len());
         let paths = elsewhere.flat_map(|(_, met)| met).collect();
         (keeping.kept, Linked { paths, may_be_more: self.left == 0 })
     }
 
-    /// Judges what is at a path, and in it.
-    pub(super) fn of(&mut self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Vec<Verdict> {
+    /// Classifies what is at a path, and in it.
+    pub(crate) fn of(&mut self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Vec<Classified> {
         if one.cause == Cause::Asked {
             return self.asked(root, one);
         }
@@ -196,18 +180,18 @@ impl Judgement {
             self.verdicts.retain(|verdict| verdict.reason != Reason::GitElsewhere);
         }
         if one.is_strange && !self.verdicts.iter().any(|verdict| verdict.path == one.path) {
-            self.verdicts.push(Verdict::of(one.path.into(), Reason::NotOfGit));
+            self.verdicts.push(Classified::of(one.path.into(), Reason::NotOfGit));
         }
         if one.is_astray && self.verdicts.is_empty() {
-            self.verdicts.push(Verdict::of(one.path.into(), Reason::GitElsewhere));
+            self.verdicts.push(Classified::of(one.path.into(), Reason::GitElsewhere));
         }
         std::mem::take(&mut self.verdicts)
     }
 
     /// What is at a path that was asked for counts, whatever it holds. What is remembered there is the user's own.
-    fn asked(&mut self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Vec<Verdict> {
+    fn asked(&mut self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Vec<Classified> {
         let Some(keeping) = &mut self.keeping else {
-            return vec![Verdict::of(one.path.into(), Reason::Listed)];
+            return vec![Classified::of(one.path.into(), Reason::Listed)];
         };
         if let Ok(stat) = beneath::stat(root, one.path) {
             keeping.note_names(one.path, &stat);
@@ -252,7 +236,7 @@ impl Judgement {
         let linked = || is_linked.then_some(Reason::HardLinked);
         if let Some(reason) = classify(seen_as, found, &content).or_else(linked) {
             let essence = (!content.is_empty()).then(|| hex(&essence(seen_as, &content)));
-            self.verdicts.push(Verdict { path: path.into(), reason, essence });
+            self.verdicts.push(Classified { path: path.into(), reason, essence });
         }
         if found == EntryType::Directory && levels > 0 && !is_inert(seen_as) {
             self.directory(parent, name, path, seen_as, levels - 1);
@@ -289,11 +273,11 @@ impl Judgement {
     }
 
     fn verdict(&mut self, path: &Path, reason: Reason) {
-        self.verdicts.push(Verdict::of(path.into(), reason));
+        self.verdicts.push(Classified::of(path.into(), reason));
     }
 }
 
-/// Reads as much of a file as is judged, and says what it is. `None` if it is none any more, or cannot be read: an agent
+/// Reads as much of a file as is classified, and says what it is. `None` if it is none any more, or cannot be read: an agent
 /// that hides what it wrote is not given the benefit of the doubt.
 fn read(parent: &OwnedFd, name: &OsStr, content: &mut Vec<u8>) -> Option<Stat> {
     let (file, stat) = beneath::file(parent, Path::new(name)).ok()?;
@@ -343,9 +327,9 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(exchange);
             let kept = (0..20_000).flat_map(|_| {
-                let mut judgement = Judgement::until(Deadline::NEVER).keeping();
-                judgement.of(root.as_fd(), &one);
-                judgement.kept().0
+                let mut classifier = Classifier::until(Deadline::NEVER).keeping();
+                classifier.of(root.as_fd(), &one);
+                classifier.kept().0
             });
             let kept: Vec<_> = kept
                 .map(|kept| (format!("{:o}", kept.mode), String::from_utf8(kept.bytes).unwrap()))

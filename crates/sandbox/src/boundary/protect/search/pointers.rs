@@ -3,6 +3,9 @@
 //! What they lead to in the boundary is searched like any other repository. A pointer that leads to anything else is
 //! remembered: the agent may have made it to hide a repository from this search.
 
+use crate::boundary::protect::search::progress::MODULE;
+use crate::boundary::protect::search::progress::Wanted;
+use crate::boundary::protect::search::progress::WorkTree;
 use std::os::fd::BorrowedFd;
 use std::path::{Component, Path, PathBuf};
 
@@ -11,13 +14,12 @@ use policy::protect::table;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::resolve::{Leads, OnHost};
-use super::{Base, Cause, FileKind, Link, Notice, OF_GIT, Search, Way, is, read_up_to};
+use crate::boundary::protect::mounts::{Cause, FileKind, Link, Notice};
+use crate::boundary::protect::reach::{Base, Way};
+use crate::boundary::protect::search::progress::{Leads, OnHost};
+use crate::boundary::protect::search::progress::{OF_GIT, Search, is, read_up_to};
+use crate::boundary::walk::Walk;
 use crate::host::beneath;
-use crate::walk::Walk;
-
-/// How often alternates lead to more of them, as in git.
-pub(super) const ALTERNATE_LEVELS: u32 = 5;
 
 /// How many alternates one file may name. Nobody needs more than a few.
 const MOST_ALTERNATES: usize = 64;
@@ -25,30 +27,9 @@ const MOST_ALTERNATES: usize = 64;
 /// How a repository sees the data of a linked work tree.
 const LINKED_WORK_TREE: &str = ".git/worktrees/name";
 
-/// How a repository sees the data of a submodule.
-pub(super) const MODULE: &str = ".git/modules/name";
-
-/// A work tree that a configuration names.
-pub(super) struct WorkTree {
-    config: PathBuf,
-    git: PathBuf,
-    place: PathBuf,
-}
-
-/// What a pointer is to lead to.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Wanted {
-    /// All of a repository's data.
-    Repository,
-    /// Data that a repository with a `HEAD` of its own shares with others.
-    Common,
-    /// A directory of objects.
-    Objects,
-}
-
 impl Search<'_> {
     /// A `.git` that is a link: to git's data, or to a file that says where they are.
-    pub(super) fn linked_git(&mut self, dot_git: &Path, repository: &Path, tree: Option<&Path>) {
+    pub(crate) fn linked_git(&mut self, dot_git: &Path, repository: &Path, tree: Option<&Path>) {
         match self.follow(dot_git, Path::new(".git")) {
             Some((target, FileKind::Directory)) => {
                 let ways = self.by(dot_git);
@@ -61,7 +42,7 @@ impl Search<'_> {
     }
 
     /// Follows a `.git` file.
-    pub(super) fn git_file(&mut self, file: &Path, repository: &Path, tree: Option<&Path>) {
+    pub(crate) fn git_file(&mut self, file: &Path, repository: &Path, tree: Option<&Path>) {
         // Git refuses a larger one.
         let Some(content) = self.content(file, LONGEST_POINTER) else { return };
         let Some(named) = repository::gitdir(&content) else { return };
@@ -73,7 +54,7 @@ impl Search<'_> {
     }
 
     /// Follows the `commondir` of a directory of git's data.
-    pub(super) fn common_directory(&mut self, git: &Path, tree: Option<&Path>) {
+    pub(crate) fn common_directory(&mut self, git: &Path, tree: Option<&Path>) {
         let file = git.join("commondir");
         let Some(content) = self.content(&file, LONGEST_POINTER) else { return };
         let Some(named) = repository::commondir(&content) else { return };
@@ -83,7 +64,7 @@ impl Search<'_> {
     }
 
     /// Follows the alternates of a directory of objects: nothing in them runs, but they hand over what they hold.
-    pub(super) fn alternates(&mut self, objects: &Path, levels: u32) {
+    pub(crate) fn alternates(&mut self, objects: &Path, levels: u32) {
         let file = objects.join("info/alternates");
         let base = self.led(&file);
         // Git follows links to it.
@@ -115,7 +96,7 @@ impl Search<'_> {
 
     /// Follows the `gitdir` of a linked work tree's data: `git worktree repair` writes the `.git` file that it names, and
     /// `git worktree remove` removes the directory of that file.
-    pub(super) fn linked_work_tree(&mut self, git: &Path) {
+    pub(crate) fn linked_work_tree(&mut self, git: &Path) {
         let seen_as = self.seen_from_repository(git);
         let file = git.join("gitdir");
         let stat = beneath::stat(self.root, &file).ok().filter(|stat| is(FileType::RegularFile, stat));
@@ -140,7 +121,7 @@ impl Search<'_> {
     }
 
     /// Notes the work tree that a configuration names, which must lie in the boundary, though nothing need be there.
-    pub(super) fn work_tree(&mut self, config: &Path, git: &Path, named: &Path) {
+    pub(crate) fn work_tree(&mut self, config: &Path, git: &Path, named: &Path) {
         let place = match self.resolve(git, named) {
             Ok(Leads::To { path, links, .. }) => {
                 self.remember(links);
@@ -164,7 +145,7 @@ impl Search<'_> {
 
     /// Compares the work trees that configurations name with everything that was found: whoever works in one has git write
     /// there, so it is no place among git's data, nor a protected one, nor around other repositories.
-    pub(super) fn check_work_trees(&mut self, walk: &Walk) {
+    pub(crate) fn check_work_trees(&mut self, walk: &Walk) {
         let trees: Vec<&Path> = walk.repositories.iter().map(|one| one.path.as_path()).collect();
         for WorkTree { config, git, place } in std::mem::take(&mut self.work_trees) {
             let mut above = trees.iter().copied().chain([Path::new("")]);
@@ -244,7 +225,7 @@ impl Search<'_> {
     }
 
     /// Whether git would take a directory for what is wanted. What cannot be looked at might be it.
-    pub(super) fn is(&self, wanted: Wanted, path: &Path) -> bool {
+    pub(crate) fn is(&self, wanted: Wanted, path: &Path) -> bool {
         match wanted {
             Wanted::Repository => is_repository(self.root, path),
             Wanted::Common => has_data(self.root, path),
@@ -271,7 +252,7 @@ impl Search<'_> {
     }
 
     /// Remembers links on the way to a repository's data.
-    pub(super) fn remember(&mut self, links: Vec<PathBuf>) {
+    pub(crate) fn remember(&mut self, links: Vec<PathBuf>) {
         for path in links {
             let is_here = matches!(&self.base, Base::Git(git) if path.starts_with(git));
             let base = if is_here { self.base.clone() } else { self.led(&path) };
@@ -324,7 +305,7 @@ fn without_parents(path: &Path) -> Option<PathBuf> {
 
 impl Search<'_> {
     /// A directory of git's data as its repository sees it. Names are left out, since they may be anything: `refs` too.
-    pub(super) fn seen_from_repository(&self, git: &Path) -> &'static Path {
+    pub(crate) fn seen_from_repository(&self, git: &Path) -> &'static Path {
         let is_data = |above: &Path| above.ends_with(".git") || self.is(Wanted::Repository, above);
         let is_modules = |above: &&Path| above.ends_with("modules") && above.parent().is_some_and(is_data);
         let above = git.parent().unwrap_or(git);

@@ -8,8 +8,10 @@ use policy::classify::{MAX_CONTENT, Reference, references};
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
-use super::resolve::Leads;
-use super::{Base, Cause, Link, Notice, Search, is, read_up_to};
+use crate::boundary::protect::mounts::{Cause, Link, Notice};
+use crate::boundary::protect::reach::Base;
+use crate::boundary::protect::search::progress::Leads;
+use crate::boundary::protect::search::progress::{Search, is, read_up_to};
 use crate::host::beneath;
 
 /// How deep configurations may include each other, as in git.
@@ -20,7 +22,7 @@ const MOST_REFERENCES: usize = 256;
 
 impl Search<'_> {
     /// Protects what the configurations in a directory of git's data name, and what those name that they include.
-    pub(super) fn configurations(&mut self, git: &Path, tree: Option<&Path>) {
+    pub(crate) fn configurations(&mut self, git: &Path, tree: Option<&Path>) {
         let mut ahead = Vec::new();
         for name in ["config", "config.worktree"] {
             if !self.in_git.contains(Path::new(name)) {
@@ -150,7 +152,7 @@ impl Search<'_> {
     }
 
     /// Where a path that a configuration names leads inside the boundary, past links that are remembered. What
-    /// is not there yet is judged when it appears.
+    /// is not there yet is classified when it appears.
     fn named(&mut self, base: &Path, path: &Path, seen_as: &Path) -> Option<(PathBuf, Box<Stat>)> {
         let (links, found) = match self.resolve(base, path) {
             Ok(Leads::Nowhere { missing }) => {

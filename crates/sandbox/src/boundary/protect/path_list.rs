@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use policy::classify::index::{self, MalformedIndex, ObjectFormat, Paths};
 
-use crate::detect::Stamp;
 use crate::host::beneath;
+use crate::host::stamp::Stamp;
 
 /// The largest file that is read, in bytes. An index of a million files has some 100 MB.
 const LARGEST: u64 = 64 << 20;
@@ -41,12 +41,12 @@ pub enum Listed {
 
 impl PathList {
     /// Whether a file right in a directory of git's data is one.
-    pub(super) fn is_one(name: &OsStr) -> bool {
+    pub(crate) fn is_one(name: &OsStr) -> bool {
         name == "index" || name == MERGED || name.as_bytes().starts_with(b"sharedindex.")
     }
 
     /// Reads the one at a path.
-    pub(super) fn read(root: impl AsFd, path: PathBuf, format: ObjectFormat) -> Option<Self> {
+    pub(crate) fn read(root: impl AsFd, path: PathBuf, format: ObjectFormat) -> Option<Self> {
         let (file, stat) = beneath::file(&root, &path).ok()?;
         let stamp = Stamp::of(&stat);
         let content = up_to_largest(file)?;
@@ -66,7 +66,7 @@ impl PathList {
     }
 
     /// The directory of git's data that it lies in.
-    pub(super) fn git(&self) -> &Path {
+    pub(crate) fn git(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new(""))
     }
 }

@@ -1,0 +1,73 @@
+//! Limits, as controllers take them.
+
+use std::path::Path;
+use std::{fs, io};
+
+use policy::plan::Layer;
+use policy::rules::limits::{Bytes, MilliCpus};
+
+use super::hierarchy::Controller;
+use crate::report::{Finding, Status};
+
+/// A limit that a controller is to enforce.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Limit {
+    Memory(Bytes),
+    Cpu(MilliCpus),
+    Pids(u32),
+}
+
+impl Limit {
+    pub(super) fn controller(self) -> Controller {
+        match self {
+            Self::Memory(_) => Controller::Memory,
+            Self::Cpu(_) => Controller::Cpu,
+            Self::Pids(_) => Controller::Pids,
+        }
+    }
+
+    pub(super) fn layer(self) -> Layer {
+        match self {
+            Self::Memory(_) => Layer::Memory,
+            Self::Cpu(_) => Layer::Cpu,
+            Self::Pids(_) => Layer::Pids,
+        }
+    }
+
+    /// What holds, in words.
+    pub(super) fn describe(self) -> String {
+        match self {
+            Self::Memory(Bytes(bytes)) => format!("{bytes} bytes"),
+            Self::Cpu(MilliCpus(milli)) => format!("{}.{:03} processors", milli / 1000, milli % 1000),
+            Self::Pids(pids) => format!("{pids} processes and threads"),
+        }
+    }
+
+    pub(super) fn finding(self, status: Status, reason: String) -> Finding {
+        Finding { layer: self.layer(), status, reason }
+    }
+}
+
+/// Microseconds in which a quota of processor time is used up and given anew: the kernel's default.
+pub(super) const PERIOD: u64 = 100_000;
+
+/// Microseconds of processor time in a period.
+pub(super) fn quota(MilliCpus(milli): MilliCpus) -> u64 {
+    u64::from(milli) * PERIOD / 1000
+}
+
+/// Writes a limit and reads back whether it holds; the kernel rounds memory down to pages.
+pub(super) fn set(directory: &Path, file: &str, value: u64) -> io::Result<()> {
+    let path = directory.join(file);
+    fs::write(&path, value.to_string())?;
+    let text = fs::read_to_string(&path)?;
+    match text.trim().parse::<u64>() {
+        Ok(holds) if holds <= value => Ok(()),
+        _ => Err(io::Error::other(format!("{file} says {} after {value} was written", text.trim()))),
+    }
+}
+
+/// Whether the machine can swap at all.
+pub(super) fn has_swap() -> bool {
+    fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().nth(1).is_some())
+}

@@ -1,0 +1,123 @@
+//! What of a boundary was there at the start, as it is stored.
+
+use std::collections::BTreeSet;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+
+use policy::plan::FileId;
+use policy::text::json_bytes;
+use serde::{Deserialize, Serialize};
+
+use super::classified::Classified;
+use super::index::Index;
+use super::origin::{Facts, Time};
+use crate::boundary::protect::mounts::Cause;
+use crate::boundary::protect::reach::Base;
+use crate::host::beneath;
+use crate::host::stamp::Stamp;
+
+/// What of a boundary was there at the start. It can be stored, and compared by a later process.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Baseline {
+    /// The boundary's root: another directory at the same path has another baseline.
+    pub(super) root: FileId,
+    /// When it was taken, in seconds and nanoseconds of the clock that file systems use.
+    pub(super) taken: Time,
+    /// From when what is known of a part of it is, where another run began before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) earlier: Vec<Earlier>,
+    /// From where protected paths were looked for.
+    pub(super) searched: BTreeSet<Base>,
+    /// In the order of their paths.
+    pub(super) entries: Vec<Entry>,
+    /// What could not be looked into.
+    pub(super) hidden: Vec<Classified>,
+    /// Small files that a program obeys, in the order of their paths: to be put back where others took their places.
+    pub(super) kept: Vec<Content>,
+    /// Whether there was time to look at everything.
+    #[serde(default = "yes")]
+    pub(super) is_whole: bool,
+    /// Indexes of git.
+    #[serde(default)]
+    pub(super) indexes: Vec<Index>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A part of a boundary of which an older baseline knows.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(super) struct Earlier {
+    #[serde(with = "json_bytes::path")]
+    pub(super) path: PathBuf,
+    pub(super) taken: Time,
+}
+
+/// A file as it was.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct Content {
+    #[serde(with = "json_bytes::path")]
+    pub(crate) path: PathBuf,
+    /// Its permissions, without the set-id bits.
+    pub(crate) mode: u32,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    #[serde(with = "json_bytes::bytes")]
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What was at a path at the start, as far as it can be put back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Original<'a> {
+    /// A file.
+    File(&'a Content),
+    /// A link to this.
+    Link(&'a Path),
+}
+
+/// A protected path as it was.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(super) struct Entry {
+    #[serde(with = "json_bytes::path")]
+    pub(super) path: PathBuf,
+    /// From where it was looked for, and why.
+    pub(super) base: Base,
+    pub(super) cause: Cause,
+    pub(super) stamp: Stamp,
+    /// When it was made, where the file system knows it: the number of a file that is gone can be had again.
+    pub(super) born: Option<Time>,
+    /// Where it led, if it was a link. Links are not protected, so another one is news.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "json_bytes::optional_path")]
+    pub(super) target: Option<PathBuf>,
+    /// Whether git itself may have taken the link away.
+    #[serde(default)]
+    pub(super) hold: Hold,
+    /// What the classification would have been: the user's own, and no news.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) known: Vec<Classified>,
+}
+
+/// How a link is held in its place.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Hold {
+    /// Whatever else is there is news.
+    #[default]
+    Fixed,
+    /// Git may put a file there, or nothing.
+    Loose,
+}
+
+impl Entry {
+    /// Whether it is the file that it was, untouched.
+    pub(super) fn is_unchanged(&self, root: BorrowedFd<'_>, facts: &Facts) -> bool {
+        let stat = beneath::stat(root, &self.path);
+        stat.is_ok_and(|stat| self.stamp == Stamp::of(&stat)) && self.born == facts.born
+    }
+
+    /// Whether it is known to be the file that it was.
+    pub(super) fn is_surely(&self, facts: &Facts) -> bool {
+        self.stamp.file_id == facts.file_id && self.born.is_some() && self.born == facts.born
+    }
+}

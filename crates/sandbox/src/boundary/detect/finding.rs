@@ -1,0 +1,63 @@
+//! Something that a program outside would obey, as callers are told of it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use policy::classify::Reason;
+use policy::text::{escape, json_bytes};
+use serde::{Deserialize, Serialize};
+
+/// Something that a program outside would obey.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Finding {
+    /// Where it lies, relative to the boundary.
+    #[serde(with = "json_bytes::path")]
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub reason: Reason,
+    /// Whether it is new.
+    pub origin: Origin,
+    /// Where it was moved to, relative to the boundary, if it was.
+    #[serde(with = "json_bytes::optional_path")]
+    pub aside: Option<PathBuf>,
+    /// Whether what was there at the start was put back.
+    pub restored: bool,
+}
+
+/// Whether something is new.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// It was not there at the start: it can be moved aside.
+    Created,
+    /// Something else was there at the start. Where that was a file, somebody on the host has replaced it, which took
+    /// its protection away, and the agent may have written what is there now; a link the agent can replace by itself.
+    /// It is moved aside, and what was there at the start is put back.
+    Replaced,
+    /// It was there at the start. Somebody on the host has changed it since, or a program obeys it only now. It
+    /// may be the user's own work, so it is only reported.
+    Earlier,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", escape::path(&self.path), self.reason)?;
+        match self.origin {
+            Origin::Created => {}
+            Origin::Replaced => f.write_str("; it is not what was there at the start")?,
+            Origin::Earlier => {
+                f.write_str("; it was there at the start and was changed while the sandbox ran, look at it")?;
+            }
+        }
+        if let Some(aside) = &self.aside {
+            write!(f, "; moved to {}", escape::path(aside))?;
+        }
+        match (self.origin, self.restored) {
+            (Origin::Replaced, true) => f.write_str("; what was there at the start was put back"),
+            (Origin::Replaced, false) if self.aside.is_some() => {
+                f.write_str("; what was there at the start could not be put back")
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! A search through one boundary: what it is given, and what it has found so far.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use rustix::fs::{FileType, Stat};
+
+use super::listed::Listed;
+use crate::boundary::protect::mounts::{Link, Notice, ReadOnly};
+use crate::boundary::protect::path_list::PathList;
+use crate::boundary::protect::reach::{Base, Reach};
+use crate::boundary::walk::{Git, Names};
+use crate::host::deadline::Deadline;
+
+/// Directories that git itself has in a repository. No other repositories are looked for in those: `objects` alone has hundreds.
+pub(super) const OF_GIT: [&str; 9] =
+    ["annex", "hooks", "info", "lfs", "logs", "modules", "objects", "refs", "worktrees"];
+
+/// What makes a directory a repository by itself.
+pub(super) const SIGNS: [&str; 4] = ["HEAD", "commondir", "objects", "refs"];
+
+/// How often alternates lead to more of them, as in git.
+pub(super) const ALTERNATE_LEVELS: u32 = 5;
+
+/// How a repository sees the data of a submodule.
+pub(super) const MODULE: &str = ".git/modules/name";
+
+/// A search through one boundary, and what it has found so far.
+pub(super) struct Search<'a> {
+    pub(super) root: BorrowedFd<'a>,
+    pub(super) host: &'a Path,
+    /// All protected paths.
+    pub(super) protected: &'a [String],
+    /// Protected paths in a directory where git keeps its data.
+    pub(super) in_git: Rc<Listed<'a>>,
+    /// Protected paths in a work tree.
+    pub(super) in_tree: Rc<Listed<'a>>,
+    pub(super) seen_git: BTreeSet<PathBuf>,
+    /// Directories of git's data with the work trees they were looked at for: several may share one.
+    pub(super) seen_trees: BTreeSet<(PathBuf, Option<PathBuf>)>,
+    /// Directories that submodules were looked for in, with the levels that were left: links may lead to one often.
+    pub(super) seen_modules: BTreeMap<PathBuf, u32>,
+    pub(super) read_only: BTreeMap<PathBuf, ReadOnly>,
+    pub(super) links: BTreeSet<Link>,
+    pub(super) unreadable: BTreeSet<PathBuf>,
+    pub(super) hidden_beyond: BTreeSet<PathBuf>,
+    /// Pointers that do not lead to what was searched.
+    pub(super) astray: BTreeSet<PathBuf>,
+    /// `.git` files that lead to what was searched.
+    pub(super) followed: BTreeSet<PathBuf>,
+    /// Links in git's data that are not on the list.
+    pub(super) loose: BTreeSet<Link>,
+    /// What git does not make among its data.
+    pub(super) strange: BTreeSet<Link>,
+    pub(super) path_lists: Vec<PathList>,
+    /// Directories of git's data and the work trees for which their lists of paths were gone through.
+    pub(super) seen_lists: BTreeSet<(PathBuf, PathBuf)>,
+    /// Repositories that something in another one leads to.
+    pub(super) ahead: Vec<Ahead>,
+    pub(super) work_trees: Vec<WorkTree>,
+    pub(super) notices: Vec<Notice>,
+    /// From where paths are looked for at the moment.
+    pub(super) base: Base,
+    pub(super) reach: Reach,
+    /// The link or index behind which repositories are looked for at the moment.
+    pub(super) behind: Option<PathBuf>,
+    pub(super) until: Deadline,
+    /// What the walk has listed already.
+    pub(super) names: &'a Names,
+}
+
+/// A repository that is still to be searched.
+pub(super) struct Ahead {
+    pub(super) path: PathBuf,
+    pub(super) git: Git,
+    /// What leads there, unless it is found without.
+    pub(super) behind: Option<PathBuf>,
+}
+
+/// A work tree that a configuration names.
+pub(super) struct WorkTree {
+    pub(super) config: PathBuf,
+    pub(super) git: PathBuf,
+    pub(super) place: PathBuf,
+}
+
+/// What a pointer is to lead to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Wanted {
+    /// All of a repository's data.
+    Repository,
+    /// Data that a repository with a `HEAD` of its own shares with others.
+    Common,
+    /// A directory of objects.
+    Objects,
+}
+
+/// Where a path leads.
+pub(super) enum Leads {
+    /// To this path in the boundary, which has no links, past these links.
+    To { path: PathBuf, stat: Box<Stat>, links: Vec<PathBuf> },
+    /// To nothing at this path in the boundary, without a link on the way.
+    Nowhere { missing: PathBuf },
+    /// Out of the boundary, or to nothing at this path in it, past these links.
+    Astray { links: Vec<PathBuf>, host: OnHost, missing: Option<PathBuf> },
+}
+
+/// What is known of a path that leads out of the boundary.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum OnHost {
+    /// There may be something.
+    Unknown,
+    /// There is nothing, and only root can make something there: so it is with the paths that a sandbox sees.
+    Nothing,
+    /// There is nothing, in a directory of root's where everybody may make something of their own.
+    NothingYet,
+}
+
+pub(super) fn is(kind: FileType, stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == kind
+}
+
+/// The beginning of a file, and whether that is all of it; `None` if it cannot be read.
+pub(super) fn read_up_to(file: OwnedFd, longest: u64) -> Option<(Vec<u8>, bool)> {
+    let mut content = Vec::new();
+    std::fs::File::from(file).take(longest + 1).read_to_end(&mut content).ok()?;
+    let is_whole = content.len() as u64 <= longest;
+    content.truncate(usize::try_from(longest).unwrap_or(usize::MAX));
+    Some((content, is_whole))
+}
