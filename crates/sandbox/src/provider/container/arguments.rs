@@ -426,7 +426,10 @@ mod tests {
             let point = words.last().unwrap();
             assert!(point.starts_with("/sandboxctl-") && point.len() == 28, "{point}");
             assert!(words.contains(&format!("--entrypoint={point}/entrypoint")), "{words:#?}");
-            assert_eq!(words[words.len() - 3..words.len() - 1], ["registry.example.org/box:1", "--meet"]);
+            assert_eq!(
+                words[words.len() - 3..words.len() - 1],
+                ["registry.example.org/box:1", "--rendezvous"]
+            );
             assert!(!words.iter().any(|word| word.starts_with("--env") && word.matches('=').count() > 1
                 || word.contains("privileged")));
         }

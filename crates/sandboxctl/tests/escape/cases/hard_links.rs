@@ -31,7 +31,8 @@ attempt("link a read-only file", lambda: os.link(globals().get("reference", "/re
     ]);
 }
 
-/// In one run the agent gives a file another name, in the next one it writes to that.
+/// In one run the agent gives a file another name, to write to that in the next one: what has one is moved aside at the end
+/// of the first, and where it has stayed, as when nobody looked, it is copied apart before the second.
 #[test]
 fn a_second_name_from_an_earlier_run_reaches_nothing() {
     const FIRST: &str = "git init -q n && ln n/.git/config spare; mkdir .vscode && echo '{}' > .vscode/tasks.json && \
@@ -43,10 +44,17 @@ fn a_second_name_from_an_earlier_run_reaches_nothing() {
             let read = |name: &str| fs::read_to_string(place.workspace().join(name)).unwrap();
             [read("n/.git/config"), read(".vscode/tasks.json")].map(|text| text.contains("evil"))
         };
-        let first = place.inside(&["--quiet"], &["sh", "-c", FIRST]).status().unwrap();
-        assert!(first.success(), "by {caller:?}");
+        let output = place.inside(&[] as &[&str], &["sh", "-c", FIRST]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "by {caller:?}: the attack works in the first run: {said}");
+        for path in ["n/.git/config", ".vscode/tasks.json"] {
+            assert!(said.contains(path), "by {caller:?}: {said}");
+            assert!(!place.workspace().join(path).exists(), "by {caller:?}: {path} has stayed");
+        }
+        assert!(place.outside(&["sh", "-c", "rm -rf n .vscode spare other"]).status().unwrap().success());
+        assert!(place.outside(&["sh", "-c", FIRST]).status().unwrap().success());
         let before = fs::metadata(place.workspace().join("n/.git/config")).unwrap();
-        assert_eq!(before.nlink(), 2, "by {caller:?}: the attack works in the first run");
+        assert_eq!(before.nlink(), 2, "by {caller:?}");
         let output = place.inside(&["--report"], &["sh", "-c", SECOND]).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "by {caller:?}: {said}");
