@@ -64,22 +64,22 @@ impl Ui {
         })
     }
 
-    /// Says what happened, unless the caller wants quiet.
+    /// Prints what happened, unless the caller wants quiet.
     pub(crate) fn note(&self, message: impl Display) {
         if !self.quiet {
-            tell(message);
+            print(message);
         }
     }
 
     /// Warns, unless the caller wants quiet.
     pub(crate) fn warning(&self, message: impl Display) {
         if !self.quiet {
-            self.insist(message);
+            self.warn_always(message);
         }
     }
 
     /// Warns even a caller who wants quiet.
-    pub(crate) fn insist(&self, message: impl Display) {
+    pub(crate) fn warn_always(&self, message: impl Display) {
         to_stderr(&self.label("warning:", "33"), &format!(" {}\n", one_line(&message.to_string())));
     }
 
@@ -105,8 +105,8 @@ impl Ui {
     }
 }
 
-/// Says what was asked for.
-pub(crate) fn tell(message: impl Display) {
+/// Prints to standard error what was asked for.
+pub(crate) fn print(message: impl Display) {
     to_stderr("", &format!("{message}\n"));
 }
 

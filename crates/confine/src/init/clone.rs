@@ -90,9 +90,9 @@ pub fn clone_init(options: &CloneOptions<'_>, program: &[u8]) -> io::Result<Init
     let Child { pid, pidfd } = cloned?;
     let mapped = match options.identity {
         Identity::Caller { .. } => Ok(()),
-        Identity::Other { .. } => maps.write_for(pid).and_then(|()| tell(&mut ours, MAPPED)),
+        Identity::Other { .. } => maps.write_for(pid).and_then(|()| send_byte(&mut ours, MAPPED)),
     };
-    let written = mapped.and_then(|()| file.write_all(program)).and_then(|()| tell(&mut ours, WRITTEN));
+    let written = mapped.and_then(|()| file.write_all(program)).and_then(|()| send_byte(&mut ours, WRITTEN));
     if let Err(error) = written {
         // Without its lifeline the process ends, and it is ours to collect.
         drop(ours);
@@ -105,7 +105,7 @@ pub fn clone_init(options: &CloneOptions<'_>, program: &[u8]) -> io::Result<Init
 
 /// Tells the new process how far we are. One that failed early has closed its side; what it reported is still there to be
 /// read.
-fn tell(control: &mut ControlSocket, byte: u8) -> io::Result<()> {
+fn send_byte(control: &mut ControlSocket, byte: u8) -> io::Result<()> {
     match control.write_raw(&[byte]) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         sent => sent,

@@ -335,7 +335,7 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
     },
     // A second way to make every call above, without a filter in between (CVE-2022-29582 and many more).
     refused(&[SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register], EPERM),
-    // Namespaces and mounts: the view was made before, and nothing inside changes it.
+    // Namespaces and mounts: the rootfs was mounted before, and nothing inside changes it.
     refused(
         &[
             SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_open_tree,

@@ -206,8 +206,8 @@ impl EngineError {
                 "look at DOCKER_HOST, DOCKER_CONTEXT and `docker context ls`, and start that engine".to_owned()
             }
             Self::Stopped { kind: EngineKind::Podman, .. } => "look at what `podman info` says".to_owned(),
-            Self::Permission { .. } => "join its group: sudo usermod -aG docker $USER, then log in again; members of that group are as \
-                 mighty as root, so think of a rootless engine, of podman, or of --provider native"
+            Self::Permission { .. } => "join its group: sudo usermod -aG docker $USER, then log in again; members of that group are \
+                 root-equivalent, so think of a rootless engine, of podman, or of --provider native"
                 .to_owned(),
             Self::Remote { .. } => "use an engine of this machine: unset DOCKER_HOST, or docker context use default".to_owned(),
             Self::Settings { .. } => "mend that file, or set DOCKER_HOST".to_owned(),

@@ -82,11 +82,14 @@ impl Running {
 
     /// Waits for its end; `None` where the time is over before.
     pub(crate) fn wait(&mut self, until: Deadline) -> io::Result<Option<ExitStatus>> {
-        Ok(self.hear(until)?.0)
+        Ok(self.finish_with_output(until)?.0)
     }
 
     /// Waits for its end, and keeps what it says on its pipes, if it has any: stdout and stderr.
-    pub(crate) fn hear(&mut self, until: Deadline) -> io::Result<(Option<ExitStatus>, [Captured; 2])> {
+    pub(crate) fn finish_with_output(
+        &mut self,
+        until: Deadline,
+    ) -> io::Result<(Option<ExitStatus>, [Captured; 2])> {
         let mut captures = [self.stdout(MOST, Excess::Dropped)?, self.stderr(MOST, Excess::Dropped)?];
         let status = match self.watch(until, None, &mut captures)? {
             Stop::Ended(status) => Some(status),

@@ -139,7 +139,7 @@ impl Voice {
             }
             Self::Terminal(relay) => {
                 relay.on_ready(source, events)?;
-                Ok(relay.heard())
+                Ok(relay.output())
             }
         }
     }
@@ -238,7 +238,7 @@ fn file_of(input: &[u8]) -> io::Result<Stdio> {
 mod tests {
     use super::*;
 
-    fn heard(display: Display<'_>, pieces: &[&[u8]]) -> (Vec<String>, Vec<String>) {
+    fn relayed(display: Display<'_>, pieces: &[&[u8]]) -> (Vec<String>, Vec<String>) {
         let mut handed_on = Vec::new();
         let mut heard = Heard { partial: Vec::new(), lines: VecDeque::new() };
         let mut hear = |line: &str| handed_on.push(line.to_owned());
@@ -254,7 +254,7 @@ mod tests {
         let pieces: &[&[u8]] =
             &[b"#7 1.2 Preparing ...\r\n#7 1.3 (Reading", b" 5%\r(Reading 100%\r\n\r\nplain\n"];
         let lines = ["#7 1.2 Preparing ...", "(Reading 100%", "", "plain"];
-        let (kept, handed_on) = heard(Display::Lines, pieces);
+        let (kept, handed_on) = relayed(Display::Lines, pieces);
         assert_eq!(
             (kept.as_slice(), handed_on.as_slice()),
             (&lines.map(str::to_owned)[..], &lines.map(str::to_owned)[..])
@@ -266,7 +266,7 @@ mod tests {
         let drawn =
             b"\x1b[1A\x1b[0G\x1b[?25l[+] Building 0.6s\r\n\x1b[0m\x1b[?25h------\r\n > [2/2] RUN false:\r\n";
         let stderr = io::stderr();
-        let (kept, handed_on) = heard(Display::Terminal(stderr.as_fd()), &[drawn]);
+        let (kept, handed_on) = relayed(Display::Terminal(stderr.as_fd()), &[drawn]);
         assert_eq!(kept, ["[+] Building 0.6s", "------", " > [2/2] RUN false:"]);
         assert!(handed_on.is_empty(), "{handed_on:?}");
     }

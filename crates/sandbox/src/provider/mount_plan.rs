@@ -50,9 +50,9 @@ pub(crate) enum Tree {
     Detached(OwnedFd),
 }
 
-/// Lays out what every sandbox sees, whatever lies in its boundaries; they come later, with [`Layout::lay_out`]. Each of its
+/// Plans the mounts that every sandbox has, whatever lies in its boundaries; they come later, with [`Layout::complete`]. Each of its
 /// tmpfs is limited.
-pub(crate) fn lay_out_system(tmpfs: TmpfsLimits) -> io::Result<(MountPlan, Layout)> {
+pub(crate) fn system_mounts(tmpfs: TmpfsLimits) -> io::Result<(MountPlan, Layout)> {
     let mut view = Layout::default();
 
     // 1. The system. On merged systems /bin is a link into /usr; it stays one.
@@ -91,9 +91,9 @@ pub(crate) fn lay_out_system(tmpfs: TmpfsLimits) -> io::Result<(MountPlan, Layou
     Ok((view.view.part(), view))
 }
 
-/// What is laid over the view of somebody else, who has a mount point for each boundary: the boundaries, outer before
+/// Plans the mounts over the rootfs of an engine, which has a mount point for each boundary: the boundaries, outer before
 /// inner, and right after each what is protected in it.
-pub(crate) fn lay_over(plan: &Plan, trees: Vec<Tree>, protected: &[Mounts]) -> io::Result<MountPlan> {
+pub(crate) fn boundary_mounts(plan: &Plan, trees: Vec<Tree>, protected: &[Mounts]) -> io::Result<MountPlan> {
     let mut view = MountPlan::default();
     let mut boundaries: Vec<_> = plan.boundaries.iter().zip(trees).zip(protected).collect();
     boundaries.sort_by_key(|((boundary, _), _)| boundary.guest.components().count());
@@ -147,7 +147,7 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Lays out what the plan shows: `trees` and `protected` belong to its boundaries, `toolchains` to what it exposes.
-    pub(crate) fn lay_out(
+    pub(crate) fn complete(
         mut self,
         plan: &Plan,
         trees: Vec<Tree>,

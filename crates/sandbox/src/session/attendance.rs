@@ -109,17 +109,17 @@ impl<'a> Attendance<'a> {
     /// Says once that nobody is left, where something of [`Self::fds`] was ready.
     pub(crate) fn on_ready(&mut self, source: Source, events: PollFlags) -> Option<Deserted> {
         match source {
-            Source::Parent => return self.tell(Deserted::ByParent),
+            Source::Parent => return self.report_once(Deserted::ByParent),
             // A pipe that nobody can write to any more, or read from; a socket without the other one.
             Source::Stream(at) if events.intersects(PollFlags::HUP | PollFlags::ERR) => {
                 self.streams[at] = Far::Gone;
             }
             Source::Stream(_) => {}
         }
-        if is_deserted(self.streams) { self.tell(Deserted::ByEverybody) } else { None }
+        if is_deserted(self.streams) { self.report_once(Deserted::ByEverybody) } else { None }
     }
 
-    fn tell(&mut self, deserted: Deserted) -> Option<Deserted> {
+    fn report_once(&mut self, deserted: Deserted) -> Option<Deserted> {
         (!std::mem::replace(&mut self.told, true)).then_some(deserted)
     }
 }

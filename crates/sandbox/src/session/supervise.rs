@@ -269,7 +269,7 @@ fn on_signal(signal: Signal, control: &mut ControlSocket, state: &mut State) -> 
     if !FORWARDED.contains(&signal) {
         return Ok(());
     }
-    tell(control, &Request::Signal(signal as i32))?;
+    send(control, &Request::Signal(signal as i32))?;
     match signal {
         Signal::SIGINT => {
             state.interrupts += 1;
@@ -298,7 +298,7 @@ fn on_deserted(deserted: Deserted, control: &mut ControlSocket, state: &mut Stat
 }
 
 /// Tells PID 1 something. One that is gone needs no telling: its end is on its way to us.
-fn tell(control: &mut ControlSocket, request: &Request) -> io::Result<()> {
+fn send(control: &mut ControlSocket, request: &Request) -> io::Result<()> {
     match control.send(request, &[]) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         told => told,
@@ -320,7 +320,7 @@ fn on_time(watch: &mut Watch<'_>, state: &mut State) -> Result<(), StartError> {
         state.timed_out = state.timed_out.or(timeout);
         state.deadline = None;
         state.insist.get_or_insert(now + GRACE);
-        tell(&mut watch.control, &Request::Kill).map_err(lost)?;
+        send(&mut watch.control, &Request::Kill).map_err(lost)?;
     }
     if state.insist.is_some_and(|at| at <= now) {
         state.insist = None;
@@ -356,7 +356,7 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             let ends =
                 watch.streams.ends().ok_or_else(|| lost(io::Error::other("a terminal nobody asked for")))?;
             *relay = Some(Relay::new(master, ends).map_err(lost)?);
-            tell(&mut watch.control, &Request::TerminalReady).map_err(lost)
+            send(&mut watch.control, &Request::TerminalReady).map_err(lost)
         }
         Some(Event::Started(report)) => {
             state.started = true;

@@ -114,7 +114,7 @@ pub(super) fn carry_out(
             Notice::Warning(warning) => match plan.provider {
                 // That there is no isolation is said to a person whether or not they want to hear it, and once: to
                 // programs the report says it, layer by layer.
-                Provider::Local => ui.insist(&warning),
+                Provider::Local => ui.warn_always(&warning),
                 Provider::Docker | Provider::Podman | Provider::Native => {
                     ui.warning(&warning);
                     warnings.push(warning);
@@ -132,7 +132,7 @@ pub(super) fn carry_out(
                 ui.warning(made(finding));
             }
             if show.report {
-                ui::tell(report::table(&outcome.report).trim_end());
+                ui::print(report::table(&outcome.report).trim_end());
             }
             if let Some(failure) = &failure {
                 ui.failure(failure);

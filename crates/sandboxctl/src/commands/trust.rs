@@ -65,7 +65,7 @@ pub(crate) fn trust(ui: &Ui, context: &Context, args: &TrustArgs) -> Result<Exit
         }
     } else {
         // Nobody is asked about what they were not shown, however quiet it should be.
-        ui::tell(&shown);
+        ui::print(&shown);
         if args.answers.no_input || !ui::can_ask() {
             return Err(CommandError::message(
                 Code::ConfigUntrusted,

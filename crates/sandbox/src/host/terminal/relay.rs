@@ -122,7 +122,7 @@ impl Relay {
     }
 
     /// What came to be shown since this was last asked.
-    pub fn heard(&mut self) -> Vec<u8> {
+    pub fn output(&mut self) -> Vec<u8> {
         self.heard.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
@@ -228,12 +228,12 @@ impl Relay {
                 self.on_ready(source, events)?;
             }
         }
-        self.hear_answers()?;
+        self.read_replies()?;
         self.restore()
     }
 
     /// Takes away what the terminal answers to an agent that has ended: the caller's shell would read it.
-    fn hear_answers(&self) -> io::Result<()> {
+    fn read_replies(&self) -> io::Result<()> {
         let (Some(input), Some(asked)) = (&self.input, self.asked) else { return Ok(()) };
         let end = asked + ANSWERING;
         while self.in_foreground && Instant::now() < end {

@@ -92,7 +92,7 @@ pub(super) struct Wanted<'a> {
     pub(super) held: &'a Directories,
 }
 
-/// The name of the container. It may be another one's, so nothing is ever told by it.
+/// The name of the container. It may be another one's, so nothing is identified by it.
 fn name(plan: &Plan) -> String {
     format!("{CONTAINER}{}", plan.name)
 }

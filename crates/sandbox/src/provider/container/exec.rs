@@ -89,7 +89,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     // 4. It calls, or the engine has said why it does not.
     let called = line.called(&running.pidfd).map_err(StartError::step("waiting for our program"))?;
     let Some(mut control) = called else {
-        let (_, [_, said]) = running.hear(Deadline::after(ENDING)).map_err(failed)?;
+        let (_, [_, said]) = running.finish_with_output(Deadline::after(ENDING)).map_err(failed)?;
         return Err(EngineError::told(engine.kind(), &String::from_utf8_lossy(&said.bytes)).into());
     };
 

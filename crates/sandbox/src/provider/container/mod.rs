@@ -318,7 +318,7 @@ impl<'a> Started<'a> {
                 return Ok(met);
             }
             if self.command.child.try_wait().map_err(failed)?.is_some() {
-                let (_, [_, said]) = self.command.hear(until).map_err(failed)?;
+                let (_, [_, said]) = self.command.finish_with_output(until).map_err(failed)?;
                 return Err(
                     EngineError::told(self.engine.kind(), &String::from_utf8_lossy(&said.bytes)).into()
                 );
@@ -378,8 +378,8 @@ fn mount_ourselves(
         });
     }
     let trees = idmap::map_boundaries(plan, caller, &user.agent)?;
-    let mounts = mount_plan::lay_over(plan, trees, protected)
-        .map_err(StartError::step("laying out the shared directories"))?;
+    let mounts = mount_plan::boundary_mounts(plan, trees, protected)
+        .map_err(StartError::step("planning the mounts of the shared directories"))?;
     let program = init_program::in_memory().map_err(StartError::step("making the program of PID 1"))?;
     mount_in(&program, pid, mounts).map_err(|error| match error {
         SetnsError::Step { step, source } => remedy::failed_step(&step, source),

@@ -1,4 +1,4 @@
-//! Clearing up after clients that were killed: told by label, owner and liveness, and never by name.
+//! Clearing up after clients that were killed: identified by label, owner and liveness, and never by name.
 //!
 //! A container whose PID 1 met its client goes by itself. What may stay is one that was made and not started, when the
 //! client and the engine's command were killed in between.

@@ -66,8 +66,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let child = Child(pidfd);
     limits.apply()?;
     let (system, layout) =
-        mount_plan::lay_out_system(limits.tmpfs()).map_err(StartError::step("laying out the view"))?;
-    tell(&mut control, &Request::Prepare { mounts: system, hostname: mount_plan::HOSTNAME.into() }, &[])?;
+        mount_plan::system_mounts(limits.tmpfs()).map_err(StartError::step("planning the mounts"))?;
+    send(&mut control, &Request::Prepare { mounts: system, hostname: mount_plan::HOSTNAME.into() }, &[])?;
 
     // The values of secrets. The process that becomes PID 1 has no copy, because it was made before; and what reads them, which
     // may take long, runs before anything is looked through.
@@ -89,8 +89,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 8. What there is to see.
     let mounts = layout
-        .lay_out(plan, trees, boundaries.mounts(), toolchains)
-        .map_err(StartError::step("laying out the view"))?;
+        .complete(plan, trees, boundaries.mounts(), toolchains)
+        .map_err(StartError::step("planning the mounts"))?;
 
     let complete = |report: &mut Report| {
         limits.complete(report);
@@ -109,7 +109,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 10. What PID 1 is to make and to run, secrets included: over its socket, and so on no argument list.
     let spec = init_spec(plan, mounts, &secrets, &streams, &limits, &agent)?;
-    send(&mut control, spec, &limits)?;
+    send_init_spec(&mut control, spec, &limits)?;
     drop(secrets);
     streams.close_inside();
     let swept = limits.sweep_others();
@@ -187,17 +187,21 @@ fn recorded(error: RecordError) -> StartError {
 }
 
 /// Sends PID 1 its init spec.
-fn send(control: &mut ControlSocket, mut spec: InitSpec, limits: &Limits<'_>) -> Result<(), StartError> {
+fn send_init_spec(
+    control: &mut ControlSocket,
+    mut spec: InitSpec,
+    limits: &Limits<'_>,
+) -> Result<(), StartError> {
     let trees = match &mut spec.rootfs {
         Rootfs::Own { mounts, .. } => mounts.take_trees(),
         Rootfs::Engine { .. } => Vec::new(),
     };
     let descriptors: Vec<_> = trees.iter().map(AsFd::as_fd).chain(limits.tasks()).collect();
-    tell(control, &Request::Start(Box::new(spec)), &descriptors)
+    send(control, &Request::Start(Box::new(spec)), &descriptors)
 }
 
 /// Tells PID 1 something. One that failed before it could hear it has said why itself.
-fn tell(
+fn send(
     control: &mut ControlSocket,
     request: &Request,
     descriptors: &[BorrowedFd<'_>],
