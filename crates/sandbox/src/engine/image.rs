@@ -17,16 +17,25 @@ const FETCH: Duration = Duration::from_secs(30 * 60);
 /// What the keys of annotations begin with that describe an image, and that no runtime obeys.
 const DESCRIPTIONS: &[&str] = &["com.docker.official-images.", "io.buildah.", "org.opencontainers.image."];
 
+/// The digest that names the content of an image: what was inspected is what runs, whatever its name means by then.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(try_from = "String")]
+pub struct ImageId(String);
+
+/// What an engine gave for an id is none.
+#[derive(Debug, thiserror::Error)]
+#[error("`{}` is no id of an image", policy::text::escape::line(.0))]
+pub struct NoImageId(String);
+
 /// An image that the engine has.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Image {
-    /// The name by which the engine has it.
+    /// The name by which it was asked for: for messages alone, because it may name another image by now.
     #[serde(skip)]
-    pub reference: String,
-    /// The digest that names its content.
-    #[serde(default)]
-    pub id: String,
+    pub name: String,
+    /// What is run.
+    pub id: ImageId,
     /// The processor it is for, as Docker names it.
     pub architecture: String,
     /// What it sets for whoever is started from it.
@@ -55,6 +64,23 @@ pub struct Config {
     /// The program that every command is handed to.
     #[serde(default, deserialize_with = "or_none")]
     pub entrypoint: Vec<String>,
+}
+
+impl ImageId {
+    /// As the engine's command takes it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for ImageId {
+    type Error = NoImageId;
+
+    fn try_from(text: String) -> Result<Self, NoImageId> {
+        let digits = text.strip_prefix("sha256:").unwrap_or(&text);
+        let is_digest = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if is_digest { Ok(Self(text)) } else { Err(NoImageId(text)) }
+    }
 }
 
 impl Image {
@@ -89,7 +115,7 @@ impl Engine {
             return names_of(name).iter().find_map(|name| self.inspected(name).transpose()).transpose();
         };
         let image: Option<Image> = socket.get(&format!("/images/{name}/json"))?;
-        Ok(image.map(|image| Image { reference: name.to_owned(), ..image }))
+        Ok(image.map(|image| Image { name: name.to_owned(), ..image }))
     }
 
     fn inspected(&self, name: &str) -> Result<Option<Image>, EngineError> {
@@ -102,7 +128,7 @@ impl Engine {
                     })?;
                 let image = images.into_iter().next();
                 image.iter().try_for_each(|image| self.refuse_orders(name, image))?;
-                Ok(image.map(|image| Image { reference: name.to_owned(), ..image }))
+                Ok(image.map(|image| Image { name: name.to_owned(), ..image }))
             }
             Err(EngineError::Refused { message, .. }) if is_missing(&message) => Ok(None),
             Err(error) => Err(error),
@@ -112,7 +138,6 @@ impl Engine {
     /// Refuses an image whose annotations are more than a description: crun opens files and sockets of the host that they
     /// name (`run.oci.hooks.stderr` and others in crun(1)), and systemd sets properties (`org.systemd.property.*`).
     fn refuse_orders(&self, name: &str, image: &Image) -> Result<(), EngineError> {
-        let describes = |key: &str| DESCRIPTIONS.iter().any(|beginning| key.starts_with(beginning));
         image.annotations.keys().find(|key| !describes(key)).map_or(Ok(()), |key| {
             let key = policy::text::escape::line(key);
             let message = format!("image {name} has the annotation `{key}`, which Podman would hand to the runtime; none but descriptions are allowed");
@@ -158,6 +183,11 @@ impl Engine {
             }
         })
     }
+}
+
+/// Whether an annotation describes an image, and nothing more.
+pub(crate) fn describes(key: &str) -> bool {
+    DESCRIPTIONS.iter().any(|beginning| key.starts_with(beginning))
 }
 
 /// Refuses what no processor here runs. What cannot be told is tried.
@@ -219,7 +249,7 @@ pub(crate) fn is_missing(message: &str) -> bool {
 }
 
 /// An empty list is written as `null` too.
-fn or_none<'de, T: Default + Deserialize<'de>, D: serde::Deserializer<'de>>(
+pub(crate) fn or_none<'de, T: Default + Deserialize<'de>, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
@@ -253,6 +283,17 @@ mod tests {
         assert!(refused());
         entry("enabled", machine);
         assert!(!refused());
+    }
+
+    #[test]
+    fn only_a_whole_digest_is_an_id() {
+        let digits = "0123456789abcdef".repeat(4);
+        for id in [digits.clone(), format!("sha256:{digits}")] {
+            assert_eq!(ImageId::try_from(id.clone()).unwrap().as_str(), id);
+        }
+        for name in ["", "box:1", "sha256:0123", &digits[1..], &format!("{digits}0")] {
+            assert!(ImageId::try_from(name.to_owned()).is_err(), "{name}");
+        }
     }
 
     #[test]

@@ -60,7 +60,7 @@ fn the_user_behind_sudo_does_not_exchange_the_program_of_pid_1() {
         let elsewhere = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
         for (who, is_pwned) in [("", true), (as_user.as_str(), false)] {
             let script = format!(
-                "#!/bin/sh\nPATH={elsewhere}\nif [ \"$1\" = run ]; then\n\
+                "#!/bin/sh\nPATH={elsewhere}\nif [ \"$1\" = run ] || [ \"$1\" = create ]; then\n\
                  export id=$(echo \"$*\" | sed 's/.*--entrypoint=.sandboxctl-\\([0-9a-f]*\\).*/\\1/')\n\
                  echo $id > {}\n{who} sh -c '{exchange}' 2>/dev/null\nfi\nexec {name} \"$@\"\n",
                 place.path("id").display()

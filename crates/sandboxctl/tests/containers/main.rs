@@ -11,6 +11,7 @@ mod exec_ends;
 mod hostile_images;
 mod images;
 mod killed;
+mod moved_images;
 mod owners;
 mod second_command;
 mod swapped;

@@ -184,7 +184,7 @@ fn behind(place: &Place, runner: Runner, before: &str, flags: &[&str], argv: &[&
     let engine = if runner == Runner::Podman { "podman" } else { "docker" };
     let elsewhere = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
     let script = format!(
-        "#!/bin/sh\nPATH={elsewhere}\nif [ \"$1\" = run ]; then {before} || exit; fi\nexec {engine} \"$@\"\n"
+        "#!/bin/sh\nPATH={elsewhere}\nif [ \"$1\" = run ] || [ \"$1\" = create ]; then {before} || exit; fi\nexec {engine} \"$@\"\n"
     );
     program::write(&place.path("bin").join(engine), &script);
     let mut command = place.inside(flags, argv);

@@ -57,6 +57,8 @@ pub(super) struct Run<'a> {
     pub(super) owner: u32,
     /// The state directory.
     pub(super) state: &'a Path,
+    /// The directory of this process's own user, in which its PID 1 meets its client.
+    pub(super) own: &'a Path,
 }
 
 impl Run<'_> {
@@ -97,14 +99,23 @@ fn name(plan: &Plan) -> String {
     format!("{CONTAINER}{}", plan.name)
 }
 
+/// The name of the container that is made to look into an image, and never started. No sandbox has such a name.
+pub(super) fn name_of_look(run: &RunId) -> String {
+    format!("sandboxctl_{}", run.as_str())
+}
+
 /// The words after the name of the engine's command.
 pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     let Wanted { kind, plan, container, user, .. } = wanted;
     let mut words = Words(Vec::new());
 
-    // 1. It goes when it ends, and the command stays until it is gone.
-    words.add(["run", "--rm", "--pull=never", "--log-driver=none"]);
-    words.add(["--attach=stderr", "--sig-proxy=false"]);
+    // 1. It goes when it ends, and the command stays until it is gone. Podman's is made first, and started by another call:
+    //    what it would hand to the runtime is looked at in between.
+    match kind {
+        EngineKind::Docker => words.add(["run", "--attach=stderr", "--sig-proxy=false"]),
+        EngineKind::Podman => words.add(["create"]),
+    }
+    words.add(["--rm", "--pull=never", "--log-driver=none"]);
     words.pair("--name=", name(plan));
     let more = [
         format!("{NAME}={}", plan.name),
@@ -215,7 +226,7 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     if let Some(runtime) = &container.runtime {
         words.pair("--runtime=", runtime);
     }
-    words.add([wanted.image.reference.as_str(), RENDEZVOUS_ARGUMENT]);
+    words.add([wanted.image.id.as_str(), RENDEZVOUS_ARGUMENT]);
     words.0.push(point.into());
     words.0
 }
@@ -371,8 +382,8 @@ mod tests {
             host_path_prefix: Some("/host".into()),
         };
         let image = Image {
-            reference: container.image.clone(),
-            id: "sha256:0".to_owned(),
+            name: container.image.clone(),
+            id: format!("sha256:{}", "0".repeat(64)).try_into().unwrap(),
             architecture: "amd64".to_owned(),
             config: crate::engine::image::Config::default(),
             annotations: std::collections::BTreeMap::new(),
@@ -388,7 +399,12 @@ mod tests {
             image: &image,
             platform: "linux/amd64",
             user: &user,
-            run: Run { id: &RunId::generate().unwrap(), owner: 1001, state: Path::new("/state") },
+            run: Run {
+                id: &RunId::generate().unwrap(),
+                owner: 1001,
+                state: Path::new("/state"),
+                own: Path::new("/own"),
+            },
             client: Client::this().unwrap(),
             created: 7,
             rendezvous: Path::new("/state/rendezvous"),
@@ -426,9 +442,11 @@ mod tests {
             let point = words.last().unwrap();
             assert!(point.starts_with("/sandboxctl-") && point.len() == 28, "{point}");
             assert!(words.contains(&format!("--entrypoint={point}/entrypoint")), "{words:#?}");
+            let digest = format!("sha256:{}", "0".repeat(64));
             assert_eq!(
                 words[words.len() - 3..words.len() - 1],
-                ["registry.example.org/box:1", "--rendezvous"]
+                [digest.as_str(), "--rendezvous"],
+                "never by a name"
             );
             assert!(!words.iter().any(|word| word.starts_with("--env") && word.matches('=').count() > 1
                 || word.contains("privileged")));

@@ -10,7 +10,7 @@ use crate::engine::kind::EngineKind;
 use crate::engine::{self, Engine};
 use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
-use crate::provider::container::inspect::{ContainerInspect, look};
+use crate::provider::container::inspect::{ContainerInspect, is_gone, look};
 use crate::provider::container::{arguments, rendezvous};
 use crate::state::record::RunId;
 
@@ -157,11 +157,6 @@ fn find_by(engine: &Engine, sought: &Sought<'_>, name: &str) -> Result<Option<Fo
         }
         std::thread::sleep(PAUSE);
     }
-}
-
-/// Whether an engine says that a container is not there.
-fn is_gone(message: &str) -> bool {
-    message.to_lowercase().contains("no such ")
 }
 
 /// What the engines have answered, for the end of a sentence.

@@ -7,13 +7,20 @@ use serde::Deserialize;
 
 use crate::engine::Engine;
 use crate::engine::error::EngineError;
+use crate::engine::image::{describes, or_none};
+use crate::provider::container::arguments::{self, Run};
 use crate::provider::container::rendezvous;
 use crate::state::record::RunId;
+
+/// What the keys of the annotations begin with that Podman itself gives every container.
+const PODMANS: [&str; 3] = ["io.container.manager", "io.kubernetes.cri-o.TTY", "io.podman.annotations."];
 
 /// What an engine says of a container that it has made. Labels may be an image's; this is not.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct ContainerInspect {
+    /// Docker's begins with a slash.
+    name: String,
     /// The image, by its digest.
     image: String,
     #[serde(default)]
@@ -52,6 +59,9 @@ struct Asked {
 struct Config {
     #[serde(default)]
     user: String,
+    /// What Podman hands to the runtime.
+    #[serde(default, deserialize_with = "or_none")]
+    annotations: BTreeMap<String, serde_json::Value>,
 }
 
 impl ContainerInspect {
@@ -65,6 +75,19 @@ impl ContainerInspect {
             let place = place.strip_prefix("/").unwrap_or(&place);
             mount.source.as_deref()?.ends_with(place).then_some(run)
         })
+    }
+
+    /// Whether this process's user has made it for this run: by what no image can bring, and nobody but the engine's own users
+    /// can choose.
+    pub(super) fn is_of(&self, run: Run<'_>) -> bool {
+        self.met(run.own).as_ref() == Some(run.id)
+            || self.name.strip_prefix('/').unwrap_or(&self.name) == arguments::name_of_look(run.id)
+    }
+
+    /// An annotation that neither describes its image nor is Podman's own.
+    pub(super) fn order(&self) -> Option<&str> {
+        let is_podmans = |key: &str| PODMANS.iter().any(|beginning| key.starts_with(beginning));
+        self.config.annotations.keys().map(String::as_str).find(|key| !describes(key) && !is_podmans(key))
     }
 
     /// Where it may be written to. What is mounted there later, for the owner of a directory, is itself read-only where it is
@@ -91,6 +114,11 @@ impl ContainerInspect {
     pub(crate) fn image(&self) -> &str {
         &self.image
     }
+}
+
+/// Whether an engine says that a container is not there.
+pub(super) fn is_gone(message: &str) -> bool {
+    message.to_lowercase().contains("no such ")
 }
 
 /// Looks at a container.

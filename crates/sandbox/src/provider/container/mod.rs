@@ -164,7 +164,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     };
 
     // 8. The engine makes the container and starts PID 1 in it, which comes to meet us.
-    let run = Run { id: &id, owner: caller.uid, state };
+    let run = Run { id: &id, owner: caller.uid, state, own };
     let words = arguments::run(&Wanted {
         kind,
         plan,
@@ -180,16 +180,17 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         held: &held,
     });
     let leave = || boundaries.leave_record();
-    let mut started = Started::run(&engine, &words, run, &rendezvous, &leave)?;
+    let not_for_platform = |error: StartError| match error {
+        StartError::Engine(EngineError::Refused { kind, message }) if image::is_missing(&message) => {
+            let (image, unfetched) = (container.image.clone(), image.unfetched.clone());
+            EngineError::NoPlatform { kind, image, platform: platform.clone(), unfetched }.into()
+        }
+        error => error,
+    };
+    let mut started = Started::run(&engine, &words, run, &rendezvous, &leave).map_err(not_for_platform)?;
     let patience = engine::START + EACH_VOLUME.saturating_mul(u32::try_from(held.len()).unwrap_or(u32::MAX));
     let Met { mut control, uid, groups, pid } =
-        started.meet(&rendezvous, patience, parent).map_err(|error| match error {
-            StartError::Engine(EngineError::Refused { kind, message }) if image::is_missing(&message) => {
-                let (image, unfetched) = (container.image.clone(), image.unfetched.clone());
-                EngineError::NoPlatform { kind, image, platform: platform.clone(), unfetched }.into()
-            }
-            error => error,
-        })?;
+        started.meet(&rendezvous, patience, parent).map_err(not_for_platform)?;
     drop(held);
     if uid != user.agent.uid {
         return Err(StartError::Refused {
@@ -291,14 +292,33 @@ impl<'a> Started<'a> {
         leave: &'a dyn Fn(),
     ) -> Result<Self, StartError> {
         let failed = |source| EngineError::Call { kind: engine.kind(), source };
-        let mut command = engine.command();
-        for name in PROXIES {
-            command.env_remove(name);
-        }
+        let call = |words: &[OsString]| {
+            let mut command = engine.command();
+            for name in PROXIES {
+                command.env_remove(name);
+            }
+            // It holds the place of the rendezvous, should we be killed while it is at work.
+            command.args(words).stdin(rendezvous.lock().map_err(failed)?);
+            Ok::<_, EngineError>(command)
+        };
+        let start;
+        let words = match engine.kind() {
+            EngineKind::Docker => words,
+            EngineKind::Podman => {
+                let made = engine::output(engine.kind(), &mut call(words)?, Group::Own, engine::START)
+                    .and_then(|container| accepted(engine, container.trim()));
+                let container = made.inspect_err(|_| {
+                    if sweep::remove(engine, run).is_err() {
+                        leave();
+                    }
+                })?;
+                start = ["start", "--attach", "--sig-proxy=false", &container].map(OsString::from);
+                &start[..]
+            }
+        };
         // A group of its own: Ctrl-C is for the agent, and comes there by way of us.
-        // And it holds the place of the rendezvous, should we be killed while it is at work.
-        let lock = rendezvous.lock().map_err(failed)?;
-        command.args(words).stdin(lock).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut command = call(words)?;
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
         debug!(arguments = ?command.get_args(), "calls {}", engine.kind());
         let command = Running::spawn(&mut command, Group::Own).map_err(failed)?;
         Ok(Self { engine, run, command, is_gone: false, leave })
@@ -357,6 +377,22 @@ impl Drop for Started<'_> {
                 (self.leave)();
             }
         }
+    }
+}
+
+/// A container that Podman has made, unless the runtime would be told more than we have said. Annotations stand in an image's
+/// manifest, which its id does not name: another image of the same content, fetched meanwhile, brings its own.
+fn accepted(engine: &Engine, container: &str) -> Result<String, EngineError> {
+    match inspect::look(engine, container)?.order() {
+        None => Ok(container.to_owned()),
+        Some(key) => Err(EngineError::Refused {
+            kind: engine.kind(),
+            message: format!(
+                "the container has the annotation `{}`, which Podman would hand to the runtime; none but descriptions are \
+                 allowed, be they of the image or of containers.conf",
+                escape::line(key)
+            ),
+        }),
     }
 }
 

@@ -14,7 +14,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-use super::arguments::Run;
+use super::arguments::{self, Run};
 use super::sweep;
 use crate::engine::Engine;
 use crate::engine::error::EngineError;
@@ -67,7 +67,7 @@ pub(super) fn refuse_unfit(sought: &Sought<'_>) -> Result<(), StartError> {
     };
     if let Some((path, what)) = looked? {
         return Err(StartError::Refused {
-            asked: format!("image {}", sought.image.reference),
+            asked: format!("image {}", sought.image.name),
             reason: format!("its {} {what}", escape::path(&path)),
             remedy: "an image with plain files and directories there would be allowed".into(),
         });
@@ -82,13 +82,13 @@ type Looked = Result<Option<(PathBuf, &'static str)>, EngineError>;
 /// Looks by a container that is made and never started: nothing is mounted in it, and nothing of the image runs.
 fn look_in_container(sought: &Sought<'_>, socket: &Socket) -> (Looked, Result<(), EngineError>) {
     let platform = format!("--platform={}", sought.platform);
-    let run = Run { id: sought.run, owner: sought.owner.uid, state: sought.state };
+    let run = Run { id: sought.run, owner: sought.owner.uid, state: sought.state, own: sought.own };
+    let name = format!("--name={}", arguments::name_of_look(sought.run));
     let labels = run.labels().map(|label| format!("--label={label}"));
-    let words = ["create", "--pull=never", "--network=none", &platform].into_iter();
+    let words = ["create", "--pull=never", "--network=none", &platform, &name].into_iter();
     let words = words.chain(labels.iter().map(String::as_str));
-    let made = sought
-        .engine
-        .call(words.chain(["--entrypoint=/x", sought.image.reference.as_str()]), crate::engine::START);
+    let made =
+        sought.engine.call(words.chain(["--entrypoint=/x", sought.image.id.as_str()]), crate::engine::START);
     let looked =
         made.and_then(|container| look(sought.places, |path| socket.kind_in(container.trim(), path)));
     (looked, sweep::remove(sought.engine, run).map(drop))
@@ -119,7 +119,7 @@ fn look_in_mount(sought: &Sought<'_>) -> (Looked, Result<(), EngineError>) {
 fn key(sought: &Sought<'_>) -> String {
     let mut hash = Sha256::new();
     let address = sought.engine.address().unwrap_or_default();
-    for part in [address.as_str(), &sought.image.id, sought.platform] {
+    for part in [address.as_str(), sought.image.id.as_str(), sought.platform] {
         hash.update(part);
         hash.update([0]);
     }

@@ -14,7 +14,7 @@ use super::{arguments, rendezvous};
 use crate::engine::Engine;
 use crate::engine::error::EngineError;
 use crate::host::deadline::Deadline;
-use crate::provider::container::inspect::look;
+use crate::provider::container::inspect::{is_gone, look};
 use crate::session::boundaries;
 use crate::session::error::StartError;
 use crate::session::outcome::Notice;
@@ -42,9 +42,9 @@ pub(super) fn sweep(
     //    the container may still be on its way; or it runs, and its PID 1 is stopped and does not see that its client is gone:
     //    then the command ends with the container.
     let mut gone = |placed: &Placed, id: &RunId| {
-        let run = Run { id, owner: runs.owner().uid, state };
+        let run = Run { id, owner: runs.owner().uid, state, own };
         *placed == self::placed(engine)
-            && (!rendezvous::is_held(own, id) || ends_with_its_container(engine, run, own))
+            && (!rendezvous::is_held(own, id) || ends_with_its_container(engine, run))
             && remove(engine, run).is_ok()
             && rendezvous::forget(own, id).is_ok()
     };
@@ -71,26 +71,32 @@ pub(super) fn placed(engine: &Engine) -> Placed {
 }
 
 /// Whether the engine's command for a run whose client is dead has ended, once the container that it ran was removed.
-fn ends_with_its_container(engine: &Engine, run: Run<'_>, own: &Path) -> bool {
+fn ends_with_its_container(engine: &Engine, run: Run<'_>) -> bool {
     if !matches!(remove(engine, run), Ok(Removed::Some)) {
         return false;
     }
     let until = Deadline::after(ENDING);
-    while rendezvous::is_held(own, run.id) && !until.is_over() {
+    while rendezvous::is_held(run.own, run.id) && !until.is_over() {
         std::thread::sleep(PAUSE);
     }
-    !rendezvous::is_held(own, run.id)
+    !rendezvous::is_held(run.own, run.id)
 }
 
-/// Removes the container of a run, if the engine has one. A record is a file of its owner's, who may name another's run in
-/// it: all labels have to be the run's.
+/// Removes the containers of a run that the engine has. A record is a file of its owner's, who may name another's run in it:
+/// all labels have to be the run's. And an image brings labels of its own: so the container has to be one that was made here.
 pub(super) fn remove(engine: &Engine, run: Run<'_>) -> Result<Removed, EngineError> {
     let filters = run.labels().map(|label| format!("--filter=label={label}"));
     let words = ["ps", "--all", "--quiet", "--no-trunc"].map(str::to_owned);
     let found = engine.ask(words.into_iter().chain(filters))?;
     let mut removed = Removed::None;
     for container in found.lines() {
-        removed = Removed::Some;
+        match look(engine, container) {
+            Ok(seen) if seen.is_of(run) => removed = Removed::Some,
+            Ok(_) => continue,
+            // It has gone meanwhile.
+            Err(EngineError::Refused { message, .. }) if is_gone(&message) => continue,
+            Err(error) => return Err(error),
+        }
         match engine.call(["rm", "--force", "--volumes", container], REMOVAL) {
             // It is just removing it by itself.
             Err(EngineError::Refused { message, .. }) if message.contains("already in progress") => {}
