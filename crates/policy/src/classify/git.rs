@@ -30,6 +30,8 @@ const EXECUTING: &[(&str, &str)] = &[
     ("filter", "smudge"),
     ("format", "outputdirectory"),
     ("format", "signaturefile"),
+    // Options of `git diff` that git-gui adds: of some, it runs a program, or writes a file.
+    ("gui", "diffopts"),
     // With these, git keeps what a server sends in a file that they name.
     ("http", "cookiefile"),
     ("http", "savecookies"),
@@ -39,6 +41,8 @@ const EXECUTING: &[(&str, &str)] = &[
     ("include", "path"),
     ("includeif", "path"),
     ("instaweb", "browser"),
+    // Where the scripts lie that the server runs.
+    ("instaweb", "gitwebdir"),
     ("instaweb", "httpd"),
     ("instaweb", "modulepath"),
     ("interactive", "difffilter"),
@@ -57,6 +61,9 @@ const EXECUTING: &[(&str, &str)] = &[
     // Options of the program that sends: of some, they run another one, or write files.
     ("sendemail", "smtpserveroption"),
     ("sequence", "editor"),
+    // A configuration of Subversion names programs that reach a server.
+    ("svn", "config-dir"),
+    ("svn", "configdir"),
     ("web", "browser"),
 ];
 
@@ -68,6 +75,22 @@ const EXECUTING_ENDS: &[&str] =
 
 /// Sections in which every key may be a program, or hold one.
 const EXECUTING_SECTIONS: &[&str] = &["pager", "tig"];
+
+/// Sections that scripts of a shell, of Tcl and of Python read, git's own and git-flow's. Some of them paste a value into a command line
+/// (`mergetool.vimdiff.layout`), so each has to be plain.
+const SECTIONS_OF_SCRIPTS: &[&str] = &[
+    "browser",
+    "difftool",
+    "git-p4",
+    "gitflow",
+    "gui",
+    "guitool",
+    "help",
+    "instaweb",
+    "man",
+    "mergetool",
+    "web",
+];
 
 /// Keys that are either a program or a truth value, and harmless as the latter.
 const PROGRAM_OR_TRUTH: &[(&str, &str)] = &[("core", "fsmonitor")];
@@ -359,6 +382,9 @@ fn executes(entry: &ConfigEntry, all: &[ConfigEntry]) -> bool {
     if is(entry, ("rebase", "instructionformat")) {
         return !is_one_line(value);
     }
+    if SECTIONS_OF_SCRIPTS.contains(&entry.section.as_str()) && !is_plain(value) {
+        return true;
+    }
     EXECUTING.iter().any(|pair| is(entry, *pair)) || EXECUTING_ENDS.iter().any(|end| entry.key.ends_with(end))
 }
 
@@ -384,6 +410,11 @@ fn is_one_line(format: &str) -> bool {
     };
     let is_format = format.is_empty() || before.len() < format.len();
     is_format && !format.contains(['\n', '\r']) && parts.all(is_placeholder)
+}
+
+/// Returns whether a value is text that means nothing else to a shell within quotes, or to Tcl.
+fn is_plain(value: &str) -> bool {
+    value.chars().all(|letter| letter.is_alphanumeric() || " @,/+()._:=-?!%{}~".contains(letter))
 }
 
 fn is_truth(value: &str) -> bool {
