@@ -23,6 +23,17 @@ pub fn is_head(content: &[u8]) -> bool {
     named || content.get(..40).is_some_and(|number| number.iter().all(u8::is_ascii_hexdigit))
 }
 
+/// Returns whether a file is a reference or a log of one. Git refuses what begins like this as a configuration.
+pub fn is_reference_or_log(content: &[u8]) -> bool {
+    let number = content.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let is_number = match &content[number..] {
+        [] | b"\n" => true,
+        [b' ', next, ..] => next.is_ascii_hexdigit(),
+        _ => false,
+    };
+    content.starts_with(b"ref: ") || (number >= 40 && is_number)
+}
+
 /// Returns whether git takes a link for a `HEAD` that leads here. Nothing has to be there.
 pub fn is_head_link(target: &Path) -> bool {
     target.as_os_str().as_bytes().starts_with(b"refs/")

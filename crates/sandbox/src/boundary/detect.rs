@@ -247,7 +247,9 @@ impl Baseline {
                 Whose::Obeyed => {
                     let pointers = self.pointers(root, one.base, reach);
                     // Work trees are looked into without any pointer, and those to other files are classified themselves.
-                    let is_known = reach.is_beyond(one.path) && !self.is_put_together(root, one.base, &path);
+                    // To what only lacks something to be a repository there are none either.
+                    let nobody_looked = reach.is_beyond(one.path) || reach.by(one.base).is_empty();
+                    let is_known = nobody_looked && !self.is_put_together(root, one.base, &path);
                     if pointers.is_empty() && matches!(one.base, Base::Git(_)) && !is_known {
                         found(path.clone(), reason, Origin::Earlier);
                     }
@@ -310,14 +312,15 @@ impl Baseline {
         if changed.is_empty() { those(&|_| true) } else { changed }
     }
 
-    /// Whether something old was put where it lies since the start, or everything that makes a directory a repository was.
+    /// Whether something old was put where it lies since the start, or everything was that makes a directory a repository, as far as
+    /// it is there: the rest may come in a later run.
     fn is_put_together(&self, root: BorrowedFd<'_>, base: &Base, path: &Path) -> bool {
         let start = self.start_of(path);
         let is_changed = |path: &Path| Facts::at(root, path).map(|facts| facts.is_changed(start));
         let mut between = path.ancestors().skip(1).take_while(|above| *above != base.path());
         let mut signs = ["HEAD", "objects", "refs"].map(|sign| base.path().join(sign)).into_iter();
         between.any(|above| is_changed(above) == Some(true))
-            || signs.all(|sign| is_changed(&sign) == Some(true))
+            || signs.all(|sign| is_changed(&sign) != Some(false))
     }
 
     /// What was at a path at the start, if it can be put back.

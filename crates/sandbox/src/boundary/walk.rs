@@ -84,6 +84,8 @@ pub struct Walk {
     pub unasked: usize,
     /// What was found beyond the bound, where it was looked for.
     pub beyond: Beyond,
+    /// Whether it was.
+    pub extent: Extent,
     /// What is in the boundary's root, in work trees and in the `.git` of each: protected paths are looked for there.
     pub names: Names,
     /// Whether there was time, and room, to look at everything.
@@ -108,13 +110,16 @@ impl Names {
 pub struct Beyond {
     /// Repositories, and what lacks no more than one name to be one.
     pub repositories: Vec<Repository>,
+    /// Directories anywhere that are no repositories and hold what git would obey beside a name that makes one: the next command
+    /// may put them together, when all of it is old.
+    pub parts: Vec<PathBuf>,
     /// Directories that could not be read.
     pub unread: Vec<PathBuf>,
 }
 
 /// What is done with directories beyond the bound.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-enum Extent {
+pub enum Extent {
     /// They are counted.
     #[default]
     Bounded,
@@ -261,6 +266,7 @@ impl Walk {
         self.set_id.extend(other.set_id);
         self.unasked += other.unasked;
         self.beyond.repositories.extend(other.beyond.repositories);
+        self.beyond.parts.extend(other.beyond.parts);
         self.beyond.unread.extend(other.beyond.unread);
         self.names.0.extend(other.names.0);
         self.is_whole &= other.is_whole;
@@ -276,6 +282,7 @@ impl Walk {
         self.set_id.sort_by(|a, b| a.path.cmp(&b.path));
         self.other_file_systems.sort();
         self.beyond.repositories.sort_by(|a, b| a.path.cmp(&b.path));
+        self.beyond.parts.sort();
         self.beyond.unread.sort();
         self
     }
@@ -417,6 +424,7 @@ struct Signs {
     objects: bool,
     refs: bool,
     common: bool,
+    is_obeyed: bool,
     is_tree: bool,
 }
 
@@ -435,6 +443,7 @@ impl<'a> Walker<'a> {
             set_id: Vec::new(),
             unasked: 0,
             beyond: Beyond::default(),
+            extent: queue.extent,
             names: Names::default(),
             is_whole: true,
         };
@@ -521,6 +530,11 @@ impl<'a> Walker<'a> {
         for git in signs.gits() {
             is_whole &= keep(&mut self.found.repositories, MOST_FOUND, Repository { path: path.into(), git });
         }
+        // The boundary itself cannot be moved.
+        let is_movable = path != Path::new("") && self.queue.extent == Extent::Whole;
+        if is_movable && signs.is_part() && signs.gits().all(|git| git != Git::Bare) {
+            self.part(path);
+        }
         if signs.is_tree {
             is_whole &= keep(&mut self.found.trees, MOST_FOUND, path.into());
         }
@@ -571,8 +585,17 @@ impl<'a> Walker<'a> {
                 self.found.beyond.repositories.push(Repository { path: path.into(), git });
             }
         }
+        if signs.is_part() && signs.almost().all(|git| git != Git::Bare) {
+            self.part(path);
+        }
         self.found.is_whole &= self.queue.add(jobs) && is_whole;
         Ok(())
+    }
+
+    fn part(&mut self, path: &Path) {
+        if self.has_room_beyond(path) {
+            self.found.beyond.parts.push(path.into());
+        }
     }
 
     fn has_room_beyond(&mut self, path: &Path) -> bool {
@@ -681,8 +704,19 @@ fn is_git(name: &CStr) -> bool {
 }
 
 impl Signs {
-    const NAMES: [&'static CStr; 8] =
-        [c".git", c"HEAD", c"objects", c"refs", c"commondir", c".hg", c".jj", c".sl"];
+    const NAMES: [&'static CStr; 11] = [
+        c".git",
+        c"HEAD",
+        c"objects",
+        c"refs",
+        c"commondir",
+        c"config",
+        c"config.worktree",
+        c"hooks",
+        c".hg",
+        c".jj",
+        c".sl",
+    ];
 
     /// Whether an entry of this name can be a sign.
     fn concern(name: &CStr) -> bool {
@@ -723,6 +757,8 @@ impl Signs {
             b"objects" => self.objects = true,
             b"refs" => self.refs = true,
             b"commondir" => self.common = kind != FileType::Directory,
+            b"config" | b"config.worktree" => self.is_obeyed |= kind != FileType::Directory,
+            b"hooks" => self.is_obeyed |= kind == FileType::Directory,
             b".hg" | b".jj" | b".sl" => self.is_tree = true,
             _ => {}
         }
@@ -733,6 +769,11 @@ impl Signs {
     fn almost(&self) -> impl Iterator<Item = Git> {
         let is_almost = self.head || (self.objects && self.refs);
         self.git.into_iter().chain(is_almost.then_some(Git::Bare))
+    }
+
+    /// Whether there is something that git would obey beside a name that makes a directory a repository.
+    fn is_part(&self) -> bool {
+        self.is_obeyed && (self.head || self.objects || self.refs || self.common)
     }
 
     fn gits(&self) -> impl Iterator<Item = Git> {

@@ -97,7 +97,14 @@ fn what_an_earlier_run_left_in_parts_is_found_when_they_are_put_together() {
         (&["HEAD", "objects/x", "refs/x"][..], is("node_modules/s/config", Origin::Created)),
         (&["HEAD"], is("node_modules/s/config", Origin::Created)),
         (&["objects/x", "refs/x"], is("node_modules/s/config", Origin::Created)),
-        (&["refs/x"], none.clone()),
+        // And each beside what git obeys: it may lie where the next run only adds the rest.
+        (&["objects/x"], is("node_modules/s/config", Origin::Created)),
+        (&["refs/x"], is("node_modules/s/config", Origin::Created)),
+        (
+            &["commondir"],
+            ["commondir", "config"].map(|name| (format!("{n}/s/{name}"), Origin::Created)).into(),
+        ),
+        (&["other"], none.clone()),
     ] {
         let boundary = Boundary::new();
         let baseline = boundary.baseline();
@@ -128,6 +135,81 @@ fn what_an_earlier_run_left_in_parts_is_found_when_they_are_put_together() {
         ("node_modules/u/.git/hooks/post-checkout", Origin::Earlier),
     ];
     assert_eq!(found, wanted.map(|(path, origin)| (path.to_owned(), origin)));
+}
+
+/// Where a run may leave the parts of a repository, or a whole one, for the next run: in a directory that is skipped, in one within
+/// the bound, and among git's data.
+const HIDING: [&str; 5] = [
+    "node_modules/p/g",
+    "lib/g",
+    "node_modules/r/.git/objects/ab/e/g",
+    ".git/objects/ab/e/g",
+    ".git/refs/heads/g",
+];
+
+#[test]
+fn what_the_next_run_could_move_to_a_repository_is_found_in_the_run_that_makes_it() {
+    for place in HIDING {
+        for left_out in [&[][..], &["HEAD", "refs"], &["HEAD", "objects"], &["HEAD", "refs", "config"]] {
+            let (boundary, _) = committed();
+            boundary.repository("node_modules/r");
+            let baseline = boundary.baseline_of_old();
+            init(&boundary, "w");
+            boundary.write("w/.git/config", OBEYED).write("w/.git/hooks/post-checkout", "evil");
+            boundary.directory(Path::new(place).parent().unwrap().to_str().unwrap());
+            boundary.rename("w/.git", place).directory("parts");
+            for part in left_out {
+                boundary.rename(&format!("{place}/{part}"), &format!("parts/{part}"));
+            }
+            let found = last(&boundary, &baseline);
+            let wanted = if left_out.contains(&"config") { "hooks/post-checkout" } else { "config" };
+            let wanted = format!("{place}/{wanted}");
+            let is_in = |path: &String| wanted.starts_with(path.as_str());
+            assert!(found.iter().any(|(path, _)| is_in(path)), "{place} without {left_out:?}: {found:?}");
+            // The control: what is left is obeyed as soon as it is put together, and the look after that run takes it for old.
+            let later = boundary.baseline_of_old();
+            boundary.directory("src/main/java/org/app").rename(place, "src/main/java/org/app/.git");
+            for part in left_out {
+                boundary.rename(&format!("parts/{part}"), &format!("src/main/java/org/app/.git/{part}"));
+            }
+            git(&boundary.host, &["add", "src"]);
+            if !left_out.contains(&"config") {
+                assert!(is_obeyed(&boundary, "src/main/java/org/app"), "{place} without {left_out:?}");
+            }
+            drop(later);
+        }
+    }
+}
+
+#[test]
+fn old_repositories_to_which_parts_are_added_one_run_after_another_are_reported() {
+    let n = "node_modules/s";
+    let boundary = Boundary::new();
+    boundary.write(&format!("{n}/config"), OBEYED).directory("parts/objects").directory("parts/refs");
+    assert_eq!(
+        last(&boundary, &boundary.baseline_of_old()),
+        [],
+        "the control: nothing makes it a repository"
+    );
+    let baseline = boundary.baseline_of_old();
+    boundary.rename("parts/objects", &format!("{n}/objects"));
+    assert_eq!(last(&boundary, &baseline), [(format!("{n}/config"), Origin::Earlier)]);
+}
+
+#[test]
+fn branches_named_like_what_git_obeys_are_no_parts_of_a_repository() {
+    let (boundary, _) = committed();
+    let baseline = boundary.baseline_of_old();
+    for branch in ["config", "objects/x", "a/HEAD", "a/config", "a/hooks/post-checkout"] {
+        git(&boundary.host, &["branch", branch]);
+    }
+    git(&boundary.host, &["update-ref", "--create-reflog", "refs/remotes/origin/config", "HEAD"]);
+    git(&boundary.host, &["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/config"]);
+    for names in ["src", "src/a/b/c/d"] {
+        boundary.write(&format!("{names}/hooks/useX.ts"), "").write(&format!("{names}/config/x.ts"), "");
+        boundary.directory(&format!("{names}/objects")).directory(&format!("{names}/refs.d"));
+    }
+    assert_eq!(last(&boundary, &baseline), []);
 }
 
 #[test]

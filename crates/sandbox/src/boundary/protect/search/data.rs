@@ -18,11 +18,14 @@ use crate::boundary::protect::path_list::{Listed, PathList};
 use crate::boundary::protect::search::progress::Leads;
 use crate::boundary::protect::search::progress::MODULE;
 use crate::boundary::protect::search::progress::{Ahead, Search, read_up_to};
-use crate::boundary::walk::Git;
+use crate::boundary::walk::{Extent, Git};
 use crate::host::beneath;
 
 /// Names that make a directory a repository.
 const SIGNS: [&str; 5] = [".git", "HEAD", "commondir", "objects", "refs"];
+
+/// What git obeys in one.
+const OBEYED: [&str; 3] = ["config", "config.worktree", "hooks"];
 
 /// How long the names are, at most, of the directories over which git-annex spreads its `objects`.
 const LONGEST_SPREAD: usize = 3;
@@ -49,8 +52,11 @@ impl Search<'_> {
             if self.is_out_of_time() {
                 return self.reach.forget(&self.base);
             }
-            if directory != Path::new("") && self.is_repository_in_data(&git.join(&directory), &entries) {
-                continue;
+            if directory != Path::new("") {
+                if self.is_repository_in_data(&git.join(&directory), &entries) {
+                    continue;
+                }
+                self.part_in_data(&git.join(&directory), &entries);
             }
             if is_gits_alone && !is_module && !layout::is_known_directory(&directory) {
                 self.note_strange(git, &directory);
@@ -64,7 +70,7 @@ impl Search<'_> {
                         let link = self.unlisted_one(git, &path);
                         self.loose.insert(link);
                     }
-                    FileType::Directory if !is_spread(&path) => ahead.push(path),
+                    FileType::Directory if !is_spread(&path, self.extent) => ahead.push(path),
                     FileType::Directory => {}
                     _ if is_gits_alone && !layout::is_known_file(&path) => self.note_strange(git, &path),
                     FileType::RegularFile if path.parent() == Some(Path::new("")) => {
@@ -97,7 +103,9 @@ impl Search<'_> {
         // Below, all files are data.
         let is_classified = directory == Path::new("") || directory == Path::new("info");
         let matters = |name: &OsStr, kind: FileType| {
-            is_classified || kind != FileType::RegularFile || SIGNS.iter().any(|sign| name == *sign)
+            is_classified
+                || kind != FileType::RegularFile
+                || SIGNS.iter().chain(&OBEYED).any(|sign| name == *sign)
         };
         let listing = beneath::listing(root, directory)?;
         let entries = beneath::entries(listing.as_fd())?.take_while(|_| !self.until.is_over());
@@ -135,6 +143,28 @@ impl Search<'_> {
             self.ahead.push(Ahead { path: directory.into(), git: *git, behind: self.behind.clone() });
         }
         gits.contains(&Git::Bare)
+    }
+
+    /// Looks at a directory among git's data that only lacks something to be a repository.
+    fn part_in_data(&mut self, directory: &Path, entries: &[(OsString, FileType)]) {
+        let has = |names: &[&str]| names.iter().any(|name| entries.iter().any(|(there, _)| there == name));
+        if self.extent == Extent::Bounded || !has(&OBEYED) || !has(&SIGNS) {
+            return;
+        }
+        // Below `refs` and `logs`, these may be names of branches.
+        let hooks = directory.join("hooks");
+        let listing = beneath::listing(self.root, &hooks).ok();
+        let listed = listing.as_ref().and_then(|listing| beneath::entries(listing.as_fd()).ok());
+        let named = listed.into_iter().flatten().filter_map(Result::ok).map(|(name, _)| hooks.join(name));
+        let files = OBEYED.iter().map(|name| directory.join(name)).chain(named);
+        let is_obeyed = |path: PathBuf| {
+            let file = beneath::file(self.root, &path).ok();
+            let content = file.and_then(|(file, _)| read_up_to(file, LONGEST_POINTER));
+            content.is_some_and(|(content, _)| !repository::is_reference_or_log(&content))
+        };
+        if files.take_while(|_| !self.until.is_over()).any(is_obeyed) {
+            self.part(directory);
+        }
     }
 
     /// Whether a path in git's data is on the list, or in a directory that is looked through for repositories.
@@ -196,11 +226,13 @@ fn has_names(root: &OwnedFd, path: &Path) -> bool {
 }
 
 /// Whether a directory is one of many that hold objects and nothing else: of git itself, or of git-annex. Those of git-lfs are few,
-/// and are copied through links.
-fn is_spread(path: &Path) -> bool {
+/// and are copied through links. The last look goes into those of git: the next command could move a directory out of there.
+fn is_spread(path: &Path, extent: Extent) -> bool {
     let names: Vec<&[u8]> = path.iter().map(OsStr::as_bytes).collect();
     match names.as_slice() {
-        [b"objects", name] => name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit),
+        [b"objects", name] => {
+            extent == Extent::Bounded && name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit)
+        }
         [b"annex", b"objects", name] => name.len() <= LONGEST_SPREAD,
         _ => false,
     }

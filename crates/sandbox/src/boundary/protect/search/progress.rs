@@ -12,7 +12,7 @@ use super::listed::Listed;
 use crate::boundary::protect::mounts::{Link, Notice, ReadOnly};
 use crate::boundary::protect::path_list::PathList;
 use crate::boundary::protect::reach::{Base, Reach};
-use crate::boundary::walk::{Git, Names};
+use crate::boundary::walk::{Extent, Git, Names};
 use crate::host::deadline::Deadline;
 
 /// Directories that git itself has in a repository. No other repositories are looked for in those: `objects` alone has hundreds.
@@ -68,6 +68,8 @@ pub(super) struct Search<'a> {
     /// The link or index behind which repositories are looked for at the moment.
     pub(super) behind: Option<PathBuf>,
     pub(super) until: Deadline,
+    /// Whether this is the last look.
+    pub(super) extent: Extent,
     /// What the walk has listed already.
     pub(super) names: &'a Names,
 }
