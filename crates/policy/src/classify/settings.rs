@@ -78,26 +78,34 @@ pub(super) fn classify_versions(content: &[u8], beginnings: &[&str]) -> Option<R
     None
 }
 
-/// Classifies a list of versions of Python. uv takes a word that it does not know as a version for a path, if something in the
-/// directory is called so: only what is surely a version passes.
+/// Classifies a list of versions of Python, one a line. uv takes a line that it does not know as a version for a path, if something in
+/// the directory is called so, also one with a comment or a second version: only what is surely a version passes.
 pub(super) fn classify_python_versions(content: &[u8]) -> Option<Reason> {
     let text = String::from_utf8_lossy(content);
-    let is_version = |word: &str| {
-        let word = ["cpython", "graalpy", "pypy", "python"]
-            .into_iter()
-            .find_map(|name| word.strip_prefix(name))
-            .map_or(word, |rest| rest.strip_prefix(['@', '-']).unwrap_or(rest));
-        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        // `3.13.0rc1`
-        let before = ["a", "b", "rc"].into_iter().find_map(|mark| word.split_once(mark));
-        let (release, candidate) = before.unwrap_or((word, "0"));
-        release.split('.').all(is_number) && is_number(candidate)
-    };
-    classify_versions(content, &[]).or_else(|| {
-        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
-        let odd = lines.flat_map(str::split_whitespace).find(|word| !is_version(word))?;
+    let odd = || {
+        let lines = text.lines().map(|line| line.trim_matches([' ', '\t']));
+        let odd = lines.filter(|line| !line.starts_with('#')).find(|line| !is_python_version(line))?;
         Some(Reason::Setting { key: odd.to_owned() })
-    })
+    };
+    classify_versions(content, &[]).or_else(odd)
+}
+
+/// Returns whether every reader takes a line for a version of Python, or for nothing: `3.12`, `3.12.1`, `3.13.0rc1`, `pypy@3.10`. What
+/// is no number of eight bits, and what has a hyphen, is a version to some alone.
+fn is_python_version(line: &str) -> bool {
+    let version = ["cpython", "graalpy", "pypy", "python"]
+        .into_iter()
+        .find_map(|name| line.strip_prefix(name))
+        .map_or(line, |rest| rest.strip_prefix('@').unwrap_or(rest));
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit()) && part.parse::<u8>().is_ok();
+    let candidate = ["a", "b", "rc"].into_iter().find_map(|mark| version.split_once(mark));
+    let (release, candidate) = candidate.map_or((version, None), |(release, number)| (release, Some(number)));
+    let parts: Vec<&str> = release.split('.').collect();
+    let may_be_candidate = matches!(*parts, [_, _] | [_, _, "0"]);
+    line.is_empty()
+        || parts.len() <= 3
+            && parts.iter().all(|part| is_number(part))
+            && candidate.is_none_or(|number| may_be_candidate && is_number(number))
 }
 
 /// Classifies a configuration of ripgrep: one argument a line, of which two run a program.
@@ -134,12 +142,23 @@ pub(super) fn classify_prompt(content: &[u8]) -> Option<Reason> {
         .and_then(|mark| setting(mark.trim_end_matches(':')))
 }
 
-/// Returns whether a header says of each tool whether it may be used. To opencode that is a permission; a list of names only leaves
-/// others out.
+/// Returns whether a header may say of each tool whether it may be used. To opencode that is a permission; a list of names only leaves
+/// others out. YAML has many ways to write a mapping, an alias among them: only what is surely none passes.
 fn has_table_of_tools(header: &str) -> bool {
-    let mut lines = header.lines().skip_while(|line| !line.starts_with("tools:"));
-    let is_inline = lines.next().is_some_and(|line| line.contains('{'));
-    is_inline || lines.take_while(|line| line.starts_with([' ', '-'])).any(|line| line.contains(": "))
+    let is_none = |text: &str| {
+        let text = text.trim_matches(' ');
+        !(text.starts_with(['&', '*', '?', ':']) || text.ends_with(':') || text.contains('{'))
+            && ![": ", "\":", "':"].into_iter().any(|mark| text.contains(mark))
+    };
+    let mut is_of_tools = false;
+    header.split(['\n', '\r']).any(|line| {
+        let value = line.strip_prefix("tools:");
+        // A line that is empty, a comment or further to the right ends nothing.
+        if !line.is_empty() && !line.starts_with([' ', '-', '#']) {
+            is_of_tools = value.is_some();
+        }
+        is_of_tools && !is_none(value.unwrap_or(line))
+    })
 }
 
 /// Returns the header of a prompt, after its first `---`. Where it does not end, everything may be one. `None` where readers

@@ -20,7 +20,7 @@ mod shells;
 mod writable;
 
 /// What is in a directory beside what a row's list knows: text, pictures and what programs keep there runs nothing. Everything
-/// else does, for all that is known.
+/// else does, for all that is known: a lock file of packages says where programs come from.
 const IN_ANY_DIRECTORY: FileRules = &[
     ("**/.gitignore", ContentRule::Harmless),
     ("**/.gitkeep", ContentRule::Harmless),
@@ -29,7 +29,6 @@ const IN_ANY_DIRECTORY: FileRules = &[
     ("*.gif", ContentRule::Harmless),
     ("*.jpeg", ContentRule::Harmless),
     ("*.jpg", ContentRule::Harmless),
-    ("*.lock", ContentRule::Harmless),
     ("*.log", ContentRule::Harmless),
     ("*.orig", ContentRule::Harmless),
     ("*.pdf", ContentRule::Harmless),

@@ -704,7 +704,7 @@ fn is_git(name: &CStr) -> bool {
 }
 
 impl Signs {
-    const NAMES: [&'static CStr; 11] = [
+    const NAMES: [&'static CStr; 13] = [
         c".git",
         c"HEAD",
         c"objects",
@@ -716,6 +716,8 @@ impl Signs {
         c".hg",
         c".jj",
         c".sl",
+        c".pijul",
+        c"_darcs",
     ];
 
     /// Whether an entry of this name can be a sign.
@@ -729,7 +731,7 @@ impl Signs {
         // Most names begin with another letter.
         let begins = matches!(
             bytes.first(),
-            Some(b'.' | b'H' | b'h' | b'O' | b'o' | b'R' | b'r' | b'C' | b'c' | b'G' | b'g' | 0x80..)
+            Some(b'.' | b'_' | b'H' | b'h' | b'O' | b'o' | b'R' | b'r' | b'C' | b'c' | b'G' | b'g' | 0x80..)
         );
         if !begins || Self::concern(name) {
             return None;
@@ -759,7 +761,7 @@ impl Signs {
             b"commondir" => self.common = kind != FileType::Directory,
             b"config" | b"config.worktree" => self.is_obeyed |= kind != FileType::Directory,
             b"hooks" => self.is_obeyed |= kind == FileType::Directory,
-            b".hg" | b".jj" | b".sl" => self.is_tree = true,
+            b".hg" | b".jj" | b".sl" | b".pijul" | b"_darcs" => self.is_tree = true,
             _ => {}
         }
     }

@@ -43,6 +43,8 @@ const PATTERNS: Kind = Kind {
         ".config/mise.prod.toml",
         ".direnv/flake-profile-a.rc",
         ".lintstagedrc.yml",
+        ".zshrc.zwc",
+        "mise.local.lock",
         "mise/config.prod.local.toml",
         "user.bazelrc",
     ],
@@ -59,8 +61,17 @@ const REPOSITORIES: Kind = Kind {
         "b/.vscode/tasks.json",
         "c/.sl/config",
         "d/e/.jj/repo",
+        "f/_darcs/prefs/defaults",
+        "g/.pijul/config",
     ],
-    harmless: &["a/.hg/store/x", "b/.jj/repo/op_heads/x", "c/.sl/store/x", "no/.envrc", "no/repo"],
+    harmless: &[
+        "a/.hg/store/x",
+        "b/.jj/repo/op_heads/x",
+        "c/.sl/store/x",
+        "f/_darcs/inventories/x",
+        "no/.envrc",
+        "no/repo",
+    ],
 };
 
 /// What a file holds that a program would run if it read it in one format or the other.

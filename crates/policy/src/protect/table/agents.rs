@@ -69,6 +69,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
             WORKTREES,
             ("settings.json", ContentRule::Settings(FileFormat::Json, harmless::CLAUDE)),
             ("settings.local.json", ContentRule::Settings(FileFormat::Json, harmless::CLAUDE)),
+            ("scheduled_tasks.lock", ContentRule::Harmless),
             // A directory with one is a plugin, also among skills: its `bin` is searched for programs.
             ("**/.claude-plugin/plugin.json", ContentRule::Run),
             ("**/.mcp.json", ContentRule::Settings(FileFormat::Json, harmless::SERVERS)),

@@ -22,6 +22,10 @@ const MISE_ENVIRONMENTS: &str = "mise, \"Config Environments\"";
 
 const MISE_EFFECT: &str = "runs hooks, sets variables and chooses programs when the directory is entered";
 
+const MISE_LOCK: &str = "mise, \"mise.lock Lockfile\"";
+
+const MISE_LOCK_EFFECT: &str = "says where the programs that it installs come from, and their checksums";
+
 const YARN: &str = "Yarn, \"Settings (.yarnrc.yml)\"";
 
 const PNPM: &str = "pnpm, \".pnpmfile.cjs\"";
@@ -45,6 +49,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".miserc.toml", "mise", "chooses which of its files are read", MISE, MISE_TOML),
     read_only(".rtx.local.toml", "mise, once rtx", "the same as `mise.toml`", MISE, MISE_TOML),
     read_only(".rtx.toml", "mise, once rtx", "the same as `mise.toml`", MISE, MISE_TOML),
+    read_only("mise.lock", "mise", MISE_LOCK_EFFECT, MISE_LOCK, RUN),
+    read_only("mise.*.lock", "mise", "the same as `mise.lock`", MISE_LOCK, RUN),
+    read_only(".mise.lock", "mise", "the same as `mise.lock`", MISE_LOCK, RUN),
+    read_only(".mise.*.lock", "mise", "the same as `mise.lock`", MISE_LOCK, RUN),
+    read_only("mise/*.lock", "mise", "the same as `mise.lock`", MISE_LOCK, RUN),
+    read_only(".config/mise.lock", "mise", "the same as `mise.lock`", MISE_LOCK, RUN),
+    read_only(".config/mise.*.lock", "mise", "the same as `mise.lock`", MISE_LOCK, RUN),
     read_only(".mise", "mise", "the same as `mise.toml`", MISE, MISE_DIRECTORY),
     read_only("mise/config.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
     read_only("mise/config.*.toml", "mise", "the same as `mise.toml`", MISE_ENVIRONMENTS, MISE_TOML),
@@ -229,6 +240,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "chooses where packages and Python itself come from",
         "uv, \"Settings\"",
         &[("", ContentRule::Settings(FileFormat::Toml, harmless::UV))],
+    ),
+    read_only(
+        ".conanrc",
+        "conan",
+        "names the directory of the commands that it loads",
+        "Conan, \".conanrc\"",
+        RUN,
     ),
     // Builds and operations.
     read_only(

@@ -39,9 +39,25 @@ const LUA_DOCS: &str = "LuaLS, \"Configuration File\" and \"Plugins\"";
 /// A file of which every setting counts.
 const NO_JSON: FileRules = &[("", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))];
 
+const CTAGS: &str = "ctags, in editors too";
+
+const CTAGS_DOCS: &str = "ctags(1), FILES";
+
+const CTAGS_EFFECT: &str = "takes arguments from it, which say what it writes, and where";
+
+const GTAGS: &str = "gtags(1), gtags.conf(5)";
+
+const GTAGS_EFFECT: &str = "loads the parsers that it names";
+
 const EMMY: &str = "EmmyLua Analyzer, \"External formatter options\"";
 
 const LINTR: &str = "lintr, read_settings";
+
+const JUPYTEXT: &str = "jupytext, in JupyterLab too";
+
+const JUPYTEXT_DOCS: &str = "Jupytext, \"Configuration\"";
+
+const JUPYTEXT_EFFECT: &str = "runs it when a notebook is opened or converted";
 
 const KLS: &str = "kotlin-language-server, ShellClassPathResolver";
 
@@ -127,6 +143,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         RUN,
     ),
     read_only(".dir-locals-2.el", "Emacs", "the same as `.dir-locals.el`", "GNU Emacs Manual", RUN),
+    // Indexes, which editors have made when a file is opened or saved.
+    read_only(".ctags.d", CTAGS, CTAGS_EFFECT, CTAGS_DOCS, RUN),
+    read_only("ctags.d", CTAGS, CTAGS_EFFECT, CTAGS_DOCS, RUN),
+    read_only(".ctags", "ctags of Exuberant", CTAGS_EFFECT, "ctags(1) of Exuberant Ctags, FILES", RUN),
+    read_only(".gutctags", "ctags, by vim-gutentags", CTAGS_EFFECT, "vim-gutentags, README", RUN),
+    read_only("gtags.conf", "gtags, in editors too", GTAGS_EFFECT, GTAGS, RUN),
+    read_only(".globalrc", "gtags, in editors too", GTAGS_EFFECT, GTAGS, RUN),
     read_only(
         "*.sublime-project",
         "Sublime Text",
@@ -278,10 +301,12 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(
         "pyrefly.toml",
         "pyrefly",
-        "runs the interpreter that it names",
+        "runs the interpreter and the build system that it names",
         "pyrefly, \"Configuration\"",
         &[("", ContentRule::Settings(FileFormat::Toml, harmless::PYREFLY))],
     ),
+    read_only("jupytext.py", JUPYTEXT, JUPYTEXT_EFFECT, JUPYTEXT_DOCS, RUN),
+    read_only(".jupytext.py", JUPYTEXT, JUPYTEXT_EFFECT, JUPYTEXT_DOCS, RUN),
     read_only(".lintr", "lintr, in editors when a file is opened", "evaluates it as R", LINTR, RUN),
     read_only(".lintr.R", "lintr, in editors when a file is opened", "the same as `.lintr`", LINTR, RUN),
     read_only(

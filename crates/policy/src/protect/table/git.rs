@@ -122,6 +122,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
         source: "Jujutsu, \"jj workspace\"",
         treatment: Treatment::ReadOnlyFile(NewFiles(&[("", ContentRule::Run), ("*", ContentRule::Harmless)])),
     },
+    read_only("_darcs/prefs/defaults", "darcs", "runs hooks that it names", "darcs, \"defaults\"", RUN),
+    read_only(".pijul/config", "Pijul", "runs hooks that it names", "Pijul, \"Configuration\"", RUN),
     read_only(".sl/config", "Sapling", HG_EFFECT, SL, RUN),
     read_only(".sl/sharedpath", "Sapling", "reads `config` somewhere else", SL, RUN),
     read_only(".lazygit.yml", "lazygit", LAZYGIT_EFFECT, LAZYGIT, RUN),
@@ -132,6 +134,10 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "gitmodules(5), CVE-2018-11235, CVE-2024-32002",
         &[("", ContentRule::GitModules)],
     ),
+    read_only(".arcconfig", "Arcanist", "loads the libraries that it names", ARC, RUN),
+    read_only(".arclint", "Arcanist", "runs the linters that it names", ARC, RUN),
+    read_only(".arcunit", "Arcanist", "runs the engines that it names", ARC, RUN),
+    read_only(".reviewboardrc", "RBTools", "runs it as Python", "RBTools, \".reviewboardrc\"", RUN),
     read_only("captainhook.json", "CaptainHook", AT_COMMIT, CAPTAIN_HOOK, RUN),
     read_only(
         "captainhook.config.json",
@@ -143,6 +149,14 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".commitlintrc", "commitlint", COMMITLINT_EFFECT, COMMITLINT, RUN),
     read_only(".commitlintrc.*", "commitlint", COMMITLINT_EFFECT, COMMITLINT, RUN),
     read_only("commitlint.config.*", "commitlint", COMMITLINT_EFFECT, COMMITLINT, RUN),
+    read_only(".czrc", "commitizen, in its hook too", "loads the adapter that it names", CZ, RUN),
+    read_only(".cz-config.*", "cz-customizable, by commitizen", "loads it", "cz-customizable, README", RUN),
+    read_only(".cz.json", "commitizen, of Node.js and Python", CZ_PYTHON_EFFECT, CZ_PYTHON, RUN),
+    read_only("cz.json", "commitizen of Python", CZ_PYTHON_EFFECT, CZ_PYTHON, RUN),
+    read_only(".cz.toml", "commitizen of Python", CZ_PYTHON_EFFECT, CZ_PYTHON, RUN),
+    read_only("cz.toml", "commitizen of Python", CZ_PYTHON_EFFECT, CZ_PYTHON, RUN),
+    read_only(".cz.yaml", "commitizen of Python", CZ_PYTHON_EFFECT, CZ_PYTHON, RUN),
+    read_only("cz.yaml", "commitizen of Python", CZ_PYTHON_EFFECT, CZ_PYTHON, RUN),
     read_only("grumphp.yml", "GrumPHP", AT_COMMIT, GRUMPHP, RUN),
     read_only("grumphp.*.yml", "GrumPHP", AT_COMMIT, GRUMPHP, RUN),
     read_only("grumphp.yml.*", "GrumPHP", AT_COMMIT, GRUMPHP, RUN),
@@ -169,6 +183,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".pre-commit-config.yml", "prek", "the same as `.pre-commit-config.yaml`", PREK, RUN),
     read_only("pre_commit", "Python, for pre-commit's hook", PRE_COMMIT_EFFECT, PRE_COMMIT, RUN),
     read_only("pre_commit.py", "Python, for pre-commit's hook", PRE_COMMIT_EFFECT, PRE_COMMIT, RUN),
+    read_only("pre_commit.pyc", "Python, for pre-commit's hook", PRE_COMMIT_EFFECT, PRE_COMMIT, RUN),
     read_only("prek.toml", "prek", "the same as `.pre-commit-config.yaml`", PREK, RUN),
     read_only(".overcommit.yml", "overcommit", AT_COMMIT, OVERCOMMIT, RUN),
     read_only(".local-overcommit.yml", "overcommit", AT_COMMIT, OVERCOMMIT, RUN),
@@ -220,11 +235,19 @@ const fn lefthook(path: &'static str) -> ProtectRow {
 
 const AT_COMMIT: &str = "runs the commands that it names at each commit, once installed";
 
+const ARC: &str = "Arcanist, \"Configuring a New Project\"";
+
 const CAPTAIN_HOOK: &str = "CaptainHook, \"Configuration\"";
 
 const COMMITLINT: &str = "commitlint, \"Configuration\"";
 
 const COMMITLINT_EFFECT: &str = "loads it, and what it names, at each commit, once installed";
+
+const CZ: &str = "commitizen, README";
+
+const CZ_PYTHON: &str = "Commitizen, \"Configuration\"";
+
+const CZ_PYTHON_EFFECT: &str = "evaluates the templates in it, and runs the hooks that it names";
 
 const GRUMPHP: &str = "GrumPHP, \"Configuration\"";
 

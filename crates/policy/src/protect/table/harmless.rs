@@ -392,12 +392,32 @@ pub(crate) const PROPERTIES: &Keys = &Keys::Only(&[
 /// Build Server Protocol, with the program of sbt, which `build_server` of `classify` classifies.
 pub(crate) const SBT: &Keys = &Keys::Only(&["argv", "bspVersion", "languages", "name", "version"]);
 
-/// pyrefly, "Configuration".
-pub(crate) const PYREFLY: &Keys = &Keys::AllBut(&[
-    "conda-environment",
-    "fallback-python-interpreter-name",
-    "python-interpreter",
-    "python-interpreter-path",
+/// pyrefly, "Configuration": neither the interpreter nor the build system, which it runs.
+pub(crate) const PYREFLY: &Keys = &Keys::Only(&[
+    "disable-project-excludes-heuristics",
+    "disable-search-path-heuristics",
+    "enabled-ignores",
+    "errors",
+    "ignore-errors-in-generated-code",
+    "ignore-missing-imports",
+    "infer-with-first-use",
+    "permissive-ignores",
+    "preset=",
+    "project-excludes",
+    "project-includes",
+    "python-platform=",
+    "python-version=",
+    "replace-imports-with-any",
+    "search-path",
+    "skip-interpreter-query",
+    "strict-callable-subtyping",
+    "sub-config/errors",
+    "sub-config/ignore-missing-imports",
+    "sub-config/matches",
+    "sub-config/replace-imports-with-any",
+    "sub-config/untyped-def-behavior",
+    "untyped-def-behavior=",
+    "use-ignore-files",
 ]);
 
 /// Headers of prompts, rules, skills and agents: what they are called, when they are meant, and which tools they are left.

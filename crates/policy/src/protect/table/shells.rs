@@ -20,7 +20,11 @@ const HERE: &str = "runs it when it is started in this directory";
 
 const ENTERED: &str = "runs it when the directory is entered";
 
+const OCTAVE: &str = "GNU Octave manual, \"Startup Files\"";
+
 const RVM: &str = "RVM, \"Project files\"";
+
+const IRB: &str = "irb, irb/init.rb, rc_file_generators";
 
 const ZSH_AUTOENV: &str = "zsh-autoenv, README";
 
@@ -46,6 +50,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".zprofile", "zsh", HOME, ZSH, START_UP),
     read_only(".zshenv", "zsh", HOME, ZSH, START_UP),
     read_only(".zshrc", "zsh", HOME, ZSH, START_UP),
+    read_only(
+        "*.zwc",
+        "zsh",
+        "runs it in place of the file without `.zwc`, where it is the newer one",
+        "zshbuiltins(1), source",
+        RUN,
+    ),
     // On entering the directory.
     read_only(".envrc", "direnv", ENTERED, "direnv(1)", START_UP),
     read_only(
@@ -127,10 +138,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only("packrat/init.R", "R, with packrat", HERE, "packrat, \"init\"", RUN),
     read_only(".irbrc", "irb", HERE, "irb(1)", RUN),
     read_only("_irbrc", "irb", HERE, "irb(1)", RUN),
+    read_only("irb.rc", "irb", HERE, IRB, RUN),
+    read_only("$irbrc", "irb", HERE, IRB, RUN),
     read_only(".pryrc", "pry", HERE, "pry, \"Customization and configuration\"", RUN),
     read_only(".ghci", "ghci", HERE, "GHC User's Guide, \"The .ghci and .haskeline files\"", RUN),
     read_only(".ocamlinit", "ocaml, utop", HERE, "OCaml manual, \"The toplevel system\"", RUN),
     read_only(".erlang", "erl", HOME, "erl(1)", RUN),
     read_only(".iex.exs", "iex", HERE, "Elixir, IEx, \"The .iex.exs file\"", RUN),
-    read_only(".octaverc", "octave", HERE, "GNU Octave manual, \"Startup FileRules\"", RUN),
+    read_only(".octaverc", "octave", HERE, OCTAVE, RUN),
+    read_only("startup.m", "octave, MATLAB", HERE, OCTAVE, RUN),
 ];

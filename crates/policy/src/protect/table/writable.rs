@@ -7,7 +7,12 @@ const fn writable(path: &'static str, program: &'static str, effect: &'static st
 }
 
 pub(super) const ROWS: &[ProtectRow] = &[
-    writable("package.json", "npm, yarn, pnpm, bun", "scripts, also those of an installation, and hooks"),
+    writable(
+        "package.json",
+        "npm, yarn, pnpm, bun; commitlint, lint-staged and commitizen at a commit",
+        "scripts, also those of an installation, and hooks; what it says to programs that run at a commit comes before \
+         their own files; so does `package.yaml`",
+    ),
     writable("Makefile", "make", "everything; so do `justfile`, `Taskfile.yml`, `Tiltfile`"),
     writable("build.rs", "cargo", "at each build, and when rust-analyzer opens the project"),
     writable(
