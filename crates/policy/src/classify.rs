@@ -179,9 +179,9 @@ impl FileRole {
             _ => {}
         }
         match table::content_rule(&components) {
-            Some((_, ContentRule::Harmless)) => None,
+            // A bare repository may lie among what is harmless, too.
+            Some((_, ContentRule::Harmless)) | None => (*name == "config").then_some(Self::LooseConfig),
             Some((row, content)) => Some(Self::Listed(row, content)),
-            None => (*name == "config").then_some(Self::LooseConfig),
         }
     }
 

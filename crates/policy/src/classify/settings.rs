@@ -145,10 +145,11 @@ pub(super) fn classify_prompt(content: &[u8]) -> Option<Reason> {
 /// Returns whether a header may say of each tool whether it may be used. To opencode that is a permission; a list of names only leaves
 /// others out. YAML has many ways to write a mapping, an alias among them: only what is surely none passes.
 fn has_table_of_tools(header: &str) -> bool {
-    let is_none = |text: &str| {
+    let may_be_one = |text: &str| {
         let text = text.trim_matches(' ');
-        !(text.starts_with(['&', '*', '?', ':']) || text.ends_with(':') || text.contains('{'))
-            && ![": ", "\":", "':"].into_iter().any(|mark| text.contains(mark))
+        text.starts_with(['&', '*', '?', ':'])
+            || text.ends_with(':')
+            || ["{", ": ", "\":", "':"].into_iter().any(|mark| text.contains(mark))
     };
     let mut is_of_tools = false;
     header.split(['\n', '\r']).any(|line| {
@@ -157,7 +158,7 @@ fn has_table_of_tools(header: &str) -> bool {
         if !line.is_empty() && !line.starts_with([' ', '-', '#']) {
             is_of_tools = value.is_some();
         }
-        is_of_tools && !is_none(value.unwrap_or(line))
+        is_of_tools && may_be_one(value.unwrap_or(line))
     })
 }
 

@@ -131,3 +131,82 @@ fn what_is_writable_is_not_classified() {
         assert_eq!(file(row.path, "evil"), None, "{}", row.path);
     }
 }
+
+#[test]
+fn what_uv_takes_for_a_directory_is_no_version_of_python() {
+    for content in [
+        "envx",
+        "cpython-3.12",
+        "python-3.11",
+        "pypy-3.10",
+        "3.12.1.2.3.4",
+        "3.12.1.2",
+        "99999999999999",
+        "256.1",
+        "3.256",
+        "3.+12",
+        "3rc1",
+        "3.12.2rc1",
+        "3.13.0rc99999999999999999999999",
+        "3.12 3.13",
+        "3.12 # why",
+        "3.12\u{a0}",
+        "3.12\nenvx",
+    ] {
+        assert!(file(".python-version", content).is_some(), "{content:?}");
+        assert!(file(".python-versions", content).is_some(), "{content:?}");
+    }
+    for content in [
+        "",
+        "# https://example.org/why\n3.12\n",
+        " 3.13.0rc1\r\n\t# why\r\n\t3.12",
+        "3",
+        "3.14b2",
+        "cpython3.12",
+        "pypy3.10\n",
+        "pypy@3.10",
+    ] {
+        assert_eq!(file(".python-version", content), None, "{content:?}");
+    }
+}
+
+#[test]
+fn a_bare_repository_is_found_among_what_is_harmless() {
+    for directory in [".devcontainer", ".ssh", ".config/git", "somewhere"] {
+        let config = format!("{directory}/r/config");
+        assert!(file(&config, "[core]\nfsmonitor = evil\n").is_some(), "{config}");
+        assert_eq!(file(&config, "[core]\nbare = true\n"), None, "{config}");
+        assert_eq!(file(&config, "Host a\n"), None, "{config}");
+    }
+}
+
+#[test]
+fn a_table_of_tools_is_found_however_yaml_writes_it() {
+    for tools in [
+        "tools:\n  bash: true",
+        "tools:\n  bash:\n    true",
+        "tools:\n\n  bash: true",
+        "tools:\n# why\n  bash:\n    true",
+        "tools:\r  bash: true",
+        "tools: { bash: true }",
+        "tools:\n  {\"bash\":true}",
+        "tools:\n  ? bash\n  : true",
+        "tools: &a\n  bash: true",
+        "metadata: &a\n  bash: true\ntools: *a",
+        "metadata: &a\n  bash: true\ntools:\n  *a",
+    ] {
+        let prompt = format!("---\ndescription: x\n{tools}\n---\nText\n");
+        assert!(file(".opencode/agent/build.md", &prompt).is_some(), "{prompt}");
+    }
+    for tools in [
+        "tools: Read, Grep",
+        "tools: Bash(git:*), Read",
+        "tools: ['read', 'github/*', \"*\"]",
+        "tools:\n- read\n- Bash(git:*)\nmodel: opus",
+        "tools:\n  [\n    \"read\",\n    \"edit\",\n  ]",
+        "tools: Read\nmetadata:\n  bash: true",
+    ] {
+        let prompt = format!("---\ndescription: x\n{tools}\n---\nText\n");
+        assert_eq!(file(".claude/agents/a.md", &prompt), None, "{prompt}");
+    }
+}

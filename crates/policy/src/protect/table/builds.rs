@@ -151,6 +151,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         &[("", ContentRule::Versions(&["leanprover/lean4:", "leanprover/lean4-nightly:"]))],
     ),
     read_only(
+        "leanpkg.toml",
+        "elan, where there is no `lean-toolchain`",
+        "the same as `lean-toolchain`",
+        "elan, src/elan/config.rs",
+        RUN,
+    ),
+    read_only(
         ".pdm-python",
         "pdm",
         "runs the interpreter that it names",

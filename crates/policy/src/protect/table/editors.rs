@@ -131,6 +131,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     read_only(".nvim.lua", "Neovim", "runs it when started there, with `exrc` set", VIM, RUN),
     read_only(".nvimrc", "Neovim", "the same as `.nvim.lua`", VIM, RUN),
+    read_only(".nexrc", "nvi", "runs it when started there, with `exrc` set", "nvi, vi(1), FILES", RUN),
     read_only(".exrc", "vi, Vim, Neovim", "runs it when started there, with `exrc` set", VIM, RUN),
     read_only(".vimrc", "Vim", "the same as `.exrc`, and at every start in a home directory", VIM, RUN),
     read_only(".gvimrc", "Vim", "the same as `.vimrc`", VIM, RUN),
@@ -215,7 +216,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "Vim, with coc.nvim",
         "runs language servers and formatters that it names",
         "coc.nvim, `:help coc-configuration`",
-        &[("", ContentRule::Settings(FileFormat::Json, harmless::VSCODE))],
+        &[("", ContentRule::Settings(FileFormat::Json, harmless::COC))],
     ),
     read_only(
         ".joyride/scripts",

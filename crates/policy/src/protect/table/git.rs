@@ -124,6 +124,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
     },
     read_only("_darcs/prefs/defaults", "darcs", "runs hooks that it names", "darcs, \"defaults\"", RUN),
     read_only(".pijul/config", "Pijul", "runs hooks that it names", "Pijul, \"Configuration\"", RUN),
+    read_only(
+        "CVS/Root",
+        "cvs",
+        "commits to the repository that it names, whose `CVSROOT` runs programs",
+        "cvs(5)",
+        RUN,
+    ),
     read_only(".sl/config", "Sapling", HG_EFFECT, SL, RUN),
     read_only(".sl/sharedpath", "Sapling", "reads `config` somewhere else", SL, RUN),
     read_only(".lazygit.yml", "lazygit", LAZYGIT_EFFECT, LAZYGIT, RUN),
@@ -160,10 +167,22 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only("grumphp.yml", "GrumPHP", AT_COMMIT, GRUMPHP, RUN),
     read_only("grumphp.*.yml", "GrumPHP", AT_COMMIT, GRUMPHP, RUN),
     read_only("grumphp.yml.*", "GrumPHP", AT_COMMIT, GRUMPHP, RUN),
+    read_only("grumphp.yaml", "GrumPHP", AT_COMMIT, GRUMPHP_PATHS, RUN),
+    read_only("grumphp.*.yaml", "GrumPHP", AT_COMMIT, GRUMPHP_PATHS, RUN),
+    read_only("grumphp.yaml.*", "GrumPHP", AT_COMMIT, GRUMPHP_PATHS, RUN),
+    read_only(".hkrc.pkl", "hk", "the same as `hk.pkl`", HK_PATHS, RUN),
+    read_only("hk.json", "hk", "the same as `hk.pkl`", HK_PATHS, RUN),
+    read_only("hk.toml", "hk", "the same as `hk.pkl`", HK_PATHS, RUN),
+    read_only("hk.yaml", "hk", "the same as `hk.pkl`", HK_PATHS, RUN),
+    read_only("hk.yml", "hk", "the same as `hk.pkl`", HK_PATHS, RUN),
     read_only("hk.pkl", "hk", AT_COMMIT, HK, RUN),
     read_only("hk.*.pkl", "hk", AT_COMMIT, HK, RUN),
     read_only(".config/hk.pkl", "hk", AT_COMMIT, HK, RUN),
     read_only(".config/hk.*.pkl", "hk", AT_COMMIT, HK, RUN),
+    read_only("dprint.json", "dprint, in hooks and editors", DPRINT_EFFECT, DPRINT, DPRINT_FILES),
+    read_only("dprint.jsonc", "dprint, in hooks and editors", DPRINT_EFFECT, DPRINT, DPRINT_FILES),
+    read_only(".dprint.json", "dprint, in hooks and editors", DPRINT_EFFECT, DPRINT, DPRINT_FILES),
+    read_only(".dprint.jsonc", "dprint, in hooks and editors", DPRINT_EFFECT, DPRINT, DPRINT_FILES),
     read_only(".lintstagedrc", "lint-staged", AT_COMMIT, LINT_STAGED, RUN),
     read_only(".lintstagedrc.*", "lint-staged", AT_COMMIT, LINT_STAGED, RUN),
     read_only("lint-staged.config.*", "lint-staged", AT_COMMIT, LINT_STAGED, RUN),
@@ -249,7 +268,17 @@ const CZ_PYTHON: &str = "Commitizen, \"Configuration\"";
 
 const CZ_PYTHON_EFFECT: &str = "evaluates the templates in it, and runs the hooks that it names";
 
+const DPRINT: &str = "dprint, \"Configuration\" and \"Process plugins\"";
+
+const DPRINT_EFFECT: &str = "runs the plugins that it names";
+
+const DPRINT_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Json, harmless::DPRINT))];
+
 const GRUMPHP: &str = "GrumPHP, \"Configuration\"";
+
+const GRUMPHP_PATHS: &str = "GrumPHP, GuessedPathsLocator";
+
+const HK_PATHS: &str = "hk, project_config_search_paths";
 
 const HK: &str = "hk, \"Configuration\"";
 

@@ -90,6 +90,18 @@ const EDITOR: &[&str] = &[
 
 pub(crate) const VSCODE: &Keys = &Keys::Only(EDITOR);
 
+/// coc.nvim, "coc-configuration". Its extensions have names of VS Code's for other settings, `explorer.git.command` among them.
+pub(crate) const COC: &Keys = &Keys::Only(&[
+    "$schema",
+    "coc.preferences.formatOnSave",
+    "coc.preferences.formatOnType",
+    "diagnostic.enable",
+    "diagnostic.virtualText",
+    "inlayHint.enable",
+    "suggest.enablePreselect",
+    "suggest.noselect",
+]);
+
 /// Tasks run when a person runs them, but for those that run when the folder is opened.
 pub(crate) const VSCODE_TASKS: &Keys = &Keys::AllBut(&["runOn"]);
 
@@ -388,6 +400,10 @@ pub(crate) const PROPERTIES: &Keys = &Keys::Only(&[
     "keyToString/to.speed.mode.migration.done",
     "keyToString/vue.rearranger.settings.migration",
 ]);
+
+/// dprint, "Global Configuration": neither `plugins` nor `extends`.
+pub(crate) const DPRINT: &Keys =
+    &Keys::Only(&["$schema", "excludes", "includes", "indentWidth", "lineWidth", "newLineKind", "useTabs"]);
 
 /// Build Server Protocol, with the program of sbt, which `build_server` of `classify` classifies.
 pub(crate) const SBT: &Keys = &Keys::Only(&["argv", "bspVersion", "languages", "name", "version"]);

@@ -132,6 +132,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".rdbgrc.rb", "rdbg of Ruby", HOME, "debug, README", RUN),
     read_only(".perldb", "the debugger of Perl", HERE, "perldebug(1)", RUN),
     read_only(".Rprofile", "R", HERE, "R, ?Startup", RUN),
+    read_only(".radian_profile", "radian, a console of R", HERE, "radian, README", RUN),
     read_only(".RData", "R", "loads it at its start, with functions in place of its own", "R, ?Startup", RUN),
     read_only(".Renviron", "R", "takes variables of its environment from it", "R, ?Startup", RUN),
     read_only("renv/activate.R", "R, with renv", HERE, "renv, \"activate\"", RUN),

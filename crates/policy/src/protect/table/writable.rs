@@ -75,6 +75,11 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "providers that `init` has put there",
     ),
     writable(".venv", "editors, activation", "the interpreter and what it loads; not searched at all"),
+    writable(
+        ".direnv",
+        "direnv, with `layout python`, `layout ruby` and their like in an `.envrc` that was allowed",
+        "programs, found before all others once the directory is entered",
+    ),
     writable("node_modules", "editors, package managers", "programs and plugins; not searched at all"),
     writable(
         ".env",
