@@ -22,7 +22,7 @@ pub struct Cgroup {
 #[derive(Debug)]
 pub enum CgroupEntry {
     /// `tasks` of each group, open for writing: the agent's own process writes `0` into each before it
-    /// executes the agent ([`enter`]). They are close-on-exec, and must not be left to the agent.
+    /// executes the agent ([`super::enter`]). They are close-on-exec, and must not be left to the agent.
     V1(Vec<OwnedFd>),
     /// The directory: PID 1 is born in it by `clone3(CLONE_INTO_CGROUP)`. That must be the launcher's own
     /// call, because the kernel asks whether the one who clones may write to the group, and inside a user
@@ -85,7 +85,7 @@ impl Cgroup {
 
     /// Kills what is left inside, and removes the groups once they are empty.
     ///
-    /// Fails after two seconds; what is left then is swept later ([`sweep`]).
+    /// Fails after two seconds; what is left then is swept later ([`super::sweep`]).
     pub fn kill_and_remove(self) -> Result<(), CgroupError> {
         let deadline = Instant::now() + PATIENCE;
         if self.version == Version::V2 {

@@ -114,7 +114,7 @@ impl Relay {
         Ok(relay)
     }
 
-    /// Keeps what is shown for [`Relay::heard`] too.
+    /// Keeps what is shown for [`Relay::output`] too.
     #[must_use]
     pub fn listening(mut self) -> Self {
         self.heard = Some(Vec::new());
