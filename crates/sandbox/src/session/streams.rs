@@ -6,6 +6,7 @@ use std::path::Path;
 
 use policy::rules::limits::Bytes;
 use rustix::fs::{Gid, Mode, OFlags, Uid};
+use rustix::io::Errno;
 
 use confine::process::terminal::{self, Pty};
 use confine::protocol::{Grant, LandlockAccess};
@@ -86,13 +87,9 @@ impl Streams {
                     terminal[usize::from(at)] = is_terminal;
                     if kind == StreamKind::Pipe
                         && is_nameless(standard(at))
-                        && agent.uid != rustix::process::geteuid().as_raw()
+                        && rustix::process::geteuid().is_root()
                     {
-                        // Programs open /dev/stdout anew, and that asks who owns the pipe. A file is never given
-                        // away: landlock keeps the agent from opening it with more rights than the stream has.
-                        let (uid, gid) = (Uid::from_raw(agent.uid), Gid::from_raw(agent.gid));
-                        rustix::fs::fchown(standard(at), Some(uid), Some(gid))
-                            .map_err(|e| failed(e.into()))?;
+                        keep_direction(standard(at), agent).map_err(|errno| failed(errno.into()))?;
                     }
                     // The caller's terminal is never handed over: a pty of the agent's own comes in this place.
                     inside.push(if is_terminal {
@@ -194,6 +191,19 @@ fn standard(number: u8) -> BorrowedFd<'static> {
 pub(crate) fn is_nameless(pipe: BorrowedFd<'_>) -> bool {
     const PIPEFS_MAGIC: u32 = 0x5049_5045;
     rustix::fs::fstatfs(pipe).is_ok_and(|system| u32::try_from(system.f_type) == Ok(PIPEFS_MAGIC))
+}
+
+/// Lets the agent open a pipe anew, as programs do with `/dev/stdout`, in the direction that it was handed over in and in no
+/// other: what is written to a standard input would be read by whoever reads the same pipe, such as the shell whose script it
+/// is. The pipe becomes root's, so that the agent cannot change that; its group, which only the agent has, may use it.
+fn keep_direction(pipe: BorrowedFd<'_>, agent: Owner) -> Result<(), Errno> {
+    let mode = match rustix::fs::fcntl_getfl(pipe)? & OFlags::RWMODE {
+        OFlags::RDONLY => Mode::RUSR | Mode::RGRP,
+        OFlags::WRONLY => Mode::WUSR | Mode::WGRP,
+        _ => Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::WGRP,
+    };
+    rustix::fs::fchown(pipe, Some(Uid::ROOT), Some(Gid::from_raw(agent.gid)))?;
+    rustix::fs::fchmod(pipe, mode)
 }
 
 fn null() -> io::Result<OwnedFd> {
