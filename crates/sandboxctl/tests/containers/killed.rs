@@ -93,17 +93,26 @@ fn what_was_made_and_never_started_is_removed_by_the_next_command() {
         let id = record.trim_end_matches(".json");
         // What such a client may have left, and what is somebody else's and only looks like it.
         let image = crate::machine::image();
-        let make = |id: &str, owner: u32, state: &Path| {
+        let make = |name: &str, id: &str, owner: u32, state: &Path| {
+            let name = format!("--name={name}");
             let [id, owner] = [format!("--label=sandbox.id={id}"), format!("--label=sandbox.owner={owner}")];
             let state = format!("--label=sandbox.state={}", sha256(state));
-            let words = ["create", "--label=sandbox.managed=true", &id, &owner, &state, &image, "true"];
+            let words =
+                ["create", &name, "--label=sandbox.managed=true", &id, &owner, &state, &image, "true"];
             engine(&place, runner, &words).trim().to_owned()
         };
         let own = fs::metadata(place.home()).unwrap().uid();
         let (state, other) = (place.home().join(".local/state/sandboxctl"), place.home().join("other"));
-        let left = make(id, own, &state);
-        let others =
-            [make("0123456789abcdef", own, &state), make(id, own + 1, &state), make(id, own, &other)];
+        // As it is called to look into an image.
+        let name = format!("sandboxctl_{id}");
+        let left = make(&name, id, own, &state);
+        let others = [
+            make(&format!("{name}-1"), "0123456789abcdef", own, &state),
+            make(&format!("{name}-2"), id, own + 1, &state),
+            make(&format!("{name}-3"), id, own, &other),
+            // An image brings labels to each of its containers.
+            make(&format!("{name}-4"), id, own, &state),
+        ];
         for container in others.iter().chain([&left]) {
             assert!(exists(&place, runner, container), "the control: {container}");
         }
