@@ -18,6 +18,7 @@ use std::sync::OnceLock;
 
 use policy::text::escape;
 use rustix::fs::{Access, AtFlags, CWD};
+use rustix::io::Errno;
 
 use crate::host::identity::Identity;
 use crate::state::writable::Writable;
@@ -188,7 +189,9 @@ impl Programs {
     /// Whether a program may be executed, and nobody else has written or chosen it.
     fn is_safe(&self, program: &Path) -> bool {
         let Ok(resolved) = program.canonicalize() else { return false };
-        let is_file = resolved.metadata().is_ok_and(|metadata| metadata.is_file() && self.is_ours(&metadata));
+        let is_file = resolved
+            .metadata()
+            .is_ok_and(|metadata| metadata.is_file() && self.is_ours(&resolved, &metadata));
         let may = rustix::fs::accessat(CWD, &resolved, Access::EXEC_OK, AtFlags::EACCESS).is_ok();
         // A link may lead to where its directory does not.
         let is_safe = resolved.parent().is_some_and(|directory| self.check(directory).is_ok());
@@ -257,7 +260,7 @@ impl Programs {
         // above only.
         let is_safe = |place: &Path, above: bool| {
             place.metadata().is_ok_and(|found| {
-                self.is_ours(&found) || above && found.mode() & STICKY != 0 && self.owns(&found)
+                self.is_ours(place, &found) || above && found.mode() & STICKY != 0 && self.owns(&found)
             })
         };
         match directory.ancestors().find(|place| !is_safe(place, *place != directory)) {
@@ -267,8 +270,8 @@ impl Programs {
     }
 
     /// Whether nobody but root and the caller may change something.
-    fn is_ours(&self, metadata: &Metadata) -> bool {
-        self.owns(metadata) && !self.others_may_write(metadata)
+    fn is_ours(&self, path: &Path, metadata: &Metadata) -> bool {
+        self.owns(metadata) && !self.others_may_write(path, metadata)
     }
 
     /// Whether something belongs to root or the caller.
@@ -278,9 +281,12 @@ impl Programs {
         own.contains(&Some(metadata.uid()))
     }
 
-    fn others_may_write(&self, metadata: &Metadata) -> bool {
-        let is_of_users =
-            metadata.gid() >= FIRST_GROUP_OF_USERS && self.user.is_none_or(|user| user.gid != metadata.gid());
+    fn others_may_write(&self, path: &Path, metadata: &Metadata) -> bool {
+        let is_of_users = match self.user {
+            Some(user) => metadata.gid() >= FIRST_GROUP_OF_USERS && user.gid != metadata.gid(),
+            // The user behind sudo may be in a group of the system, too.
+            None => metadata.gid() != 0 || has_access_list(path),
+        };
         let forbidden = if is_of_users { BY_ALL | BY_GROUP } else { BY_ALL };
         metadata.mode() & forbidden != 0
     }
@@ -290,6 +296,12 @@ impl Programs {
         let home = self.environment.get(OsStr::new("HOME")).map(Path::new);
         self.writable.named_in(text, home)
     }
+}
+
+/// Whether a file has an access control list (acl(5)), which may let anybody do what its mode says of the group.
+fn has_access_list(path: &Path) -> bool {
+    let found = rustix::fs::getxattr(path, c"system.posix_acl_access", &mut [0_u8; 0][..]);
+    !matches!(found, Err(Errno::NODATA | Errno::OPNOTSUPP))
 }
 
 /// Whether root keeps a variable under sudo.

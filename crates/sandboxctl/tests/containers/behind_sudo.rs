@@ -82,6 +82,42 @@ fn the_user_behind_sudo_does_not_exchange_the_program_of_pid_1() {
 }
 
 #[test]
+fn root_looks_for_no_engine_where_a_group_or_an_access_list_lets_the_user_write() {
+    for (place, runner) in places("groups that may write") {
+        let name = if runner == Runner::Podman { "podman" } else { "docker" };
+        let tools = place.path("tools");
+        let engine = tools.join(name);
+        // acl(5): the owner, uid 1001, the group, the mask and all others.
+        let list = format!(
+            "import os,struct; e=lambda *x: struct.pack('<HHI',*x); n=2**32-1; \
+             os.setxattr({:?},'system.posix_acl_access',struct.pack('<I',2)+e(1,7,n)+e(2,7,{NORMAL})+e(4,5,n)+e(16,7,n)+e(32,5,n))",
+            tools.display()
+        );
+        let list = format!("python3 -c \"{}\"", list.replace('"', "'"));
+        // The first is the control: root's group.
+        for (change, runs) in [
+            ("chmod 2775 tools", true),
+            ("chgrp 100 tools", false),
+            ("chgrp 0 tools; chmod 775 tools", true),
+            (&list, false),
+        ] {
+            fs::create_dir_all(&tools).unwrap();
+            program::write(
+                &engine,
+                &format!("#!/bin/sh\nPATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin exec {name} \"$@\"\n"),
+            );
+            let changed =
+                Command::new("sh").args(["-ec", change]).current_dir(place.path("")).status().unwrap();
+            assert!(changed.success(), "{change}");
+            let mut command = sudo(&place, "run", &["--quiet"], &["echo", "ours"]);
+            let said = said(command.env("PATH", &tools));
+            let is_told = said.contains("because other users may write to");
+            assert_eq!((said.contains("ours\n"), is_told), (runs, !runs), "{change} in {runner:?}: {said}");
+        }
+    }
+}
+
+#[test]
 fn the_user_behind_sudo_does_not_say_that_an_image_is_fit() {
     for (place, runner) in places("forged marks of images") {
         if runner != Runner::Docker {
