@@ -14,13 +14,14 @@ use rustix::io::Errno;
 use super::error::{BoundaryError, failed};
 use crate::host::acting::ActingAs;
 use crate::host::beneath;
-use crate::host::identity::Identity;
+use crate::host::identity::{self, Identity};
 
 /// The directory of a boundary, wherever it is moved to meanwhile.
 #[derive(Debug)]
 pub struct Root {
     directory: OwnedFd,
     user: Identity,
+    group: u32,
 }
 
 /// The same while this thread acts with the rights that count in it. The only way to its descriptor.
@@ -44,20 +45,25 @@ impl Root {
     }
 
     /// Takes a directory that is open. In it counts who called; and where root did so for itself, whoever owns the
-    /// directory, to whom the agent is mapped.
+    /// directory, to whom the agent is mapped, with that user's own group.
     pub fn of(directory: OwnedFd, caller: Identity) -> io::Result<Self> {
+        let stat = rustix::fs::fstat(&directory)?;
         let user = if caller.uid == 0 {
-            let stat = rustix::fs::fstat(&directory)?;
-            Identity { uid: stat.st_uid, gid: stat.st_gid }
+            identity::owner(stat.st_uid, stat.st_gid, &std::fs::read_to_string("/etc/passwd")?)
         } else {
             caller
         };
-        Ok(Self { directory, user })
+        Ok(Self { directory, user, group: stat.st_gid })
     }
 
     /// Whose rights count in it: who the agent is to its files.
     pub fn user(&self) -> Identity {
         self.user
+    }
+
+    /// The group that the directory has on disk, which may not be that user's.
+    pub(crate) fn group(&self) -> u32 {
+        self.group
     }
 
     /// Takes these rights on, where this process is root.

@@ -22,6 +22,9 @@ pub const WINDOW: Range<u32> = 0x7000_0000..0x7ffe_0000;
 /// How many ids are tried. So many can only be held if something is wrong.
 const TRIES: u32 = 4096;
 
+/// The group of nobody, which owns no file.
+pub(crate) const NOBODY: u32 = 65534;
+
 /// Why there is no id to be had.
 #[derive(Debug, thiserror::Error)]
 pub enum HostUidError {
@@ -68,7 +71,7 @@ pub enum HostUidError {
 }
 
 /// A user and their group.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Identity {
     /// The user id.
     pub uid: u32,
@@ -108,6 +111,22 @@ pub fn caller(
         })?,
     };
     Ok(Identity { uid: user.uid, gid })
+}
+
+/// Who counts in a directory that root shares: its owner, with the group that is theirs by the text of `/etc/passwd`.
+///
+/// Not with the directory's: root gives a directory away with chown(1), and the group that stays, root's own at worst, is one
+/// whose files may be closed to the owner.
+pub(crate) fn owner(uid: u32, gid: u32, passwd: &str) -> Identity {
+    let gid = match users(passwd).find(|user| user.uid == uid) {
+        // What only root may touch is root's in any case.
+        _ if uid == 0 => gid,
+        Some(user) if user.gid != 0 => user.gid,
+        // Of a user whom the file does not name, the group of the same number.
+        None if gid == uid => gid,
+        Some(_) | None => NOBODY,
+    };
+    Identity { uid, gid }
 }
 
 /// The ids of the window that no file of the host names.
@@ -346,6 +365,23 @@ mod tests {
     fn ordinary_files_leave_the_whole_window() {
         let free = Free::parse(PASSWD, "root:x:0:\n", "sam:100000:65536\n", "sam:524288:65536\n");
         assert_eq!(free.0, [WINDOW]);
+    }
+
+    #[test]
+    fn an_owner_has_their_own_group_and_never_roots() {
+        let passwd = "root:x:0:0::/:/bin/sh\nsam:x:1001:1002::/:/bin/sh\nops:x:1003:0::/:/bin/sh\n";
+        for (uid, gid, expected) in [
+            (1001, 1002, 1002),
+            (1001, 0, 1002),
+            (1001, 42, 1002),
+            (1003, 0, NOBODY),
+            (4242, 4242, 4242),
+            (4242, 0, NOBODY),
+            (4242, 42, NOBODY),
+            (0, 1002, 1002),
+        ] {
+            assert_eq!(owner(uid, gid, passwd), Identity { uid, gid: expected }, "{uid}:{gid}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use policy::plan::{Boundary, Plan};
 use policy::text::escape;
 
 use crate::boundary::root::Root;
-use crate::host::identity::Identity;
+use crate::host::identity::{self, Identity};
 use crate::provider::mount_plan::{Tree, access, c_path};
 use crate::session::agent::Agent;
 use crate::session::error::StartError;
@@ -58,7 +58,7 @@ fn detach(
     boundary: &Boundary,
     caller: Identity,
     agent: &Agent,
-    maps: &mut HashMap<(u32, u32), OwnedFd>,
+    maps: &mut HashMap<(Identity, u32), OwnedFd>,
 ) -> Result<OwnedFd, StartError> {
     let failed = |source: io::Error, remedy: Option<String>| StartError::Step {
         step: format!(
@@ -73,12 +73,17 @@ fn detach(
     let map = if agent.is_nobody {
         // Of the directory that was validated, and not of whatever lies at its path by now.
         let root = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error), None))?;
-        let owner = (root.user().uid, root.user().gid);
-        Some(match maps.entry(owner) {
+        let (owner, group) = (root.user(), root.group());
+        Some(match maps.entry((owner, group)) {
             Entry::Occupied(made) => made.into_mut(),
             Entry::Vacant(none) => {
+                let mut groups = vec![(owner.gid, agent.gid)];
+                if group != owner.gid {
+                    // The agent is not in it. But the kernel lets nobody write where it cannot tell the group.
+                    groups.push((group, identity::NOBODY));
+                }
                 let map =
-                    user_namespace(owner, (agent.uid, agent.gid)).map_err(|error| failed(error, None))?;
+                    user_namespace((owner.uid, agent.uid), &groups).map_err(|error| failed(error, None))?;
                 none.insert(map)
             }
         })
@@ -133,7 +138,11 @@ mod tests {
         let mut maps = HashMap::new();
         // Whether this file system can map owners is another question.
         let _ = detach(&boundary, root, &agent, &mut maps);
-        assert_eq!(maps.keys().collect::<Vec<_>>(), [&(4242, 4242)], "the control");
+        assert_eq!(
+            maps.keys().collect::<Vec<_>>(),
+            [&(Identity { uid: 4242, gid: 4242 }, 4242)],
+            "the control"
+        );
 
         fs::rename(path("shared"), path("away")).unwrap();
         fs::rename(path("other"), path("shared")).unwrap();

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::{MetadataExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::process::Stdio;
 
 use crate::answers::error;
@@ -31,6 +31,31 @@ fn files_belong_to_the_caller_or_to_the_owner_of_the_directory() {
                 (owner, owner),
                 "{name} in {runner:?} by {caller:?}"
             );
+        }
+    }
+}
+
+#[test]
+fn an_agent_has_no_group_of_a_directory_that_its_owner_is_not_in() {
+    let native = callers("groups of owners").into_iter().map(|caller| (caller, Runner::Native));
+    for (caller, runner) in native.chain(everywhere("groups of owners")) {
+        if caller != Caller::Root {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        let file = place.workspace().join("file");
+        fs::write(&file, "of the group").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        // As `chown` leaves it: the owner has no right in group root. The second is the control.
+        for (gid, read) in [(0, ""), (NORMAL, "of the group")] {
+            chown(place.workspace(), Some(NORMAL), Some(gid)).unwrap();
+            chown(&file, Some(0), Some(gid)).unwrap();
+            let output =
+                place.inside(&["--quiet"], &["sh", "-c", "echo new > new; cat file"]).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(said, read, "{gid} in {runner:?}: {output:?}");
+            let made = fs::metadata(place.workspace().join("new")).unwrap();
+            assert_eq!((made.uid(), made.gid()), (NORMAL, NORMAL), "{gid} in {runner:?}");
         }
     }
 }
