@@ -11,7 +11,10 @@ use crate::protect::table::content::FileFormat;
 
 /// Keys that run a program, whatever the section's subsection. Taken from git-config(1).
 const EXECUTING: &[(&str, &str)] = &[
+    ("b4", "gpgbin"),
     ("browser", "path"),
+    ("cola", "blameviewer"),
+    ("cola", "terminal"),
     // With these, git puts a file of theirs into what people send, or writes files where they say.
     ("commit", "template"),
     ("core", "askpass"),
@@ -32,6 +35,8 @@ const EXECUTING: &[(&str, &str)] = &[
     ("format", "signaturefile"),
     // Options of `git diff` that git-gui adds: of some, it runs a program, or writes a file.
     ("gui", "diffopts"),
+    ("gui", "editor"),
+    ("gui", "historybrowser"),
     // With these, git keeps what a server sends in a file that they name.
     ("http", "cookiefile"),
     ("http", "savecookies"),
@@ -57,10 +62,13 @@ const EXECUTING: &[(&str, &str)] = &[
     ("remote", "receivepack"),
     ("remote", "uploadpack"),
     ("remote", "vcs"),
+    ("secrets", "providers"),
     ("sendemail", "smtpserver"),
     // Options of the program that sends: of some, they run another one, or write files.
     ("sendemail", "smtpserveroption"),
     ("sequence", "editor"),
+    ("stgit", "editor"),
+    ("stgit", "pager"),
     // A configuration of Subversion names programs that reach a server.
     ("svn", "config-dir"),
     ("svn", "configdir"),
@@ -356,6 +364,11 @@ fn executes(entry: &ConfigEntry, all: &[ConfigEntry]) -> bool {
     }
     if entry.section == "alias" {
         return alias::executes(value, |word| all.iter().any(|other| is_alias(other, word)));
+    }
+    // Git puts such a directory in front of the rest of any URL, and decodes `%`: what it then takes for a repository, no value names.
+    let is_hidden = value.starts_with("file://") && value.contains('%');
+    if is_hidden || (entry.section == "url" && repository(entry).is_some()) {
+        return true;
     }
     let truth = is_truth(value);
     if EXECUTING_SECTIONS.contains(&entry.section.as_str()) {
