@@ -181,10 +181,11 @@ fn place_is_mounted_by_the_engine(caller: Caller, runner: Runner) -> bool {
 
 /// A command in a sandbox whose engine finds that somebody has been there just before it.
 fn behind(place: &Place, runner: Runner, before: &str, flags: &[&str], argv: &[&str]) -> Command {
-    let engine = if runner == Runner::Podman { "podman" } else { "docker" };
+    // Podman's containers are made by one call and started by another.
+    let (engine, verb) = if runner == Runner::Podman { ("podman", "create") } else { ("docker", "run") };
     let elsewhere = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
     let script = format!(
-        "#!/bin/sh\nPATH={elsewhere}\nif [ \"$1\" = run ] || [ \"$1\" = create ]; then {before} || exit; fi\nexec {engine} \"$@\"\n"
+        "#!/bin/sh\nPATH={elsewhere}\nif [ \"$1\" = {verb} ]; then {before} || exit; fi\nexec {engine} \"$@\"\n"
     );
     program::write(&place.path("bin").join(engine), &script);
     let mut command = place.inside(flags, argv);
