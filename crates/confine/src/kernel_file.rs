@@ -3,12 +3,12 @@
 //! In a container everything at a path may be an image's: a `VOLUME` puts files of its own on `/sys/fs/cgroup`, and a
 //! link leads anywhere. Which file system an open file lies in, only the kernel says (statfs(2)).
 
-use policy::text::escape;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
+use policy::text::escape;
 use rustix::fs::{Mode, OFlags};
 
 /// A file system that the kernel makes, and no image.

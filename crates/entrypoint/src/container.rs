@@ -1,6 +1,5 @@
 //! The start of an agent in a container, in one numbered list. `docs/entrypoint.md` lists the same steps.
 
-use policy::text::escape;
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -21,6 +20,7 @@ use confine::report::Status;
 use confine::seccomp::Pid1;
 use policy::rules::env::{AGENT_ALLOW_EMULATION, EnvRule, EnvRules, Name, Unnamed};
 use policy::rules::verdict::Origin;
+use policy::text::escape;
 use rustix::io::Errno;
 
 use crate::settings::{self, Emulation, Mode, SANDBOX_WRITABLE, Settings};

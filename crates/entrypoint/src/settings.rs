@@ -1,6 +1,5 @@
 //! The settings: what the environment and the arguments ask for, read without looking at anything else.
 
-use policy::text::escape;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -12,6 +11,7 @@ use policy::rules::env::{
     AGENT_ALLOW_EMULATION, AGENT_ALLOW_ROOT, AGENT_ARGS, AGENT_COMMAND, AGENT_INIT, AGENT_USER, AGENT_WORKDIR,
 };
 use policy::rules::user::UserSpec;
+use policy::text::escape;
 
 /// Directories and files that the agent may write to, as a JSON array of absolute paths.
 pub(crate) const SANDBOX_WRITABLE: &str = "SANDBOX_WRITABLE";

@@ -1,10 +1,10 @@
 //! What was typed, as the strongest layer of settings.
 
-use policy::text::escape;
 use std::ffi::OsString;
 use std::path::Path;
 
 use policy::config::overrides::{EnvFile, Overrides};
+use policy::text::escape;
 use sandbox::host::small_file;
 
 use crate::cli::Request;

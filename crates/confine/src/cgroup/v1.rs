@@ -1,10 +1,10 @@
 //! Version 1: each controller has a hierarchy of its own, and each limit stands for itself.
 
-use policy::text::escape;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use policy::rules::limits::Bytes;
+use policy::text::escape;
 
 use super::group::{Cgroup, Version};
 use super::hierarchy::Hierarchy;

@@ -1,10 +1,10 @@
 //! Version 2: one hierarchy, in which a directory can be delegated to a user.
 
-use policy::text::escape;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use policy::rules::limits::{Bytes, MilliCpus};
+use policy::text::escape;
 use rustix::fs::{Access, access};
 
 use super::group::{Cgroup, Version};

@@ -9,14 +9,15 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use crate::capabilities;
-use crate::mount::rootfs::unshare_namespaces;
-use crate::protocol::{AGENT_ID, CONTROL_ARGUMENT, ControlSocket, Event, Failure, Step};
-use crate::sys::{self, Child, ChildTable, Kept};
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create};
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+
+use crate::capabilities;
+use crate::mount::rootfs::unshare_namespaces;
+use crate::protocol::{AGENT_ID, CONTROL_ARGUMENT, ControlSocket, Event, Failure, Step};
+use crate::sys::{self, Child, ChildTable, Kept};
 
 /// Everything that is needed to start PID 1 of a new sandbox.
 pub struct CloneOptions<'a> {

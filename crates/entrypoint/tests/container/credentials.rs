@@ -1,9 +1,10 @@
 //! What the agent is and holds, as the kernel says.
 
+use std::fs;
+
 use crate::ended::{Ended, is_agent};
 use crate::image::Image;
 use crate::{Feature, offers};
-use std::fs;
 
 const STATUS: &str = "cat /proc/self/status";
 

@@ -1,6 +1,5 @@
 //! Settings as a person reads them: TOML text for a value, and where it comes from.
 
-use crate::text::escape;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -12,8 +11,7 @@ use serde::Serialize;
 use super::key::{self, Key};
 use super::value::{Expose, ProviderChoice, SecretMode, SecretProvider};
 use crate::config::problem::Located;
-use crate::plan::{BoundaryMode, Layer, SecretSource};
-use crate::plan::{OnReplaced, Pull};
+use crate::plan::{BoundaryMode, Layer, OnReplaced, Pull, SecretSource};
 use crate::protect::RelativePath;
 use crate::rules::env::Name;
 use crate::rules::limits::{Bytes, MilliCpus};
@@ -21,6 +19,7 @@ use crate::rules::network::{self, HostPattern};
 use crate::rules::path::GuestPath;
 use crate::rules::user::UserSpec;
 use crate::rules::verdict::Origin;
+use crate::text::escape;
 
 /// One setting that holds.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]

@@ -1,6 +1,5 @@
 //! Where the agent starts, and whether that directory will be there, as far as that is known before the start.
 
-use crate::text::escape;
 use std::path::{Path, PathBuf};
 
 use super::Policy;
@@ -11,6 +10,7 @@ use crate::config::problem::{Problem, ProblemCode};
 use crate::plan::{self, Provider};
 use crate::rules::path::GuestPath;
 use crate::rules::verdict::listing;
+use crate::text::escape;
 
 /// What a native sandbox shows of the host's system; what is in there is known only inside.
 const SYSTEM: &[&str] =

@@ -4,13 +4,6 @@
 //! ghost files on the host, so it is compared with a baseline, classified by its content, and moved aside beneath
 //! the boundary. What existed before the first start is the user's own and is never moved.
 
-use crate::boundary::detect::baseline::Baseline;
-use crate::boundary::detect::baseline::Entry;
-use crate::boundary::detect::baseline::Hold;
-use crate::boundary::detect::baseline::Original;
-use crate::boundary::detect::finding::Finding;
-use crate::boundary::detect::finding::Origin;
-use crate::host::stamp::Stamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
@@ -24,11 +17,14 @@ use rustix::time::{ClockId, clock_gettime};
 pub use self::classifier::Linked;
 use self::classifier::{Classifier, Watched, watched};
 use self::origin::{Before, Facts, Time, Touched, Whose, whose};
+use crate::boundary::detect::baseline::{Baseline, Entry, Hold, Original};
 use crate::boundary::detect::classified::Classified;
+use crate::boundary::detect::finding::{Finding, Origin};
 use crate::boundary::protect::mounts::{Cause, Mounts, ReadOnly};
 use crate::boundary::protect::reach::{Base, Reach};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
+use crate::host::stamp::Stamp;
 
 pub mod baseline;
 mod classified;

@@ -1,11 +1,11 @@
 //! What can go wrong with an engine, told apart by what is to be done about it.
 
-use policy::text::escape;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use policy::plan::names_a_registry;
+use policy::text::escape;
 
 use super::kind::{DEFAULT_SOCKET, EngineKind};
 

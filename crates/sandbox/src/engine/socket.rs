@@ -1,8 +1,5 @@
 //! The socket of a Docker engine: where it is, who serves it, and the few questions that must not take long.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use policy::text::escape;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -12,9 +9,11 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nix::sys::socket::{
-    self, AddressFamily, SockFlag, SockType, UnixAddr, getsockopt, sockopt::PeerCredentials,
-};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use nix::sys::socket::sockopt::PeerCredentials;
+use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, UnixAddr, getsockopt};
+use policy::text::escape;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};

@@ -3,12 +3,12 @@
 //! `sandboxctl run` would take any image, because it brings a PID 1 along. `docker run` and Kubernetes bring none.
 //! Nothing of the image is run and no container is made of it: the builder copies the few files that are looked at.
 
-use policy::text::escape;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use policy::build_spec::Platform;
+use policy::text::escape;
 
 use super::error::Unfit;
 use super::layout::Image;

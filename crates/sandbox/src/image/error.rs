@@ -1,11 +1,10 @@
 //! What can go wrong with a build, told apart by what is to be done about it.
 
-use policy::text::escape;
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
+use std::{fmt, io};
 
 use policy::build_spec::Platform;
+use policy::text::escape;
 
 use crate::engine::error::EngineError;
 

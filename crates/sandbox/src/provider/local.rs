@@ -1,6 +1,5 @@
 //! The local provider: no isolation. The agent runs on the host as the caller, and every report says so.
 
-use policy::text::escape;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -10,18 +9,16 @@ use std::time::Instant;
 
 use confine::report::{Finding, Report, Status};
 use policy::plan::Plan;
-
-use crate::provider::launch::Launch;
-use crate::session::attendance::refuse_deserted;
-use crate::session::error::StartError;
-use crate::session::outcome::{End, Notice, Outcome, Output};
+use policy::text::escape;
 
 use crate::host::capture::Capture;
 use crate::host::child::{Group, Running, Stop};
 use crate::host::deadline::Deadline;
-
+use crate::provider::launch::Launch;
+use crate::session::attendance::refuse_deserted;
+use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
-
+use crate::session::outcome::{End, Notice, Outcome, Output};
 use crate::session::streams;
 
 /// Runs a plan without any isolation.

@@ -1,6 +1,5 @@
 //! `build`: the image of container providers, made by buildx as `[image]` says.
 
-use policy::text::escape;
 use std::env;
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -12,6 +11,7 @@ use policy::build_spec::{BuildFlags, BuildSpec, ImageSource};
 use policy::config::ImageTable;
 use policy::config::overrides::Overrides;
 use policy::config::problem::{self, Located, Problem};
+use policy::text::escape;
 use policy::text::json_bytes::JsonBytes;
 use sandbox::host::programs::Programs;
 use sandbox::image::{self, BuildError, Built, Detail, Files, Progress, Request};

@@ -1,20 +1,19 @@
 //! `doctor`: what of a sandbox this machine can carry out.
 
-use policy::text::escape;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::{env, process};
 
 use anyhow::Context as _;
 use policy::plan::FileId;
+use policy::text::escape;
 use sandbox::doctor::{self, Diagnosis, Patient};
 
 use crate::context::Context;
-use crate::directories;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
-use crate::report;
 use crate::ui::Ui;
+use crate::{directories, report};
 
 pub(crate) fn doctor(ui: &Ui, context: &Context) -> Result<ExitCode, CommandError> {
     let directory = env::temp_dir().join(format!("sandboxctl-doctor-{}", process::id()));

@@ -1,10 +1,10 @@
 //! `plan`: what a provider would be told to do.
 
-use policy::text::escape;
 use std::fmt::Display;
 
 use policy::plan::{Boundary, BoundaryMode, Container, Need, Plan, Pull, SecretSource, names_a_registry};
 use policy::rules::network;
+use policy::text::escape;
 
 use crate::cli::PlanArgs;
 use crate::context::Context;

@@ -1,6 +1,5 @@
 //! The classification of what lies at protected paths, which comes to an end however much is there.
 
-use crate::boundary::detect::classified::Classified;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::Read;
@@ -14,6 +13,7 @@ use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
 use crate::boundary::detect::baseline::{Content, Hold};
+use crate::boundary::detect::classified::Classified;
 use crate::boundary::protect::mounts::{Cause, Link, Mounts, ReadOnly};
 use crate::boundary::protect::reach::Base;
 use crate::boundary::quarantine::name::is_set_aside;
@@ -64,29 +64,16 @@ pub(crate) struct Watched<'a> {
 
 impl<'a> Watched<'a> {
     pub(crate) fn of(ReadOnly { path, seen_as, cause, base, .. }: &'a ReadOnly) -> Self {
-        Self {
-            path,
-            seen_as,
-            cause: *cause,
-            base,
-            is_astray: false,
-            is_followed: false,
-            is_strange: false,
-            hold: Hold::Fixed,
-        }
+        Self::at(path, seen_as, *cause, base, Hold::Fixed)
     }
 
     fn link(Link { path, seen_as, cause, base }: &'a Link, hold: Hold) -> Self {
-        Self {
-            path,
-            seen_as,
-            cause: *cause,
-            base,
-            is_astray: false,
-            is_followed: false,
-            is_strange: false,
-            hold,
-        }
+        Self::at(path, seen_as, *cause, base, hold)
+    }
+
+    fn at(path: &'a Path, seen_as: &'a Path, cause: Cause, base: &'a Base, hold: Hold) -> Self {
+        let (is_astray, is_followed, is_strange) = (false, false, false);
+        Self { path, seen_as, cause, base, is_astray, is_followed, is_strange, hold }
     }
 }
 

@@ -1,12 +1,5 @@
 //! The search for what is to be mounted: from each repository that the walk has found, to everything that git obeys in it.
 
-use crate::boundary::protect::mounts::MODULE_LEVELS;
-use crate::boundary::protect::search::progress::Ahead;
-use crate::boundary::protect::search::progress::OF_GIT;
-use crate::boundary::protect::search::progress::SIGNS;
-use crate::boundary::protect::search::progress::Search;
-use crate::boundary::protect::search::progress::is;
-use crate::boundary::protect::search::progress::read_up_to;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::io;
@@ -21,10 +14,13 @@ use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 
 use self::listed::Listed;
-use crate::boundary::protect::mounts::{Cause, FileKind, Link, MaskedSocket, Mounts, Notice, ReadOnly};
+use crate::boundary::protect::mounts::{
+    Cause, FileKind, Link, MODULE_LEVELS, MaskedSocket, Mounts, Notice, ReadOnly,
+};
 use crate::boundary::protect::reach::{Base, Reach, Way};
-use crate::boundary::protect::search::progress::Leads;
-use crate::boundary::protect::search::progress::{ALTERNATE_LEVELS, Wanted};
+use crate::boundary::protect::search::progress::{
+    ALTERNATE_LEVELS, Ahead, Leads, OF_GIT, SIGNS, Search, Wanted, is, read_up_to,
+};
 use crate::boundary::walk::{Git, Repository, Walk};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;

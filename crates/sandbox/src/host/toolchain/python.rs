@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use policy::text::escape;
+
 use super::error::ToolchainError;
 use super::search::{Form, Host, Toolchains, canonical, in_view, one_component};
 use crate::host::small_file;
-use policy::text::escape;
 
 const NAME: &str = "python";
 

@@ -9,9 +9,10 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use policy::text::escape;
+
 use super::error::ToolchainError;
 use super::search::{Form, Host, Toolchains, canonical, exposed, find_path, in_view, variable};
-use policy::text::escape;
 
 const NAME: &str = "rust";
 

@@ -5,14 +5,14 @@
 //! (`proc_pid_fd(5)`). A runtime cannot take it: it mounts in the namespace of the container, where nothing of another
 //! namespace can be bound (mount(2), EINVAL). But Docker's driver for local volumes mounts in the namespace of the engine.
 
-use policy::text::escape;
-use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use policy::plan::{BoundaryMode, Plan};
+use policy::text::escape;
+use rustix::io::Errno;
 
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::root::Root;

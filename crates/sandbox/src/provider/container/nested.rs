@@ -3,11 +3,11 @@
 //! An engine makes a mount point that is missing, as root and on the host's disk, also in a directory where only root may
 //! make anything. A native sandbox makes none there.
 
-use policy::text::escape;
 use std::io;
 use std::path::Path;
 
 use policy::plan::{Boundary, Plan};
+use policy::text::escape;
 use rustix::io::Errno;
 
 use crate::boundary::root::Root;

@@ -48,7 +48,7 @@ pub(crate) struct Rendezvous {
 /// What is in the file system, finished or not. It goes with this.
 struct Place(PathBuf);
 
-/// Who has come.
+/// Who has connected.
 pub(super) struct Met {
     pub(super) control: ControlSocket,
     /// PID 1's user on the host.

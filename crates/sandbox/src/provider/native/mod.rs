@@ -2,7 +2,6 @@
 //!
 //! `docs/native.md` lists the same steps in the same order.
 
-use policy::text::escape;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -15,14 +14,14 @@ use confine::protocol::{ControlSocket, Expectations, InitSpec, MountPlan, Reques
 use confine::report::{Report, Status};
 use policy::plan::{Init, Layer, Plan};
 use policy::rules::network;
-
+use policy::text::escape;
 use rustix::process::{WaitId, WaitIdOptions};
 
 use self::limits::Limits;
 use crate::host::init_program;
 use crate::host::terminal::Signals;
-use crate::provider::init_spec;
 use crate::provider::launch::Launch;
+use crate::provider::{idmap, init_spec, mount_plan};
 use crate::secrets::Value;
 use crate::session::agent::{self, Agent};
 use crate::session::attendance::{Attendance, refuse_deserted};
@@ -35,8 +34,6 @@ use crate::session::streams::Streams;
 use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::directory::StateDir;
 use crate::state::record::{RecordError, RunId, Runs};
-
-use crate::provider::{idmap, mount_plan};
 
 mod limits;
 

@@ -3,9 +3,6 @@
 //! What they lead to in the boundary is searched like any other repository. A pointer that leads to anything else is
 //! remembered: the agent may have made it to hide a repository from this search.
 
-use crate::boundary::protect::search::progress::MODULE;
-use crate::boundary::protect::search::progress::Wanted;
-use crate::boundary::protect::search::progress::WorkTree;
 use std::os::fd::BorrowedFd;
 use std::path::{Component, Path, PathBuf};
 
@@ -16,8 +13,9 @@ use rustix::io::Errno;
 
 use crate::boundary::protect::mounts::{Cause, FileKind, Link, Notice};
 use crate::boundary::protect::reach::{Base, Way};
-use crate::boundary::protect::search::progress::{Leads, OnHost};
-use crate::boundary::protect::search::progress::{OF_GIT, Search, is, read_up_to};
+use crate::boundary::protect::search::progress::{
+    Leads, MODULE, OF_GIT, OnHost, Search, Wanted, WorkTree, is, read_up_to,
+};
 use crate::boundary::walk::Walk;
 use crate::host::beneath;
 

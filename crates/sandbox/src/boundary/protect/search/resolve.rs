@@ -3,8 +3,6 @@
 //! A path may leave the boundary and come back: `../workspace/x` is `x`. What lies outside is only asked whether it is a
 //! link.
 
-use crate::boundary::protect::search::progress::Leads;
-use crate::boundary::protect::search::progress::OnHost;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
@@ -13,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{FileType, FsWord, PROC_SUPER_MAGIC};
 use rustix::io::Errno;
 
-use crate::boundary::protect::search::progress::Search;
+use crate::boundary::protect::search::progress::{Leads, OnHost, Search};
 use crate::host::beneath;
 
 /// How many links are followed before they are taken for a circle, as the kernel does.
