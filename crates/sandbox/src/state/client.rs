@@ -105,16 +105,17 @@ fn time_namespace() -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
 
-    fn this() -> Client {
+    pub(crate) fn this() -> Client {
         Client::this().unwrap()
     }
 
-    fn dead_client() -> Client {
+    /// The client of a process that has ended.
+    pub(crate) fn dead_client() -> Client {
         let mut child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
         let client =
             Client { pid: child.id(), start_time: start_time(child.id()).unwrap().unwrap(), ..this() };

@@ -328,10 +328,10 @@ fn file_name(id: &RunId) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
     use super::*;
+    use crate::state::client::tests::{dead_client, this};
 
     fn runs(top: &tempfile::TempDir) -> Runs {
         let state = StateDir::open(&top.path().join("state"), Identity::own()).unwrap();
@@ -349,19 +349,6 @@ mod tests {
             cgroups: vec!["/sys/fs/cgroup/sandboxctl-x".into()],
             placed: None,
         }
-    }
-
-    fn dead_client() -> Client {
-        let mut child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
-        let client =
-            Client { pid: child.id(), start_time: start_time(child.id()).unwrap().unwrap(), ..this() };
-        child.kill().unwrap();
-        child.wait().unwrap();
-        client
-    }
-
-    fn this() -> Client {
-        Client::this().unwrap()
     }
 
     /// The record stays when whoever has written it is gone.
