@@ -459,7 +459,7 @@ fn last_errno() -> Errno {
     Errno::from_raw_os_error(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
 }
 
-// --- landlock, seccomp, capabilities, limits ---------------------------------------------------------------
+// --- seccomp, capabilities, limits ---------------------------------------------------------------
 
 /// `prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER)`: puts a filter on this thread for good.
 pub(crate) fn seccomp_filter(program: &[libc::sock_filter]) -> Result<(), Errno> {
@@ -478,74 +478,6 @@ pub(crate) fn io_uring_setup_without_parameters() -> Errno {
     // JUSTIFICATION: a call that is meant to fail has no wrapper.
     unsafe { libc::syscall(libc::SYS_io_uring_setup, 0, ptr::null::<u8>()) };
     last_errno()
-}
-
-/// `landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION)`: the newest ABI of this kernel.
-pub(crate) fn landlock_abi() -> Result<u32, Errno> {
-    const VERSION: u32 = 1;
-    // SAFETY: with this flag the kernel reads no attributes.
-    // JUSTIFICATION: neither rustix nor nix wraps landlock.
-    let abi =
-        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, ptr::null::<u8>(), 0_usize, VERSION) };
-    u32::try_from(abi).map_err(|_| last_errno())
-}
-
-/// `struct landlock_ruleset_attr` (linux/landlock.h) as of ABI 6; zeroes at its end are fine for older kernels.
-#[repr(C)]
-pub(crate) struct LandlockAttributes {
-    pub(crate) handled_access_fs: u64,
-    pub(crate) handled_access_net: u64,
-    pub(crate) scoped: u64,
-}
-
-/// `landlock_create_ruleset(2)`; the descriptor is close-on-exec.
-pub(crate) fn landlock_create_ruleset(attributes: &LandlockAttributes) -> Result<OwnedFd, Errno> {
-    // SAFETY: `attributes` is live, of the size given, and only read.
-    // JUSTIFICATION: neither rustix nor nix wraps landlock.
-    let fd = unsafe {
-        libc::syscall(
-            libc::SYS_landlock_create_ruleset,
-            ptr::from_ref(attributes),
-            size_of::<LandlockAttributes>(),
-            0_u32,
-        )
-    };
-    let Ok(fd) = RawFd::try_from(fd) else { return Err(Errno::OVERFLOW) };
-    if fd < 0 {
-        return Err(last_errno());
-    }
-    // SAFETY: the kernel has just made this descriptor for us and nobody else knows it.
-    // JUSTIFICATION: a descriptor that a raw call returns has to be given an owner somewhere.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-/// `landlock_add_rule(2)` for `beneath` and everything below it.
-pub(crate) fn landlock_allow_beneath(
-    ruleset: BorrowedFd<'_>,
-    beneath: BorrowedFd<'_>,
-    allowed_access: u64,
-) -> Result<(), Errno> {
-    #[repr(C, packed)]
-    struct PathBeneath {
-        allowed_access: u64,
-        parent_fd: i32,
-    }
-    const PATH_BENEATH: u32 = 1;
-    let rule = PathBeneath { allowed_access, parent_fd: beneath.as_raw_fd() };
-    // SAFETY: `rule` is a live landlock_path_beneath_attr, packed as linux/landlock.h has it, and only read.
-    // JUSTIFICATION: neither rustix nor nix wraps landlock.
-    let done = unsafe {
-        libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), PATH_BENEATH, &raw const rule, 0_u32)
-    };
-    if done == 0 { Ok(()) } else { Err(last_errno()) }
-}
-
-/// `landlock_restrict_self(2)`: puts the rules on this thread for good.
-pub(crate) fn landlock_restrict_self(ruleset: BorrowedFd<'_>, flags: u32) -> Result<(), Errno> {
-    // SAFETY: the call takes a descriptor and a number, and touches no memory.
-    // JUSTIFICATION: neither rustix nor nix wraps landlock.
-    let done = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), flags) };
-    if done == 0 { Ok(()) } else { Err(last_errno()) }
 }
 
 // --- memory ------------------------------------------------------------------------------------------------

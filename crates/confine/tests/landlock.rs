@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use confine::capabilities;
-use confine::landlock::{Restricted, Ruleset, abi, keep_out_of, restrict_ptrace};
+use confine::landlock::{ABI, Restricted, Ruleset, abi, keep_out_of, restrict_ptrace};
 use confine::protocol::LandlockAccess;
 use confine::report::Status;
 
@@ -158,24 +158,25 @@ fn sockets_of_others_are_out_of_reach_from_abi_9_on() {
     let reached = restricted(&[(&path.clone(), LandlockAccess::ReadWrite)], move |_| {
         UnixStream::connect(path.join("socket")).is_ok()
     });
-    assert_eq!(reached, abi().unwrap() < 9);
+    assert_eq!(reached, abi().unwrap() < ABI::V9);
 }
 
 #[test]
 fn the_probe_sees_whether_the_rules_hold() {
     let probed = restricted(&[(Path::new("/dev/zero"), LandlockAccess::ReadWrite)], Restricted::probe);
-    let expected = if abi().unwrap() >= 5 { Status::Enforced } else { Status::Partly };
+    let expected = if abi().unwrap() >= ABI::V5 { Status::Enforced } else { Status::Partly };
     assert_eq!(probed.status, expected, "{}", probed.reason);
     println!("{}", probed.reason);
     // Control: the same look where nothing was put on.
-    let unrestricted = Restricted { abi: 9 }.probe();
+    let unrestricted = Restricted { abi: ABI::V9 }.probe();
     assert_eq!(unrestricted.status, Status::Not, "{}", unrestricted.reason);
 }
 
 #[test]
 fn terminals_keep_their_ioctls() {
     // Control: with ReadWrite the multiplexer opens, but does not answer.
-    for (access, works) in [(LandlockAccess::Terminal, true), (LandlockAccess::ReadWrite, abi().unwrap() < 5)]
+    for (access, works) in
+        [(LandlockAccess::Terminal, true), (LandlockAccess::ReadWrite, abi().unwrap() < ABI::V5)]
     {
         let rules = [(Path::new("/dev/ptmx"), access), (Path::new("/dev/pts"), access)];
         let answered = restricted(&rules, |_| {

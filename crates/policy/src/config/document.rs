@@ -3,6 +3,9 @@
 //! A document is read in two steps. [`Document::parse`] finds what is wrong with the text and with its keys,
 //! by the table of keys; after that each value is read with the type its key has, and whatever does not
 //! fit is noted and left out, so that one mistake never hides another.
+//!
+//! The `toml` crate parses the text and knows where each value stands. It is not asked to make our types with `serde`: that ends at
+//! the first mistake, and names neither the key as the table has it nor a suggestion.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

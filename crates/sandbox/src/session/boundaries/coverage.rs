@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use confine::landlock;
+use confine::landlock::{self, ABI};
 use confine::report::{Finding as Line, Report, Status};
 use policy::plan::{Boundary, BoundaryMode, Layer};
 use policy::text::escape;
@@ -117,7 +117,7 @@ impl Coverage {
     /// The lines of a report.
     pub(crate) fn lines(&self) -> [Line; 2] {
         let mut open = Vec::new();
-        if landlock::abi().is_none_or(|abi| abi < landlock::SOCKETS_SINCE) {
+        if landlock::abi() < Some(ABI::V9) {
             open.push("sockets that are made while it runs, for which landlock ABI 9 is needed".to_owned());
         }
         open.extend_from_slice(&self.open);
