@@ -1,6 +1,7 @@
 //! The one table of every key of `sandbox.toml`: a file for each of its tables, a row for each key.
 //!
-//! A key is named in its row and where it acts, and nowhere else. To add one is to add a row.
+//! A key is named in its row and where it acts: to add one is to add a row, and to act on it. ARCHITECTURE.md says which files follow
+//! for a key that widens what a sandbox may do, and for a limit.
 
 pub use self::agent::AgentTable;
 pub use self::container::ContainerTable;

@@ -17,22 +17,23 @@ settings! {
     table AgentTable at "agent." {
         command: Vec<OsString> as CommandLine = {
             doc: "The command with its arguments. What follows `--` on the command line replaces it.",
+            trust: TrustRule::LOCAL,
             default: "[\"bash\", \"-l\"]",
             example: "[\"python3\", \"agent.py\"]",
-            trust: TrustRule::LOCAL,
         }
         user: UserSpec as UserText = {
             doc: "Who the agent is: a user or user:group of the image, each by name or number. The native provider has one \
                  user, `agent`, with uid 1000.",
+            trust: TrustRule::Needed("it is root"),
             default: "\"agent\"",
             example: "\"agent\"",
             status: Support::NotYet("every user but `agent`"),
-            trust: TrustRule::Needed("it is root"),
             flag: Some(Flag { long: "user", short: Some('u'), value: "USER", help: "Be this user inside" }),
         }
         workdir: GuestPath as InsidePath = {
             doc: "Where the command starts, as the sandbox sees it. Without a boundary at `/workspace` the default \
                  is `/home/agent`.",
+            trust: TrustRule::Free,
             default: "\"/workspace\"",
             example: "\"/workspace/project\"",
             flag: Some(Flag {
@@ -45,6 +46,7 @@ settings! {
         init: bool as TrueOrFalse = {
             doc: "Whether PID 1 is an init that reaps orphans and forwards signals; with `false` the agent itself \
                  becomes PID 1.",
+            trust: TrustRule::Free,
             default: "true",
             example: "true",
         }

@@ -21,9 +21,9 @@ settings! {
     table ContainerTable at "container." {
         runtime: String as Runtime = {
             doc: "The runtime of the engine, where it is not the engine's own choice.",
+            trust: TrustRule::Needed("it is set"),
             example: "\"runsc\"",
             status: Support::Containers,
-            trust: TrustRule::Needed("it is set"),
             flag: Some(Flag {
                 long: "runtime",
                 short: None,
@@ -33,10 +33,10 @@ settings! {
         }
         host_path_prefix: PathBuf as PathPrefix = {
             doc: "What stands before a host path as the engine sees it, where the engine runs elsewhere.",
+            trust: TrustRule::Needed("it is set"),
             default: "\"\"",
             example: "\"/host_mnt\"",
             status: Support::Containers,
-            trust: TrustRule::Needed("it is set"),
             flag: Some(Flag {
                 long: "host-path-prefix",
                 short: None,
@@ -47,6 +47,7 @@ settings! {
         }
         pull: Pull as WhenPulled = {
             doc: "When the engine fetches the image.",
+            trust: TrustRule::Free,
             default: "\"missing\"",
             example: "\"never\"",
             status: Support::Containers,

@@ -10,15 +10,16 @@ settings! {
     table GeneralTable at "" {
         version: u32 as Version = {
             doc: "The version of this format.",
+            trust: TrustRule::Free,
             default: "1",
             example: "1",
         }
         provider: ProviderChoice as ProviderWord = {
             doc: "Who runs the sandbox. `auto` takes an engine that answers when the file has an `[image]` table, and \
                  `native` otherwise or when none answers; it says which and why. `local` isolates nothing, and is only ever taken when it is asked for by name.",
+            trust: TrustRule::Needed("it is `local`"),
             default: "\"auto\"",
             example: "\"native\"",
-            trust: TrustRule::Needed("it is `local`"),
             flag: Some(Flag {
                 long: "provider",
                 short: None,
@@ -30,9 +31,9 @@ settings! {
         require_os_sandbox: bool as TrueOrFalse = {
             doc: "Whether a start must fail where the operating system cannot isolate. When a file or a flag sets \
                  it to `true`, `local` is refused even when it is asked for by name.",
+            trust: TrustRule::Needed("it is `false`"),
             default: "true",
             example: "true",
-            trust: TrustRule::Needed("it is `false`"),
         }
     }
 }

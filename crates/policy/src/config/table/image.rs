@@ -22,10 +22,10 @@ settings! {
         name: String as ImageName = {
             doc: "The name of the image. Where a project configures its image without a name, it is `sandbox-`, the name \
                  of its directory and some digits.",
+            trust: TrustRule::Needed("an image is built under it; not to run one"),
             default: "\"sandbox-image\"",
             example: "\"registry.example.org/team/sandbox\"",
             status: Support::Containers,
-            trust: TrustRule::Needed("an image is built under it; not to run one"),
             flag: Some(Flag {
                 long: "image",
                 short: None,
@@ -35,36 +35,38 @@ settings! {
         }
         base: String as ImageName = {
             doc: "The image it starts from, of the Alpine or the Debian family.",
-            default: "\"alpine:3.23\"",
-            example: "\"debian:trixie-slim\"",
-            status: Support::Containers,
             trust: TrustRule::Needed(
                 "it is neither `alpine` nor `debian` of Docker's own, with any tag or digest: a build runs what is in a base",
             ),
+            default: "\"alpine:3.23\"",
+            example: "\"debian:trixie-slim\"",
+            status: Support::Containers,
         }
         packages: Vec<Located<String>> as ListOf<NonEmptyText> = {
             doc: "The packages of the distribution that are installed.",
+            trust: TrustRule::Free,
             default: "[\"bash\", \"curl\", \"git\", \"openssh-client\", \"python3\", \"nodejs\", \"npm\"]",
             example: "[\"bash\", \"git\"]",
             status: Support::Containers,
         }
         platforms: Vec<Located<String>> as ListOf<PlatformText> = {
             doc: "The platforms it is built for.",
+            trust: TrustRule::Free,
             default: "[\"linux/amd64\", \"linux/arm64\"]",
             example: "[\"linux/amd64\"]",
             status: Support::Containers,
         }
         dockerfile: PathBuf as HostPath = {
             doc: "A Dockerfile of your own, in place of the stock one.",
+            trust: TrustRule::Needed("it is set: a build runs its commands"),
             example: "\"docker/Dockerfile\"",
             status: Support::Containers,
-            trust: TrustRule::Needed("it is set: a build runs its commands"),
         }
         ca_certificates: PathBuf as HostPath = {
             doc: "Certificates that the build trusts besides the usual ones.",
+            trust: TrustRule::Needed("it is set: whoever holds such a key can pose as any site"),
             example: "\"~/.config/corp-ca.pem\"",
             status: Support::Containers,
-            trust: TrustRule::Needed("it is set: whoever holds such a key can pose as any site"),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::macros::settings;
 use crate::config::form::Lifetime;
-use crate::config::key::{Key, Support, ValueKind};
+use crate::config::key::{Key, Support, TrustRule, ValueKind};
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] =
@@ -15,6 +15,7 @@ settings! {
     table LifecycleTable at "lifecycle." {
         idle_timeout: Duration as Lifetime = {
             doc: "How long a sandbox without a session stays alive.",
+            trust: TrustRule::Free,
             example: "\"15m\"",
             status: Support::NotYet("every value"),
         }

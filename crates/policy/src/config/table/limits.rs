@@ -20,9 +20,9 @@ settings! {
     table LimitsTable at "limits." {
         memory: Option<Bytes> as MemoryLimit = {
             doc: "Resident memory of everything inside together.",
+            trust: TrustRule::RAISED,
             default: "\"unlimited\"",
             example: "\"1g\"",
-            trust: TrustRule::RAISED,
             flag: Some(Flag {
                 long: "memory",
                 short: Some('m'),
@@ -33,9 +33,9 @@ settings! {
         }
         cpus: Option<MilliCpus> as CpuLimit = {
             doc: "Processor time of everything inside together, in processors.",
+            trust: TrustRule::RAISED,
             default: "\"unlimited\"",
             example: "1.5",
-            trust: TrustRule::RAISED,
             flag: Some(Flag {
                 long: "cpus",
                 short: None,
@@ -46,9 +46,9 @@ settings! {
         }
         pids: Option<u32> as PidsLimit = {
             doc: "Processes and threads alive at once.",
+            trust: TrustRule::RAISED,
             default: "1024",
             example: "256",
-            trust: TrustRule::RAISED,
             flag: Some(Flag {
                 long: "pids-limit",
                 short: None,
@@ -59,9 +59,9 @@ settings! {
         }
         timeout: Option<Duration> as TimeLimit = {
             doc: "How long one command may run.",
+            trust: TrustRule::RAISED,
             default: "\"unlimited\"",
             example: "\"30m\"",
-            trust: TrustRule::RAISED,
             flag: Some(Flag {
                 long: "timeout",
                 short: None,
@@ -72,15 +72,15 @@ settings! {
         }
         output_bytes: Bytes as Size = {
             doc: "How much captured output is kept of each stream. A pipe or a terminal is never cut.",
+            trust: TrustRule::RAISED,
             default: "\"10m\"",
             example: "\"10m\"",
-            trust: TrustRule::RAISED,
         }
         tmp_size: Bytes as Size = {
             doc: "The size of each tmpfs. Space in shared directories cannot be bounded, and the report says so.",
+            trust: TrustRule::RAISED,
             default: "\"512m\"",
             example: "\"256m\"",
-            trust: TrustRule::RAISED,
         }
     }
 }

@@ -3,10 +3,16 @@
 /// Makes, from one row for each key, the struct that holds the settings of a table, and all that is done to each alike: its
 /// row of the schema, reading it from a file or from a flag, merging it and showing it.
 ///
+/// No row can leave out `trust`: whether a project's file may set the key is never decided by a default.
+///
 /// An `entry` is replaced as a whole by a stronger layer; in a `table` each setting is.
 macro_rules! settings {
     (@common $(#[$about:meta])* $name:ident at $prefix:literal {
-        $($key:ident: $value:ty as $form:ty = { doc: $doc:literal, $($field:ident: $given:expr),* $(,)? })*
+        $($key:ident: $value:ty as $form:ty = {
+            doc: $doc:literal,
+            trust: $trust:expr,
+            $($field:ident: $given:expr),* $(,)?
+        })*
     }) => {
         $(#[$about])*
         #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,6 +26,7 @@ macro_rules! settings {
                 path: concat!($prefix, stringify!($key)),
                 kind: <$form as $crate::config::form::ValueForm>::KIND,
                 doc: $doc,
+                trust: $trust,
                 $($field: $given,)*
                 ..$crate::config::key::Key::NONE
             },)*];

@@ -21,16 +21,16 @@ settings! {
         require: Vec<Located<Layer>> as ListOf<LayerName> = {
             doc: "The layers of isolation without which nothing starts. The others are used where they are there, \
                  and reported either way.",
+            trust: TrustRule::Needed("it leaves out a layer that is required without the file"),
             default: "[\"user\", \"mount\", \"pid\", \"net\", \"ipc\", \"landlock\", \"seccomp\", \"capabilities\"]",
             example: "[\"user\", \"mount\", \"pid\", \"net\", \"ipc\", \"landlock\", \"seccomp\", \"capabilities\", \"memory\"]",
-            trust: TrustRule::Needed("it leaves out a layer that is required without the file"),
         }
         expose: Vec<Located<Expose>> as ListOf<ExposedPath> = {
             doc: "Toolchains of the host that are readable inside at the same path: presets or paths. Never \
                  credentials.",
+            trust: TrustRule::Needed("it names a path"),
             default: "[]",
             example: "[\"rust\", \"node\", \"python\"]",
-            trust: TrustRule::Needed("it names a path"),
         }
     }
 }

@@ -21,10 +21,10 @@ settings! {
         mode: network::NetworkMode as NetworkWord = {
             doc: "`none` leaves the sandbox its own loopback, `allowlist` the named hosts, `open` what the host \
                  reaches. The native provider refuses `open`.",
+            trust: TrustRule::Needed("it is `allowlist` or `open`"),
             default: "\"none\"",
             example: "\"none\"",
             status: Support::NotYet("`allowlist`"),
-            trust: TrustRule::Needed("it is `allowlist` or `open`"),
             flag: Some(Flag {
                 long: "network",
                 short: None,
@@ -35,10 +35,10 @@ settings! {
         }
         allow: Vec<Located<HostPattern>> as ListOf<HostText> = {
             doc: "The hosts that may be reached with `allowlist`.",
+            trust: TrustRule::Needed("it is not empty"),
             default: "[]",
             example: "[\"api.github.com:443\", \"*.example.org\"]",
             status: Support::NotYet("every list that is not empty"),
-            trust: TrustRule::Needed("it is not empty"),
             flag: Some(Flag {
                 long: "allow-host",
                 short: None,
@@ -48,10 +48,10 @@ settings! {
         }
         deny: Vec<Located<HostPattern>> as ListOf<HostText> = {
             doc: "The hosts that may not be reached although `allow` matches them.",
+            trust: TrustRule::Needed("it leaves out a host that is denied without the file"),
             default: "[]",
             example: "[\"internal.example.org\"]",
             status: Support::NotYet("every list that is not empty"),
-            trust: TrustRule::Needed("it leaves out a host that is denied without the file"),
         }
     }
 }

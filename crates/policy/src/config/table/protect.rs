@@ -21,28 +21,29 @@ settings! {
         paths: Vec<Located<RelativePath>> as ListOf<ProtectedPath> = {
             doc: "Paths that are protected besides the built-in ones; a last name of `*.suffix`, `name.*` or `name.*.suffix` stands for every name that begins and ends so. Where nothing is \
                  yet, whatever appears is moved aside. The lists of all files add up.",
+            trust: TrustRule::Free,
             default: "[]",
             example: "[\".github/workflows\"]",
         }
         allow: Vec<Located<RelativePath>> as ListOf<ProtectedPath> = {
             doc: "Built-in paths that are given up, by name.",
+            trust: TrustRule::Needed("it is not empty"),
             default: "[]",
             example: "[\".git/config\"]",
-            trust: TrustRule::Needed("it is not empty"),
         }
         depth: u32 as Depth = {
             doc: "How many directories deep nested repositories and sockets are looked for.",
+            trust: TrustRule::Needed("it is lower than what holds without the file"),
             default: "3",
             example: "4",
-            trust: TrustRule::Needed("it is lower than what holds without the file"),
         }
         on_replaced: OnReplaced as WhenReplaced = {
             doc: "What happens when a program of yours replaces a protected file while the sandbox runs, which takes its protection \
                  away, and the file then runs something that it did not run before: `end` ends the sandbox, `warn` says so. Either \
                  way the file of the start is put back in the end.",
+            trust: TrustRule::Needed("it is `warn`"),
             default: "\"end\"",
             example: "\"warn\"",
-            trust: TrustRule::Needed("it is `warn`"),
         }
     }
 }

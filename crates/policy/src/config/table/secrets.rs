@@ -31,33 +31,39 @@ settings! {
     entry SecretTable at "secrets.*." {
         mode: SecretMode as ModeOfSecret = {
             doc: "`inject` makes the value visible inside; with `proxy` it never enters.",
+            trust: TrustRule::Free,
             example: "\"inject\"",
             required: true,
             status: Support::NotYet("`proxy`"),
         }
         env_var: Name as VariableName = {
             doc: "The variable it becomes inside.",
+            trust: TrustRule::Free,
             example: "\"GITHUB_TOKEN\"",
             required: true,
         }
         source: SecretSource as SecretSourceText = {
             doc: "Where the value is read from at the start: `env:NAME`, `file:PATH`, or what a shell prints for \
                  `command:TEXT`.",
+            trust: TrustRule::Free,
             example: "\"env:GITHUB_TOKEN\"",
             required: true,
         }
         provider: SecretProvider as ProviderOfSecret = {
             doc: "Whose interface the proxy adds the value to; `custom` needs `upstream` and `header`.",
+            trust: TrustRule::Free,
             example: "\"anthropic\"",
             status: Support::NotYet(PROXY_SECRETS),
         }
         upstream: String as Url = {
             doc: "Where the proxy sends requests of a `custom` provider.",
+            trust: TrustRule::Free,
             example: "\"https://api.example.org\"",
             status: Support::NotYet(PROXY_SECRETS),
         }
         header: String as NonEmptyText = {
             doc: "The header in which a `custom` provider wants the value.",
+            trust: TrustRule::Free,
             example: "\"x-api-key\"",
             status: Support::NotYet(PROXY_SECRETS),
         }

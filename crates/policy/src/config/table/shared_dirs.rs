@@ -27,30 +27,34 @@ settings! {
     entry SharedDirTable at "shared_dirs.*." {
         host: PathBuf as HostPath = {
             doc: "The directory on the host.",
-            example: "\"./workspace\"",
-            required: true,
             trust: TrustRule::Needed(
                 "it leads out of the directory of the file, as written or once links are resolved; or when it can be written \
                  and is, or lies in, a protected path",
             ),
+            example: "\"./workspace\"",
+            required: true,
         }
         guest: GuestPath as InsidePath = {
             doc: "Where the sandbox sees it.",
+            trust: TrustRule::Free,
             example: "\"/workspace\"",
             required: true,
         }
         mode: BoundaryMode as ModeWord = {
             doc: "`rw` to read and write, `ro` to read only.",
+            trust: TrustRule::Free,
             default: "\"rw\"",
             example: "\"ro\"",
         }
         suffixes: Vec<Located<String>> as ListOf<Suffix> = {
             doc: "The only suffixes of files that the file tools touch there.",
+            trust: TrustRule::Free,
             example: "[\".md\", \".pdf\"]",
             status: Support::NotYet("every value"),
         }
         max_file_bytes: Bytes as Size = {
             doc: "The largest file that the file tools touch there.",
+            trust: TrustRule::Free,
             example: "10_000_000",
             status: Support::NotYet("every value"),
         }
