@@ -92,7 +92,8 @@ impl Account {
         resolve(spec, root, &read(PASSWD)?, &read(GROUP)?)
     }
 
-    /// Whoever this process is already: ids and groups as they are, name and home as this file system knows them.
+    /// Returns the user of this process: ids and groups as they are, name and home as this file system's passwd(5) has
+    /// them.
     pub fn current() -> Result<Self, LookupError> {
         let uid = getuid().as_raw();
         let gid = getgid().as_raw();
@@ -147,7 +148,7 @@ impl User {
     }
 }
 
-/// The first entry that matches, as every C library takes it.
+/// Returns the first entry that matches, as every C library takes it.
 fn user_of(who: &UserOrGroup, passwd: &[u8]) -> Result<Option<User>, LookupError> {
     for (line, fields) in entries(passwd) {
         let [name, _, uid, gid, _, home, shell] = fields[..] else { continue };
@@ -194,7 +195,7 @@ fn group_of(who: &UserOrGroup, group: &[u8]) -> Result<u32, LookupError> {
     Err(LookupError::Unknown { kind: "group", name: wanted.clone(), file: GROUP })
 }
 
-/// The primary group, and every group that lists the user.
+/// Returns the primary group, and every group that lists the user.
 fn groups_of(user: &User, group: &[u8]) -> Vec<u32> {
     let mut groups = vec![user.gid];
     let Some(user) = &user.name else { return groups };
@@ -207,7 +208,7 @@ fn groups_of(user: &User, group: &[u8]) -> Vec<u32> {
     groups
 }
 
-/// Lines with their numbers, split into fields.
+/// Splits a file into numbered lines, and each into its fields.
 fn entries(text: &[u8]) -> impl Iterator<Item = (usize, Vec<&[u8]>)> {
     let fields = |line| <[u8]>::split(line, |byte| *byte == b':').collect();
     (1..).zip(text.split(|byte| *byte == b'\n').map(fields))

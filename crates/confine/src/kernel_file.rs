@@ -23,7 +23,7 @@ pub enum KernelFileSystem {
 }
 
 impl KernelFileSystem {
-    /// Its numbers in linux/magic.h.
+    /// Returns its numbers in linux/magic.h.
     fn magic(self) -> &'static [i64] {
         match self {
             Self::Processes => &[0x9fa0],

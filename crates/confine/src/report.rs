@@ -41,7 +41,7 @@ impl Report {
         }
     }
 
-    /// The line of one layer.
+    /// Returns the finding for one layer.
     pub fn layer(&self, layer: Layer) -> Option<&Finding> {
         self.0.iter().find(|finding| finding.layer == layer)
     }

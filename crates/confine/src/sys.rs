@@ -39,7 +39,7 @@ pub(crate) struct Child {
     pub(crate) pidfd: OwnedFd,
 }
 
-/// `clone3(2)` without a shared address space. The new process runs `child` and ends with what that returns.
+/// Calls `clone3(2)` without a shared address space. The new process runs `child` and ends with what that returns.
 ///
 /// It keeps five descriptors and closes all others at once, whoever owns them in this process: so it gets no value of this
 /// process but `data`, which owns and borrows nothing.
@@ -216,7 +216,7 @@ pub enum Machine {
     Emulated,
 }
 
-/// `fork(2)` in a process with one thread; `None` in the child.
+/// Calls `fork(2)` in a process with one thread; returns `None` in the child.
 ///
 /// Fails where the process has other threads: its child could find any lock taken. An emulator's own threads stand in the
 /// same list. They run none of this program's code and know none of its locks, and the emulator, which makes the call,
@@ -276,7 +276,7 @@ impl NamespaceHolder {
         }
     }
 
-    /// The number of the process.
+    /// Returns the number of the process.
     pub(crate) fn pid(&self) -> i32 {
         self.pid
     }
@@ -297,7 +297,7 @@ impl Drop for NamespaceHolder {
     }
 }
 
-/// `execveat(2)` of the file itself, with an empty environment and ready-made arguments. Returns only on failure.
+/// Calls `execveat(2)` on the file itself, with an empty environment and ready-made arguments. Returns only on failure.
 pub(crate) fn execute_file(file: BorrowedFd<'_>, arguments: &[&CStr; 2]) -> Errno {
     let argv = [arguments[0].as_ptr(), arguments[1].as_ptr(), ptr::null()];
     let envp: [*const libc::c_char; 1] = [ptr::null()];
@@ -316,7 +316,7 @@ pub(crate) fn execute_file(file: BorrowedFd<'_>, arguments: &[&CStr; 2]) -> Errn
     last_errno()
 }
 
-/// `mount_setattr(2)` on the mount that `tree` is, and with `recursive` on all below it.
+/// Calls `mount_setattr(2)` on the mount that `tree` is, and with `recursive` on all below it.
 ///
 /// `id_map` is a user namespace: owners on disk are shown as that namespace maps them.
 pub(crate) fn mount_setattr(
@@ -394,7 +394,7 @@ pub(crate) fn duplicate_inherited(fd: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(duplicate) })
 }
 
-/// The supplementary groups of whoever has connected to a socket, as this process's user namespace numbers them
+/// Returns the supplementary groups of the peer of a socket, as this process's user namespace numbers them
 /// (`SO_PEERGROUPS` in socket(7)).
 pub(crate) fn peer_groups(socket: BorrowedFd<'_>) -> Result<Vec<u32>, Errno> {
     // asm-generic/socket.h; the same on every processor that this runs on.
@@ -421,14 +421,14 @@ pub(crate) fn peer_groups(socket: BorrowedFd<'_>) -> Result<Vec<u32>, Errno> {
     Ok(groups)
 }
 
-/// `_exit(2)`: ends this process and runs nothing on the way out.
+/// Calls `_exit(2)`: ends this process and runs nothing on the way out.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: does not return, and touches no memory.
     // JUSTIFICATION: `std::process::exit` runs the exit handlers of a caller that this process is a copy of.
     unsafe { libc::_exit(code) }
 }
 
-/// `rt_sigaction(2)`: gives a signal its default action.
+/// Calls `rt_sigaction(2)` to give a signal its default action.
 ///
 /// Numbers that cannot be set are refused by the kernel. A C library keeps two for itself and will not touch them, and
 /// glibc's `posix_spawn` leaves them ignored in every program that it starts: hence the call itself.
@@ -454,14 +454,14 @@ pub(crate) fn default_signal(signal: i32) {
     };
 }
 
-/// The error of the last system call, without touching the heap.
+/// Returns the error of the last system call, without touching the heap.
 fn last_errno() -> Errno {
     Errno::from_raw_os_error(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
 }
 
 // --- seccomp, capabilities, limits ---------------------------------------------------------------
 
-/// `prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER)`: puts a filter on this thread for good.
+/// Calls `prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER)`: puts a filter on this thread for good.
 pub(crate) fn seccomp_filter(program: &[libc::sock_filter]) -> Result<(), Errno> {
     let Ok(len) = u16::try_from(program.len()) else { return Err(Errno::INVAL) };
     // The kernel only reads the instructions; the pointer is mutable for reasons of history.
@@ -472,7 +472,7 @@ pub(crate) fn seccomp_filter(program: &[libc::sock_filter]) -> Result<(), Errno>
     if done == 0 { Ok(()) } else { Err(last_errno()) }
 }
 
-/// `io_uring_setup(0, NULL)`, which cannot succeed: the error tells who refused it.
+/// Calls `io_uring_setup(0, NULL)`, which cannot succeed: the error shows who refused it.
 pub(crate) fn io_uring_setup_without_parameters() -> Errno {
     // SAFETY: without a place for parameters nothing can be set up or written.
     // JUSTIFICATION: a call that is meant to fail has no wrapper.

@@ -159,7 +159,7 @@ fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, Failure> {
     }
 }
 
-/// A plan that touches every layer and requires none, so that one start tells of all of them.
+/// Makes a plan that touches every layer and requires none, so that one start reports on all of them.
 fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
     Plan {
         name: "doctor".to_owned(),
@@ -209,7 +209,7 @@ fn layer_checks(report: &Report) -> Vec<LayerCheck> {
     report.0.iter().map(check).collect()
 }
 
-/// What mends a layer that is missing although a sandbox starts.
+/// Returns how to fix a layer that is missing although a sandbox starts.
 fn layer_fix(layer: Layer) -> Option<String> {
     match layer {
         Layer::Landlock => {
@@ -232,7 +232,7 @@ fn engine_check(kind: EngineKind, engines: &engine::surroundings::Surroundings) 
     }
 }
 
-/// The settings that decide which namespaces and limits there can be, below `root`, which is `/` outside of tests.
+/// Checks the settings that decide which namespaces and limits there can be, below `root`, which is `/` outside of tests.
 fn host_checks(root: &Path, uid: u32) -> Vec<HostCheck> {
     let mut checks = vec![namespace_limit(root)];
     // Root may do all this whatever these say.
@@ -244,7 +244,7 @@ fn host_checks(root: &Path, uid: u32) -> Vec<HostCheck> {
     checks
 }
 
-/// `user.max_user_namespaces`, see namespaces(7): without the file the kernel has no user namespaces at all.
+/// Checks `user.max_user_namespaces`, see namespaces(7): without the file the kernel has no user namespaces at all.
 fn namespace_limit(root: &Path) -> HostCheck {
     let name = "user.max_user_namespaces";
     match setting(root, name) {
@@ -266,7 +266,7 @@ fn namespace_limit(root: &Path) -> HostCheck {
     }
 }
 
-/// `kernel.unprivileged_userns_clone` exists on Debian's kernels and those made from them.
+/// Checks `kernel.unprivileged_userns_clone`, which exists on Debian's kernels and those made from them.
 fn unprivileged_clone(root: &Path) -> Option<HostCheck> {
     let name = "kernel.unprivileged_userns_clone";
     let value = setting(root, name).ok()?;
@@ -274,8 +274,8 @@ fn unprivileged_clone(root: &Path) -> Option<HostCheck> {
     Some(HostCheck { name, good, found: value, fix: (!good).then(|| format!("sudo sysctl -w {name}=1")) })
 }
 
-/// `kernel.apparmor_restrict_unprivileged_userns` exists on Ubuntu from 23.10: a user namespace then has no rights
-/// unless a profile grants it.
+/// Checks `kernel.apparmor_restrict_unprivileged_userns`, which exists on Ubuntu from 23.10: a user namespace then has no
+/// rights unless a profile grants it.
 fn apparmor(root: &Path) -> Option<HostCheck> {
     let name = "kernel.apparmor_restrict_unprivileged_userns";
     let value = setting(root, name).ok()?;
@@ -286,7 +286,7 @@ fn apparmor(root: &Path) -> Option<HostCheck> {
 /// The controllers that a user's limits need, see cgroups(7).
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
 
-/// Whether the user may limit memory, processors and processes of everything inside together.
+/// Checks whether the user may limit memory, processors and processes of everything inside together.
 fn cgroups(root: &Path, uid: u32) -> HostCheck {
     let check = |good, found: String, fix: Option<&str>| HostCheck {
         name: "cgroups",
@@ -324,7 +324,7 @@ fn setting(root: &Path, name: &str) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    /// A host with these settings, where cgroups stand in the way of nothing.
+    /// Makes a host with these settings, where cgroups stand in the way of nothing.
     fn host(settings: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         write(root.path(), "proc/self/cgroup", "0::/mine\n");
@@ -342,7 +342,7 @@ mod tests {
         fs::write(path, text).unwrap();
     }
 
-    /// Who owns what the tests make.
+    /// Returns who owns what the tests create.
     fn own_uid() -> u32 {
         tempfile::tempdir().unwrap().path().metadata().unwrap().uid()
     }

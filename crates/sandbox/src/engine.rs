@@ -91,27 +91,27 @@ impl Engine {
         }
     }
 
-    /// Where it answers, as `DOCKER_HOST` has it; `None` where it has no socket.
+    /// Returns the address of its socket, as `DOCKER_HOST` has it; `None` where it has no socket.
     pub fn address(&self) -> Option<String> {
         self.socket.as_ref().map(Socket::address)
     }
 
-    /// Which engine it is.
+    /// Returns which engine it is.
     pub fn kind(&self) -> EngineKind {
         self.kind
     }
 
-    /// Whose it is.
+    /// Returns whose rights it has.
     pub fn rights(&self) -> Rights {
         self.rights
     }
 
-    /// Whether the number of a process here means the same process to it.
+    /// Returns whether the number of a process here means the same process to it.
     pub(crate) fn shares_processes(&self) -> bool {
         self.socket.as_ref().is_some_and(|socket| socket.shares_processes().unwrap_or(false))
     }
 
-    /// A call of its command line, with the socket that has answered, whatever else is set.
+    /// Prepares a call of its command line, with the socket that has answered, whatever else is set.
     pub fn command(&self) -> Command {
         let mut command = self.programs.command_as(&self.program, self.kind.command());
         if let Some(socket) = &self.socket {
@@ -138,7 +138,7 @@ impl Engine {
         output(self.kind, self.command().args(arguments), Group::Ours, patience)
     }
 
-    /// The socket it answers on, if it has one.
+    /// Returns the socket it answers on, if it has one.
     pub(crate) fn socket(&self) -> Option<&Socket> {
         self.socket.as_ref()
     }
@@ -155,8 +155,8 @@ fn apart(programs: &Programs, path: &Path) -> Result<(), EngineError> {
     }
 }
 
-/// The path by which root reaches a socket under sudo: one that nobody else can lead to a socket of theirs, which would be
-/// given root's passwords of registries, and answer in the engine's place.
+/// Resolves the path by which root reaches a socket under sudo. Nobody else may be able to lead it to a socket of theirs,
+/// which would be given root's passwords of registries, and answer in the engine's place.
 fn settled(programs: &Programs, socket: PathBuf) -> Result<PathBuf, EngineError> {
     match programs.settled(&socket) {
         Ok(Ok(path)) => Ok(path),

@@ -79,7 +79,7 @@ pub struct Built {
     pub builder: String,
 }
 
-/// The command line that builds the image: `docker` and its arguments, and the variable that they need.
+/// Returns the command line that builds the image: `docker` and its arguments, and the variable that they need.
 pub fn command(
     request: &Request<'_>,
     display: Display<'_>,
@@ -133,7 +133,7 @@ pub fn build(request: &Request<'_>, progress: &mut Progress<'_>) -> Result<Built
     }
 }
 
-/// The build spec, with certificates of our own writing: what was read is what the build trusts.
+/// Returns the build spec with certificates of our own writing: what was read is what the build trusts.
 fn with_certificates(request: &Request<'_>, scratch: &Path) -> Result<BuildSpec, BuildError> {
     let mut spec = request.spec.clone();
     if let Some(certificates) = &request.files.ca_certificates {
@@ -145,18 +145,18 @@ fn with_certificates(request: &Request<'_>, scratch: &Path) -> Result<BuildSpec,
     Ok(spec)
 }
 
-/// The name of a builder of our own.
+/// Returns the name of a builder of our own.
 fn own_builder(request: &Request<'_>) -> String {
     format!("sandboxctl-{}", request.surroundings.uid)
 }
 
-/// What `SOURCE_DATE_EPOCH` has to be set to. An own Dockerfile is its owner's, dates included.
+/// Returns what `SOURCE_DATE_EPOCH` has to be set to. An own Dockerfile is its owner's, dates included.
 fn epoch(request: &Request<'_>) -> Option<&'static str> {
     let stock = matches!(request.spec.source, ImageSource::Stock { .. });
     (stock && request.epoch.is_none()).then_some(context::EPOCH)
 }
 
-/// Whether a Dockerfile takes the entrypoint from us: by naming it, without a stage of its own by that name.
+/// Returns whether a Dockerfile takes the entrypoint from us: by naming it, without a stage of its own by that name.
 fn takes_entrypoint(dockerfile: &[u8]) -> bool {
     let lower = String::from_utf8_lossy(dockerfile).to_lowercase();
     let words: Vec<&str> = lower.split_whitespace().collect();
@@ -257,7 +257,7 @@ impl Site<'_> {
         Err(BuildError::Unfit { unfit })
     }
 
-    /// The digests of the platforms, where they are to be known.
+    /// Returns the digests of the platforms, where they are to be known.
     fn digests(&self, metadata: &Metadata, progress: &mut Progress<'_>) -> Result<Vec<Made>, BuildError> {
         let spec = self.request.spec;
         if spec.destination.pushes() {
@@ -292,7 +292,7 @@ impl Site<'_> {
         }
     }
 
-    /// Where the image goes, and what for.
+    /// Describes where the image goes, and what for.
     fn goes(&self) -> String {
         let spec = self.request.spec;
         let place = match spec.destination {
@@ -322,7 +322,8 @@ fn same(platform: &Platform, made: &Made) -> bool {
     platform.as_str() == made.platform
 }
 
-/// The name of the image of a project, by where the project is: of no other project, and the same each time.
+/// Derives the name of a project's image from the project's directory: the same each time, and shared by no other
+/// project.
 pub fn name_of_project(directory: &Path) -> String {
     let word = directory.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let known = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
@@ -333,7 +334,7 @@ pub fn name_of_project(directory: &Path) -> String {
     parts.fold("sandbox".to_owned(), |name, part| name + "-" + &part)
 }
 
-/// The name of an image without its tag.
+/// Returns the name of an image without its tag.
 fn repository(name: &str) -> &str {
     match name.rsplit_once(':') {
         Some((repository, tag)) if !tag.contains('/') => repository,

@@ -128,7 +128,7 @@ pub fn read(secret: &Secret, surroundings: &mut Surroundings<'_>) -> Result<Valu
 }
 
 impl Value {
-    /// The bytes, for the one place that hands them over.
+    /// Returns the bytes, for the one place that passes them on.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -257,7 +257,7 @@ fn spawn_kept_out(mut command: Command, group: Group, writable: &[OwnedFd]) -> R
     })
 }
 
-/// What a command said, as text, without the value.
+/// Returns what a command printed, as text, without the value.
 fn redacted(log: &[u8], value: &[u8]) -> String {
     if value.is_empty() {
         return String::from_utf8_lossy(log).into_owned();

@@ -341,7 +341,7 @@ pub(crate) struct ManArgs {
     pub(crate) output_dir: Option<PathBuf>,
 }
 
-/// The format that a command line asks for, even where the rest of it is wrong.
+/// Returns the format that a command line requests, even where the rest of it is wrong.
 pub(crate) fn format_asked(args: &[OsString]) -> Format {
     let before_command = args.iter().take_while(|arg| *arg != "--").collect::<Vec<_>>();
     let separate = before_command.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json");

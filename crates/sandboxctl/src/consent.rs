@@ -52,7 +52,7 @@ pub(crate) fn require(
         ))
 }
 
-/// What the store says about a file that widens this.
+/// Checks in the store whether a file that widens this is trusted.
 pub(crate) fn check(context: &Context, file: &Found, widenings: &[&Widening]) -> Result<Trust, CommandError> {
     let lines: Vec<String> = widenings.iter().map(|widening| line(widening)).collect();
     Ok(store(context)?.check(&file.candidate, &lines)?)
@@ -63,19 +63,19 @@ pub(crate) fn record(context: &Context, file: &Found, widenings: &[Widening]) ->
     Ok(store(context)?.trust(&file.candidate, widenings.iter().map(line).collect())?)
 }
 
-/// The store of trusted files.
+/// Opens the store of trusted files.
 pub(crate) fn store(context: &Context) -> Result<Store, CommandError> {
     Ok(Store::new(StateDir::open(&context.state(), context.caller).map_err(anyhow::Error::new)?))
 }
 
-/// A file, with where links take its paths, in the form that `--trust` takes.
+/// Hashes a file, and where links take its paths, in the form that `--trust` takes.
 pub(crate) fn hash(file: &Found, widenings: &[Widening]) -> String {
     let leads =
         widenings.iter().filter_map(|widening| Some((widening.key.as_str(), widening.leads_to.as_deref()?)));
     format!("sha256:{}", file.candidate.digest(leads).as_str())
 }
 
-/// What a file widens, one line each.
+/// Lists what a file widens, one line each.
 pub(crate) fn list<'w>(widenings: impl IntoIterator<Item = &'w Widening>) -> String {
     let line = |Widening { key, location, what, .. }: &Widening| {
         text::one_line(&format!("  {location}: {key} {what}"))
@@ -83,7 +83,7 @@ pub(crate) fn list<'w>(widenings: impl IntoIterator<Item = &'w Widening>) -> Str
     widenings.into_iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// How a widening is recorded. The place is that of the content, which is recorded beside it.
+/// Formats a widening as it is recorded. The place is that of the content, which is recorded beside it.
 fn line(Widening { key, what, .. }: &Widening) -> String {
     format!("{key} {what}")
 }

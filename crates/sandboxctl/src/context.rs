@@ -58,7 +58,7 @@ impl Context {
         Ok(Self { cwd, env, process, caller, home, resolved_home })
     }
 
-    /// The home directory in the text of passwd(5). Not asked of the C library: in a static program that would load
+    /// Finds a home directory in the text of passwd(5). The C library is not used: in a static program it would load
     /// modules of the host's own, which ends in a crash.
     fn home_of(uid: u32, passwd: &str) -> Option<PathBuf> {
         passwd.lines().find_map(|line| {
@@ -86,7 +86,7 @@ impl Context {
         Ok(self)
     }
 
-    /// Whether this is root, called by somebody else.
+    /// Returns whether this is root, called by somebody else.
     fn is_behind_sudo(&self) -> bool {
         self.process.uid != self.caller.uid
     }
@@ -96,36 +96,36 @@ impl Context {
             .unwrap_or_else(|| "/root".into())
     }
 
-    /// The value of one variable of the caller's environment.
+    /// Returns the value of one variable of the caller's environment.
     pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
         variable(&self.env, name)
     }
 
-    /// A path that was typed, seen from the working directory, without the `.` that means nothing.
+    /// Makes a path that was typed absolute, from the working directory, without the `.` that means nothing.
     pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
         self.cwd.join(path).components().collect()
     }
 
-    /// Where a path of our own leads with every link resolved, as far as it exists; `None` where that cannot be told.
+    /// Resolves every link in a path of our own, as far as it exists; `None` where that cannot be determined.
     pub(crate) fn resolve(&self, path: &Path) -> Option<PathBuf> {
         Lead::of(path, self.caller).ok().map(|lead| lead.path())
     }
 
-    /// Every spelling of the home directory.
+    /// Lists every spelling of the home directory.
     pub(crate) fn homes(&self) -> Vec<&Path> {
         [Some(self.home.as_path()), self.resolved_home.as_deref()].into_iter().flatten().collect()
     }
 
-    /// Where records and trust are kept: `$XDG_STATE_HOME/sandboxctl`, with every link resolved, because an engine is asked
-    /// what it has mounted from there and may spell it so.
+    /// Returns the directory of records and trust: `$XDG_STATE_HOME/sandboxctl`, with every link resolved, because
+    /// engines report the sources of their mounts and may spell them so.
     pub(crate) fn state(&self) -> PathBuf {
         let path = self.base_directory("XDG_STATE_HOME", ".local/state");
         self.resolve(&path).unwrap_or(path)
     }
 
-    /// Where the user of this process keeps what it believes without asking who has written it: under sudo a directory of
-    /// root's, because all of the state directory is the user's. Not in `/run`, from which nothing may be executed on many
-    /// machines.
+    /// Returns the directory that the user of this process trusts without asking who has written it: under sudo a
+    /// directory of root's, because all of the state directory is the user's. It is not in `/run`, from which nothing may
+    /// be executed on many machines.
     pub(crate) fn own(&self) -> PathBuf {
         if self.is_behind_sudo() {
             Path::new("/var/lib/sandboxctl").join(self.caller.uid.to_string())
@@ -134,17 +134,17 @@ impl Context {
         }
     }
 
-    /// Where the user's own configuration is, if there is one: `$XDG_CONFIG_HOME/sandboxctl`.
+    /// Returns the directory of the user's own configuration, which may be missing: `$XDG_CONFIG_HOME/sandboxctl`.
     pub(crate) fn settings(&self) -> PathBuf {
         self.base_directory("XDG_CONFIG_HOME", ".config")
     }
 
-    /// The programs of the host, where sandboxes may write to these directories, and to those of other runs.
+    /// Returns the programs of the host, where sandboxes may write to these directories, and to those of other runs.
     pub(crate) fn programs(&self, writable: Vec<PathBuf>) -> Programs {
         Programs::new(&self.env, Writable::new(writable, self.state(), self.caller), self.caller)
     }
 
-    /// What leads to container engines.
+    /// Returns what leads to container engines.
     pub(crate) fn engines(&self, programs: Programs) -> engine::surroundings::Surroundings {
         let own = |name| self.variable(name).map(OsStr::to_os_string);
         let programs = if self.is_behind_sudo() { programs.for_root(Self::home_of_root()) } else { programs };
@@ -163,7 +163,7 @@ impl Context {
         }
     }
 
-    /// Where running sandboxes of root lock their host user ids.
+    /// Returns the directory in which running sandboxes of root lock their host user ids.
     pub(crate) fn locks() -> &'static Path {
         Path::new("/run/sandboxctl")
     }
@@ -176,12 +176,13 @@ impl Context {
     }
 }
 
-/// Whose files these are, for a command that needs to know nothing else: see [`Context::caller`].
+/// Returns whose files these are, for a command that needs to know nothing else: see [`Context::caller`].
 pub(crate) fn caller_alone() -> anyhow::Result<Identity> {
     caller(process(), &env::vars_os().collect())
 }
 
-/// An error of what is done with the rights of a user, and what to do where root was meant, not the user behind sudo.
+/// Converts an error of what is done with a user's rights, and says what to do where root was meant, not the user behind
+/// sudo.
 pub(crate) fn as_user(error: anyhow::Error, user: Identity) -> CommandError {
     let is_denied = error
         .chain()

@@ -30,14 +30,14 @@ impl Directories {
         self.0.entry(path.to_owned()).or_insert_with(|| Lead::of(path, context.caller))
     }
 
-    /// Where it leads, for the question whether that widens what a sandbox may do.
+    /// Returns where a path leads, for the question whether that widens what a sandbox may do.
     pub(crate) fn lead(&mut self, context: &Context, path: &Path) -> Option<trust::ResolvedPath> {
         let lead = self.follow(context, path).as_ref().ok()?;
         let repository = if let Lead::Found(found) = lead { found.enclosing_repository() } else { None };
         Some(trust::ResolvedPath { path: lead.path(), repository })
     }
 
-    /// What a directory that is to be shared leads to. Whether it may be shared is for the policy to say.
+    /// Resolves a directory that is to be shared. Whether it may be shared is for the policy to decide.
     pub(crate) fn look(
         &mut self,
         context: &Context,
@@ -51,7 +51,7 @@ impl Directories {
         }
     }
 
-    /// Directories that may be made because they are missing.
+    /// Lists the directories that may be created because they are missing.
     pub(crate) fn to_make<'p>(&self, request: &Request, policy: &'p Policy) -> Vec<&'p BoundaryRequest> {
         let answers = &request.source.answers;
         if request.create_dirs || answers.yes || !answers.no_input && ui::can_ask() {
@@ -63,7 +63,7 @@ impl Directories {
         }
     }
 
-    /// What will be there once these directories are made.
+    /// Returns the facts as they will be once these directories are created.
     pub(crate) fn as_if_made(
         &self,
         context: &Context,
@@ -134,7 +134,7 @@ impl Directories {
     }
 }
 
-/// Where sandboxes with these settings may write, in every spelling.
+/// Lists where sandboxes with these settings may write, in every spelling.
 pub(crate) fn writable(context: &Context, settings: &Config) -> Vec<PathBuf> {
     let own = (settings.has_shared_dirs.is_none() && !settings.shared_dirs.contains_key("workspace"))
         .then(|| context.cwd.clone());
@@ -145,14 +145,15 @@ pub(crate) fn writable(context: &Context, settings: &Config) -> Vec<PathBuf> {
     spelled(context, shared.chain(own))
 }
 
-/// Where sandboxes may be expected to write before any settings are known: the working directory and the project's.
+/// Lists where sandboxes may be expected to write before any settings are known: the working directory and the project's.
 pub(crate) fn around(context: &Context) -> Vec<PathBuf> {
     let project = sandbox::state::trust::find(&context.cwd, context.homes().last().copied());
     let project = project.as_deref().and_then(Path::parent).map(Path::to_owned);
     spelled(context, [context.cwd.clone()].into_iter().chain(project))
 }
 
-/// Both spellings of directories, but for those that no sandbox gets: what lies in them is not an agent's for that.
+/// Lists both spellings of directories. Directories that cannot be shared are left out: what lies in them is not an
+/// agent's.
 fn spelled(context: &Context, directories: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let may_be_shared = |path: &Path| {
         let (kind, owner, mode) = (PathKind::Directory, context.caller.uid, BoundaryMode::ReadWrite);
@@ -178,7 +179,7 @@ fn directory(found: &Found) -> HostDirectory {
     }
 }
 
-/// Whether the directory of the host behind the agent's working directory is there. Where a link is on the way to it,
+/// Checks that the directory of the host behind the agent's working directory exists. Where a link is on the way to it,
 /// only the sandbox can tell.
 pub(crate) fn look_at_start(policy: &Policy) -> Result<(), Unavailable> {
     let Some((wanted, below)) = policy.behind(policy.workdir().as_path()) else { return Ok(()) };
@@ -199,7 +200,8 @@ pub(crate) fn look_at_start(policy: &Policy) -> Result<(), Unavailable> {
     Ok(())
 }
 
-/// A missing directory where nothing may be shared is refused at once: making it would not help.
+/// Explains why a directory is unavailable. A missing directory where nothing may be shared is refused at once: creating
+/// it would not help.
 fn missing(context: &Context, wanted: &BoundaryRequest, resolved: Option<&Path>) -> Unavailable {
     let refusal = resolved.and_then(|resolved| {
         let candidate = ShareCandidate {

@@ -34,22 +34,22 @@ pub(crate) struct CommandError {
 }
 
 impl CommandError {
-    /// An error without hints.
+    /// Makes an error without hints.
     pub(crate) fn new(code: Code, cause: impl Into<anyhow::Error>) -> Self {
         Self { code, cause: cause.into(), hints: Vec::new(), details: Value::Null }
     }
 
-    /// An error that is only a sentence.
+    /// Makes an error that is only a sentence.
     pub(crate) fn message(code: Code, message: impl fmt::Display) -> Self {
         Self::new(code, anyhow::Error::msg(message.to_string()))
     }
 
-    /// What is asked for exists in the design of the command line, but not yet in the program.
+    /// Makes the error for what is in the design of the command line, but not yet in the program.
     pub(crate) fn unsupported(asked: &str) -> Self {
         Self::message(Code::UsageUnsupported, format_args!("{asked} is not supported yet"))
     }
 
-    /// Everything that is wrong with a configuration, at once. There is at least one problem.
+    /// Makes one error of everything that is wrong with a configuration. There is at least one problem.
     pub(crate) fn problems(mut problems: Vec<Problem>) -> Self {
         problem::sort(&mut problems);
         let all = |is: fn(&Problem) -> bool| problems.iter().all(is);
@@ -93,7 +93,7 @@ impl CommandError {
         self
     }
 
-    /// The error as the one JSON object a program gets in place of data.
+    /// Returns the error as the one JSON object that a program gets in place of data.
     pub(crate) fn to_json(&self) -> Value {
         json!({
             "error": {
@@ -183,7 +183,7 @@ fn names(engines: &[EngineKind]) -> Vec<&'static str> {
     engines.iter().map(|engine| engine.command()).collect()
 }
 
-/// The word for what went wrong with a container engine.
+/// Returns the code for an error of a container engine.
 pub(crate) fn of_engine(error: &EngineError) -> Code {
     match error {
         EngineError::NotInstalled { .. } => Code::EngineNotInstalled,

@@ -31,7 +31,7 @@ pub(crate) enum ExitCode {
 }
 
 impl ExitCode {
-    /// The number that the parent process sees.
+    /// Returns the number that the parent process sees.
     pub(crate) fn number(self) -> u8 {
         match self {
             Self::Success => 0,

@@ -37,8 +37,8 @@ pub(crate) fn gather(
     }
 }
 
-/// What several toolchains have in common is shown once, so they are looked up together and the first stands for
-/// all. Where one is missing, each is looked up by itself, to say which.
+/// Looks up several toolchains together, because what they have in common is shown once and the first stands for all.
+/// Where one is missing, each is looked up by itself, to say which.
 fn toolchains(
     context: &Context,
     programs: &Programs,

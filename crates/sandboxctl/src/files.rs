@@ -18,7 +18,7 @@ pub(crate) struct Found {
     pub(crate) label: String,
 }
 
-/// The project's file: the one that was named, or the nearest from the working directory upward.
+/// Returns the project's file: the one that was named, or the nearest from the working directory upward.
 pub(crate) fn project(context: &Context, named: Option<&Path>) -> Result<Option<Found>, CommandError> {
     let named = named.or(context.variable("SANDBOXCTL_CONFIG").map(Path::new));
     match named {
@@ -30,7 +30,7 @@ pub(crate) fn project(context: &Context, named: Option<&Path>) -> Result<Option<
     }
 }
 
-/// The project's file, for commands that make no sense without one.
+/// Returns the project's file, for commands that make no sense without one.
 pub(crate) fn required(context: &Context, named: Option<&Path>) -> Result<Found, CommandError> {
     project(context, named)?.ok_or_else(|| {
         CommandError::message(Code::ConfigNotFound, "no sandbox.toml from the working directory upward")
@@ -38,7 +38,7 @@ pub(crate) fn required(context: &Context, named: Option<&Path>) -> Result<Found,
     })
 }
 
-/// The user's own file, if there is one.
+/// Returns the user's own file, if there is one.
 pub(crate) fn user(context: &Context) -> Result<Option<Found>, CommandError> {
     let path = context.settings().join(trust::FILE_NAME);
     // A link that leads nowhere is there, and reading it says so.
@@ -46,7 +46,7 @@ pub(crate) fn user(context: &Context) -> Result<Option<Found>, CommandError> {
 }
 
 impl Found {
-    /// The text. TOML is UTF-8.
+    /// Returns the text. TOML is UTF-8.
     pub(crate) fn text(&self) -> Result<&str, CommandError> {
         std::str::from_utf8(&self.candidate.content).map_err(|error| {
             let line = self.candidate.content[..error.valid_up_to()].split(|byte| *byte == b'\n').count();
@@ -57,18 +57,18 @@ impl Found {
         })
     }
 
-    /// What the policy needs to know of the file besides its text.
+    /// Returns what the policy needs to know of the file besides its text.
     pub(crate) fn file(&self, context: &Context, scope: Scope) -> ConfigFile {
         ConfigFile { scope, label: self.label.as_str().into(), base: base(context, self.directory()) }
     }
 
-    /// The directory that its relative paths start at.
+    /// Returns the directory that its relative paths start at.
     pub(crate) fn directory(&self) -> &Path {
         self.candidate.path.parent().unwrap_or(Path::new("/"))
     }
 }
 
-/// What relative paths in a directory mean.
+/// Returns what relative paths in a directory mean.
 pub(crate) fn base(context: &Context, directory: &Path) -> PathBase {
     PathBase { directory: directory.to_owned(), home: Some(context.home.clone()) }
 }

@@ -56,13 +56,13 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// What the project's file widens with the provider that is chosen; nothing means that it needs no trust.
+    /// Lists what the project's file widens with the provider that is chosen; nothing means that it needs no trust.
     pub(crate) fn needed(&self) -> Vec<&Widening> {
         let (provider, _) = self.effective.provider();
         self.widenings.iter().filter(|widening| widening.applies_to(provider)).collect()
     }
 
-    /// What it widens where an image is built, under its own name or under one that was typed.
+    /// Lists what it widens where an image is built, under its own name or under one that was typed.
     pub(crate) fn needed_to_build(&self, is_named: bool) -> Vec<&Widening> {
         let counts = |widening: &&Widening| {
             widening.applies_to_builds() && !(is_named && widening.applies == Applies::Building)
@@ -70,7 +70,7 @@ impl Settings {
         self.widenings.iter().filter(counts).collect()
     }
 
-    /// What its owner is shown and agrees to: what it widens where it runs, and where its image is built.
+    /// Lists what its owner is shown and agrees to: what it widens where it runs, and where its image is built.
     pub(crate) fn shown(&self) -> Vec<&Widening> {
         let (provider, _) = self.effective.provider();
         let counts = |widening: &&Widening| widening.applies_to(provider) || widening.applies_to_builds();
@@ -149,7 +149,7 @@ fn rules(context: &Context, request: &Request, argv: Vec<OsString>) -> Result<Ru
     Ok(Rules { file, policy, ignored, asked, directories: settings.directories, programs })
 }
 
-/// The plan, where nothing of this host stands against it.
+/// Lowers the policy to a plan, where nothing of this host stands against it.
 fn lower(context: &Context, policy: &Policy, facts: &HostFacts) -> Result<Plan, CommandError> {
     let plan = policy.plan(facts).map_err(CommandError::problems)?;
     own_files::keep_apart(context, policy, &plan)?;
@@ -201,7 +201,7 @@ pub(crate) fn settings(
     Err(CommandError::problems(problems))
 }
 
-/// The first engine that answers.
+/// Finds the first engine that answers.
 fn engine(context: &Context, writable: Vec<PathBuf>) -> EngineAnswer {
     let surroundings = context.engines(context.programs(writable));
     let mut reasons = Vec::new();
@@ -214,12 +214,12 @@ fn engine(context: &Context, writable: Vec<PathBuf>) -> EngineAnswer {
     EngineAnswer::None(reasons.join("; "))
 }
 
-/// The rules that the settings make.
+/// Makes the policy from the settings.
 pub(crate) fn policy(context: &Context, settings: &Settings) -> Result<Policy, CommandError> {
     Policy::new(&settings.effective, &context.cwd).map_err(CommandError::problems)
 }
 
-/// What a project's file widens.
+/// Lists what a project's file widens.
 fn compare(
     context: &Context,
     config: &Config,

@@ -72,7 +72,7 @@ fn main() -> process::ExitCode {
     code.into()
 }
 
-/// `--help` and `--version` are data; everything else that ends the parser is an error.
+/// Prints `--help` and `--version`, which are data; everything else that ends the parser is an error.
 fn answer_without_command(ui: &Ui, error: &clap::Error, args: &[OsString]) -> Result<ExitCode, CommandError> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {

@@ -9,7 +9,7 @@ use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::load::Loaded;
 
-/// A run that took place, whatever became of it.
+/// Describes a run that took place, however it ended.
 pub(crate) fn run(
     loaded: &Loaded,
     outcome: &Outcome,
@@ -51,7 +51,7 @@ pub(crate) fn run(
     object
 }
 
-/// What was captured of one stream: as text where it is UTF-8, else as base64.
+/// Describes what was captured of one stream: as text where it is UTF-8, else as base64.
 fn stream(captured: &Captured) -> Value {
     let Captured { bytes, total, truncated } = captured;
     // The limit may fall within a character; that alone does not make text something else.

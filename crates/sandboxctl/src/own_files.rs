@@ -54,7 +54,7 @@ pub(crate) fn protect(config: &Path, plan: &mut Plan) -> Result<(), CommandError
     Ok(())
 }
 
-/// Those that the agent may write to.
+/// Lists the boundaries that the agent may write to.
 pub(crate) fn writable(plan: &Plan) -> impl Iterator<Item = &Boundary> {
     plan.boundaries.iter().filter(|boundary| boundary.mode == BoundaryMode::ReadWrite)
 }

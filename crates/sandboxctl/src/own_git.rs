@@ -57,7 +57,7 @@ pub(crate) fn protect(context: &Context, plan: &mut Plan) {
     }
 }
 
-/// The files that git reads, see git-config(1), "FILES".
+/// Lists the files that git reads, see git-config(1), "FILES".
 fn files(context: &Context) -> Vec<PathBuf> {
     let variable = |name| context.variable(name).filter(|value| !value.is_empty());
     let mut files = if let Some(path) = variable("GIT_CONFIG_GLOBAL") {
@@ -78,7 +78,7 @@ fn in_home(context: &Context, path: PathBuf) -> PathBuf {
     path.strip_prefix("~").map(|rest| context.home.join(rest)).unwrap_or(path)
 }
 
-/// A path as seen from the boundaries that it leads into, by its name or through links.
+/// Lists the paths, as seen from each boundary, that a path leads to by its name or through links.
 fn inside<'a>(
     context: &'a Context,
     boundaries: &'a [PathBuf],

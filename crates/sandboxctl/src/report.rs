@@ -5,7 +5,7 @@ use policy::plan::{Layer, Plan};
 
 use crate::text;
 
-/// The report as an aligned table: layer, status, reason.
+/// Formats the report as an aligned table: layer, status, reason.
 pub(crate) fn table(report: &Report) -> String {
     let line = |Finding { layer, status, reason }: &Finding| {
         format!("{:<12}  {:<8}  {}\n", layer.to_string(), self::status(*status), text::one_line(reason))
@@ -13,9 +13,9 @@ pub(crate) fn table(report: &Report) -> String {
     report.0.iter().map(line).collect::<Vec<_>>().concat()
 }
 
-/// The lines that a person should see even without asking for the report: isolation that is weaker than it is
-/// by default, what holds not at all, and what was asked for and holds in part. What is partly there on every run of a
-/// machine, and nobody asked for, would only teach people not to read.
+/// Lists the findings that a person should see even without asking for the report: isolation that is weaker than it is by
+/// default, what does not hold at all, and what was requested and holds in part. What is partly there on every run of a
+/// machine, and nobody requested, would only teach people not to read.
 pub(crate) fn weak<'a>(
     plan: &'a Plan,
     asked: &'a [Layer],
@@ -41,7 +41,7 @@ pub(crate) fn weak<'a>(
     })
 }
 
-/// How a status reads in a sentence.
+/// Returns how a status reads in a sentence.
 pub(crate) fn status(status: Status) -> &'static str {
     match status {
         Status::Enforced => "enforced",

@@ -10,7 +10,7 @@ use sandbox::host::small_file;
 use crate::cli::Request;
 use crate::context::Context;
 
-/// The flags and the command, unchecked. Reads the files of variables that they name.
+/// Collects the flags and the command, unchecked. Reads the files of variables that they name.
 pub(crate) fn overrides(context: &Context, request: &Request, argv: Vec<OsString>) -> Overrides {
     Overrides {
         name: request.name.clone(),

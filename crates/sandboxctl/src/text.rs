@@ -2,12 +2,12 @@
 
 use policy::text::escape;
 
-/// Text as it may be shown on one line, whoever wrote it.
+/// Escapes text, whoever wrote it, so that it may be shown on one line.
 pub(crate) fn one_line(text: &str) -> String {
     escape::line(text).into_owned()
 }
 
-/// The same for text of several lines, of which each but the first is set off: none can pass for a message of ours.
+/// Escapes text of several lines, of which each but the first is indented: none can pass for a message of ours.
 pub(crate) fn lines(text: &str) -> String {
     let shown = text.split('\n').map(escape::line).enumerate().map(|(at, line)| match at {
         0 => line,
@@ -17,7 +17,7 @@ pub(crate) fn lines(text: &str) -> String {
     shown.collect::<Vec<_>>().join("\n")
 }
 
-/// Text of several lines, each as it may be shown.
+/// Escapes each line of a text.
 pub(crate) fn several(text: &str) -> String {
     text.split('\n').map(one_line).collect::<Vec<_>>().join("\n")
 }

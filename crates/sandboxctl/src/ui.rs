@@ -23,12 +23,12 @@ impl Ui {
         Self { format: global.format, quiet: global.quiet, colour: !no_colour && io::stderr().is_terminal() }
     }
 
-    /// Which form data takes.
+    /// Returns the format of data.
     pub(crate) fn format(&self) -> Format {
         self.format
     }
 
-    /// Whether nothing but errors is to be said.
+    /// Returns whether nothing but errors is to be printed.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
     }
@@ -110,7 +110,7 @@ pub(crate) fn print(message: impl Display) {
     to_stderr("", &format!("{message}\n"));
 }
 
-/// Whether a question could be asked and its answer read.
+/// Returns whether a question can be asked and its answer read.
 pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }

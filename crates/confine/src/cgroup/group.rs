@@ -72,8 +72,7 @@ impl Cgroup {
         }
     }
 
-    /// How many processes inside the kernel has killed because memory ran out; `None` where it does not
-    /// count.
+    /// Returns how many processes inside the kernel has killed for lack of memory; `None` where it does not count them.
     pub fn oom_kills(&self) -> Option<u64> {
         let file = match self.version {
             Version::V1 => "memory.oom_control",

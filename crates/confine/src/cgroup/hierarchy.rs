@@ -39,7 +39,7 @@ pub(super) struct Unified {
 impl Controller {
     pub(super) const ALL: [Self; 3] = [Self::Memory, Self::Cpu, Self::Pids];
 
-    /// Its name in mount options and in `cgroup.controllers`.
+    /// Returns its name in mount options and in `cgroup.controllers`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -97,13 +97,14 @@ fn read(path: &str) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Whether a mount is one of version 1 with this controller.
+/// Returns whether a mount is one of version 1 with this controller.
 fn has(mount: &MountInfo<'_>, controller: &str) -> bool {
     mount.kind == b"cgroup"
         && mount.options.split(|byte| *byte == b',').any(|one| one == controller.as_bytes())
 }
 
-/// Where `group` is seen through a mount, if it is; one above a cgroup namespace begins with `/..`.
+/// Returns the path at which a mount shows `group`. In a cgroup namespace a group above its root begins with `/..`, and
+/// has none.
 fn shows(mount: &MountInfo<'_>, group: &str) -> Option<PathBuf> {
     let below = Path::new(group).strip_prefix(&mount.root).ok()?;
     let inside = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));

@@ -8,8 +8,9 @@ use policy::rules::limits::{Bytes, Limits, MilliCpus};
 use crate::kernel_file::KernelFileSystem;
 use crate::report::{Finding, Status};
 
-/// What holds of each limit that was asked for. Engines take limits that they cannot set without a word, so nobody is
-/// believed: the files are read that the kernel shows to this process, and that are the kernel's.
+/// Compares each requested limit with what the kernel enforces. Engines drop limits that they cannot set without an
+/// error, so the control files are read that the kernel shows to this process, and that nobody but the kernel can have
+/// written.
 pub(crate) fn seen_from_inside(limits: &Limits) -> Vec<Finding> {
     let seen = |path: &str| KernelFileSystem::ControlGroups.text(Path::new("/sys/fs/cgroup").join(path)).ok();
     let memory = limits.memory.map(|Bytes(wanted)| {
@@ -44,7 +45,7 @@ fn compare(layer: Layer, wanted: u64, found: Option<u64>, show: impl Fn(u64) -> 
     Finding { layer, status, reason }
 }
 
-/// The number in the first of these files that there is; `None` where it says that there is no limit.
+/// Returns the number in the first of these files that exists; `None` where it says that there is no limit.
 fn number(seen: impl Fn(&str) -> Option<String>, files: &[&str]) -> Option<u64> {
     let text = files.iter().find_map(|file| seen(file))?;
     // In version 1 no limit is the largest number of whole pages.
@@ -69,7 +70,7 @@ fn quota(seen: impl Fn(&str) -> Option<String>) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// What is seen of these files.
+    /// Returns a reader of these files.
     fn files<'a>(content: &'a [(&str, &str)]) -> impl Fn(&str) -> Option<String> + use<'a> {
         move |path| content.iter().find(|(one, _)| *one == path).map(|(_, text)| (*text).to_owned())
     }

@@ -34,7 +34,7 @@ impl Limit {
         }
     }
 
-    /// What holds, in words.
+    /// Describes the limit in words.
     pub(super) fn describe(self) -> String {
         match self {
             Self::Memory(Bytes(bytes)) => format!("{bytes} bytes"),
@@ -67,7 +67,7 @@ pub(super) fn set(directory: &Path, file: &str, value: u64) -> io::Result<()> {
     }
 }
 
-/// Whether the machine can swap at all.
+/// Returns whether the machine has swap space.
 pub(super) fn has_swap() -> bool {
     fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().nth(1).is_some())
 }

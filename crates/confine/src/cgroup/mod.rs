@@ -62,7 +62,7 @@ impl<'a> CgroupSite<'a> {
         Self { wanted, place }
     }
 
-    /// Whether PID 1 has to be born in the groups ([`CgroupEntry::V2`]), so that they come first.
+    /// Returns whether PID 1 has to be created in the groups ([`CgroupEntry::V2`]), so that they come first.
     pub fn is_birthplace(&self) -> bool {
         matches!(self.place, Ok(SiteVersion::V2(_)))
     }
@@ -161,7 +161,7 @@ mod tests {
         findings.iter().map(|finding| (finding.layer, finding.status)).collect()
     }
 
-    /// A directory that looks like a delegated part of version 2: the own group has processes, its parent has
+    /// Creates a directory that looks like a delegated part of version 2: the own group has processes, its parent has
     /// not. Nothing can be enabled in it: what is written there is not what the kernel would show afterwards.
     fn delegated(enabled: &str) -> (tempfile::TempDir, Hierarchy) {
         let root = tempfile::tempdir().unwrap();

@@ -21,21 +21,21 @@ pub(super) struct GroupOwner {
 }
 
 impl GroupOwner {
-    /// This process.
+    /// Returns this process as an owner.
     pub(super) fn current() -> io::Result<Self> {
         let pid = std::process::id();
         let started = started(pid).ok_or_else(|| io::Error::other("/proc/<pid>/stat cannot be read"))?;
         Ok(Self { namespace: namespace("pid")?, pid, started, time: namespace("time").unwrap_or_default() })
     }
 
-    /// A name for a group that no other has.
+    /// Makes a name for a group that no other group has.
     pub(super) fn new_name(&self) -> String {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         format!("{PREFIX}-{}-{}-{}-{}-{count}", self.namespace, self.pid, self.started, self.time)
     }
 
-    /// The owner of a group with this name, if it is one of ours.
+    /// Parses the name of a group into its owner; `None` if the group is not one of ours.
     pub(super) fn of(name: &str) -> Option<Self> {
         let mut fields = name.strip_prefix(PREFIX)?.strip_prefix('-')?.split('-');
         let owner = Self {
@@ -48,7 +48,7 @@ impl GroupOwner {
         fields.next().is_none().then_some(owner)
     }
 
-    /// Whether the owner is known to be gone. Of another PID namespace, or another time, that cannot be known.
+    /// Returns whether the owner is known to be gone. In another PID or time namespace that cannot be known.
     pub(super) fn is_gone(&self) -> bool {
         namespace("pid").is_ok_and(|here| here == self.namespace)
             && namespace("time").unwrap_or_default() == self.time
@@ -60,7 +60,8 @@ fn namespace(kind: &str) -> io::Result<u64> {
     Ok(fs::metadata(format!("/proc/self/ns/{kind}"))?.ino())
 }
 
-/// Field 22 of `/proc/<pid>/stat`; the second is a name in parentheses that may hold anything.
+/// Reads the start time of a process, field 22 of `/proc/<pid>/stat`; the second is a name in parentheses that may hold
+/// anything.
 fn started(pid: u32) -> Option<u64> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let after_name = stat.iter().rposition(|&byte| byte == b')')? + 1;

@@ -20,7 +20,7 @@ pub(super) struct UnifiedSite<'a> {
 }
 
 impl<'a> UnifiedSite<'a> {
-    /// The nearest place that has every controller that is wanted, else the one that has most, else why there
+    /// Finds the nearest group that has every requested controller, else the one that has most, else the reason why there
     /// is none.
     pub(super) fn find(hierarchy: &'a Hierarchy, wanted: &[Limit]) -> Result<Self, String> {
         let unified =
@@ -81,13 +81,13 @@ impl<'a> UnifiedSite<'a> {
     }
 }
 
-/// Where a group may be made: the own group or one above it, nearest first. Moving to anywhere else would
-/// need rights on a common ancestor.
+/// Lists where a group may be made: the own group and those above it, nearest first. Moving to anywhere else would need
+/// rights on a common ancestor.
 pub(super) fn candidates(unified: &Unified) -> impl Iterator<Item = &Path> {
     unified.own.ancestors().take_while(|place| place.starts_with(&unified.mount))
 }
 
-/// Which of the controllers that are wanted groups in `parent` have; they are enabled there if need be.
+/// Returns which of the requested controllers groups in `parent` have; enables them there if need be.
 fn controllers(parent: &Path, wanted: &[Limit]) -> Result<Vec<Controller>, String> {
     // A process gets in from below if its group may be left here as well: this is the common ancestor.
     for path in [parent.to_owned(), parent.join("cgroup.procs")] {

@@ -61,7 +61,7 @@ fn finding(layer: Layer, seen: Result<String, String>) -> Finding {
     }
 }
 
-/// Whether a namespace is another one than the client's, and what it shows.
+/// Checks that a namespace is not the client's, and probes what it shows.
 fn namespace(spec: &InitSpec, name: &str, theirs: u64, layer: Layer) -> Result<String, String> {
     let ours =
         namespace_inode(name).map_err(|error| format!("/proc/self/ns/{name} cannot be read: {error}"))?;
@@ -78,7 +78,7 @@ fn namespace(spec: &InitSpec, name: &str, theirs: u64, layer: Layer) -> Result<S
     }
 }
 
-/// One user, who is neither host root nor anybody else than was chosen.
+/// Checks that the user namespace maps one user, who is the chosen one and not host root.
 fn user(chosen: u32) -> Result<String, String> {
     let map = KernelFileSystem::Processes
         .text("/proc/self/uid_map")
@@ -91,7 +91,7 @@ fn user(chosen: u32) -> Result<String, String> {
     Ok(format!("agent is uid {chosen} on the host and the only user"))
 }
 
-/// Nothing but loopback, unless more was asked for.
+/// Checks that there is no interface but loopback, unless more was requested.
 fn interfaces(wanted: network::NetworkMode) -> Result<String, String> {
     let text = KernelFileSystem::Processes
         .text("/proc/self/net/dev")

@@ -27,14 +27,14 @@ pub(crate) struct MountInfo<'a> {
     pub(crate) options: &'a [u8],
 }
 
-/// Where something is mounted beneath a directory, as this process sees it.
+/// Lists the mount points beneath a directory, as this process sees them.
 pub fn beneath(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let text = KernelFileSystem::Processes.read(PATH)?;
     let points = parse(&text).map(|mount| mount.point);
     Ok(points.filter(|point| point.starts_with(directory) && point != directory).collect())
 }
 
-/// By which other paths a directory, or something in it, is reached, because it is mounted more than once.
+/// Lists the other paths by which a directory, or something in it, is reached, because it is mounted more than once.
 pub fn elsewhere(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(reached(&KernelFileSystem::Processes.read(PATH)?, directory))
 }
@@ -54,7 +54,7 @@ fn reached(text: &[u8], directory: &Path) -> Vec<PathBuf> {
     same.filter_map(path).filter(|path| !path.starts_with(directory)).collect()
 }
 
-/// Every mount in the text of the file. Lines that make no sense are passed over.
+/// Parses every mount in the text of the file. Skips lines that make no sense.
 pub(crate) fn parse(text: &[u8]) -> impl Iterator<Item = MountInfo<'_>> {
     text.split(|byte| *byte == b'\n').filter_map(line)
 }

@@ -90,8 +90,9 @@ pub fn fork_and_supervise(
     })
 }
 
-/// QEMU before 8.0 has no execveat(2). And the kernel gives an emulator the path that was executed (`binfmt_misc`), so the
-/// descriptor that is this path has to stay open; it leads to nothing but the program.
+/// Executes this program again under an emulator. QEMU before 8.0 has no execveat(2). And the kernel gives an emulator
+/// the path that was executed (`binfmt_misc`), so the descriptor that is this path has to stay open; it leads to nothing
+/// but the program.
 fn execute_emulated(itself: &OwnedFd, arguments: &[&CStr]) -> io::Result<io::Error> {
     fcntl_setfd(itself, FdFlags::empty())?;
     let path = CString::new(format!("/proc/self/fd/{}", itself.as_raw_fd()))?;

@@ -48,7 +48,7 @@ pub(super) fn compile<'a>(
     code.reversed
 }
 
-/// The whole number line, from zero up, as few ranges as it takes.
+/// Covers all numbers from zero up with as few ranges as it takes.
 fn ranges<'a>(groups: impl Iterator<Item = &'a SyscallGroup>, unknown: SeccompAction) -> Vec<Range<'a>> {
     let mut answers: [(&[Case], SeccompAction); NUMBERS] = [(&[], unknown); NUMBERS];
     for group in groups {
@@ -67,7 +67,7 @@ fn ranges<'a>(groups: impl Iterator<Item = &'a SyscallGroup>, unknown: SeccompAc
     ranges
 }
 
-/// Whether two lists of cases are one list: it is cheaper to ask where they lie than what they say.
+/// Returns whether two lists of cases are the same list. Comparing addresses is cheaper than comparing contents.
 fn same(a: &[Case], b: &[Case]) -> bool {
     a.is_empty() && b.is_empty() || std::ptr::eq(a, b)
 }
@@ -86,7 +86,7 @@ struct Code<'a> {
 }
 
 impl<'a> Code<'a> {
-    /// A binary search over `ranges`, which are not empty; the number is in the accumulator.
+    /// Emits a binary search over `ranges`, which are not empty; the number is in the accumulator.
     fn tree(&mut self, ranges: &[Range<'a>]) -> Label {
         if let [range] = ranges {
             return self.leaf(range.cases, range.otherwise);
@@ -109,7 +109,7 @@ impl<'a> Code<'a> {
         next
     }
 
-    /// One case, which leads on to `otherwise` unless every test holds.
+    /// Emits one case, which leads on to `otherwise` unless every test holds.
     fn case(&mut self, case: &Case, otherwise: Label) -> Label {
         let mut next = self.answer(case.then);
         for test in case.when.iter().rev() {
@@ -161,7 +161,7 @@ impl<'a> Code<'a> {
         self.push(branch)
     }
 
-    /// `label`, or a long jump to it where a branch with its eight bits would not get there.
+    /// Returns `label`, or a long jump to it where a branch with its eight bits would not get there.
     fn within_reach(&mut self, label: Label) -> Label {
         let distance = self.reversed.len() - label;
         // One less than the eight bits hold: the other way of the branch may need a long jump in between.
@@ -172,7 +172,7 @@ impl<'a> Code<'a> {
         self.push(statement(BPF_JMP | BPF_JA, distance))
     }
 
-    /// Whether something is worth leading to again rather than being repeated.
+    /// Returns whether a label is near enough to branch to it rather than to repeat the instruction.
     fn is_near(&self, label: Label) -> bool {
         self.reversed.len() - label < 192
     }
@@ -183,7 +183,7 @@ impl<'a> Code<'a> {
     }
 }
 
-/// The half of an argument that the kernel reads; both architectures are little-endian, so it comes first.
+/// Loads the half of an argument that the kernel reads; both architectures are little-endian, so it comes first.
 fn load_low_half(arg: u8) -> sock_filter {
     load(ARGUMENTS + 8 * u32::from(arg))
 }

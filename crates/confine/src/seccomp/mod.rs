@@ -115,7 +115,7 @@ mod tests {
     };
     use super::*;
 
-    /// The data, read as a person reads it.
+    /// Evaluates the table of system calls by hand, as a person reads it.
     fn expected(call: &Call) -> u32 {
         if call.arch != ARCHITECTURE {
             return SECCOMP_RET_KILL_PROCESS;
@@ -381,7 +381,7 @@ mod tests {
         }
     }
 
-    /// A figure for the reader of the output, and a bound that a debug build on a busy machine keeps.
+    /// Checks that compiling takes less than a bound that a debug build on a busy machine keeps, and prints the time.
     #[test]
     fn compiling_is_quick() {
         let best = (0..50)

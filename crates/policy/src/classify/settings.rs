@@ -214,7 +214,7 @@ impl SettingsReader {
         }
     }
 
-    /// JSON, with the comments and trailing commas that editors allow.
+    /// Reads JSON, with the comments and trailing commas that editors allow.
     fn json(&mut self, text: &str) -> Option<()> {
         let text = plain_json(text)?;
         if text.trim().is_empty() {
@@ -282,8 +282,8 @@ impl SettingsReader {
         Some(())
     }
 
-    /// Lines of `key = value`, below `[sections]`. Readers disagree about white space that is not of ASCII, and about
-    /// which control characters end a line: where one of them stands, there is no one reading.
+    /// Reads lines of `key = value`, below `[sections]`. Readers disagree about white space that is not of ASCII, and
+    /// about which control characters end a line: a text with one of them has no single meaning, and is refused.
     fn ini(&mut self, text: &str) -> Option<()> {
         let text = text.replace("\r\n", "\n");
         if text.contains(is_unclear) {
@@ -451,7 +451,7 @@ fn is_unclear(letter: char) -> bool {
     matches!(letter, '\u{2028}' | '\u{2029}') || letter.is_control() && !matches!(letter, '\n' | '\t')
 }
 
-/// JSON without the comments and trailing commas that editors allow, if all readers see them end at the same place.
+/// Strips the comments and trailing commas that editors allow from JSON; `None` if readers differ about where they end.
 fn plain_json(text: &str) -> Option<String> {
     let text = text.replace("\r\n", "\n");
     let mut plain = String::with_capacity(text.len());

@@ -38,7 +38,7 @@ pub fn path(path: &Path) -> String {
     shown
 }
 
-/// Whether a character is never shown as it is.
+/// Returns whether a character is never shown as it is.
 pub(crate) fn is_escaped(character: char) -> bool {
     character.is_control() || BIDIRECTIONAL.contains(&character) || ENDS_OF_LINES.contains(&character)
 }

@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// One field of a line of CSV, in quotes.
+/// Quotes one field of a line of CSV.
 pub(crate) fn field(key: &str, path: &Path) -> Vec<u8> {
     let mut field = [b"\"", key.as_bytes(), b"="].concat();
     for byte in path.as_os_str().as_bytes() {

@@ -185,13 +185,13 @@ pub enum EngineError {
     },
 }
 
-/// Why an image could not be fetched, for the end of a sentence.
+/// Explains why an image could not be pulled, for the end of a sentence.
 fn because(unfetched: Option<&str>) -> String {
     unfetched.map_or_else(String::new, |reason| format!(", and none could be fetched: {reason}"))
 }
 
 impl EngineError {
-    /// What to do about it, where that is known.
+    /// Returns what to do about it, where that is known.
     pub fn remedy(&self) -> Option<String> {
         Some(match self {
             Self::NotInstalled { kind, .. } => {
@@ -253,7 +253,7 @@ impl EngineError {
         })
     }
 
-    /// What an engine has said on its standard error, as the error that it means.
+    /// Classifies what an engine has printed on its standard error.
     ///
     /// The words are those of Docker 26 to 29 and Podman 4 and 5. What is not known stays what was said.
     pub(crate) fn told(kind: EngineKind, stderr: &str) -> Self {
@@ -302,7 +302,7 @@ impl EngineError {
     }
 }
 
-/// The last paragraph of what was said, without the advice to look into the manual.
+/// Returns the last paragraph of a message, without the advice to read the manual.
 fn last_words(stderr: &str) -> String {
     let lines = stderr.lines().map(str::trim).filter(|line| {
         !line.is_empty()

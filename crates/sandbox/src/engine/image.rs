@@ -67,7 +67,7 @@ pub struct Config {
 }
 
 impl ImageId {
-    /// As the engine's command takes it.
+    /// Returns it as the engine's command takes it.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -84,7 +84,7 @@ impl TryFrom<String> for ImageId {
 }
 
 impl Image {
-    /// Whether it is for this platform, or where none is named for this machine.
+    /// Returns whether it is for this platform, or for this machine where none is named.
     pub fn is_for(&self, platform: Option<&str>) -> bool {
         let wanted = platform.and_then(|platform| platform.split('/').nth(1));
         self.architecture == wanted.unwrap_or_else(|| own_architecture())
@@ -92,7 +92,7 @@ impl Image {
 }
 
 impl Config {
-    /// Where an engine will mount what the image wants of its own, as far as its text says: there may be links.
+    /// Lists where an engine will mount the volumes of the image, as far as its text says: there may be links.
     pub(crate) fn volumes(&self) -> impl Iterator<Item = PathBuf> {
         self.volumes.keys().map(|volume| {
             let parts = Path::new(volume).components();
@@ -185,7 +185,7 @@ impl Engine {
     }
 }
 
-/// Whether an annotation describes an image, and nothing more.
+/// Returns whether an annotation describes an image, and nothing more.
 pub(crate) fn describes(key: &str) -> bool {
     DESCRIPTIONS.iter().any(|beginning| key.starts_with(beginning))
 }
@@ -216,8 +216,8 @@ pub fn refuse_foreign(root: &Path, image: &str, architecture: &str) -> Result<()
     Err(EngineError::Architecture { image, has, runs: format!("linux/{own}") })
 }
 
-/// Whose names may answer for a name: Podman takes an image of any registry for one without a registry. What has none
-/// was made here, or comes from Docker, which calls it so.
+/// Lists the full names that a name may stand for: Podman takes an image of any registry for one without a registry. What
+/// has none was made here, or comes from Docker, which calls it so.
 fn names_of(name: &str) -> Vec<String> {
     let is_number = name.len() >= 12 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     if names_a_registry(name) || is_number || name.starts_with("sha256:") {
@@ -227,7 +227,7 @@ fn names_of(name: &str) -> Vec<String> {
     ["localhost", of_docker].map(|registry| format!("{registry}/{name}")).into()
 }
 
-/// The processor of this machine, as images name it.
+/// Returns the processor of this machine, as images name it.
 fn own_architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -248,7 +248,7 @@ pub(crate) fn is_missing(message: &str) -> bool {
     .any(|words| message.contains(words))
 }
 
-/// An empty list is written as `null` too.
+/// Deserializes a list that is written as `null` where it is empty.
 pub(crate) fn or_none<'de, T: Default + Deserialize<'de>, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {

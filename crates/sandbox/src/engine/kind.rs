@@ -17,12 +17,12 @@ pub enum EngineKind {
 }
 
 impl EngineKind {
-    /// The engine of a provider that runs containers.
+    /// Returns the engine of a provider that runs containers.
     pub(crate) fn of(provider: Provider) -> Self {
         if provider == Provider::Podman { Self::Podman } else { Self::Docker }
     }
 
-    /// The name of its command.
+    /// Returns the name of its command.
     pub fn command(self) -> &'static str {
         match self {
             Self::Docker => "docker",

@@ -41,7 +41,7 @@ pub(super) enum Endpoint {
 }
 
 impl Endpoint {
-    /// Where Docker's own command line would look, by the same rules: `DOCKER_HOST`, then `DOCKER_CONTEXT`, then the
+    /// Finds the endpoint by the rules of Docker's own command line: `DOCKER_HOST`, then `DOCKER_CONTEXT`, then the
     /// context in its settings, then the default.
     pub(super) fn of_docker(surroundings: &Surroundings) -> Result<Self, EngineError> {
         if let Some(host) = surroundings.docker_host.as_deref().filter(|host| !host.is_empty()) {
@@ -72,7 +72,7 @@ impl Endpoint {
     }
 }
 
-/// The context that `docker context use` has chosen.
+/// Reads the context that `docker context use` has chosen.
 fn current_context(config: &Path, reader: Identity) -> Result<String, EngineError> {
     #[derive(Deserialize)]
     struct Settings {
@@ -86,7 +86,7 @@ fn current_context(config: &Path, reader: Identity) -> Result<String, EngineErro
     }
 }
 
-/// What a context means: `contexts/meta/<sha256 of its name>/meta.json`.
+/// Reads the endpoint of a context: `contexts/meta/<sha256 of its name>/meta.json`.
 fn of_context(config: &Path, context: &str, reader: Identity) -> Result<Endpoint, EngineError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
@@ -135,7 +135,7 @@ pub(crate) enum FileKind {
 }
 
 impl FileKind {
-    /// By the mode as Go writes it (`io/fs.FileMode`).
+    /// Decodes a mode as Go writes it (`io/fs.FileMode`).
     fn of(mode: u32) -> Self {
         const DIRECTORY: u32 = 1 << 31;
         const LINK: u32 = 1 << 27;
@@ -161,7 +161,7 @@ impl Socket {
         Self(path)
     }
 
-    /// As `DOCKER_HOST` has it.
+    /// Returns the address as `DOCKER_HOST` has it.
     pub(super) fn address(&self) -> String {
         format!("unix://{}", self.0.to_string_lossy())
     }
@@ -179,8 +179,8 @@ impl Socket {
         }
     }
 
-    /// Whether whoever listens lives in the PID namespace of this process. Where it lives above, it has no number here, and
-    /// where below, more than one (`pid_namespaces(7)`, `proc_pid_status(5)`).
+    /// Returns whether whoever listens is in the PID namespace of this process. In a namespace above it has no number
+    /// here, and in one below it has more than one (`pid_namespaces(7)`, `proc_pid_status(5)`).
     pub(super) fn shares_processes(&self) -> io::Result<bool> {
         let peer = getsockopt(&self.connect().map_err(io::Error::other)?, PeerCredentials)?.pid();
         let alone = |pid: &str| {
@@ -206,7 +206,8 @@ impl Socket {
         }
     }
 
-    /// What lies at a path of a container's own file system, itself and not what it may lead to; `None` where nothing does.
+    /// Returns the kind of file at a path of a container's own file system, without following a link there; `None` where
+    /// there is nothing.
     pub(crate) fn kind_in(&self, container: &str, path: &Path) -> Result<Option<FileKind>, EngineError> {
         #[derive(Deserialize)]
         struct Stat {
@@ -282,7 +283,7 @@ impl Socket {
     }
 }
 
-/// One question in HTTP/1.0, whose answer ends with the connection.
+/// Sends one request in HTTP/1.0, whose answer ends with the connection.
 fn ask(mut stream: UnixStream, method: &str, path: &str) -> io::Result<Answer> {
     // At once: not everything that listens reads on.
     stream.write_all(format!("{method} {path} HTTP/1.0\r\nHost: docker\r\n\r\n").as_bytes())?;

@@ -28,7 +28,7 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Whether this is root, called by somebody else.
+    /// Returns whether this is root, called by somebody else.
     pub(super) fn is_behind_sudo(&self) -> bool {
         self.uid == 0 && self.reader.uid != 0
     }

@@ -48,13 +48,13 @@ pub(crate) fn file(root: impl AsFd, path: &Path) -> Result<(OwnedFd, Stat), Errn
     }
 }
 
-/// What is at a path: the link itself, where it is one.
+/// Calls `fstatat(2)` on a path, without following a link there.
 pub(crate) fn stat(root: impl AsFd, path: &Path) -> Result<Stat, Errno> {
     let (parent, name) = parent(root, path)?;
     rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)
 }
 
-/// Where the link at a path leads; `EINVAL` if it is none.
+/// Reads the link at a path; `EINVAL` if it is none.
 pub(crate) fn read_link(root: impl AsFd, path: &Path) -> Result<PathBuf, Errno> {
     let (parent, name) = parent(root, path)?;
     let target = rustix::fs::readlinkat(parent, name, Vec::new())?;
@@ -68,8 +68,8 @@ pub(crate) fn open_up(parent: impl AsFd, name: &OsStr) -> Result<(), Errno> {
     open_up_itself(&rustix::fs::openat(parent, name, PASSAGE, Mode::empty())?).map(drop)
 }
 
-/// The same for a directory that is open, though nobody may pass through it. Says which mode it had, if that was
-/// another.
+/// Gives the owner every right in a directory that is open, though nobody may pass through it. Returns the mode that it
+/// had, if that was another. Says which mode it had, if that was another.
 ///
 /// The change is made through `/proc`, which leads to what was opened: chmod(2) would follow a link, and a
 /// descriptor that only passes through is refused by fchmod(2).
@@ -83,14 +83,14 @@ pub(crate) fn open_up_itself(directory: impl AsFd) -> Result<Option<Mode>, Errno
     Ok(Some(mode))
 }
 
-/// The directory that a path's last component lies in, and that component.
+/// Opens the directory that a path's last component lies in; returns it with that component.
 pub(crate) fn parent(root: impl AsFd, path: &Path) -> Result<(OwnedFd, &OsStr), Errno> {
     let name = path.file_name().ok_or(Errno::INVAL)?;
     Ok((directory(root, path.parent().unwrap_or(Path::new("")))?, name))
 }
 
-/// The names in a directory with their types, but not `.` and `..`. No order, and as many as there are: whoever
-/// takes them knows when it is enough.
+/// Lists the names in a directory with their types, but not `.` and `..`. They have no order, and their number no bound:
+/// the caller decides when it is enough.
 pub(crate) fn entries(
     directory: BorrowedFd<'_>,
 ) -> Result<impl Iterator<Item = Result<(OsString, FileType), Errno>>, Errno> {
@@ -105,7 +105,7 @@ pub(crate) fn entries(
     ))
 }
 
-/// The type of a directory entry; asked for where the file system does not say.
+/// Returns the type of a directory entry; calls `fstatat(2)` where the file system does not say.
 pub(crate) fn kind_of(directory: BorrowedFd<'_>, name: &CStr, listed: FileType) -> Result<FileType, Errno> {
     if listed != FileType::Unknown {
         return Ok(listed);
@@ -118,7 +118,7 @@ pub(crate) fn kind_of(directory: BorrowedFd<'_>, name: &CStr, listed: FileType) 
     }
 }
 
-/// The path of what is open, without any link (`proc_pid_fd(5)`).
+/// Returns the path of what is open, without any link (`proc_pid_fd(5)`).
 pub(crate) fn path_of(descriptor: impl AsFd) -> Result<PathBuf, Errno> {
     let link = rustix::fs::readlinkat(
         rustix::fs::CWD,
@@ -130,12 +130,12 @@ pub(crate) fn path_of(descriptor: impl AsFd) -> Result<PathBuf, Errno> {
     if path.is_absolute() { Ok(path) } else { Err(Errno::NOENT) }
 }
 
-/// Which file it is.
+/// Returns the device and inode of a file.
 pub(crate) fn file_id(stat: &Stat) -> FileId {
     FileId { device: stat.st_dev, inode: stat.st_ino }
 }
 
-/// One component that leads down, not up and not elsewhere.
+/// Checks that a component leads down, not up and not elsewhere.
 fn plain(component: Component<'_>) -> Result<&OsStr, Errno> {
     match component {
         Component::Normal(name) => Ok(name),

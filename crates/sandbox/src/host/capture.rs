@@ -79,7 +79,7 @@ impl Capture {
         Ok(Self { reader, kept: Vec::with_capacity(room).into(), limit, excess, total: 0 })
     }
 
-    /// What to wait for, until it has ended.
+    /// Returns the pipe to wait for, until it has ended.
     pub fn pipe(&self) -> Option<BorrowedFd<'_>> {
         self.reader.as_ref().map(AsFd::as_fd)
     }
@@ -112,7 +112,7 @@ impl Capture {
         Ok(Progress::Open)
     }
 
-    /// What was captured. Call it after [`Progress::Ended`], or give up what is still in the pipe.
+    /// Returns what was captured. Call it after [`Progress::Ended`], or give up what is still in the pipe.
     pub fn finish(mut self) -> Captured {
         let truncated = self.is_truncated();
         Captured { bytes: std::mem::take(&mut *self.kept), total: self.total, truncated }

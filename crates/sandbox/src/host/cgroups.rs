@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// What gives a normal user groups of their own, so that a required limit holds.
+/// Returns what gives a normal user groups of their own, so that a required limit holds.
 pub(crate) fn remedy_for_limits(root: &Path) -> &'static str {
     if has_version_2(root) { SCOPE } else { VERSION_2 }
 }

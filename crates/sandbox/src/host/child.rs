@@ -31,7 +31,7 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    /// One that ends with this process, and then takes a directory along.
+    /// Starts children that end with this process, and then removes a directory.
     pub(crate) fn guarded(directory: Option<&Path>) -> io::Result<Self> {
         Guard::new(directory).map(Self::Guarded)
     }
@@ -70,12 +70,12 @@ impl Running {
         Ok(Self { pidfd: pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?, child, group })
     }
 
-    /// What comes out of its standard output, if that is a pipe.
+    /// Captures its standard output, if that is a pipe.
     pub(crate) fn stdout(&mut self, limit: Bytes, excess: Excess) -> io::Result<Capture> {
         Capture::of(self.child.stdout.take().map(Into::into), limit, excess)
     }
 
-    /// What comes out of its standard error, if that is a pipe.
+    /// Captures its standard error, if that is a pipe.
     pub(crate) fn stderr(&mut self, limit: Bytes, excess: Excess) -> io::Result<Capture> {
         Capture::of(self.child.stderr.take().map(Into::into), limit, excess)
     }

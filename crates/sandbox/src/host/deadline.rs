@@ -12,12 +12,12 @@ impl Deadline {
     /// Everything is looked at, however long it takes.
     pub const NEVER: Self = Self(None);
 
-    /// So long from now.
+    /// Sets a deadline this long from now. One beyond what a clock can hold never passes.
     pub fn after(patience: Duration) -> Self {
         Self(Instant::now().checked_add(patience))
     }
 
-    /// What is left until then, as poll(2) takes it: `None` is for ever.
+    /// Returns the time left, as poll(2) takes it: `None` is for ever.
     pub fn left(self) -> Option<Timespec> {
         let left = self.0?.saturating_duration_since(Instant::now());
         Some(Timespec {
@@ -26,7 +26,7 @@ impl Deadline {
         })
     }
 
-    /// Whether it has passed. This costs some 30 ns, which is little beside any look at a file.
+    /// Returns whether it has passed. This costs some 30 ns, which is little beside any system call on a file.
     pub fn is_over(self) -> bool {
         self.0.is_some_and(|at| Instant::now() >= at)
     }

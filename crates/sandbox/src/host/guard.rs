@@ -38,7 +38,7 @@ impl Guard {
         Ok(Self { leader })
     }
 
-    /// The group.
+    /// Returns the process group.
     pub(crate) fn group(&self) -> Pid {
         Pid::from_child(&self.leader)
     }

@@ -80,13 +80,13 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Whoever this process is.
+    /// Returns the identity of this process.
     pub fn own() -> Self {
         Self { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() }
     }
 }
 
-/// Who asks: for root, the user who called sudo, if anybody did.
+/// Returns the identity of the caller: for root, the user who called sudo, if anybody did.
 ///
 /// `sudo_user` and `sudo_group` are the values of `SUDO_UID` and `SUDO_GID`, `passwd` the text of `/etc/passwd`.
 /// Anybody but root could have made the variables up, so they count for root only.
@@ -113,10 +113,11 @@ pub fn caller(
     Ok(Identity { uid: user.uid, gid })
 }
 
-/// Who counts in a directory that root shares: its owner, with the group that is theirs by the text of `/etc/passwd`.
+/// Returns the identity to use in a directory that root shares: its owner, with the group that is theirs by the text of
+/// `/etc/passwd`.
 ///
-/// Not with the directory's: root gives a directory away with chown(1), and the group that stays, root's own at worst, is one
-/// whose files may be closed to the owner.
+/// The directory's own group does not count: root gives a directory away with chown(1), and the group that stays, root's
+/// own at worst, is one whose files may be closed to the owner.
 pub(crate) fn owner(uid: u32, gid: u32, passwd: &str) -> Identity {
     let gid = match users(passwd).find(|user| user.uid == uid) {
         // What only root may touch is root's in any case.
@@ -161,7 +162,7 @@ impl Free {
         Self(free)
     }
 
-    /// The same from the files of this host; one that is missing names nothing.
+    /// Reads the same from the files of this host; one that is missing names nothing.
     pub fn on_this_host() -> Result<Self, HostUidError> {
         let read = |path: &str| match std::fs::read(path) {
             Ok(text) => Ok(String::from_utf8_lossy(&text).into_owned()),
@@ -180,7 +181,7 @@ impl Free {
         self.0.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// The id at a position below [`Free::count`].
+    /// Returns the id at a position below [`Free::count`].
     fn at(&self, mut position: u32) -> Option<u32> {
         for range in &self.0 {
             let length = range.end - range.start;
@@ -237,7 +238,7 @@ impl HostUid {
         Err(HostUidError::Exhausted)
     }
 
-    /// The id.
+    /// Returns the id.
     pub fn uid(&self) -> u32 {
         self.uid
     }
@@ -286,7 +287,7 @@ fn open_locks(locks: &Path) -> Result<OwnedFd, HostUidError> {
         .map_err(failed("open a file in"))
 }
 
-/// The byte of the lock file that stands for an id.
+/// Describes the byte of the lock file that stands for an id.
 fn byte(uid: u32, kind: libc::c_short) -> libc::flock {
     libc::flock {
         l_type: kind,

@@ -8,12 +8,12 @@ use confine::init::clone::program_in_memory;
 /// The static `entrypoint`, built together with this library.
 static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/entrypoint"));
 
-/// The program itself.
+/// Returns the program itself.
 pub(crate) fn bytes() -> &'static [u8] {
     PROGRAM
 }
 
-/// The program in a file in memory. It has no path, so nobody can replace it.
+/// Copies the program to a file in memory. It has no path, so nobody can replace it.
 pub(crate) fn in_memory() -> io::Result<OwnedFd> {
     program_in_memory(PROGRAM)
 }

@@ -123,12 +123,12 @@ enum Why {
 }
 
 impl Programs {
-    /// `environment` is the caller's.
+    /// Starts from the caller's `environment`.
     pub fn new(environment: &BTreeMap<OsString, OsString>, writable: Writable, user: Identity) -> Self {
         Self { environment: environment.clone(), writable, user: Some(user), safe: OnceLock::new() }
     }
 
-    /// The same as root runs them under sudo: it takes no program that the user behind it could have put there, and no
+    /// Returns the programs as root runs them under sudo: none that the user behind it could have put there, and no
     /// variable that could lead to a file of theirs. `home` is root's.
     #[must_use]
     pub fn for_root(mut self, home: PathBuf) -> Self {
@@ -141,7 +141,7 @@ impl Programs {
         self
     }
 
-    /// The same, where programs do not get to know these variables.
+    /// Returns the same programs without these variables in their environment.
     #[must_use]
     pub fn without(&self, variables: &[&str]) -> Self {
         let mut programs = Self { safe: OnceLock::new(), ..self.clone() };
@@ -149,7 +149,7 @@ impl Programs {
         programs
     }
 
-    /// The entries of `PATH` that are safe, and an environment that leads to no others.
+    /// Returns the entries of `PATH` that are safe, and an environment that leads to no others.
     fn safe(&self) -> &Safe {
         self.safe.get_or_init(|| {
             let mut safe = Safe::default();
@@ -174,19 +174,19 @@ impl Programs {
         })
     }
 
-    /// The first program of this name, with every link followed: what was looked at is what runs.
+    /// Finds the first program of this name, with every link followed: what was checked is what runs.
     pub(crate) fn find(&self, name: &str) -> Option<PathBuf> {
         self.all(name).next()?.canonicalize().ok()
     }
 
-    /// Every program of this name, in the order of `PATH`, by its name there.
+    /// Lists every program of this name, in the order of `PATH`, by its name there.
     pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = PathBuf> {
         let path = self.safe().environment.get(OsStr::new("PATH"));
         let all = which::which_in_all(name, path, DIRECTORY).into_iter().flatten();
         all.filter(|program| self.is_safe(program))
     }
 
-    /// Whether a program may be executed, and nobody else has written or chosen it.
+    /// Returns whether a program may be executed, and nobody else has written or chosen it.
     fn is_safe(&self, program: &Path) -> bool {
         let Ok(resolved) = program.canonicalize() else { return false };
         let is_file = resolved
@@ -206,20 +206,20 @@ impl Programs {
         command
     }
 
-    /// The same for a program that goes by its own name, as one does that many links lead to.
+    /// Prepares a call of a program that goes by its own name, as one does that many links lead to.
     pub(crate) fn command_as(&self, program: &Path, name: &str) -> Command {
         let mut command = self.command(program);
         command.arg0(name);
         command
     }
 
-    /// Where sandboxes may write.
+    /// Returns where sandboxes may write.
     pub fn writable(&self) -> &Writable {
         &self.writable
     }
 
-    /// What a path leads to, without links and where nobody but root and the caller can put anything else in its place; or the
-    /// place that others rearrange.
+    /// Resolves a path in which nobody but root and the caller can put anything else in its place, or returns the part
+    /// that others can rearrange.
     pub(crate) fn settled(&self, path: &Path) -> io::Result<Result<PathBuf, PathBuf>> {
         let path = path.canonicalize()?;
         let others = |why| match why {
@@ -232,7 +232,7 @@ impl Programs {
         Ok(if self.owns(&path.metadata()?) { Ok(path) } else { Err(path) })
     }
 
-    /// What was left out, in words; empty where nothing was.
+    /// Describes what was left out; empty where nothing was.
     pub(crate) fn left_out(&self) -> String {
         let entries: Vec<String> = self.safe().left_out.iter().map(ToString::to_string).collect();
         if entries.is_empty() { String::new() } else { format!("; not looked for in {}", entries.join(", ")) }
@@ -269,12 +269,12 @@ impl Programs {
         }
     }
 
-    /// Whether nobody but root and the caller may change something.
+    /// Returns whether nobody but root and the caller may change something.
     fn is_ours(&self, path: &Path, metadata: &Metadata) -> bool {
         self.owns(metadata) && !self.others_may_write(path, metadata)
     }
 
-    /// Whether something belongs to root or the caller.
+    /// Returns whether something belongs to root or the caller.
     fn owns(&self, metadata: &Metadata) -> bool {
         let of_all = Path::new("/").metadata().map_or(0, |root| root.uid());
         let own = [Some(0), Some(of_all), self.user.map(|user| user.uid)];
@@ -291,20 +291,20 @@ impl Programs {
         metadata.mode() & forbidden != 0
     }
 
-    /// The directory in which a sandbox may write that is named somewhere in a text.
+    /// Returns the directory in which a sandbox may write that is named somewhere in a text.
     pub(crate) fn mentioned(&self, text: &OsStr) -> Option<&Path> {
         let home = self.environment.get(OsStr::new("HOME")).map(Path::new);
         self.writable.named_in(text, home)
     }
 }
 
-/// Whether a file has an access control list (acl(5)), which may let anybody do what its mode says of the group.
+/// Returns whether a file has an access control list (acl(5)), which may let anybody do what its mode says of the group.
 fn has_access_list(path: &Path) -> bool {
     let found = rustix::fs::getxattr(path, c"system.posix_acl_access", &mut [0_u8; 0][..]);
     !matches!(found, Err(Errno::NODATA | Errno::OPNOTSUPP))
 }
 
-/// Whether root keeps a variable under sudo.
+/// Returns whether root keeps a variable under sudo.
 fn is_for_root(name: &OsStr, value: &OsStr) -> bool {
     let is_locale = name.as_bytes().starts_with(b"LC_");
     let names_a_file = value.as_bytes().iter().any(|byte| b"/%".contains(byte));
@@ -314,7 +314,8 @@ fn is_for_root(name: &OsStr, value: &OsStr) -> bool {
         || (is_locale || OF_ANYBODY.iter().any(|one| name == *one)) && !names_a_file
 }
 
-/// Whether a variable names code by a relative path to something that is there: which code that is, the directory decides.
+/// Returns whether a variable names code by a relative path to something that is there: which code that is, the directory
+/// decides.
 fn is_relative(name: &OsStr, value: &OsStr) -> bool {
     let separates = |byte: &u8| byte.is_ascii_whitespace() || b":=".contains(byte);
     let mut words = value.as_bytes().split(separates).map(|word| Path::new(OsStr::from_bytes(word)));

@@ -1,6 +1,6 @@
 //! Tests that only root can run, because only root gives files away.
 
-/// Whether this test can run. Where the machine is declared to run tests as root, that it cannot is a failure.
+/// Returns whether this test can run. Where the machine is declared to run tests as root, that it cannot is a failure.
 pub(crate) fn can_give_files_away() -> bool {
     let root = rustix::process::getuid().is_root();
     if !root {

@@ -23,7 +23,7 @@ pub fn read(path: &Path, reader: Identity) -> io::Result<Vec<u8>> {
     content(file)
 }
 
-/// The content of a regular file that is open, of at most 1 MiB.
+/// Reads a regular file that is open, of at most 1 MiB.
 pub(crate) fn content(file: File) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut content)?;

@@ -42,7 +42,7 @@ pub fn resolve(names: &[String], host: &Host<'_>) -> Result<Toolchains, Vec<Tool
     if errors.is_empty() { Ok(found.without_repetition()) } else { Err(errors) }
 }
 
-/// A path that was named: shown if it passes the rules for shared directories.
+/// Shows a path that was named, if it passes the rules for shared directories.
 fn own_path(name: &str, host: &Host<'_>, found: &mut Toolchains) -> Result<(), ToolchainError> {
     let path = Path::new(name);
     if let Some(writable) = host.programs.writable().of(path) {

@@ -24,7 +24,7 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    /// What of a build spec it cannot do, with an engine behind it that keeps images so.
+    /// Lists what of a build spec it cannot do, with an engine behind it that keeps images so.
     pub(super) fn lacks(&self, spec: &BuildSpec, store: Store) -> Vec<Lack> {
         let mut lacks = Vec::new();
         if matches!(spec.source, ImageSource::Stock { .. }) {
@@ -157,7 +157,7 @@ fn make(docker: &Docker, name: &str, there: bool) -> Result<Builder, String> {
     started
 }
 
-/// The answer of `buildx inspect`. It has no other form in the versions that people have.
+/// Parses the output of `buildx inspect`. It has no other form in the versions that people have.
 fn parse(text: &str) -> Result<Builder, String> {
     let values = |key: &'static str| {
         text.lines().filter_map(move |line| {
@@ -178,7 +178,7 @@ fn parse(text: &str) -> Result<Builder, String> {
     Ok(Builder { name: first("Name")?, driver: first("Driver")?, platforms: platforms.collect() })
 }
 
-/// The builders that `buildx ls` lists, without their nodes.
+/// Lists the builders that `buildx ls` lists, without their nodes.
 fn names(text: &str) -> Vec<String> {
     let builders =
         text.lines().skip(1).filter(|line| line.starts_with(|first: char| first.is_ascii_alphanumeric()));
@@ -187,7 +187,7 @@ fn names(text: &str) -> Vec<String> {
 }
 
 impl Builder {
-    /// What takes an image out of the build, as buildx takes it.
+    /// Lists the outputs of the build, as buildx takes them.
     pub(super) fn outputs(&self, destination: Destination) -> Vec<&'static str> {
         match (self.driver.as_str(), destination) {
             // In the engine, what is made is also kept.

@@ -95,8 +95,8 @@ pub(super) fn run(
     }
 }
 
-/// A terminal for buildx to draw on, which is shown on the caller's: what it says there at its end has to be heard, and
-/// a process in the background could be stopped by the caller's own.
+/// Opens a terminal for buildx to draw on, which is shown on the caller's: what it prints there at its end has to be
+/// read, and a process in the background could be stopped by the caller's own.
 fn terminal(caller: BorrowedFd<'_>) -> io::Result<(Relay, Stdio)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let master = openpt(flags)?;
@@ -115,7 +115,7 @@ enum Voice {
 }
 
 impl Voice {
-    /// What to wait for, and for which events.
+    /// Lists what to wait for, and for which events.
     fn fds(&self) -> Vec<(Source, BorrowedFd<'_>, PollFlags)> {
         match self {
             Self::Pipe(pipe) => {
@@ -125,7 +125,7 @@ impl Voice {
         }
     }
 
-    /// What it says now.
+    /// Reads what it prints now.
     fn said(&mut self, source: Source, events: PollFlags) -> io::Result<Vec<u8>> {
         match self {
             Self::Pipe(pipe) => {
@@ -211,7 +211,7 @@ impl Heard {
     }
 }
 
-/// What of a line stays on a screen: the last that was written over what stood there before, without colours.
+/// Returns what of a line stays on a screen: the last that was written over what stood there before, without colours.
 fn on_screen(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut characters = line.chars();
@@ -226,7 +226,7 @@ fn on_screen(line: &str) -> String {
     plain.split('\r').rfind(|piece| !piece.is_empty()).unwrap_or_default().to_owned()
 }
 
-/// A file in memory that holds this, to be read from its start.
+/// Creates a file in memory that holds this, to be read from its start.
 fn file_of(input: &[u8]) -> io::Result<Stdio> {
     let mut file = std::fs::File::from(rustix::fs::memfd_create(c"input", rustix::fs::MemfdFlags::CLOEXEC)?);
     file.write_all(input)?;

@@ -19,7 +19,7 @@ const USUAL: &str = "/usr/local/bin/entrypoint";
 /// The largest file that is looked at, in bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// Where an image has its entrypoint: the program that it starts, where that is called as ours is.
+/// Returns where an image has its entrypoint: the program that it starts, where that is called as ours is.
 pub(super) fn path_in(image: &Image) -> Result<PathBuf, Unfit> {
     let words = image.config.entrypoint.clone().unwrap_or_default();
     let is_ours = |word: &&String| {
@@ -29,8 +29,8 @@ pub(super) fn path_in(image: &Image) -> Result<PathBuf, Unfit> {
     words.iter().find(is_ours).map(PathBuf::from).ok_or(Unfit::Starts { instead: words })
 }
 
-/// A Dockerfile that takes what is looked at out of the image `subject`, whether it is there or not: a pattern that
-/// matches nothing copies nothing.
+/// Writes a Dockerfile that copies the files to be checked out of the image `subject`, whether they exist or not: a
+/// pattern that matches nothing copies nothing.
 pub(super) fn dockerfile(paths: &[PathBuf]) -> String {
     let all = paths
         .iter()
@@ -44,7 +44,7 @@ pub(super) fn dockerfile(paths: &[PathBuf]) -> String {
     ["FROM scratch\n".to_owned()].into_iter().chain(lines).collect()
 }
 
-/// A pattern that matches just this name.
+/// Returns a pattern that matches just this name.
 fn pattern(name: &str) -> String {
     name.chars()
         .map(|character| match character {
@@ -89,7 +89,7 @@ pub(super) fn look(directory: &Path, path: &Path, platform: &Platform) -> Vec<Un
     unfit
 }
 
-/// The number of a processor in elf(5).
+/// Returns the number of a processor in elf(5).
 fn machine(platform: &Platform) -> Option<u16> {
     match platform.architecture() {
         "amd64" => Some(62),
@@ -144,7 +144,7 @@ mod tests {
         path_in(&Image { config: Config { entrypoint }, ..Image::default() })
     }
 
-    /// The least that is a program: its header, and one program header.
+    /// Makes the least that is a program: its header, and one program header.
     fn program(machine: u8, kind: u8) -> Vec<u8> {
         let mut content = vec![0; 64 + 56];
         content[..6].copy_from_slice(b"\x7fELF\x02\x01");

@@ -41,7 +41,7 @@ pub enum Display<'a> {
     Lines,
 }
 
-/// The arguments of `docker`.
+/// Returns the arguments of `docker` that build an image.
 pub(super) fn build(
     spec: &BuildSpec,
     builder: &Builder,
@@ -106,8 +106,8 @@ pub(super) fn build(
     words.0
 }
 
-/// The arguments of `docker` that copy a few files of an image on disk to another directory: the Dockerfile comes on
-/// stdin.
+/// Returns the arguments of `docker` that copy a few files of an image on disk to another directory. The Dockerfile comes
+/// on stdin.
 pub(super) fn extract(
     spec: &BuildSpec,
     builder: &Builder,
@@ -123,7 +123,7 @@ pub(super) fn extract(
     words.0
 }
 
-/// A value that buildx reads as a line of CSV, with a path at its end.
+/// Formats a value that buildx reads as a line of CSV, with a path at its end.
 fn fields(others: &str, key: &str, path: &Path) -> OsString {
     OsString::from_vec([others.as_bytes(), b",", &field(key, path)].concat())
 }
@@ -131,7 +131,7 @@ fn fields(others: &str, key: &str, path: &Path) -> OsString {
 struct Words(Vec<OsString>);
 
 impl Words {
-    /// What every build begins with.
+    /// Starts with the arguments that every build has.
     fn start(spec: &BuildSpec, builder: &Builder, display: Display<'_>) -> Self {
         let mut words = Self(Vec::new());
         words.all(["buildx", "build"]);

@@ -21,7 +21,7 @@ mod tests {
 
     use super::*;
 
-    /// The files in the tar, by an independent reader.
+    /// Lists the files in the tar, by an independent reader.
     fn unpacked() -> (tempfile::TempDir, BTreeMap<String, u64>) {
         let top = tempfile::tempdir().unwrap();
         let tar = top.path().join("context.tar");

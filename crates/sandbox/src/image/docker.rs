@@ -60,12 +60,12 @@ impl Docker {
         Ok(docker)
     }
 
-    /// The context whose engine is meant. Its own builder has the same name.
+    /// Returns the context whose engine is used. Its own builder has the same name.
     pub(super) fn context(&self) -> Result<String, EngineError> {
         Ok(self.ask(["context", "inspect", "--format", "{{.Name}}"])?.trim().to_owned())
     }
 
-    /// A call of it, where the caller is: what is handed on to it may name files from there.
+    /// Prepares a call of it in the caller's directory: what is passed on to it may name files from there.
     pub(super) fn command(&self) -> Command {
         let mut command = self.programs.command_as(&self.program, EngineKind::Docker.command());
         command.current_dir(&self.directory).stdin(Stdio::null());
@@ -90,7 +90,7 @@ impl Docker {
     }
 }
 
-/// What a failure to ask an engine elsewhere means. The words are those of Docker 20 to 29.
+/// Classifies a failure to query an engine elsewhere. The words are those of Docker 20 to 29.
 fn elsewhere(error: EngineError, address: String) -> BuildError {
     let EngineError::Refused { message: said, .. } = error else { return error.into() };
     let lower = said.to_lowercase();
@@ -111,7 +111,7 @@ fn elsewhere(error: EngineError, address: String) -> BuildError {
     }
 }
 
-/// The answer of `docker info`.
+/// Parses the output of `docker info`.
 fn store(status: &str) -> Store {
     if status.contains("io.containerd.snapshotter") { Store::Containerd } else { Store::Classic }
 }

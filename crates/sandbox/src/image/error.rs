@@ -139,7 +139,7 @@ fn failed(step: Option<&str>, said: &str) -> String {
     }
 }
 
-/// Several causes in one line.
+/// Joins several causes to one line.
 fn listed<T>(causes: &[T], told: impl Fn(&T) -> String) -> String {
     causes.iter().map(told).collect::<Vec<_>>().join("; ")
 }

@@ -5,8 +5,8 @@ use super::error::BuildError;
 /// How many lines of a step's own output are kept.
 const LINES: usize = 20;
 
-/// The error that the lines mean. The words are those of buildx 0.13 to 0.30 with `--progress plain`; what is not known
-/// stays what was said.
+/// Converts the lines of a failed build into an error. The words are those of buildx 0.13 to 0.30 with `--progress
+/// plain`; what is not known stays as it was printed.
 pub(super) fn told(lines: &[String]) -> BuildError {
     let said = lines.iter().rev().find_map(|line| line.strip_prefix("ERROR: "));
     let said = said.unwrap_or("what was printed says why").trim();
@@ -37,7 +37,7 @@ pub(super) fn told(lines: &[String]) -> BuildError {
     BuildError::Step { step, said, printed }
 }
 
-/// The step that failed, and what it has printed: buildx repeats both between two rules, above the Dockerfile.
+/// Returns the step that failed, and what it has printed: buildx repeats both between two rules, above the Dockerfile.
 fn step(lines: &[String]) -> (Option<String>, Vec<String>) {
     let rule = |line: &&String| line.chars().all(|character| character == '-') && line.len() == 6;
     let Some(start) = lines.iter().rposition(|line| line.starts_with(" > ")) else {
@@ -49,7 +49,7 @@ fn step(lines: &[String]) -> (Option<String>, Vec<String>) {
     (Some(step), last.iter().map(|line| without_time(line).to_owned()).collect())
 }
 
-/// A line without the seconds that stand before it.
+/// Returns a line without the seconds that stand before it.
 fn without_time(line: &str) -> &str {
     match line.split_once(' ') {
         Some((time, rest)) if time.parse::<f64>().is_ok() => rest,

@@ -70,7 +70,7 @@ impl Index {
         if value.get("manifests").is_none() { Ok(None) } else { understood(text.as_bytes()).map(Some) }
     }
 
-    /// The platforms in it. Attestations are manifests too, for a platform that nothing has.
+    /// Lists the platforms in it. Attestations are manifests too, for a platform that nothing has.
     pub(super) fn platforms(&self) -> Vec<Made> {
         let all = self.manifests.iter().filter_map(|manifest| {
             let Of { os, architecture } = manifest.platform.as_ref().filter(|of| of.os != "unknown")?;
@@ -85,14 +85,14 @@ impl Index {
 pub(super) struct Layout(pub(super) PathBuf);
 
 impl Layout {
-    /// The digest of the image as a whole: an index, or the manifest of its one platform.
+    /// Returns the digest of the image as a whole: an index, or the manifest of its one platform.
     pub(super) fn digest(&self) -> Result<String, BuildError> {
         let top: Index = self.read(Path::new("index.json"))?;
         let first = top.manifests.into_iter().next();
         first.map(|manifest| manifest.digest).ok_or_else(|| answer(&"it holds no image"))
     }
 
-    /// Its platforms, each with what the image says of itself.
+    /// Lists its platforms, each with what the image says of itself.
     pub(super) fn platforms(&self) -> Result<Vec<(Made, Image)>, BuildError> {
         let digest = self.digest()?;
         let text = self.blob(&digest)?;

@@ -32,7 +32,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// The calling process.
+    /// Returns the calling process.
     pub fn this() -> Result<Self, ProcessError> {
         let pid = std::process::id();
         let failed = |what| move |source| ProcessError { what, source };
@@ -43,7 +43,7 @@ impl Client {
         Ok(Self { pid, start_time, pid_namespace, time_namespace: time_namespace() })
     }
 
-    /// Whether it has ended. Of a process of another namespace nobody can tell, nor when one started in another time.
+    /// Returns whether it is known to have ended. In another PID or time namespace that cannot be known.
     pub(crate) fn is_dead(&self) -> bool {
         namespace("pid").is_ok_and(|own| own == self.pid_namespace)
             && time_namespace() == self.time_namespace
@@ -71,7 +71,7 @@ impl FromStr for Client {
     }
 }
 
-/// When a process started; `None` where there is no such process.
+/// Returns when a process started; `None` where there is no such process.
 pub(super) fn start_time(pid: u32) -> io::Result<Option<u64>> {
     let stat = match std::fs::read(format!("/proc/{pid}/stat")) {
         Ok(stat) => stat,
@@ -114,7 +114,7 @@ pub(super) mod tests {
         Client::this().unwrap()
     }
 
-    /// The client of a process that has ended.
+    /// Returns the client of a process that has ended.
     pub(crate) fn dead_client() -> Client {
         let mut child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn().unwrap();
         let client =

@@ -103,27 +103,27 @@ impl StateDir {
         Ok(Self { path: path.into(), directory, owner })
     }
 
-    /// A directory within this one, for one kind of thing.
+    /// Opens a directory within this one, for one kind of thing.
     pub(crate) fn within(&self, name: &str) -> Result<Self, StateError> {
         Self::open(&self.path.join(name), self.owner)
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whose directory it is.
+    /// Returns whose directory it is.
     pub(crate) fn owner(&self) -> Identity {
         self.owner
     }
 
-    /// Everything in it is done with the rights of its owner.
+    /// Takes the rights of its owner: everything in it is done with them.
     fn acting(&self, name: &str) -> Result<ActingAs, StateError> {
         ActingAs::user(self.owner).map_err(|source| self.failed("open", name, source))
     }
 
-    /// The names of the files in it.
+    /// Lists the names of the files in it.
     pub(crate) fn names(&self) -> Result<Vec<String>, StateError> {
         let failed = |errno: Errno| failed("list", &self.path, errno.into());
         let mut names = Vec::new();
@@ -138,7 +138,7 @@ impl StateDir {
         Ok(names)
     }
 
-    /// The content of a file; `None` where there is none. Links are not followed.
+    /// Reads a file; `None` where there is none. Links are not followed.
     pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StateError> {
         let _acting = self.acting(name)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -189,8 +189,8 @@ impl StateDir {
         self.replace(name, content, |_| {}).map(drop)
     }
 
-    /// The same, and holds the file until the lock is dropped or its process is gone, however it ends. From wherever
-    /// somebody reads it, in whatever namespace, they see whether it is held.
+    /// Writes a file like [`Self::write`], and holds it until the lock is dropped or its process is gone, however it
+    /// ends. Whoever reads it, in whatever namespace, sees whether it is held.
     pub(crate) fn write_held(&self, name: &str, content: &[u8]) -> Result<Lock, StateError> {
         // Before it has its name nobody else can hold it. Where there are no locks, readers see that.
         let hold = |file: &OwnedFd| {
@@ -258,7 +258,7 @@ impl StateDir {
     }
 }
 
-/// Who wrote a draft that was never finished, if it is one.
+/// Returns the process that wrote an unfinished draft, if the file is one.
 pub(crate) fn draft_writer(name: &str) -> Option<u32> {
     name.strip_prefix('.')?.strip_suffix(".draft")?.rsplit('.').nth(1)?.parse().ok()
 }

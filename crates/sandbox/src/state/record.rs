@@ -142,14 +142,14 @@ pub struct Swept {
 }
 
 impl Kept<'_> {
-    /// Has the record stay: the next command is to look again.
+    /// Keeps the record on disk, so that the next command finds it.
     pub fn leave(&self) {
         self.stays.set(true);
     }
 }
 
 impl RunId {
-    /// A new one, by chance.
+    /// Generates a random one.
     pub fn generate() -> Result<Self, RecordError> {
         let mut random = [0; 8];
         getrandom(&mut random, GetRandomFlags::empty())
@@ -157,7 +157,7 @@ impl RunId {
         Ok(Self(format!("{:016x}", u64::from_ne_bytes(random))))
     }
 
-    /// As text.
+    /// Returns it as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -174,7 +174,7 @@ impl TryFrom<String> for RunId {
 }
 
 impl Runs {
-    /// Whose records they are.
+    /// Returns whose records they are.
     pub(crate) fn owner(&self) -> Identity {
         self.0.owner()
     }
@@ -199,7 +199,7 @@ impl Runs {
         Ok(Kept { runs: self, file: Some(file), stays: Cell::new(false), _lock: Some(lock) })
     }
 
-    /// The records whose clients are dead, and only the owner's of this directory.
+    /// Lists the records whose clients are dead, and only the owner's of this directory.
     ///
     /// Whoever has tidied up after one calls [`Runs::forget`]. What a client left half written is removed here. A record
     /// that cannot be read, because it was torn or has another form, is set aside, unless its client lives: it guards
@@ -240,7 +240,7 @@ impl Runs {
         Ok(swept)
     }
 
-    /// The records whose clients live, as far as they can be read.
+    /// Lists the records whose clients live, as far as they can be read.
     pub(crate) fn living(&self) -> Result<Vec<Record>, RecordError> {
         let mut living = Vec::new();
         for name in self.0.names()?.into_iter().filter(|name| is_record(name)) {
@@ -267,7 +267,7 @@ impl Runs {
         Unread { file, hosts: hosts(text), reason }
     }
 
-    /// What was set aside and is still there.
+    /// Lists what was set aside and is still there.
     fn unread(&self) -> Vec<Unread> {
         let Ok(aside) = self.0.within(UNREAD) else { return Vec::new() };
         let unread = |name: String| {
@@ -284,8 +284,8 @@ impl Runs {
     }
 }
 
-/// The writable boundaries of every run that has a record, in the directory of a user's state. What cannot be read names
-/// none, and is said to the user by the run that cannot keep its own record there.
+/// Lists the writable boundaries of every run that has a record, in the directory of a user's state. What cannot be read
+/// names none, and is reported to the user by the run that cannot keep its own record there.
 pub(crate) fn shared(state: &Path, owner: Identity) -> Vec<PathBuf> {
     // Looking makes nothing.
     if !state.join(RUNS).is_dir() {
@@ -351,7 +351,7 @@ mod tests {
         }
     }
 
-    /// The record stays when whoever has written it is gone.
+    /// Leaves a record behind, as a client does that is killed.
     fn left(runs: &Runs, record: &Record) {
         runs.keep(record).unwrap().leave();
     }
@@ -485,7 +485,7 @@ mod tests {
         }
     }
 
-    /// The budget is for a release build; what is asserted here is the order of magnitude.
+    /// Checks the order of magnitude; the budget is for a release build.
     #[test]
     fn keeping_and_removing_a_record_is_cheap() {
         let top = tempfile::tempdir().unwrap();

@@ -176,8 +176,8 @@ pub fn read(path: &Path, caller: Identity) -> Result<Candidate, TrustError> {
 }
 
 impl Candidate {
-    /// The hash by which it is trusted: of its content and, where links take paths that it names elsewhere than they
-    /// say, of each such key with where it leads.
+    /// Computes the hash by which it is trusted: of its content and, where links take paths that it names elsewhere than
+    /// they say, of each such key with where it leads.
     pub fn digest<'a>(&self, leads: impl IntoIterator<Item = (&'a str, &'a Path)>) -> Digest {
         use std::os::unix::ffi::OsStrExt;
         let mut hash = Sha256::new_with_prefix(&self.content);
@@ -192,7 +192,7 @@ impl Candidate {
 }
 
 impl Digest {
-    /// As text, to be shown, and compared with what a pipeline expects.
+    /// Returns it as text, to be shown, and compared with what a pipeline expects.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -202,12 +202,12 @@ impl Store {
     const NAME: &'static str = "trusted.json";
     const LOCK: &'static str = "trusted.lock";
 
-    /// The store within a state directory.
+    /// Opens the store within a state directory.
     pub fn new(state: StateDir) -> Self {
         Self(state)
     }
 
-    /// What was said about this file, which widens what these lines say.
+    /// Checks whether its owner has agreed to this file, and to what these lines say that it widens.
     pub fn check(&self, candidate: &Candidate, widens: &[String]) -> Result<Trust, TrustError> {
         Ok(match self.load()?.get(&key(&candidate.path)) {
             None => Trust::Unknown,
@@ -252,7 +252,7 @@ impl Store {
     }
 }
 
-/// A path as the name of a JSON member. Paths need not be UTF-8; escaping keeps different ones different.
+/// Formats a path as the name of a JSON member. Paths need not be UTF-8; escaping keeps different ones different.
 fn key(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     match path.to_str() {

@@ -35,13 +35,13 @@ pub struct Writable {
 }
 
 impl Writable {
-    /// `own` are the directories of the sandbox that is meant, in every spelling; the records of other runs lie in a state
-    /// directory.
+    /// Collects the directories in which agents may write: `own` are those of the sandbox that is meant, in every
+    /// spelling; the records of other runs lie in a state directory.
     pub fn new(own: Vec<PathBuf>, state: PathBuf, owner: Identity) -> Self {
         Self { own, records: Some((state, owner)), all: OnceLock::new() }
     }
 
-    /// These, and none of other runs.
+    /// Collects these directories, and none of other runs.
     #[cfg(test)]
     pub(crate) fn only(own: Vec<PathBuf>) -> Self {
         Self { own, ..Self::default() }
@@ -65,7 +65,7 @@ impl Writable {
         })
     }
 
-    /// The directory in which an agent may write what this path leads to, or a link on the way to it.
+    /// Returns the directory in which an agent may write what this path leads to, or a link on the way to it.
     pub(crate) fn of(&self, path: &Path) -> Option<&Path> {
         let (passed, end) = way(path);
         let lies_in = |directory: &&PathBuf| {
@@ -76,13 +76,13 @@ impl Writable {
         self.all().iter().find(lies_in).map(PathBuf::as_path)
     }
 
-    /// The directory in which an agent may write that lies in this one, or in which it lies.
+    /// Returns the directory in which an agent may write that lies in this one, or in which it lies.
     pub(crate) fn touching(&self, directory: &Path) -> Option<&Path> {
         let within = |one: &&PathBuf| one.starts_with(directory);
         self.of(directory).or_else(|| self.all().iter().find(within).map(PathBuf::as_path))
     }
 
-    /// The directory in which an agent may write that is named somewhere in a text, in whatever spelling.
+    /// Returns the directory in which an agent may write that is named somewhere in a text, in whatever spelling.
     pub(crate) fn named_in(&self, text: &OsStr, home: Option<&Path>) -> Option<&Path> {
         let separates = |byte: &u8| byte.is_ascii_whitespace() || b"'\"=;|&()<>`:,".contains(byte);
         let words = text.as_bytes().split(separates).filter_map(|word| {
@@ -95,7 +95,7 @@ impl Writable {
         words.chain(whole).find_map(|path| self.of(&path)).or_else(|| self.spelled_in(text))
     }
 
-    /// The same for names that have separators in them, as they are written.
+    /// Searches a text for names that have separators in them, as they are written.
     fn spelled_in(&self, text: &OsStr) -> Option<&Path> {
         let text = text.as_bytes();
         let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
@@ -129,7 +129,7 @@ impl Writable {
         Ok(small_file::content(self.open(path, reader)?)?)
     }
 
-    /// The directories themselves, by whatever path they are reached.
+    /// Opens the directories, by whatever path they are reached.
     pub(crate) fn open_all(&self) -> io::Result<Vec<OwnedFd>> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let open = |path: &PathBuf| match rustix::fs::openat(CWD, path, flags, Mode::empty()) {
@@ -156,7 +156,7 @@ pub enum Unsafe {
     Read(#[from] io::Error),
 }
 
-/// A word as a shell takes it, as far as that concerns the home directory.
+/// Expands a word as a shell does, as far as that concerns the home directory.
 fn expanded(word: &OsStr, home: Option<&Path>) -> PathBuf {
     let rest = ["~", "$HOME", "${HOME}"].iter().find_map(|name| {
         let rest = word.as_bytes().strip_prefix(name.as_bytes())?;
@@ -168,8 +168,8 @@ fn expanded(word: &OsStr, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Every place that is passed on the way to what a path leads to, each link and directory by its path without links; and
-/// where it leads. What is not there is taken for a directory.
+/// Resolves a path. Returns every path that is traversed on the way, each link and directory without links, and where it
+/// leads. What does not exist is taken for a directory.
 fn way(path: &Path) -> (Vec<PathBuf>, PathBuf) {
     let mut passed = Vec::new();
     let mut left: VecDeque<OsString> = names(path).collect();

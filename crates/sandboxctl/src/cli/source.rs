@@ -36,7 +36,8 @@ pub(crate) enum Trusted {
 /// What `--trust` without a hash stands for.
 const ANY: &str = "any";
 
-/// An empty hash is an error, not trust: a pipeline whose variable is not set must not trust everything.
+/// Parses `--trust`. An empty hash is an error, not trust: a pipeline whose variable is not set must not trust
+/// everything.
 fn trusted(text: &str) -> Result<Trusted, String> {
     let digits = text.strip_prefix("sha256:").unwrap_or_default();
     if digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {

@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use super::Cli;
 use crate::error::{Code, CommandError};
 
-/// A command line that clap refuses: its first paragraph is the message, what it suggests are hints.
+/// Converts clap's refusal of a command line: its first paragraph is the message, what it suggests are hints.
 pub(crate) fn error_of(error: &clap::Error, args: &[OsString]) -> CommandError {
     let argument = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(argument)) => Some(argument.as_str()),
@@ -33,7 +33,7 @@ pub(crate) fn error_of(error: &clap::Error, args: &[OsString]) -> CommandError {
     let hints = meant.map_or_else(|| suggestions(error), |hint| vec![hint]);
     hints.into_iter().fold(CommandError::message(Code::UsageInvalid, message), CommandError::hint).hint(help)
 }
-/// What clap suggests.
+/// Lists what clap suggests.
 fn suggestions(error: &clap::Error) -> Vec<String> {
     let similar = [
         (ContextKind::SuggestedSubcommand, "subcommand"),
@@ -56,7 +56,8 @@ fn suggestions(error: &clap::Error) -> Vec<String> {
     similar.chain(others).collect()
 }
 
-/// The command that a mistake is in: `sandboxctl policy check`. Nothing where it is not known which one was meant.
+/// Returns the command that a mistake is in, as `sandboxctl policy check`; `None` where it is not known which one was
+/// meant.
 fn command_of(args: &[OsString], mistake: Option<&str>) -> Option<String> {
     let mut command = &Cli::command();
     let mut words = vec!["sandboxctl"];
@@ -72,7 +73,7 @@ fn command_of(args: &[OsString], mistake: Option<&str>) -> Option<String> {
     (words.len() > 1).then(|| words.join(" "))
 }
 
-/// What somebody meant who wrote an argument that there is not.
+/// Explains what to write in place of an argument that does not exist.
 fn about_unknown(command: Option<&str>, argument: &str) -> Option<String> {
     let hint = match (command?, argument) {
         // Habits from container engines.

@@ -66,7 +66,7 @@ pub(crate) fn build(ui: &Ui, context: &Context, args: &BuildArgs) -> Result<Exit
     Ok(ExitCode::Success)
 }
 
-/// What is to be built, by the file and the flags; what is in the files that it names; and what may be run for it.
+/// Reads the build spec from the file and the flags, the files that it names, and the programs that may be run for it.
 fn spec(context: &Context, args: &BuildArgs) -> Result<(BuildSpec, Files, Programs), CommandError> {
     let flags = BuildFlags {
         platform: args.platform.clone(),
@@ -139,7 +139,7 @@ fn output(spec: &BuildSpec, built: &Built) -> Value {
     })
 }
 
-/// The names of the image, each with its digest where it has one.
+/// Lists the names of the image, each with its digest where it has one.
 fn text(spec: &BuildSpec, built: &Built) -> String {
     let digest = built.digest.as_ref().map(|digest| format!("@{digest}")).unwrap_or_default();
     spec.tags.iter().map(|tag| format!("{tag}{digest}\n")).collect::<Vec<_>>().concat()
@@ -149,7 +149,7 @@ fn lossy(words: &[OsString]) -> Vec<String> {
     words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// A command line as a shell takes it.
+/// Formats a command line as a shell takes it.
 fn line(variable: Option<String>, words: &[OsString]) -> String {
     let words = lossy(words).into_iter().map(|word| quoted(&word));
     variable.into_iter().chain(words).collect::<Vec<_>>().join(" ")

@@ -55,12 +55,12 @@ const ACTIVE: &[(&str, &str)] = &[
     ("shared_dirs", "workspace = { host = \".\", guest = \"/workspace\" }\n"),
 ];
 
-/// The whole file.
+/// Returns the whole file.
 fn template() -> String {
     KEYS.iter().fold(HEAD.to_owned(), |text, key| text + &entry(key))
 }
 
-/// One key: what it is for, and the key itself, commented out unless it is one of [`ACTIVE`].
+/// Formats one key: its documentation, and the key itself, commented out unless it is one of [`ACTIVE`].
 fn entry(key: &Key) -> String {
     let (table, name) = split(key.path);
     let active = ACTIVE.iter().find(|(path, _)| *path == key.path).map_or("", |(_, line)| line);
@@ -93,7 +93,7 @@ fn explanation(key: &Key) -> String {
     key.doc.to_owned() + &not_yet + &trust
 }
 
-/// Text as comment lines of at most 110 columns.
+/// Formats text as comment lines of at most 110 columns.
 fn comment(text: &str) -> String {
     let mut lines = vec!["#".to_owned()];
     for word in text.split_whitespace() {

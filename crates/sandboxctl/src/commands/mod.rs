@@ -23,7 +23,7 @@ mod run;
 mod shell;
 mod trust;
 
-/// Does what the command line says, for the process that has started this one.
+/// Runs the command of a command line for `parent`, the process that has started this one.
 pub(crate) fn run(ui: &Ui, parent: io::Result<Parent>, command: Command) -> Result<ExitCode, CommandError> {
     match command {
         // These two say the same to every caller, and must work where a caller has not even a home.

@@ -24,7 +24,7 @@ pub(super) fn show(ui: &Ui, plan: &Plan) -> Result<ExitCode, CommandError> {
     Ok(ExitCode::Success)
 }
 
-/// A plan as a list of aligned lines.
+/// Formats a plan as a list of aligned lines.
 fn text(plan: &Plan) -> String {
     let mut lines = Vec::new();
     let mut line = |label: &str, value: &dyn Display| lines.push(format!("{label:<10}  {value}\n"));

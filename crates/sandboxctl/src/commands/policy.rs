@@ -81,7 +81,7 @@ fn as_asked(access: cli::Access) -> PathAccess {
     }
 }
 
-/// The verdict in words.
+/// Explains the verdict in words.
 fn explanation(subject: &Subject, answer: &Answer) -> String {
     let Verdict { decision, rule, origin } = &answer.verdict;
     let what = match subject {
@@ -97,7 +97,7 @@ fn explanation(subject: &Subject, answer: &Answer) -> String {
     format!("the agent {may} {what}\nrule: {rule}\nfrom: {origin}\n{}{next}", aside(answer))
 }
 
-/// How it is carried out, where that is not as anybody would expect.
+/// Describes how the verdict is enforced, where that is not as anybody would expect.
 fn aside(answer: &Answer) -> String {
     match answer.enforcement {
         None | Some(Enforcement::Prevented) => String::new(),

@@ -46,7 +46,7 @@ pub(crate) fn run(
     carry_out(ui, context, loaded, &args.show, parent.as_ref())
 }
 
-/// The parent, where everything is to end with it.
+/// Returns the parent, where everything is to end with it.
 pub(super) fn parent(life: LifeArgs, parent: io::Result<Parent>) -> Result<Option<Parent>, CommandError> {
     let parent = life.die_with_parent.then_some(parent).transpose();
     parent
@@ -142,12 +142,12 @@ pub(super) fn carry_out(
     Ok(code)
 }
 
-/// What the agent did, in words.
+/// Describes what the agent did.
 fn made(finding: &Finding) -> String {
     format!("the agent has made {finding}")
 }
 
-/// What a person has to know of a directory whose content programs outside obey.
+/// Returns the warning about a directory whose content programs outside obey.
 fn obeyed(boundary: &Boundary) -> Option<String> {
     let path = boundary.obeyed_as.as_ref()?;
     Some(format!(
@@ -190,7 +190,7 @@ impl Sources {
     }
 }
 
-/// The variables that secrets are read from.
+/// Lists the variables that secrets are read from.
 fn variables(plan: &Plan) -> Vec<&str> {
     let sources = plan.secrets.iter().map(|secret| &secret.source);
     let variables = sources.filter_map(|source| match source {
@@ -211,7 +211,7 @@ fn warn_of_weak_layers(ui: &Ui, loaded: &Loaded, report: &Report) {
     }
 }
 
-/// What the process ends with, and what to say of it when that is not the command's own doing.
+/// Returns the exit code, and the error where it is not the command's own.
 pub(super) fn exit_of(end: &End, provider: Provider) -> (ExitCode, Option<CommandError>) {
     match end {
         End::Exited(status) => (ExitCode::Command(*status), None),

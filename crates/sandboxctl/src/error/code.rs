@@ -85,17 +85,17 @@ impl Code {
         &ROWS[self as usize]
     }
 
-    /// The string in `error.code`.
+    /// Returns the string in `error.code`.
     pub(crate) fn as_str(self) -> &'static str {
         self.row().name
     }
 
-    /// The status the process ends with.
+    /// Returns the status that the process ends with.
     pub(crate) fn exit_code(self) -> ExitCode {
         self.row().exit
     }
 
-    /// Whether the same call may go through later with nothing changed by the caller.
+    /// Returns whether the same call may succeed later with nothing changed by the caller.
     pub(super) fn retryable(self) -> bool {
         self.row().retry == Retry::Later
     }

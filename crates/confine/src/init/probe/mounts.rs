@@ -46,12 +46,12 @@ impl EngineMount {
         Self { kinds: FsTypes::Of(kinds), part }
     }
 
-    /// A file or directory that the engine keeps for this container.
+    /// Describes a file or directory that the engine keeps for this container.
     const fn kept(name: &'static str) -> Self {
         Self { kinds: FsTypes::Any, part: MountedPart::Named(name) }
     }
 
-    /// A device node of the host's, or of the container's own `/dev`.
+    /// Describes a device node of the host's, or of the container's own `/dev`.
     const fn node(name: &'static str) -> Self {
         Self::new(&[b"tmpfs", b"devtmpfs"], MountedPart::Named(name))
     }
@@ -113,7 +113,7 @@ const NOTHING: EngineMount = EngineMount::node("null");
 /// What covers a directory where crun runs the container.
 const SHARED_EMPTY: EngineMount = EngineMount::kept(".empty-directory");
 
-/// What was validated is what is mounted, nothing else is, and the root changes no more.
+/// Checks that what was validated is mounted, that nothing else is, and that the root can no longer change.
 pub(super) fn probe(spec: &InitSpec) -> Result<String, String> {
     let expected = &spec.expected.mounts;
     let mut all = String::new();
@@ -193,7 +193,7 @@ impl MountPoint {
         })
     }
 
-    /// What is wrong with how it is mounted.
+    /// Returns what is wrong with how it is mounted.
     fn wrong(&self, mode: BoundaryMode) -> Option<&'static str> {
         if !self.is_mounted {
             return Some("is not mounted");
@@ -207,7 +207,8 @@ fn open(directory: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(directory, path, flags, rustix::fs::Mode::empty())
 }
 
-/// The first place that should be fresh and is not: without a size, or with what somebody else has put there.
+/// Returns the first path that should be a fresh tmpfs and is not: it has no size limit, or an image's volume or a link
+/// has taken its place.
 fn replaced<'a>(mountinfo: &[u8], tmpfs: &'a [PathBuf]) -> Option<&'a PathBuf> {
     let is_fresh = |mount: &MountInfo<'_>| {
         let has = |flag: &[u8]| mount.flags.split(|byte| *byte == b',').any(|one| one == flag);
@@ -219,7 +220,7 @@ fn replaced<'a>(mountinfo: &[u8], tmpfs: &'a [PathBuf]) -> Option<&'a PathBuf> {
     })
 }
 
-/// The first mount that nobody has asked for.
+/// Returns the first mount that nobody has requested.
 fn stray(
     mountinfo: &[u8],
     expected: &[ExpectedMount],

@@ -121,12 +121,12 @@ impl Relay {
         self
     }
 
-    /// What came to be shown since this was last asked.
+    /// Takes the output since the last call.
     pub fn output(&mut self) -> Vec<u8> {
         self.heard.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// What to wait for, and for which events.
+    /// Lists what to wait for, and for which events.
     pub fn fds(&self) -> Vec<(Source, BorrowedFd<'_>, PollFlags)> {
         let mut fds = Vec::with_capacity(3);
         if let Some(input) = &self.input {
@@ -182,7 +182,7 @@ impl Relay {
         }
     }
 
-    /// How long to wait at most; `None` is for ever.
+    /// Returns how long to wait at most; `None` is for ever.
     pub fn tick(&self) -> Option<Duration> {
         (self.input.is_some() && !self.input_ended && !self.in_foreground).then_some(GLANCE)
     }
@@ -195,7 +195,7 @@ impl Relay {
         Ok(())
     }
 
-    /// Whether the agent's terminal was closed by everybody inside.
+    /// Returns whether the agent's terminal was closed by everybody inside.
     pub fn has_ended(&self) -> bool {
         self.master_ended
     }
@@ -258,7 +258,7 @@ impl Relay {
         self.input.as_mut().map_or(Ok(()), Screen::restore)
     }
 
-    /// Something that restores the terminal without this relay; `None` while it is not raw.
+    /// Returns what restores the terminal without this relay; `None` while it is not raw.
     pub fn restore_point(&self) -> Option<RestorePoint> {
         self.input.as_ref().and_then(Screen::restore_point)
     }
@@ -368,7 +368,7 @@ mod tests {
 
     use super::*;
 
-    /// Both ends of a terminal.
+    /// Opens both ends of a terminal.
     fn terminal() -> (File, OwnedFd) {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = openpt(flags).unwrap();
@@ -377,7 +377,7 @@ mod tests {
         (File::from(master), slave)
     }
 
-    /// Whether somebody who reads from a terminal next would get something.
+    /// Returns whether somebody who reads from a terminal next would get something.
     fn is_typed(slave: &OwnedFd) -> bool {
         let mut raw = rustix::termios::tcgetattr(slave).unwrap();
         raw.make_raw();

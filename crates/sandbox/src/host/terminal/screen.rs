@@ -40,7 +40,7 @@ impl Screen {
         Ok(Self { descriptor: Arc::new(reopen(terminal)?), state: State::AsBefore })
     }
 
-    /// The modes it has.
+    /// Returns the modes it has.
     pub(crate) fn modes(&self) -> io::Result<Termios> {
         Ok(rustix::termios::tcgetattr(&self.descriptor)?)
     }
@@ -49,7 +49,7 @@ impl Screen {
         Ok(rustix::termios::tcgetwinsize(&self.descriptor)?)
     }
 
-    /// Whether this process may read from it. One that is not the caller's controlling terminal knows no
+    /// Returns whether this process may read from it. One that is not the caller's controlling terminal knows no
     /// foreground.
     pub(crate) fn in_foreground(&self) -> bool {
         in_foreground(&self.descriptor)
@@ -79,7 +79,7 @@ impl Screen {
         Ok(())
     }
 
-    /// How to make it what it was before; `None` while it is that.
+    /// Returns what makes it what it was before; `None` while it is that.
     pub(crate) fn restore_point(&self) -> Option<RestorePoint> {
         match &self.state {
             State::AsBefore => None,
@@ -136,7 +136,7 @@ pub(crate) fn stop_here() -> io::Result<()> {
     Ok(())
 }
 
-/// The same terminal through a description of our own, which does not block.
+/// Opens the same terminal through a description of our own, which does not block.
 fn reopen(terminal: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     use std::os::fd::AsRawFd;
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;

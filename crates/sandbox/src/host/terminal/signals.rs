@@ -43,14 +43,14 @@ impl Signals {
         Ok(Self { descriptor, before: set.thread_swap_mask(SigmaskHow::SIG_BLOCK)? })
     }
 
-    /// The next signal that has arrived; `None` if there is none. Never waits.
+    /// Returns the next signal that has arrived; `None` if there is none. Never waits.
     pub fn read(&self) -> io::Result<Option<Signal>> {
         let Some(info) = self.descriptor.read_signal()? else { return Ok(None) };
         let number = i32::try_from(info.ssi_signo).map_err(io::Error::other)?;
         Ok(Some(Signal::try_from(number)?))
     }
 
-    /// The signals that were blocked before: what an executed program should start with.
+    /// Returns the signals that were blocked before: what an executed program should start with.
     pub fn before(&self) -> SigSet {
         self.before
     }

@@ -79,7 +79,7 @@ pub fn check_stream(stream: impl AsFd) -> Result<StreamKind, StreamError> {
     }
 }
 
-/// Whether a socket is a Unix stream that has a peer: the only kind that can never be connected elsewhere.
+/// Returns whether a socket is a Unix stream that has a peer: the only kind that can never be connected elsewhere.
 fn is_connected_pair(socket: impl AsFd) -> bool {
     let unix = matches!(sockopt::socket_domain(&socket), Ok(AddressFamily::UNIX));
     let stream = matches!(sockopt::socket_type(&socket), Ok(SocketType::STREAM));

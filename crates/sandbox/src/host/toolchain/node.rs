@@ -30,7 +30,7 @@ pub(crate) fn find(host: &Host<'_>, found: &mut Toolchains) -> Result<(), Toolch
     found.show_prefix(&FORM, &program, host)
 }
 
-/// The version that volta starts by default.
+/// Finds the version that volta starts by default.
 fn volta(host: &Host<'_>) -> Option<PathBuf> {
     let tools = host.directory("VOLTA_HOME", ".volta").join("tools");
     let platform = small_file::read(&tools.join("user/platform.json"), host.user).ok()?;

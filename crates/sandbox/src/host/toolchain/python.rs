@@ -54,7 +54,7 @@ enum Choice {
     Version(PathBuf),
 }
 
-/// Where pyenv is installed, if a program is one of its shims.
+/// Returns where pyenv is installed, if a program is one of its shims.
 fn pyenv_root(program: &Path, host: &Host<'_>) -> Option<PathBuf> {
     let shims = program.parent().filter(|parent| parent.file_name().is_some_and(|name| name == "shims"))?;
     let root = shims.parent()?;
@@ -62,7 +62,7 @@ fn pyenv_root(program: &Path, host: &Host<'_>) -> Option<PathBuf> {
     (is_script(program) && (named || root.join("versions").is_dir())).then(|| root.to_path_buf())
 }
 
-/// The version that is chosen by `PYENV_VERSION`, by `.python-version` here or above, or for everywhere.
+/// Finds the version that is chosen by `PYENV_VERSION`, by `.python-version` here or above, or for everywhere.
 fn pyenv(root: &Path, host: &Host<'_>) -> Result<Choice, ToolchainError> {
     let read = |path: PathBuf| String::from_utf8(small_file::read(&path, host.user).ok()?).ok();
     let of_project =
@@ -87,7 +87,7 @@ fn pyenv(root: &Path, host: &Host<'_>) -> Result<Choice, ToolchainError> {
     })
 }
 
-/// The installation of a version, or the newest one that begins with it: `3.12` is 3.12.1.
+/// Returns the installation of a version, or the newest one that begins with it: `3.12` is 3.12.1.
 fn installed(versions: &Path, version: &str) -> Option<PathBuf> {
     let exact = versions.join(version);
     if exact.is_dir() {

@@ -62,7 +62,7 @@ pub(crate) fn find(host: &Host<'_>, found: &mut Toolchains) -> Result<(), Toolch
     show_crates(host, found)
 }
 
-/// Rustup's proxies are links to it, or other names of it.
+/// Returns whether a program is one of rustup's proxies, which are links to it, or other names of it.
 fn is_rustup(program: &Path) -> bool {
     let same = |rustup: &Path| match (program.metadata(), rustup.metadata()) {
         (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),

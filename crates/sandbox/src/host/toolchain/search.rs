@@ -50,12 +50,12 @@ impl Host<'_> {
         self.env.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
-    /// A directory that a variable names, or its place in the home.
+    /// Returns the directory that a variable names, or its place in the home.
     pub(super) fn directory(&self, variable: &str, in_home: &str) -> PathBuf {
         self.var(variable).map_or_else(|| self.home.join(in_home), PathBuf::from)
     }
 
-    /// Every program of this name, in the order of `PATH`.
+    /// Lists every program of this name, in the order of `PATH`.
     pub(super) fn programs(&self, name: &str) -> impl Iterator<Item = PathBuf> {
         self.programs.all(name)
     }
@@ -186,7 +186,7 @@ pub(super) fn variable(name: &str, value: impl Into<OsString>) -> Variable {
     Variable { name: name.to_owned(), value: value.into() }
 }
 
-/// A name that a file gives: one component, so that it leads nowhere else.
+/// Checks that a name from a file is one component, so that it leads nowhere else.
 pub(super) fn one_component(text: &str) -> Option<&str> {
     let text = text.trim();
     let plain = !text.is_empty() && text != "." && text != ".." && !text.contains(['/', '\0']);

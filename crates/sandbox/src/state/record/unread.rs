@@ -19,13 +19,13 @@ pub(crate) struct Unread {
 }
 
 impl Unread {
-    /// Whether the run may have shared something of this directory. One that names none may have shared any.
+    /// Returns whether the run may have shared something of this directory. One that names none may have shared any.
     pub(crate) fn concerns(&self, host: &Path) -> bool {
         self.hosts.is_empty() || self.hosts.iter().any(|one| one.starts_with(host) || host.starts_with(one))
     }
 }
 
-/// The directories that a record names, of whatever form; none where it was torn.
+/// Lists the directories that a record names, of whatever form; none where it was torn.
 pub(crate) fn hosts(text: &[u8]) -> Vec<PathBuf> {
     #[derive(Deserialize)]
     struct Record {
@@ -41,7 +41,7 @@ pub(crate) fn hosts(text: &[u8]) -> Vec<PathBuf> {
     record.into_iter().map(|shared| shared.host).collect()
 }
 
-/// The client of a record of another form. Earlier ones did not name its time namespace, nor held a lock.
+/// Returns the client of a record of another form. Earlier ones did not name its time namespace, nor held a lock.
 pub(crate) fn client(text: &[u8]) -> Option<Client> {
     let mut client: Value = serde_json::from_slice::<Value>(text).ok()?["client"].take();
     let own = Client::this().ok()?;

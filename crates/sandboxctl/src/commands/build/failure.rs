@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::error::{Code, CommandError, of_engine};
 use crate::text;
 
-/// The error as people and programs meet it.
+/// Converts a failed build into the error that people and programs see.
 pub(super) fn told(error: &BuildError, spec: &BuildSpec) -> CommandError {
     let (code, details) = match error {
         BuildError::Engine(engine) => (of_engine(engine), Value::Null),
@@ -42,7 +42,7 @@ pub(super) fn told(error: &BuildError, spec: &BuildSpec) -> CommandError {
     hints(error, spec).into_iter().fold(failure, CommandError::hint)
 }
 
-/// What to do next.
+/// Returns what to do next.
 fn hints(error: &BuildError, spec: &BuildSpec) -> Vec<String> {
     let hints: &[&str] = match error {
         BuildError::Engine(EngineError::NotInstalled { .. }) => &[
@@ -85,7 +85,7 @@ fn hints(error: &BuildError, spec: &BuildSpec) -> Vec<String> {
 const EMULATE: &str = "`docker run --privileged --rm tonistiigi/binfmt --install all` adds emulators until the next start of \
                        this machine; Debian's `qemu-user-static` or `qemu-user-binfmt` for good";
 
-/// What gives a builder what it lacks.
+/// Returns how to give a builder what it lacks.
 fn remedy(lack: &Lack) -> String {
     match lack {
         Lack::Emulator(platform) => format!("{EMULATE}; or leave {platform} out with `--platform`"),
@@ -113,7 +113,7 @@ enum Obstacle {
 }
 
 impl Obstacle {
-    /// By what was said.
+    /// Classifies the message of a registry or an engine.
     fn of(said: &str) -> Option<Self> {
         let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
         if is_about_trust(said) {
@@ -141,7 +141,7 @@ impl Obstacle {
         }
     }
 
-    /// What removes it.
+    /// Returns how to remove it.
     fn remedy(self) -> String {
         let remedy = match self {
             Self::Certificate => {
@@ -158,7 +158,8 @@ impl Obstacle {
     }
 }
 
-/// Whether somebody says that a certificate is not trusted. Everybody has other words for it: Go, OpenSSL, curl, apk, apt.
+/// Returns whether a message says that a certificate is not trusted. Go, OpenSSL, curl, apk and apt use different words
+/// for it.
 fn is_about_trust(said: &str) -> bool {
     let lower = said.to_lowercase();
     let words = [
@@ -173,7 +174,7 @@ fn is_about_trust(said: &str) -> bool {
     lower.contains("certificate") && words.iter().any(|word| lower.contains(word))
 }
 
-/// For an image that was not fetched: what stands in the way, and who has named it.
+/// Returns hints for an image that was not pulled: what stands in the way, and where the image is named.
 fn fetch(image: &str, said: &str, spec: &BuildSpec) -> Vec<String> {
     let obstacle = Obstacle::of(said);
     let login = || "look at the name; if the registry wants to know who you are: `docker login`".to_owned();
@@ -190,7 +191,7 @@ fn fetch(image: &str, said: &str, spec: &BuildSpec) -> Vec<String> {
     vec![obstacle.map_or_else(login, Obstacle::remedy), named.to_owned()]
 }
 
-/// The image that the entrypoint is compiled in.
+/// Returns the image that the entrypoint is compiled in.
 fn rust(spec: &BuildSpec) -> &str {
     match spec.build_args.get("RUST") {
         Some(BuildArg::Value(image)) => image,
@@ -198,7 +199,7 @@ fn rust(spec: &BuildSpec) -> &str {
     }
 }
 
-/// For a step that failed: what it said last, and what helps where that is known.
+/// Returns hints for a build step that failed: its last output, and what helps where that is known.
 fn step(said: &str, printed: &[String], spec: &BuildSpec) -> Vec<String> {
     let mut hints = Vec::new();
     hints.extend(printed.last().map(|line| format!("the last it said: {}", text::one_line(line))));
@@ -214,7 +215,7 @@ fn step(said: &str, printed: &[String], spec: &BuildSpec) -> Vec<String> {
     hints
 }
 
-/// What makes an image fit, each thing once.
+/// Returns how to fix an image, each fix once.
 fn mend(unfit: &[(policy::build_spec::Platform, Unfit)]) -> Vec<String> {
     let mut hints: Vec<String> = Vec::new();
     for (_, what) in unfit {

@@ -40,12 +40,12 @@ pub(super) enum Enforcement {
     None,
 }
 
-/// What holds for variables: no provider hands over what the rules deny.
+/// Answers for variables: no provider passes on what the rules deny.
 pub(super) fn of_variable(verdict: Verdict) -> Answer {
     answer(verdict, Enforcement::Prevented)
 }
 
-/// What holds for everything that only walls can keep from the agent.
+/// Answers for everything that only isolation can keep from the agent.
 pub(super) fn of_walls(rules: &Policy, verdict: Verdict) -> Answer {
     answer(
         verdict,
@@ -53,7 +53,7 @@ pub(super) fn of_walls(rules: &Policy, verdict: Verdict) -> Answer {
     )
 }
 
-/// What holds for a path as the sandbox sees it, if it started now.
+/// Answers for a path as a sandbox would see it that started now.
 pub(super) fn of_path(rules: &Policy, path: &Path, access: PathAccess) -> Answer {
     let verdict = rules.guest_path(path, access);
     let walled = access == PathAccess::Write && rules.provider() != Provider::Local;
@@ -87,7 +87,7 @@ fn answer(verdict: Verdict, denial: Enforcement) -> Answer {
     Answer { verdict, enforcement }
 }
 
-/// What a start would make read-only.
+/// Lists the mounts that a start would make.
 fn look(rules: &Policy, wanted: &BoundaryRequest) -> io::Result<Mounts> {
     let host = wanted.host.canonicalize()?;
     let root = File::open(&host)?;
@@ -95,7 +95,7 @@ fn look(rules: &Policy, wanted: &BoundaryRequest) -> io::Result<Mounts> {
     search::mounts(&root, &host, &walk, &rules.protect().paths)
 }
 
-/// Whether detection looks at what is made at this path below a boundary.
+/// Returns whether detection classifies what is created at this path below a boundary.
 fn is_classified(rules: &Policy, below: &Path) -> bool {
     let directories: Vec<_> = below.iter().take_while(|name| *name != ".git").collect();
     let levels = if directories.len() == below.iter().count() { 0 } else { directories.len() };
