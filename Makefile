@@ -65,7 +65,7 @@ deny: ## Licences, sources and known flaws of the dependencies
 advisories: ## Fetch the database of known flaws, and check the dependencies
 	cargo deny --locked check advisories
 
-generate: ## Make the reference pages, the JSON Schema and the code map anew
+generate: ## Regenerate the reference pages, the JSON Schema and the code map
 	cargo run --locked --quiet -p policy --example generate -- docs
 	tests/code-map --write
 	GENERATE=1 cargo test --locked --quiet -p sandboxctl --bin sandboxctl the_command_reference_is_fresh

@@ -28,7 +28,6 @@ pub enum RootPolicy {
 pub struct Account {
     /// The name, if the user has one here.
     pub name: Option<String>,
-    /// The user.
     pub uid: u32,
     /// The primary group.
     pub gid: u32,
@@ -49,9 +48,7 @@ pub enum LookupError {
     Unknown {
         /// `user` or `group`.
         kind: &'static str,
-        /// What was looked for.
         name: String,
-        /// Where.
         file: &'static str,
     },
     /// The entry cannot be understood.
@@ -59,29 +56,19 @@ pub enum LookupError {
         "line {line} of {file}, which is about `{name}`, has no valid ids; expected numbers from 0 to 2147483647"
     )]
     Broken {
-        /// The file.
         file: &'static str,
         /// Counted from 1.
         line: usize,
-        /// What was looked for.
         name: String,
     },
     /// It is root.
     #[error(
         "{given} is root, which is given only where it is asked for by the name `root` and allowed explicitly"
     )]
-    Root {
-        /// What was written.
-        given: UserSpec,
-    },
+    Root { given: UserSpec },
     /// A file is there and cannot be read.
     #[error("cannot read {file}: {source}")]
-    Read {
-        /// The file.
-        file: &'static str,
-        /// What the kernel said.
-        source: io::Error,
-    },
+    Read { file: &'static str, source: io::Error },
 }
 
 impl Account {

@@ -26,9 +26,7 @@ use crate::report::{Finding, Status};
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {step}: {source}")]
 pub struct CapabilityError {
-    /// What was tried.
     step: &'static str,
-    /// What the kernel said.
     pub(crate) source: Errno,
 }
 

@@ -14,22 +14,10 @@ use crate::kernel_file::KernelFileSystem;
 pub enum CredentialsError {
     /// The kernel refused a change.
     #[error("cannot {step}: {source}; {remedy}")]
-    Refused {
-        /// What was tried.
-        step: String,
-        /// What the kernel said.
-        source: Errno,
-        /// What helps.
-        remedy: String,
-    },
+    Refused { step: String, source: Errno, remedy: String },
     /// Something cannot be read back.
     #[error("cannot read {what} back: {source}")]
-    Unreadable {
-        /// What.
-        what: &'static str,
-        /// What the kernel said.
-        source: Errno,
-    },
+    Unreadable { what: &'static str, source: Errno },
     /// The change was answered with success and did not happen.
     #[error("{what} are {seen} after the change to {wanted}; the kernel did not do what it confirmed")]
     NotDone {
@@ -37,7 +25,6 @@ pub enum CredentialsError {
         what: &'static str,
         /// What was read back.
         seen: String,
-        /// What was asked for.
         wanted: String,
     },
     /// Root can be regained.
@@ -56,7 +43,6 @@ pub enum SupplementaryGroups {
     Kept {
         /// The groups that the account does not have.
         extra: Vec<u32>,
-        /// Why.
         reason: KeptBecause,
     },
 }

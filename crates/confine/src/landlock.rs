@@ -62,20 +62,10 @@ pub enum LandlockError {
     Moves(#[source] RulesetError),
     /// A path of a rule could not be opened.
     #[error("cannot open {} for a landlock rule: {source}", escape::path(path))]
-    Open {
-        /// The path.
-        path: PathBuf,
-        /// What the kernel said.
-        source: Errno,
-    },
+    Open { path: PathBuf, source: Errno },
     /// A rule was refused.
     #[error("landlock takes no rule for {what}: {source}")]
-    Rule {
-        /// What the rule is about.
-        what: String,
-        /// What the kernel said.
-        source: RulesetError,
-    },
+    Rule { what: String, source: RulesetError },
     /// The directories above those that nothing may be read in cannot be looked at.
     #[error("cannot look at the directories above a shared directory: {0}")]
     Above(#[source] Errno),

@@ -18,9 +18,7 @@ pub enum Status {
 /// One line of the report.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Finding {
-    /// The layer.
     pub layer: Layer,
-    /// How far it holds.
     pub status: Status,
     /// What was seen, or what is missing and why.
     pub reason: String,

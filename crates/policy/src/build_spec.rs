@@ -27,7 +27,6 @@ pub struct BuildSpec {
     pub tags: Vec<String>,
     /// What it is built for; never empty, each once.
     pub platforms: Vec<Platform>,
-    /// What it is made of.
     pub source: ImageSource,
     /// Arguments of the build, without those that the source has already.
     pub build_args: BTreeMap<String, BuildArg>,
@@ -35,9 +34,7 @@ pub struct BuildSpec {
     pub ca_certificates: Option<PathBuf>,
     /// More secrets, as buildx takes them.
     pub secrets: Vec<String>,
-    /// Where the image goes.
     pub destination: Destination,
-    /// The cache.
     pub cache: Cache,
     /// What is attested of the image, as buildx takes it. What is not asked for is left to buildx.
     pub attestations: Attestations,
@@ -76,7 +73,6 @@ pub enum ImageSource {
     Stock {
         /// The image it starts from.
         base: String,
-        /// The packages that are installed.
         packages: Vec<String>,
     },
     /// By another Dockerfile, beside which everything lies that it copies.
@@ -145,7 +141,6 @@ pub enum Reuse {
 /// What is attested of an image, each as buildx takes it: `true`, `mode=max`, …
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Attestations {
-    /// What is in it.
     pub sbom: Option<String>,
     /// How it was made.
     pub provenance: Option<String>,
@@ -165,11 +160,8 @@ pub struct BuildFlags {
     pub platform: Vec<String>,
     /// `-t`, `--tag`, each time it was given.
     pub tag: Vec<String>,
-    /// `--push`
     pub push: bool,
-    /// `--load`
     pub load: bool,
-    /// `--base`
     pub base: Option<String>,
     /// `--build-arg`, each time it was given: `NAME=VALUE`, or `NAME` for the caller's variable.
     pub build_arg: Vec<String>,
@@ -179,13 +171,9 @@ pub struct BuildFlags {
     pub cache_from: Vec<String>,
     /// `--cache-to`, each time it was given.
     pub cache_to: Vec<String>,
-    /// `--no-cache`
     pub no_cache: bool,
-    /// `--sbom`
     pub sbom: Option<String>,
-    /// `--provenance`
     pub provenance: Option<String>,
-    /// `--builder`
     pub builder: Option<String>,
 }
 

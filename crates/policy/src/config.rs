@@ -42,33 +42,25 @@ pub struct Config {
     pub name: Setting<String>,
     /// What stands outside any table.
     pub general: GeneralTable,
-    /// What runs inside.
     pub agent: AgentTable,
     /// The platform of a container. No file has it; a flag may.
     pub platform: Setting<String>,
     /// Where `[image]` stands, if it is there.
     pub has_image: Option<Location>,
-    /// The image of container providers.
     pub image: ImageTable,
-    /// Arguments of the build.
     pub build_args: BTreeMap<String, Located<String>>,
     /// Where `[shared_dirs]` stands, if it is there: an empty one shares nothing.
     pub has_shared_dirs: Option<Location>,
     /// Directories of the host, by name.
     pub shared_dirs: BTreeMap<String, Located<SharedDirTable>>,
-    /// The environment of the agent.
     pub env: EnvTable,
     /// Credentials, by name.
     pub secrets: BTreeMap<String, Located<SecretTable>>,
-    /// The network.
     pub network: NetworkTable,
-    /// The limits.
     pub limits: LimitsTable,
     /// What stays read-only.
     pub protect: ProtectTable,
-    /// What concerns the native provider.
     pub native: NativeTable,
-    /// What concerns container providers.
     pub container: ContainerTable,
     /// How long a sandbox stays.
     pub lifecycle: LifecycleTable,

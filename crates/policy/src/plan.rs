@@ -24,7 +24,6 @@ pub struct Plan {
     pub provider: Provider,
     /// Why it is that provider, when `auto` chose.
     pub provider_reason: Option<String>,
-    /// What runs inside.
     pub agent: AgentProcess,
     /// The environment of the agent, without secrets; names are unique.
     pub env: Vec<Variable>,
@@ -38,7 +37,6 @@ pub struct Plan {
     pub container: Option<Container>,
     /// How much of the network is there.
     pub network: network::NetworkMode,
-    /// What may be used.
     pub limits: Limits,
     /// What stays read-only inside writable boundaries.
     pub protect: Protect,
@@ -152,7 +150,6 @@ pub struct Variable {
 pub struct Secret {
     /// Its name in the configuration.
     pub name: String,
-    /// The variable it becomes inside.
     pub env_var: String,
     /// Where the value is read from at the start.
     pub source: SecretSource,
@@ -181,7 +178,6 @@ pub struct Boundary {
     /// Where the sandbox sees it: absolute, without `.` and `..`.
     #[serde(with = "json_bytes::path")]
     pub guest: PathBuf,
-    /// What may be done there.
     pub mode: BoundaryMode,
     /// The directory that was validated; what is mounted must be this one.
     pub file_id: FileId,
@@ -196,7 +192,6 @@ pub struct Boundary {
 pub struct FileId {
     /// The device number of its file system.
     pub device: u64,
-    /// Its inode number there.
     pub inode: u64,
 }
 

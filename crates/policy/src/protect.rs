@@ -46,35 +46,22 @@ pub enum ProtectError {
     Empty,
     /// The path begins at the root of the file system, or at a home directory.
     #[error("`{given}` is not relative; write it as seen from the boundary, such as `.github/workflows`")]
-    Absolute {
-        /// What was written.
-        given: String,
-    },
+    Absolute { given: String },
     /// The path leads out of the boundary, or might.
     #[error("`{given}` has `..`, which could lead out of the boundary; write the path without it")]
-    Parent {
-        /// What was written.
-        given: String,
-    },
+    Parent { given: String },
     /// A NUL or another control character.
     #[error("{given:?} has a control character, which no path to protect needs")]
-    Control {
-        /// What was written.
-        given: String,
-    },
+    Control { given: String },
     /// A wildcard: paths are taken literally, so a pattern would protect nothing.
     #[error(
         "`{given}` has a wildcard; but for `*.suffix`, `name.*` and `name.*.suffix` at the end, paths are taken literally, and \
          a directory covers all that is in it"
     )]
-    Wildcard {
-        /// What was written.
-        given: String,
-    },
+    Wildcard { given: String },
     /// The path to give up is not on the list.
     #[error("`{given}` is not a protected path, so it cannot be given up; {}", did_you_mean(.nearest.as_deref()))]
     Unknown {
-        /// What was written.
         given: String,
         /// What was probably meant.
         nearest: Option<String>,

@@ -35,7 +35,6 @@ pub struct Patient<'a> {
     pub process: Identity,
     /// Who asks: under sudo not root, but the user behind it.
     pub caller: Identity,
-    /// The caller's state directory.
     pub state: &'a Path,
     /// The directory where running sandboxes of root lock their host user ids.
     pub locks: &'a Path,
@@ -63,11 +62,9 @@ pub struct Diagnosis {
 /// One layer.
 #[derive(Debug, Serialize)]
 pub struct LayerCheck {
-    /// The layer.
     pub layer: Layer,
     /// Whether a start fails without it when no file says otherwise.
     pub need: Need,
-    /// How far it holds.
     pub status: Status,
     /// What was seen, or what is missing and why.
     pub reason: String,
@@ -95,16 +92,13 @@ pub struct HostCheck {
     pub name: &'static str,
     /// Whether it stands in the way of nothing.
     pub good: bool,
-    /// What was found.
     pub found: String,
-    /// The command that mends it.
     pub fix: Option<String>,
 }
 
 /// Why there is no report.
 #[derive(Debug, Serialize)]
 pub struct Failure {
-    /// What failed.
     pub message: String,
     /// What to do about it, where that is known.
     pub fix: Option<String>,

@@ -34,7 +34,6 @@ mod layout;
 /// What a build is made with, besides its build spec.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// What is built.
     pub spec: &'a BuildSpec,
     /// What is in the files that it names.
     pub files: &'a Files,
@@ -75,7 +74,6 @@ pub struct Built {
     pub digest: Option<String>,
     /// The platforms, each with the digest of its manifest where it is known.
     pub platforms: Vec<(Platform, Option<String>)>,
-    /// The builder that made it.
     pub builder: String,
 }
 

@@ -46,7 +46,6 @@ pub type Reader<'a> = dyn FnMut() -> Result<Vec<(String, Value)>, SecretError> +
 
 /// What a secret may be read from, gathered by the caller.
 pub struct Surroundings<'a> {
-    /// The caller's environment.
     pub env: &'a BTreeMap<OsString, OsString>,
     /// How commands are run. No secret is read from where a sandbox may write.
     pub programs: &'a Programs,
@@ -66,7 +65,6 @@ pub struct SecretError {
     pub name: String,
     /// Its source, as it is configured.
     pub origin: String,
-    /// What is wrong.
     #[source]
     pub reason: Reason,
 }

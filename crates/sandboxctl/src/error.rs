@@ -23,7 +23,6 @@ pub(crate) mod code;
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct CommandError {
-    /// What kind of failure it is.
     pub(crate) code: Code,
     /// What was asked and what stood in the way.
     pub(crate) cause: anyhow::Error,

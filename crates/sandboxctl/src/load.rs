@@ -31,7 +31,6 @@ use crate::{consent, facts, own_files, own_git, request};
 
 /// A plan, and where it comes from.
 pub(crate) struct Loaded {
-    /// What to do.
     pub(crate) plan: Plan,
     /// The project's file that was applied.
     pub(crate) config: Option<PathBuf>,

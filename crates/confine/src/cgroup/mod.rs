@@ -127,7 +127,6 @@ pub fn sweep(hierarchy: &Hierarchy) -> SweptCgroups {
 /// What became of groups whose maker is gone.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SweptCgroups {
-    /// How many were removed.
     pub removed: usize,
     /// How many were not, since something in them is still ending.
     pub left: usize,

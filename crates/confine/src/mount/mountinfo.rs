@@ -17,11 +17,8 @@ pub(crate) struct MountInfo<'a> {
     pub(crate) device: &'a [u8],
     /// Which directory of its file system is mounted.
     pub(crate) root: PathBuf,
-    /// Where.
     pub(crate) point: PathBuf,
-    /// The options of the mount.
     pub(crate) flags: &'a [u8],
-    /// The kind of file system.
     pub(crate) kind: &'a [u8],
     /// The options of the file system, not of the mount.
     pub(crate) options: &'a [u8],

@@ -34,12 +34,7 @@ enum MountResponse {
 pub enum SetnsError {
     /// A step failed.
     #[error("{step}: {source}")]
-    Step {
-        /// What was being done.
-        step: Step,
-        /// What the system said.
-        source: io::Error,
-    },
+    Step { step: Step, source: io::Error },
     /// The process could not be started, or has not answered.
     #[error(transparent)]
     Process(#[from] io::Error),

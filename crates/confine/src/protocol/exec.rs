@@ -20,7 +20,6 @@ use super::init_spec::{Grant, Variable};
 pub struct Rendezvous {
     /// Its socket, as the container sees it.
     pub socket: PathBuf,
-    /// The token.
     pub token: String,
 }
 

@@ -23,7 +23,6 @@ pub struct InitSpec {
     pub argv: Vec<Vec<u8>>,
     /// The whole environment of the agent, secrets included.
     pub env: Vec<Variable>,
-    /// Where the agent starts.
     pub workdir: PathBuf,
     /// The permissions that files the agent makes do not get, unless it says otherwise: the caller's (umask(2)).
     pub umask: u32,
@@ -164,9 +163,7 @@ impl Expectations {
 pub struct ExpectedMount {
     /// Where, as the sandbox sees it.
     pub path: PathBuf,
-    /// What must be there.
     pub file: MountedFile,
-    /// What may be done with it.
     pub mode: BoundaryMode,
 }
 

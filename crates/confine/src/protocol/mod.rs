@@ -79,7 +79,6 @@ pub enum Event {
     Started(Report),
     /// The command could not be executed.
     Unexecutable {
-        /// What was looked for.
         command: String,
         /// `ENOENT`, `EACCES`, …
         errno: i32,
@@ -95,7 +94,6 @@ pub enum Failure {
     Layer(Finding),
     /// A step failed.
     Step {
-        /// What was being done.
         step: Step,
         /// The error's number, where the system said one.
         errno: Option<i32>,

@@ -83,31 +83,16 @@ pub enum MountStep {
     New {
         /// Of which type.
         filesystem: FilesystemType,
-        /// Where.
         path: PathBuf,
     },
     /// Binding a path of the host.
-    Bind {
-        /// Which.
-        source: PathBuf,
-        /// Where.
-        path: PathBuf,
-    },
+    Bind { source: PathBuf, path: PathBuf },
     /// Attaching a tree that the client has made.
-    Attach {
-        /// Where.
-        path: PathBuf,
-    },
+    Attach { path: PathBuf },
     /// Binding a path onto itself.
-    Pin {
-        /// Which.
-        path: PathBuf,
-    },
+    Pin { path: PathBuf },
     /// Covering a socket.
-    Mask {
-        /// Which.
-        path: PathBuf,
-    },
+    Mask { path: PathBuf },
 }
 
 /// The type of a new file system.

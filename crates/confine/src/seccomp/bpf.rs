@@ -79,7 +79,6 @@ type Label = usize;
 /// already, and what is there already can be led to again.
 struct Code<'a> {
     reversed: Vec<sock_filter>,
-    /// The latest place of each answer.
     answers: Vec<(SeccompAction, Label)>,
     /// The latest place of each list of cases.
     leaves: Vec<(&'a [Case], SeccompAction, Label)>,

@@ -26,10 +26,7 @@ pub enum Reason {
         bytes: usize,
     },
     /// It cannot be read in the format it should have.
-    Unreadable {
-        /// The format.
-        format: FileFormat,
-    },
+    Unreadable { format: FileFormat },
     /// An index of git that leaves changes of files out of `git status`.
     HidesChanges {
         /// How many files it hides that it did not hide before.
@@ -38,10 +35,7 @@ pub enum Reason {
         example: String,
     },
     /// It lists a path that git would write to, though no work tree has it.
-    WritesElsewhere {
-        /// The path.
-        example: String,
-    },
+    WritesElsewhere { example: String },
     /// A git hook that is not a sample. It counts without the executable bit too, which costs one `chmod`.
     Hook,
     /// It makes git look for its configuration and hooks somewhere else.
@@ -55,10 +49,7 @@ pub enum Reason {
     /// A file that a shell runs when it starts.
     StartUp,
     /// A file that some other program runs, or that says what it runs.
-    Run {
-        /// The program.
-        program: String,
-    },
+    Run { program: String },
     /// It lies at a path that `[protect] paths` names, where nothing was.
     Listed,
     /// It lies among git's data, and git makes no such file.

@@ -63,11 +63,9 @@ pub(crate) enum Fault {
     Type,
     /// The type is right.
     Value {
-        /// What is wrong, in words.
         message: String,
         /// What would be allowed, where the message does not say it.
         expected: Option<String>,
-        /// What to do next.
         hint: Option<String>,
     },
 }
@@ -99,7 +97,6 @@ impl Fault {
 
 /// A text that is not TOML.
 pub(crate) struct Broken {
-    /// Every syntax error.
     pub(crate) problems: Vec<Problem>,
     /// What can be understood without guessing, at the same lines and columns; it is TOML.
     pub(crate) rest: String,

@@ -53,11 +53,9 @@ pub(crate) trait ValueForm {
 
 /// The text of a flag or a variable that sets a key.
 pub(crate) struct Typed<'a> {
-    /// The key.
     pub(crate) key: &'a Key,
     /// What was typed, each time.
     pub(crate) texts: &'a [String],
-    /// Where.
     pub(crate) location: &'a Location,
     /// What relative paths are seen from.
     pub(crate) base: &'a PathBase,

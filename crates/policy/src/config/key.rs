@@ -9,7 +9,6 @@ use crate::plan::{Layer, Need};
 pub struct Key {
     /// Where it stands, such as `limits.memory` or `secrets.*.env_var`.
     pub path: &'static str,
-    /// What it holds.
     pub kind: ValueKind,
     /// What holds without it, as TOML text; empty where nothing does.
     pub default: &'static str,

@@ -15,9 +15,7 @@ use crate::rules::env::Name;
 /// Flags exactly as they were typed. The command line's parser fills this in; nothing is checked yet.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
-    /// `--name`
     pub name: Option<String>,
-    /// `--platform`
     pub platform: Option<String>,
     /// The flags of single keys, with what was typed each time.
     pub keys: Vec<(&'static Key, Vec<String>)>,

@@ -71,9 +71,7 @@ impl fmt::Display for Location {
 /// A value and where it stands.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Located<T> {
-    /// The value.
     pub value: T,
-    /// Where it stands.
     pub location: Location,
 }
 
@@ -111,17 +109,12 @@ pub enum ProblemCode {
 /// One mistake, with all that a person needs to fix it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Problem {
-    /// Where the mistake stands.
     pub location: Location,
     /// The key it concerns, such as `limits.memory`; empty where it concerns a whole file.
     pub key: String,
-    /// What kind of mistake it is.
     pub code: ProblemCode,
-    /// What is wrong, in words.
     pub message: String,
-    /// What would be allowed.
     pub expected: Option<String>,
-    /// What to do next.
     pub hint: Option<String>,
 }
 

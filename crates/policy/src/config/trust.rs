@@ -74,7 +74,6 @@ pub fn paths(config: &Config) -> impl Iterator<Item = &Path> {
 pub struct Widening {
     /// The key that does it.
     pub key: String,
-    /// Where it stands.
     pub location: Location,
     /// What it widens, as a sentence without a full stop. Two widenings are the same if their sentences are: a path with
     /// links on its way is named with where it leads.

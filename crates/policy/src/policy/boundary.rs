@@ -20,7 +20,6 @@ pub struct BoundaryRequest {
     pub host: PathBuf,
     /// Where the sandbox sees it.
     pub guest: GuestPath,
-    /// What may be done there.
     pub mode: BoundaryMode,
     /// Where it was asked for; the default where it was not.
     pub location: Location,

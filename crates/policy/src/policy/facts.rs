@@ -34,11 +34,8 @@ pub struct HostFacts {
 pub struct HostDirectory {
     /// The path with every link resolved.
     pub host: PathBuf,
-    /// What is there.
     pub kind: PathKind,
-    /// The user it belongs to.
     pub owner: u32,
-    /// Which file it is.
     pub file_id: FileId,
     /// The bare repository that it lies in without being the whole of it.
     pub repository: Option<PathBuf>,
@@ -58,8 +55,6 @@ pub struct ToolchainParts {
 /// Why something of the host is not there to be shared.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Unavailable {
-    /// What is wrong, in words.
     pub reason: String,
-    /// What to do next.
     pub hint: Option<String>,
 }

@@ -18,9 +18,7 @@ const CHECKOUTS: &str = "worktrees";
 /// A protected path, and the directory from which it is seen as one.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Covered {
-    /// The protected path.
     pub protected: String,
-    /// The directory that it belongs to.
     pub holder: PathBuf,
 }
 

@@ -44,7 +44,6 @@ const IN_ANY_DIRECTORY: FileRules = &[
 pub struct RowGroup {
     /// What they have in common.
     pub title: &'static str,
-    /// The rows.
     pub rows: &'static [ProtectRow],
 }
 

@@ -88,14 +88,10 @@ pub enum NameError {
     Empty,
     /// A character that names do not have.
     #[error("{given:?} is not a variable name; expected letters, digits and `_`, not beginning with a digit")]
-    Malformed {
-        /// What was written.
-        given: String,
-    },
+    Malformed { given: String },
     /// The name is taken.
     #[error("`{given}` is reserved: {reason}; choose another name")]
     Reserved {
-        /// What was written.
         given: String,
         /// Who took it.
         reason: ReservedReason,

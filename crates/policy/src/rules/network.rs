@@ -32,9 +32,7 @@ pub enum NetworkMode {
 /// One pattern and where it was written.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct HostRule {
-    /// What it matches.
     pub pattern: HostPattern,
-    /// Where it stands.
     pub origin: Origin,
 }
 

@@ -38,48 +38,24 @@ pub struct GuestPath(PathBuf);
 pub enum PathError {
     /// The path does not begin with `/`.
     #[error("{path:?} is not absolute; a path inside the sandbox begins with `/`, such as `/workspace`")]
-    Relative {
-        /// What was given.
-        path: PathBuf,
-    },
+    Relative { path: PathBuf },
     /// The path has `..`, which means something else when a link comes before it.
     #[error("{path:?} has `..`, whose meaning depends on links; write the path it leads to")]
-    Parent {
-        /// What was given.
-        path: PathBuf,
-    },
+    Parent { path: PathBuf },
     /// The path has a NUL, where the kernel would stop reading.
     #[error("{path:?} has a NUL character, which no path has")]
-    Nul {
-        /// What was given.
-        path: PathBuf,
-    },
+    Nul { path: PathBuf },
     /// The path is longer than the kernel accepts.
     #[error("a path of {length} bytes is too long; at most {MAX_LENGTH} are possible")]
-    TooLong {
-        /// How long it is.
-        length: usize,
-    },
+    TooLong { length: usize },
     /// Something of the system is there.
     #[error(
         "{path:?} cannot be a mount point: `{taken}` belongs to the system; use one such as `/workspace`"
     )]
-    Taken {
-        /// What was given.
-        path: PathBuf,
-        /// Whose place it is.
-        taken: &'static str,
-    },
+    Taken { path: PathBuf, taken: &'static str },
     /// Two boundaries are in the same place.
     #[error("`{first}` and `{second}` are both at {path:?}; every boundary needs a place of its own")]
-    Twice {
-        /// The place.
-        path: PathBuf,
-        /// The boundary that came first.
-        first: String,
-        /// The other one.
-        second: String,
-    },
+    Twice { path: PathBuf, first: String, second: String },
 }
 
 impl GuestPath {
@@ -195,9 +171,7 @@ pub enum BoundaryMode {
 pub struct GuestBoundary {
     /// Its name in the configuration.
     pub name: String,
-    /// Where it is.
     pub guest: GuestPath,
-    /// What may be done there.
     pub mode: BoundaryMode,
     /// Where it was written.
     pub origin: Origin,

@@ -86,9 +86,7 @@ pub struct ShareCandidate<'a> {
     pub given: &'a Path,
     /// The path it leads to, with every link resolved.
     pub resolved: &'a Path,
-    /// What is there.
     pub kind: PathKind,
-    /// The user that it belongs to.
     pub owner: u32,
     /// How it is to be shared.
     pub mode: BoundaryMode,
@@ -162,10 +160,7 @@ pub enum ShareRule {
     Root,
     /// A tree of the system.
     #[error("`{tree}` belongs to the system; share a directory in your home, such as a project")]
-    System {
-        /// The tree.
-        tree: &'static str,
-    },
+    System { tree: &'static str },
     /// A directory that many parties share.
     #[error("others keep things there too; share a directory within it")]
     Common,
@@ -174,47 +169,27 @@ pub enum ShareRule {
     Home,
     /// A directory that the caller's home lies in.
     #[error("your home {} lies in it; share one project directory", quoted(.home))]
-    AboveHome {
-        /// The home.
-        home: PathBuf,
-    },
+    AboveHome { home: PathBuf },
     /// Another user's home.
     #[error("it is a home directory; share a directory within it")]
     SomeHome,
     /// A place of credentials.
     #[error("`{credentials}` holds credentials; hand them over one by one as `[secrets]`")]
-    Credentials {
-        /// Which.
-        credentials: &'static str,
-    },
+    Credentials { credentials: &'static str },
     /// A directory in the caller's home that credentials lie in.
     #[error("`{credentials}` in it holds credentials; share a directory beside it")]
-    HoldsCredentials {
-        /// Which.
-        credentials: &'static str,
-    },
+    HoldsCredentials { credentials: &'static str },
     /// Not a directory.
     #[error("it is {kind}; only a directory can be shared")]
-    NotDirectory {
-        /// What it is.
-        kind: PathKind,
-    },
+    NotDirectory { kind: PathKind },
     /// Writable, and another user's.
     #[error(
         "it belongs to user {owner}, not to you (user {caller}); share it with `mode = \"ro\"`, or use one of your own"
     )]
-    Foreign {
-        /// Whose it is.
-        owner: u32,
-        /// Who asks.
-        caller: u32,
-    },
+    Foreign { owner: u32, caller: u32 },
     /// Outside the directory that everything shared must lie in.
     #[error("it is not in the allowed root {}; share a directory within that", quoted(.root))]
-    OutsideAllowedRoot {
-        /// The allowed root.
-        root: PathBuf,
-    },
+    OutsideAllowedRoot { root: PathBuf },
 }
 
 /// Decides whether a directory may be shared.
@@ -257,7 +232,6 @@ pub struct SharedHostDir<'a> {
     pub name: &'a str,
     /// The host path, with every link resolved.
     pub host: &'a Path,
-    /// How it is shared.
     pub mode: BoundaryMode,
 }
 
@@ -267,24 +241,12 @@ pub struct SharedHostDir<'a> {
 pub enum ShareOverlap {
     /// The same directory twice: which mode holds would depend on the way to it.
     #[error("`{first}` and `{second}` share the same directory {}; keep one of them", quoted(.host))]
-    Same {
-        /// The one that came first.
-        first: String,
-        /// The other one.
-        second: String,
-        /// The directory.
-        host: PathBuf,
-    },
+    Same { first: String, second: String, host: PathBuf },
     /// One within another that is writable: the agent could swap a directory on the way to it for a link.
     #[error(
         "`{inner}` lies within `{outer}`, which is writable; make `{outer}` read-only, or share directories beside each other"
     )]
-    WithinWritable {
-        /// The inner one.
-        inner: String,
-        /// The outer, writable one.
-        outer: String,
-    },
+    WithinWritable { inner: String, outer: String },
 }
 
 /// Lists every pair of directories that cannot be shared together.

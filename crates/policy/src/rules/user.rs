@@ -14,7 +14,6 @@ const LARGEST_ID: u32 = i32::MAX.unsigned_abs();
 /// a user: `-1`, `+0`, ` 0`, `0day` and `4294967296` have all been taken for root (CVE-2019-14287, CVE-2020-13776).
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UserSpec {
-    /// The user.
     pub user: UserOrGroup,
     /// The group, where one is named.
     pub group: Option<UserOrGroup>,

@@ -55,7 +55,6 @@ impl fmt::Display for Origin {
 /// A decision with its reason.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Verdict {
-    /// What may happen.
     pub decision: Decision,
     /// The rule that decided, in words a person can act on.
     pub rule: String,

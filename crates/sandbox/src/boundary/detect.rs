@@ -52,11 +52,9 @@ pub enum DetectError {
     /// A call failed.
     #[error("{action} {path}: {source}")]
     File {
-        /// What was being done.
         action: &'static str,
         /// With what, relative to the boundary.
         path: PathBuf,
-        /// What the system said.
         source: std::io::Error,
     },
 }
@@ -96,23 +94,24 @@ impl Baseline {
         ))
     }
 
-    /// When it was taken.
+    /// Returns when it was taken.
     pub(crate) fn taken(&self) -> Time {
         self.taken
     }
 
-    /// When what is known of a path was known.
+    /// Returns the time from which changes at a path count: when this baseline was taken, or the earliest one that knows
+    /// the path.
     fn start_of(&self, path: &Path) -> Time {
         let earlier = self.earlier.iter().filter(|earlier| path.starts_with(&earlier.path));
         earlier.map(|earlier| earlier.taken).fold(self.taken, Time::min)
     }
 
-    /// Which directory this was taken of.
+    /// Returns which directory this was taken of.
     pub(crate) fn root(&self) -> FileId {
         self.root
     }
 
-    /// Whether an open directory is the boundary that this was taken of.
+    /// Returns whether an open directory is the boundary that this was taken of.
     pub fn is_of(&self, root: impl AsFd) -> bool {
         id_of(root.as_fd()).is_ok_and(|id| id == self.root)
     }
@@ -201,7 +200,7 @@ impl Baseline {
         Ok(Compared { findings, is_whole: classifier.is_whole })
     }
 
-    /// What is new at one protected path, whatever became of it.
+    /// Lists what is new at one protected path, however it came there.
     pub(crate) fn news_at(&self, root: impl AsFd, one: &ReadOnly, until: Deadline) -> Vec<Finding> {
         self.news_of(root.as_fd(), &Watched::of(one), &Reach::default(), &mut Classifier::until(until))
     }
@@ -260,7 +259,7 @@ impl Baseline {
         news
     }
 
-    /// What was at the place of something that is watched.
+    /// Returns what was at the path of something that is watched.
     fn before(&self, one: &Watched<'_>, facts: &Facts, reach: &Reach) -> Before {
         match self.entry(one.path) {
             // Nothing is known of its content, and it may be the work of an editor of the user's.
@@ -281,7 +280,8 @@ impl Baseline {
         Facts::at(root, path).map_or(Touched::Since, |facts| facts.touched(self.start_of(path)))
     }
 
-    /// What was not there, or was something else, and makes programs look at a base: the surest of it.
+    /// Lists the files and links that make programs look at a base and were not there before, or were something else.
+    /// Only the surest kind is listed.
     fn pointers<'a>(&self, root: BorrowedFd<'_>, base: &Base, reach: &'a Reach) -> Vec<&'a Path> {
         let new = |path| {
             let facts = Facts::at(root, path)?;
@@ -308,8 +308,8 @@ impl Baseline {
         if changed.is_empty() { those(&|_| true) } else { changed }
     }
 
-    /// Whether something old was put where it lies since the start, or everything was that makes a directory a repository, as far as
-    /// it is there: the rest may come in a later run.
+    /// Returns whether something old was moved to where it lies since the start, or everything was that makes a directory
+    /// a repository, as far as it is there: the rest may come in a later run.
     fn is_put_together(&self, root: BorrowedFd<'_>, base: &Base, path: &Path) -> bool {
         let start = self.start_of(path);
         let is_changed = |path: &Path| Facts::at(root, path).map(|facts| facts.is_changed(start));
@@ -319,7 +319,7 @@ impl Baseline {
             || signs.all(|sign| is_changed(&sign) != Some(false))
     }
 
-    /// What was at a path at the start, if it can be put back.
+    /// Returns what was at a path at the start, if it can be put back.
     pub(crate) fn original(&self, path: &Path) -> Option<Original<'_>> {
         if let Some(target) = self.entry(path).and_then(|entry| entry.target.as_deref()) {
             return Some(Original::Link(target));
@@ -334,7 +334,7 @@ impl Baseline {
     }
 }
 
-/// What cannot be looked into: where even the place of something cannot be looked at, the directory that hides it.
+/// Returns the path or, where it cannot be examined, the nearest directory above it that can.
 fn hiding(root: BorrowedFd<'_>, path: &Path) -> PathBuf {
     let closed = |path: &&Path| beneath::stat(root, path).err() != Some(Errno::ACCESS);
     path.ancestors().find(closed).unwrap_or(path).to_path_buf()

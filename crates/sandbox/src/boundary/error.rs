@@ -17,14 +17,7 @@ pub enum BoundaryError {
     Refused(#[from] ShareRefusal),
     /// Something cannot be looked at, opened or made.
     #[error("{action} `{}`: {source}", escape::path(.path))]
-    File {
-        /// What was being done.
-        action: &'static str,
-        /// With what.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    File { action: &'static str, path: PathBuf, source: io::Error },
     /// It is not the directory that was validated.
     #[error("`{}` was exchanged after it was validated; run again when nothing else changes it", escape::path(.0))]
     Exchanged(PathBuf),

@@ -46,11 +46,9 @@ pub enum QuarantineError {
     /// A call failed.
     #[error("{action} {path}: {source}")]
     File {
-        /// What was being done.
         action: &'static str,
         /// With what, relative to the boundary.
         path: PathBuf,
-        /// What the system said.
         source: std::io::Error,
     },
 }
@@ -294,8 +292,8 @@ fn new_place(root: BorrowedFd<'_>, now: SystemTime) -> Result<(PathBuf, OwnedFd)
     Err(Errno::EXIST)
 }
 
-/// A number of which the name is not taken, and that of the number before it is. Found by halving: an agent may
-/// have made so much that asking for one after the other would never end.
+/// Finds a number of which the name is not taken, and that of the number before it is. It halves the range: an agent may
+/// have made so much that trying one after the other would never end.
 fn first_free(directory: impl AsFd, name: impl Fn(u32) -> String) -> u32 {
     let taken = |number| rustix::fs::statat(&directory, name(number), AtFlags::SYMLINK_NOFOLLOW).is_ok();
     let free = (0..31).map(|power| (1 << power) - 1).find(|number| !taken(*number)).unwrap_or(u32::MAX);

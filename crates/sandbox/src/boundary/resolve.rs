@@ -37,11 +37,8 @@ pub struct Found {
     descriptor: OwnedFd,
     /// Its path without any link, as the kernel knows it.
     pub path: PathBuf,
-    /// What it is.
     pub kind: PathKind,
-    /// Whose it is.
     pub owner: Identity,
-    /// Which file it is.
     pub file_id: FileId,
 }
 
@@ -82,7 +79,7 @@ impl Lead {
         Err(io::ErrorKind::NotFound.into())
     }
 
-    /// Its path without any link; where it is missing, what it will be.
+    /// Returns its path without any link; where it is missing, what it will be.
     pub fn path(&self) -> PathBuf {
         match self {
             Self::Found(found) => found.path.clone(),
@@ -114,15 +111,15 @@ impl Found {
         })
     }
 
-    /// The repository of git's that it lies in without being the whole of it, where its files are the repository's own:
-    /// hooks and configuration of a bare one.
+    /// Returns the repository of git's that it lies in without being the whole of it, where its files are the
+    /// repository's own: hooks and configuration of a bare one.
     pub fn enclosing_repository(&self) -> Option<PathBuf> {
         self.path.ancestors().skip(1).find(|directory| is_repository(directory)).map(Path::to_owned)
     }
 }
 
 impl Missing {
-    /// What its path will be.
+    /// Returns what its path will be.
     pub fn path(&self) -> PathBuf {
         let mut path = self.existing.path.clone();
         path.extend(&self.names);
@@ -194,7 +191,7 @@ fn kind(stat: &Stat) -> PathKind {
     }
 }
 
-/// Whether git would take a directory for a repository by what lies right in it.
+/// Returns whether git would take a directory for a repository by what lies right in it.
 fn is_repository(directory: &Path) -> bool {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = rustix::fs::openat(CWD, directory, flags, Permissions::empty());

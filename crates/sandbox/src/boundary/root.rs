@@ -56,12 +56,12 @@ impl Root {
         Ok(Self { directory, user, group: stat.st_gid })
     }
 
-    /// Whose rights count in it: who the agent is to its files.
+    /// Returns whose rights count in it: who the agent is to its files.
     pub fn user(&self) -> Identity {
         self.user
     }
 
-    /// The group that the directory has on disk, which may not be that user's.
+    /// Returns the group that the directory has on disk, which may not be that user's.
     pub(crate) fn group(&self) -> u32 {
         self.group
     }

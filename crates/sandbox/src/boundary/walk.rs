@@ -65,7 +65,6 @@ pub struct Walk {
     pub repositories: Vec<Repository>,
     /// Work trees of Mercurial, Jujutsu and Sapling.
     pub trees: Vec<PathBuf>,
-    /// Unix sockets.
     pub sockets: Vec<Socket>,
     /// Links outside git's own directories. They may lead to what was not entered.
     pub links: Vec<PathBuf>,
@@ -97,7 +96,7 @@ pub struct Walk {
 pub struct Names(BTreeMap<PathBuf, Box<[u8]>>);
 
 impl Names {
-    /// The names in a directory, if they were kept.
+    /// Lists the names in a directory, if they were kept.
     pub fn of(&self, directory: &Path) -> Option<impl Iterator<Item = &[u8]>> {
         self.0
             .get(directory)
@@ -130,16 +129,13 @@ pub enum Extent {
 /// A set-user-id or set-group-id file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SetId {
-    /// Where it lies.
     pub path: PathBuf,
-    /// Which file it is.
     pub file_id: FileId,
 }
 
 /// A directory that git takes for a repository.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Repository {
-    /// The directory.
     pub path: PathBuf,
     /// Where git keeps its data.
     pub git: Git,
@@ -161,25 +157,20 @@ pub enum Git {
 /// A Unix socket.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Socket {
-    /// Where it lies.
     pub path: PathBuf,
-    /// Which file it is.
     pub file_id: FileId,
 }
 
 /// A directory that could not be read.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Unread {
-    /// The directory.
     pub path: PathBuf,
-    /// The error number.
     pub errno: i32,
 }
 
 /// Directories that were not entered: how many, and some of them.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Unseen {
-    /// How many there are.
     pub count: usize,
     /// The first ones that were met.
     pub examples: Vec<PathBuf>,
@@ -197,17 +188,18 @@ pub fn walk(root: impl AsFd, depth: u32) -> io::Result<Walk> {
     walk_until(root, depth, Deadline::NEVER)
 }
 
-/// The same, and asks files whether they are set-user-id or set-group-id: up to a bound, beyond which they are counted.
+/// Walks like [`walk`], and stats files for set-user-id and set-group-id bits: up to a bound, beyond which they are
+/// counted.
 pub fn walk_with_files(root: impl AsFd, depth: u32, until: Deadline) -> io::Result<Walk> {
     walk_asking(root, depth, until, MOST_ASKED, Extent::Bounded)
 }
 
-/// The same, for as long as there is time.
+/// Walks like [`walk`], until a deadline.
 pub fn walk_until(root: impl AsFd, depth: u32, until: Deadline) -> io::Result<Walk> {
     walk_asking(root, depth, until, 0, Extent::Bounded)
 }
 
-/// The same, and looks beyond the bound for repositories.
+/// Walks like [`walk_until`], and looks beyond the bound for repositories.
 pub fn walk_everywhere(root: impl AsFd, depth: u32, until: Deadline) -> io::Result<Walk> {
     walk_asking(root, depth, until, 0, Extent::Whole)
 }
@@ -244,7 +236,7 @@ fn walk_asking(
     Ok(walker.found.in_order())
 }
 
-/// Whether a second thread would have a processor to itself. Where it has not, waiting for it costs more than it
+/// Returns whether a second thread would have a processor to itself. Where it has not, waiting for it costs more than it
 /// brings. The fourth field of `/proc/loadavg` counts what could run at this moment, see proc(5).
 fn has_idle_cpu() -> bool {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
@@ -378,7 +370,7 @@ impl Queue {
         }
     }
 
-    /// Whether one more file may be asked for its set-id bits.
+    /// Returns whether one more file may be examined for its set-id bits.
     fn may_ask(&self) -> bool {
         let one_less = |left: usize| left.checked_sub(1);
         self.left_to_ask.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
@@ -400,7 +392,6 @@ impl Queue {
 struct Walker<'a> {
     found: Walk,
     queue: &'a Queue,
-    /// How many entries were read.
     entries: usize,
     until: Deadline,
     /// How many bytes of [`MOST_BEYOND`] are left.
@@ -679,7 +670,7 @@ fn keep<T>(list: &mut Vec<T>, most: usize, one: T) -> bool {
     is_room
 }
 
-/// A file, if it is set-user-id or set-group-id.
+/// Returns a file if it is set-user-id or set-group-id.
 fn set_id(directory: &OwnedFd, path: &Path, name: &CStr) -> Option<SetId> {
     let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
@@ -687,8 +678,8 @@ fn set_id(directory: &OwnedFd, path: &Path, name: &CStr) -> Option<SetId> {
         .then(|| SetId { path: path.join(OsStr::from_bytes(name.to_bytes())), file_id: file_id(&stat) })
 }
 
-/// The name by which git asks for an entry, where the file system takes both for the same: in upper or lower case, with letters
-/// that it ignores, or by a short name.
+/// Returns the name by which git looks for an entry, where the file system takes both for the same: in upper or lower
+/// case, with letters that it ignores, or by a short name.
 fn as_git_asks<'a>(directory: &OwnedFd, name: &'a CStr) -> &'a CStr {
     let Some(sign) = Signs::alike(name) else { return name };
     let is_it = |name: &CStr| {
@@ -720,12 +711,12 @@ impl Signs {
         c"_darcs",
     ];
 
-    /// Whether an entry of this name can be a sign.
+    /// Returns whether an entry of this name can be a sign.
     fn concern(name: &CStr) -> bool {
         Self::NAMES.contains(&name)
     }
 
-    /// The sign that a file system may find under another name.
+    /// Returns the sign that a file system may find under another name.
     fn alike(name: &CStr) -> Option<&'static CStr> {
         let bytes = name.to_bytes();
         // Most names begin with another letter.
@@ -766,14 +757,14 @@ impl Signs {
         }
     }
 
-    /// The same, and what may be a bare repository as soon as one more name is there: times do not show when a directory
-    /// that is old itself was moved to where it lies.
+    /// Lists what makes a directory a repository, and what may be a bare one as soon as one more name is there: times do
+    /// not show when a directory that is old itself was moved to where it lies.
     fn almost(&self) -> impl Iterator<Item = Git> {
         let is_almost = self.head || (self.objects && self.refs);
         self.git.into_iter().chain(is_almost.then_some(Git::Bare))
     }
 
-    /// Whether there is something that git would obey beside a name that makes a directory a repository.
+    /// Returns whether there is something that git would obey beside a name that makes a directory a repository.
     fn is_part(&self) -> bool {
         self.is_obeyed && (self.head || self.objects || self.refs || self.common)
     }

@@ -15,37 +15,19 @@ pub enum EngineError {
     /// There is no such command.
     #[error("there is no `{kind}` command in PATH{left_out}")]
     NotInstalled {
-        /// The engine.
         kind: EngineKind,
         /// Where it was not looked for, in words; empty where that is nowhere.
         left_out: String,
     },
     /// Nobody answers on its socket.
     #[error("no {kind} engine answers on {}: {source}", escape::path(socket))]
-    Stopped {
-        /// The engine.
-        kind: EngineKind,
-        /// Where it was expected.
-        socket: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Stopped { kind: EngineKind, socket: PathBuf, source: io::Error },
     /// The caller may not use its socket.
     #[error("the socket of {kind}, {}, is not for this user: {source}", escape::path(socket))]
-    Permission {
-        /// The engine.
-        kind: EngineKind,
-        /// The socket.
-        socket: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Permission { kind: EngineKind, socket: PathBuf, source: io::Error },
     /// It runs on another machine.
     #[error("the engine at {address} is on another machine, where no directory of this one can be shared")]
-    Remote {
-        /// Where it is.
-        address: String,
-    },
+    Remote { address: String },
     /// Podman was told to call another one.
     #[error(
         "podman is told to call the one at {address}, with which no directory of this machine can be shared"
@@ -59,10 +41,7 @@ pub enum EngineError {
         "the engine at {} is passed on from elsewhere, such as a virtual machine: whoever serves it is neither root nor a rootless engine",
         escape::path(socket)
     )]
-    PassedOn {
-        /// The socket.
-        socket: PathBuf,
-    },
+    PassedOn { socket: PathBuf },
     /// Root was called by somebody who could have another socket answer.
     #[error(
         "root uses no engine under sudo whose socket others can exchange: {} can be changed by others than root, and {} is reached through it",
@@ -78,67 +57,37 @@ pub enum EngineError {
     /// The engine does not see a path of this process.
     #[error("{kind} does not see {path}, which is there for sandboxctl")]
     Unseen {
-        /// The engine.
         kind: EngineKind,
         /// The path, as the engine was told.
         path: String,
     },
     /// It cannot set a limit.
     #[error("{kind} cannot set this limit: {message}")]
-    Limit {
-        /// The engine.
-        kind: EngineKind,
-        /// What it said.
-        message: String,
-    },
+    Limit { kind: EngineKind, message: String },
     /// The image is there, but not for this platform.
     #[error("{kind} has no image {image} for {platform}{}", because(.unfetched.as_deref()))]
     NoPlatform {
-        /// The engine.
         kind: EngineKind,
-        /// The image.
         image: String,
-        /// The platform.
         platform: String,
         /// Why none could be fetched, where that was tried.
         unfetched: Option<String>,
     },
     /// The settings of Docker cannot be read.
     #[error("cannot tell which engine Docker's settings mean: {}: {reason}", escape::path(path))]
-    Settings {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Settings { path: PathBuf, reason: String },
     /// It did not answer in time.
     #[error("{kind} has not answered within {waited:?}")]
-    Timeout {
-        /// The engine.
-        kind: EngineKind,
-        /// How long was waited.
-        waited: Duration,
-    },
+    Timeout { kind: EngineKind, waited: Duration },
     /// The image is not there.
     #[error("{kind} has no image {image}")]
-    NoImage {
-        /// The engine.
-        kind: EngineKind,
-        /// The image.
-        image: String,
-    },
+    NoImage { kind: EngineKind, image: String },
     /// The image could not be fetched.
     #[error("the image {image} cannot be fetched: {reason}")]
-    Pull {
-        /// The image.
-        image: String,
-        /// What the engine said.
-        reason: String,
-    },
+    Pull { image: String, reason: String },
     /// The image is for another processor, and nothing here emulates that.
     #[error("the image {image} is for {has}, and this machine runs {runs}")]
     Architecture {
-        /// The image.
         image: String,
         /// What it is for.
         has: String,
@@ -147,42 +96,19 @@ pub enum EngineError {
     },
     /// There is a container of this name already.
     #[error("a container named \"{name}\" is there already")]
-    NameInUse {
-        /// The name.
-        name: String,
-    },
+    NameInUse { name: String },
     /// There is no space left.
     #[error("{kind} has no space left: {message}")]
-    DiskFull {
-        /// The engine.
-        kind: EngineKind,
-        /// What it said.
-        message: String,
-    },
+    DiskFull { kind: EngineKind, message: String },
     /// Its runtime is not there.
     #[error("{kind} cannot use this runtime: {message}")]
-    Runtime {
-        /// The engine.
-        kind: EngineKind,
-        /// What it said.
-        message: String,
-    },
+    Runtime { kind: EngineKind, message: String },
     /// It refused, in words of its own.
     #[error("{kind}: {message}")]
-    Refused {
-        /// The engine.
-        kind: EngineKind,
-        /// What it said.
-        message: String,
-    },
+    Refused { kind: EngineKind, message: String },
     /// Its command could not be run.
     #[error("cannot run `{kind}`: {source}")]
-    Call {
-        /// The engine.
-        kind: EngineKind,
-        /// What the system said.
-        source: io::Error,
-    },
+    Call { kind: EngineKind, source: io::Error },
 }
 
 /// Explains why an image could not be pulled, for the end of a sentence.

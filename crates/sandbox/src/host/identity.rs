@@ -30,27 +30,13 @@ pub(crate) const NOBODY: u32 = 65534;
 pub enum HostUidError {
     /// The directory of locks cannot be used.
     #[error("{action} {path}: {source}")]
-    Locks {
-        /// What was being done.
-        action: &'static str,
-        /// The file or directory.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Locks { action: &'static str, path: PathBuf, source: io::Error },
     /// Somebody else could take the locks away.
     #[error(
         "{path} belongs to uid {owner} and has mode {mode:04o}; locks of host user ids must belong to root alone; \
          remove it and try again"
     )]
-    Unsafe {
-        /// The directory.
-        path: PathBuf,
-        /// Who owns it.
-        owner: u32,
-        /// Its permissions.
-        mode: u32,
-    },
+    Unsafe { path: PathBuf, owner: u32, mode: u32 },
     /// Everything that was tried is held or named by a file of the host.
     #[error(
         "no free host user id between {} and {}; /etc/subuid, /etc/subgid, /etc/passwd and /etc/group name them \
@@ -61,9 +47,7 @@ pub enum HostUidError {
     /// `SUDO_UID` or `SUDO_GID` is not the id of a user of this host.
     #[error("{variable} is `{value}`, which is no {what} of this host; unset it to act as root")]
     Sudo {
-        /// The variable.
         variable: &'static str,
-        /// What it says.
         value: String,
         /// `user` or `group`.
         what: &'static str,
@@ -73,9 +57,7 @@ pub enum HostUidError {
 /// A user and their group.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Identity {
-    /// The user id.
     pub uid: u32,
-    /// The group id.
     pub gid: u32,
 }
 

@@ -16,40 +16,20 @@ pub enum BuildError {
     Engine(#[from] EngineError),
     /// The engine, which is not on this machine, does not answer.
     #[error("no docker engine answers on {address}: {said}")]
-    Unreachable {
-        /// Where it was expected.
-        address: String,
-        /// What Docker said.
-        said: String,
-    },
+    Unreachable { address: String, said: String },
     /// The engine, which is not on this machine, is not for this user.
     #[error("the docker engine on {address} is not for this user: {said}")]
-    Forbidden {
-        /// Where it is.
-        address: String,
-        /// What Docker said.
-        said: String,
-    },
+    Forbidden { address: String, said: String },
     /// Docker has no buildx.
     #[error("docker has no buildx, which builds images: {said}")]
-    NoBuildx {
-        /// What Docker said.
-        said: String,
-    },
+    NoBuildx { said: String },
     /// A builder that was asked for cannot be used.
     #[error("the builder \"{builder}\" cannot be used: {said}")]
-    Builder {
-        /// Its name.
-        builder: String,
-        /// What it said.
-        said: String,
-    },
+    Builder { builder: String, said: String },
     /// No builder can do all of what is asked.
     #[error("the builder \"{builder}\" ({driver}) cannot do this: {}", listed(lacks, ToString::to_string))]
     Lacks {
-        /// Its name.
         builder: String,
-        /// Its driver.
         driver: String,
         /// What it cannot do; never empty.
         lacks: Vec<Lack>,
@@ -62,7 +42,6 @@ pub enum BuildError {
     NoBuilder {
         /// The name of the one there is.
         builder: String,
-        /// Its driver.
         driver: String,
         /// What it cannot do; never empty.
         lacks: Vec<Lack>,
@@ -71,36 +50,21 @@ pub enum BuildError {
     },
     /// An image that the build starts from cannot be fetched.
     #[error("the image {image} cannot be fetched: {said}")]
-    Fetch {
-        /// The image.
-        image: String,
-        /// What was said.
-        said: String,
-    },
+    Fetch { image: String, said: String },
     /// The image cannot be pushed.
     #[error("the image cannot be pushed: {said}")]
-    Push {
-        /// What was said.
-        said: String,
-    },
+    Push { said: String },
     /// A program for another processor was run, and nothing here emulates that.
     #[error("a step runs programs for {platform}, and nothing here emulates that processor")]
-    Emulator {
-        /// The platform.
-        platform: String,
-    },
+    Emulator { platform: String },
     /// There is no space left.
     #[error("there is no space left for the build: {said}")]
-    DiskFull {
-        /// What was said.
-        said: String,
-    },
+    DiskFull { said: String },
     /// A step failed.
     #[error("{}", failed(step.as_deref(), said))]
     Step {
         /// The step, as the Dockerfile has it.
         step: Option<String>,
-        /// What was said of it.
         said: String,
         /// The last lines that it printed.
         printed: Vec<String>,
@@ -116,20 +80,10 @@ pub enum BuildError {
     Ended(i32),
     /// A file cannot be read or written.
     #[error("{}: {source}", escape::path(path))]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// An answer cannot be understood.
     #[error("{what} cannot be understood: {reason}")]
-    Answer {
-        /// Whose answer.
-        what: &'static str,
-        /// Why not.
-        reason: String,
-    },
+    Answer { what: &'static str, reason: String },
 }
 
 fn failed(step: Option<&str>, said: &str) -> String {
@@ -182,35 +136,20 @@ impl fmt::Display for Lack {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Unfit {
     /// It has no entrypoint where it has to be.
-    NoEntrypoint {
-        /// Where it was looked for.
-        path: String,
-    },
+    NoEntrypoint { path: String },
     /// It does not start the entrypoint.
     Starts {
         /// What it starts in its place.
         instead: Vec<String>,
     },
     /// The entrypoint is no program that Linux executes.
-    NoProgram {
-        /// Where it is.
-        path: String,
-    },
+    NoProgram { path: String },
     /// The entrypoint is for another processor.
-    Machine {
-        /// Where it is.
-        path: String,
-    },
+    Machine { path: String },
     /// The entrypoint asks for a loader, which not every image has.
-    Dynamic {
-        /// Where it is.
-        path: String,
-    },
+    Dynamic { path: String },
     /// Nobody may execute it.
-    Mode {
-        /// Where it is.
-        path: String,
-    },
+    Mode { path: String },
     /// There is no user with uid 1000.
     NoUser,
 }

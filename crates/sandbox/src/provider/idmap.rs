@@ -53,7 +53,7 @@ pub(crate) fn open_toolchains(plan: &Plan) -> Result<Vec<Tree>, StartError> {
         .collect()
 }
 
-/// Root opens the tree itself: the agent may not be able to walk to it.
+/// Opens and detaches the tree as root: the agent may not be able to walk to it.
 fn detach(
     boundary: &Boundary,
     caller: Identity,

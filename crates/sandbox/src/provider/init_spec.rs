@@ -13,19 +13,19 @@ use crate::secrets::Value;
 use crate::session::error::StartError;
 use crate::session::remedy;
 
-/// The environment of the agent.
+/// Returns the environment of the agent.
 pub(crate) fn environment(plan: &Plan, secrets: &[(String, Value)]) -> Vec<Variable> {
     let plain = plan.env.iter().map(|variable| entry(OsStr::new(&variable.name), variable.value.as_bytes()));
     plain.chain(secrets.iter().map(|(name, value)| entry(OsStr::new(name), value.as_bytes()))).collect()
 }
 
-/// One variable, as a process gets it.
+/// Formats one variable as a process gets it.
 pub(crate) fn entry(name: &OsStr, value: &[u8]) -> Variable {
     // All at once: nothing grows, and leaves a copy behind.
     [name.as_bytes(), b"=", value].concat().into()
 }
 
-/// The caller's umask. Asked of `/proc`: umask(2) tells it only by changing it, for all threads.
+/// Reads the caller's umask from `/proc`: umask(2) returns it only by changing it, for all threads.
 pub(crate) fn umask() -> io::Result<u32> {
     let status = std::fs::read_to_string("/proc/thread-self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
@@ -33,7 +33,7 @@ pub(crate) fn umask() -> io::Result<u32> {
     umask.ok_or_else(|| io::Error::other("/proc/thread-self/status does not tell it"))
 }
 
-/// The boundaries, as PID 1 must find them.
+/// Lists the boundaries as PID 1 must find them.
 pub(super) fn boundaries(plan: &Plan) -> impl Iterator<Item = ExpectedMount> + '_ {
     plan.boundaries.iter().map(|boundary| ExpectedMount {
         path: boundary.guest.clone(),
@@ -65,8 +65,8 @@ pub(crate) fn refuse_missing(plan: &Plan, outside: &Report) -> Result<(), StartE
     Ok(())
 }
 
-/// What landlock lets the agent do: read what there is to see, write where the plan says so and to what ends with the
-/// sandbox.
+/// Lists what landlock lets the agent do: read what there is to see, write where the plan says so and to what ends with
+/// the sandbox.
 pub(crate) fn grants(plan: &Plan, temporary: &[&str]) -> Vec<Grant> {
     let grant = |path: &Path, access| Grant { path: path.to_owned(), access };
     let writable = plan.boundaries.iter().filter(|boundary| boundary.mode == BoundaryMode::ReadWrite);
@@ -91,7 +91,7 @@ fn required(plan: &Plan) -> impl Iterator<Item = Layer> + '_ {
     plan.layers.iter().filter(|(_, need)| **need == Need::Required).map(|(layer, _)| *layer)
 }
 
-/// Whether PID 1 can tell that a layer holds. Of the others only the outside knows.
+/// Returns whether PID 1 can probe a layer. The others can only be seen from outside.
 fn is_seen_from_inside(layer: Layer) -> bool {
     layer <= Layer::Capabilities
 }

@@ -14,7 +14,6 @@ use crate::session::streams::Stdio;
 
 /// One run of a plan, as the caller asks for it.
 pub struct Launch<'a> {
-    /// What to do.
     pub plan: &'a Plan,
     /// Reads the values of the plan's secrets. Called once at most, and as late as can be.
     pub secrets: &'a mut secrets::Reader<'a>,
@@ -39,9 +38,7 @@ pub struct Launch<'a> {
 
 /// A second command in a sandbox that runs, as the caller asks for it.
 pub struct Exec<'a> {
-    /// What to do.
     pub plan: &'a Plan,
-    /// Where.
     pub sandbox: &'a Found,
     /// Reads the values of the plan's secrets. Called once at most.
     pub secrets: &'a mut secrets::Reader<'a>,

@@ -86,7 +86,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     Ok(outcome(end, output))
 }
 
-/// What became of it.
+/// Converts the status of a process.
 fn ended(status: ExitStatus) -> End {
     match (status.code(), status.signal()) {
         (Some(code), _) => End::Exited(u8::try_from(code).unwrap_or(u8::MAX)),
@@ -94,7 +94,7 @@ fn ended(status: ExitStatus) -> End {
     }
 }
 
-/// Nothing is enforced.
+/// Reports that nothing is enforced.
 fn report(plan: &Plan) -> Report {
     let mut report = Report::default();
     for layer in plan.layers.keys() {

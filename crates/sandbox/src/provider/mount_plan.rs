@@ -119,7 +119,7 @@ fn protect(view: &mut MountPlan, guest: &Path, protected: &Mounts) {
     }
 }
 
-/// What a mode lets the agent do through a mount.
+/// Returns what a mode lets the agent do through a mount.
 pub(crate) fn access(mode: BoundaryMode) -> MountAccess {
     match mode {
         BoundaryMode::ReadOnly => MountAccess::ReadOnly,
@@ -247,14 +247,15 @@ impl Layout {
         }
     }
 
-    /// Whether `path` has to be made: it is not there yet, and does not lie in something of the host's.
+    /// Notes that `path` has to be created, and returns whether: it does not exist yet, and is not in a mount of the
+    /// host's.
     fn make(&mut self, path: &Path) -> bool {
         let within = self.bound.iter().any(|bound| path.starts_with(bound) && path != bound);
         !within && self.made.insert(path.to_path_buf())
     }
 }
 
-/// The files of `/etc` that are made here.
+/// Lists the files of `/etc` that are created here.
 fn etc() -> [(&'static str, String); 7] {
     [
         ("group", "agent:x:1000:\nnogroup:x:65534:\n".into()),

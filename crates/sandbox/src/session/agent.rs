@@ -23,7 +23,7 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// Whose its streams are.
+    /// Returns whose its streams are.
     pub(crate) fn owner(&self) -> Owner {
         Owner { uid: self.uid, gid: self.gid }
     }
@@ -31,7 +31,7 @@ impl Agent {
 
 #[cfg(test)]
 impl Agent {
-    /// A normal caller's.
+    /// Returns a normal caller's agent.
     pub(crate) fn for_test(id: u32) -> Self {
         Self {
             identity: Identity::Caller { uid: id, gid: id },

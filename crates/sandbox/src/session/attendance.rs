@@ -84,7 +84,7 @@ enum Far {
 }
 
 impl<'a> Attendance<'a> {
-    /// Of this process.
+    /// Watches the standard streams of this process, and the parent if there is one.
     pub(crate) fn new(parent: Option<&'a Parent>) -> Self {
         let far = |stream: BorrowedFd<'_>| match check_stream(stream) {
             Ok(StreamKind::Pipe) if is_nameless(stream) => Far::There,
@@ -95,7 +95,7 @@ impl<'a> Attendance<'a> {
         Self { parent, streams: STANDARD.map(|stream| far(stream())), told: false }
     }
 
-    /// What to wait for. Only what cannot be undone is, so each is ready once.
+    /// Lists what to wait for. Only what cannot be undone is, so each is ready once.
     pub(crate) fn fds(&self) -> Vec<(Source, BorrowedFd<'_>)> {
         if self.told {
             return Vec::new();
@@ -132,7 +132,7 @@ pub(crate) enum Source {
     Stream(usize),
 }
 
-/// Which events to wait for: none that a stream has while somebody is there.
+/// Returns which events to wait for: none that a stream has while its other end is open.
 pub(crate) fn events(source: Source) -> PollFlags {
     match source {
         Source::Parent => PollFlags::IN,
@@ -143,8 +143,8 @@ pub(crate) fn events(source: Source) -> PollFlags {
 const STANDARD: [fn() -> BorrowedFd<'static>; 3] =
     [rustix::stdio::stdin, rustix::stdio::stdout, rustix::stdio::stderr];
 
-/// Whether whoever gave these streams is gone: input has ended, and of the outputs at least one had a reader and none has
-/// one now.
+/// Returns whether whoever gave these streams is gone: input has ended, and of the outputs at least one had a reader and
+/// none has one now.
 fn is_deserted([input, output, error]: [Far; 3]) -> bool {
     let silent = |far| matches!(far, Far::Gone | Far::Nobody);
     input == Far::Gone && silent(output) && silent(error) && (output == Far::Gone || error == Far::Gone)

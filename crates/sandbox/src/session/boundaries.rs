@@ -178,7 +178,7 @@ impl<'a> Boundaries<'a> {
         }
     }
 
-    /// What is to be mounted over each boundary.
+    /// Lists what is to be mounted over each boundary.
     pub(crate) fn mounts(&self) -> &[Mounts] {
         &self.mounts
     }
@@ -195,18 +195,18 @@ impl<'a> Boundaries<'a> {
         }
     }
 
-    /// What watches over the protected paths.
+    /// Returns what watches over the protected paths.
     pub(crate) fn guard(&self) -> &Guard {
         &self.guard
     }
 
-    /// Which protections were taken away since the last time, if it is time to look.
+    /// Lists the protections that were removed since the last check, if one is due.
     pub(crate) fn losses(&self) -> Losses {
         self.guard.look(&self.writable)
     }
 
-    /// What the agent has made that would run on the host and was not told yet. Moves nothing, and does not take
-    /// long: what is not seen now is seen at the end.
+    /// Lists what the agent has made that would run on the host and was not reported yet. Moves nothing, and has a short
+    /// deadline: what it misses is found at the end.
     pub(crate) fn detect(&self) -> Vec<Finding> {
         let until = Deadline::after(QUICK);
         let mut told = self.told.borrow_mut();

@@ -19,34 +19,18 @@ pub enum StartError {
     Secret(#[from] SecretError),
     /// A required layer cannot be enforced here.
     #[error("layer {layer} is required and cannot be enforced: {reason}")]
-    Layer {
-        /// The layer.
-        layer: Layer,
-        /// Why it cannot.
-        reason: String,
-        /// What to do about it.
-        remedy: String,
-    },
+    Layer { layer: Layer, reason: String, remedy: String },
     /// A step of the set-up failed.
     #[error("{step}: {source}")]
     Step {
-        /// What was being done.
         step: String,
-        /// What the system said.
         source: io::Error,
         /// What to do about it, where that is known.
         remedy: Option<String>,
     },
     /// The plan asks for what this provider cannot do.
     #[error("{asked}: {reason}")]
-    Refused {
-        /// What was asked.
-        asked: String,
-        /// Which rule refuses it.
-        reason: String,
-        /// What would be allowed.
-        remedy: String,
-    },
+    Refused { asked: String, reason: String, remedy: String },
 }
 
 impl StartError {

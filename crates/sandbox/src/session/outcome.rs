@@ -24,9 +24,7 @@ pub enum Notice {
 /// How a run ended.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What became of the agent.
     pub end: End,
-    /// What was enforced.
     pub report: Report,
     /// The agent's output, where it was captured.
     pub output: Option<Output>,
@@ -39,9 +37,7 @@ pub struct Outcome {
 /// What the agent wrote.
 #[derive(Debug)]
 pub struct Output {
-    /// To its standard output.
     pub stdout: Captured,
-    /// To its standard error.
     pub stderr: Captured,
 }
 
@@ -64,7 +60,7 @@ pub enum End {
 }
 
 impl End {
-    /// What an error number of execve(2) means, as [`confine::process::command`] gives it.
+    /// Classifies an error number of execve(2), as [`confine::process::command`] returns it.
     pub(crate) fn unexecutable(command: String, errno: i32) -> Self {
         match Errno::from_raw_os_error(errno) {
             Errno::NOENT => Self::NotFound(command),

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::host::cgroups;
 use crate::session::error::StartError;
 
-/// `clone3` itself was refused, or the map of users, or the namespaces that PID 1 makes.
+/// Explains why a namespace was refused: by `clone3` itself, by the map of users, or by a namespace that PID 1 makes.
 pub(crate) fn entering(source: io::Error) -> StartError {
     let errno = Errno::from_io_error(&source);
     match errno {
@@ -32,7 +32,7 @@ pub(crate) fn entering(source: io::Error) -> StartError {
     }
 }
 
-/// The setting that most likely is the limit: the lowest of those for the kinds of namespaces that a sandbox has.
+/// Returns the setting that most likely is the limit: the lowest of those for the kinds of namespaces that a sandbox has.
 fn lowest_limit(settings: &Path) -> String {
     let limit = |kind: &&str| {
         let text = fs::read_to_string(settings.join(format!("max_{kind}_namespaces"))).unwrap_or_default();
@@ -96,7 +96,7 @@ pub(crate) fn failed_step(step: &Step, source: io::Error) -> StartError {
     }
 }
 
-/// A layer that is required of this provider does not hold.
+/// Explains that a layer does not hold which is required of this provider.
 pub(crate) fn layer(provider: Provider, layer: Layer, reason: String) -> StartError {
     let mend = match layer {
         Layer::Landlock => {
@@ -118,7 +118,7 @@ pub(crate) fn layer(provider: Provider, layer: Layer, reason: String) -> StartEr
     StartError::Layer { layer, reason, remedy }
 }
 
-/// Which of the host's switches forbids user namespaces.
+/// Explains which of the host's switches forbids user namespaces.
 fn refused_by_host(source: &io::Error) -> StartError {
     let value = |path: &str| fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
     let (reason, remedy) = if value("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" {

@@ -49,7 +49,7 @@ pub(crate) struct OwnTerminal {
 }
 
 impl OwnTerminal {
-    /// What landlock lets the command do with it.
+    /// Lists what landlock lets the command do with it.
     pub(crate) fn grants(&self) -> impl Iterator<Item = Grant> {
         let path = |number: &u8| Path::new("/proc/self/fd").join(number.to_string());
         self.numbers.iter().map(move |number| Grant { path: path(number), access: LandlockAccess::Terminal })
@@ -103,7 +103,7 @@ impl Streams {
         }
     }
 
-    /// What PID 1 is born with.
+    /// Returns the streams that PID 1 starts with.
     pub(crate) fn inside(&self) -> [BorrowedFd<'_>; 3] {
         [0, 1, 2].map(|at| match &self.inside[at] {
             Inside::Ours(number) => standard(*number),
@@ -111,7 +111,7 @@ impl Streams {
         })
     }
 
-    /// What landlock lets the agent open anew: programs know their streams as `/dev/stdin`, `/dev/stdout` and
+    /// Lists what landlock lets the agent open again: programs know their streams as `/dev/stdin`, `/dev/stdout` and
     /// `/dev/stderr` too. Each is granted what the stream itself can do and no more: whoever holds one that can be
     /// written can also cut the file off and write anywhere in it, see ftruncate(2) and `F_SETFL` in fcntl(2).
     pub(crate) fn grants(&self) -> impl Iterator<Item = Grant> {
@@ -132,7 +132,7 @@ impl Streams {
         self.inside().into_iter().enumerate().filter(files).flat_map(grants)
     }
 
-    /// The caller's terminals among them, if there are any.
+    /// Returns the caller's terminals among them, if there are any.
     pub(crate) fn ends(&self) -> Option<Ends<'static>> {
         let output = [1, 2, 0].into_iter().find(|at| self.terminal[usize::from(*at)]).map(standard)?;
         Some(Ends { input: self.terminal[0].then(|| standard(0)), output })
@@ -187,7 +187,7 @@ fn standard(number: u8) -> BorrowedFd<'static> {
     }
 }
 
-/// Whether a pipe has no name in any directory, so that nobody else can come across it.
+/// Returns whether a pipe has no name in any directory, so that nobody else can open it by one.
 pub(crate) fn is_nameless(pipe: BorrowedFd<'_>) -> bool {
     const PIPEFS_MAGIC: u32 = 0x5049_5045;
     rustix::fs::fstatfs(pipe).is_ok_and(|system| u32::try_from(system.f_type) == Ok(PIPEFS_MAGIC))

@@ -181,7 +181,8 @@ fn lost(source: io::Error) -> StartError {
     StartError::Step { step: "watching the sandbox".into(), source, remedy: None }
 }
 
-/// A terminal that was closed is no failure of the sandbox: the signal that says so has its own meaning.
+/// Ignores the errors of a terminal that was closed. That is no failure of the sandbox: the signal for it has its own
+/// meaning.
 fn hung_up(error: io::Error) -> io::Result<()> {
     match Errno::from_io_error(&error) {
         Some(Errno::IO | Errno::NXIO | Errno::NOTTY) => Ok(()),

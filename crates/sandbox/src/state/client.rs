@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 pub struct ProcessError {
     /// What was to be read.
     pub what: &'static str,
-    /// What the system said.
     pub source: io::Error,
 }
 

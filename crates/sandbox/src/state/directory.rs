@@ -21,29 +21,20 @@ pub enum StateError {
          name another directory or remove this one"
     )]
     Owner {
-        /// The directory.
         path: PathBuf,
-        /// Who owns it.
         found: u32,
         /// Who must own it.
         expected: u32,
     },
     /// Others can write to it.
     #[error("state directory {path} can be written by others (mode {mode:04o}); run `chmod go-w {path}`")]
-    Writable {
-        /// The directory.
-        path: PathBuf,
-        /// Its permissions.
-        mode: u32,
-    },
+    Writable { path: PathBuf, mode: u32 },
     /// A file or directory in it could not be used.
     #[error("{action} {path}: {source}")]
     File {
-        /// What was being done.
         action: &'static str,
         /// With which file.
         path: PathBuf,
-        /// What the system said.
         source: io::Error,
     },
 }

@@ -31,40 +31,18 @@ pub enum TrustError {
         "{path} belongs to uid {owner}; only files of your own (uid {caller}) or of root are used; \
          copy it, read it, and use the copy"
     )]
-    Owner {
-        /// The file.
-        path: PathBuf,
-        /// Who owns it.
-        owner: u32,
-        /// Who asked.
-        caller: u32,
-    },
+    Owner { path: PathBuf, owner: u32, caller: u32 },
     /// It is not a regular file, or too large.
     #[error("{path} is {what}; a configuration is a regular file of at most {} bytes", LARGEST)]
-    NotConfiguration {
-        /// The file.
-        path: PathBuf,
-        /// What it is instead.
-        what: &'static str,
-    },
+    NotConfiguration { path: PathBuf, what: &'static str },
     /// It cannot be read.
     #[error("read {path}: {source}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Read { path: PathBuf, source: io::Error },
     /// The store of trusted files is damaged.
     #[error(
         "the store of trusted files cannot be read: {source}; remove {name} in the state directory and trust again"
     )]
-    Damaged {
-        /// The file's name.
-        name: &'static str,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
+    Damaged { name: &'static str, source: serde_json::Error },
     /// The state directory cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
@@ -75,7 +53,6 @@ pub enum TrustError {
 pub struct Candidate {
     /// Where it lies, with every link resolved.
     pub path: PathBuf,
-    /// What it holds.
     pub content: Vec<u8>,
 }
 

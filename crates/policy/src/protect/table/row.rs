@@ -9,13 +9,9 @@ use super::content::ContentRule;
 pub struct ProtectRow {
     /// The path, or a [`Pattern`] of names.
     pub path: &'static str,
-    /// The program that obeys it.
     pub program: &'static str,
-    /// What the program does with it.
     pub effect: &'static str,
-    /// Where that is documented.
     pub source: &'static str,
-    /// What is done about it.
     pub treatment: Treatment,
 }
 
@@ -82,7 +78,6 @@ impl ProtectRow {
 /// `name.*.suffix`.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern<'a> {
-    /// Where they lie.
     pub directory: &'a Path,
     beginning: &'a str,
     end: &'a str,

@@ -30,7 +30,6 @@ pub enum Host {
 pub enum HostPattern {
     /// This host.
     Exact {
-        /// The host.
         host: Host,
         /// The port, if it is about one.
         port: Option<u16>,
@@ -53,76 +52,45 @@ pub enum HostError {
     Empty,
     /// A character that no host has, NUL and other control characters among them.
     #[error("{given:?} has {character:?}, which no host has; expected a name such as `api.example.org`")]
-    Character {
-        /// What was written.
-        given: String,
-        /// The first such character.
-        character: char,
-    },
+    Character { given: String, character: char },
     /// A letter outside ASCII.
     #[error(
         "{given:?} has {character:?}; write international names in punycode, such as `xn--bcher-kva.example`"
     )]
-    NotAscii {
-        /// What was written.
-        given: String,
-        /// The first such character.
-        character: char,
-    },
+    NotAscii { given: String, character: char },
     /// A URL, a path or a network.
     #[error(
         "`{given}` is more than a host; write only the host and an optional port, such as `api.example.org:443`"
     )]
-    MoreThanHost {
-        /// What was written.
-        given: String,
-    },
+    MoreThanHost { given: String },
     /// An empty or overlong label or name, or a label that begins or ends with `-`.
     #[error(
         "`{given}` is not a host name; expected labels of 1 to 63 letters, digits, `-` or `_`, not beginning or ending with `-`, at most 253 characters in all"
     )]
-    Label {
-        /// What was written.
-        given: String,
-    },
+    Label { given: String },
     /// A number that some resolvers take for an IPv4 address.
     #[error(
         "`{given}` ends in a number but is not an IPv4 address in the usual form; write it as four decimal numbers, such as `192.0.2.1`"
     )]
-    NumericAddress {
-        /// What was written.
-        given: String,
-    },
+    NumericAddress { given: String },
     /// Something between colons or brackets that is not an IPv6 address.
     #[error(
         "`{given}` is not an IPv6 address; expected one such as `2001:db8::1` without a zone, or `[2001:db8::1]:443` with a port"
     )]
-    Ipv6 {
-        /// What was written.
-        given: String,
-    },
+    Ipv6 { given: String },
     /// A port that is none.
     #[error("`{given}` has no port between 1 and 65535 after the colon; leave the colon out for every port")]
-    Port {
-        /// What was written.
-        given: String,
-    },
+    Port { given: String },
     /// A wildcard anywhere but as the whole first label.
     #[error(
         "`{given}` has a wildcard in the middle; only `*.` at the beginning is understood, such as `*.example.org`"
     )]
-    Wildcard {
-        /// What was written.
-        given: String,
-    },
+    Wildcard { given: String },
     /// A wildcard over a whole top-level domain, or over everything.
     #[error(
         "`{given}` is too wide; name at least two labels after `*.`, or set `[network] mode = \"open\"` to reach everything"
     )]
-    TooWide {
-        /// What was written.
-        given: String,
-    },
+    TooWide { given: String },
 }
 
 impl FromStr for Host {
@@ -227,9 +195,7 @@ impl TryFrom<String> for HostPattern {
 /// A host with a port, shown the way it is written in a URL.
 #[derive(Clone, Copy, Debug)]
 pub struct HostAndPort<'a> {
-    /// The host.
     pub host: &'a Host,
-    /// The port.
     pub port: u16,
 }
 

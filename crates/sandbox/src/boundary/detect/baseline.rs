@@ -37,7 +37,6 @@ pub struct Baseline {
     /// Whether there was time to look at everything.
     #[serde(default = "yes")]
     pub(super) is_whole: bool,
-    /// Indexes of git.
     #[serde(default)]
     pub(super) indexes: Vec<Index>,
 }
@@ -110,13 +109,13 @@ pub(crate) enum Hold {
 }
 
 impl Entry {
-    /// Whether it is the file that it was, untouched.
+    /// Returns whether it is the file that it was, untouched.
     pub(super) fn is_unchanged(&self, root: BorrowedFd<'_>, facts: &Facts) -> bool {
         let stat = beneath::stat(root, &self.path);
         stat.is_ok_and(|stat| self.stamp == Stamp::of(&stat)) && self.born == facts.born
     }
 
-    /// Whether it is known to be the file that it was.
+    /// Returns whether it is known to be the file that it was.
     pub(super) fn is_surely(&self, facts: &Facts) -> bool {
         self.stamp.file_id == facts.file_id && self.born.is_some() && self.born == facts.born
     }

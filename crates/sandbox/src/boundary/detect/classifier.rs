@@ -142,12 +142,12 @@ impl Classifier {
         Self { verdicts: Vec::new(), left: MOST_CLASSIFIED, until, is_whole: true, keeping: None }
     }
 
-    /// Has it remember the content of what it classifies.
+    /// Makes it remember the content of what it classifies.
     pub(crate) fn keeping(self) -> Self {
         Self { keeping: Some(Keeping::default()), ..self }
     }
 
-    /// What it has remembered, and which files have names that it has not met.
+    /// Returns what it has remembered, and which files have names that it has not found.
     pub(crate) fn kept(self) -> (Vec<Content>, Linked) {
         let Some(keeping) = self.keeping else { return Default::default() };
         let elsewhere = keeping.linked.into_values().filter(|(names, met)| *names > met.len());
@@ -175,7 +175,8 @@ impl Classifier {
         std::mem::take(&mut self.verdicts)
     }
 
-    /// What is at a path that was asked for counts, whatever it holds. What is remembered there is the user's own.
+    /// Classifies a path that the settings protect: what is there counts, whatever it holds. What is remembered there is
+    /// the user's own.
     fn asked(&mut self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Vec<Classified> {
         let Some(keeping) = &mut self.keeping else {
             return vec![Classified::of(one.path.into(), Reason::Listed)];

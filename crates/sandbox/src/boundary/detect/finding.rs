@@ -13,7 +13,6 @@ pub struct Finding {
     /// Where it lies, relative to the boundary.
     #[serde(with = "json_bytes::path")]
     pub path: PathBuf,
-    /// What is wrong with it.
     pub reason: Reason,
     /// Whether it is new.
     pub origin: Origin,

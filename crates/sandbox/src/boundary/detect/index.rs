@@ -26,7 +26,7 @@ impl Index {
         &self.path
     }
 
-    /// The same at another path.
+    /// Returns the same at another path.
     pub(crate) fn at(&self, path: PathBuf) -> Self {
         Self { path, ..self.clone() }
     }
@@ -44,7 +44,7 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
     mounts.path_lists.iter().map(remember).collect()
 }
 
-/// What is listed that was not listed then.
+/// Lists what is listed that was not listed then.
 pub(crate) fn news(before: &[Index], mounts: &Mounts) -> impl Iterator<Item = (PathBuf, Reason, Origin)> {
     mounts.path_lists.iter().filter_map(|list| {
         let before = before.iter().find(|before| before.path == list.path);

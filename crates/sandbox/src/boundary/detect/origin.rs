@@ -95,13 +95,14 @@ impl Facts {
         })
     }
 
-    /// When it was touched. A directory changes with everything that is made in it, so only its birth says whose it is.
+    /// Returns when it was touched. A directory changes with everything that is made in it, so only its birth says whose
+    /// it is.
     pub(crate) fn touched(&self, start: Time) -> Touched {
         let touched = if self.is_directory { self.born } else { Some(self.changed) };
         if touched.is_some_and(|time| time >= start) { Touched::Since } else { Touched::Before }
     }
 
-    /// Whether it was changed, as a directory too: renamed, or anything made in it.
+    /// Returns whether it was changed, as a directory too: renamed, or anything made in it.
     pub(crate) fn is_changed(&self, start: Time) -> bool {
         self.changed >= start
     }

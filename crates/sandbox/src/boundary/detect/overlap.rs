@@ -26,7 +26,7 @@ pub(crate) enum Overlap {
 }
 
 impl Overlap {
-    /// A path in the other boundary, as it is in this one.
+    /// Translates a path in the other boundary to this one.
     fn here(&self, path: &Path) -> Option<PathBuf> {
         match self {
             Self::Below(place) => Some(place.iter().chain(path).collect()),
@@ -34,7 +34,7 @@ impl Overlap {
         }
     }
 
-    /// A path in this boundary, as it is in the other one.
+    /// Translates a path in this boundary to the other one.
     fn there(&self, path: &Path) -> Option<PathBuf> {
         match self {
             Self::Below(place) => path.strip_prefix(place).ok().map(Path::to_path_buf),
@@ -51,7 +51,7 @@ pub(crate) struct Other<'a> {
 }
 
 impl Other<'_> {
-    /// Whether its walk has entered the directory that something of this boundary belongs to.
+    /// Returns whether its walk has entered the directory that something of this boundary belongs to.
     fn has_entered(&self, path: &Path) -> bool {
         let Some(path) = self.overlap.there(path) else { return false };
         let is_skipped = |name: &OsStr| SKIPPED.iter().any(|skipped| name == *skipped);

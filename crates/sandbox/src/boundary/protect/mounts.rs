@@ -22,7 +22,6 @@ pub struct Mounts {
     /// Directories between the boundary and what is protected, each to be mounted over itself: a mount point
     /// cannot be renamed, so nothing else can be put in its place.
     pub pins: Vec<PathBuf>,
-    /// What becomes read-only.
     pub read_only: Vec<ReadOnly>,
     /// Sockets that are covered by something that does not listen. They come after the rest: reading only
     /// does not keep anybody from connecting.
@@ -53,15 +52,12 @@ pub struct Mounts {
 /// A file or directory that becomes read-only.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ReadOnly {
-    /// Where it lies.
     pub path: PathBuf,
     /// Which file it is; what is mounted must be this one.
     pub file_id: FileId,
-    /// What it is.
     pub kind: FileKind,
     /// Its path as seen from its repository, with `.git` for wherever git keeps its data: how to classify it.
     pub seen_as: PathBuf,
-    /// Why it is protected.
     pub cause: Cause,
     /// From where it was looked for.
     pub base: Base,
@@ -87,11 +83,9 @@ pub enum Cause {
 /// A link at a protected path, or what lies among git's data and is watched like one.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Link {
-    /// Where it lies.
     pub path: PathBuf,
     /// Its path as seen from its repository.
     pub seen_as: PathBuf,
-    /// Why it is watched.
     pub cause: Cause,
     /// From where it was looked for.
     pub base: Base,
@@ -100,7 +94,6 @@ pub struct Link {
 /// A socket that is covered.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct MaskedSocket {
-    /// Where it lies.
     pub path: PathBuf,
     /// Which file it is; what is covered must be this one.
     pub file_id: FileId,
@@ -124,62 +117,34 @@ pub enum FileKind {
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Notice {
     /// A protected path is a link to something inside the boundary. That is read-only; the link is not.
-    LinkInside {
-        /// The link.
-        link: PathBuf,
-        /// What it leads to.
-        target: PathBuf,
-    },
+    LinkInside { link: PathBuf, target: PathBuf },
     /// A protected path is a link out of the boundary, which is neither followed nor protected.
-    LinkOutside {
-        /// The link.
-        link: PathBuf,
-    },
+    LinkOutside { link: PathBuf },
     /// A `.git` or `commondir` file names a directory outside the boundary. The sandbox cannot reach it.
-    GitOutside {
-        /// The file.
-        file: PathBuf,
-    },
+    GitOutside { file: PathBuf },
     /// A protected file has other names, through which it can be written.
-    HardLinked {
-        /// The file.
-        path: PathBuf,
-    },
+    HardLinked { path: PathBuf },
     /// Something could not be looked at.
-    Unreadable {
-        /// Where.
-        path: PathBuf,
-        /// The error number.
-        errno: i32,
-    },
+    Unreadable { path: PathBuf, errno: i32 },
     /// A configuration of git is too large, or includes too many others, to find all that it names.
-    TooManySettings {
-        /// The configuration.
-        config: PathBuf,
-    },
+    TooManySettings { config: PathBuf },
     /// A configuration of git names a directory of hooks that the repository lies in, which has to stay writable.
-    HooksAround {
-        /// The configuration.
-        config: PathBuf,
-    },
+    HooksAround { config: PathBuf },
     /// Submodules lie too deep in a directory of them to be looked for.
-    TooDeep {
-        /// The directory.
-        path: PathBuf,
-    },
+    TooDeep { path: PathBuf },
     /// Time ran out before everything was looked at.
     OutOfTime,
 }
 
 impl Mounts {
-    /// Whether there was time to look at everything.
+    /// Returns whether there was time to search everything.
     pub fn is_whole(&self) -> bool {
         !self.notices.contains(&Notice::OutOfTime)
     }
 }
 
 impl Notice {
-    /// Whether the agent can change something that a program outside obeys because of it. What a link leads to is
+    /// Returns whether the agent can change something that a program outside obeys because of it. What a link leads to is
     /// read-only or out of reach, and the link itself is watched.
     pub fn is_hole(&self) -> bool {
         match self {

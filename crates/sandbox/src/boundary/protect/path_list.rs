@@ -21,9 +21,7 @@ pub(crate) const MOST_HIDDEN: usize = 1000;
 /// A file that lists paths of a work tree.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PathList {
-    /// Where it lies.
     pub path: PathBuf,
-    /// What it lists.
     pub listed: Listed,
     pub(crate) stamp: Stamp,
 }
@@ -40,7 +38,7 @@ pub enum Listed {
 }
 
 impl PathList {
-    /// Whether a file right in a directory of git's data is one.
+    /// Returns whether a file right in a directory of git's data is one.
     pub(crate) fn is_one(name: &OsStr) -> bool {
         name == "index" || name == MERGED || name.as_bytes().starts_with(b"sharedindex.")
     }
@@ -65,13 +63,13 @@ impl PathList {
         Some(Self { path, listed, stamp })
     }
 
-    /// The directory of git's data that it lies in.
+    /// Returns the directory of git's data that it lies in.
     pub(crate) fn git(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new(""))
     }
 }
 
-/// The content of a file, with one byte beyond the largest at most.
+/// Reads a file, with one byte beyond the largest at most.
 fn up_to_largest(file: OwnedFd) -> Option<Vec<u8>> {
     let mut content = Vec::new();
     std::fs::File::from(file).take(LARGEST + 1).read_to_end(&mut content).ok()?;

@@ -19,7 +19,7 @@ pub enum Base {
 }
 
 impl Base {
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         match self {
             Self::Tree(path) | Self::Git(path) | Self::Led(path) => path,
@@ -59,17 +59,17 @@ impl Reach {
         self.beyond.insert(repository.into());
     }
 
-    /// Whether a path lies in a repository that only the last look finds.
+    /// Returns whether a path lies in a repository that only the last search finds.
     pub fn is_beyond(&self, path: &Path) -> bool {
         !self.beyond.is_empty() && path.ancestors().any(|above| self.beyond.contains(above))
     }
 
-    /// What was looked at.
+    /// Lists what was searched.
     pub fn bases(&self) -> impl Iterator<Item = &Base> {
         self.ways.keys()
     }
 
-    /// Whether the walk finds a base by its name alone.
+    /// Returns whether the walk finds a base by its name alone.
     pub fn is_walked(&self, base: &Base) -> bool {
         self.ways.get(base).into_iter().flatten().any(|way| match way {
             Way::Walked => true,
@@ -78,7 +78,7 @@ impl Reach {
         })
     }
 
-    /// Everything that makes programs look at a base.
+    /// Lists everything that makes programs look at a base.
     pub fn by(&self, base: &Base) -> BTreeSet<&Path> {
         let mut by = BTreeSet::new();
         for way in self.ways.get(base).into_iter().flatten() {

@@ -78,7 +78,7 @@ pub fn mounts(root: impl AsFd, host: &Path, walk: &Walk, protected: &[String]) -
     mounts_until(root, host, walk, protected, Deadline::NEVER)
 }
 
-/// The same, for as long as there is time: then [`Notice::OutOfTime`] says that there would be more.
+/// Searches like [`mounts`], until a deadline: then [`Notice::OutOfTime`] says that there would be more.
 pub fn mounts_until(
     root: impl AsFd,
     host: &Path,
@@ -151,7 +151,7 @@ pub fn mounts_until(
 }
 
 impl Search<'_> {
-    /// Whether it is too late to look at more, which is then noted.
+    /// Returns whether it is too late to search more, which is then noted.
     fn is_out_of_time(&mut self) -> bool {
         let over = self.until.is_over();
         if over && !self.notices.contains(&Notice::OutOfTime) {
@@ -437,7 +437,7 @@ impl Search<'_> {
         self.notices.push(notice(link));
     }
 
-    /// What a link or a configuration leads to.
+    /// Notes what a link or a configuration leads to.
     fn led(&mut self, path: &Path) -> Base {
         let base = Base::Led(path.into());
         self.reach.note(base.clone(), []);
@@ -470,8 +470,8 @@ impl Search<'_> {
         }
     }
 
-    /// The directories right in a directory of git's data, in order; none where there is no such directory. Links are
-    /// followed, as git does, and remembered: what they lead to it obeys, or empties as an old work tree.
+    /// Lists the directories right in a directory of git's data, in order; none where there is no such directory. Links
+    /// are followed, as git does, and remembered: what they lead to it obeys, or empties as an old work tree.
     fn directories(&mut self, path: &Path) -> Vec<PathBuf> {
         let Some(path) = self.past_links(path) else { return Vec::new() };
         let list = || {
@@ -503,7 +503,7 @@ impl Search<'_> {
         directories
     }
 
-    /// The directory that a path leads to in the boundary. Links on the way are remembered, unless they lead to a file.
+    /// Resolves a path to a directory in the boundary. Links on the way are remembered, unless they lead to a file.
     fn past_links(&mut self, path: &Path) -> Option<PathBuf> {
         match self.resolve(Path::new(""), path) {
             Ok(Leads::To { path, stat, links }) if is(FileType::Directory, &stat) => {

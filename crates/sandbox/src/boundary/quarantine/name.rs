@@ -7,7 +7,7 @@ use std::path::Path;
 /// Where things are moved to, in the root of their boundary.
 pub const QUARANTINE: &str = ".sandboxctl-quarantine";
 
-/// Whether something has the name of what was moved aside within its own directory.
+/// Returns whether something has the name of what was moved aside within its own directory.
 pub(crate) fn is_set_aside(name: &OsStr) -> bool {
     let name = name.as_bytes();
     let suffix = QUARANTINE.as_bytes();
@@ -19,7 +19,7 @@ pub(crate) fn is_set_aside(name: &OsStr) -> bool {
     })
 }
 
-/// Whether a path in a boundary is one where things were moved to, or one that was put out of their way.
+/// Returns whether a path in a boundary is one where things were moved to, or one that was put out of their way.
 pub(crate) fn is_quarantine(path: &Path) -> bool {
     let Some(rest) = path.as_os_str().as_bytes().strip_prefix(QUARANTINE.as_bytes()) else { return false };
     let numbered = || rest.starts_with(b"-") && rest.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'-'));

@@ -37,12 +37,7 @@ pub enum StreamError {
         "it is the device {major}:{minor}; terminals, pipes, sockets, files, /dev/null, /dev/zero and /dev/full \
          are handed over; pass others through a pipe, such as `cat DEVICE | …`"
     )]
-    Device {
-        /// The driver.
-        major: u32,
-        /// The device.
-        minor: u32,
-    },
+    Device { major: u32, minor: u32 },
     /// A socket that belongs to the host's network, or could be connected to something else.
     #[error(
         "it is a socket that is not a connected Unix stream: a socket keeps the network of whoever made it, and \

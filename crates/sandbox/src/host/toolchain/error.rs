@@ -17,7 +17,6 @@ pub enum ToolchainError {
         "preset `{preset}`: {looked_for} was not found; install it, or take `{preset}` off `native.expose`{left_out}"
     )]
     NotFound {
-        /// The preset.
         preset: &'static str,
         /// What was looked for, and where.
         looked_for: String,
@@ -30,9 +29,7 @@ pub enum ToolchainError {
          as a path in `native.expose`", escape::path(.found)
     )]
     Form {
-        /// The preset.
         preset: &'static str,
-        /// What was found.
         found: PathBuf,
         /// What lies in every toolchain of this kind.
         expected: &'static str,
@@ -43,7 +40,6 @@ pub enum ToolchainError {
         escape::path(.path), escape::path(.writable)
     )]
     Writable {
-        /// The preset or path.
         name: String,
         /// What would be shown.
         path: PathBuf,
@@ -55,28 +51,11 @@ pub enum ToolchainError {
         "preset `{preset}`: `{}` is not the tool itself, and what it starts is not known; name the directory it is \
          installed in as a path in `native.expose`", escape::path(.found)
     )]
-    Shim {
-        /// The preset.
-        preset: &'static str,
-        /// What was found.
-        found: PathBuf,
-    },
+    Shim { preset: &'static str, found: PathBuf },
     /// The directory may not be shown.
     #[error("`{name}`: {refusal}; it would be shown read-only, and still is not")]
-    Refused {
-        /// The preset or path.
-        name: String,
-        /// The rule.
-        refusal: Box<ShareRefusal>,
-    },
+    Refused { name: String, refusal: Box<ShareRefusal> },
     /// It cannot be looked at.
     #[error("`{name}`: look at `{}`: {source}", escape::path(.path))]
-    File {
-        /// The preset or path.
-        name: String,
-        /// With what.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    File { name: String, path: PathBuf, source: io::Error },
 }

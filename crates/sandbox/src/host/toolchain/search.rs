@@ -18,7 +18,6 @@ const IN_VIEW: &[&str] = &["/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin
 /// The caller's surroundings, in which toolchains are looked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Host<'a> {
-    /// The caller's environment.
     pub env: &'a BTreeMap<OsString, OsString>,
     /// Where programs are looked for, and where agents may write.
     pub programs: &'a Programs,

@@ -55,14 +55,13 @@ pub(super) const CLIENT: &str = "sandbox.client";
 pub(super) struct Run<'a> {
     pub(super) id: &'a RunId,
     pub(super) owner: u32,
-    /// The state directory.
     pub(super) state: &'a Path,
     /// The directory of this process's own user, in which its PID 1 meets its client.
     pub(super) own: &'a Path,
 }
 
 impl Run<'_> {
-    /// The labels that each of its containers has.
+    /// Returns the labels that each of its containers has.
     pub(super) fn labels(&self) -> [String; 4] {
         let state = Sha256::digest(self.state.as_os_str().as_bytes());
         [
@@ -94,17 +93,17 @@ pub(super) struct Wanted<'a> {
     pub(super) held: &'a Directories,
 }
 
-/// The name of the container. It may be another one's, so nothing is identified by it.
+/// Returns the name of the container. Another container may have it, so nothing is identified by it.
 fn name(plan: &Plan) -> String {
     format!("{CONTAINER}{}", plan.name)
 }
 
-/// The name of the container that is made to look into an image, and never started. No sandbox has such a name.
+/// Returns the name of the container that is created to inspect an image, and never started. No sandbox has such a name.
 pub(super) fn name_of_look(run: &RunId) -> String {
     format!("sandboxctl_{}", run.as_str())
 }
 
-/// The words after the name of the engine's command.
+/// Returns the arguments of the engine's command.
 pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     let Wanted { kind, plan, container, user, .. } = wanted;
     let mut words = Words(Vec::new());
@@ -231,8 +230,8 @@ pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
     words.0
 }
 
-/// Where else the engine may mount something: what the image asks for, and what is mounted in shared directories on the
-/// host.
+/// Lists where else the engine may mount something: what the image requests, and what is mounted in shared directories on
+/// the host.
 pub(super) fn places(plan: &Plan, image: &Image) -> io::Result<Vec<PathBuf>> {
     let mut all: Vec<PathBuf> = image.config.volumes().collect();
     for boundary in &plan.boundaries {
@@ -277,14 +276,14 @@ impl Words {
         }
     }
 
-    /// An empty directory to mount something on.
+    /// Adds an empty directory to mount something on.
     fn place(&mut self, target: &Path) {
         let mut value = b"type=tmpfs,tmpfs-size=4096,tmpfs-mode=0555,".to_vec();
         value.extend(field("target", target));
         self.pair("--mount=", OsString::from_vec(value));
     }
 
-    /// Something of a boundary, by its descriptor where it is held.
+    /// Adds something of a boundary, by its descriptor where it is held.
     fn directory(&mut self, wanted: &Wanted<'_>, host: &Path, target: &Path, mode: BoundaryMode) {
         match wanted.held.device(host) {
             Some(device) => self.volume(&device, target),
@@ -292,8 +291,8 @@ impl Words {
         }
     }
 
-    /// A writable mount that Docker itself makes, for the container alone. It is without a name, and so goes with the container;
-    /// nothing of the image is copied into it, and nothing that is mounted on the host later shows in it.
+    /// Adds a writable mount that Docker itself makes, for the container alone. It is without a name, and so goes with
+    /// the container; nothing of the image is copied into it, and nothing that is mounted on the host later shows in it.
     fn volume(&mut self, device: &str, target: &Path) {
         let mut value = b"type=volume,volume-driver=local,volume-nocopy,volume-opt=type=none,".to_vec();
         value.extend(format!("\"volume-opt=o=rbind,rprivate\",volume-opt=device={device},").bytes());
@@ -301,7 +300,7 @@ impl Words {
         self.pair("--mount=", OsString::from_vec(value));
     }
 
-    /// One mount. The value is a line of CSV, so that a path may hold commas.
+    /// Adds one mount. The value is a line of CSV, so that a path may hold commas.
     fn mount(&mut self, kind: EngineKind, source: &Path, target: &Path, mode: BoundaryMode) {
         let mut value = b"type=bind,".to_vec();
         for (key, path) in [("source", source), ("target", target)] {
@@ -320,7 +319,7 @@ impl Words {
     }
 }
 
-/// A path of this machine, as the engine sees it.
+/// Translates a path of this machine to the engine's.
 fn seen_by_engine(container: &Container, host: &Path) -> PathBuf {
     match &container.host_path_prefix {
         None => host.to_owned(),

@@ -44,19 +44,19 @@ impl Directories {
         Ok(Self(held))
     }
 
-    /// How the engine finds a directory, if it is held.
+    /// Returns the path by which the engine finds a directory, if it is held.
     pub(super) fn device(&self, host: &Path) -> Option<String> {
         let held = self.0.get(host)?;
         Some(format!("/proc/{}/fd/{}", std::process::id(), held.as_raw_fd()))
     }
 
-    /// How many there are. Docker keeps an account of each on disk.
+    /// Returns how many there are. Docker keeps an account of each on disk.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 }
 
-/// What somebody has moved or removed since it was found.
+/// Describes a path that somebody has moved or removed since it was found.
 pub(super) fn exchanged(path: &Path, errno: Errno) -> String {
     format!("`{}` was exchanged meanwhile ({errno}); run again when nothing changes it", escape::path(path))
 }

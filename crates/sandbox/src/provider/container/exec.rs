@@ -142,7 +142,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     })
 }
 
-/// Who the agent is on the host: in a user namespace it is the caller.
+/// Returns who the agent is on the host: in a user namespace it is the caller.
 fn owner(engine: &Engine, inside: Option<(u32, u32)>) -> Owner {
     match (engine.rights(), inside) {
         (Rights::Rootful, Some((uid, gid))) => Owner { uid, gid },
@@ -152,7 +152,7 @@ fn owner(engine: &Engine, inside: Option<(u32, u32)>) -> Owner {
     }
 }
 
-/// What became of a command that was started, and of whose end nothing was said.
+/// Finds out how a command ended whose exit status was not reported.
 fn lost(engine: &Engine, id: &str, status: Option<ExitStatus>) -> Result<End, StartError> {
     // A list is empty where the container is not; whatever else is said is about the engine.
     let by_id = format!("id={id}");

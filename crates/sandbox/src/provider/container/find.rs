@@ -57,7 +57,6 @@ pub enum FindError {
     /// No engine has it.
     #[error("no sandbox named \"{name}\" of yours runs {}", answers(asked, unasked))]
     Nowhere {
-        /// The name.
         name: String,
         /// The engines that have answered.
         asked: Vec<EngineKind>,
@@ -66,16 +65,11 @@ pub enum FindError {
     },
     /// More than one engine has it.
     #[error("sandboxes named \"{name}\" of yours run in {}", listed(engines, "and"))]
-    Several {
-        /// The name.
-        name: String,
-        /// The engines.
-        engines: Vec<EngineKind>,
-    },
+    Several { name: String, engines: Vec<EngineKind> },
 }
 
 impl Found {
-    /// Who runs it.
+    /// Returns the provider that runs it.
     pub fn provider(&self) -> Provider {
         match self.engine.kind() {
             EngineKind::Docker => Provider::Docker,
@@ -83,7 +77,7 @@ impl Found {
         }
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -159,7 +153,7 @@ fn find_by(engine: &Engine, sought: &Sought<'_>, name: &str) -> Result<Option<Fo
     }
 }
 
-/// What the engines have answered, for the end of a sentence.
+/// Describes which engines have answered, for the end of a sentence.
 fn answers(asked: &[EngineKind], unasked: &[EngineError]) -> String {
     let reasons: Vec<String> = unasked.iter().map(ToString::to_string).collect();
     match (asked, reasons.join("; ")) {

@@ -56,7 +56,7 @@ pub(crate) enum Namespace {
 }
 
 impl Namespace {
-    /// Who else is in it.
+    /// Returns whether the user namespace is shared.
     pub(super) fn kind(self) -> UserNamespace {
         match self {
             Self::Host | Self::Engine => UserNamespace::Shared,
@@ -116,7 +116,7 @@ pub(crate) fn choose(
 }
 
 impl ContainerUser {
-    /// What is to be said of the layer. Which user of the host PID 1 is, its socket has told.
+    /// Reports the layer. Which user of the host PID 1 is, is known from its socket.
     pub(crate) fn report(&self) -> Finding {
         let uid = self.agent.uid;
         let (status, reason) = match self.namespace {
@@ -145,7 +145,7 @@ impl ContainerUser {
         Finding { layer: Layer::User, status, reason }
     }
 
-    /// passwd(5) of the container.
+    /// Returns passwd(5) of the container.
     pub(crate) fn passwd(&self, home: &str) -> String {
         let (uid, gid) = self.inside;
         // Where the agent is 0, it has both names. The first that is found is the one that is shown.
@@ -156,7 +156,7 @@ impl ContainerUser {
         )
     }
 
-    /// group(5) of the container.
+    /// Returns group(5) of the container.
     pub(crate) fn group(&self) -> String {
         let gid = self.inside.1;
         let root = if gid == 0 { "" } else { "root:x:0:\n" };

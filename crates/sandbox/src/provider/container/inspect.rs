@@ -65,8 +65,7 @@ struct Config {
 }
 
 impl ContainerInspect {
-    /// The run whose place in this directory is where PID 1 has met its client; `None` where it has met somebody else, or
-    /// nobody.
+    /// Returns the run whose rendezvous directory the container has mounted; `None` where it has another's, or none.
     pub(crate) fn met(&self, own: &Path) -> Option<RunId> {
         self.mounts.iter().find_map(|mount| {
             let run = rendezvous::run_at(Path::new(&mount.destination))?;
@@ -77,21 +76,21 @@ impl ContainerInspect {
         })
     }
 
-    /// Whether this process's user has made it for this run: by what no image can bring, and nobody but the engine's own users
-    /// can choose.
+    /// Returns whether this process's user has created it for this run: by what no image can bring, and nobody but the
+    /// engine's own users can choose.
     pub(super) fn is_of(&self, run: Run<'_>) -> bool {
         self.met(run.own).as_ref() == Some(run.id)
             || self.name.strip_prefix('/').unwrap_or(&self.name) == arguments::name_of_look(run.id)
     }
 
-    /// An annotation that neither describes its image nor is Podman's own.
+    /// Returns an annotation that neither describes its image nor is Podman's own.
     pub(super) fn order(&self) -> Option<&str> {
         let is_podmans = |key: &str| PODMANS.iter().any(|beginning| key.starts_with(beginning));
         self.config.annotations.keys().map(String::as_str).find(|key| !describes(key) && !is_podmans(key))
     }
 
-    /// Where it may be written to. What is mounted there later, for the owner of a directory, is itself read-only where it is
-    /// to be.
+    /// Lists where it may be written to. What is mounted there later, for the owner of a directory, is itself read-only
+    /// where it is to be.
     pub(crate) fn writable(&self) -> impl Iterator<Item = &str> {
         // What the image wants of its own is not the agent's: nothing bounds it.
         let is_asked_for = move |mount: &Mount| {
@@ -104,19 +103,19 @@ impl ContainerInspect {
         mounts.chain(tmpfs).map(String::as_str)
     }
 
-    /// Who the agent is there: user and group.
+    /// Returns user and group of the agent there.
     pub(crate) fn user(&self) -> Option<(u32, u32)> {
         let (uid, gid) = self.config.user.split_once(':')?;
         Some((uid.parse().ok()?, gid.parse().ok()?))
     }
 
-    /// What it was made from.
+    /// Returns the image that it was created from.
     pub(crate) fn image(&self) -> &str {
         &self.image
     }
 }
 
-/// Whether an engine says that a container is not there.
+/// Returns whether an engine's message says that a container does not exist.
 pub(super) fn is_gone(message: &str) -> bool {
     message.to_lowercase().contains("no such ")
 }

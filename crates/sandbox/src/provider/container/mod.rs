@@ -380,8 +380,9 @@ impl Drop for Started<'_> {
     }
 }
 
-/// A container that Podman has made, unless the runtime would be told more than we have said. Annotations stand in an image's
-/// manifest, which its id does not name: another image of the same content, fetched meanwhile, brings its own.
+/// Checks a container that Podman has created: the runtime must not receive annotations that are not ours. Annotations
+/// stand in an image's manifest, which its id does not name: another image of the same content, pulled meanwhile, brings
+/// its own.
 fn accepted(engine: &Engine, container: &str) -> Result<String, EngineError> {
     match inspect::look(engine, container)?.order() {
         None => Ok(container.to_owned()),
@@ -423,7 +424,7 @@ fn mount_ourselves(
     })
 }
 
-/// What the plan says of the container, unless it asks for what no engine can do.
+/// Returns the plan's container, unless it requests what no engine can do.
 fn refuse_unsupported(plan: &Plan) -> Result<&Container, StartError> {
     let refused = |asked: &str, reason: &str, remedy: &str| StartError::Refused {
         asked: asked.into(),
@@ -519,8 +520,8 @@ fn init_spec(
     })
 }
 
-/// The boundaries and what is mounted over them, as PID 1 must find them. The engine mounts by path, and whoever else
-/// writes in a boundary may lead it elsewhere meanwhile: so the directories on the way have to be the same, too.
+/// Lists the boundaries and what is mounted over them, as PID 1 must find them. The engine mounts by path, and whoever
+/// else writes in a boundary may lead it elsewhere meanwhile: so the directories on the way have to be the same, too.
 fn mounts(plan: &Plan, caller: Identity, protected: &[Mounts]) -> Result<Vec<ExpectedMount>, StartError> {
     let mut all: Vec<ExpectedMount> = init_spec::boundaries(plan).collect();
     for (boundary, mounts) in plan.boundaries.iter().zip(protected) {
@@ -545,7 +546,8 @@ fn mounts(plan: &Plan, caller: Identity, protected: &[Mounts]) -> Result<Vec<Exp
     Ok(all)
 }
 
-/// The directory that a socket lies in: that one, and not what somebody has put in its place since it was found.
+/// Identifies the directory that a socket lies in: that one, and not what somebody has put in its place since it was
+/// found.
 fn holds(root: impl AsFd, socket: &MaskedSocket) -> io::Result<FileId> {
     let look = || {
         let (directory, name) = beneath::parent(root, &socket.path)?;
@@ -559,7 +561,7 @@ fn holds(root: impl AsFd, socket: &MaskedSocket) -> io::Result<FileId> {
     look().map_err(|errno| io::Error::other(exchanged(&socket.path, errno)))
 }
 
-/// The environment of the agent: what the image sets, unless it is reserved, and over that what the plan says.
+/// Returns the environment of the agent: what the image sets, unless it is reserved, and over that what the plan says.
 ///
 /// Not what the engine passes: its settings may hold more, such as proxies with passwords.
 fn environment(plan: &Plan, image: &Image, secrets: &[(String, Value)]) -> Vec<Variable> {

@@ -41,7 +41,7 @@ pub(super) fn refuse_missing_mount_points(plan: &Plan, caller: Identity) -> Resu
     Ok(())
 }
 
-/// The innermost other boundary that a boundary is mounted in, and where in it.
+/// Returns the innermost other boundary that a boundary is mounted in, and where in it.
 fn around<'a>(plan: &'a Plan, boundary: &'a Boundary) -> Option<(&'a Boundary, &'a Path)> {
     let others = plan.boundaries.iter().filter(|outer| outer.guest != boundary.guest);
     let within = others.filter_map(|outer| Some((outer, boundary.guest.strip_prefix(&outer.guest).ok()?)));

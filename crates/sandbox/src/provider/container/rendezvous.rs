@@ -85,12 +85,12 @@ impl Rendezvous {
         Ok(Self { place, listener, lock })
     }
 
-    /// The directory that the container sees.
+    /// Returns the directory that the container sees.
     pub(crate) fn path(&self) -> &Path {
         &self.place.0
     }
 
-    /// What of it the container has to see where.
+    /// Lists which of its files are mounted where in the container.
     pub(super) fn mounts(&self, run: &RunId) -> io::Result<Vec<ExpectedMount>> {
         let files = ["passwd", "group"].map(|file| (self.path().join(file), Path::new("/etc").join(file)));
         let all = files.into_iter().chain([(self.path().to_owned(), point(run))]);
@@ -101,7 +101,7 @@ impl Rendezvous {
         all.map(mounted).collect()
     }
 
-    /// What tells others that somebody still needs this place: it is for as long as anybody has this open.
+    /// Duplicates the lock. While any duplicate is open, others see that the directory is still needed.
     pub(crate) fn lock(&self) -> io::Result<File> {
         self.lock.try_clone()
     }
@@ -136,7 +136,7 @@ impl Drop for Place {
     }
 }
 
-/// Whether anybody still needs the place of a run.
+/// Returns whether anybody still needs the rendezvous directory of a run.
 pub(crate) fn is_held(own: &Path, run: &RunId) -> bool {
     let held = |file: File| {
         // A command that has hung will not do anything any more.
@@ -159,19 +159,19 @@ pub(crate) fn forget(own: &Path, run: &RunId) -> io::Result<()> {
     missing_is_fine(fs::remove_file(lock_of(own, run)))
 }
 
-/// Where the container sees it: by a name that no image can have known, directly beneath the root. What the engine mounts
-/// there the kernel finds there, whatever links the image has.
+/// Returns where the container sees it: by a name that no image can have known, directly beneath the root. What the
+/// engine mounts there the kernel finds there, whatever links the image has.
 pub(crate) fn point(run: &RunId) -> PathBuf {
     Path::new("/").join(format!("{POINT}{}", run.as_str()))
 }
 
-/// Which run meets its client here, if it is such a place.
+/// Parses a mount point into the run whose rendezvous directory is mounted there, if one is.
 pub(crate) fn run_at(point: &Path) -> Option<RunId> {
     let name = point.strip_prefix("/").ok()?.to_str()?;
     RunId::try_from(name.strip_prefix(POINT)?.to_owned()).ok()
 }
 
-/// The directory of a run.
+/// Returns the directory of a run.
 pub(crate) fn path_of(own: &Path, run: &RunId) -> PathBuf {
     own.join(ALL).join(run.as_str())
 }

@@ -115,7 +115,7 @@ fn look_in_mount(sought: &Sought<'_>) -> (Looked, Result<(), EngineError>) {
     (looked, engine.call(["image", "unmount", image], crate::engine::START).map(drop))
 }
 
-/// The name of what is remembered: this image of this engine, and these places in it.
+/// Names the record of a check: this image of this engine, and these mount points in it.
 fn key(sought: &Sought<'_>) -> String {
     let mut hash = Sha256::new();
     let address = sought.engine.address().unwrap_or_default();

@@ -64,13 +64,13 @@ pub(super) fn sweep(
     Ok(left)
 }
 
-/// What a record says of a container of this engine's that this process makes.
+/// Describes, for the record, where this process creates a container of this engine.
 pub(super) fn placed(engine: &Engine) -> Placed {
     let by = rustix::process::geteuid().as_raw();
     Placed { engine: engine.kind().command().to_owned(), socket: engine.address(), by }
 }
 
-/// Whether the engine's command for a run whose client is dead has ended, once the container that it ran was removed.
+/// Removes the container of a run whose client is dead, and returns whether the engine's command for it has then ended.
 fn ends_with_its_container(engine: &Engine, run: Run<'_>) -> bool {
     if !matches!(remove(engine, run), Ok(Removed::Some)) {
         return false;
@@ -113,8 +113,8 @@ pub(super) enum Removed {
     Some,
 }
 
-/// The containers of an owner whose clients are dead. Only a daemon makes any after the command that asked for them is
-/// gone, and a daemon has a socket.
+/// Lists the containers of an owner whose clients are dead. Only a daemon creates any after the command that requested
+/// them is gone, and a daemon has a socket.
 fn abandoned(engine: &Engine, owner: u32) -> Result<Vec<(String, RunId)>, EngineError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
@@ -134,7 +134,7 @@ fn abandoned(engine: &Engine, owner: u32) -> Result<Vec<(String, RunId)>, Engine
     Ok(dead.collect())
 }
 
-/// Text as a part of an address.
+/// Escapes text as a part of an address.
 fn escaped(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => char::from(byte).to_string(),

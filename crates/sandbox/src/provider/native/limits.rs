@@ -57,7 +57,7 @@ impl<'a> Limits<'a> {
         Ok(())
     }
 
-    /// What each tmpfs of the sandbox may hold.
+    /// Returns what each tmpfs of the sandbox may hold.
     pub(super) fn tmpfs(&self) -> TmpfsLimits {
         let counts = |finding: &Finding| finding.layer == Layer::Memory && finding.status != Status::Not;
         let tmpfs = u64::try_from(TEMPORARY.len()).unwrap_or(u64::MAX);
@@ -68,7 +68,7 @@ impl<'a> Limits<'a> {
         })
     }
 
-    /// What rlimits stand in for.
+    /// Returns the rlimits that stand in for limits of cgroups.
     pub(super) fn rlimit_fallback(&self) -> RlimitFallback {
         RlimitFallback::for_missing(&self.plan.limits, &self.findings)
     }
@@ -99,12 +99,12 @@ impl<'a> Limits<'a> {
         });
     }
 
-    /// Whether the kernel has killed a process inside because the limit of memory was reached.
+    /// Returns whether the kernel has killed a process inside because the limit of memory was reached.
     pub(super) fn ran_out_of_memory(&self) -> bool {
         self.group.as_ref().and_then(Cgroup::oom_kills).is_some_and(|kills| kills > 0)
     }
 
-    /// The cgroup v2 directory that PID 1 is born in.
+    /// Returns the cgroup v2 directory that PID 1 is created in.
     pub(super) fn birthplace(&self) -> Option<BorrowedFd<'_>> {
         match &self.attach {
             Some(CgroupEntry::V2(directory)) => Some(directory.as_fd()),
@@ -112,7 +112,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// The cgroup v1 files by which the agent joins.
+    /// Lists the cgroup v1 files by which the agent enters its groups.
     pub(super) fn tasks(&self) -> Vec<BorrowedFd<'_>> {
         match &self.attach {
             Some(CgroupEntry::V1(tasks)) => tasks.iter().map(AsFd::as_fd).collect(),

@@ -272,7 +272,7 @@ fn init_spec(
     })
 }
 
-/// Supplementary groups of a normal caller cannot be dropped in a namespace that maps only one; of root they can.
+/// Reports supplementary groups. A normal caller's cannot be dropped in a namespace that maps only one; root's can.
 fn groups(plan: &Plan, report: &mut Report) {
     use confine::report::Finding;
     let layer = Layer::Groups;

@@ -23,7 +23,7 @@ pub(crate) fn take_over(own: &mut Remembered, protect: &Protect, living: &[Recor
     }
 }
 
-/// Where the directory of another run lies, if that is in this one's, or around it.
+/// Returns where the directory of another run lies, if that is in this one's, or around it.
 fn overlap(own: &Remembered, other: &Remembered) -> Option<Overlap> {
     let root = other.baseline.root();
     let is_it = |path: &Path| rustix::fs::stat(path).is_ok_and(|stat| beneath::file_id(&stat) == root);

@@ -57,7 +57,7 @@ enum Place {
 }
 
 impl Left {
-    /// Whether it may lie in this directory.
+    /// Returns whether it may lie in this directory.
     pub(crate) fn concerns(&self, host: &Path) -> bool {
         match &self.place {
             Place::Host(place) => place.starts_with(host) || host.starts_with(place),
@@ -120,7 +120,8 @@ pub(crate) fn sweep(
     Ok(all_left)
 }
 
-/// Does for a boundary what its own run could not do, and says what it has left. Returns what could not be moved.
+/// Clears a boundary for a run that could not do it itself, and reports what it has left. Returns what could not be
+/// moved.
 fn clear_up_later(
     remembered: &Remembered,
     caller: Identity,
@@ -331,7 +332,7 @@ fn move_all(
     stuck
 }
 
-/// Where the directory of a boundary is, if it is not where it was.
+/// Returns where the directory of a boundary is now, if it has been moved.
 fn elsewhere(root: &Entered<'_>, remembered: &Remembered) -> Option<PathBuf> {
     let place = std::fs::read_link(format!("/proc/self/fd/{}", root.as_fd().as_raw_fd())).ok()?;
     (place != remembered.host).then_some(place)

@@ -104,17 +104,17 @@ impl Coverage {
         self.gaps.push(format!("{}: {what}", boundary.name));
     }
 
-    /// What is not covered now and was then.
+    /// Lists the gaps that `then` did not have.
     pub(crate) fn gaps_beside(self, then: &Self) -> Vec<String> {
         self.gaps.into_iter().filter(|gap| !then.gaps.contains(gap)).collect()
     }
 
-    /// What is not protected although it lies where protected paths are looked for.
+    /// Lists what is not protected although it lies where protected paths are searched.
     pub(crate) fn holes(&self) -> &[String] {
         &self.holes
     }
 
-    /// The lines of a report.
+    /// Returns the lines of a report.
     pub(crate) fn lines(&self) -> [Line; 2] {
         let mut open = Vec::new();
         if landlock::abi() < Some(ABI::V9) {
@@ -161,7 +161,7 @@ pub(crate) fn take_back(report: &mut Report, gaps: &[String]) {
     }
 }
 
-/// The first few, and how many there are if those are not all.
+/// Joins the first few, and says how many there are if those are not all.
 fn some(all: &[impl fmt::Display], between: &str) -> String {
     let named: Vec<_> = all.iter().take(EXAMPLES).map(ToString::to_string).collect();
     let named = named.join(between);

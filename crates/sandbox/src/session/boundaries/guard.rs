@@ -114,17 +114,18 @@ impl Guard {
         Self { places, began, told: OnceCell::new(), on_replaced, states, next }
     }
 
-    /// What becomes ready when a name in a directory that matters has changed; nothing while a look is due anyway.
+    /// Returns what becomes ready when a name in a directory that matters has changed; nothing while a check is due
+    /// anyway.
     pub(crate) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
         self.told.get()?.as_ref().filter(|_| self.next.get().is_none()).map(Inotify::as_fd)
     }
 
-    /// When to look next.
+    /// Returns when the next check is due.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.next.get()
     }
 
-    /// Has it look soon: something has changed.
+    /// Schedules a check soon, because something has changed.
     pub(crate) fn on_ready(&self) {
         self.next.set(Some(Instant::now() + BETWEEN_LOOKS));
     }
@@ -183,7 +184,7 @@ impl Guard {
 }
 
 impl Place {
-    /// That the protection was taken away, if it was.
+    /// Describes how the protection was removed, if it was.
     fn loss(&self, root: &Entered<'_>, boundary: &Writable<'_>) -> Option<String> {
         let stat = beneath::stat(root, &self.one.path).ok();
         if stat.as_ref().map(beneath::file_id) == Some(self.one.file_id) {

@@ -42,7 +42,7 @@ pub(crate) fn refuse_too_many(plan: &Plan, mounts: &[Mounts]) -> Result<(), Star
     })
 }
 
-/// The deepest directory in which more than half of all paths lie.
+/// Returns the deepest directory in which more than half of all paths lie.
 fn where_most_lie(paths: &[&Path]) -> PathBuf {
     let mut place = PathBuf::new();
     loop {

@@ -10,11 +10,9 @@ use crate::state::client::Client;
 /// A record that cannot be read: what its run left behind was not looked through.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Unread {
-    /// Where it lies.
     pub(crate) file: PathBuf,
     /// The directories that it names; none where it was torn.
     pub(crate) hosts: Vec<PathBuf>,
-    /// Why it cannot be read.
     pub(crate) reason: String,
 }
 

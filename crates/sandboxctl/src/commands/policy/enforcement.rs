@@ -21,7 +21,6 @@ use serde::Serialize;
 /// A verdict, and what makes it so.
 #[derive(Serialize)]
 pub(super) struct Answer {
-    /// What the rules say.
     #[serde(flatten)]
     pub(super) verdict: Verdict,
     /// How it is carried out; nothing where nothing is denied.

@@ -55,7 +55,7 @@ impl Search<'_> {
         }
     }
 
-    /// What a configuration names.
+    /// Lists what a configuration names.
     fn references(&mut self, config: &Path) -> Vec<Reference> {
         let file = match beneath::file(self.root, config) {
             Ok((file, _)) => file,
@@ -72,8 +72,8 @@ impl Search<'_> {
         references(&content)
     }
 
-    /// Where a reference may lead that begins with `~`. Whoever works in the boundary may have any directory above it for their
-    /// home; from the others nothing leads into it.
+    /// Lists where a reference may lead that begins with `~`. Whoever works in the boundary may have any directory above
+    /// it for their home; from the others nothing leads into it.
     fn in_homes(&self, reference: Reference) -> Vec<Reference> {
         let (path, with): (_, fn(PathBuf) -> Reference) = match &reference {
             Reference::Hooks(path) => (path, Reference::Hooks),
@@ -151,8 +151,8 @@ impl Search<'_> {
         }
     }
 
-    /// Where a path that a configuration names leads inside the boundary, past links that are remembered. What
-    /// is not there yet is classified when it appears.
+    /// Resolves a path that a configuration names inside the boundary. Links on the way are remembered. What is not there
+    /// yet is classified when it appears.
     fn named(&mut self, base: &Path, path: &Path, seen_as: &Path) -> Option<(PathBuf, Box<Stat>)> {
         let (links, found) = match self.resolve(base, path) {
             Ok(Leads::Nowhere { missing }) => {
@@ -185,7 +185,7 @@ impl Search<'_> {
     }
 }
 
-/// What a path is relative to: nothing, where it is absolute; else the work tree, where that is known.
+/// Returns what a path is relative to: nothing, where it is absolute; else the work tree, where that is known.
 fn base_of<'a>(path: &Path, tree: Option<&'a Path>) -> Option<&'a Path> {
     if path.is_absolute() { Some(Path::new("")) } else { tree }
 }

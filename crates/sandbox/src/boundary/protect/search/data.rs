@@ -98,7 +98,7 @@ impl Search<'_> {
         self.strange.insert(strange);
     }
 
-    /// What may matter of the entries of a directory.
+    /// Lists the entries of a directory of git's data that may matter.
     fn entries_of_data(&self, root: &OwnedFd, directory: &Path) -> Result<Vec<(OsString, FileType)>, Errno> {
         // Below, all files are data.
         let is_classified = directory == Path::new("") || directory == Path::new("info");
@@ -112,7 +112,8 @@ impl Search<'_> {
         entries.filter(|entry| entry.as_ref().map_or(true, |(name, kind)| matters(name, *kind))).collect()
     }
 
-    /// What names objects: of a linked work tree, the repository that it belongs to says it, and nothing beside its index.
+    /// Returns the hash that names objects: of a linked work tree, the repository that it belongs to says it, and nothing
+    /// beside its index.
     fn object_format(&self, git: &Path) -> ObjectFormat {
         let content = |path: &Path, longest| {
             beneath::file(self.root, path).ok().and_then(|(file, _)| read_up_to(file, longest))
@@ -127,7 +128,8 @@ impl Search<'_> {
         ObjectFormat::of(&config.unwrap_or_default().0)
     }
 
-    /// Whether a directory among git's data is a bare repository, which is then searched as such, as one is that it holds.
+    /// Returns whether a directory among git's data is a bare repository, which is then searched as such, as one is that
+    /// it holds.
     fn is_repository_in_data(&mut self, directory: &Path, entries: &[(OsString, FileType)]) -> bool {
         let has = |sign: &str| entries.iter().any(|(name, _)| name == sign);
         // Git asks for no `HEAD` where a `commondir` leads it, and may come to write one itself.
@@ -167,7 +169,7 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a path in git's data is on the list, or in a directory that is looked through for repositories.
+    /// Returns whether a path in git's data is on the list, or in a directory that is searched for repositories.
     fn is_searched_elsewhere(&self, path: &Path) -> bool {
         self.in_git.contains(path) || path == Path::new("modules") || path == Path::new("worktrees")
     }
@@ -197,7 +199,7 @@ impl Search<'_> {
         }
     }
 
-    /// Has the repositories at a path searched, to which a file leads git.
+    /// Queues the repositories at a path to which a file leads git.
     pub(crate) fn repositories_at(&mut self, base: &Path, path: &Path, by: &Path) {
         if self.is_out_of_time() {
             return;
@@ -210,8 +212,8 @@ impl Search<'_> {
     }
 }
 
-/// Whether a link is the form of a reference that git makes with `core.preferSymlinkRefs`: it takes the text for a name,
-/// and follows no such link.
+/// Returns whether a link is the form of a reference that git makes with `core.preferSymlinkRefs`: it takes the text for
+/// a name, and follows no such link.
 fn is_reference(root: &OwnedFd, path: &Path) -> bool {
     let in_place = path == Path::new("HEAD") || path.starts_with("refs");
     let is_plain = |target: PathBuf| {
@@ -220,13 +222,14 @@ fn is_reference(root: &OwnedFd, path: &Path) -> bool {
     in_place && beneath::read_link(root, path).is_ok_and(is_plain)
 }
 
-/// Whether a file has more than one name.
+/// Returns whether a file has more than one name.
 fn has_names(root: &OwnedFd, path: &Path) -> bool {
     beneath::stat(root, path).is_ok_and(|stat| stat.st_nlink > 1)
 }
 
-/// Whether a directory is one of many that hold objects and nothing else: of git itself, or of git-annex. Those of git-lfs are few,
-/// and are copied through links. The last look goes into those of git: the next command could move a directory out of there.
+/// Returns whether a directory is one of many that hold objects and nothing else: of git itself, or of git-annex. Those
+/// of git-lfs are few, and are copied through links. The last search goes into those of git: the next command could move
+/// a directory out of there.
 fn is_spread(path: &Path, extent: Extent) -> bool {
     let names: Vec<&[u8]> = path.iter().map(OsStr::as_bytes).collect();
     match names.as_slice() {

@@ -42,7 +42,7 @@ impl Search<'_> {
         }
     }
 
-    /// What makes a directory a repository: a `.git`, or its own content where git refuses that, or both.
+    /// Lists what makes a directory a repository: a `.git`, or its own content where git refuses that, or both.
     pub(crate) fn gits_at(&self, directory: &Path) -> impl Iterator<Item = Git> + use<> {
         let stat = beneath::stat(self.root, &directory.join(".git")).ok();
         let dot_git = match stat.map(|stat| FileType::from_raw_mode(stat.st_mode)) {

@@ -78,18 +78,18 @@ impl<'a> Listed<'a> {
         listed
     }
 
-    /// Whether this path is on the list.
+    /// Returns whether this path is on the list.
     pub(crate) fn contains(&self, path: &Path) -> bool {
         self.all.iter().any(|(_, listed, _)| *listed == path)
     }
 
-    /// Every path that is no pattern, for a directory that does not show its names.
+    /// Lists every path that is no pattern, for a directory that does not show its names.
     pub(crate) fn without_patterns(&self) -> Vec<(PathBuf, Cause)> {
         let plain = self.all.iter().filter(|(_, path, _)| pattern_below(path).is_none());
         plain.map(|(_, path, cause)| (path.to_path_buf(), *cause)).collect()
     }
 
-    /// The paths of the list whose first name is in a directory, as they are written there.
+    /// Lists the paths of the list whose first name is in a directory, as they are written there.
     ///
     /// Most of the list is in no directory: to read its names once costs less than to ask for each path.
     pub(crate) fn first_names_in(
@@ -112,7 +112,7 @@ impl<'a> Listed<'a> {
         Ok(with_names_below(directory, found, until))
     }
 
-    /// The same, of these names.
+    /// Lists the paths of the list whose first name is one of these names.
     pub(crate) fn first_names_among<'n>(
         &self,
         directory: impl AsFd,
@@ -165,12 +165,12 @@ fn with_names_below(
     found
 }
 
-/// The pattern that a path is, if its names lie in a directory below.
+/// Parses the pattern that a path is, if its names lie in a directory below.
 fn pattern_below(path: &Path) -> Option<Pattern<'_>> {
     path.to_str().and_then(Pattern::of).filter(|pattern| pattern.directory != Path::new(""))
 }
 
-/// In lower case: on some file systems that is the same.
+/// Returns the first byte of a name in lower case: on some file systems that is the same.
 fn first_byte(name: &[u8]) -> Option<u8> {
     name.first().map(u8::to_ascii_lowercase)
 }

@@ -26,7 +26,7 @@ const MOST_ALTERNATES: usize = 64;
 const LINKED_WORK_TREE: &str = ".git/worktrees/name";
 
 impl Search<'_> {
-    /// A `.git` that is a link: to git's data, or to a file that says where they are.
+    /// Searches behind a `.git` that is a link: to git's data, or to a file that says where they are.
     pub(crate) fn linked_git(&mut self, dot_git: &Path, repository: &Path, tree: Option<&Path>) {
         match self.follow(dot_git, Path::new(".git")) {
             Some((target, FileKind::Directory)) => {
@@ -165,7 +165,7 @@ impl Search<'_> {
         }
     }
 
-    /// Where a pointer leads, if that is what is wanted there. Links on the way can be replaced, and are remembered.
+    /// Resolves a pointer, if it leads to what is wanted there. Links on the way can be replaced, and are remembered.
     fn pointer(&mut self, file: &Path, base: &Path, named: &Path, wanted: Wanted) -> Option<PathBuf> {
         let found = match self.resolve(base, named) {
             Ok(Leads::To { path, stat, links }) => {
@@ -206,8 +206,8 @@ impl Search<'_> {
         }
     }
 
-    /// Where a path leads that was written inside, where the boundary has another path: `git worktree add` does so. On the host
-    /// there is nothing at such a path, so git obeys nothing there.
+    /// Resolves a path that was written inside, where the boundary has another path: `git worktree add` does so. On the
+    /// host there is nothing at such a path, so git obeys nothing there.
     fn as_seen_inside(&self, named: &Path, wanted: Wanted) -> Option<PathBuf> {
         let parts: Vec<Component> = named.components().collect();
         // Past the root, and past at least one directory.
@@ -222,7 +222,7 @@ impl Search<'_> {
         })
     }
 
-    /// Whether git would take a directory for what is wanted. What cannot be looked at might be it.
+    /// Returns whether git would take a directory for what is wanted. What cannot be examined might be it.
     pub(crate) fn is(&self, wanted: Wanted, path: &Path) -> bool {
         match wanted {
             Wanted::Repository => is_repository(self.root, path),
@@ -231,7 +231,7 @@ impl Search<'_> {
         }
     }
 
-    /// The content of a file that leads elsewhere; `None` where there is none, or a larger one.
+    /// Reads a file that leads elsewhere; `None` where there is none, or a larger one.
     fn content(&mut self, file: &Path, longest: u64) -> Option<Vec<u8>> {
         match beneath::file(self.root, file) {
             Ok((descriptor, _)) => {
@@ -258,13 +258,15 @@ impl Search<'_> {
         }
     }
 
-    /// What a `.git` that is no directory makes programs look at, and so does the link that leads to its repository.
+    /// Lists what makes programs look at what a `.git` names that is no directory: the `.git`, and the link that leads to
+    /// its repository.
     fn by(&self, dot_git: &Path) -> impl Iterator<Item = Way> + use<> {
         [Some(dot_git.into()), self.behind.clone()].into_iter().flatten().map(Way::By)
     }
 }
 
-/// Whether git would take a directory for a repository by what lies right in it. What cannot be looked at might make it one.
+/// Returns whether git would take a directory for a repository by what lies right in it. What cannot be examined might
+/// make it one.
 pub(crate) fn is_repository(root: BorrowedFd<'_>, path: &Path) -> bool {
     has_head(root, path) && (has_data(root, path) || is_there(root, &path.join("commondir")))
 }
@@ -293,7 +295,7 @@ fn has_head(root: BorrowedFd<'_>, git: &Path) -> bool {
     }
 }
 
-/// Where a path with `..` leads that has no links; `None` where that is out of the boundary.
+/// Removes each `..` from a path that has no links; `None` where that leads out of the boundary.
 fn without_parents(path: &Path) -> Option<PathBuf> {
     path.components().try_fold(PathBuf::new(), |mut place, part| match part {
         Component::Normal(name) => Some(place.join(name)),
@@ -302,7 +304,8 @@ fn without_parents(path: &Path) -> Option<PathBuf> {
 }
 
 impl Search<'_> {
-    /// A directory of git's data as its repository sees it. Names are left out, since they may be anything: `refs` too.
+    /// Returns a directory of git's data as its repository sees it. Names are left out, since they may be anything:
+    /// `refs` too.
     pub(crate) fn seen_from_repository(&self, git: &Path) -> &'static Path {
         let is_data = |above: &Path| above.ends_with(".git") || self.is(Wanted::Repository, above);
         let is_modules = |above: &&Path| above.ends_with("modules") && above.parent().is_some_and(is_data);

@@ -32,7 +32,6 @@ pub(super) const MODULE: &str = ".git/modules/name";
 pub(super) struct Search<'a> {
     pub(super) root: BorrowedFd<'a>,
     pub(super) host: &'a Path,
-    /// All protected paths.
     pub(super) protected: &'a [String],
     /// Protected paths in a directory where git keeps its data.
     pub(super) in_git: Rc<Listed<'a>>,
@@ -125,7 +124,7 @@ pub(super) fn is(kind: FileType, stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == kind
 }
 
-/// The beginning of a file, and whether that is all of it; `None` if it cannot be read.
+/// Reads the beginning of a file, and returns whether that is all of it; `None` if it cannot be read.
 pub(super) fn read_up_to(file: OwnedFd, longest: u64) -> Option<(Vec<u8>, bool)> {
     let mut content = Vec::new();
     std::fs::File::from(file).take(longest + 1).read_to_end(&mut content).ok()?;

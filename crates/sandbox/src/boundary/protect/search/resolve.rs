@@ -34,7 +34,7 @@ enum Place {
 }
 
 impl Search<'_> {
-    /// Where `path`, seen from `base` in the boundary, leads.
+    /// Resolves `path`, seen from `base` in the boundary.
     pub(crate) fn resolve(&self, base: &Path, path: &Path) -> Result<Leads, Errno> {
         let mut at = Place::Inside(base.to_path_buf());
         let mut links = Vec::new();
@@ -131,7 +131,7 @@ fn astray(links: Vec<PathBuf>) -> Leads {
     Leads::Astray { links, host: OnHost::Unknown, missing: None }
 }
 
-/// Where the link at a path outside the boundary leads, if it is one. Those of `/proc` lead each process elsewhere.
+/// Reads the link at a path outside the boundary, if it is one. Those of `/proc` lead each process elsewhere.
 fn outside(parent: &Path, path: &Path) -> Result<Option<PathBuf>, OnHost> {
     let metadata = path.symlink_metadata().map_err(|error| {
         let roots = parent.metadata().ok().filter(|parent| parent.uid() == 0).map(|parent| parent.mode());
@@ -152,8 +152,8 @@ fn outside(parent: &Path, path: &Path) -> Result<Option<PathBuf>, OnHost> {
     }
 }
 
-/// Whether a directory has only what somebody has made in it. Elsewhere the kernel, or a daemon of root's, makes entries for
-/// anybody: a process in `/proc`, a device, a mount of autofs, a directory in `/run`.
+/// Returns whether a directory has only what somebody has made in it. Elsewhere the kernel, or a daemon of root's, makes
+/// entries for anybody: a process in `/proc`, a device, a mount of autofs, a directory in `/run`.
 fn is_kept(directory: &Path) -> bool {
     let is_root = directory == Path::new("/");
     rustix::fs::statfs(directory).is_ok_and(|system| is_root || !MADE_UP.contains(&system.f_type))

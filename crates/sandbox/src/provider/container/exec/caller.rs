@@ -52,7 +52,7 @@ impl Line {
         Ok(Self { path, rendezvous, listener, greeting })
     }
 
-    /// What our program is to be told.
+    /// Returns where the entrypoint connects to.
     pub(super) fn rendezvous(&self) -> &Rendezvous {
         &self.rendezvous
     }
@@ -120,7 +120,7 @@ fn has_said(caller: &UnixStream, greeting: &[u8]) -> Said {
     }
 }
 
-/// The word, as it is sent.
+/// Encodes the token as it is sent.
 fn greeting(token: &str) -> io::Result<Vec<u8>> {
     let (mut sender, receiver) = ControlSocket::pair()?;
     sender.send(&token, &[])?;
