@@ -5,7 +5,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use policy::build_spec::{BuildFlags, BuildSpec};
 use policy::config::effective::{Effective, EngineAnswer};
+use policy::config::key::ValueKind;
 use policy::config::overrides::Overrides;
 use policy::config::problem::{Problem, ProblemCode, Scope};
 use policy::config::schema;
@@ -324,4 +326,60 @@ fn questions_have_answers_with_an_origin() {
     assert_eq!(policy.host("example.org", 443).decision, Decision::Deny);
     assert_eq!(policy.variable("AWS_SECRET_ACCESS_KEY").decision, Decision::Deny);
     assert_eq!(policy.variable("LANG").decision, Decision::Allow);
+}
+
+/// Other values than the default, where the example is the default or changes nothing on the host of these tests.
+const OTHER_VALUES: &[(&str, &str)] = &[
+    ("provider", "\"docker\""),
+    ("agent.user", "\"1001\""),
+    ("agent.init", "false"),
+    ("env.pass", "[\"AWS_SECRET_ACCESS_KEY\"]"),
+    ("limits.output_bytes", "\"1m\""),
+    ("network.mode", "\"open\""),
+    ("native.expose", "[\"/opt/tools\"]"),
+    ("secrets.x.mode", "\"proxy\""),
+];
+
+/// What a key needs beside it to be complete.
+fn needed_beside(key: &str) -> &'static [(&'static str, &'static str)] {
+    match key.split('.').next() {
+        Some("shared_dirs") => &[("shared_dirs.x.host", "\"x\""), ("shared_dirs.x.guest", "\"/x\"")],
+        Some("secrets") => &[
+            ("secrets.x.mode", "\"inject\""),
+            ("secrets.x.env_var", "\"X\""),
+            ("secrets.x.source", "\"env:Y\""),
+        ],
+        _ => &[],
+    }
+}
+
+/// A row alone would be accepted, documented and ignored: whoever adds one has to act on it, or to refuse it.
+#[test]
+fn every_key_changes_the_plan_or_the_image_or_is_refused() {
+    let carried_out = |settings: &[(&str, &str)]| {
+        let lines: Vec<String> = settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        let effective = Effective::merge([project(&lines.join("\n"))]);
+        let build = BuildSpec::new(&effective, &BuildFlags::default()).map_err(drop);
+        let policy = Policy::new(&effective, Path::new(PROJECT)).map_err(drop);
+        (policy.and_then(|policy| policy.plan(&facts(&policy)).map_err(drop)), build)
+    };
+    let leaves =
+        schema::KEYS.iter().filter(|key| !matches!(key.kind, ValueKind::Table | ValueKind::Named(_)));
+    for key in leaves.filter(|key| key.path != "version") {
+        let path = key.path.replace('*', "x");
+        let other = OTHER_VALUES.iter().find(|(key, _)| *key == path);
+        let value = other.map_or(key.example, |(_, value)| value);
+        let mut settings: Vec<_> = needed_beside(&path).to_vec();
+        if path.starts_with("container") || path == "image.name" {
+            settings.push(("provider", "\"docker\""));
+        }
+        // It is what the providers with isolation do anyway.
+        if path == "require_os_sandbox" {
+            settings.push(("provider", "\"local\""));
+        }
+        let without = carried_out(&settings);
+        settings.retain(|(beside, _)| *beside != path);
+        settings.push((&path, value));
+        assert!(carried_out(&settings) != without, "{path} = {value} changes nothing");
+    }
 }
