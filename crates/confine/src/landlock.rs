@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_old_kernel_lacks_is_told() {
+    fn what_an_old_kernel_lacks_is_reported() {
         let missing: Vec<_> = Restricted { abi: ABI::V5 }.missing().collect();
         assert_eq!(missing, ["sockets in directories (ABI 9)", "abstract sockets and signals (ABI 6)"]);
         assert_eq!(Restricted { abi: NEWEST }.missing().count(), 0);

@@ -4,7 +4,7 @@
 //! can be made, these tests fail; else they say that they did not run.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
-#![expect(clippy::print_stdout, reason = "what was not run is told")]
+#![expect(clippy::print_stdout, reason = "what was not run is printed")]
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;

@@ -50,7 +50,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn who_stands_apart_looks_into_no_older_process_and_does_all_else() {
+fn restricted_ptrace_reaches_no_older_process_and_nothing_else_is_refused() {
     let (_keep, path) = place();
     fs::create_dir(path.join("sub")).unwrap();
     let address = SocketAddr::from_abstract_name(format!("confine-test-{}", std::process::id())).unwrap();

@@ -332,8 +332,9 @@ fn readable_parent() -> Option<i32> {
 fn enter(workdir: Option<&Path>) -> anyhow::Result<()> {
     let here =
         || rustix::process::getcwd(Vec::new()).map(|path| PathBuf::from(OsStr::from_bytes(path.as_bytes())));
-    let wanted =
-        workdir.map_or_else(here, |path| Ok(path.to_owned())).context("cannot tell the working directory")?;
+    let wanted = workdir
+        .map_or_else(here, |path| Ok(path.to_owned()))
+        .context("cannot determine the working directory")?;
     rustix::process::chdir(&wanted).with_context(|| {
         format!(
             "cannot enter {} as the agent; AGENT_WORKDIR names a directory that the agent may enter",
@@ -341,7 +342,7 @@ fn enter(workdir: Option<&Path>) -> anyhow::Result<()> {
         )
     })?;
     // The kernel's word for a directory outside of this root (CVE-2024-21626).
-    let entered = here().context("cannot tell the working directory")?;
+    let entered = here().context("cannot determine the working directory")?;
     ensure!(
         entered.is_absolute(),
         "{} leads out of this file system; AGENT_WORKDIR names a directory inside",

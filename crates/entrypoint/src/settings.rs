@@ -1,4 +1,4 @@
-//! The settings: what the environment and the arguments ask for, read without looking at anything else.
+//! The settings: what the environment and the arguments request, read without reading anything else.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

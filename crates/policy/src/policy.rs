@@ -1,4 +1,4 @@
-//! The policy: settings that hold together, ready to be asked and to be lowered into a plan.
+//! The policy: settings that hold together, ready to be queried and to be lowered into a plan.
 //!
 //! Making a policy finds everything that is wrong with the settings themselves; making a plan of it finds
 //! everything that stands against them on this host. Neither reads the host: the caller gathers the [`HostFacts`].

@@ -299,7 +299,7 @@ fn a_stronger_layer_decides_between_passing_and_setting() {
 }
 
 #[test]
-fn a_flag_mends_what_a_file_may_not_have() {
+fn a_flag_replaces_what_a_file_may_not_have() {
     let open = || project("[network]\nmode = \"open\"");
     assert_eq!(refused([open()])[0].code, ProblemCode::Refused);
     let mode = schema::find("network", "mode").unwrap();

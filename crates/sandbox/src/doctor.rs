@@ -1,4 +1,4 @@
-//! The doctor: what of a sandbox this machine can carry out, and what would mend the rest.
+//! The doctor: what of a sandbox this machine can carry out, and what would fix the rest.
 //!
 //! Nothing is guessed where it can be tried: a real sandbox is started, thrown away, and its report is what
 //! counts. What the host's settings say only explains why a layer is missing.
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_host_has_nothing_to_mend() {
+    fn an_open_host_has_nothing_to_fix() {
         assert!(bad(&[("user.max_user_namespaces", "15000")], 1001).is_empty());
     }
 
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_user_namespaces_is_told_apart() {
+    fn a_kernel_without_user_namespaces_is_distinguished() {
         let root = host(&[]);
         let checks = host_checks(root.path(), 1001);
         assert!(checks[0].found.contains("no user namespaces"), "{checks:?}");

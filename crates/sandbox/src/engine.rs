@@ -1,6 +1,6 @@
 //! Container engines: Docker and Podman, driven by their own command lines.
 //!
-//! The command lines honour contexts, credentials and rootless set-ups, so nothing of that is done anew here. Every call
+//! The command lines honour contexts, credentials and rootless set-ups, so nothing of that is done again here. Every call
 //! has a deadline: an engine that hangs must not hang us. What has to be fast, and only reads, is asked on the engine's
 //! socket where it has one.
 

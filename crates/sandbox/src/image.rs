@@ -1,4 +1,4 @@
-//! Images: built by buildx as a build spec says, checked, and told about by digest.
+//! Images: built by buildx as a build spec says, checked, and reported by digest.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
@@ -121,7 +121,7 @@ pub fn build(request: &Request<'_>, progress: &mut Progress<'_>) -> Result<Built
             };
             let subject = Subject::Image { entrypoint: entrypoint.as_deref() };
             let platforms = site.check(subject, progress)?;
-            (progress.hear)(&format!("the image is fit: {}", site.goes()));
+            (progress.hear)(&format!("the image passed its check: {}", site.goes()));
             // Every step was done a moment ago.
             let mut spec = request.spec.clone();
             spec.cache.reuse = Reuse::Allowed;
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_told_from_a_port() {
+    fn a_tag_is_distinguished_from_a_port() {
         assert_eq!(repository("localhost:5000/a:1"), "localhost:5000/a");
         assert_eq!(repository("localhost:5000/a"), "localhost:5000/a");
         assert_eq!(repository("a:latest"), "a");

@@ -39,7 +39,8 @@ impl Context {
     /// Looks around once.
     pub(crate) fn gather() -> anyhow::Result<Self> {
         // getcwd(2) resolves links.
-        let cwd = env::current_dir().context("cannot tell the working directory; does it still exist?")?;
+        let cwd =
+            env::current_dir().context("cannot determine the working directory; does it still exist?")?;
         let env: BTreeMap<_, _> = env::vars_os().collect();
         let process = process();
         let caller = caller(process, &env)?;

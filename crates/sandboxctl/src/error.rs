@@ -1,4 +1,4 @@
-//! Errors as people and programs meet them: a stable code, a cause, and what to do next.
+//! Errors as people and programs see them: a stable code, a cause, and what to do next.
 //!
 //! Every library error becomes a [`CommandError`] here or in the command that calls the library; `main` prints it once.
 
@@ -127,7 +127,7 @@ impl From<StartError> for CommandError {
                 (Code::StartFailed, remedy.clone(), json!({ "step": step }))
             }
             StartError::Refused { asked, reason, remedy } => {
-                (Code::PolicyDenied, Some(remedy.clone()), json!({ "asked": asked, "reason": reason }))
+                (Code::PolicyDenied, Some(remedy.clone()), json!({ "requested": asked, "reason": reason }))
             }
         };
         // `Step` carries its source in its own message: the chain below it would say it twice.
@@ -166,7 +166,7 @@ impl From<FindError> for CommandError {
                 });
                 let failure = Self::message(Code::SandboxNotFound, &error);
                 let failure =
-                    failure.details(json!({ "asked": asked, "not_asked": unasked.collect::<Vec<_>>() }));
+                    failure.details(json!({ "queried": asked, "unreachable": unasked.collect::<Vec<_>>() }));
                 listing
                     .fold(failure, Self::hint)
                     .hint("a sandbox of the native provider cannot be entered yet")

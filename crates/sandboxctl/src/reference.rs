@@ -20,7 +20,7 @@ fn the_command_reference_is_fresh() {
     let found = fs::read_to_string(FILE).unwrap_or_default();
     assert!(
         found == expected,
-        "docs/commands.md is not what the command line is; `make generate` makes it anew"
+        "docs/commands.md is not what the command line is; `make generate` regenerates it"
     );
 }
 

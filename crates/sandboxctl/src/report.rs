@@ -1,4 +1,4 @@
-//! The report as people read it, and which of its lines are worth saying without being asked.
+//! The report as people read it, and which of its lines are printed without being requested.
 
 use confine::report::{Finding, Report, Status};
 use policy::plan::{Layer, Plan};

@@ -90,7 +90,7 @@ impl Hierarchy {
     }
 }
 
-/// Reads a file of `/proc` in as few calls as can be: the kernel makes the text anew for each.
+/// Reads a file of `/proc` in as few calls as can be: the kernel makes the text again for each.
 fn read(path: &str) -> io::Result<Vec<u8>> {
     let mut text = Vec::with_capacity(32 << 10);
     fs::File::open(path)?.read_to_end(&mut text)?;

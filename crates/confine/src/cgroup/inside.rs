@@ -1,4 +1,4 @@
-//! Limits that a container engine was asked to set, as they are seen from inside the container.
+//! Limits that were requested of a container engine, as they are seen from inside the container.
 
 use std::path::Path;
 

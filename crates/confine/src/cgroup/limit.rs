@@ -48,7 +48,7 @@ impl Limit {
     }
 }
 
-/// Microseconds in which a quota of processor time is used up and given anew: the kernel's default.
+/// Microseconds in which a quota of processor time is used up and given again: the kernel's default.
 pub(super) const PERIOD: u64 = 100_000;
 
 /// Microseconds of processor time in a period.

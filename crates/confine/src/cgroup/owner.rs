@@ -1,4 +1,4 @@
-//! Who made a group: its name says so, and whether that process still lives can be asked.
+//! Who made a group: its name says so, and whether that process still lives can be checked.
 
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_tells_its_owner() {
+    fn a_name_holds_its_owner() {
         let owner = GroupOwner::current().unwrap();
         assert_eq!(GroupOwner::of(&owner.new_name()), Some(owner));
         assert_ne!(owner.new_name(), owner.new_name());

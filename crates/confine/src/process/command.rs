@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_told_apart() {
+    fn reasons_are_distinguished() {
         let path = |name: &str| {
             let env = [b"PATH=/nonexistent:/usr/bin".to_vec().into()];
             Command::new(&[name.into()], &env).unwrap().search_and_execute()

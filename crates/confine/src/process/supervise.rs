@@ -1,7 +1,7 @@
 //! PID 1 of a container that stays: it reaps orphans and forwards signals while the agent runs.
 //!
 //! What it has received must not be readable from it: `/proc/1/environ` shows what the kernel was given when the program
-//! was executed, whatever the program does to its variables later. So it executes itself anew, with an empty
+//! was executed, whatever the program does to its variables later. So it executes itself again, with an empty
 //! environment. It does so *after* it has forked the agent's process: that one has taken everything with it, and
 //! all there is to pass on is a number and a descriptor.
 

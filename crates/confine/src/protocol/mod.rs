@@ -1,4 +1,4 @@
-//! What a client on the host and the processes inside a sandbox tell each other: the mount plan, the init spec, requests, events
+//! The protocol between a client on the host and the processes inside a sandbox: the mount plan, the init spec, requests, events
 //! and the socket that they travel on. Data only: everything else in this crate stands on it.
 
 use std::ffi::CStr;

@@ -87,7 +87,7 @@ pub fn probe() -> Finding {
             (Status::Enforced, "an allow-list filters system calls; io_uring_setup was refused".to_owned())
         }
         (Errno::PERM, None) => {
-            (Status::Partly, "io_uring_setup was refused, but /proc does not tell by whom".to_owned())
+            (Status::Partly, "io_uring_setup was refused, but /proc does not show by whom".to_owned())
         }
         (other, mode) => (
             Status::Not,

@@ -91,7 +91,7 @@ fn a_number_without_an_entry_is_not_in_roots_group() {
 }
 
 #[test]
-fn a_number_that_an_engine_has_put_into_roots_group_is_told() {
+fn a_number_that_an_engine_has_put_into_roots_group_is_reported() {
     if !offers(Feature::Root) {
         return;
     }

@@ -51,7 +51,7 @@ fn an_emulator_that_is_asked_for_does_the_rest() {
 }
 
 #[test]
-fn an_emulator_says_what_an_init_of_the_engines_tells() {
+fn an_emulator_reports_what_an_init_of_the_engines_reports() {
     let Some(emulator) = emulator() else { return };
     let beneath = "--init --user 1000:1000 --cap-drop ALL --env SESSION_TOKEN=secret";
     let look = r"tr '\0' '\n' < /proc/1/environ | grep SESSION_TOKEN";

@@ -82,7 +82,7 @@ fn an_init_shows_nothing_to_anybody() {
 }
 
 #[test]
-fn a_second_command_goes_through_the_entrypoint() {
+fn an_exec_goes_through_the_entrypoint() {
     if !Engine::Docker.is_declared() {
         return;
     }
@@ -152,7 +152,7 @@ fn without_landlock_an_init_of_the_engines_is_warned_of() {
 
 /// Each session keeps to itself, and is no less useful for it.
 #[test]
-fn a_second_command_does_not_look_into_the_first() {
+fn an_exec_cannot_inspect_the_first_command() {
     if !Engine::Docker.is_declared() {
         return;
     }

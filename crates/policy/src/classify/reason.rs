@@ -18,7 +18,7 @@ pub enum Reason {
     SetId,
     /// A link, pipe, socket or device where a program outside expects a file.
     NotAFile,
-    /// A directory that cannot be looked into. Git and shells find a name in it all the same.
+    /// A directory that cannot be searched. Git and shells find a name in it all the same.
     Hidden,
     /// Larger than [`MAX_CONTENT`].
     TooLarge {
@@ -72,7 +72,7 @@ impl fmt::Display for Reason {
         match self {
             Self::SetId => f.write_str("it is a set-id file, which runs as its owner"),
             Self::NotAFile => f.write_str("a link or special file stands where a program expects a file"),
-            Self::Hidden => f.write_str("it cannot be looked into, so it hides what it holds"),
+            Self::Hidden => f.write_str("it cannot be searched, so it hides what it holds"),
             Self::TooLarge { bytes } => {
                 write!(f, "its {bytes} bytes are too many to classify; at most {MAX_CONTENT} are read")
             }

@@ -682,7 +682,7 @@ fn settings_that_cannot_be_read_are_suspicious() {
 }
 
 #[test]
-fn what_is_too_large_to_judge_is_suspicious() {
+fn what_is_too_large_to_classify_is_suspicious() {
     let large = " ".repeat(MAX_CONTENT + 1);
     for path in [".bashrc", ".git/config", ".mcp.json"] {
         assert_eq!(file(path, &large), Some(Reason::TooLarge { bytes: MAX_CONTENT + 1 }), "{path}");

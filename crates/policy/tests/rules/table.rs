@@ -20,7 +20,7 @@ fn every_row_finds_what_it_is_for_and_lets_the_harmless_pass() {
     let mut shown = BTreeSet::new();
     for (row, path, dangerous, harmless) in EXAMPLES {
         assert!(file(path, dangerous).is_some(), "{path}: {dangerous}");
-        // Of two, whatever they hold counts, and a policy is told of in any case.
+        // Of two, whatever they hold counts, and a policy is reported in any case.
         if ![".git/commondir", ".git/hooks"].contains(row) {
             assert_eq!(file(path, harmless), None, "{path}: {harmless}");
         }

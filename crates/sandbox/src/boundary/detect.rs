@@ -1,4 +1,4 @@
-//! Detection: what the agent created anew and a program outside the sandbox would obey.
+//! Detection: what the agent newly created and a program outside the sandbox would obey.
 //!
 //! What exists at the start is read-only. What does not exist cannot be kept from being made without leaving
 //! ghost files on the host, so it is compared with a baseline, classified by its content, and moved aside beneath
@@ -241,7 +241,7 @@ impl Baseline {
                 Whose::Earlier => found(path, reason, Origin::Earlier),
                 Whose::Obeyed => {
                     let pointers = self.pointers(root, one.base, reach);
-                    // Work trees are looked into without any pointer, and those to other files are classified themselves.
+                    // Work trees are searched without any pointer, and those to other files are classified themselves.
                     // To what only lacks something to be a repository there are none either.
                     let nobody_looked = reach.is_beyond(one.path) || reach.by(one.base).is_empty();
                     let is_known = nobody_looked && !self.is_put_together(root, one.base, &path);
@@ -290,7 +290,7 @@ impl Baseline {
         };
         let start = self.start_of(base.path());
         // Beyond the bound nobody looked at the start, and only what makes a directory a repository says anything. Git never
-        // makes it anew, but for the `HEAD`.
+        // creates it again, but for the `HEAD`.
         let counts = |(path, facts): &(&Path, Facts)| {
             let is_sign = path.parent() == Some(base.path()) && !path.ends_with("HEAD");
             !reach.is_beyond(path) || is_sign && facts.touched(start) == Touched::Since

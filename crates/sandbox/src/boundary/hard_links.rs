@@ -1,4 +1,4 @@
-//! Copies apart: a protected file that has another name becomes a file of its own, which that name does not reach.
+//! Breaking hard links: a protected file that has another name becomes a file of its own, which that name does not reach.
 //!
 //! A mount covers a path, not a file: through another name in the same boundary the agent would write what is read-only at
 //! this one. An agent can give a file that it makes two names, in a run in which the place is not protected yet.

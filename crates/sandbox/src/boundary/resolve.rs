@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_told_from_a_directory() {
+    fn a_file_is_distinguished_from_a_directory() {
         let top = tempfile::tempdir().unwrap();
         fs::write(top.path().join("file"), "").unwrap();
         assert_eq!(found(&top.path().join("file")).kind, PathKind::File);
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn the_inside_of_a_bare_repository_is_told_from_the_whole() {
+    fn the_inside_of_a_bare_repository_is_distinguished_from_the_whole() {
         let top = tempfile::tempdir().unwrap();
         let bare = top.path().canonicalize().unwrap().join("bare");
         for name in ["objects", "refs", "hooks"] {

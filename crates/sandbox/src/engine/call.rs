@@ -1,4 +1,4 @@
-//! A call of an engine's command line: what it says, and no longer than it may take.
+//! A call of an engine's command line: what it prints, and no longer than it may take.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -33,7 +33,7 @@ pub(crate) fn output(
     match called.map_err(failed)? {
         (Stop::Ended(status), [stdout, _]) if status.success() => Ok(stdout),
         (Stop::Ended(_), [_, stderr]) => Err(EngineError::told(kind, &stderr)),
-        (Stop::TooMuch, _) => Err(failed(io::Error::other("it says too much"))),
+        (Stop::TooMuch, _) => Err(failed(io::Error::other("its output is too large"))),
         (Stop::TimedOut | Stop::Deserted, _) => Err(EngineError::Timeout { kind, waited: patience }),
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with an engine, told apart by what is to be done about it.
+//! What can go wrong with an engine, distinguished by what is to be done about it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub enum EngineError {
     Remote { address: String },
     /// Podman was told to call another one.
     #[error(
-        "podman is told to call the one at {address}, with which no directory of this machine can be shared"
+        "podman is configured to use the remote service at {address}, with which no directory of this machine can be shared"
     )]
     Connection {
         /// Where that is.
@@ -74,7 +74,7 @@ pub enum EngineError {
         unfetched: Option<String>,
     },
     /// The settings of Docker cannot be read.
-    #[error("cannot tell which engine Docker's settings mean: {}: {reason}", escape::path(path))]
+    #[error("cannot determine which engine Docker's settings mean: {}: {reason}", escape::path(path))]
     Settings { path: PathBuf, reason: String },
     /// It did not answer in time.
     #[error("{kind} has not answered within {waited:?}")]
@@ -136,7 +136,7 @@ impl EngineError {
                  root-equivalent, so think of a rootless engine, of podman, or of --provider native"
                 .to_owned(),
             Self::Remote { .. } => "use an engine of this machine: unset DOCKER_HOST, or docker context use default".to_owned(),
-            Self::Settings { .. } => "mend that file, or set DOCKER_HOST".to_owned(),
+            Self::Settings { .. } => "fix that file, or set DOCKER_HOST".to_owned(),
             Self::Timeout { kind, .. } => format!("look whether `{kind} ps` answers; restart the engine where it does not"),
             Self::NoImage { kind, image } => {
                 let fetch = if names_a_registry(image) {
@@ -243,7 +243,7 @@ fn last_words(stderr: &str) -> String {
     let text = last.join("; ");
     let text = text.strip_prefix("docker: ").or_else(|| text.strip_prefix("Error: ")).unwrap_or(&text);
     if text.is_empty() {
-        "it failed and has not said why".to_owned()
+        "it failed without an error message".to_owned()
     } else {
         text.trim_end_matches('.').to_owned()
     }
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_engines_say_is_told_apart() {
+    fn what_engines_say_is_distinguished() {
         let docker = |text| EngineError::told(EngineKind::Docker, text);
         let in_use = "docker: Error response from daemon: Conflict. The container name \"/box\" is already in use by container \
                       \"5f\". You have to remove (or rename) that container to be able to reuse that name.\nSee 'docker run --help'.\n";
@@ -286,6 +286,6 @@ mod tests {
         let logged =
             "time=\"2026-11-22T09:25:15Z\" level=error msg=\"While applying layer\"\nError: something else\n";
         assert_eq!(EngineError::told(EngineKind::Podman, logged).to_string(), "podman: something else");
-        assert_eq!(docker("").to_string(), "docker: it failed and has not said why");
+        assert_eq!(docker("").to_string(), "docker: it failed without an error message");
     }
 }

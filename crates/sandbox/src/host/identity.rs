@@ -1,4 +1,4 @@
-//! Which host user a sandbox runs as when root starts it: one that nobody else is.
+//! Which host user a sandbox runs as when root starts it: an unallocated one.
 //!
 //! Root's sandboxes never map to root, nor to a user of the host. Each takes one id from a window that no
 //! file of the host names, and holds it while it lives.

@@ -1,4 +1,4 @@
-//! The caller's terminal: never handed over, but relayed to a pty of the sandbox's own.
+//! The caller's terminal: never passed on, but relayed to a pty of the sandbox's own.
 //!
 //! Whoever holds a terminal can put keystrokes into it that the caller's shell obeys afterwards. So an agent
 //! gets a terminal that ends at this relay. Streams that are no terminals stay what they are.

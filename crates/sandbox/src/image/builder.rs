@@ -1,4 +1,4 @@
-//! Builders: which one can do what is asked, and what the one that there is lacks.
+//! Builders: which one can do what is requested, and what the one that there is lacks.
 
 use std::time::Duration;
 
@@ -171,7 +171,7 @@ fn parse(text: &str) -> Result<Builder, String> {
     if !values("Status").any(|status| status == "running") {
         return Err("it does not run".to_owned());
     }
-    let first = |key| values(key).next().map(str::to_owned).ok_or_else(|| format!("it says no {key}"));
+    let first = |key| values(key).next().map(str::to_owned).ok_or_else(|| format!("it has no {key}"));
     let platforms = values("Platforms").flat_map(|list| list.split(','));
     // A star marks what its owner has named.
     let platforms = platforms.map(|platform| platform.trim().trim_end_matches('*').to_owned());
@@ -246,7 +246,7 @@ Labels:
     }
 
     #[test]
-    fn listed_builders_are_told_from_their_nodes() {
+    fn listed_builders_are_distinguished_from_their_nodes() {
         let text = "NAME/NODE DRIVER/ENDPOINT STATUS  BUILDKIT PLATFORMS\n\
                     default*  docker                           \n \\_ default default running v0.13 linux/amd64\n\
                     mine      docker-container\n  mine0 unix:///x inactive\n";

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_engine_that_cannot_be_reached_is_told_from_one_that_refuses() {
+    fn an_engine_that_cannot_be_reached_is_distinguished_from_one_that_refuses() {
         let told = |message: &str| {
             let refused = EngineError::Refused { kind: EngineKind::Docker, message: message.to_owned() };
             elsewhere(refused, "tcp://192.0.2.1:2375".to_owned())

@@ -1,4 +1,4 @@
-//! What can go wrong with a build, told apart by what is to be done about it.
+//! What can go wrong with a build, distinguished by what is to be done about it.
 
 use std::path::PathBuf;
 use std::{fmt, io};

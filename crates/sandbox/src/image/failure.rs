@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_step_is_told_with_its_last_lines() {
+    fn a_failed_step_is_reported_with_its_last_lines() {
         let text = "#9 0.1 one\n#9 ERROR: process did not complete\n------\n > [linux/amd64 sandbox 2/4] RUN false:\n\
                     0.101 one\n0.202 two: no such thing\n------\nDockerfile:5\n--------------------\n   5 | >>> RUN false\n\
                     --------------------\nERROR: failed to solve: process \"/bin/sh -c false\" did not complete successfully: exit code: 1";
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_told_apart() {
+    fn causes_are_distinguished() {
         let fetch = "ERROR: failed to solve: failed to resolve source metadata for docker.io/library/alpine:3.23: \
                      failed to do request: Head \"https://registry-1.docker.io/v2/\": dial tcp: lookup: no such host";
         assert!(

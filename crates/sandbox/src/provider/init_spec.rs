@@ -30,7 +30,7 @@ pub(crate) fn umask() -> io::Result<u32> {
     let status = std::fs::read_to_string("/proc/thread-self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     let umask = line.and_then(|text| u32::from_str_radix(text.trim(), 8).ok());
-    umask.ok_or_else(|| io::Error::other("/proc/thread-self/status does not tell it"))
+    umask.ok_or_else(|| io::Error::other("/proc/thread-self/status does not show it"))
 }
 
 /// Lists the boundaries as PID 1 must find them.

@@ -1,4 +1,4 @@
-//! What a caller asks of a provider.
+//! What a caller requests of a provider.
 
 use std::path::Path;
 

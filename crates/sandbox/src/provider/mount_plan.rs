@@ -44,7 +44,7 @@ pub(crate) const TEMPORARY: [(&str, &str); 4] =
 
 /// How something of the host is shown.
 pub(crate) enum Tree {
-    /// By its path, which is opened anew inside and must still be the same directory.
+    /// By its path, which is opened again inside and must still be the same directory.
     Path,
     /// As a detached tree whose owners are mapped already.
     Detached(OwnedFd),

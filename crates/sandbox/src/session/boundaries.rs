@@ -240,7 +240,7 @@ impl<'a> Boundaries<'a> {
                 Ok((look, stuck)) => {
                     coverage.add(boundary, &look.walk, &look.mounts);
                     if !look.is_whole {
-                        coverage.add_gap(boundary, "not all was looked through: there was too much of it");
+                        coverage.add_gap(boundary, "not everything was searched: there was too much of it");
                         remaining.push(remembered.clone());
                     } else if !stuck.is_empty() {
                         let count = stuck.len();
@@ -286,7 +286,7 @@ fn copy_apart(boundary: &Boundary, root: &Entered<'_>, linked: &Linked) -> Resul
     hard_links::copy_all_apart(root, &linked.paths).map_err(|(path, error)| StartError::Refused {
         asked: format!("shared directory \"{}\" ({})", boundary.name, escape::path(&boundary.host)),
         reason: format!(
-            "protected file {} has another name, through which it can be written, and cannot be copied apart from it: \
+            "protected file {} has another name, through which it can be written, and cannot be replaced by a private copy: \
              {error}",
             escape::path(&path)
         ),

@@ -1,4 +1,4 @@
-//! What a caller is told of a command: while it runs, and when it has ended.
+//! What is reported to a caller about a command: while it runs, and when it has ended.
 
 use std::io;
 use std::time::Duration;

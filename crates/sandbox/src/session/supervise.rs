@@ -342,7 +342,7 @@ fn on_time(watch: &mut Watch<'_>, state: &mut State) -> Result<(), StartError> {
 }
 
 fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>) -> Result<(), StartError> {
-    let lost = |source| StartError::Step { step: "reading what PID 1 says".into(), source, remedy: None };
+    let lost = |source| StartError::Step { step: "reading events from PID 1".into(), source, remedy: None };
     match watch.control.receive::<Event>().map_err(lost)? {
         Some(Event::Failed(Failure::Layer(missing))) => {
             Err(remedy::layer(watch.provider, missing.layer, missing.reason))

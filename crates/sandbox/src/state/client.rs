@@ -1,4 +1,4 @@
-//! Who keeps a record: a process, told apart from every later one.
+//! Who keeps a record: a process, distinguished from every later one.
 
 use std::fmt;
 use std::io;
@@ -132,7 +132,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_started_elsewhere_cannot_be_told_dead() {
+    fn what_started_elsewhere_is_never_known_to_be_dead() {
         assert!(!this().is_dead() && dead_client().is_dead());
         assert!(
             Client { start_time: this().start_time - 1, ..this() }.is_dead(),

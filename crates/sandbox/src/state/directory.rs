@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn the_writer_of_a_draft_can_be_told() {
+    fn the_writer_of_a_draft_is_known() {
         assert_eq!(draft_writer(&draft_name("run.json")), Some(std::process::id()));
         assert_eq!(draft_writer("run.json"), None);
     }

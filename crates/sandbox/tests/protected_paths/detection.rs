@@ -1,4 +1,4 @@
-//! What an agent has made, told from what was there.
+//! What an agent has made, distinguished from what was there.
 
 use super::*;
 
@@ -78,7 +78,7 @@ fn a_link_in_the_place_of_a_protected_path_is_found() {
 }
 
 #[test]
-fn what_took_the_place_of_a_protected_file_is_told_from_what_was_changed_in_it() {
+fn what_took_the_place_of_a_protected_file_is_distinguished_from_what_was_changed_in_it() {
     let boundary = Boundary::new();
     boundary.repository("").write(".git/config", "[core]\n\tpager = less\n");
     boundary.until_the_clock_is_past(".git/config");

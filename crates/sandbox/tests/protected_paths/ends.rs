@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_is_too_much_to_be_judged_is_not_given_the_benefit_of_the_doubt() {
+fn what_is_too_much_to_be_classified_is_not_given_the_benefit_of_the_doubt() {
     let boundary = Boundary::new();
     let baseline = boundary.baseline();
     let nothing = format!("// {}\n{{}}", "x".repeat(1_000_000));
@@ -26,7 +26,7 @@ fn what_is_too_much_to_be_judged_is_not_given_the_benefit_of_the_doubt() {
 }
 
 #[test]
-fn entries_without_end_are_too_much_to_be_judged() {
+fn entries_without_end_are_too_much_to_be_classified() {
     let boundary = Boundary::new();
     let baseline = boundary.baseline();
     boundary.directory(".idea");

@@ -1,7 +1,6 @@
 //! The walk, the mounts that follow from it, and the detection, on real trees.
 #![expect(clippy::unwrap_used, reason = "what a helper cannot do fails the test that asked for it")]
 
-mod aside;
 mod beyond;
 mod detection;
 mod ends;
@@ -10,6 +9,7 @@ mod git_data;
 mod listed;
 mod mounts;
 mod origin;
+mod quarantine;
 mod walk;
 
 use std::collections::BTreeSet;

@@ -47,7 +47,7 @@ pub(crate) struct BuildArgs {
     /// Write what buildx knows of the image into this file
     #[arg(long, value_name = "FILE")]
     pub(crate) metadata_file: Option<PathBuf>,
-    /// Do every step anew
+    /// Do every step again
     #[arg(long)]
     pub(crate) no_cache: bool,
     /// Use this builder, and look for no other

@@ -1,4 +1,4 @@
-//! A command line that cannot be understood: what clap says of it, and what was meant.
+//! A command line that cannot be understood: clap's error, and what was meant.
 
 use std::ffi::OsString;
 

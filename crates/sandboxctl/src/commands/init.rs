@@ -30,7 +30,7 @@ pub(crate) fn init(ui: &Ui, context: &Context, args: &InitArgs) -> Result<ExitCo
                 format_args!("{name} exists, and `init` never overwrites"),
             )
             .hint(format!("`sandboxctl config validate {name}` checks the file that is there"))
-            .hint("to start anew, name another file or move this one away"));
+            .hint("to start over, name another file or move this one away"));
         }
         opened => opened
             .with_context(|| format!("cannot create {name}"))

@@ -1,4 +1,4 @@
-//! `plan`: what a provider would be told to do.
+//! `plan`: what a provider would do.
 
 use std::fmt::Display;
 

@@ -43,7 +43,7 @@ codes! {
     EngineNotInstalled = "engine.not_installed", Unavailable, Retry::Never, "there is no command of the engine";
     EngineUnreachable = "engine.unreachable", Unavailable, Retry::Never, "no engine answers";
     EngineForbidden = "engine.forbidden", Unavailable, Retry::Never, "this user may not use the engine";
-    EngineElsewhere = "engine.elsewhere", Unavailable, Retry::Never, "the engine is on another machine, or cannot be told from its settings";
+    EngineElsewhere = "engine.elsewhere", Unavailable, Retry::Never, "the engine is on another machine, or cannot be determined from its settings";
     EngineTimedOut = "engine.timed_out", Unavailable, Retry::Later, "the engine has not answered in time";
     EngineRuntime = "engine.runtime", Unavailable, Retry::Never, "the engine does not have the runtime";
     ImageMissing = "image.missing", Unavailable, Retry::Never, "the engine does not have the image";
@@ -59,7 +59,7 @@ codes! {
     EngineFailed = "engine.failed", Failed, Retry::Never, "the engine refused, in words of its own";
     ImageNotFetched = "image.not_fetched", Failed, Retry::Later, "the image cannot be fetched";
     ImageNotPushed = "image.not_pushed", Failed, Retry::Later, "the image cannot be pushed";
-    ImageUnfit = "image.unfit", Failed, Retry::Never, "the image that was built is no sandbox where an engine starts it";
+    ImageUnfit = "image.unfit", Failed, Retry::Never, "the image that was built cannot start as a sandbox in an engine";
     BuildFailed = "build.failed", Failed, Retry::Never, "a step of the build failed";
     NameInUse = "sandbox.name_in_use", Failed, Retry::Never, "there is a sandbox of this name";
     SandboxNotFound = "sandbox.not_found", Failed, Retry::Never, "there is no sandbox of this name";

@@ -1,4 +1,4 @@
-//! `build`, as far as it can be told without an engine: a script stands for Docker.
+//! `build`, as far as it can be tested without an engine: a script stands for Docker.
 
 use insta::assert_snapshot;
 

@@ -44,7 +44,7 @@ fn an_engine_that_is_not_installed_is_named() {
 }
 
 #[test]
-fn an_engine_that_is_stopped_is_told_from_one_elsewhere() {
+fn an_engine_that_is_stopped_is_distinguished_from_one_elsewhere() {
     let stopped = with_docker("unix:///nonexistent/docker.sock");
     let answer = run(&stopped);
     assert_eq!(answer.code, 69, "{answer}");
@@ -83,7 +83,7 @@ fn an_engine_that_takes_no_connection_hangs_nobody() {
 }
 
 #[test]
-fn a_socket_that_passes_on_somebody_elses_engine_is_told() {
+fn a_socket_that_passes_on_somebody_elses_engine_is_reported() {
     // A mock: what passes a virtual machine's engine on answers as any other, and is a process of the user's. It has to be
     // another user than root, who is taken for the engine itself.
     let top = tempfile::tempdir().unwrap();
@@ -118,7 +118,7 @@ while True:
 }
 
 #[test]
-fn podman_that_calls_another_one_is_told() {
+fn podman_that_calls_another_one_is_reported() {
     let env = with_docker("unix:///nonexistent/docker.sock");
     env.program("bin/podman", "#!/bin/sh\nexit 99\n");
     let env = env.set("CONTAINER_HOST", "ssh://me@192.0.2.1/run/podman.sock");

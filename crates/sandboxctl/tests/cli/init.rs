@@ -49,7 +49,7 @@ fn never_overwrites() {
     --- stderr
     error: sandbox.toml exists, and `init` never overwrites
     hint: `sandboxctl config validate sandbox.toml` checks the file that is there
-    hint: to start anew, name another file or move this one away
+    hint: to start over, name another file or move this one away
     ");
     assert_eq!(env.read("sandbox.toml"), "version = 1\n");
 }

@@ -112,7 +112,7 @@ fn programs_get_one_object() {
 }
 
 #[test]
-fn programs_are_told_whose_code_it_is() {
+fn programs_learn_whose_code_it_is() {
     let env = TestEnv::new();
     let ended_by = |args: &[&str]| {
         let object = env.call(&[&["run", "--format", "json"], args].concat()).json();
@@ -287,7 +287,7 @@ fn what_was_moved_aside_is_nothing_to_commit() {
 }
 
 #[test]
-fn pipes_can_be_opened_anew_by_their_names() {
+fn pipes_can_be_opened_again_by_their_names() {
     let env = TestEnv::new();
     let script = "cat /dev/stdin | tee /dev/stderr > /dev/stdout; echo more >> /proc/self/fd/1";
     let answer = env.call_with_input(&["run", "--", "sh", "-c", script], b"given\n");
@@ -356,7 +356,7 @@ fn an_interrupt_reaches_the_command_and_its_answer_counts() {
 }
 
 #[test]
-fn files_that_are_streams_can_be_opened_anew_with_the_rights_they_have() {
+fn files_that_are_streams_can_be_opened_again_with_the_rights_they_have() {
     let env = TestEnv::new();
     let (input, output) = (env.root().join("in"), env.root().join("out"));
     std::fs::write(&input, "given\n").unwrap();

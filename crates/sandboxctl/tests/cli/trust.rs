@@ -149,7 +149,7 @@ fn trust_is_in_the_list_that_was_shown() {
 }
 
 #[test]
-fn a_boundary_that_programs_outside_obey_needs_trust_and_is_told_with_it() {
+fn a_boundary_that_programs_outside_obey_needs_trust_and_is_reported_with_it() {
     for (host, told) in [
         ("./.git/hooks", "`.git/hooks` of [TEMP]/project"),
         ("./link", "`.git/hooks` of [TEMP]/project"),

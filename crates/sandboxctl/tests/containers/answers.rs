@@ -93,7 +93,7 @@ fn a_signal_is_the_agents() {
 }
 
 #[test]
-fn programs_are_told_which_engine_has_run_it() {
+fn programs_learn_which_engine_has_run_it() {
     for (caller, runner) in everywhere("JSON") {
         let place = Place::on(caller, runner);
         let output =

@@ -8,10 +8,10 @@ use std::process::Command;
 
 use crate::environment::{engine, made_of_the_image};
 use crate::everywhere;
+use crate::exec::First;
 use crate::machine::{Caller, NORMAL, Runner, image};
 use crate::place::Place;
 use crate::program;
-use crate::second_command::First;
 
 /// Root's directory for what it believes itself, on behalf of the normal user.
 fn of_root() -> String {
@@ -111,8 +111,12 @@ fn root_looks_for_no_engine_where_a_group_or_an_access_list_lets_the_user_write(
             assert!(changed.success(), "{change}");
             let mut command = sudo(&place, "run", &["--quiet"], &["echo", "ours"]);
             let said = said(command.env("PATH", &tools));
-            let is_told = said.contains("because other users may write to");
-            assert_eq!((said.contains("ours\n"), is_told), (runs, !runs), "{change} in {runner:?}: {said}");
+            let is_reported = said.contains("because other users may write to");
+            assert_eq!(
+                (said.contains("ours\n"), is_reported),
+                (runs, !runs),
+                "{change} in {runner:?}: {said}"
+            );
         }
     }
 }

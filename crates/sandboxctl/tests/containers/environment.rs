@@ -94,7 +94,7 @@ fn an_engine_knows_nothing_of_what_an_agent_is_given() {
 }
 
 #[test]
-fn a_second_command_is_confined_as_the_first() {
+fn an_exec_is_confined_as_the_first_command() {
     for (caller, runner) in everywhere("second commands") {
         let place = Place::on(caller, runner);
         let image = match runner {

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::everywhere;
+use crate::exec::First;
 use crate::machine::Runner;
 use crate::place::Place;
-use crate::second_command::First;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

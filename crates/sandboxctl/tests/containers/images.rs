@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::answers::error;
 use crate::environment::{engine, made_of_the_image};
 use crate::everywhere;
+use crate::exec::First;
 use crate::machine::{Caller, Feature, Runner, callers, is_there, runners};
 use crate::place::Place;
-use crate::second_command::First;
 
 #[test]
 fn an_image_that_is_not_there_is_named_and_not_looked_for_in_public() {
@@ -114,7 +114,7 @@ fn an_image_puts_nothing_into_shared_and_fresh_directories() {
 }
 
 #[test]
-fn a_full_disk_is_told_from_an_image_that_is_not_there() {
+fn a_full_disk_is_distinguished_from_an_image_that_is_not_there() {
     for (caller, runner) in everywhere("full disks") {
         // Of Podman's one may ask for storage elsewhere, and whoever is root may mount a small one.
         if (caller, runner) != (Caller::Root, Runner::Podman) {
@@ -144,7 +144,7 @@ fn a_full_disk_is_told_from_an_image_that_is_not_there() {
 }
 
 #[test]
-fn who_may_not_use_the_engine_is_told_so() {
+fn who_may_not_use_the_engine_is_refused_with_the_reason() {
     for caller in callers("forbidden engines") {
         if caller == Caller::Root || !runners(caller, "forbidden engines").contains(&Runner::Docker) {
             continue;

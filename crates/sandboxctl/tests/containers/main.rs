@@ -6,14 +6,14 @@ mod answers;
 mod behind_sudo;
 mod elsewhere;
 mod environment;
-mod exec_apart;
+mod exec;
 mod exec_ends;
+mod exec_isolation;
 mod hostile_images;
 mod images;
 mod killed;
 mod moved_images;
 mod owners;
-mod second_command;
 mod swapped;
 
 #[path = "../support/machine.rs"]

@@ -26,7 +26,7 @@ fn the_engine_of_another_context_gets_no_image() {
 }
 
 #[test]
-fn an_engine_that_does_not_answer_is_told_from_a_failed_build() {
+fn an_engine_that_does_not_answer_is_distinguished_from_a_failed_build() {
     if !is_there(Feature::Docker, "an engine that does not answer") {
         return;
     }

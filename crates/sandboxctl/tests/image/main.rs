@@ -6,9 +6,9 @@ mod ended;
 mod engines;
 mod onbuild;
 mod own_dockerfile;
+mod progress;
 mod project;
 mod stock;
-mod told;
 
 #[path = "../support/machine.rs"]
 #[expect(dead_code, reason = "nobody runs a sandbox here")]

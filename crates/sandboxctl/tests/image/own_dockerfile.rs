@@ -70,7 +70,7 @@ fn an_image_without_the_entrypoint_goes_nowhere() {
 }
 
 #[test]
-fn a_failed_step_is_told_with_what_it_said() {
+fn a_failed_step_is_reported_with_what_it_said() {
     if !is_there(Feature::Docker, "a step that fails") {
         return;
     }

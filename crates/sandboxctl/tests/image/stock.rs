@@ -93,19 +93,19 @@ fn an_image_of_two_platforms_is_pushed_and_its_entrypoint_runs_on_both() {
 }
 
 #[test]
-fn building_everything_anew_gives_the_same_platforms() {
+fn building_everything_again_gives_the_same_platforms() {
     if !can_build_for_both("building twice") {
         return;
     }
     let (project, name, first) = built();
     let again = project.build(&["--push", "--no-cache"]);
     assert_eq!(digests(&again), digests(first));
-    // The whole differs, because it says when it was made; so it was made anew.
+    // The whole differs, because it says when it was made; so it was built again.
     assert_ne!(again["image"]["digest"], first["image"]["digest"], "{name}");
 }
 
 #[test]
-fn an_image_that_stays_here_is_told_by_platform_too() {
+fn an_image_that_stays_here_is_reported_by_platform_too() {
     if !can_build_for_both("an image that is loaded") {
         return;
     }

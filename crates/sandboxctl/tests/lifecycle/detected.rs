@@ -11,7 +11,7 @@ use crate::place::Place;
 
 const NO_FLAGS: [&str; 0] = [];
 
-/// Links cost nothing to make, and each is one more file to be judged.
+/// Links cost nothing to make, and each is one more file to be classified.
 const LINKS: &str = r#"
 import os, sys, time
 os.mkdir(".claude")
@@ -34,7 +34,7 @@ fn looking_at_what_the_agent_makes_does_not_give_it_more_time() {
         let output = place.inside(&["--timeout", "4s"], &["python3", "-c", LINKS]).output().unwrap();
         assert_eq!(output.status.code(), Some(124), "by {caller:?}");
         let lived = fs::read_to_string(place.workspace().join("lived")).unwrap();
-        // Judging all of them takes 25 s in a release build, and four minutes in this one.
+        // Classifying all of them takes 25 s in a release build, and four minutes in this one.
         let lived: f64 = lived.trim().parse().unwrap();
         assert!(lived < 15.0, "by {caller:?}: it lived for {lived} s");
         // It may have been one of them that runs a program; and where the last look has run out of time, that is said.

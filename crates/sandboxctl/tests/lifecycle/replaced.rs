@@ -111,7 +111,7 @@ fn where_a_warning_is_enough_the_sandbox_runs_on_and_the_file_is_put_back_all_th
 }
 
 #[test]
-fn a_program_is_told_why_the_sandbox_was_ended() {
+fn a_program_learns_why_the_sandbox_was_ended() {
     for caller in callers("why a sandbox was ended") {
         // What is captured says nothing before the end; so the attack begins by itself.
         let place = Place::new(caller);

@@ -30,7 +30,7 @@ pub struct Baseline {
     pub(super) searched: BTreeSet<Base>,
     /// In the order of their paths.
     pub(super) entries: Vec<Entry>,
-    /// What could not be looked into.
+    /// What could not be searched.
     pub(super) hidden: Vec<Classified>,
     /// Small files that a program obeys, in the order of their paths: to be put back where others took their places.
     pub(super) kept: Vec<Content>,

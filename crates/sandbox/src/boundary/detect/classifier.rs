@@ -78,7 +78,7 @@ impl<'a> Watched<'a> {
 }
 
 pub(crate) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
-    // What cannot be looked into is compared as such.
+    // What cannot be searched is compared as such.
     // No set-id file is new: nobody inside can make one.
     let classified = |one: &&ReadOnly| !matches!(one.cause, Cause::Closed | Cause::SetId);
     let open = mounts.read_only.iter().filter(classified);

@@ -1,4 +1,4 @@
-//! Something that a program outside would obey, as callers are told of it.
+//! Something that a program outside would obey, as it is reported to callers.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -76,7 +76,7 @@ pub enum Cause {
     /// It is set-user-id or set-group-id. A write through a shared mapping leaves the bits, and whoever runs it then runs
     /// what the agent wrote as its owner.
     SetId,
-    /// It cannot be looked into. Its owner is the agent's user, who could open it and change what it holds.
+    /// It cannot be searched. Its owner is the agent's user, who could open it and change what it holds.
     Closed,
 }
 
@@ -217,7 +217,7 @@ impl fmt::Display for Notice {
                     escape::path(path)
                 )
             }
-            Self::OutOfTime => f.write_str("not all was looked at, because there was too much of it"),
+            Self::OutOfTime => f.write_str("not everything was examined, because there was too much of it"),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Files of git's data that list paths of a work tree: indexes, and what `git rerere` goes on with. They stay writable, or
-//! git could not work, so what they come to list is looked at.
+//! git could not work, so what they come to list is checked.
 
 use std::ffi::OsStr;
 use std::io::Read;

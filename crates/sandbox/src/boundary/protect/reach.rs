@@ -1,4 +1,4 @@
-//! Reach: from where protected paths were looked for, and what makes programs look there.
+//! Reach: from where protected paths were searched, and what makes programs look there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

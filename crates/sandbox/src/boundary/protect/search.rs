@@ -536,7 +536,7 @@ impl Search<'_> {
         }
     }
 
-    /// Protects as a whole what cannot be looked into: the agent has the same user, could open it, and change what it
+    /// Protects as a whole what cannot be searched: the agent has the same user, could open it, and change what it
     /// holds. As it is, nobody can work in it.
     fn closed(&mut self) {
         for path in self.unreadable.clone() {

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions_are_told_from_colours_and_titles() {
+    fn questions_are_distinguished_from_colours_and_titles() {
         let asks = |text: &str| Queries::default().ask(text.as_bytes());
         for question in [
             "\x1b[c",

@@ -9,9 +9,9 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::termios::{OptionalActions, QueueSelector, Termios, Winsize};
 
-/// A terminal of the caller's, opened anew.
+/// A terminal of the caller's, opened again.
 ///
-/// Opened anew because a descriptor that is shared with the caller's shell cannot be made non-blocking without
+/// Opened again because a descriptor that is shared with the caller's shell cannot be made non-blocking without
 /// surprising it. Where that is not possible it is shared, and may block while somebody has stopped its output.
 #[derive(Debug)]
 pub(crate) struct Screen {

@@ -1,4 +1,4 @@
-//! What a standard stream is, and whether it may be handed to an agent.
+//! What a standard stream is, and whether it may be passed to an agent.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_what_is_handed_over() {
+    fn classifies_standard_streams() {
         let (reader, _writer) = rustix::pipe::pipe().unwrap();
         let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();

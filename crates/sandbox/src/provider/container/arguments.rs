@@ -1,4 +1,4 @@
-//! The command line by which an engine is told to run a container: data in, words out.
+//! The command line by which an engine runs a container: data in, words out.
 
 use std::ffi::{OsStr, OsString};
 use std::io;

@@ -1,5 +1,5 @@
 //! An exec in a container that runs: never by the engine's own way in, which would start it with what the container was
-//! made with and without any of our confinement, but by way of our program there.
+//! made with and without any of our confinement, but by way of the entrypoint there.
 
 use std::cell::RefCell;
 use std::io;
@@ -70,8 +70,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     // 3. Where our program calls, with a word that is for nobody who can read argument lists: a name without a value passes
     //    it on.
     let point = rendezvous::point(run);
-    let line =
-        Line::open(&sandbox.place, &point).map_err(StartError::step("making a place to meet our program"))?;
+    let line = Line::open(&sandbox.place, &point).map_err(StartError::step("creating the exec socket"))?;
     let failed = |source| EngineError::Call { kind: engine.kind(), source };
     let mut command = engine.command();
     command
@@ -87,7 +86,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     drop(command);
 
     // 4. It calls, or the engine has said why it does not.
-    let called = line.called(&running.pidfd).map_err(StartError::step("waiting for our program"))?;
+    let called = line.called(&running.pidfd).map_err(StartError::step("waiting for the entrypoint"))?;
     let Some(mut control) = called else {
         let (_, [_, said]) = running.finish_with_output(Deadline::after(ENDING)).map_err(failed)?;
         return Err(EngineError::told(engine.kind(), &String::from_utf8_lossy(&said.bytes)).into());
@@ -101,7 +100,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     match control.send(&request, &streams.inside()) {
         // It has gone already, and says why, if anything does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        sent => sent.map_err(StartError::step("telling our program what to run"))?,
+        sent => sent.map_err(StartError::step("sending the exec request"))?,
     }
     drop((request, secrets));
     streams.close_inside();
@@ -178,7 +177,7 @@ fn lost(engine: &Engine, id: &str, status: Option<ExitStatus>) -> Result<End, St
     Err(StartError::Step {
         step: "waiting for the end of the command".into(),
         source: io::Error::other(format!(
-            "our program beside it has gone without a word{}, and the command may still run",
+            "the entrypoint of the exec session exited without reporting a status{}, and the command may still run",
             status.map(|status| format!(" ({}: {status})", engine.kind())).unwrap_or_default()
         )),
         remedy: Some(format!("look whether {} was restarted, or its command was killed", engine.kind())),

@@ -123,7 +123,7 @@ impl ContainerUser {
             Namespace::Host if self.agent.is_nobody => (
                 Status::Partly,
                 format!(
-                    "no user namespace: agent is uid {uid} on the host, which is nobody else's, without any capability"
+                    "no user namespace: agent is uid {uid} on the host, which is unallocated, without any capability"
                 ),
             ),
             Namespace::Host => (

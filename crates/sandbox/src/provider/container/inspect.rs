@@ -125,7 +125,7 @@ pub(crate) fn look(engine: &Engine, container: &str) -> Result<ContainerInspect,
     let text = engine.ask(["inspect", "--type", "container", container])?;
     let unread = |reason: String| EngineError::Refused {
         kind: engine.kind(),
-        message: format!("what it says of container {container} cannot be read: {reason}"),
+        message: format!("the inspect output of container {container} cannot be read: {reason}"),
     };
     let all: Vec<ContainerInspect> =
         serde_json::from_str(&text).map_err(|error| unread(error.to_string()))?;

@@ -142,7 +142,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     // 7. Where PID 1 and this process meet, with what the engine is to show of ours.
     let (passwd, group) = (user.passwd(policy::config::defaults::HOME), user.group());
     let rendezvous = Rendezvous::prepare(own, &id, &[("passwd", &passwd), ("group", &group)])
-        .map_err(StartError::step("making a place to meet PID 1"))?;
+        .map_err(StartError::step("creating the rendezvous directory"))?;
 
     let complete = |report: &mut Report| {
         report.add(user.report());
@@ -156,7 +156,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let mut outside = Report::default();
     complete(&mut outside);
     let mut mounts = mounts(plan, caller, boundaries.mounts())?;
-    mounts.extend(rendezvous.mounts(&id).map_err(StartError::step("looking at the place to meet PID 1"))?);
+    mounts.extend(rendezvous.mounts(&id).map_err(StartError::step("inspecting the rendezvous directory"))?);
     init_spec::refuse_missing(plan, &outside)?;
     let held = match user.mounter {
         Mounter::EngineByDescriptor => Directories::open(plan, caller, boundaries.mounts())?,
@@ -228,7 +228,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     match sent {
         // It has gone already, and says why, if anything does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-        sent => sent.map_err(StartError::step("telling PID 1 what to run"))?,
+        sent => sent.map_err(StartError::step("sending the init spec"))?,
     }
     drop(secrets);
     streams.close_inside();
@@ -441,7 +441,7 @@ fn refuse_unsupported(plan: &Plan) -> Result<&Container, StartError> {
     if plan.agent.init == Init::Exec {
         return Err(refused(
             "agent.init = false",
-            "the container needs our own PID 1, which ends everything when the client is gone",
+            "the container needs the entrypoint as PID 1, which ends everything when the client is gone",
             "agent.init = true",
         ));
     }
@@ -525,7 +525,7 @@ fn init_spec(
 fn mounts(plan: &Plan, caller: Identity, protected: &[Mounts]) -> Result<Vec<ExpectedMount>, StartError> {
     let mut all: Vec<ExpectedMount> = init_spec::boundaries(plan).collect();
     for (boundary, mounts) in plan.boundaries.iter().zip(protected) {
-        let failed = |source| StartError::step("looking at what is to be mounted")(source);
+        let failed = |source| StartError::step("checking the mounts")(source);
         let root = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error)))?;
         let root = root.enter().map_err(failed)?;
         let mut add =

@@ -1,4 +1,4 @@
-//! Where the client of a container meets PID 1: a directory of the client's that the container sees read-only.
+//! The rendezvous of a container's client with PID 1: a directory of the client's that the container sees read-only.
 //!
 //! It holds the program of PID 1, so that the image cannot bring another one, and a socket. PID 1 connects once;
 //! then the socket is gone, and nobody inside can connect any more.

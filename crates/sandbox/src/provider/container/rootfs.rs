@@ -1,4 +1,4 @@
-//! What an image has where an engine reaches into it, looked at before anything is mounted or started.
+//! What an image has where an engine reaches into it, checked before anything is mounted or started.
 //!
 //! An engine follows the links of an image on the way to what it mounts, and makes what is missing there, as root also in a
 //! shared directory. And Docker reads the image's `/etc/passwd` without asking whether it ever ends: a named pipe there
@@ -55,7 +55,7 @@ pub(super) fn refuse_unfit(sought: &Sought<'_>) -> Result<(), StartError> {
         return Ok(());
     }
     let failed =
-        |error: StateError| StartError::step("remembering which images are fit")(io::Error::other(error));
+        |error: StateError| StartError::step("recording the checked images")(io::Error::other(error));
     let fit = StateDir::open(&sought.own.join(FIT), Identity::own()).map_err(failed)?;
     let key = key(sought);
     if fit.read(&key).map_err(failed)?.is_some() {

@@ -205,7 +205,7 @@ fn send(
 ) -> Result<(), StartError> {
     match control.send(request, descriptors) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        sent => sent.map_err(StartError::step("telling PID 1 what to do")),
+        sent => sent.map_err(StartError::step("sending the request to PID 1")),
     }
 }
 

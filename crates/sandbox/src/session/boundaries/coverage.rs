@@ -22,7 +22,7 @@ pub(crate) struct Coverage {
     read_only: usize,
     /// How many of them only because they are set-user-id or set-group-id.
     set_id: usize,
-    /// Protected files that were copied apart from other names.
+    /// Protected files with other names that were replaced by a private copy.
     copied: Vec<String>,
     masked: usize,
     /// What of the protected paths is not covered.
@@ -94,7 +94,7 @@ impl Coverage {
         }
     }
 
-    /// Notes which protected files were copied apart from their other names.
+    /// Notes which protected files were replaced by a private copy because they have other names.
     pub(crate) fn add_copies(&mut self, boundary: &Boundary, paths: &[PathBuf]) {
         self.copied.extend(paths.iter().map(|path| escape::path(&boundary.guest.join(path))));
     }
@@ -136,7 +136,7 @@ impl Coverage {
         let copied = if self.copied.is_empty() {
             String::new()
         } else {
-            format!(", copied apart from other names: {}", some(&self.copied, ", "))
+            format!(", replaced by private copies because of other names: {}", some(&self.copied, ", "))
         };
         [
             line(

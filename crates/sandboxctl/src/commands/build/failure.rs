@@ -1,4 +1,4 @@
-//! What is said of an image that was not built: a code, a cause, and what to do next.
+//! The error for an image that was not built: a code, a cause, and what to do next.
 
 use policy::build_spec::{BuildArg, BuildSpec, ImageSource};
 use sandbox::engine::error::EngineError;
@@ -202,7 +202,7 @@ fn rust(spec: &BuildSpec) -> &str {
 /// Returns hints for a build step that failed: its last output, and what helps where that is known.
 fn step(said: &str, printed: &[String], spec: &BuildSpec) -> Vec<String> {
     let mut hints = Vec::new();
-    hints.extend(printed.last().map(|line| format!("the last it said: {}", text::one_line(line))));
+    hints.extend(printed.last().map(|line| format!("last output: {}", text::one_line(line))));
     if printed.iter().map(String::as_str).chain([said]).any(is_about_trust) {
         let trust = "name a file with the certificate of your proxy in `image.ca_certificates`: the build then trusts it";
         hints.push(match spec.source {
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn only_those_who_were_turned_away_are_told_to_log_in() {
+    fn only_those_who_were_turned_away_get_the_hint_to_log_in() {
         let first = |said: &str| not_fetched("a/b:1", said, &stock()).remove(0);
         assert!(first("failed to authorize: 401 Unauthorized").contains("`docker login`"));
         for (said, remedy) in [
@@ -313,6 +313,6 @@ mod tests {
             assert!(hints.concat().contains("`image.ca_certificates`"), "{line}: {hints:?}");
         }
         let error = BuildError::Step { step: None, said: String::new(), printed: vec!["exit 1".to_owned()] };
-        assert_eq!(told(&error, &stock()).hints, ["the last it said: exit 1"]);
+        assert_eq!(told(&error, &stock()).hints, ["last output: exit 1"]);
     }
 }

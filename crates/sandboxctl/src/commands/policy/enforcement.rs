@@ -72,7 +72,7 @@ pub(super) fn of_path(rules: &Policy, path: &Path, access: PathAccess) -> Answer
             Cause::Asked | Cause::Listed => "belongs to a repository",
             Cause::Named => "is named by a configuration of git",
             Cause::SetId => "is set-user-id or set-group-id",
-            Cause::Closed => "cannot be looked into",
+            Cause::Closed => "cannot be searched",
         };
         let (path, protected, name) = (escape::path(path), escape::path(&protected.path), &wanted.name);
         let rule = format!("`{path}` must not be written: `{protected}` {why}, and is protected in `{name}`");

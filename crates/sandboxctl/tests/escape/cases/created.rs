@@ -63,7 +63,7 @@ const DANGEROUS: [&str; 23] = [
 
 #[test]
 fn what_would_run_on_the_host_is_moved_aside_and_reported() {
-    for caller in callers("what is created anew") {
+    for caller in callers("what is newly created") {
         let place = Place::new(caller);
         assert!(place.outside(&["sh", "-c", MADE]).status().unwrap().success());
         for path in DANGEROUS {
@@ -87,7 +87,7 @@ fn what_would_run_on_the_host_is_moved_aside_and_reported() {
             let aside = finding["aside"].as_str().unwrap().strip_prefix("/workspace/").unwrap();
             assert!(place.workspace().join(aside).exists(), "by {caller:?}: {aside} is lost");
         }
-        // The control of the judgement: what git itself makes stays, and so do settings that run nothing.
+        // The control of the classification: what git itself makes stays, and so do settings that run nothing.
         let harmless = [
             ".git/HEAD",
             ".git/config",
@@ -107,7 +107,7 @@ fn what_would_run_on_the_host_is_moved_aside_and_reported() {
 #[test]
 fn whatever_appears_at_a_path_that_the_file_names_is_moved_aside() {
     const MAKE: &str = "mkdir ci && echo x > ci/deploy.sh && echo x > a.key && echo x > other";
-    for caller in callers("what is created anew") {
+    for caller in callers("what is newly created") {
         let place = Place::new(caller);
         let output = place.inside(&["--format", "json"], &["sh", "-c", MAKE]).output().unwrap();
         assert!(output.status.success());

@@ -1,4 +1,4 @@
-//! Hiding from detection what was created anew: from the search, in the place where things are moved to, behind
+//! Hiding from detection what was newly created: from the search, in the place where things are moved to, behind
 //! special files, and in what is said of it.
 //!
 //! The control is the hook that does not hide, in `created.rs`: it is found.

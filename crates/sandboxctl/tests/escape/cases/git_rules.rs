@@ -128,7 +128,7 @@ attempt("rename it", lambda: os.rename("closed", "away"))
         }
         Vec::new()
     })
-    // Root has looked into it, and protects what it has found there.
+    // Root has searched it, and protects what it has found there.
     .gets(&[
         ("open it", "ok", "ok|EROFS"),
         ("write in it", "ok", "EACCES|EROFS"),

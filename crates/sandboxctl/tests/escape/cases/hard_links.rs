@@ -32,7 +32,7 @@ attempt("link a read-only file", lambda: os.link(globals().get("reference", "/re
 }
 
 /// In one run the agent gives a file another name, to write to that in the next one: what has one is moved aside at the end
-/// of the first, and where it has stayed, as when nobody looked, it is copied apart before the second.
+/// of the first, and where it has stayed, as when nobody looked, it is replaced by a private copy before the second.
 #[test]
 fn a_second_name_from_an_earlier_run_reaches_nothing() {
     const FIRST: &str = "git init -q n && ln n/.git/config spare; mkdir .vscode && echo '{}' > .vscode/tasks.json && \
@@ -59,7 +59,10 @@ fn a_second_name_from_an_earlier_run_reaches_nothing() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "by {caller:?}: {said}");
         assert_eq!(reached(), [false, false], "by {caller:?}: {said}");
-        assert!(said.contains("copied apart from other names: /workspace/"), "by {caller:?}: {said}");
+        assert!(
+            said.contains("replaced by private copies because of other names: /workspace/"),
+            "by {caller:?}: {said}"
+        );
         let after = fs::metadata(place.workspace().join("n/.git/config")).unwrap();
         assert_eq!((after.uid(), after.mode()), (before.uid(), before.mode()), "by {caller:?}");
         // The control: without a sandbox between, the second name reaches the file.

@@ -1,4 +1,4 @@
-//! The client's end of the line on which our program in a container hears what an exec is to run, and says what became of it.
+//! The client's end of an exec: a socket on which the entrypoint in a container receives the request, and reports the result.
 //!
 //! Whoever lives in the container may call there too. See [`confine::protocol::ExecSpec`].
 
@@ -37,7 +37,7 @@ impl Line {
     /// `place` is where it is for the client, and `point` where it is in the container.
     pub(super) fn open(place: &Path, point: &Path) -> io::Result<Self> {
         let by_chance = || RunId::generate().map_err(|error: RecordError| io::Error::other(error));
-        let socket = format!("second-{}", by_chance()?.as_str());
+        let socket = format!("exec-{}", by_chance()?.as_str());
         let token = [by_chance()?, by_chance()?].map(|half| half.as_str().to_owned()).concat();
         // By way of the descriptor: the path of a socket has room for 107 bytes (unix(7)).
         let directory = File::open(place)?;

@@ -47,7 +47,7 @@ fn a_link_on_the_way_is_not_followed() {
     let baseline = boundary.baseline();
     boundary.write("sub/.git/hooks/pre-commit", "evil");
     let mut finding = boundary.compare(&baseline).remove(0);
-    // The agent swaps the directory for a link after it was judged.
+    // The agent swaps the directory for a link after it was classified.
     fs::remove_dir_all(boundary.host.join("sub")).unwrap();
     boundary.link(&outside, "sub");
     assert!(!set_aside(boundary.root(), &mut finding, now()).unwrap());

@@ -16,7 +16,7 @@ fn a_failed_build_on_a_terminal_is_drawn_and_its_end_is_known() {
     let shows = |part: &str| screen.iter().any(|line| line.contains(part));
     assert!(shows("[+] Building "), "{screen:#?}");
     assert!(shows("the build failed at `[2/2] RUN printf"), "{screen:#?}");
-    assert!(shows("the last it said: the reason"), "{screen:#?}");
+    assert!(shows("last output: the reason"), "{screen:#?}");
     // With JSON nothing is drawn: not a word moves the cursor.
     let screen = project.on_terminal(&["--platform", "linux/amd64", "--format", "json"]);
     assert!(screen.iter().any(|line| line.contains("\"build.failed\"")), "{screen:#?}");
@@ -24,7 +24,7 @@ fn a_failed_build_on_a_terminal_is_drawn_and_its_end_is_known() {
 }
 
 #[test]
-fn a_line_that_was_written_over_is_told_as_it_stands_at_last() {
+fn a_line_that_was_written_over_is_reported_as_it_stands_at_last() {
     if !is_there(Feature::Docker, "a step that overwrites its line") {
         return;
     }
@@ -55,7 +55,7 @@ fn each_part_of_a_build_by_an_own_dockerfile_is_announced() {
             "building the entrypoint, which the Dockerfile takes",
             "building the image to disk, for linux/amd64",
             "checking the image: its entrypoint, and its user",
-            &format!("the image is fit: {name} for linux/amd64, into the engine"),
+            &format!("the image passed its check: {name} for linux/amd64, into the engine"),
         ]
     );
 }

@@ -1,12 +1,12 @@
-//! What an exec is told, and its terminal: nobody's but its own.
+//! What an exec receives, and its terminal: isolated from other commands.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 
 use crate::everywhere;
+use crate::exec::First;
 use crate::machine::{Caller, Runner};
 use crate::place::Place;
-use crate::second_command::First;
 
 fn name(what: &str) -> String {
     format!("{what}{}", std::process::id())

@@ -100,7 +100,7 @@ fn a_sandbox_is_found_by_its_name_alone() {
 }
 
 #[test]
-fn sandboxes_of_one_name_are_told_apart_by_the_provider() {
+fn sandboxes_of_one_name_are_distinguished_by_the_provider() {
     for (caller, runner) in everywhere("names in two engines") {
         // Whoever is root may use both without further ado.
         if (caller, runner) != (Caller::Root, Runner::Docker) {
@@ -212,7 +212,7 @@ fn nobody_inside_learns_what_the_client_believes() {
                       ls -l /proc/self/fd";
         let output = place.outside(&place.words("exec", &[&name], &["sh", "-c", script])).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
-        let socket = said.lines().find(|line| line.starts_with("second-"));
+        let socket = said.lines().find(|line| line.starts_with("exec-"));
         let socket = socket.unwrap_or_else(|| panic!("the control, in {runner:?} by {caller:?}: {output:?}"));
         assert!(
             !said.contains(&format!("{socket}:")) && !said.contains("SANDBOX_CLIENT"),
@@ -222,7 +222,7 @@ fn nobody_inside_learns_what_the_client_believes() {
         // And the socket goes with the command.
         let words = place.words("exec", &[&name], &["sh", "-c", "ls /sandboxctl-*"]);
         let output = place.outside(&words).output().unwrap();
-        let sockets = String::from_utf8_lossy(&output.stdout).matches("second-").count();
+        let sockets = String::from_utf8_lossy(&output.stdout).matches("exec-").count();
         assert_eq!(sockets, 1, "in {runner:?} by {caller:?}: {output:?}");
         first.end();
     }
@@ -308,7 +308,7 @@ fn a_command_that_kills_our_program_has_not_ended_by_that() {
 }
 
 #[test]
-fn what_a_second_command_has_left_behind_ends_with_the_sandbox() {
+fn what_an_exec_has_left_behind_ends_with_the_sandbox() {
     for (caller, runner) in everywhere("what second commands leave behind") {
         let place = Place::on(caller, runner);
         let name = name("b");
@@ -349,18 +349,18 @@ fn what_the_image_wants_of_its_own_is_no_more_writable_than_for_the_first() {
 #[test]
 fn an_engine_that_is_gone_is_not_the_end_of_the_command() {
     for (caller, runner) in everywhere("engines that go") {
-        // Whose the engine is, is told by who serves its socket: here that is whoever runs the tests.
+        // Whose the engine is, shows who serves its socket: here that is whoever runs the tests.
         if (caller, runner) != (Caller::Root, Runner::Docker) {
             continue;
         }
         let place = Place::on(caller, runner);
         let name = name("d");
         let first = First::named(&place, &name);
-        let door = Door::open(&place);
+        let relay = SocketRelay::open(&place);
         let words = place.words("exec", &[&name], &["sh", "-c", "echo ready; cat; exit 7"]);
         let mut second = place
             .outside(&words)
-            .env("DOCKER_HOST", door.address())
+            .env("DOCKER_HOST", relay.address())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -369,7 +369,7 @@ fn an_engine_that_is_gone_is_not_the_end_of_the_command() {
         let mut line = String::new();
         BufReader::new(second.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n", "the control");
-        door.close();
+        relay.close();
         // What the command says and how it ends does not come by way of the engine.
         writeln!(second.stdin.as_mut().unwrap(), "more").unwrap();
         drop(second.stdin.take());
@@ -390,14 +390,14 @@ fn an_engine_that_is_gone_is_not_the_end_of_the_command() {
 }
 
 /// A socket that leads to Docker's, until it is closed.
-struct Door {
+struct SocketRelay {
     path: std::path::PathBuf,
     open: Arc<Mutex<Vec<UnixStream>>>,
 }
 
-impl Door {
+impl SocketRelay {
     fn open(place: &Place) -> Self {
-        let path = place.path("door.sock");
+        let path = place.path("relay.sock");
         let listener = UnixListener::bind(&path).unwrap();
         let open = Arc::new(Mutex::new(Vec::new()));
         let all = Arc::clone(&open);
