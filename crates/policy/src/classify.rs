@@ -82,10 +82,10 @@ pub fn classify(relative: &Path, found: EntryType, content: &[u8]) -> Option<Rea
     }
     match place {
         FileRole::Hook => Some(Reason::Hook),
-        FileRole::GitConfig => git::classify_config(content, git::Worktree::Own),
-        FileRole::SubmoduleConfig => git::classify_config(content, git::Worktree::Elsewhere),
+        FileRole::GitConfig => git::classify_config(content, git::ConfigKind::Repository),
+        FileRole::SubmoduleConfig => git::classify_config(content, git::ConfigKind::Submodule),
         // Something else may be called `config` too, so only a readable configuration of git counts.
-        FileRole::LooseConfig => git::classify_config(content, git::Worktree::Elsewhere)
+        FileRole::LooseConfig => git::classify_config(content, git::ConfigKind::Loose)
             .filter(|reason| !matches!(reason, Reason::Unreadable { .. })),
         FileRole::GitModules => git::classify_modules(content),
         FileRole::GitFile => git::classify_git_file(content),
@@ -107,7 +107,7 @@ fn classify_content(rule: &ContentRule, content: &[u8], row: &ProtectRow) -> Opt
         ContentRule::Harmless => None,
         ContentRule::Run => (!is_empty).then(|| Reason::Run { program: row.program.to_owned() }),
         ContentRule::StartUp => (!is_empty).then_some(Reason::StartUp),
-        ContentRule::GitConfig => git::classify_config(content, git::Worktree::Own),
+        ContentRule::GitConfig => git::classify_config(content, git::ConfigKind::Repository),
         ContentRule::GitModules => git::classify_modules(content),
         ContentRule::Settings(format, keys) => settings::classify(content, *format, keys),
         ContentRule::Opencode(keys) => settings::classify_opencode(content, keys),
@@ -123,15 +123,14 @@ fn classify_content(rule: &ContentRule, content: &[u8], row: &ProtectRow) -> Opt
 }
 
 /// Returns what of a file's content a program obeys: where this is the same, the same is run. Of a configuration of git these are the
-/// settings that run something, so that `git config user.name` changes nothing; else it is all of it.
+/// settings that count, so that `git config user.name` changes nothing; else it is all of it.
 pub fn essence(relative: &Path, content: &[u8]) -> Vec<u8> {
     match FileRole::of(relative) {
         Some(FileRole::GitConfig | FileRole::Listed(_, ContentRule::GitConfig)) => {
-            git::executing(content, git::Worktree::Own)
+            git::counting(content, git::ConfigKind::Repository)
         }
-        Some(FileRole::SubmoduleConfig | FileRole::LooseConfig) => {
-            git::executing(content, git::Worktree::Elsewhere)
-        }
+        Some(FileRole::SubmoduleConfig) => git::counting(content, git::ConfigKind::Submodule),
+        Some(FileRole::LooseConfig) => git::counting(content, git::ConfigKind::Loose),
         _ => content.to_vec(),
     }
 }

@@ -1,52 +1,54 @@
-//! Words of a command, as a shell splits it, see sh(1).
+//! Words of a command, as a shell splits it, see sh(1). In bytes: names of files need not be text.
 
 /// What stands for a part of a word that only a shell could work out. No value of a setting holds it.
-pub(super) const UNKNOWN: char = '\0';
+pub(super) const UNKNOWN: u8 = 0;
 
 /// What separates words outside of quotes, besides space. git writes `!` before what a shell is to run.
-const SEPARATORS: &str = ";|&()<>!";
+const SEPARATORS: &[u8] = b";|&()<>!";
 
 /// Returns the words of a command, without their quotes, and those of commands within them.
-pub(super) fn split(command: &str) -> Vec<String> {
+pub(super) fn split(command: &[u8]) -> Vec<Vec<u8>> {
     let mut reader = Reader { rest: command, words: Vec::new(), word: None };
     reader.read();
     reader.words
 }
 
 struct Reader<'a> {
-    rest: &'a str,
-    words: Vec<String>,
-    word: Option<String>,
+    rest: &'a [u8],
+    words: Vec<Vec<u8>>,
+    word: Option<Vec<u8>>,
 }
 
 impl<'a> Reader<'a> {
     fn read(&mut self) {
         let mut is_quoted = false;
-        while let Some(letter) = self.next() {
-            match letter {
-                '\'' if !is_quoted => {
-                    let text = self.until('\'');
+        while let Some(byte) = self.next() {
+            match byte {
+                b'\'' if !is_quoted => {
+                    let text = self.until(b'\'');
                     self.push(text);
                 }
-                '"' => {
+                b'"' => {
                     is_quoted = !is_quoted;
-                    self.push("");
+                    self.push(b"");
                 }
-                '\\' => {
-                    let escaped = self.rest.chars().next().unwrap_or_default();
-                    if is_quoted && !"$`\"\\\n".contains(escaped) {
-                        self.push("\\");
+                b'\\' => {
+                    let escaped = self.rest.first().copied().unwrap_or_default();
+                    if is_quoted && !b"$`\"\\\n".contains(&escaped) {
+                        self.push(b"\\");
                     }
                     self.next();
-                    self.push(escaped.encode_utf8(&mut [0; 4]));
+                    self.push(&[escaped]);
                 }
-                '$' => self.expansion(),
-                '`' => {
-                    let inner = self.until('`');
+                b'$' => self.expansion(),
+                b'`' => {
+                    let inner = self.until(b'`');
                     self.command(inner);
                 }
-                space if !is_quoted && (space.is_whitespace() || SEPARATORS.contains(space)) => self.end(),
-                letter => self.push(letter.encode_utf8(&mut [0; 4])),
+                space if !is_quoted && (space.is_ascii_whitespace() || SEPARATORS.contains(&space)) => {
+                    self.end();
+                }
+                byte => self.push(&[byte]),
             }
         }
         self.end();
@@ -54,55 +56,55 @@ impl<'a> Reader<'a> {
 
     /// Returns what follows a `$`.
     fn expansion(&mut self) {
-        if let Some(rest) = self.rest.strip_prefix('(') {
+        if let Some(rest) = self.rest.strip_prefix(b"(") {
             let mut depth = 1;
-            let end = rest.find(|letter| {
-                depth += i32::from(letter == '(') - i32::from(letter == ')');
+            let end = rest.iter().position(|byte| {
+                depth += i32::from(*byte == b'(') - i32::from(*byte == b')');
                 depth == 0
             });
             let inner = &rest[..end.unwrap_or(rest.len())];
-            self.rest = end.map_or("", |end| &rest[end + 1..]);
+            self.rest = end.map_or(b"", |end| &rest[end + 1..]);
             return self.command(inner);
         }
-        let name = if let Some(rest) = self.rest.strip_prefix('{') {
+        let name = if let Some(rest) = self.rest.strip_prefix(b"{") {
             self.rest = rest;
-            self.until('}')
+            self.until(b'}')
         } else {
-            let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-            let end = self.rest.find(|letter| !is_part(letter)).unwrap_or(self.rest.len());
+            let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+            let end = self.rest.iter().position(|byte| !is_part(byte)).unwrap_or(self.rest.len());
             // `$@` and its like have one letter.
-            let end = if end == 0 { self.rest.chars().next().map_or(0, char::len_utf8) } else { end };
-            let (name, rest) = self.rest.split_at(end);
+            let (name, rest) = self.rest.split_at(end.max(1).min(self.rest.len()));
             self.rest = rest;
             name
         };
-        self.push(if name == "HOME" { "~" } else { "\0" });
+        self.push(if name == b"HOME" { b"~" } else { &[UNKNOWN] });
     }
 
     /// Returns a command whose output is part of a word.
-    fn command(&mut self, inner: &str) {
+    fn command(&mut self, inner: &[u8]) {
         self.words.extend(split(inner));
-        self.push("\0");
+        self.push(&[UNKNOWN]);
     }
 
-    fn push(&mut self, text: &str) {
-        self.word.get_or_insert_default().push_str(text);
+    fn push(&mut self, text: &[u8]) {
+        self.word.get_or_insert_default().extend(text);
     }
 
     fn end(&mut self) {
         self.words.extend(self.word.take());
     }
 
-    fn until(&mut self, end: char) -> &'a str {
-        let (text, rest) = self.rest.split_once(end).unwrap_or((self.rest, ""));
-        self.rest = rest;
+    fn until(&mut self, end: u8) -> &'a [u8] {
+        let at = self.rest.iter().position(|byte| *byte == end);
+        let text = &self.rest[..at.unwrap_or(self.rest.len())];
+        self.rest = at.map_or(b"", |at| &self.rest[at + 1..]);
         text
     }
 
-    fn next(&mut self) -> Option<char> {
-        let letter = self.rest.chars().next()?;
-        self.rest = &self.rest[letter.len_utf8()..];
-        Some(letter)
+    fn next(&mut self) -> Option<u8> {
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*first)
     }
 }
 
@@ -125,7 +127,8 @@ mod tests {
             ("käse/ö \\", &["käse/ö", "\0"]),
             ("''", &[""]),
         ] {
-            assert_eq!(split(command), words, "{command}");
+            let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+            assert_eq!(split(command.as_bytes()), words, "{command}");
         }
     }
 }

@@ -1,25 +1,14 @@
 use std::path::Path;
 
-use policy::classify::{
-    EntryType, FileFormat, MAX_CONTENT, Reason, Reference, classify, concerns, is_inert, references,
-};
+use policy::classify::{EntryType, FileFormat, MAX_CONTENT, Reason, classify, concerns, is_inert};
 
-const FILE: EntryType = EntryType::File { mode: 0o100_644 };
+use crate::git_config::CLONED;
 
-fn file(path: &str, content: &str) -> Option<Reason> {
+pub(crate) const FILE: EntryType = EntryType::File { mode: 0o100_644 };
+
+pub(crate) fn file(path: &str, content: &str) -> Option<Reason> {
     classify(Path::new(path), FILE, content.as_bytes())
 }
-
-fn git_key(config: &str) -> Option<String> {
-    match file(".git/config", config) {
-        Some(Reason::Setting { key }) => Some(key),
-        Some(other) => Some(format!("{other:?}")),
-        None => None,
-    }
-}
-
-/// What `git clone` of git 2.47 writes, with a submodule that was initialised afterwards.
-const CLONED: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n[remote \"origin\"]\n\turl = https://github.com/example/example.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"master\"]\n\tremote = origin\n\tmerge = refs/heads/master\n[submodule \"sub\"]\n\turl = https://github.com/example/sub.git\n\tactive = true\n";
 
 const SUBMODULE: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n\tworktree = ../../../sub\n[remote \"origin\"]\n\turl = https://github.com/example/sub.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n";
 
@@ -87,178 +76,6 @@ fn a_hook_that_is_no_sample_is_suspicious_with_and_without_the_executable_bit() 
 }
 
 #[test]
-fn every_setting_of_git_that_runs_something_is_found() {
-    for (config, key) in [
-        ("[core]\nfsmonitor = ./evil", "core.fsmonitor"),
-        ("[core] hooksPath = .evil", "core.hookspath"),
-        ("[core]\nsshCommand = evil", "core.sshcommand"),
-        ("[core]\neditor = evil", "core.editor"),
-        ("[core]\npager = evil", "core.pager"),
-        ("[core]\naskPass = evil", "core.askpass"),
-        ("[core]\ngitProxy = evil", "core.gitproxy"),
-        ("[core]\nalternateRefsCommand = evil", "core.alternaterefscommand"),
-        ("[core]\nworktree = /tmp", "core.worktree"),
-        ("[alias]\nst = !evil", "alias.st"),
-        ("[alias \"st\"]\ncommand = !evil", "alias.st.command"),
-        ("[alias]\nst = -c core.fsmonitor=evil status", "alias.st"),
-        ("[alias]\nst = rebase --exec evil HEAD~1", "alias.st"),
-        ("[alias]\na = status\nst = evil/x", "alias.st"),
-        ("[filter \"x\"]\nclean = evil", "filter.x.clean"),
-        ("[filter \"x\"]\nsmudge = evil", "filter.x.smudge"),
-        ("[filter \"x\"]\nprocess = evil", "filter.x.process"),
-        ("[diff]\nexternal = evil", "diff.external"),
-        ("[diff \"x\"]\ncommand = evil", "diff.x.command"),
-        ("[diff \"x\"]\ntextconv = evil", "diff.x.textconv"),
-        ("[merge \"x\"]\ndriver = evil", "merge.x.driver"),
-        ("[mergetool \"x\"]\ncmd = evil", "mergetool.x.cmd"),
-        ("[mergetool \"vimdiff\"]\nlayout = `sh<run`", "mergetool.vimdiff.layout"),
-        ("[mergetool \"vimdiff\"]\nlayout = LOCAL,$(evil)", "mergetool.vimdiff.layout"),
-        ("[mergetool \"vimdiff\"]\nlayout = \"\\\"; evil\"", "mergetool.vimdiff.layout"),
-        ("[mergetool \"x\"]\nunknown = $(evil)", "mergetool.x.unknown"),
-        ("[gitflow \"feature\"]\nstart = $(evil)", "gitflow.feature.start"),
-        ("[guitool \"x\"]\ntitle = [exec evil]", "guitool.x.title"),
-        ("[gui]\ndiffopts = --output=.envrc", "gui.diffopts"),
-        ("[instaweb]\ngitwebdir = evil", "instaweb.gitwebdir"),
-        ("[instaweb]\nport = `evil`", "instaweb.port"),
-        ("[gui]\nhistoryBrowser = evil", "gui.historybrowser"),
-        ("[secrets]\nproviders = evil", "secrets.providers"),
-        ("[stgit]\neditor = evil", "stgit.editor"),
-        ("[url \".git/objects/ab/\"]\ninsteadOf = https://x/", "url..git/objects/ab/.insteadof"),
-        ("[remote \"o\"]\nurl = file:///w/.git/objects/a%62/x.git", "remote.o.url"),
-        ("[svn]\nconfig-dir = evil", "svn.config-dir"),
-        ("[difftool \"x\"]\ncmd = evil", "difftool.x.cmd"),
-        ("[difftool \"x\"]\npath = evil", "difftool.x.path"),
-        ("[credential]\nhelper = evil", "credential.helper"),
-        ("[credential \"https://x\"]\nhelper = evil", "credential.https://x.helper"),
-        ("[gpg]\nprogram = evil", "gpg.program"),
-        ("[gpg \"ssh\"]\nprogram = evil", "gpg.ssh.program"),
-        ("[gpg \"ssh\"]\ndefaultKeyCommand = evil", "gpg.ssh.defaultkeycommand"),
-        ("[include]\npath = evil", "include.path"),
-        ("[includeIf \"gitdir:/\"]\npath = evil", "includeif.gitdir:/.path"),
-        ("[sequence]\neditor = evil", "sequence.editor"),
-        ("[pager]\nlog = evil", "pager.log"),
-        ("[web]\nbrowser = evil", "web.browser"),
-        ("[browser \"x\"]\ncmd = evil", "browser.x.cmd"),
-        ("[remote \"o\"]\nuploadpack = evil", "remote.o.uploadpack"),
-        ("[remote \"o\"]\nreceivepack = evil", "remote.o.receivepack"),
-        ("[remote \"o\"]\nvcs = evil", "remote.o.vcs"),
-        ("[remote \"o\"]\nurl = ext::sh -c evil", "remote.o.url"),
-        ("[protocol \"ext\"]\nallow = always", "protocol.ext.allow"),
-        ("[url \"ext::evil \"]\ninsteadOf = https://", "url.ext::evil .insteadof"),
-        ("[submodule \"s\"]\nupdate = !evil", "submodule.s.update"),
-        ("[interactive]\ndiffFilter = evil", "interactive.difffilter"),
-        ("[trailer \"x\"]\ncmd = evil", "trailer.x.cmd"),
-        ("[tar \"x\"]\ncommand = evil", "tar.x.command"),
-        ("[uploadpack]\npackObjectsHook = evil", "uploadpack.packobjectshook"),
-        ("[hook \"x\"]\ncommand = evil", "hook.x.command"),
-        ("[sendemail]\nsendmailCmd = evil", "sendemail.sendmailcmd"),
-        ("[man \"x\"]\npath = evil", "man.x.path"),
-        ("[imap]\ntunnel = evil", "imap.tunnel"),
-        ("[gc]\nrecentObjectsHook = evil", "gc.recentobjectshook"),
-        ("[branch \"main\"]\nmergeOptions = -s x/evil", "branch.main.mergeoptions"),
-        ("[branch \"main\"]\nmergeOptions = --no-ff '--strategy=x/evil'", "branch.main.mergeoptions"),
-        ("[sendemail]\nsmtpServerOption = -be", "sendemail.smtpserveroption"),
-        ("[instaweb]\nmodulePath = ./evil", "instaweb.modulepath"),
-        ("[submodule \"s\"]\ngitdir = node_modules/evil", "submodule.s.gitdir"),
-        ("[submodule \"s\"]\ngitdir = .git/modules/../../evil", "submodule.s.gitdir"),
-        ("[gitflow \"path\"]\nhooks = /workspace/evil", "gitflow.path.hooks"),
-        ("[delta]\npager = evil", "delta.pager"),
-        ("[tig \"bind\"]\ngeneric = x !evil", "tig.bind.generic"),
-        ("[svn]\nauthors-prog = evil", "svn.authors-prog"),
-        ("[remote \"o\"]\nannex-ssh-options = -oProxyCommand=evil", "remote.o.annex-ssh-options"),
-    ] {
-        assert_eq!(git_key(config).as_deref(), Some(key), "{config}");
-        assert_eq!(
-            git_key(&format!("{CLONED}{config}\n")).as_deref(),
-            Some(key),
-            "after an ordinary one: {config}"
-        );
-    }
-}
-
-#[test]
-fn settings_of_git_that_run_nothing_pass() {
-    for config in [
-        "",
-        "# core.pager = evil\n; [core] pager = evil\n",
-        "[core]\nfsmonitor = true\n",
-        "[core]\nfsmonitor\n",
-        "[core]\nautocrlf = input # pager = evil\n",
-        "[mergetool \"vimdiff\"]\nlayout = (LOCAL,BASE,REMOTE) / @MERGED + LOCAL\n[mergetool]\nkeepBackup = false\n",
-        "[gui]\nwmstate = normal\ngeometry = 887x427+211+175 171 192\nfontui = -family {DejaVu Sans} -size 9\n",
-        "[gitflow \"branch\"]\nmaster = main\n[gitflow \"prefix\"]\nfeature = feature/\nversiontag =\n",
-        "[instaweb]\nlocal = true\nport = 1234\n",
-        "[alias]\nst = status\nlg = log --oneline \"!x\"\n",
-        "[pager]\nlog = false\n",
-        "[color]\npager = true\n",
-        "[user]\nname = A \\\n  pager = evil\n",
-        "[user]\nname = \"[core] pager = evil\"\n",
-        "[diff]\ntool = vimdiff\n",
-        "[url \"git@github.com:\"]\ninsteadOf = https://github.com/\n",
-        "[submodule \"s\"]\nupdate = merge\n",
-        "[branch \"!evil\"]\nremote = origin\n",
-        "[branch \"main\"]\nmergeOptions = --no-ff -X theirs\n",
-        "[push]\npushOption = ci.skip\n[remote \"o\"]\nserverOption = a=b\ntagOpt = --tags\n",
-        "[submodule \"s\"]\ngitdir = .git/modules/s\n",
-        "[gitflow \"path\"]\nhooks = /workspace/.git/hooks\n",
-    ] {
-        assert_eq!(git_key(config), None, "{config}");
-    }
-}
-
-#[test]
-fn the_reader_takes_every_spelling_that_git_takes() {
-    for config in [
-        "[CORE]\nPAGER=evil",
-        "[core]pager=evil",
-        "[core]\r\n\tpager\t=\tevil\r\n",
-        "\u{feff}[core]\npager = evil",
-        "[core]\npager = \"evil\"",
-        "[core]\npager = e\"vi\"l",
-        "[core]\npager = \\\nevil",
-        "[core] ; comment\npager = evil # comment",
-        "[core][core]\npager = evil",
-        "[user]\nname = x\n[core]\npager = evil",
-        "[user]\nname = \"a\\\"b\"\n[core]\npager = evil",
-        "[user]\nname = a \\\\\n[core]\npager = evil",
-        "[user]\nname = x # \\\n[core]\npager = evil",
-        "[user \"]\"]\nname = x\n[core]\npager = evil",
-        "[user \"a\\\"b\"]\nname = x\n[core]\npager = evil",
-        "  [core]\n  pager   =   evil",
-        "[core]\npager",
-    ] {
-        let found = git_key(config);
-        let bare_truth = config.ends_with("pager");
-        assert_eq!(found.as_deref(), Some("core.pager"), "{config:?} ({bare_truth})");
-    }
-    assert_eq!(git_key("[filter.x]\nclean = evil").as_deref(), Some("filter.x.clean"));
-    assert_eq!(git_key("[alias]\nx = \"!evil\"").as_deref(), Some("alias.x"));
-    assert_eq!(git_key("[alias]\nx = \\\n!evil").as_deref(), Some("alias.x"));
-}
-
-#[test]
-fn a_configuration_that_cannot_be_read_is_suspicious() {
-    let unreadable = Some(Reason::Unreadable { format: FileFormat::Git });
-    for config in [
-        "pager = evil",
-        "[core",
-        "[core \"x\"",
-        "[core \"x]\npager = evil",
-        "[core]\n= x",
-        "[core]\npager = \"x",
-        "[core]\npager = \\q",
-        "[core]\npager = x\\",
-        "[co re]\n",
-        "[core]\npa_ger = x",
-        "[core]\n\0pager = x",
-        "<<<<<<< HEAD",
-    ] {
-        assert_eq!(file(".git/config", config), unreadable, "{config:?}");
-    }
-    assert_eq!(classify(Path::new(".git/config"), FILE, &[0xff, 0xfe, b'x']), unreadable);
-}
-
-#[test]
 fn a_carriage_return_in_a_value_is_suspicious() {
     assert!(file(".gitmodules", "[submodule \"s\"]\n\tpath = \"sub\r\"\n\turl = x\n").is_some());
 }
@@ -295,12 +112,6 @@ fn an_interrupted_operation_that_goes_on_with_a_command_is_suspicious() {
 }
 
 #[test]
-fn aliases_of_aliases_are_classified_by_what_they_stand_for() {
-    assert_eq!(git_key("[alias]\nst = status -sb\ns = st\n"), None);
-    assert_eq!(git_key("[alias]\ns = st\n").as_deref(), Some("alias.s"));
-}
-
-#[test]
 fn a_repository_that_is_said_to_be_elsewhere_is_suspicious() {
     for (path, content) in [
         ("x/.git", "gitdir: ../innocent\n"),
@@ -315,13 +126,6 @@ fn a_repository_that_is_said_to_be_elsewhere_is_suspicious() {
     ] {
         assert_eq!(file(path, content), Some(Reason::GitElsewhere), "{path}: {content}");
     }
-}
-
-#[test]
-fn a_bare_repository_is_classified_though_it_has_no_git_directory() {
-    let config = "[core]\nbare = true\nfsmonitor = ./evil\n";
-    assert!(matches!(file("innocent/config", config), Some(Reason::Setting { .. })));
-    assert_eq!(file("innocent/config", "[core]\nbare = true\n"), None);
 }
 
 #[test]
@@ -633,39 +437,6 @@ fn a_section_does_not_make_a_setting_pass() {
 }
 
 #[test]
-fn names_of_git_and_formats_that_lead_to_a_program_are_found() {
-    for (config, key) in [
-        ("[rebase]\ninstructionFormat = \"%s\\nexec evil\"", "rebase.instructionformat"),
-        ("[rebase]\ninstructionFormat = %s%nexec evil", "rebase.instructionformat"),
-        ("[rebase]\ninstructionFormat = %s%x0aexec evil", "rebase.instructionformat"),
-        ("[rebase]\ninstructionFormat = %+s", "rebase.instructionformat"),
-        ("[rebase]\ninstructionFormat = %s %b", "rebase.instructionformat"),
-        ("[rebase]\ninstructionFormat = %ad", "rebase.instructionformat"),
-        ("[rebase]\ninstructionFormat = raw", "rebase.instructionformat"),
-        ("[pull]\ntwohead = x/evil", "pull.twohead"),
-        ("[pull]\noctopus = ../evil", "pull.octopus"),
-        ("[diff]\ntool = ../../evil", "diff.tool"),
-        ("[diff]\nguitool = x/evil", "diff.guitool"),
-        ("[merge]\ntool = x/evil", "merge.tool"),
-        ("[merge]\nguiTool = x/evil", "merge.guitool"),
-        ("[http]\ncookieFile = ../.bashrc", "http.cookiefile"),
-        ("[http \"https://example.org\"]\nsaveCookies", "http.https://example.org.savecookies"),
-        ("[alias]\np = pull -s x/evil", "alias.p"),
-    ] {
-        assert_eq!(git_key(config).as_deref(), Some(key), "{config}");
-    }
-    for config in [
-        "[rebase]\ninstructionFormat = %s [%an, %ar]",
-        "[pull]\ntwohead = ort",
-        "[merge]\ntool = vimdiff3\nguitool = kdiff3",
-        "[diff]\nguitool = opendiff",
-        "[alias]\np = pull --rebase",
-    ] {
-        assert_eq!(git_key(config), None, "{config}");
-    }
-}
-
-#[test]
 fn settings_that_cannot_be_read_are_suspicious() {
     for content in ["{", "{\"a\": }", "not json", "{} {}", &"[".repeat(10_000)] {
         assert_eq!(
@@ -715,69 +486,5 @@ fn only_a_directory_in_which_nothing_is_obeyed_need_not_be_looked_into() {
     for path in ["", ".claude", ".claude/skills", ".config/git", ".ssh", ".git/hooks", ".devcontainer", "src"]
     {
         assert!(!is_inert(Path::new(path)), "{path}");
-    }
-}
-
-#[test]
-fn what_a_configuration_of_git_names_is_known() {
-    let hooks = |path: &str| Reference::Hooks(path.into());
-    let configuration = |path: &str| Reference::Configuration(path.into());
-    let program = |path: &str| Reference::Program(path.into());
-    let repository = |path: &str| Reference::Repository(path.into());
-    for (config, named) in [
-        ("[core]\n\thooksPath = .githooks\n", vec![hooks(".githooks")]),
-        ("[core]\n\thooksPath = .husky/_\n", vec![hooks(".husky/_"), hooks(".husky")]),
-        ("[core]\n\thooksPath = _\n", vec![hooks("_")]),
-        ("[CORE]\nHooksPath = \"/srv/a b\" # all\n", vec![hooks("/srv/a b")]),
-        ("[include]\npath = ../a\npath = b\n", vec![configuration("../a"), configuration("b")]),
-        ("[includeIf \"gitdir:/x/\"]\npath = ../a\n", vec![configuration("../a")]),
-        ("[core]\nfsmonitor = tools/watch\n", vec![program("tools/watch")]),
-        ("[core]\nsshCommand = ssh -F ./ssh.conf\n", vec![program("./ssh.conf")]),
-        ("[filter \"x\"]\nclean = node scripts/clean.js %f\n", vec![program("scripts/clean.js")]),
-        ("[filter \"x\"]\nclean = python3 fmt.py\n", vec![program("fmt.py")]),
-        ("[credential]\nhelper = !./helper\n", vec![program("./helper")]),
-        (
-            "[filter \"x\"]\nclean = 'my tools/fmt.sh'\n",
-            vec![program("my tools/fmt.sh"), program("tools/fmt.sh")],
-        ),
-        ("[gpg]\nprogram = my tools/gpg\n", vec![program("my tools/gpg")]),
-        (
-            "[filter \"x\"]\nclean = \"\\\"$(git rev-parse --git-dir)\\\"/crypt/clean %f\"\n",
-            vec![program("crypt/clean"), program(".git/crypt/clean")],
-        ),
-        (
-            "[filter \"x\"]\nclean = sh -c '$PWD/tools/f.sh'\n",
-            vec![program("tools/f.sh"), program(".git/tools/f.sh")],
-        ),
-        (
-            "[filter \"nb\"]\nclean = /usr/bin/python3 -m nb.strip\n",
-            ["/usr/bin/python3", "nb.strip", "nb/strip.py", "nb/strip/__init__.py", "nb/strip/__main__.py"]
-                .map(program)
-                .into(),
-        ),
-        ("[remote \"origin\"]\n\turl = ../origin.git\n", vec![repository("../origin.git")]),
-        ("[remote \"a\"]\npushurl = file:///srv/a\n", vec![repository("/srv/a")]),
-        (
-            "[branch \"main\"]\nremote = ./a\npushRemote = origin\n",
-            vec![repository("./a"), repository("origin")],
-        ),
-        ("[url \"vendor/a\"]\ninsteadOf = https://example.org/\n", vec![repository("vendor/a")]),
-    ] {
-        assert_eq!(references(config.as_bytes()), named, "{config}");
-    }
-}
-
-#[test]
-fn what_lies_elsewhere_or_runs_nothing_is_no_reference() {
-    for config in [
-        "[core]\n\thooksPath =\n\thooksPath\n",
-        "[include]\n\tpath = %(prefix)/etc/gitconfig\n",
-        "[core]\n\tpager = less\n\tfsmonitor = true\n",
-        "[alias]\n\tdeploy = !./deploy\n",
-        "[remote \"origin\"]\n\turl = git@example.org:a/b.git\n\tpushurl = ssh://example.org/a\n",
-        "[core]\n\thooksPath = .husky\n[broken\n",
-        CLONED,
-    ] {
-        assert_eq!(references(config.as_bytes()), [], "{config}");
     }
 }

@@ -3,6 +3,7 @@
 mod classify;
 mod env;
 mod examples;
+mod git_config;
 mod limits;
 mod network;
 mod path;

@@ -71,7 +71,7 @@ for kind in "" --object-format=sha256 --ref-format=reftable; do
     git config user.name b; git submodule --quiet add ../$name libs/sub; git commit -q -m sub
     git submodule --quiet update --init --recursive; git submodule --quiet foreach 'git checkout -q main; git commit -q --allow-empty -m s'
     git submodule --quiet sync; git submodule --quiet deinit -f libs/sub; git worktree add -q ../beside$kind 2> /tmp/out
-    cd ..; rm -r beside$kind; git -C clone$kind worktree prune
+    git maintenance register; cd ..; rm -r beside$kind; git -C clone$kind worktree prune
 done
 git clone -q --depth 1 "file://$PWD/new" shallow; git -C shallow fetch -q --deepen 1; git -C shallow fetch -q --unshallow
 git clone -q --filter=blob:none "file://$PWD/new" partial; git clone -q --shared new shared; git clone -q --reference new new reference

@@ -74,6 +74,13 @@ fn what_the_agent_writes_into_a_replaced_file_ends_the_sandbox_and_does_not_stay
         assert!(said.contains("was replaced on the host while the sandbox ran"), "by {caller:?}: {said}");
         assert!(said.contains("core.fsmonitor") && said.contains("put back"), "by {caller:?}: {said}");
         assert_eq!(config(&place), CONFIG, "by {caller:?}: {said}");
+
+        // A setting that nobody knows may be a program's of tomorrow.
+        let (place, client) = waiting(caller, &["--timeout", "60s"], "sleep 1000");
+        replace(&place, &format!("{CONFIG}[unheard]\n\tof = x\n"));
+        let (output, said) = finished(client);
+        assert_eq!(output.status.code(), Some(75), "by {caller:?}: {said}");
+        assert_eq!(config(&place), CONFIG, "by {caller:?}: {said}");
     }
 }
 
@@ -81,7 +88,11 @@ fn what_the_agent_writes_into_a_replaced_file_ends_the_sandbox_and_does_not_stay
 fn a_harmless_change_of_the_host_stays_and_is_said() {
     for caller in callers("files that are replaced by the host") {
         let (place, client) = waiting(caller, &[], "true");
-        let theirs = format!("{CONFIG}[user]\n\tname = x\n");
+        // What editors, forges and git-lfs write while somebody works.
+        let theirs = format!(
+            "{CONFIG}[user]\n\tname = x\n[branch \"main\"]\n\tvscode-merge-base = origin/main\n\tgk-merge-base = origin/main\n\
+             [remote \"origin\"]\n\tgh-resolved = base\n[lfs]\n\trepositoryformatversion = 0\n"
+        );
         replace(&place, &theirs);
         let (output, said) = finished(client);
         assert_eq!(output.status.code(), Some(0), "by {caller:?}: {said}");

@@ -1,5 +1,6 @@
 //! What git itself lists is compared with what is read here.
 
+use std::ffi::OsString;
 use std::fs;
 use std::process::Command;
 
@@ -21,7 +22,11 @@ impl Numbers {
     }
 }
 
-type Settings = Vec<(String, Option<String>)>;
+type Settings = Vec<(String, Option<OsString>)>;
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
 
 /// Returns what git lists, with the names as it takes them apart; nothing where it refuses the file.
 fn of_git(file: &Path, content: &[u8]) -> Option<Settings> {
@@ -35,7 +40,7 @@ fn of_git(file: &Path, content: &[u8]) -> Option<Settings> {
         let setting = &setting[..setting.len() - 1];
         // A name may hold a carriage return, and no newline.
         match setting.iter().position(|byte| *byte == b'\n') {
-            Some(end) => (text(&setting[..end]), Some(text(&setting[end + 1..]))),
+            Some(end) => (text(&setting[..end]), Some(OsStr::from_bytes(&setting[end + 1..]).to_owned())),
             None => (text(setting), None),
         }
     });
@@ -43,7 +48,7 @@ fn of_git(file: &Path, content: &[u8]) -> Option<Settings> {
 }
 
 fn of_reader(content: &[u8]) -> Result<Settings, MalformedConfig> {
-    Ok(read(content)?.iter().map(|entry| (name(entry), entry.value.clone())).collect())
+    Ok(read(content)?.iter().map(|entry| (entry.name(), entry.value.clone())).collect())
 }
 
 /// What configurations consist of, and what readers stumble over.
@@ -156,8 +161,58 @@ fn a_dot_before_a_quoted_subsection_belongs_to_it() {
     {
         let content = format!("[{section} \"y\"]\n\t{key} = id\n");
         let name = format!("{section}.y.{key}");
-        let found = classify_config(content.as_bytes(), Worktree::Elsewhere);
+        let found = classify_config(content.as_bytes(), ConfigKind::Submodule);
         assert_eq!(found, Some(Reason::Setting { key: name }));
-        assert!(!executing(content.as_bytes(), Worktree::Elsewhere).is_empty());
+        assert!(!counting(content.as_bytes(), ConfigKind::Submodule).is_empty());
     }
+}
+
+#[test]
+fn every_key_that_git_lists_is_on_the_list_or_counts() {
+    let output = Command::new("git").args(["help", "--config"]).output().unwrap();
+    let keys = String::from_utf8(output.stdout).unwrap();
+    // Of one with `_`, git says that it is none, though it lists it.
+    let keys: Vec<&str> =
+        keys.lines().filter(|line| line.contains('.') && !line.contains([' ', '_'])).collect();
+    let mut counting = Vec::new();
+    for key in &keys {
+        let (section, name) = key.split_once('.').unwrap();
+        let name = name.replace('*', "x");
+        let (subsection, name) =
+            name.rsplit_once('.').map_or((None, &*name), |(sub, name)| (Some(sub), name));
+        // What stands for a name there is no name.
+        let name = if name.starts_with('<') { "x" } else { name };
+        let header = subsection.map_or(format!("[{section}]"), |sub| format!("[{section} \"{sub}\"]"));
+        // A value that every setting may have which is no program.
+        let content = format!("{header}\n\t{name} = 1\n");
+        match classify_config(content.as_bytes(), ConfigKind::Submodule) {
+            None => {}
+            Some(Reason::Setting { key }) => {
+                assert!(key.ends_with(&name.to_ascii_lowercase()), "{content}");
+                counting.push(key);
+            }
+            Some(other) => panic!("{content}: {other}"),
+        }
+    }
+    assert!(keys.len() > 700, "git lists its keys: {}", keys.len());
+    let known = |key: &&str| counting.iter().any(|counts| counts == key);
+    let executing = ["core.hookspath", "core.pager", "core.sshcommand", "diff.external", "include.path"];
+    assert!(executing.iter().all(known), "{counting:?}");
+    // Those of this release, and some more of later ones.
+    assert!((80..200).contains(&counting.len()), "{}: {counting:?}", counting.len());
+}
+
+#[test]
+fn no_row_hides_another() {
+    for (at, (section, keys, _)) in harmless::ROWS.iter().enumerate() {
+        let same = harmless::ROWS[at + 1..].iter().filter(|(other, ..)| other == section);
+        for (_, others, _) in same {
+            assert!(!keys.iter().any(|key| others.contains(key)), "{section}: {others:?}");
+        }
+        assert!(
+            keys.is_sorted() && keys.iter().all(|key| !key.bytes().any(|byte| byte.is_ascii_uppercase())),
+            "{keys:?}"
+        );
+    }
+    assert!(harmless::ROWS.is_sorted_by_key(|(section, ..)| section));
 }

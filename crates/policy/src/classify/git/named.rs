@@ -1,0 +1,231 @@
+//! What a setting of git names: hooks, other configurations, repositories, and programs with their scripts.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use super::super::words;
+use super::harmless;
+use super::syntax::{ConfigEntry, read};
+use super::values::{may_hold, repository};
+
+/// Keys that are known to run a program, whatever the subsection, see git-config(1): only of these the words are looked for in the
+/// work tree. Those that hold a program or something else are on the list of harmless ones, with what else they may hold.
+const EXECUTING: &[(&str, &str)] = &[
+    ("b4", "gpgbin"),
+    ("browser", "path"),
+    ("cola", "blameviewer"),
+    ("cola", "terminal"),
+    // With these, git puts a file of theirs into what people send, or writes files where they say.
+    ("commit", "template"),
+    ("core", "askpass"),
+    ("core", "editor"),
+    ("core", "gitproxy"),
+    ("core", "hookspath"),
+    ("core", "pager"),
+    // The pager of that name.
+    ("delta", "pager"),
+    ("diff", "external"),
+    ("diff", "textconv"),
+    ("difftool", "path"),
+    ("format", "outputdirectory"),
+    ("format", "signaturefile"),
+    // Options of `git diff` that git-gui adds: of some, it runs a program, or writes a file.
+    ("gui", "diffopts"),
+    ("gui", "editor"),
+    ("gui", "historybrowser"),
+    // With these, git keeps what a server sends in a file that they name.
+    ("http", "cookiefile"),
+    ("http", "savecookies"),
+    ("imap", "tunnel"),
+    // A template brings hooks into repositories that are made later.
+    ("init", "templatedir"),
+    ("include", "path"),
+    ("includeif", "path"),
+    ("instaweb", "browser"),
+    // Where the scripts lie that the server runs.
+    ("instaweb", "gitwebdir"),
+    ("instaweb", "httpd"),
+    ("instaweb", "modulepath"),
+    ("interactive", "difffilter"),
+    ("lfs", "clean"),
+    ("lfs", "path"),
+    ("lfs", "smudge"),
+    ("man", "path"),
+    ("merge", "driver"),
+    ("mergetool", "path"),
+    // Allowing every protocol, or `ext`, lets a URL run a program.
+    ("protocol", "allow"),
+    ("remote", "receivepack"),
+    ("remote", "uploadpack"),
+    ("remote", "vcs"),
+    ("secrets", "providers"),
+    ("sendemail", "smtpserver"),
+    // Options of the program that sends: of some, they run another one, or write files.
+    ("sendemail", "smtpserveroption"),
+    ("sequence", "editor"),
+    ("stgit", "editor"),
+    ("stgit", "pager"),
+    // A configuration of Subversion names programs that reach a server.
+    ("svn", "config-dir"),
+    ("svn", "configdir"),
+    ("web", "browser"),
+];
+
+/// Keys that end like this run a program in every section: `core.sshCommand`, `difftool.<tool>.cmd`,
+/// `gpg.<format>.program`, `credential.helper`, `uploadpack.packObjectsHook`, `hook.<name>.command`. So do the options of
+/// git-annex for ssh, rsync and their like, and its transport.
+const EXECUTING_ENDS: &[&str] =
+    &["cmd", "command", "helper", "hook", "program", "prog", "-options", "-transport"];
+
+/// A path that a configuration names and git obeys, as it stands there: relative or absolute.
+///
+/// One that begins with `~` lies in a home directory. A path that begins with `%(prefix)` is none: it is where git is installed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Reference {
+    /// A directory of hooks. Relative to the root of the work tree, or to a bare repository.
+    Hooks(PathBuf),
+    /// Another configuration. Relative to the directory of the one that names it.
+    Configuration(PathBuf),
+    /// What may be a program, or a script for one. Relative to the root of the work tree.
+    Program(PathBuf),
+    /// The work tree. Relative to the directory in which git keeps its data.
+    WorkTree(PathBuf),
+    /// Another repository, whose hooks run when something is pushed to it. Relative to the root of the work tree, or to a bare
+    /// repository.
+    Repository(PathBuf),
+}
+
+/// Returns the paths that a configuration names and git obeys, see git-config(1). Conditions are taken for true.
+///
+/// What cannot be read as a configuration names nothing: git refuses it as a whole.
+pub fn references(content: &[u8]) -> Vec<Reference> {
+    let entries = read(content).unwrap_or_default();
+    let is_remote = |name: &Path| {
+        let of_remote = |entry: &ConfigEntry| {
+            entry.section == "remote" && entry.subsection.as_deref() == Some(name.as_os_str())
+        };
+        name == Path::new(".") || entries.iter().any(of_remote)
+    };
+    // A name of a remote is no path, and each branch has one.
+    let is_path =
+        |reference: &Reference| !matches!(reference, Reference::Repository(name) if is_remote(name));
+    entries.iter().flat_map(named_by).filter(is_path).collect()
+}
+
+/// Returns the names of submodules in a configuration or a `.gitmodules`, as paths: git keeps the repository of each in a directory
+/// of this name below `modules`. It refuses only `..` in one.
+pub fn submodules(content: &[u8]) -> impl Iterator<Item = PathBuf> {
+    let entries = read(content).unwrap_or_default();
+    let name = |entry: ConfigEntry| (entry.section == "submodule").then_some(entry.subsection).flatten();
+    let names: BTreeSet<PathBuf> = entries
+        .into_iter()
+        .filter_map(name)
+        .map(PathBuf::from)
+        .filter(|name| !name.components().any(|part| part == Component::ParentDir))
+        .map(|name| name.components().filter(|part| matches!(part, Component::Normal(_))).collect())
+        .collect();
+    names.into_iter()
+}
+
+/// Returns the files of the modules that a Python runs: `python -m name` looks for them in the working directory first.
+fn modules(words: &[Vec<u8>]) -> impl Iterator<Item = PathBuf> + '_ {
+    let after = words.windows(2).filter(|pair| pair[0] == b"-m").map(|pair| pair[1].as_slice());
+    let joined = words.iter().filter_map(|word| word.strip_prefix(b"-m")).filter(|name| !name.is_empty());
+    after.chain(joined).flat_map(|name| {
+        let name: Vec<u8> = name.iter().map(|byte| if *byte == b'.' { b'/' } else { *byte }).collect();
+        ["", "/__init__", "/__main__"].map(|end| path(&[&name, end.as_bytes(), b".py"].concat()))
+    })
+}
+
+/// How often a word of a command is taken for a command itself, as `sh -c` does.
+const COMMAND_LEVELS: u32 = 3;
+
+/// Returns what a command may run in the work tree, or in git's data.
+fn programs(command: &[u8], levels: u32) -> Vec<PathBuf> {
+    let words = words::split(command);
+    let mut paths = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        if let Some(unknown) = word.iter().rposition(|byte| *byte == words::UNKNOWN) {
+            // What a shell puts before it may be the root of either.
+            let after = word[unknown + 1..].strip_prefix(b"/").filter(|after| !after.is_empty());
+            paths.extend(
+                after.into_iter().flat_map(|after| [path(after), Path::new(".git").join(path(after))]),
+            );
+        } else {
+            // The shell finds a word without `/` on its own search path. What follows a program may be a script for it, and what
+            // follows the letter of an option, too.
+            let is_script = |part: &[u8]| part.contains(&b'/') || at > 0 && part.contains(&b'.');
+            let joined = word
+                .strip_prefix(b"-")
+                .filter(|rest| rest.first() != Some(&b'-'))
+                .and_then(|rest| rest.get(1..));
+            let parts = word.split(|byte| *byte == b'=').skip(1).chain(joined).chain([word.as_slice()]);
+            let parts =
+                parts.filter(|part| is_script(part) && !part.starts_with(b"%") && !part.contains(&b'$'));
+            paths.extend(parts.map(path));
+        }
+        let is_command = word.iter().any(|byte| byte.is_ascii_whitespace() || b"$`'\"".contains(byte));
+        if let Some(levels) = levels.checked_sub(1).filter(|_| is_command) {
+            paths.extend(programs(word, levels));
+        }
+    }
+    paths.extend(modules(&words));
+    paths
+}
+
+fn named_by(entry: &ConfigEntry) -> Vec<Reference> {
+    let value = Path::new(entry.value.as_deref().unwrap_or_default());
+    let is_in_reach = |path: &&Path| {
+        let bytes = path.as_os_str().as_bytes();
+        !bytes.is_empty() && !bytes.starts_with(b"%")
+    };
+    if entry.is("core", "hookspath") {
+        // Husky names `.husky/_`, and what is in there runs the hooks beside it.
+        let beside = value.parent().filter(|_| value.file_name().is_some_and(|name| name == "_"));
+        let all = [Some(value), beside].into_iter().flatten();
+        return all.filter(is_in_reach).map(|path| Reference::Hooks(path.into())).collect();
+    }
+    if entry.is("include", "path") || entry.is("includeif", "path") {
+        return Some(value)
+            .filter(is_in_reach)
+            .map(|path| Reference::Configuration(path.into()))
+            .into_iter()
+            .collect();
+    }
+    if entry.is("core", "worktree") {
+        return vec![Reference::WorkTree(value.into())];
+    }
+    if let Some(path) = repository(entry) {
+        return vec![Reference::Repository(path)];
+    }
+    // An alias runs only for whoever types it, and may well name what the agent is to work on.
+    let runs = || match harmless::values(entry) {
+        Some(values) => !may_hold(entry, values, &[]),
+        None => is_known_to_run(entry),
+    };
+    if entry.section == "alias" || !runs() {
+        return Vec::new();
+    }
+    // These are one word, which no shell takes apart.
+    let is_whole = ["askpass", "path", "program"].iter().any(|end| entry.key.ends_with(end));
+    let command = value.as_os_str().as_bytes();
+    let paths = if is_whole && command.contains(&b'/') {
+        vec![value.into()]
+    } else {
+        programs(command, COMMAND_LEVELS)
+    };
+    paths.into_iter().filter(|path| is_in_reach(&path.as_path())).map(Reference::Program).collect()
+}
+
+/// Returns whether a setting that is not on the list of harmless ones is known to run a program.
+pub(super) fn is_known_to_run(entry: &ConfigEntry) -> bool {
+    EXECUTING.iter().any(|(section, key)| entry.is(section, key))
+        || EXECUTING_ENDS.iter().any(|end| entry.key.ends_with(end))
+        || entry.section == "tig"
+}
+
+fn path(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(bytes))
+}
