@@ -136,10 +136,10 @@ impl User {
 }
 
 /// Returns the first entry that matches, as every C library takes it.
-fn user_of(who: &UserOrGroup, passwd: &[u8]) -> Result<Option<User>, LookupError> {
+fn user_of(named: &UserOrGroup, passwd: &[u8]) -> Result<Option<User>, LookupError> {
     for (line, fields) in entries(passwd) {
         let [name, _, uid, gid, _, home, shell] = fields[..] else { continue };
-        let matches = match who {
+        let matches = match named {
             UserOrGroup::Name(wanted) => wanted.as_bytes() == name,
             UserOrGroup::Id(wanted) => id(uid) == Some(*wanted),
         };
@@ -147,7 +147,7 @@ fn user_of(who: &UserOrGroup, passwd: &[u8]) -> Result<Option<User>, LookupError
             continue;
         }
         let (Some(uid), Some(gid)) = (id(uid), id(gid)) else {
-            return Err(LookupError::Broken { file: PASSWD, line, name: who.to_string() });
+            return Err(LookupError::Broken { file: PASSWD, line, name: named.to_string() });
         };
         let or = |text: &[u8], otherwise: &str| {
             OsString::from_vec(if text.is_empty() { otherwise.into() } else { text.to_vec() })
@@ -163,8 +163,8 @@ fn user_of(who: &UserOrGroup, passwd: &[u8]) -> Result<Option<User>, LookupError
     Ok(None)
 }
 
-fn group_of(who: &UserOrGroup, group: &[u8]) -> Result<u32, LookupError> {
-    let wanted = match who {
+fn group_of(named: &UserOrGroup, group: &[u8]) -> Result<u32, LookupError> {
+    let wanted = match named {
         UserOrGroup::Id(gid) => return Ok(*gid),
         UserOrGroup::Name(name) => name,
     };

@@ -95,11 +95,11 @@ pub fn not_dumpable() -> Result<(), CapabilityError> {
 
 /// Reads every set back, and tries to become root again.
 pub fn probe() -> Finding {
-    let (status, reason) = look();
+    let (status, reason) = probe_sets();
     Finding { layer: Layer::Capabilities, status, reason }
 }
 
-fn look() -> (Status, String) {
+fn probe_sets() -> (Status, String) {
     let sets = match capabilities(None) {
         Ok(sets) => sets,
         Err(error) => return (Status::Not, format!("the sets cannot be read: {error}")),

@@ -255,7 +255,7 @@ impl Restricted {
     /// `/dev/zero` must be granted as [`LandlockAccess::ReadWrite`]: an `ioctl` on it is refused by landlock from ABI
     /// 5 on, and by the device itself (in other words) without.
     pub fn probe(self) -> Finding {
-        let (status, seen) = self.look();
+        let (status, seen) = self.probe_rules();
         let mut reason = format!("ABI {}: {seen}", self.abi);
         let missing: Vec<_> = self.missing().collect();
         if !missing.is_empty() {
@@ -265,7 +265,7 @@ impl Restricted {
         Finding { layer: Layer::Landlock, status, reason }
     }
 
-    fn look(self) -> (Status, String) {
+    fn probe_rules(self) -> (Status, String) {
         if self.abi < ABI::V5 {
             return (
                 Status::Partly,

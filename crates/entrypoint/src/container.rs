@@ -103,7 +103,7 @@ fn start(
 
     // 4. Standard streams become the agent's, while root is still here to give them away: otherwise
     //    `echo > /dev/stderr` fails for it.
-    give_streams(&account)?;
+    chown_streams(&account)?;
 
     // 5. Limits, capabilities, groups, group, user, no_new_privs, landlock, seccomp: the order and its reasons stand in
     //    `confine::lockdown`. Root cannot be regained, and that was tried.
@@ -207,7 +207,7 @@ fn agent_environment(given: Vec<(OsString, OsString)>, account: &Account) -> any
 /// Makes the agent the owner of its terminal and its pipes.
 ///
 /// Of nothing else: `/dev/null` is everybody's, and a file, a named pipe too, has an owner that is its own affair.
-fn give_streams(account: &Account) -> anyhow::Result<()> {
+fn chown_streams(account: &Account) -> anyhow::Result<()> {
     // linux/magic.h: pipes without a name live in a file system of their own.
     const PIPEFS_MAGIC: i64 = 0x5049_5045;
     let owner = rustix::fs::Uid::from_raw(account.uid);

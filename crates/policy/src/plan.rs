@@ -253,7 +253,7 @@ pub enum Layer {
     Cgroup,
     /// Landlock.
     Landlock,
-    /// The system call filter.
+    /// The seccomp filter.
     Seccomp,
     /// No capability in any set, and no way to gain one.
     Capabilities,

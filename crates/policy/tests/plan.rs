@@ -238,7 +238,7 @@ fn auto_takes_native_unless_an_image_is_asked_for_and_an_engine_answers() {
     assert!(plan("").provider_reason.is_some());
     let with = |text: &str, answer: EngineAnswer| {
         let mut effective = Effective::merge([project(text)]);
-        assert!(effective.asks_for_engine(), "{text}");
+        assert!(effective.needs_engine_query(), "{text}");
         effective.with_engine(answer);
         let policy = Policy::new(&effective, Path::new(PROJECT)).unwrap();
         policy.plan(&facts(&policy)).unwrap()
@@ -253,7 +253,7 @@ fn auto_takes_native_unless_an_image_is_asked_for_and_an_engine_answers() {
     assert!(podman.provider_reason.unwrap().contains("podman answers"));
 
     for text in ["", "provider = \"native\"\n[image]", "provider = \"docker\"\n[image]"] {
-        assert!(!Effective::merge([project(text)]).asks_for_engine(), "{text}");
+        assert!(!Effective::merge([project(text)]).needs_engine_query(), "{text}");
     }
     assert_eq!(plan("require_os_sandbox = false").provider, Provider::Native);
     assert_eq!(plan("provider = \"native\"").provider_reason, None);

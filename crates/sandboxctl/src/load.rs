@@ -143,7 +143,7 @@ fn rules(context: &Context, request: &Request, argv: Vec<OsString>) -> Result<Ru
         return Err(CommandError::problems(missing));
     }
     let ignored = settings.effective.ignored();
-    let asked = settings.effective.asked_layers();
+    let asked = settings.effective.requested_layers();
     let programs = context.programs(directories::writable(context, settings.effective.settings()));
     Ok(Rules { file, policy, ignored, asked, directories: settings.directories, programs })
 }
@@ -183,7 +183,7 @@ pub(crate) fn settings(
     if let Some(found) = project {
         effective.with_own_image(image::name_of_project(found.directory()));
     }
-    if effective.asks_for_engine() {
+    if effective.needs_engine_query() {
         let writable = directories::writable(context, effective.settings());
         effective.with_engine(engine(context, writable));
     }

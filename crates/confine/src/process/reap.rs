@@ -73,7 +73,7 @@ pub(crate) fn kill_descendants() {
 /// Lists the processes below this one that have not ended.
 fn descendants() -> Vec<Pid> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let all: Vec<Process> = entries.filter_map(|entry| Process::look(&entry.path())).collect();
+    let all: Vec<Process> = entries.filter_map(|entry| Process::read(&entry.path())).collect();
     let mut below = vec![std::process::id()];
     let mut next = 0;
     while let Some(parent) = below.get(next).copied() {
@@ -92,7 +92,7 @@ struct Process {
 }
 
 impl Process {
-    fn look(directory: &Path) -> Option<Self> {
+    fn read(directory: &Path) -> Option<Self> {
         let pid = directory.file_name()?.to_str()?.parse().ok()?;
         // A name may hold anything, brackets too.
         let stat = fs::read(directory.join("stat")).ok()?;

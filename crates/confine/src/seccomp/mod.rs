@@ -1,4 +1,4 @@
-//! The system call filter: an allow-list, compiled to BPF and put on for good.
+//! The seccomp filter: an allow-list, compiled to BPF and put on for good.
 //!
 //! It is the last layer to be put on, because it refuses what the others are made with: first `no_new_privs`
 //! (without it, or `CAP_SYS_ADMIN`, the kernel takes no filter), then landlock, then this. What is born
@@ -22,7 +22,7 @@ pub struct SeccompFilter(Vec<libc::sock_filter>);
 pub enum SeccompError {
     /// The kernel refused it.
     #[error(
-        "the kernel takes no system call filter: {0}; it needs CONFIG_SECCOMP_FILTER and no_new_privs, which comes first"
+        "the kernel takes no seccomp filter: {0}; it needs CONFIG_SECCOMP_FILTER and no_new_privs, which comes first"
     )]
     Refused(#[source] Errno),
     /// The kernel never saw it.

@@ -1,4 +1,4 @@
-//! Where the entrypoint's own system call filter cannot be put on: in an emulator, and on a kernel that refuses it.
+//! Where the entrypoint's own seccomp filter cannot be put on: in an emulator, and on a kernel that refuses it.
 //!
 //! The emulator is one of this machine's own processor, so that the program is the same as everywhere here. What the
 //! entrypoint executes in it, itself included, is executed by the processor again.

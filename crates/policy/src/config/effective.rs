@@ -35,7 +35,7 @@ pub enum EngineAnswer {
 
 impl Effective {
     /// Lists the layers of which something was asked for that no default asks for: limits, and what to protect.
-    pub fn asked_layers(&self) -> Vec<Layer> {
+    pub fn requested_layers(&self) -> Vec<Layer> {
         let Config { limits, protect, .. } = &self.settings;
         let asked = [
             (Layer::Memory, limits.memory.is_some()),
@@ -53,7 +53,7 @@ impl Effective {
     }
 
     /// Returns whether `auto` has to know if a container engine answers. Otherwise no engine is queried, which takes time.
-    pub fn asks_for_engine(&self) -> bool {
+    pub fn needs_engine_query(&self) -> bool {
         let provider =
             self.settings.general.provider.as_ref().map(|provider| provider.value).unwrap_or_default();
         provider == ProviderChoice::Auto && self.needs_engine().is_some()
@@ -68,7 +68,7 @@ impl Effective {
     /// Returns, as a sentence, what is ignored because no engine answers, although no setting allows that.
     pub fn ignored(&self) -> Option<String> {
         let (provider, reason) = self.provider();
-        (!provider.runs_containers() && self.asks_for_engine()).then_some(reason).flatten()
+        (!provider.runs_containers() && self.needs_engine_query()).then_some(reason).flatten()
     }
 
     /// Adds whether one does.

@@ -57,7 +57,10 @@ impl FromStr for UserSpec {
             Some((user, group)) => (user, Some(group)),
             None => (text, None),
         };
-        Ok(Self { user: who(user, "user")?, group: group.map(|group| who(group, "group")).transpose()? })
+        Ok(Self {
+            user: user_or_group(user, "user")?,
+            group: group.map(|group| user_or_group(group, "group")).transpose()?,
+        })
     }
 }
 
@@ -85,7 +88,7 @@ pub fn id(text: &[u8]) -> Option<u32> {
     std::str::from_utf8(text).ok()?.parse().ok().filter(|id| *id <= LARGEST_ID)
 }
 
-fn who(text: &str, kind: &'static str) -> Result<UserOrGroup, UserSpecError> {
+fn user_or_group(text: &str, kind: &'static str) -> Result<UserOrGroup, UserSpecError> {
     let first = |byte: &u8| byte.is_ascii_lowercase() || *byte == b'_';
     let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-');
     if text.as_bytes().first().is_some_and(first) && text.bytes().all(inner) {

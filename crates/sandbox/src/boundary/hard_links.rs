@@ -17,16 +17,16 @@ const MOST_COPIED: u64 = 64 << 20;
 
 /// Copies each of the files apart from its other names: its owner, permissions and times stay, and nobody sees a moment
 /// without it. Fails with the path that could not be copied.
-pub(crate) fn copy_all_apart(root: impl AsFd, paths: &[PathBuf]) -> Result<(), (PathBuf, io::Error)> {
+pub(crate) fn break_all(root: impl AsFd, paths: &[PathBuf]) -> Result<(), (PathBuf, io::Error)> {
     let root = root.as_fd();
     let mut room = MOST_COPIED;
     for path in paths {
-        copy_apart(root, path, &mut room).map_err(|error| (path.clone(), error))?;
+        break_hard_links(root, path, &mut room).map_err(|error| (path.clone(), error))?;
     }
     Ok(())
 }
 
-fn copy_apart(root: impl AsFd, path: &Path, room: &mut u64) -> io::Result<()> {
+fn break_hard_links(root: impl AsFd, path: &Path, room: &mut u64) -> io::Result<()> {
     let (parent, name) = beneath::parent(root.as_fd(), path)?;
     let (file, stat) = beneath::file(root.as_fd(), path)?;
     let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
@@ -67,7 +67,7 @@ mod tests {
         fs::write(&config, "text").unwrap();
         fs::set_permissions(&config, fs::Permissions::from_mode(0o640)).unwrap();
         fs::hard_link(&config, &spare).unwrap();
-        copy_all_apart(File::open(top.path()).unwrap(), &["config".into()]).unwrap();
+        break_all(File::open(top.path()).unwrap(), &["config".into()]).unwrap();
         fs::write(&spare, "evil").unwrap();
         let copied = fs::metadata(&config).unwrap();
         assert_eq!(fs::read_to_string(&config).unwrap(), "text");
@@ -81,7 +81,7 @@ mod tests {
         let config = top.path().join("config");
         File::create(&config).unwrap().set_len(MOST_COPIED + 1).unwrap();
         fs::hard_link(&config, top.path().join("spare")).unwrap();
-        let (path, _) = copy_all_apart(File::open(top.path()).unwrap(), &["config".into()]).unwrap_err();
+        let (path, _) = break_all(File::open(top.path()).unwrap(), &["config".into()]).unwrap_err();
         assert_eq!(path, Path::new("config"));
         assert_eq!(fs::metadata(&config).unwrap().nlink(), 2);
     }

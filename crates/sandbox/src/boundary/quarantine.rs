@@ -22,7 +22,7 @@ pub mod name;
 /// How many names are tried in the directory of something that cannot be moved to the quarantine.
 const MOST_IN_PLACE: u32 = 1000;
 
-/// How many directories of what was moved wait to be looked through, and how long their paths are, at most.
+/// How many directories of what was moved wait to be searched, and how long their paths are, at most.
 const MOST_WAITING: usize = 10_000;
 const LONGEST: usize = 4096;
 

@@ -122,7 +122,7 @@ pub enum Extent {
     /// They are counted.
     #[default]
     Bounded,
-    /// They are looked through for repositories, when everything else is done.
+    /// They are searched for repositories, when everything else is done.
     Whole,
 }
 

@@ -65,7 +65,7 @@ pub(crate) const PROXIES: [&str; 10] = [
 
 /// Variables that root keeps under sudo where their value names no file: like those that sudo itself keeps, see sudoers(5),
 /// `env_check`, and what chooses how an engine works.
-const OF_ANYBODY: &[&str] = &[
+const SUDO_KEEP: &[&str] = &[
     "COLORTERM",
     "DOCKER_API_VERSION",
     "DOCKER_CONTENT_TRUST",
@@ -108,12 +108,12 @@ struct Safe {
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct LeftOut {
     entry: PathBuf,
-    why: Why,
+    reason: SkipReason,
 }
 
-/// Why nothing is looked for there.
+/// Why an entry of `PATH` is left out.
 #[derive(Clone, Debug, Eq, PartialEq)]
-enum Why {
+enum SkipReason {
     /// It means another directory wherever it is used.
     Relative,
     /// A sandbox may write to this directory, in which it lies, or a link on the way to it.
@@ -159,7 +159,7 @@ impl Programs {
                     Ok(Some(directory)) if !safe.path.contains(&directory) => safe.path.push(directory),
                     // One that is not there, or was taken already.
                     Ok(_) => {}
-                    Err(why) => safe.left_out.push(LeftOut { entry, why }),
+                    Err(reason) => safe.left_out.push(LeftOut { entry, reason }),
                 }
             }
             let kept = self.environment.iter();
@@ -222,12 +222,12 @@ impl Programs {
     /// that others can rearrange.
     pub(crate) fn settled(&self, path: &Path) -> io::Result<Result<PathBuf, PathBuf>> {
         let path = path.canonicalize()?;
-        let others = |why| match why {
-            Why::Shared(place) | Why::Others(place) => place,
-            Why::Relative => path.clone(),
+        let others = |reason| match reason {
+            SkipReason::Shared(place) | SkipReason::Others(place) => place,
+            SkipReason::Relative => path.clone(),
         };
-        if let Err(why) = self.check(path.parent().unwrap_or(&path)) {
-            return Ok(Err(others(why)));
+        if let Err(reason) = self.check(path.parent().unwrap_or(&path)) {
+            return Ok(Err(others(reason)));
         }
         Ok(if self.owns(&path.metadata()?) { Ok(path) } else { Err(path) })
     }
@@ -238,13 +238,13 @@ impl Programs {
         if entries.is_empty() { String::new() } else { format!("; not looked for in {}", entries.join(", ")) }
     }
 
-    fn check_entry(&self, entry: &Path) -> Result<Option<PathBuf>, Why> {
+    fn check_entry(&self, entry: &Path) -> Result<Option<PathBuf>, SkipReason> {
         if !entry.is_absolute() {
-            return Err(Why::Relative);
+            return Err(SkipReason::Relative);
         }
         // Also by the way to it, on which the agent may put another link.
         if let Some(directory) = self.writable.of(entry) {
-            return Err(Why::Shared(directory.to_owned()));
+            return Err(SkipReason::Shared(directory.to_owned()));
         }
         let Ok(directory) = entry.canonicalize() else { return Ok(None) };
         self.check(&directory)?;
@@ -252,9 +252,9 @@ impl Programs {
     }
 
     /// Refuses a directory in which anybody but root and the caller may put something.
-    fn check(&self, directory: &Path) -> Result<(), Why> {
+    fn check(&self, directory: &Path) -> Result<(), SkipReason> {
         if let Some(shared) = self.writable.of(directory) {
-            return Err(Why::Shared(shared.to_owned()));
+            return Err(SkipReason::Shared(shared.to_owned()));
         }
         // In a sticky directory nobody exchanges what is another's, but everybody puts there what they like. So it may lie
         // above only.
@@ -265,7 +265,7 @@ impl Programs {
         };
         match directory.ancestors().find(|place| !is_safe(place, *place != directory)) {
             None => Ok(()),
-            Some(above) => Err(Why::Others(above.to_owned())),
+            Some(above) => Err(SkipReason::Others(above.to_owned())),
         }
     }
 
@@ -311,7 +311,7 @@ fn is_for_root(name: &OsStr, value: &OsStr) -> bool {
     // What is no place of root's is taken out of PATH where it is used.
     name == "PATH"
         || PROXIES.iter().any(|one| name == *one)
-        || (is_locale || OF_ANYBODY.iter().any(|one| name == *one)) && !names_a_file
+        || (is_locale || SUDO_KEEP.iter().any(|one| name == *one)) && !names_a_file
 }
 
 /// Returns whether a variable names code by a relative path to something that is there: which code that is, the directory
@@ -327,12 +327,12 @@ impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let entry = if self.entry.as_os_str().is_empty() { Path::new(".") } else { &self.entry };
         let entry = escape::path(entry);
-        match &self.why {
-            Why::Relative => write!(f, "`{entry}`, which is not absolute"),
-            Why::Shared(directory) => {
+        match &self.reason {
+            SkipReason::Relative => write!(f, "`{entry}`, which is not absolute"),
+            SkipReason::Shared(directory) => {
                 write!(f, "`{entry}`, because the sandbox may write to `{}`", escape::path(directory))
             }
-            Why::Others(directory) => {
+            SkipReason::Others(directory) => {
                 write!(f, "`{entry}`, because other users may write to `{}`", escape::path(directory))
             }
         }

@@ -70,7 +70,7 @@ fn detach(
         remedy,
     };
     let path = c_path(&boundary.host).map_err(|error| failed(error, None))?;
-    let map = if agent.is_nobody {
+    let map = if agent.is_unallocated {
         // Of the directory that was validated, and not of whatever lies at its path by now.
         let root = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error), None))?;
         let (owner, group) = (root.user(), root.group());
@@ -134,7 +134,7 @@ mod tests {
         };
         let root = Identity { uid: 0, gid: 0 };
         let agent = agent::choose(root, locks.path()).unwrap();
-        assert!(agent.is_nobody);
+        assert!(agent.is_unallocated);
         let mut maps = HashMap::new();
         // Whether this file system can map owners is another question.
         let _ = detach(&boundary, root, &agent, &mut maps);

@@ -50,25 +50,25 @@ pub(crate) enum Tree {
     Detached(OwnedFd),
 }
 
-/// Plans the mounts that every sandbox has, whatever lies in its boundaries; they come later, with [`Layout::complete`]. Each of its
+/// Plans the mounts that every sandbox has, whatever lies in its boundaries; they come later, with [`MountPlanBuilder::complete`]. Each of its
 /// tmpfs is limited.
-pub(crate) fn system_mounts(tmpfs: TmpfsLimits) -> io::Result<(MountPlan, Layout)> {
-    let mut view = Layout::default();
+pub(crate) fn system_mounts(tmpfs: TmpfsLimits) -> io::Result<(MountPlan, MountPlanBuilder)> {
+    let mut builder = MountPlanBuilder::default();
 
     // 1. The system. On merged systems /bin is a link into /usr; it stays one.
     for path in SYSTEM {
-        view.host(Path::new(path))?;
+        builder.host(Path::new(path))?;
     }
     // 2. An /etc of its own, with what programs need of the host's.
     for path in ETC {
-        view.host(Path::new(path))?;
+        builder.host(Path::new(path))?;
     }
     for (name, content) in etc() {
-        view.file(&Path::new("/etc").join(name), &content);
+        builder.file(&Path::new("/etc").join(name), &content);
     }
     // 3. Devices and processes.
     for name in DEVICES {
-        view.device(name);
+        builder.device(name);
     }
     for (name, target) in [
         ("fd", "/proc/self/fd"),
@@ -77,45 +77,45 @@ pub(crate) fn system_mounts(tmpfs: TmpfsLimits) -> io::Result<(MountPlan, Layout
         ("stderr", "/proc/self/fd/2"),
         ("ptmx", "pts/ptmx"),
     ] {
-        view.symlink(&Path::new("/dev").join(name), Path::new(target));
+        builder.symlink(&Path::new("/dev").join(name), Path::new(target));
     }
-    view.directory(Path::new("/dev/pts"));
-    view.view.devpts("dev/pts");
-    view.directory(Path::new("/proc"));
-    view.view.proc("proc");
+    builder.directory(Path::new("/dev/pts"));
+    builder.plan.devpts("dev/pts");
+    builder.directory(Path::new("/proc"));
+    builder.plan.proc("proc");
     // 4. Room to write that ends with the sandbox.
     for (path, mode) in TEMPORARY {
-        view.directory(Path::new(path));
-        view.view.tmpfs(path, tmpfs, mode);
+        builder.directory(Path::new(path));
+        builder.plan.tmpfs(path, tmpfs, mode);
     }
-    Ok((view.view.part(), view))
+    Ok((builder.plan.part(), builder))
 }
 
 /// Plans the mounts over the rootfs of an engine, which has a mount point for each boundary: the boundaries, outer before
 /// inner, and right after each what is protected in it.
 pub(crate) fn boundary_mounts(plan: &Plan, trees: Vec<Tree>, protected: &[Mounts]) -> io::Result<MountPlan> {
-    let mut view = MountPlan::default();
+    let mut mounts = MountPlan::default();
     let mut boundaries: Vec<_> = plan.boundaries.iter().zip(trees).zip(protected).collect();
     boundaries.sort_by_key(|((boundary, _), _)| boundary.guest.components().count());
     for ((boundary, tree), protected) in boundaries {
         let source = tree.source(&boundary.host)?;
-        view.bind(source, bytes(&boundary.guest), access(boundary.mode), Some(boundary.file_id));
-        protect(&mut view, &boundary.guest, protected);
+        mounts.bind(source, bytes(&boundary.guest), access(boundary.mode), Some(boundary.file_id));
+        protect(&mut mounts, &boundary.guest, protected);
     }
-    Ok(view)
+    Ok(mounts)
 }
 
 /// Pins every directory on the way to a protected path, then makes the path itself read-only.
-fn protect(view: &mut MountPlan, guest: &Path, protected: &Mounts) {
+fn protect(mounts: &mut MountPlan, guest: &Path, protected: &Mounts) {
     for pin in &protected.pins {
-        view.bind(BindSource::Itself, bytes(&guest.join(pin)), MountAccess::ReadWrite, None);
+        mounts.bind(BindSource::Itself, bytes(&guest.join(pin)), MountAccess::ReadWrite, None);
     }
     for file in &protected.read_only {
         let path = guest.join(&file.path);
-        view.bind(BindSource::Itself, bytes(&path), MountAccess::ReadOnly, Some(file.file_id));
+        mounts.bind(BindSource::Itself, bytes(&path), MountAccess::ReadOnly, Some(file.file_id));
     }
     for socket in &protected.masked_sockets {
-        view.mask(bytes(&guest.join(&socket.path)), socket.file_id);
+        mounts.mask(bytes(&guest.join(&socket.path)), socket.file_id);
     }
 }
 
@@ -136,16 +136,16 @@ impl Tree {
     }
 }
 
-/// A view whose parent directories come by themselves.
+/// Builds a mount plan, and adds parent directories by itself.
 #[derive(Default)]
-pub(crate) struct Layout {
-    view: MountPlan,
+pub(crate) struct MountPlanBuilder {
+    plan: MountPlan,
     made: HashSet<PathBuf>,
     /// What shows the host: there nothing can be made.
     bound: Vec<PathBuf>,
 }
 
-impl Layout {
+impl MountPlanBuilder {
     /// Lays out what the plan shows: `trees` and `protected` belong to its boundaries, `toolchains` to what it exposes.
     pub(crate) fn complete(
         mut self,
@@ -170,9 +170,9 @@ impl Layout {
                 Some(boundary.file_id),
                 &boundary.host,
             )?;
-            protect(&mut self.view, &boundary.guest, protected);
+            protect(&mut self.plan, &boundary.guest, protected);
         }
-        Ok(self.view)
+        Ok(self.plan)
     }
 
     /// Shows a path of the host as it is there, if it is there: a link stays a link, all else is read-only.
@@ -199,7 +199,7 @@ impl Layout {
         } else {
             self.file(guest, "");
         }
-        self.view.bind(source, bytes(guest), access, expected);
+        self.plan.bind(source, bytes(guest), access, expected);
         self.bound.push(guest.to_path_buf());
         Ok(())
     }
@@ -207,7 +207,7 @@ impl Layout {
     fn device(&mut self, name: &str) {
         let path = Path::new("/dev").join(name);
         self.file(&path, "");
-        self.view.bind(
+        self.plan.bind(
             BindSource::Host(c_path(&path).unwrap_or_default()),
             bytes(&path),
             MountAccess::Device,
@@ -218,21 +218,21 @@ impl Layout {
     fn directory(&mut self, path: &Path) {
         self.parents(path);
         if self.make(path) {
-            self.view.directory(bytes(path), 0o755);
+            self.plan.directory(bytes(path), 0o755);
         }
     }
 
     fn file(&mut self, path: &Path, content: &str) {
         self.parents(path);
         if self.make(path) {
-            self.view.file(bytes(path), content, 0o644);
+            self.plan.file(bytes(path), content, 0o644);
         }
     }
 
     fn symlink(&mut self, path: &Path, target: &Path) {
         self.parents(path);
         if self.make(path) {
-            self.view.symlink(bytes(path), bytes(target));
+            self.plan.symlink(bytes(path), bytes(target));
         }
     }
 
@@ -242,7 +242,7 @@ impl Layout {
         for component in &components[..components.len().saturating_sub(1)] {
             parent.push(component);
             if matches!(component, Component::Normal(_)) && self.make(&parent) {
-                self.view.directory(bytes(&parent), 0o755);
+                self.plan.directory(bytes(&parent), 0o755);
             }
         }
     }

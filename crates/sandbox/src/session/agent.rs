@@ -17,7 +17,7 @@ pub(crate) struct Agent {
     /// The group id on the host.
     pub(crate) gid: u32,
     /// Whether that user is nobody on this host, so that files have to be mapped to their owners.
-    pub(crate) is_nobody: bool,
+    pub(crate) is_unallocated: bool,
     /// An id of the range is ours only while it is locked.
     _lock: Option<HostUid>,
 }
@@ -37,7 +37,7 @@ impl Agent {
             identity: Identity::Caller { uid: id, gid: id },
             uid: id,
             gid: id,
-            is_nobody: false,
+            is_unallocated: false,
             _lock: None,
         }
     }
@@ -53,13 +53,19 @@ pub(crate) fn choose(caller: identity::Identity, locks: &Path) -> Result<Agent, 
             identity: Identity::Caller { uid, gid },
             uid,
             gid,
-            is_nobody: false,
+            is_unallocated: false,
             _lock: None,
         });
     }
     if caller.uid != 0 && caller.gid != 0 {
         let (uid, gid) = (caller.uid, caller.gid);
-        return Ok(Agent { identity: Identity::Other { uid, gid }, uid, gid, is_nobody: false, _lock: None });
+        return Ok(Agent {
+            identity: Identity::Other { uid, gid },
+            uid,
+            gid,
+            is_unallocated: false,
+            _lock: None,
+        });
     }
     let claimed = Free::on_this_host().and_then(|free| HostUid::claim(locks, &free)).map_err(|error| {
         StartError::Step {
@@ -73,7 +79,7 @@ pub(crate) fn choose(caller: identity::Identity, locks: &Path) -> Result<Agent, 
         identity: Identity::Other { uid, gid: uid },
         uid,
         gid: uid,
-        is_nobody: true,
+        is_unallocated: true,
         _lock: Some(claimed),
     })
 }

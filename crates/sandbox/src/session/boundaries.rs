@@ -11,7 +11,7 @@ use policy::text::escape;
 use tracing::debug;
 
 pub(crate) use self::clear::{Left, sweep};
-use self::clear::{MOST_TOLD, clear_up, shorten};
+use self::clear::{MAX_REPORTED, clear_up, shorten};
 use self::coverage::Coverage;
 use self::guard::Writable;
 pub(crate) use self::guard::{Guard, Losses};
@@ -38,7 +38,7 @@ mod guard;
 mod limit;
 mod scan;
 
-/// How long the first look at all boundaries may take. So long an agent that makes millions of directories holds up the
+/// How long the first scan of all boundaries may take. So long an agent that makes millions of directories holds up the
 /// next start; a million files take about a second.
 const FIRST_LOOK: Duration = Duration::from_secs(10);
 
@@ -49,8 +49,8 @@ pub(crate) struct Boundaries<'a> {
     writable: Vec<Writable<'a>>,
     guard: Guard,
     coverage: Coverage,
-    /// What was told while the agent runs.
-    told: RefCell<Vec<Finding>>,
+    /// What was reported while the agent runs.
+    reported: RefCell<Vec<Finding>>,
     runs: &'a Runs,
     record: Record,
     kept: Kept<'a>,
@@ -87,7 +87,7 @@ impl<'a> Boundaries<'a> {
         for boundary in &plan.boundaries {
             let failed = |source| StartError::Step {
                 step: format!(
-                    "looking through shared directory \"{}\" ({})",
+                    "searching shared directory \"{}\" ({})",
                     boundary.name,
                     escape::path(&boundary.host)
                 ),
@@ -112,7 +112,7 @@ impl<'a> Boundaries<'a> {
                 links = walk.links.len(),
                 read_only = mounts.read_only.len(),
                 took = ?began.elapsed(),
-                "looked through shared directory \"{}\"",
+                "searched shared directory \"{}\"",
                 boundary.name
             );
             if boundary.mode == BoundaryMode::ReadOnly {
@@ -126,7 +126,7 @@ impl<'a> Boundaries<'a> {
             };
             let (mut baseline, mut linked) = take(&mounts)?;
             if !linked.paths.is_empty() {
-                copy_apart(boundary, &root, &linked)?;
+                break_hard_links(boundary, &root, &linked)?;
                 coverage.add_copies(boundary, &linked.paths);
                 // They are other files now.
                 mounts = search::mounts(&root, &boundary.host, &walk, &plan.protect.paths).map_err(failed)?;
@@ -136,7 +136,7 @@ impl<'a> Boundaries<'a> {
             if linked.may_be_more || !linked.paths.is_empty() {
                 coverage.add_gap(
                     boundary,
-                    "not every protected file was looked at for other names, there are too many",
+                    "not every protected file was checked for other names, there are too many",
                 );
             }
             for left in left.iter().filter(|left| left.concerns(&boundary.host)) {
@@ -163,8 +163,8 @@ impl<'a> Boundaries<'a> {
         };
         let (kept, record) = Client::this().map_err(RecordError::from).and_then(keep).map_err(recorded)?;
         let guard = Guard::new(&writable, plan.protect.on_replaced);
-        let told = RefCell::default();
-        Ok(Self { plan, mounts: all, writable, guard, coverage, told, runs, record, kept })
+        let reported = RefCell::default();
+        Ok(Self { plan, mounts: all, writable, guard, coverage, reported, runs, record, kept })
     }
 
     /// Says what is not protected, whether or not anybody asks for a report.
@@ -202,31 +202,31 @@ impl<'a> Boundaries<'a> {
 
     /// Lists the protections that were removed since the last check, if one is due.
     pub(crate) fn losses(&self) -> Losses {
-        self.guard.look(&self.writable)
+        self.guard.check(&self.writable)
     }
 
     /// Lists what the agent has made that would run on the host and was not reported yet. Moves nothing, and has a short
     /// deadline: what it misses is found at the end.
     pub(crate) fn detect(&self) -> Vec<Finding> {
         let until = Deadline::after(QUICK);
-        let mut told = self.told.borrow_mut();
-        let before = told.len();
+        let mut reported = self.reported.borrow_mut();
+        let before = reported.len();
         for one in &self.writable {
-            let look = |root| Scan::quick(&root, &one.remembered, &self.plan.protect, until);
-            let Ok(look) = one.root.enter().and_then(look) else { continue };
-            for finding in look.findings {
-                if told.len() < MOST_TOLD && !told.contains(&finding) {
-                    told.push(finding);
+            let scan = |root| Scan::quick(&root, &one.remembered, &self.plan.protect, until);
+            let Ok(scan) = one.root.enter().and_then(scan) else { continue };
+            for finding in scan.findings {
+                if reported.len() < MAX_REPORTED && !reported.contains(&finding) {
+                    reported.push(finding);
                 }
             }
         }
-        told[before..].to_vec()
+        reported[before..].to_vec()
     }
 
     /// Moves aside what the agent made that would run on the host, and forgets the run. Where not all could be
     /// looked at or moved, the record stays, and the next command tries again.
     pub(crate) fn close(self, notice: &mut dyn FnMut(Notice)) -> Last {
-        for loss in self.guard.last_look(&self.writable) {
+        for loss in self.guard.final_check(&self.writable) {
             notice(Notice::Warning(loss));
         }
         let mut detected = Vec::new();
@@ -237,9 +237,9 @@ impl<'a> Boundaries<'a> {
             let cleared =
                 root.enter().and_then(|root| clear_up(&root, remembered, &self.plan.protect, notice));
             match cleared {
-                Ok((look, stuck)) => {
-                    coverage.add(boundary, &look.walk, &look.mounts);
-                    if !look.is_whole {
+                Ok((scan, stuck)) => {
+                    coverage.add(boundary, &scan.walk, &scan.mounts);
+                    if !scan.is_whole {
                         coverage.add_gap(boundary, "not everything was searched: there was too much of it");
                         remaining.push(remembered.clone());
                     } else if !stuck.is_empty() {
@@ -247,14 +247,14 @@ impl<'a> Boundaries<'a> {
                         coverage.add_gap(boundary, &format!("{count} found and not moved aside"));
                         remaining.push(Remembered { stuck: Some(stuck), ..remembered.clone() });
                     }
-                    detected.extend(look.findings.into_iter().map(|finding| Finding {
+                    detected.extend(scan.findings.into_iter().map(|finding| Finding {
                         path: here(finding.path),
                         aside: finding.aside.map(here),
                         ..finding
                     }));
                 }
                 Err(error) => {
-                    coverage.add_gap(boundary, &format!("it could not be looked through: {error}"));
+                    coverage.add_gap(boundary, &format!("it could not be searched: {error}"));
                     remaining.push(remembered.clone());
                 }
             }
@@ -282,8 +282,8 @@ impl Last {
 }
 
 /// Gives each protected file with another name a file of its own.
-fn copy_apart(boundary: &Boundary, root: &Entered<'_>, linked: &Linked) -> Result<(), StartError> {
-    hard_links::copy_all_apart(root, &linked.paths).map_err(|(path, error)| StartError::Refused {
+fn break_hard_links(boundary: &Boundary, root: &Entered<'_>, linked: &Linked) -> Result<(), StartError> {
+    hard_links::break_all(root, &linked.paths).map_err(|(path, error)| StartError::Refused {
         asked: format!("shared directory \"{}\" ({})", boundary.name, escape::path(&boundary.host)),
         reason: format!(
             "protected file {} has another name, through which it can be written, and cannot be replaced by a private copy: \

@@ -98,7 +98,7 @@ pub(crate) fn failed_step(step: &Step, source: io::Error) -> StartError {
 
 /// Explains that a layer does not hold which is required of this provider.
 pub(crate) fn layer(provider: Provider, layer: Layer, reason: String) -> StartError {
-    let mend = match layer {
+    let fix = match layer {
         Layer::Landlock => {
             "Linux 5.13 or newer with landlock in its list of security modules (lsm=landlock,…)"
         }
@@ -111,9 +111,9 @@ pub(crate) fn layer(provider: Provider, layer: Layer, reason: String) -> StartEr
          changed a shared directory"
             .to_owned()
     } else if provider.runs_containers() {
-        format!("{mend}, and an engine that lets containers use it; no container runs without \"{layer}\"")
+        format!("{fix}, and an engine that lets containers use it; no container runs without \"{layer}\"")
     } else {
-        format!("{mend}; or take \"{layer}\" off native.require, which lets it run without")
+        format!("{fix}; or take \"{layer}\" off native.require, which lets it run without")
     };
     StartError::Layer { layer, reason, remedy }
 }

@@ -44,7 +44,7 @@ pub struct Record {
     pub client: Client,
     /// The writable boundaries, with what was in them at the start.
     pub boundaries: Vec<Remembered>,
-    /// By which rules they are looked through: those of this run, whoever does it.
+    /// By which rules they are searched: those of this run, whoever does it.
     pub protect: Protect,
     /// Control groups that were made for the run.
     pub cgroups: Vec<PathBuf>,
@@ -71,7 +71,7 @@ pub struct Remembered {
     pub host: PathBuf,
     /// What was in it.
     pub baseline: Baseline,
-    /// What is left to be done, where it was looked through already.
+    /// What is left to be done, where it was searched already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stuck: Option<Vec<Stuck>>,
 }

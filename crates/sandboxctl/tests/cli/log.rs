@@ -34,7 +34,7 @@ fn everything_is_logged_at_the_highest_level_but_the_value_of_a_secret() {
     for line in [
         "INFO sandboxctl::commands::run: reads secret \"env\" variable=\"IN_ENV\"",
         "DEBUG sandboxctl::commands::run: shares directory \"workspace\" host=[TEMP]/project guest=/workspace",
-        "DEBUG sandbox::session::boundaries: looked through shared directory \"workspace\"",
+        "DEBUG sandbox::session::boundaries: searched shared directory \"workspace\"",
         "INFO sandboxctl::commands::run: layer seccomp status=\"enforced\"",
     ] {
         assert!(answer.stderr.contains(line), "{line}: {answer}");

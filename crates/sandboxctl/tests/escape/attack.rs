@@ -18,7 +18,7 @@ pub(crate) enum Control {
     Outside,
     /// On the host by root, since the host itself refuses a normal user. For what harms nothing.
     OutsideByRoot,
-    /// In namespaces of unshare(1), as their root: no system call filter, no landlock, all capabilities. For what
+    /// In namespaces of unshare(1), as their root: no seccomp filter, no landlock, all capabilities. For what
     /// would harm the host. The words are more flags of unshare.
     Namespaces(&'static [&'static str]),
     /// In a sandbox of bubblewrap. The words are more of its flags.

@@ -41,7 +41,7 @@ fn looking_at_what_the_agent_makes_does_not_give_it_more_time() {
         let said = String::from_utf8_lossy(&output.stderr);
         let is_there = place.workspace().join(".claude").exists();
         assert!(
-            !is_there || said.contains("not all that the agent made was looked through"),
+            !is_there || said.contains("not all that the agent made was searched"),
             "by {caller:?}: {said}"
         );
     }

@@ -19,7 +19,7 @@ pub(crate) enum Queries {
 
 impl Queries {
     /// Reads on; whether something in it asks.
-    pub(crate) fn ask(&mut self, shown: &[u8]) -> bool {
+    pub(crate) fn feed(&mut self, shown: &[u8]) -> bool {
         let mut asked = false;
         for &byte in shown {
             let (next, asks) = self.after(byte);
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn questions_are_distinguished_from_colours_and_titles() {
-        let asks = |text: &str| Queries::default().ask(text.as_bytes());
+        let asks = |text: &str| Queries::default().feed(text.as_bytes());
         for question in [
             "\x1b[c",
             "\x1b[>0c",
@@ -84,9 +84,9 @@ mod tests {
     #[test]
     fn a_question_may_come_in_pieces() {
         let mut queries = Queries::default();
-        assert!(!queries.ask(b"\x1b"));
-        assert!(!queries.ask(b"[>"));
-        assert!(queries.ask(b"c"));
-        assert!(!queries.ask(b"c"));
+        assert!(!queries.feed(b"\x1b"));
+        assert!(!queries.feed(b"[>"));
+        assert!(queries.feed(b"c"));
+        assert!(!queries.feed(b"c"));
     }
 }

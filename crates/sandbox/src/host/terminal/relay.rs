@@ -110,7 +110,7 @@ impl Relay {
             in_foreground: false,
         };
         relay.resize()?;
-        relay.look_where_we_are()?;
+        relay.sync_foreground()?;
         Ok(relay)
     }
 
@@ -175,9 +175,9 @@ impl Relay {
             Signal::SIGTSTP => {
                 self.restore()?;
                 stop_here()?;
-                self.come_back()
+                self.resume()
             }
-            Signal::SIGCONT => self.come_back(),
+            Signal::SIGCONT => self.resume(),
             _ => Ok(()),
         }
     }
@@ -190,7 +190,7 @@ impl Relay {
     /// Looks whether this process was brought to the front.
     pub fn on_tick(&mut self) -> io::Result<()> {
         if self.tick().is_some() {
-            self.come_back()?;
+            self.resume()?;
         }
         Ok(())
     }
@@ -263,13 +263,13 @@ impl Relay {
         self.input.as_ref().and_then(Screen::restore_point)
     }
 
-    fn come_back(&mut self) -> io::Result<()> {
-        self.look_where_we_are()?;
+    fn resume(&mut self) -> io::Result<()> {
+        self.sync_foreground()?;
         self.resize()
     }
 
     /// Makes the terminal raw if this process is in the foreground.
-    fn look_where_we_are(&mut self) -> io::Result<()> {
+    fn sync_foreground(&mut self) -> io::Result<()> {
         let Some(input) = &mut self.input else { return Ok(()) };
         self.in_foreground = input.in_foreground();
         if self.in_foreground { input.make_raw() } else { Ok(()) }
@@ -307,7 +307,7 @@ impl Relay {
                 }
                 Ok(length) => {
                     self.to_screen.extend_from_slice(&buffer[..length]);
-                    if self.queries.ask(&buffer[..length]) {
+                    if self.queries.feed(&buffer[..length]) {
                         self.asked = Some(Instant::now());
                     }
                     if let Some(heard) = &mut self.heard {

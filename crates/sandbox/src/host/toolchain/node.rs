@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::error::ToolchainError;
-use super::search::{Form, Host, Toolchains, canonical, in_view, one_component};
+use super::search::{Form, Host, Toolchains, canonical, in_system_tree, one_component};
 use crate::host::small_file;
 
 const NAME: &str = "node";
@@ -18,7 +18,7 @@ const FORM: Form = Form {
 pub(crate) fn find(host: &Host<'_>, found: &mut Toolchains) -> Result<(), ToolchainError> {
     let node = host.programs(NAME).next().ok_or_else(|| host.not_found(NAME, "`node`"))?;
     let real = canonical(NAME, &node)?;
-    if in_view(&real) {
+    if in_system_tree(&real) {
         return Ok(());
     }
     let program = match real.file_name().and_then(|name| name.to_str()) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use policy::text::escape;
 
 use super::error::ToolchainError;
-use super::search::{Form, Host, Toolchains, canonical, in_view, one_component};
+use super::search::{Form, Host, Toolchains, canonical, in_system_tree, one_component};
 use crate::host::small_file;
 
 const NAME: &str = "python";
@@ -33,7 +33,7 @@ pub(crate) fn find(host: &Host<'_>, found: &mut Toolchains) -> Result<(), Toolch
                 Choice::Version(prefix) => canonical(NAME, &prefix.join("bin/python"))?,
             },
         };
-        if in_view(&real) {
+        if in_system_tree(&real) {
             return Ok(());
         }
         if !real.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python"))

@@ -12,7 +12,7 @@ use std::path::Path;
 use policy::text::escape;
 
 use super::error::ToolchainError;
-use super::search::{Form, Host, Toolchains, canonical, exposed, find_path, in_view, variable};
+use super::search::{Form, Host, Toolchains, canonical, exposed, find_path, in_system_tree, variable};
 
 const NAME: &str = "rust";
 
@@ -37,7 +37,7 @@ pub(crate) fn find(host: &Host<'_>, found: &mut Toolchains) -> Result<(), Toolch
             let looked_for = format!("a toolchain in `{}`", escape::path(&toolchains));
             return Err(ToolchainError::NotFound { preset: NAME, looked_for, left_out: String::new() });
         }
-        host.check_apart(NAME, &toolchains)?;
+        host.refuse_agent_writable(NAME, &toolchains)?;
         found.show(NAME, &toolchains, host)?;
         show_linked(&toolchains, host, found)?;
         let settings = rustup_home.join("settings.toml");
@@ -48,15 +48,15 @@ pub(crate) fn find(host: &Host<'_>, found: &mut Toolchains) -> Result<(), Toolch
         // Where the proxies are: a directory in which one of them is only linked to holds other things.
         let mut places = [&cargo, &real].into_iter().filter_map(|program| program.parent());
         let bin = places.find(|bin| bin.join("rustup").is_file());
-        if let Some(bin) = bin.filter(|bin| !in_view(bin)) {
-            host.check_apart(NAME, bin)?;
+        if let Some(bin) = bin.filter(|bin| !in_system_tree(bin)) {
+            host.refuse_agent_writable(NAME, bin)?;
             found.show(NAME, bin, host)?;
             found.path.push(bin.to_path_buf());
         }
         found.env.push(variable("RUSTUP_HOME", rustup_home));
         // Nothing can be installed in what is read-only: say so at once instead of trying.
         found.env.push(variable("RUSTUP_AUTO_INSTALL", "0"));
-    } else if !in_view(&real) {
+    } else if !in_system_tree(&real) {
         found.show_prefix(&FORM, &real, host)?;
     }
     show_crates(host, found)

@@ -13,7 +13,7 @@ use crate::host::identity::Identity;
 use crate::host::programs::Programs;
 
 /// What every sandbox sees.
-const IN_VIEW: &[&str] = &["/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr"];
+const SYSTEM_TREES: &[&str] = &["/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr"];
 
 /// The caller's surroundings, in which toolchains are looked for.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +66,7 @@ impl Host<'_> {
     }
 
     /// Refuses what an agent may write, or has written to choose it, or already has.
-    pub(super) fn check_apart(&self, name: &str, path: &Path) -> Result<(), ToolchainError> {
+    pub(super) fn refuse_agent_writable(&self, name: &str, path: &Path) -> Result<(), ToolchainError> {
         match self.programs.writable().touching(path) {
             None => Ok(()),
             Some(writable) => Err(ToolchainError::Writable {
@@ -94,7 +94,7 @@ impl Toolchains {
     pub(super) fn show(&mut self, name: &str, path: &Path, host: &Host<'_>) -> Result<(), ToolchainError> {
         let there = find_path(name, path)?;
         let resolved = &there.path;
-        if in_view(resolved) && in_view(path) {
+        if in_system_tree(resolved) && in_system_tree(path) {
             return Ok(());
         }
         // Reading is all that is given, so it does not matter whose it is.
@@ -129,7 +129,7 @@ impl Toolchains {
             let Form { preset, expected, .. } = *form;
             return Err(ToolchainError::Form { preset, found: program.to_owned(), expected });
         };
-        host.check_apart(form.preset, prefix)?;
+        host.refuse_agent_writable(form.preset, prefix)?;
         self.show(form.preset, prefix, host)?;
         self.path.push(bin.to_path_buf());
         Ok(())
@@ -177,8 +177,8 @@ pub(super) fn exposed(name: &str, found: Found, guest: PathBuf) -> Exposed {
     Exposed { name: name.to_owned(), host: found.path, guest, file_id: found.file_id }
 }
 
-pub(super) fn in_view(path: &Path) -> bool {
-    IN_VIEW.iter().any(|tree| path.starts_with(tree))
+pub(super) fn in_system_tree(path: &Path) -> bool {
+    SYSTEM_TREES.iter().any(|tree| path.starts_with(tree))
 }
 
 pub(super) fn variable(name: &str, value: impl Into<OsString>) -> Variable {

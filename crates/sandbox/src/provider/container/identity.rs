@@ -120,7 +120,7 @@ impl ContainerUser {
     pub(crate) fn report(&self) -> Finding {
         let uid = self.agent.uid;
         let (status, reason) = match self.namespace {
-            Namespace::Host if self.agent.is_nobody => (
+            Namespace::Host if self.agent.is_unallocated => (
                 Status::Partly,
                 format!(
                     "no user namespace: agent is uid {uid} on the host, which is unallocated, without any capability"

@@ -111,7 +111,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     nested::refuse_missing_mount_points(plan, caller)?;
     refuse_deserted(parent)?;
 
-    // The values of secrets: what reads them, which may take long, runs before anything is looked through.
+    // The values of secrets: what reads them, which may take long, runs before anything is searched.
     let secrets = HeldSecrets::read(plan, secrets)?;
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a

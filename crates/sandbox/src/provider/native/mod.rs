@@ -67,7 +67,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     send(&mut control, &Request::Prepare { mounts: system, hostname: mount_plan::HOSTNAME.into() }, &[])?;
 
     // The values of secrets. The process that becomes PID 1 has no copy, because it was made before; and what reads them, which
-    // may take long, runs before anything is looked through.
+    // may take long, runs before anything is searched.
     let secrets = HeldSecrets::read(plan, secrets)?;
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a

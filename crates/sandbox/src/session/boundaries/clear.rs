@@ -27,16 +27,16 @@ use crate::session::outcome::Notice;
 use crate::state::client::ProcessError;
 use crate::state::record::{Placed, Record, RecordError, Remembered, RunId, Runs, Stuck, Unread};
 
-/// How many things that the agent made are told one by one while it runs.
-pub(super) const MOST_TOLD: usize = 20;
+/// How many things that the agent made are reported one by one while it runs.
+pub(super) const MAX_REPORTED: usize = 20;
 
-/// How long the last look at a boundary may take. A million files take about a second.
+/// How long the last scan of a boundary may take. A million files take about a second.
 const LAST_LOOK: Duration = Duration::from_secs(30);
 
 /// How long the repositories in what is moved aside may take to be made inert, all together.
 const MAKING_INERT: Duration = Duration::from_secs(10);
 
-/// How many are told one by one when it has ended.
+/// How many are reported one by one when it has ended.
 const MOST_LISTED: usize = 100;
 
 /// Among how many directories a boundary is looked for that has another name now.
@@ -68,7 +68,7 @@ impl Left {
 
 /// Clears up after runs that could not do it themselves, mostly because their clients were killed: what their
 /// agents made is moved aside now, by the rules of their runs. `remove` removes a container, and says whether it is gone;
-/// while it is not, another command looks again.
+/// while it is not, another command scans again.
 pub(crate) fn sweep(
     runs: &Runs,
     notice: &mut dyn FnMut(Notice),
@@ -134,7 +134,7 @@ fn clear_up_later(
             remembered,
             format_args!(
                 "an earlier run shared another directory here, which was moved or removed since: what its agent made \
-                 in it was not looked through, and nothing guards it"
+                 in it was not searched, and nothing guards it"
             ),
         );
         return Vec::new();
@@ -145,7 +145,7 @@ fn clear_up_later(
             warn(
                 notice,
                 remembered,
-                format_args!("what an earlier run's agent made could not be looked through: {error}"),
+                format_args!("what an earlier run's agent made could not be searched: {error}"),
             );
             return Vec::new();
         }
@@ -157,9 +157,9 @@ fn clear_up_later(
             let stuck = move_all(&root, remembered, &mut findings, notice);
             (findings, stuck)
         }
-        // What could not be looked at was said, and is not looked at a third time.
+        // What could not be searched was reported, and is not searched a third time.
         None => match clear_up(&root, remembered, by, notice) {
-            Ok((look, stuck)) => (look.findings, stuck),
+            Ok((scan, stuck)) => (scan.findings, stuck),
             Err(_) => return Vec::new(),
         },
     };
@@ -187,7 +187,7 @@ fn find(remembered: &Remembered, caller: Identity) -> Option<Root> {
     Root::of(open(&remembered.host).or_else(beside)?, caller).ok()
 }
 
-/// Looks for what the agent made that would run on the host, and moves it aside. What could not be looked at or
+/// Searches for what the agent made that would run on the host, and moves it aside. What could not be searched or
 /// moved is said.
 pub(crate) fn clear_up(
     root: &Entered<'_>,
@@ -195,45 +195,45 @@ pub(crate) fn clear_up(
     by: &Protect,
     notice: &mut dyn FnMut(Notice),
 ) -> io::Result<(Scan, Vec<Stuck>)> {
-    let mut look = look_again(root, remembered, by, notice).inspect_err(|error| {
-        warn(notice, remembered, format_args!("what the agent made could not be looked through: {error}"));
+    let mut scan = rescan(root, remembered, by, notice).inspect_err(|error| {
+        warn(notice, remembered, format_args!("what the agent made could not be searched: {error}"));
     })?;
-    if !look.is_whole {
+    if !scan.is_whole {
         warn(
             notice,
             remembered,
             format_args!(
-                "not all that the agent made was looked through, because there is too much of it: look at what is \
+                "not all that the agent made was searched, because there is too much of it: look at what is \
                  new before a program of yours does"
             ),
         );
     }
     if let Some(place) = elsewhere(root, remembered) {
-        if !look.findings.is_empty() {
+        if !scan.findings.is_empty() {
             warn(notice, remembered, format_args!("the directory is {} now", escape::path(&place)));
         }
     }
-    let stuck = move_all(root, remembered, &mut look.findings, notice);
-    Ok((look, stuck))
+    let stuck = move_all(root, remembered, &mut scan.findings, notice);
+    Ok((scan, stuck))
 }
 
 /// Looks at a boundary for the last time. An agent that owns the directory may have closed it. Its owner on the host is
 /// the same, and opens it.
-fn look_again(
+fn rescan(
     root: &Entered<'_>,
     remembered: &Remembered,
     by: &Protect,
     notice: &mut dyn FnMut(Notice),
 ) -> io::Result<Scan> {
     let until = Deadline::after(LAST_LOOK);
-    let mut look = look_from_the_root(root, remembered, by, until, notice)?;
-    while !until.is_over() && open_up_all(root, remembered, &look, notice) {
-        look = Scan::last(root, remembered, by, until)?;
+    let mut scan = scan_root(root, remembered, by, until, notice)?;
+    while !until.is_over() && open_up_all(root, remembered, &scan, notice) {
+        scan = Scan::last(root, remembered, by, until)?;
     }
-    Ok(look)
+    Ok(scan)
 }
 
-fn look_from_the_root(
+fn scan_root(
     root: &Entered<'_>,
     remembered: &Remembered,
     by: &Protect,
@@ -250,7 +250,7 @@ fn look_from_the_root(
             );
             Scan::last(root, remembered, by, until)
         }
-        look => look,
+        scan => scan,
     }
 }
 
@@ -259,12 +259,12 @@ fn look_from_the_root(
 fn open_up_all(
     root: &Entered<'_>,
     remembered: &Remembered,
-    look: &Scan,
+    scan: &Scan,
     notice: &mut dyn FnMut(Notice),
 ) -> bool {
     let hides = |finding: &&Finding| finding.reason == Reason::Hidden && finding.origin == Origin::Earlier;
     let mut is_any = false;
-    for Finding { path, .. } in look.findings.iter().filter(hides) {
+    for Finding { path, .. } in scan.findings.iter().filter(hides) {
         let opened = beneath::directory(root, path).and_then(|directory| beneath::open_up_itself(&directory));
         if let Ok(Some(mode)) = opened {
             is_any = true;
@@ -300,7 +300,7 @@ fn move_all(
             Ok(Moved::Inert) => {}
             Ok(Moved::Doubtful) => doubtful.extend(finding.aside.clone()),
             Err(error) => {
-                if stuck.len() < MOST_TOLD {
+                if stuck.len() < MAX_REPORTED {
                     warn(
                         notice,
                         remembered,
@@ -326,8 +326,12 @@ fn move_all(
             ),
         );
     }
-    if stuck.len() > MOST_TOLD {
-        warn(notice, remembered, format_args!("{} more could not be moved aside", stuck.len() - MOST_TOLD));
+    if stuck.len() > MAX_REPORTED {
+        warn(
+            notice,
+            remembered,
+            format_args!("{} more could not be moved aside", stuck.len() - MAX_REPORTED),
+        );
     }
     stuck
 }

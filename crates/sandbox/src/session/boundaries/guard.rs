@@ -2,11 +2,11 @@
 //!
 //! The kernel takes a mount off when its file is replaced or removed by somebody who does not see the mount, as
 //! every program of the host is, see `mount_namespaces(7)`. From then on the agent can write there. Nothing can be mounted
-//! again: PID 1 has given up the right to. So it is said at once, and where what stands there now would run something that
+//! again: PID 1 has given up the right to. So it is reported at once, and where what stands there now would run something that
 //! it did not run before, the sandbox is ended.
 //!
-//! The kernel tells of replaced names in the directories that matter (inotify(7)), so that nobody is woken while nothing
-//! happens. Where it cannot, the guard looks by itself every second; and at the beginning more often, because watches are
+//! The kernel reports replaced names in the directories that matter (inotify(7)), so that nothing wakes up while nothing
+//! happens. Where it cannot, the guard polls every second; and at the beginning more often, because watches are
 //! only worth their price in a run that lasts.
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -35,15 +35,15 @@ const MOST_HELD: usize = 256;
 /// How many directories are watched for one run. A watch takes a kilobyte of the kernel's memory.
 const MOST_WATCHED: usize = 1024;
 
-/// The shortest time between two looks, however much happens in the directories.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+/// The shortest time between two checks, however much happens in the directories.
+const CHECK_PAUSE: Duration = Duration::from_millis(50);
 
-/// For how long the guard looks by itself before it asks the kernel to tell. Closing watches takes the kernel some 15 ms,
+/// For how long the guard polls before it asks the kernel for notifications. Closing watches takes the kernel some 15 ms,
 /// which is twice as long as a whole short run.
 const UNWATCHED: Duration = Duration::from_secs(1);
 
-/// How often the guard looks where the kernel does not tell.
-const UNTOLD: Duration = Duration::from_secs(1);
+/// How often the guard polls where the kernel does not notify it.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long classifying a path that has lost its protection may take at one time.
 const GLANCE: Duration = Duration::from_millis(200);
@@ -60,8 +60,8 @@ pub(super) struct Writable<'a> {
 pub(crate) struct Guard {
     places: Vec<Place>,
     began: Instant,
-    /// What tells of changes, from [`UNWATCHED`] on; nothing where the kernel does not.
-    told: OnceCell<Option<Inotify>>,
+    /// Notifies of changes, from [`UNWATCHED`] on; `None` where the kernel does not.
+    inotify: OnceCell<Option<Inotify>>,
     on_replaced: OnReplaced,
     states: RefCell<Vec<State>>,
     next: Cell<Option<Instant>>,
@@ -76,18 +76,18 @@ struct Place {
     _held: Option<OwnedFd>,
 }
 
-/// What has become of a protected path.
+/// The state of a protected path.
 #[derive(Clone, Debug, PartialEq)]
 enum State {
     /// It is the file that was mounted.
     Held,
     /// It is another one, which was last seen like this.
     Lost(Option<Stamp>),
-    /// What it ran was told.
-    Told,
+    /// What it runs was reported.
+    Reported,
 }
 
-/// What a look has found.
+/// What a check has found.
 #[derive(Default)]
 pub(crate) struct Losses {
     /// Sentences for a person.
@@ -97,7 +97,7 @@ pub(crate) struct Losses {
 }
 
 impl Guard {
-    /// Begins to watch. Everything that was replaced before is found by the first look.
+    /// Begins to watch. Everything that was replaced before is found by the first check.
     pub(super) fn new(writable: &[Writable<'_>], on_replaced: OnReplaced) -> Self {
         let mut places = Vec::new();
         for (boundary, of) in writable.iter().enumerate() {
@@ -111,13 +111,13 @@ impl Guard {
         let began = Instant::now();
         let states = RefCell::new(vec![State::Held; places.len()]);
         let next = Cell::new((!places.is_empty()).then_some(began));
-        Self { places, began, told: OnceCell::new(), on_replaced, states, next }
+        Self { places, began, inotify: OnceCell::new(), on_replaced, states, next }
     }
 
     /// Returns what becomes ready when a name in a directory that matters has changed; nothing while a check is due
     /// anyway.
     pub(crate) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.told.get()?.as_ref().filter(|_| self.next.get().is_none()).map(Inotify::as_fd)
+        self.inotify.get()?.as_ref().filter(|_| self.next.get().is_none()).map(Inotify::as_fd)
     }
 
     /// Returns when the next check is due.
@@ -127,11 +127,11 @@ impl Guard {
 
     /// Schedules a check soon, because something has changed.
     pub(crate) fn on_ready(&self) {
-        self.next.set(Some(Instant::now() + BETWEEN_LOOKS));
+        self.next.set(Some(Instant::now() + CHECK_PAUSE));
     }
 
-    /// Looks for the last time, and says what was taken away. What lies there now is classified with everything else.
-    pub(super) fn last_look(&self, writable: &[Writable<'_>]) -> Vec<String> {
+    /// Checks for the last time, and returns what was removed. What lies there now is classified with everything else.
+    pub(super) fn final_check(&self, writable: &[Writable<'_>]) -> Vec<String> {
         let states = self.states.borrow();
         let mut losses = Vec::new();
         for (number, boundary) in writable.iter().enumerate() {
@@ -146,21 +146,21 @@ impl Guard {
         losses
     }
 
-    /// Looks, if it is time, and says what is new.
-    pub(super) fn look(&self, writable: &[Writable<'_>]) -> Losses {
+    /// Checks, if it is time, and returns what is new.
+    pub(super) fn check(&self, writable: &[Writable<'_>]) -> Losses {
         let began = Instant::now();
         let mut losses = Losses::default();
         if self.next.get().is_none_or(|next| next > began) {
             return losses;
         }
-        // What happens from here on is told.
-        let told = if began < self.began + UNWATCHED {
+        // What happens from here on is reported by the kernel.
+        let inotify = if began < self.began + UNWATCHED {
             None
         } else {
-            Some(self.told.get_or_init(|| watch(writable, &self.places)))
+            Some(self.inotify.get_or_init(|| watch(writable, &self.places)))
         };
-        if let Some(Some(told)) = told {
-            while told.read_events().is_ok_and(|events| !events.is_empty()) {}
+        if let Some(Some(inotify)) = inotify {
+            while inotify.read_events().is_ok_and(|events| !events.is_empty()) {}
         }
         let mut states = self.states.borrow_mut();
         for (number, boundary) in writable.iter().enumerate() {
@@ -168,15 +168,15 @@ impl Guard {
             let in_it =
                 self.places.iter().zip(states.iter_mut()).filter(|(place, _)| place.boundary == number);
             for (place, state) in in_it {
-                place.look(&root, boundary, state, self.on_replaced, &mut losses);
+                place.check(&root, boundary, state, self.on_replaced, &mut losses);
             }
         }
         let is_lost = states.iter().any(|state| matches!(state, State::Lost(_)));
-        // What is lost can be written without a name changing. Looking takes a tenth of the time at most.
-        let pause = match told {
+        // What is lost can be written without a name changing. Checking takes a tenth of the time at most.
+        let pause = match inotify {
             Some(Some(_)) if !is_lost => None,
-            Some(None) if !is_lost => Some(UNTOLD),
-            _ => Some(BETWEEN_LOOKS),
+            Some(None) if !is_lost => Some(POLL_INTERVAL),
+            _ => Some(CHECK_PAUSE),
         };
         self.next.set(pause.map(|pause| Instant::now() + pause.max(began.elapsed() * 10)));
         losses
@@ -199,7 +199,7 @@ impl Place {
         ))
     }
 
-    fn look(
+    fn check(
         &self,
         root: &Entered<'_>,
         boundary: &Writable<'_>,
@@ -226,7 +226,7 @@ impl Place {
             *state = State::Lost(Some(stamp));
             return;
         };
-        *state = State::Told;
+        *state = State::Reported;
         losses.warnings.push(format!("{}: {finding}", escape::path(&boundary.remembered.host)));
         if on_replaced == OnReplaced::End {
             let guest = boundary.boundary.guest.join(&finding.path);
@@ -251,14 +251,14 @@ fn watch(writable: &[Writable<'_>], places: &[Place]) -> Option<Inotify> {
     if ways.len() > MOST_WATCHED {
         return None;
     }
-    let told = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
+    let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
     let changes = AddWatchFlags::IN_MOVED_FROM | AddWatchFlags::IN_MOVED_TO | AddWatchFlags::IN_DELETE;
     for (boundary, way) in &ways {
         let root = writable.get(*boundary)?.root.enter().ok()?;
         let directory = beneath::directory(&root, way).ok()?;
         // This leads to what was opened, whatever has that name by now.
         let place = format!("/proc/self/fd/{}", directory.as_raw_fd());
-        told.add_watch(Path::new(&place), changes | AddWatchFlags::IN_ONLYDIR).ok()?;
+        inotify.add_watch(Path::new(&place), changes | AddWatchFlags::IN_ONLYDIR).ok()?;
     }
-    Some(told)
+    Some(inotify)
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::state::client::Client;
 
-/// A record that cannot be read: what its run left behind was not looked through.
+/// A record that cannot be read: what its run left behind was not searched.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Unread {
     pub(crate) file: PathBuf,

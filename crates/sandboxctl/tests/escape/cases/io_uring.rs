@@ -1,4 +1,4 @@
-//! `io_uring`: a second door to the kernel that no system call filter sees through.
+//! `io_uring`: a second way into the kernel that no seccomp filter sees through.
 
 use crate::attack::Attack;
 

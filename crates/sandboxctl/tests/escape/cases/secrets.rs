@@ -51,7 +51,7 @@ fn the_value_of_a_secret_stands_in_no_memory_no_argument_list_no_output_and_no_r
         let ours = ours(child.id());
         assert!(
             has(&memory(child.id()), ARGUMENT.as_bytes()),
-            "the control: the client's memory was looked through"
+            "the control: the client's memory was searched"
         );
         for process in &ours {
             let memory = memory(*process);
