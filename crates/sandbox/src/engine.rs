@@ -9,13 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use policy::text::escape;
-
 use crate::host::child::Group;
 use crate::host::programs::Programs;
 
 pub(crate) use self::call::output;
-use self::error::EngineError;
+use self::error::{EngineError, SettingsError};
 use self::kind::{EngineKind, Rights};
 use self::socket::{Endpoint, Socket};
 use self::surroundings::Surroundings;
@@ -27,6 +25,7 @@ pub mod image;
 pub mod kind;
 pub(crate) mod socket;
 pub mod surroundings;
+pub mod words;
 
 /// How long an engine may take to start a container that it has the image of.
 pub(crate) const START: Duration = Duration::from_secs(60);
@@ -150,7 +149,7 @@ fn apart(programs: &Programs, path: &Path) -> Result<(), EngineError> {
         None => Ok(()),
         Some(directory) => Err(EngineError::Settings {
             path: path.to_owned(),
-            reason: format!("it lies in {}, which the sandbox may write to", escape::path(directory)),
+            source: SettingsError::Writable(directory.to_owned()),
         }),
     }
 }

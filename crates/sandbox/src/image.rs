@@ -197,10 +197,8 @@ impl Site<'_> {
         let path = self.request.metadata_file.unwrap_or(&own);
         let output = Output::Destination(Some(path));
         self.run(&command::build(spec, self.builder, subject, output, progress.display), progress)?;
-        serde_json::from_str(&read(path)?).map_err(|error| BuildError::Answer {
-            what: "what buildx says of the image",
-            reason: error.to_string(),
-        })
+        serde_json::from_str(&read(path)?)
+            .map_err(|source| BuildError::Answer { what: "what buildx says of the image", source })
     }
 
     /// Builds to disk. Returns it, and how other builds name it.

@@ -202,7 +202,9 @@ pub(crate) fn of_engine(error: &EngineError) -> Code {
         EngineError::NameInUse { .. } => Code::NameInUse,
         EngineError::DiskFull { .. } => Code::EngineDiskFull,
         EngineError::Runtime { .. } => Code::EngineRuntime,
-        EngineError::Refused { .. } | EngineError::Call { .. } => Code::EngineFailed,
+        EngineError::Answer { .. } | EngineError::Refused { .. } | EngineError::Call { .. } => {
+            Code::EngineFailed
+        }
     }
 }
 

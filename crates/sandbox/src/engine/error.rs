@@ -8,6 +8,21 @@ use policy::plan::names_a_registry;
 use policy::text::escape;
 
 use super::kind::{DEFAULT_SOCKET, EngineKind};
+use super::words::{self, Cause, Found};
+
+/// The causes that engines themselves name.
+const OF_ENGINES: [Cause; 10] = [
+    Cause::DiskFull,
+    Cause::Unseen,
+    Cause::Limit,
+    Cause::NameInUse,
+    Cause::Runtime,
+    Cause::NoImage,
+    Cause::NoContainer,
+    Cause::BeingRemoved,
+    Cause::Forbidden,
+    Cause::Unreachable,
+];
 
 /// Why an engine did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -74,8 +89,8 @@ pub enum EngineError {
         unfetched: Option<String>,
     },
     /// The settings of Docker cannot be read.
-    #[error("cannot determine which engine Docker's settings mean: {}: {reason}", escape::path(path))]
-    Settings { path: PathBuf, reason: String },
+    #[error("cannot determine which engine Docker's settings mean: {}: {source}", escape::path(path))]
+    Settings { path: PathBuf, source: SettingsError },
     /// It did not answer in time.
     #[error("{kind} has not answered within {waited:?}")]
     Timeout { kind: EngineKind, waited: Duration },
@@ -103,12 +118,32 @@ pub enum EngineError {
     /// Its runtime is not there.
     #[error("{kind} cannot use this runtime: {message}")]
     Runtime { kind: EngineKind, message: String },
+    /// Its answer is not what it should be.
+    #[error("{kind}: {what} cannot be read: {source}")]
+    Answer { kind: EngineKind, what: String, source: serde_json::Error },
     /// It refused, in words of its own.
     #[error("{kind}: {message}")]
-    Refused { kind: EngineKind, message: String },
+    Refused { kind: EngineKind, cause: Option<Cause>, message: String },
     /// Its command could not be run.
     #[error("cannot run `{kind}`: {source}")]
     Call { kind: EngineKind, source: io::Error },
+}
+
+/// What is wrong with Docker's settings.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The agent could change them.
+    #[error("it lies in {}, which the sandbox may write to", escape::path(.0))]
+    Writable(PathBuf),
+    /// There is no such address.
+    #[error("\"{0}\" is no address; expected such as unix:///var/run/docker.sock")]
+    Address(String),
+    /// A context cannot be read.
+    #[error("context \"{context}\" cannot be read: {source}")]
+    Context { context: String, source: io::Error },
+    /// A file does not have its form. What the parser says may have what stands there in it.
+    #[error("line {line}, column {column}: this is not what Docker writes")]
+    Form { line: usize, column: usize },
 }
 
 /// Explains why an image could not be pulled, for the end of a sentence.
@@ -175,77 +210,29 @@ impl EngineError {
             Self::NameInUse { .. } => "choose another --name".to_owned(),
             Self::DiskFull { kind, .. } => format!("make room: {kind} system df shows what takes it, {kind} image prune frees some"),
             Self::Runtime { kind, .. } => format!("`{kind} info` lists the runtimes it knows"),
-            Self::Refused { .. } | Self::Call { .. } => return None,
+            Self::Answer { .. } | Self::Refused { .. } | Self::Call { .. } => return None,
         })
     }
 
-    /// Classifies what an engine has printed on its standard error.
-    ///
-    /// The words are those of Docker 26 to 29 and Podman 4 and 5. What is not known stays what was said.
+    /// Classifies what an engine has printed on its standard error. What is not known stays what was said.
     pub(crate) fn told(kind: EngineKind, stderr: &str) -> Self {
-        let message = last_words(stderr);
-        let lower = stderr.to_lowercase();
-        let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-        let quoted = |after: &str| {
-            let rest = stderr.split_once(after)?.1;
-            rest.split(['"', '\'']).nth(1).map(|name| name.trim_start_matches('/').to_owned())
+        let message = words::message(stderr);
+        let Some(Found { cause, value, .. }) = words::find(stderr, &OF_ENGINES) else {
+            return Self::refused(kind, message);
         };
-        let between = |before: &str, after: &[char]| {
-            let rest = stderr.split_once(before)?.1;
-            rest.split(after).next().map(str::to_owned)
-        };
-        let unseen = between("bind source path does not exist: ", &['\n', '\r'])
-            .or_else(|| between("statfs ", &[':']).filter(|_| says(&["no such file or directory"])))
-            // Nothing of another mount namespace can be mounted (mount(2)).
-            .or_else(|| {
-                between("failed to mount local volume: mount ", &[':'])
-                    .filter(|_| says(&["invalid argument"]))
-            });
-        if says(&["no space left on device"]) {
-            Self::DiskFull { kind, message }
-        } else if let Some(path) = unseen {
-            Self::Unseen { kind, path: path.trim_end_matches('.').to_owned() }
-        } else if says(&[
-            "range of cpus is from",
-            "controller `cpu` is not available",
-            "controller 'cpu' is not available",
-        ]) || says(&["requested cgroup controller"])
-        {
-            Self::Limit { kind, message }
-        } else if says(&["is already in use"]) {
-            Self::NameInUse { name: quoted("name").unwrap_or(message) }
-        } else if says(&[
-            "unknown or invalid runtime name",
-            "no such runtime",
-            "invalid runtime name",
-            "requested oci runtime",
-            "default oci runtime \"",
-        ]) {
-            Self::Runtime { kind, message }
-        } else {
-            Self::Refused { kind, message }
+        match cause {
+            Cause::DiskFull => Self::DiskFull { kind, message },
+            Cause::Unseen => Self::Unseen { kind, path: value.trim_end_matches('.').to_owned() },
+            Cause::Limit => Self::Limit { kind, message },
+            Cause::NameInUse => Self::NameInUse { name: value.trim_start_matches('/').to_owned() },
+            Cause::Runtime => Self::Runtime { kind, message },
+            cause => Self::Refused { kind, cause: Some(cause), message },
         }
     }
-}
 
-/// Returns the last paragraph of a message, without the advice to read the manual.
-fn last_words(stderr: &str) -> String {
-    let lines = stderr.lines().map(str::trim).filter(|line| {
-        !line.is_empty()
-            && !line.starts_with("See '")
-            && !line.starts_with("Run '")
-            && !line.starts_with("WARNING")
-            // What its parts say to their log, and it says again in its own words.
-            && (!line.starts_with("time=\"") || line.contains(" level=fatal "))
-    });
-    let all: Vec<&str> = lines.collect();
-    let last = &all[all.len().saturating_sub(3)..];
-    let text = last.join("; ");
-    let text = text.strip_prefix("docker: ").or_else(|| text.strip_prefix("Error: ")).unwrap_or(&text);
-    if text.is_empty() {
-        "it failed without an error message".to_owned()
-    } else {
-        text.trim_end_matches('.').to_owned()
+    /// Makes a refusal whose cause is not known.
+    pub(crate) fn refused(kind: EngineKind, message: String) -> Self {
+        Self::Refused { kind, cause: None, message }
     }
 }
 

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::Engine;
 use crate::engine::error::EngineError;
+use crate::engine::words::Cause;
 use crate::host::child::Group;
 
 /// How long fetching an image may take.
@@ -121,16 +122,14 @@ impl Engine {
     fn inspected(&self, name: &str) -> Result<Option<Image>, EngineError> {
         match self.ask(["image", "inspect", "--format", "json", name]) {
             Ok(text) => {
-                let images: Vec<Image> =
-                    serde_json::from_str(&text).map_err(|error| EngineError::Refused {
-                        kind: self.kind(),
-                        message: format!("its answer cannot be read: {error}"),
-                    })?;
+                let images: Vec<Image> = serde_json::from_str(&text).map_err(|source| {
+                    EngineError::Answer { kind: self.kind(), what: "its answer".to_owned(), source }
+                })?;
                 let image = images.into_iter().next();
                 image.iter().try_for_each(|image| self.refuse_orders(name, image))?;
                 Ok(image.map(|image| Image { name: name.to_owned(), ..image }))
             }
-            Err(EngineError::Refused { message, .. }) if is_missing(&message) => Ok(None),
+            Err(EngineError::Refused { cause: Some(Cause::NoImage), .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -141,7 +140,7 @@ impl Engine {
         image.annotations.keys().find(|key| !describes(key)).map_or(Ok(()), |key| {
             let key = policy::text::escape::line(key);
             let message = format!("image {name} has the annotation `{key}`, which Podman would hand to the runtime; none but descriptions are allowed");
-            Err(EngineError::Refused { kind: self.kind(), message })
+            Err(EngineError::refused(self.kind(), message))
         })
     }
 
@@ -234,18 +233,6 @@ fn own_architecture() -> &'static str {
         "aarch64" => "arm64",
         other => other,
     }
-}
-
-pub(crate) fn is_missing(message: &str) -> bool {
-    let message = message.to_lowercase();
-    [
-        "no such image",
-        "image not known",
-        "does not provide the specified platform",
-        "does not match the specified platform",
-    ]
-    .iter()
-    .any(|words| message.contains(words))
 }
 
 /// Deserializes a list that is written as `null` where it is empty.

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use super::error::EngineError;
+use super::error::{EngineError, SettingsError};
 use super::kind::{DEFAULT_SOCKET, EngineKind};
 use super::surroundings::Surroundings;
 use crate::host::deadline::Deadline;
@@ -66,8 +66,8 @@ impl Endpoint {
         if address.contains("://") {
             Ok(Self::Remote(address))
         } else {
-            let reason = format!("\"{address}\" is no address; expected such as unix:///var/run/docker.sock");
-            Err(EngineError::Settings { path: place.to_owned(), reason })
+            let source = SettingsError::Address(address);
+            Err(EngineError::Settings { path: place.to_owned(), source })
         }
     }
 }
@@ -104,19 +104,17 @@ fn of_context(config: &Path, context: &str, reader: Identity) -> Result<Endpoint
     }
     let name = Sha256::digest(context).iter().fold(String::new(), |name, byte| format!("{name}{byte:02x}"));
     let path = config.join("contexts/meta").join(name).join("meta.json");
-    let text = small_file::read(&path, reader).map_err(|error| EngineError::Settings {
+    let text = small_file::read(&path, reader).map_err(|source| EngineError::Settings {
         path: path.clone(),
-        reason: format!("context \"{context}\" cannot be read: {error}"),
+        source: SettingsError::Context { context: context.to_owned(), source },
     })?;
     Endpoint::parse(&path, OsStr::new(&parse::<Meta>(&path, &text)?.endpoints.docker.host))
 }
 
 fn parse<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T, EngineError> {
     serde_json::from_slice(text).map_err(|error| {
-        // What the parser says may have what stands there in it.
-        let (line, column) = (error.line(), error.column());
-        let reason = format!("line {line}, column {column}: this is not what Docker writes");
-        EngineError::Settings { path: path.to_owned(), reason }
+        let source = SettingsError::Form { line: error.line(), column: error.column() };
+        EngineError::Settings { path: path.to_owned(), source }
     })
 }
 
@@ -174,7 +172,7 @@ impl Socket {
             Answer { status: 200, .. } => Ok(peer.uid()),
             Answer { status, .. } => {
                 let message = format!("it answers {status} on {}", escape::path(&self.0));
-                Err(EngineError::Refused { kind: EngineKind::Docker, message })
+                Err(refused(message))
             }
         }
     }
@@ -194,12 +192,11 @@ impl Socket {
 
     /// Asks for something; `None` where there is no such thing.
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, EngineError> {
-        let refused = |message| EngineError::Refused { kind: EngineKind::Docker, message };
         match ask(self.connect()?, "GET", path).map_err(|error| self.failed(error))? {
             Answer { status: 404, .. } => Ok(None),
-            Answer { status: 200, body, .. } => serde_json::from_slice(&body)
-                .map(Some)
-                .map_err(|error| refused(format!("its answer cannot be read: {error}"))),
+            Answer { status: 200, body, .. } => serde_json::from_slice(&body).map(Some).map_err(|source| {
+                EngineError::Answer { kind: EngineKind::Docker, what: "its answer".into(), source }
+            }),
             Answer { status, body, .. } => {
                 Err(refused(format!("it answers {status}: {}", String::from_utf8_lossy(&body).trim())))
             }
@@ -213,7 +210,6 @@ impl Socket {
         struct Stat {
             mode: u32,
         }
-        let refused = |message| EngineError::Refused { kind: EngineKind::Docker, message };
         let bytes = path.as_os_str().as_bytes().iter();
         let escaped = bytes.fold(String::new(), |text, byte| format!("{text}%{byte:02x}"));
         let question = format!("/containers/{container}/archive?path={escaped}");
@@ -281,6 +277,11 @@ impl Socket {
             _ => EngineError::Stopped { kind, socket, source },
         }
     }
+}
+
+/// Makes an error of a refusal.
+fn refused(message: String) -> EngineError {
+    EngineError::refused(EngineKind::Docker, message)
 }
 
 /// Sends one request in HTTP/1.0, whose answer ends with the connection.

@@ -5,8 +5,7 @@ use std::time::Duration;
 use policy::build_spec::{BuildSpec, Destination, ImageSource};
 
 use super::docker::{Docker, Store};
-use super::error::{BuildError, Lack};
-use crate::engine::error::EngineError;
+use super::error::{BuildError, BuilderError, Lack};
 
 /// How long a builder may take to start: its image may have to be fetched.
 const START: Duration = Duration::from_secs(300);
@@ -70,19 +69,13 @@ pub(super) fn choose(
     making: Making,
 ) -> Result<Builder, BuildError> {
     let lacks = |builder: &Builder| builder.lacks(spec, docker.store);
-    let first = match &spec.builder {
-        Some(asked) => inspect(docker, Some(asked))?,
-        None => inspect(docker, None)?,
-    };
+    let first = inspect(docker, spec.builder.as_ref())?;
     // The engine that it is part of keeps what it makes: that would be another one.
     let context = docker.context()?;
     let is_elsewhere = |builder: &Builder| builder.driver == IN_ENGINE && builder.name != context;
     if is_elsewhere(&first) {
-        let said = format!(
-            "it is the engine of the context \"{}\", and the image is for that of \"{context}\"",
-            first.name
-        );
-        return Err(BuildError::Builder { builder: first.name, said });
+        let source = BuilderError::Elsewhere { context: first.name.clone(), wanted: context };
+        return Err(BuildError::Builder { builder: first.name, source });
     }
     let lacking = lacks(&first);
     if lacking.is_empty() {
@@ -115,41 +108,40 @@ pub(super) fn choose(
     if !there && making == Making::Not {
         return Ok(made);
     }
-    make(docker, own, there).map_err(|said| BuildError::NoBuilder {
+    make(docker, own, there).map_err(|source| BuildError::NoBuilder {
         builder: first.name.clone(),
         driver: first.driver.clone(),
         lacks: lacking,
-        said,
+        source: Box::new(source),
     })
 }
 
 /// Looks at a builder, and starts it where it does not run.
 fn inspect(docker: &Docker, name: Option<&String>) -> Result<Builder, BuildError> {
     let arguments = ["buildx", "inspect", "--bootstrap"].into_iter().chain(name.map(String::as_str));
-    let unusable = |said: String| BuildError::Builder {
-        builder: name.cloned().unwrap_or_else(|| "of the current context".to_owned()),
-        said: said.trim_start_matches("ERROR: ").to_owned(),
-    };
-    match docker.call(arguments, START) {
-        Ok(text) => parse(&text).map_err(unusable),
-        Err(EngineError::Refused { message, .. }) => Err(unusable(message)),
-        Err(error) => Err(error.into()),
-    }
+    let inspected = docker.call(arguments, START).map_err(Into::into).and_then(|text| parse(&text));
+    inspected.map_err(|source| match source {
+        BuilderError::Engine(error) => error.into(),
+        source => BuildError::Builder {
+            builder: name.cloned().unwrap_or_else(|| "of the current context".to_owned()),
+            source,
+        },
+    })
 }
 
 /// Looks at a builder of somebody's, and leaves it as it is.
-fn running(docker: &Docker, name: &str) -> Result<Builder, String> {
-    parse(&docker.ask(["buildx", "inspect", name]).map_err(|error| error.to_string())?)
+fn running(docker: &Docker, name: &str) -> Result<Builder, BuilderError> {
+    parse(&docker.ask(["buildx", "inspect", name])?)
 }
 
 /// Makes a builder of our own, or starts the one that is there.
-fn make(docker: &Docker, name: &str, there: bool) -> Result<Builder, String> {
+fn make(docker: &Docker, name: &str, there: bool) -> Result<Builder, BuilderError> {
     let create = ["buildx", "create", "--name", name, "--driver", "docker-container"];
     if !there {
-        docker.ask(create).map_err(|error| error.to_string())?;
+        docker.ask(create)?;
     }
     let started = docker.call(["buildx", "inspect", "--bootstrap", name], START);
-    let started = started.map_err(|error| error.to_string()).and_then(|text| parse(&text));
+    let started = started.map_err(Into::into).and_then(|text| parse(&text));
     if started.is_err() && !there {
         // One that cannot start would stand in the list of builders and in the way of the next attempt.
         let _ = docker.ask(["buildx", "rm", name]);
@@ -158,7 +150,7 @@ fn make(docker: &Docker, name: &str, there: bool) -> Result<Builder, String> {
 }
 
 /// Parses the output of `buildx inspect`. It has no other form in the versions that people have.
-fn parse(text: &str) -> Result<Builder, String> {
+fn parse(text: &str) -> Result<Builder, BuilderError> {
     let values = |key: &'static str| {
         text.lines().filter_map(move |line| {
             let (name, value) = line.split_once(':')?;
@@ -166,12 +158,12 @@ fn parse(text: &str) -> Result<Builder, String> {
         })
     };
     if let Some(error) = values("Error").next() {
-        return Err(error.to_owned());
+        return Err(BuilderError::Refused(error.to_owned()));
     }
     if !values("Status").any(|status| status == "running") {
-        return Err("it does not run".to_owned());
+        return Err(BuilderError::Stopped);
     }
-    let first = |key| values(key).next().map(str::to_owned).ok_or_else(|| format!("it has no {key}"));
+    let first = |key| values(key).next().map(str::to_owned).ok_or(BuilderError::Incomplete(key));
     let platforms = values("Platforms").flat_map(|list| list.split(','));
     // A star marks what its owner has named.
     let platforms = platforms.map(|platform| platform.trim().trim_end_matches('*').to_owned());
@@ -240,9 +232,9 @@ Labels:
         let builder = parse(INSPECTED).unwrap();
         assert_eq!((builder.name.as_str(), builder.driver.as_str()), ("default", "docker"));
         assert_eq!(builder.platforms, ["linux/amd64", "linux/amd64/v2", "linux/arm64"]);
-        assert_eq!(parse(&INSPECTED.replace("running", "inactive")), Err("it does not run".into()));
+        assert!(matches!(parse(&INSPECTED.replace("running", "inactive")), Err(BuilderError::Stopped)));
         let broken = INSPECTED.replace("Status:           running", "Error: no such host");
-        assert_eq!(parse(&broken), Err("no such host".into()));
+        assert!(matches!(parse(&broken), Err(BuilderError::Refused(said)) if said == "no such host"));
     }
 
     #[test]

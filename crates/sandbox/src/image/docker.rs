@@ -11,6 +11,7 @@ use super::error::BuildError;
 use crate::engine::error::EngineError;
 use crate::engine::kind::EngineKind;
 use crate::engine::surroundings::Surroundings;
+use crate::engine::words::Cause;
 use crate::engine::{self, Engine};
 use crate::host::child::Group;
 use crate::host::programs::Programs;
@@ -90,24 +91,16 @@ impl Docker {
     }
 }
 
-/// Classifies a failure to query an engine elsewhere. The words are those of Docker 20 to 29.
+/// Classifies a failure to query an engine elsewhere.
 fn elsewhere(error: EngineError, address: String) -> BuildError {
-    let EngineError::Refused { message: said, .. } = error else { return error.into() };
-    let lower = said.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    if says(&["permission denied"]) {
-        BuildError::Forbidden { address, said }
-    } else if says(&[
-        "cannot connect to the docker daemon",
-        "failed to connect to the docker api",
-        "error during connect",
-        "connection refused",
-        "i/o timeout",
-        "no such host",
-    ]) {
-        BuildError::Unreachable { address, said }
-    } else {
-        EngineError::Refused { kind: EngineKind::Docker, message: said }.into()
+    match error {
+        EngineError::Refused { cause: Some(Cause::Forbidden), message: said, .. } => {
+            BuildError::Forbidden { address, said }
+        }
+        EngineError::Refused { cause: Some(Cause::Unreachable), message: said, .. } => {
+            BuildError::Unreachable { address, said }
+        }
+        error => error.into(),
     }
 }
 
@@ -123,8 +116,7 @@ mod tests {
     #[test]
     fn an_engine_that_cannot_be_reached_is_distinguished_from_one_that_refuses() {
         let told = |message: &str| {
-            let refused = EngineError::Refused { kind: EngineKind::Docker, message: message.to_owned() };
-            elsewhere(refused, "tcp://192.0.2.1:2375".to_owned())
+            elsewhere(EngineError::told(EngineKind::Docker, message), "tcp://192.0.2.1:2375".to_owned())
         };
         for said in [
             "Cannot connect to the Docker daemon at tcp://127.0.0.1:1. Is the docker daemon running?",

@@ -7,6 +7,7 @@ use policy::build_spec::Platform;
 use policy::text::escape;
 
 use crate::engine::error::EngineError;
+use crate::engine::words::Cause;
 
 /// Why there is no image.
 #[derive(Debug, thiserror::Error)]
@@ -24,8 +25,8 @@ pub enum BuildError {
     #[error("docker has no buildx, which builds images: {said}")]
     NoBuildx { said: String },
     /// A builder that was asked for cannot be used.
-    #[error("the builder \"{builder}\" cannot be used: {said}")]
-    Builder { builder: String, said: String },
+    #[error("the builder \"{builder}\" cannot be used: {source}")]
+    Builder { builder: String, source: BuilderError },
     /// No builder can do all of what is asked.
     #[error("the builder \"{builder}\" ({driver}) cannot do this: {}", listed(lacks, ToString::to_string))]
     Lacks {
@@ -36,7 +37,7 @@ pub enum BuildError {
     },
     /// A builder of our own could not be made.
     #[error(
-        "the builder \"{builder}\" ({driver}) cannot do this: {}; and a builder that can could not be made: {said}",
+        "the builder \"{builder}\" ({driver}) cannot do this: {}; and a builder that can could not be made: {source}",
         listed(lacks, ToString::to_string)
     )]
     NoBuilder {
@@ -45,15 +46,15 @@ pub enum BuildError {
         driver: String,
         /// What it cannot do; never empty.
         lacks: Vec<Lack>,
-        /// What was said of the new one.
-        said: String,
+        /// What is wrong with the new one.
+        source: Box<BuilderError>,
     },
     /// An image that the build starts from cannot be fetched.
     #[error("the image {image} cannot be fetched: {said}")]
-    Fetch { image: String, said: String },
+    Fetch { image: String, cause: Option<Cause>, said: String },
     /// The image cannot be pushed.
     #[error("the image cannot be pushed: {said}")]
-    Push { said: String },
+    Push { cause: Option<Cause>, said: String },
     /// A program for another processor was run, and nothing here emulates that.
     #[error("a step runs programs for {platform}, and nothing here emulates that processor")]
     Emulator { platform: String },
@@ -65,6 +66,7 @@ pub enum BuildError {
     Step {
         /// The step, as the Dockerfile has it.
         step: Option<String>,
+        cause: Option<Cause>,
         said: String,
         /// The last lines that it printed.
         printed: Vec<String>,
@@ -82,8 +84,37 @@ pub enum BuildError {
     #[error("{}: {source}", escape::path(path))]
     File { path: PathBuf, source: io::Error },
     /// An answer cannot be understood.
-    #[error("{what} cannot be understood: {reason}")]
-    Answer { what: &'static str, reason: String },
+    #[error("{what} cannot be understood: {source}")]
+    Answer { what: &'static str, source: serde_json::Error },
+}
+
+/// Why a builder cannot be used, or made.
+#[derive(Debug, thiserror::Error)]
+pub enum BuilderError {
+    /// It could not be asked for.
+    #[error(transparent)]
+    Engine(EngineError),
+    /// Buildx, or it itself, says why.
+    #[error("{0}")]
+    Refused(String),
+    /// It is not running.
+    #[error("it does not run")]
+    Stopped,
+    /// Something is not said of it.
+    #[error("it has no {0}")]
+    Incomplete(&'static str),
+    /// What it makes would stay in another engine.
+    #[error("it is the engine of the context \"{context}\", and the image is for that of \"{wanted}\"")]
+    Elsewhere { context: String, wanted: String },
+}
+
+impl From<EngineError> for BuilderError {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Refused { message, .. } => Self::Refused(message),
+            error => Self::Engine(error),
+        }
+    }
 }
 
 fn failed(step: Option<&str>, said: &str) -> String {

@@ -1,40 +1,39 @@
 //! Why a build failed, by what buildx has printed.
 
 use super::error::BuildError;
+use crate::engine::words::{self, Cause, Found};
 
 /// How many lines of a step's own output are kept.
 const LINES: usize = 20;
 
-/// Converts the lines of a failed build into an error. The words are those of buildx 0.13 to 0.30 with `--progress
-/// plain`; what is not known stays as it was printed.
+/// What keeps a registry or a step of a build from being reached.
+const OBSTACLES: [Cause; 4] = [Cause::Certificate, Cause::Unreachable, Cause::NotInRegistry, Cause::Fault];
+
+/// Converts the lines of a failed build, as buildx 0.13 to 0.30 prints them with `--progress plain`, into an error. What is
+/// not known stays as it was printed.
 pub(super) fn told(lines: &[String]) -> BuildError {
     let said = lines.iter().rev().find_map(|line| line.strip_prefix("ERROR: "));
     let said = said.unwrap_or("what was printed says why").trim();
     let said = said.strip_prefix("failed to build: ").unwrap_or(said);
     let said = said.strip_prefix("failed to solve: ").unwrap_or(said).to_owned();
     let (step, printed) = step(lines);
-    let all = || printed.iter().chain([&said]);
-    let says = |words: &str| all().any(|line| line.to_lowercase().contains(words));
-    let after = |words: &str| said.split_once(words).map(|(_, rest)| rest);
-    if says("no space left on device") {
-        return BuildError::DiskFull { said };
+    let all = format!("{}\n{said}", printed.join("\n"));
+    match words::cause(&all, &[Cause::DiskFull, Cause::Processor]) {
+        Some(Cause::DiskFull) => return BuildError::DiskFull { said },
+        Some(_) => {
+            let platform = step.as_deref().and_then(|step| step.strip_prefix('[')?.split([' ', ']']).next());
+            return BuildError::Emulator { platform: platform.unwrap_or("another platform").to_owned() };
+        }
+        None => {}
     }
-    if says("exec format error") {
-        let platform = step.as_deref().and_then(|step| step.strip_prefix('[')?.split([' ', ']']).next());
-        return BuildError::Emulator { platform: platform.unwrap_or("another platform").to_owned() };
+    let push = |text: &str| words::cause(text, &[Cause::Push]).is_some();
+    if step.as_deref().is_some_and(push) || push(&said) {
+        return BuildError::Push { cause: words::cause(&said, &OBSTACLES), said };
     }
-    // Where the engine itself pushes, buildx calls that a step.
-    let pushing = step.as_deref().is_some_and(|step| step.starts_with("pushing "));
-    if pushing || said.contains("failed to push") || said.contains("server message: insufficient_scope") {
-        return BuildError::Push { said };
+    if let Some(Found { value: image, rest: said, .. }) = words::find(&said, &[Cause::Fetch]) {
+        return BuildError::Fetch { image, cause: words::cause(&said, &OBSTACLES), said };
     }
-    let image = ["failed to resolve source metadata for ", "failed to load cache key: "]
-        .into_iter()
-        .find_map(|words| after(words)?.split_once(": "));
-    if let Some((image, said)) = image {
-        return BuildError::Fetch { image: image.to_owned(), said: said.to_owned() };
-    }
-    BuildError::Step { step, said, printed }
+    BuildError::Step { step, cause: words::cause(&all, &[Cause::Certificate]), said, printed }
 }
 
 /// Returns the step that failed, and what it has printed: buildx repeats both between two rules, above the Dockerfile.
@@ -70,7 +69,7 @@ mod tests {
         let text = "#9 0.1 one\n#9 ERROR: process did not complete\n------\n > [linux/amd64 sandbox 2/4] RUN false:\n\
                     0.101 one\n0.202 two: no such thing\n------\nDockerfile:5\n--------------------\n   5 | >>> RUN false\n\
                     --------------------\nERROR: failed to solve: process \"/bin/sh -c false\" did not complete successfully: exit code: 1";
-        let BuildError::Step { step, said, printed } = of(text) else { panic!("{:?}", of(text)) };
+        let BuildError::Step { step, said, printed, .. } = of(text) else { panic!("{:?}", of(text)) };
         assert_eq!(step.as_deref(), Some("[linux/amd64 sandbox 2/4] RUN false"));
         assert_eq!(printed, ["one", "two: no such thing"]);
         assert!(said.starts_with("process \"/bin/sh -c false\""), "{said}");
@@ -81,7 +80,7 @@ mod tests {
         let fetch = "ERROR: failed to solve: failed to resolve source metadata for docker.io/library/alpine:3.23: \
                      failed to do request: Head \"https://registry-1.docker.io/v2/\": dial tcp: lookup: no such host";
         assert!(
-            matches!(of(fetch), BuildError::Fetch { image, .. } if image == "docker.io/library/alpine:3.23")
+            matches!(of(fetch), BuildError::Fetch { image, cause: Some(Cause::Unreachable), .. } if image == "docker.io/library/alpine:3.23")
         );
         let emulator = "------\n > [linux/arm64 2/2] RUN true:\n0.1 exec /bin/sh: exec format error\n------\n\
                         ERROR: failed to solve: process \"/bin/sh -c true\" did not complete successfully: exit code: 255";
@@ -89,12 +88,17 @@ mod tests {
         let full = "ERROR: failed to solve: failed to copy files: write /x: no space left on device";
         assert!(matches!(of(full), BuildError::DiskFull { .. }));
         let push = "ERROR: failed to solve: failed to push localhost:5001/a: dial tcp 127.0.0.1:5001: connect: connection refused";
-        assert!(matches!(of(push), BuildError::Push { .. }));
+        assert!(matches!(of(push), BuildError::Push { cause: Some(Cause::Unreachable), .. }));
         let engine = "------\n > pushing localhost:5000/a:1 with docker:\n------\nERROR: unexpected status from HEAD request to \
                       http://localhost:5000/v2/a/manifests/1: 500 Internal Server Error";
         assert!(
-            matches!(of(engine), BuildError::Push { said } if said.ends_with("500 Internal Server Error"))
+            matches!(of(engine), BuildError::Push { cause: Some(Cause::Fault), said } if said.ends_with("500 Internal Server Error"))
         );
-        assert!(matches!(of(""), BuildError::Step { step: None, .. }));
+        let authorize = "ERROR: failed to solve: failed to resolve source metadata for a/b:1: failed to authorize: 401 Unauthorized";
+        assert!(matches!(of(authorize), BuildError::Fetch { cause: None, .. }));
+        let prints = "------\n > [2/2] RUN true || echo pushing a with docker:\n0.1 curl: (60) SSL certificate problem: self-signed \
+                      certificate in certificate chain\n------\nERROR: failed to solve: exit code: 60";
+        assert!(matches!(of(prints), BuildError::Step { cause: Some(Cause::Certificate), .. }));
+        assert!(matches!(of(""), BuildError::Step { step: None, cause: None, .. }));
     }
 }

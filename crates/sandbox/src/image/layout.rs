@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 
 use super::error::BuildError;
 
@@ -89,7 +89,9 @@ impl Layout {
     pub(super) fn digest(&self) -> Result<String, BuildError> {
         let top: Index = self.read(Path::new("index.json"))?;
         let first = top.manifests.into_iter().next();
-        first.map(|manifest| manifest.digest).ok_or_else(|| answer(&"it holds no image"))
+        first
+            .map(|manifest| manifest.digest)
+            .ok_or_else(|| answer(serde_json::Error::custom("it holds no image")))
     }
 
     /// Lists its platforms, each with what the image says of itself.
@@ -112,7 +114,7 @@ impl Layout {
     fn blob(&self, digest: &str) -> Result<Vec<u8>, BuildError> {
         let hexadecimal =
             digest.strip_prefix("sha256:").filter(|name| name.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        let name = hexadecimal.ok_or_else(|| answer(&"a digest is none"))?;
+        let name = hexadecimal.ok_or_else(|| answer(serde_json::Error::custom("a digest is none")))?;
         self.bytes(&Path::new("blobs/sha256").join(name))
     }
 
@@ -127,11 +129,11 @@ impl Layout {
 }
 
 fn understood<T: DeserializeOwned>(text: &[u8]) -> Result<T, BuildError> {
-    serde_json::from_slice(text).map_err(|error| answer(&error))
+    serde_json::from_slice(text).map_err(answer)
 }
 
-fn answer(reason: &dyn std::fmt::Display) -> BuildError {
-    BuildError::Answer { what: "what the build has made", reason: reason.to_string() }
+fn answer(source: serde_json::Error) -> BuildError {
+    BuildError::Answer { what: "what the build has made", source }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::engine::kind::EngineKind;
 use crate::engine::{self, Engine};
 use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
-use crate::provider::container::inspect::{ContainerInspect, is_gone, look};
+use crate::provider::container::inspect::{ContainerInspect, Phase, look};
 use crate::provider::container::{arguments, rendezvous};
 use crate::state::record::RunId;
 
@@ -122,29 +122,24 @@ fn find_by(engine: &Engine, sought: &Sought<'_>, name: &str) -> Result<Option<Fo
         format!("label={}={name}", arguments::NAME),
     ];
     let filters = labels.iter().flat_map(|label| ["--filter", label]);
-    let words = ["ps", "--all", "--no-trunc", "--format", "{{.ID}} {{.Status}}"];
+    let words = ["ps", "--all", "--no-trunc", "--quiet"];
     let until = Deadline::after(STARTING);
     loop {
         let mut starting = false;
-        for listed in engine.ask(words.into_iter().chain(filters.clone()))?.lines() {
-            let (id, status) = listed.split_once(' ').unwrap_or((listed, ""));
+        for id in engine.ask(words.into_iter().chain(filters.clone()))?.lines() {
             // An image brings labels of its own; where its containers meet anybody, it cannot say.
-            let (seen, run) = match look(engine, id) {
-                // One that has gone meanwhile cannot be looked at.
-                Err(EngineError::Refused { message, .. }) if is_gone(&message) => continue,
-                seen => {
-                    let seen = seen?;
-                    let Some(run) = seen.met(sought.own) else { continue };
-                    (seen, run)
+            let Some(seen) = look(engine, id)? else { continue };
+            let Some(run) = seen.met(sought.own) else { continue };
+            match seen.phase() {
+                Phase::Runs => {
+                    let (id, name) = (id.to_owned(), name.to_owned());
+                    let (engine, place) = (engine.clone(), rendezvous::path_of(sought.own, &run));
+                    return Ok(Some(Found { engine, id, run, place, seen, name }));
                 }
-            };
-            if status.starts_with("Up") {
-                let (id, name) = (id.to_owned(), name.to_owned());
-                let (engine, place) = (engine.clone(), rendezvous::path_of(sought.own, &run));
-                return Ok(Some(Found { engine, id, run, place, seen, name }));
+                // Our PID 1 is faster than the engine's books.
+                Phase::Starts => starting = true,
+                Phase::Ended => {}
             }
-            // Our PID 1 is faster than the engine's books.
-            starting |= !status.starts_with("Exited");
         }
         if !starting || until.is_over() {
             return Ok(None);

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde::de::Error as _;
 
 use crate::engine::Engine;
 use crate::engine::error::EngineError;
 use crate::engine::image::{describes, or_none};
+use crate::engine::words::Cause;
 use crate::provider::container::arguments::{self, Run};
 use crate::provider::container::rendezvous;
 use crate::state::record::RunId;
@@ -25,8 +27,29 @@ pub(crate) struct ContainerInspect {
     image: String,
     #[serde(default)]
     mounts: Vec<Mount>,
+    state: State,
     host_config: HostConfig,
     config: Config,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct State {
+    status: Phase,
+}
+
+/// How far a container is, by the words of both engines' interfaces.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+pub(super) enum Phase {
+    /// It runs, or its processes are held up.
+    #[serde(rename = "running", alias = "paused")]
+    Runs,
+    /// It has ended.
+    #[serde(rename = "exited", alias = "stopped", alias = "dead")]
+    Ended,
+    /// It has not started yet, or is between two of these.
+    #[serde(other)]
+    Starts,
 }
 
 #[derive(Deserialize)]
@@ -103,6 +126,11 @@ impl ContainerInspect {
         mounts.chain(tmpfs).map(String::as_str)
     }
 
+    /// Returns how far it is.
+    pub(super) fn phase(&self) -> Phase {
+        self.state.status
+    }
+
     /// Returns user and group of the agent there.
     pub(crate) fn user(&self) -> Option<(u32, u32)> {
         let (uid, gid) = self.config.user.split_once(':')?;
@@ -115,19 +143,35 @@ impl ContainerInspect {
     }
 }
 
-/// Returns whether an engine's message says that a container does not exist.
-pub(super) fn is_gone(message: &str) -> bool {
-    message.to_lowercase().contains("no such ")
+/// Inspects a container; `None` where it has gone.
+pub(crate) fn look(engine: &Engine, container: &str) -> Result<Option<ContainerInspect>, EngineError> {
+    let text = match engine.ask(["inspect", "--type", "container", container]) {
+        Err(EngineError::Refused { cause: Some(Cause::NoContainer), .. }) => return Ok(None),
+        text => text?,
+    };
+    let all: Result<Vec<ContainerInspect>, _> = serde_json::from_str(&text);
+    let first =
+        all.and_then(|all| all.into_iter().next().ok_or_else(|| serde_json::Error::custom("it is empty")));
+    first.map(Some).map_err(|source| EngineError::Answer {
+        kind: engine.kind(),
+        what: format!("the inspect output of container {container}"),
+        source,
+    })
 }
 
-/// Looks at a container.
-pub(crate) fn look(engine: &Engine, container: &str) -> Result<ContainerInspect, EngineError> {
-    let text = engine.ask(["inspect", "--type", "container", container])?;
-    let unread = |reason: String| EngineError::Refused {
-        kind: engine.kind(),
-        message: format!("the inspect output of container {container} cannot be read: {reason}"),
-    };
-    let all: Vec<ContainerInspect> =
-        serde_json::from_str(&text).map_err(|error| unread(error.to_string()))?;
-    all.into_iter().next().ok_or_else(|| unread("it is empty".to_owned()))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_is_known_by_the_words_of_both_engines() {
+        let phase = |word: &str| serde_json::from_value::<Phase>(word.into()).unwrap();
+        for (words, meant) in [
+            (&["running", "paused"][..], Phase::Runs),
+            (&["exited", "stopped", "dead"], Phase::Ended),
+            (&["created", "configured", "initialized", "restarting", "removing", "stopping"], Phase::Starts),
+        ] {
+            assert!(words.iter().all(|word| phase(word) == meant), "{meant:?}");
+        }
+    }
 }

@@ -33,6 +33,7 @@ use crate::boundary::root::Root;
 use crate::engine::error::EngineError;
 use crate::engine::image::{self, Image};
 use crate::engine::kind::EngineKind;
+use crate::engine::words::Cause;
 use crate::engine::{self, Engine};
 use crate::host::child::{Group, Running};
 use crate::host::identity::Identity;
@@ -181,7 +182,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     });
     let leave = || boundaries.leave_record();
     let not_for_platform = |error: StartError| match error {
-        StartError::Engine(EngineError::Refused { kind, message }) if image::is_missing(&message) => {
+        StartError::Engine(EngineError::Refused { kind, cause: Some(Cause::NoImage), .. }) => {
             let (image, unfetched) = (container.image.clone(), image.unfetched.clone());
             EngineError::NoPlatform { kind, image, platform: platform.clone(), unfetched }.into()
         }
@@ -384,16 +385,17 @@ impl Drop for Started<'_> {
 /// stand in an image's manifest, which its id does not name: another image of the same content, pulled meanwhile, brings
 /// its own.
 fn accepted(engine: &Engine, container: &str) -> Result<String, EngineError> {
-    match inspect::look(engine, container)?.order() {
+    let gone = || EngineError::refused(engine.kind(), format!("container {container} has gone"));
+    match inspect::look(engine, container)?.ok_or_else(gone)?.order() {
         None => Ok(container.to_owned()),
-        Some(key) => Err(EngineError::Refused {
-            kind: engine.kind(),
-            message: format!(
+        Some(key) => {
+            let message = format!(
                 "the container has the annotation `{}`, which Podman would hand to the runtime; none but descriptions are \
                  allowed, be they of the image or of containers.conf",
                 escape::line(key)
-            ),
-        }),
+            );
+            Err(EngineError::refused(engine.kind(), message))
+        }
     }
 }
 

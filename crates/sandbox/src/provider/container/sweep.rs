@@ -13,8 +13,9 @@ use super::arguments::Run;
 use super::{arguments, rendezvous};
 use crate::engine::Engine;
 use crate::engine::error::EngineError;
+use crate::engine::words::Cause;
 use crate::host::deadline::Deadline;
-use crate::provider::container::inspect::{is_gone, look};
+use crate::provider::container::inspect::look;
 use crate::session::boundaries;
 use crate::session::error::StartError;
 use crate::session::outcome::Notice;
@@ -55,7 +56,7 @@ pub(super) fn sweep(
     for (container, id) in abandoned(engine, runs.owner().uid)? {
         // One that has gone meanwhile cannot be looked at.
         if !rendezvous::is_held(own, &id)
-            && look(engine, &container).is_ok_and(|seen| seen.met(own) == Some(id))
+            && look(engine, &container).is_ok_and(|seen| seen.is_some_and(|seen| seen.met(own) == Some(id)))
         {
             // The engine may just be removing it. What stays, the next command removes.
             let _ = engine.call(["rm", "--force", "--volumes", &container], REMOVAL);
@@ -90,16 +91,13 @@ pub(super) fn remove(engine: &Engine, run: Run<'_>) -> Result<Removed, EngineErr
     let found = engine.ask(words.into_iter().chain(filters))?;
     let mut removed = Removed::None;
     for container in found.lines() {
-        match look(engine, container) {
-            Ok(seen) if seen.is_of(run) => removed = Removed::Some,
-            Ok(_) => continue,
-            // It has gone meanwhile.
-            Err(EngineError::Refused { message, .. }) if is_gone(&message) => continue,
-            Err(error) => return Err(error),
+        if !look(engine, container)?.is_some_and(|seen| seen.is_of(run)) {
+            continue;
         }
+        removed = Removed::Some;
         match engine.call(["rm", "--force", "--volumes", container], REMOVAL) {
             // It is just removing it by itself.
-            Err(EngineError::Refused { message, .. }) if message.contains("already in progress") => {}
+            Err(EngineError::Refused { cause: Some(Cause::BeingRemoved), .. }) => {}
             removed => drop(removed?),
         }
     }

@@ -2,6 +2,7 @@
 
 use policy::build_spec::{BuildArg, BuildSpec, ImageSource};
 use sandbox::engine::error::EngineError;
+use sandbox::engine::words::Cause;
 use sandbox::image::{BuildError, Lack, Unfit};
 use serde_json::{Value, json};
 
@@ -67,15 +68,15 @@ fn hints(error: &BuildError, spec: &BuildSpec) -> Vec<String> {
             return lacks.iter().map(remedy).collect();
         }
         BuildError::Emulator { .. } => &[EMULATE],
-        BuildError::Fetch { image, said } => return fetch(image, said, spec),
-        BuildError::Push { said } => match Obstacle::of(said) {
-            Some(obstacle) => return vec![obstacle.remedy(), "`--tag` names another registry".to_owned()],
+        BuildError::Fetch { image, cause, .. } => return fetch(image, *cause, spec),
+        BuildError::Push { cause, .. } => match obstacle(*cause) {
+            Some(remedy) => return vec![remedy, "`--tag` names another registry".to_owned()],
             None => &["`docker login REGISTRY` gives the right to push, `--tag` another name"],
         },
         BuildError::DiskFull { .. } => {
             &["`docker buildx du` says what the cache holds, `docker buildx prune` removes it"]
         }
-        BuildError::Step { said, printed, .. } => return step(said, printed, spec),
+        BuildError::Step { cause, printed, .. } => return step(*cause, printed, spec),
         BuildError::Unfit { unfit } => return mend(unfit),
         BuildError::Ended(_) | BuildError::File { .. } | BuildError::Answer { .. } => &[],
     };
@@ -99,84 +100,25 @@ fn remedy(lack: &Lack) -> String {
     }
 }
 
-/// What stands between a builder and a registry, besides the rights that somebody has there.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Obstacle {
-    /// A certificate that is not trusted.
-    Certificate,
-    /// There is no way to it.
-    Network,
-    /// It has no such image.
-    Absent,
-    /// It cannot do it now.
-    Fault,
-}
-
-impl Obstacle {
-    /// Classifies the message of a registry or an engine.
-    fn of(said: &str) -> Option<Self> {
-        let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
-        if is_about_trust(said) {
-            Some(Self::Certificate)
-        } else if says(&[
-            "no such host",
-            "connection refused",
-            "i/o timeout",
-            "is unreachable",
-            "deadline exceeded",
-        ]) {
-            Some(Self::Network)
-        } else if said.ends_with(": not found") {
-            Some(Self::Absent)
-        } else if says(&[
-            "429 Too Many Requests",
-            "500 Internal Server Error",
-            "502 Bad Gateway",
-            "503 Service Unavailable",
-            "504 Gateway Timeout",
-        ]) {
-            Some(Self::Fault)
-        } else {
-            None
+/// Returns what removes what stands between a builder and a registry, besides the rights that somebody has there.
+fn obstacle(cause: Option<Cause>) -> Option<String> {
+    let remedy = match cause? {
+        Cause::Certificate => {
+            "the engine itself speaks with the registry, and has to trust that certificate: add it to those of the machine \
+             that the engine runs on (`update-ca-certificates`), and restart the engine"
         }
-    }
-
-    /// Returns how to remove it.
-    fn remedy(self) -> String {
-        let remedy = match self {
-            Self::Certificate => {
-                "the engine itself speaks with the registry, and has to trust that certificate: add it to those of the machine \
-                 that the engine runs on (`update-ca-certificates`), and restart the engine"
-            }
-            Self::Network => {
-                "the engine cannot reach that registry: look at the name, and at the engine's network and proxy"
-            }
-            Self::Absent => "the registry has no such image: look at the name and the tag",
-            Self::Fault => "the registry has a fault or too much to do: try again later",
-        };
-        remedy.to_owned()
-    }
-}
-
-/// Returns whether a message says that a certificate is not trusted. Go, OpenSSL, curl, apk and apt use different words
-/// for it.
-fn is_about_trust(said: &str) -> bool {
-    let lower = said.to_lowercase();
-    let words = [
-        "unknown authority",
-        "self-signed",
-        "self signed",
-        "verify failed",
-        "verification failed",
-        "local issuer",
-        "not trusted",
-    ];
-    lower.contains("certificate") && words.iter().any(|word| lower.contains(word))
+        Cause::Unreachable => {
+            "the engine cannot reach that registry: look at the name, and at the engine's network and proxy"
+        }
+        Cause::NotInRegistry => "the registry has no such image: look at the name and the tag",
+        Cause::Fault => "the registry has a fault or too much to do: try again later",
+        _ => return None,
+    };
+    Some(remedy.to_owned())
 }
 
 /// Returns hints for an image that was not pulled: what stands in the way, and where the image is named.
-fn fetch(image: &str, said: &str, spec: &BuildSpec) -> Vec<String> {
-    let obstacle = Obstacle::of(said);
+fn fetch(image: &str, cause: Option<Cause>, spec: &BuildSpec) -> Vec<String> {
     let login = || "look at the name; if the registry wants to know who you are: `docker login`".to_owned();
     let named = if image.contains("buildkit-syft-scanner") {
         "`--sbom` takes this image to look at what was built; `--sbom=generator=IMAGE` names another"
@@ -188,7 +130,7 @@ fn fetch(image: &str, said: &str, spec: &BuildSpec) -> Vec<String> {
             ImageSource::Own { .. } => "the Dockerfile names this image",
         }
     };
-    vec![obstacle.map_or_else(login, Obstacle::remedy), named.to_owned()]
+    vec![obstacle(cause).unwrap_or_else(login), named.to_owned()]
 }
 
 /// Returns the image that the entrypoint is compiled in.
@@ -200,10 +142,10 @@ fn rust(spec: &BuildSpec) -> &str {
 }
 
 /// Returns hints for a build step that failed: its last output, and what helps where that is known.
-fn step(said: &str, printed: &[String], spec: &BuildSpec) -> Vec<String> {
+fn step(cause: Option<Cause>, printed: &[String], spec: &BuildSpec) -> Vec<String> {
     let mut hints = Vec::new();
     hints.extend(printed.last().map(|line| format!("last output: {}", text::one_line(line))));
-    if printed.iter().map(String::as_str).chain([said]).any(is_about_trust) {
+    if cause == Some(Cause::Certificate) {
         let trust = "name a file with the certificate of your proxy in `image.ca_certificates`: the build then trusts it";
         hints.push(match spec.source {
             ImageSource::Stock { .. } => trust.to_owned(),
@@ -255,15 +197,14 @@ mod tests {
         BuildSpec::new(&Effective::default(), &BuildFlags::default()).unwrap()
     }
 
-    fn not_fetched(image: &str, said: &str, spec: &BuildSpec) -> Vec<String> {
-        let error = BuildError::Fetch { image: image.to_owned(), said: said.to_owned() };
+    fn not_fetched(image: &str, cause: Option<Cause>, spec: &BuildSpec) -> Vec<String> {
+        let error = BuildError::Fetch { image: image.to_owned(), cause, said: "no".to_owned() };
         told(&error, spec).hints
     }
 
     #[test]
     fn an_image_that_is_not_fetched_has_the_hint_for_whoever_named_it() {
-        let said = "pull access denied, repository does not exist or may require authorization";
-        let named = |image: &str, spec: &BuildSpec| not_fetched(image, said, spec).remove(1);
+        let named = |image: &str, spec: &BuildSpec| not_fetched(image, None, spec).remove(1);
         assert!(named("docker.io/library/alpine:3.23", &stock()).contains("`--base`"));
         assert!(named("docker.io/library/rust:1-alpine", &stock()).contains("`--build-arg RUST=IMAGE`"));
         let scanner = "docker.io/docker/buildkit-syft-scanner:stable-1";
@@ -276,43 +217,28 @@ mod tests {
 
     #[test]
     fn only_those_who_were_turned_away_get_the_hint_to_log_in() {
-        let first = |said: &str| not_fetched("a/b:1", said, &stock()).remove(0);
-        assert!(first("failed to authorize: 401 Unauthorized").contains("`docker login`"));
-        for (said, remedy) in [
-            ("dial tcp: lookup a on 10.0.0.53:53: no such host", "network and proxy"),
-            ("dial tcp 127.0.0.1:5001: connect: connection refused", "network and proxy"),
-            ("localhost:5000/nosuch:1: not found", "no such image"),
-            ("unexpected status from HEAD request to http://a/v2/b: 503 Service Unavailable", "try again"),
-            (
-                "tls: failed to verify certificate: x509: certificate signed by unknown authority",
-                "restart the engine",
-            ),
+        let first = |cause| not_fetched("a/b:1", cause, &stock()).remove(0);
+        assert!(first(None).contains("`docker login`"));
+        for (cause, remedy) in [
+            (Cause::Unreachable, "network and proxy"),
+            (Cause::NotInRegistry, "no such image"),
+            (Cause::Fault, "try again"),
+            (Cause::Certificate, "restart the engine"),
         ] {
-            assert!(
-                first(said).contains(remedy) && !first(said).contains("login"),
-                "{said}: {}",
-                first(said)
-            );
+            let first = first(Some(cause));
+            assert!(first.contains(remedy) && !first.contains("login"), "{cause:?}: {first}");
         }
-        let push =
-            BuildError::Push { said: "failed to push a/b: dial tcp: lookup a: no such host".to_owned() };
+        let push = BuildError::Push { cause: Some(Cause::Unreachable), said: "no".to_owned() };
         assert!(!told(&push, &stock()).hints.concat().contains("login"));
     }
 
     #[test]
     fn a_certificate_that_a_step_does_not_trust_can_be_named() {
-        for line in [
-            "curl: (60) SSL certificate problem: self-signed certificate in certificate chain",
-            "x509: certificate signed by unknown authority",
-            "error:0A000086:SSL routines:tls_post_process_server_certificate:certificate verify failed",
-            "Certificate verification failed: The certificate is NOT trusted.",
-            "npm error code UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unable to get local issuer certificate",
-        ] {
-            let error = BuildError::Step { step: None, said: String::new(), printed: vec![line.to_owned()] };
-            let hints = told(&error, &stock()).hints;
-            assert!(hints.concat().contains("`image.ca_certificates`"), "{line}: {hints:?}");
-        }
-        let error = BuildError::Step { step: None, said: String::new(), printed: vec!["exit 1".to_owned()] };
-        assert_eq!(told(&error, &stock()).hints, ["last output: exit 1"]);
+        let hints = |cause| {
+            let (said, printed) = (String::new(), vec!["exit 1".to_owned()]);
+            told(&BuildError::Step { step: None, cause, said, printed }, &stock()).hints
+        };
+        assert!(hints(Some(Cause::Certificate)).concat().contains("`image.ca_certificates`"));
+        assert_eq!(hints(None), ["last output: exit 1"]);
     }
 }

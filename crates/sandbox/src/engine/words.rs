@@ -1,0 +1,235 @@
+//! The words of Docker, Podman and buildx that anything is decided on: one table, and nobody else looks for words in what
+//! they print.
+
+use tracing::debug;
+
+/// What an engine, or buildx, gives as the cause of a failure.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Cause {
+    /// There is no space left.
+    DiskFull,
+    /// The engine does not see a path. The value is the path.
+    Unseen,
+    /// A limit cannot be set.
+    Limit,
+    /// There is a container of this name. The value is the name.
+    NameInUse,
+    /// There is no such runtime.
+    Runtime,
+    /// There is no such image, or none for the platform.
+    NoImage,
+    /// There is no such container.
+    NoContainer,
+    /// The container is just being removed.
+    BeingRemoved,
+    /// This user may not do that.
+    Forbidden,
+    /// There is no way to an engine or a registry.
+    Unreachable,
+    /// A program is for a processor that nothing here emulates.
+    Processor,
+    /// An image cannot be pushed.
+    Push,
+    /// An image cannot be fetched. The value is the image, and the rest says why.
+    Fetch,
+    /// A certificate is not trusted.
+    Certificate,
+    /// A registry has no such image.
+    NotInRegistry,
+    /// A registry cannot do it now.
+    Fault,
+}
+
+/// The words, in lower case, who says them, and what they mean. `{}` stands for anything on the same line, and `\n` for the
+/// beginning or the end of a line.
+const TABLE: &[(&str, &str, Cause)] = &[
+    ("no space left on device", "Linux", Cause::DiskFull),
+    ("bind source path does not exist: ", "Docker 26 to 29", Cause::Unseen),
+    ("statfs {}: no such file or directory", "Podman 4 and 5", Cause::Unseen),
+    // Nothing of another mount namespace can be mounted (mount(2)).
+    ("failed to mount local volume: mount {}:{}: invalid argument", "Docker 26 to 29", Cause::Unseen),
+    ("range of cpus is from", "Docker 26 to 29", Cause::Limit),
+    ("controller `cpu` is not available", "crun", Cause::Limit),
+    ("controller 'cpu' is not available", "crun", Cause::Limit),
+    ("requested cgroup controller", "Podman 4 and 5", Cause::Limit),
+    ("name \"{}\" is already in use", "Docker 26 to 29, Podman 4 and 5", Cause::NameInUse),
+    ("unknown or invalid runtime name", "Docker 26 to 29", Cause::Runtime),
+    ("no such runtime", "Docker", Cause::Runtime),
+    ("invalid runtime name", "Docker", Cause::Runtime),
+    ("requested oci runtime", "Podman 4 and 5", Cause::Runtime),
+    ("default oci runtime \"", "Podman 4 and 5", Cause::Runtime),
+    ("no such image", "Docker 26 to 29", Cause::NoImage),
+    ("does not provide the specified platform", "Docker 28 and 29", Cause::NoImage),
+    ("does not match the specified platform", "Docker 26", Cause::NoImage),
+    ("image not known", "Podman 4 and 5", Cause::NoImage),
+    ("no such container", "Docker 26 to 29, Podman 4 and 5", Cause::NoContainer),
+    ("no such object", "Docker 26 to 29, Podman 4 and 5", Cause::NoContainer),
+    ("already in progress", "Docker 26 to 29", Cause::BeingRemoved),
+    ("permission denied", "Docker 20 to 29, ssh", Cause::Forbidden),
+    ("cannot connect to the docker daemon", "Docker 20 to 28", Cause::Unreachable),
+    ("failed to connect to the docker api", "Docker 29", Cause::Unreachable),
+    ("error during connect", "Docker 20 to 28", Cause::Unreachable),
+    ("exec format error", "Linux", Cause::Processor),
+    // Where the engine itself pushes, buildx calls that a step.
+    ("\npushing ", "buildx 0.13 to 0.30", Cause::Push),
+    ("failed to push", "buildx 0.13 to 0.30", Cause::Push),
+    ("server message: insufficient_scope", "registries", Cause::Push),
+    ("failed to resolve source metadata for {}: ", "buildx 0.13 to 0.30", Cause::Fetch),
+    ("failed to load cache key: {}: ", "buildx 0.13 to 0.30", Cause::Fetch),
+    // Everybody has other words for it.
+    ("certificate{}unknown authority", "Go", Cause::Certificate),
+    ("certificate{}self-signed", "curl", Cause::Certificate),
+    ("self-signed certificate", "npm", Cause::Certificate),
+    ("certificate{}self signed", "curl before 8", Cause::Certificate),
+    ("self signed certificate", "OpenSSL before 3", Cause::Certificate),
+    ("certificate{}verify failed", "OpenSSL, apk", Cause::Certificate),
+    ("certificate{}verification failed", "apt, git", Cause::Certificate),
+    ("certificate{}not trusted", "apt, wget", Cause::Certificate),
+    ("local issuer certificate", "npm, curl", Cause::Certificate),
+    ("no such host", "Go", Cause::Unreachable),
+    ("connection refused", "Linux", Cause::Unreachable),
+    ("i/o timeout", "Go", Cause::Unreachable),
+    ("is unreachable", "Linux", Cause::Unreachable),
+    ("deadline exceeded", "Go", Cause::Unreachable),
+    (": not found\n", "buildx 0.13 to 0.30", Cause::NotInRegistry),
+    ("429 too many requests", "registries", Cause::Fault),
+    ("500 internal server error", "registries", Cause::Fault),
+    ("502 bad gateway", "registries", Cause::Fault),
+    ("503 service unavailable", "registries", Cause::Fault),
+    ("504 gateway timeout", "registries", Cause::Fault),
+];
+
+/// Words that were found.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) struct Found {
+    /// What they mean.
+    pub(crate) cause: Cause,
+    /// What stands for the first `{}`; where there is none, what follows.
+    pub(crate) value: String,
+    /// What follows on the same line.
+    pub(crate) rest: String,
+}
+
+/// Finds what was said, by the first row of the table that it has the words of and that means one of `causes`.
+pub(crate) fn find(said: &str, causes: &[Cause]) -> Option<Found> {
+    let lines: Vec<String> = said.lines().map(|line| format!("\n{line}\n")).collect();
+    TABLE.iter().filter(|(.., cause)| causes.contains(cause)).find_map(|(words, by, cause)| {
+        let (value, rest) = lines.iter().find_map(|line| matched(words, line))?;
+        debug!(words, by, ?cause, "known words");
+        Some(Found { cause: *cause, value: value.trim().to_owned(), rest: rest.trim().to_owned() })
+    })
+}
+
+/// Finds the cause alone.
+pub(crate) fn cause(said: &str, causes: &[Cause]) -> Option<Cause> {
+    find(said, causes).map(|found| found.cause)
+}
+
+/// Returns what stands for the first `{}` of the words, and what follows.
+fn matched<'a>(words: &str, line: &'a str) -> Option<(&'a str, &'a str)> {
+    // Byte for byte as long as the line.
+    let lower = line.to_ascii_lowercase();
+    let (mut end, mut value) = (0, None);
+    for (number, part) in words.split("{}").enumerate() {
+        let start = end + lower[end..].find(part)?;
+        if number == 1 {
+            value = Some(&line[end..start]);
+        }
+        end = start + part.len();
+    }
+    let rest = &line[end..];
+    Some((value.unwrap_or(rest), rest))
+}
+
+/// Returns the last paragraph of what was said, without the advice to look into the manual.
+pub(crate) fn message(stderr: &str) -> String {
+    let lines = stderr.lines().map(str::trim).filter(|line| {
+        !line.is_empty()
+            && !line.starts_with("See '")
+            && !line.starts_with("Run '")
+            && !line.starts_with("WARNING")
+            // What its parts say to their log, and it says again in its own words.
+            && (!line.starts_with("time=\"") || line.contains(" level=fatal "))
+    });
+    let all: Vec<&str> = lines.collect();
+    let text = all[all.len().saturating_sub(3)..].join("; ");
+    let text = ["docker: ", "Error: ", "ERROR: "]
+        .iter()
+        .find_map(|prefix| text.strip_prefix(prefix))
+        .unwrap_or(&text);
+    if text.is_empty() {
+        "it failed without an error message".to_owned()
+    } else {
+        text.trim_end_matches('.').to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cause is looked for among those that the same question may have.
+    const OF_REGISTRIES: [Cause; 4] =
+        [Cause::Certificate, Cause::Unreachable, Cause::NotInRegistry, Cause::Fault];
+
+    #[test]
+    fn words_are_matched_as_they_are_written() {
+        for (words, ..) in TABLE {
+            assert_eq!(*words, words.to_lowercase());
+        }
+        assert_eq!(matched("a {} b", "x A 1 B y"), Some(("1", " y")));
+        assert_eq!(matched("a ", "x a y"), Some(("y", "y")));
+        assert_eq!(matched("b{}a", "a b"), None);
+        assert_eq!(cause("what was not found:\nsay", &[Cause::NotInRegistry]), None);
+        assert_eq!(cause("certificate\nis not trusted", &[Cause::Certificate]), None, "on one line alone");
+    }
+
+    #[test]
+    fn what_keeps_a_registry_from_being_reached_is_told_apart() {
+        for (said, meant) in [
+            ("dial tcp: lookup a on 10.0.0.53:53: no such host", Some(Cause::Unreachable)),
+            ("dial tcp 127.0.0.1:5001: connect: connection refused", Some(Cause::Unreachable)),
+            ("failed to push a/b: dial tcp: lookup a: no such host", Some(Cause::Unreachable)),
+            ("localhost:5000/nosuch:1: not found", Some(Cause::NotInRegistry)),
+            (
+                "unexpected status from HEAD request to http://a/v2/b: 503 Service Unavailable",
+                Some(Cause::Fault),
+            ),
+            ("pull access denied, repository does not exist or may require authorization", None),
+            ("failed to authorize: 401 Unauthorized", None),
+        ] {
+            assert_eq!(cause(said, &OF_REGISTRIES), meant, "{said}");
+        }
+    }
+
+    #[test]
+    fn a_certificate_that_is_not_trusted_is_known_by_everybodys_words() {
+        for said in [
+            "tls: failed to verify certificate: x509: certificate signed by unknown authority",
+            "curl: (60) SSL certificate problem: self-signed certificate in certificate chain",
+            "x509: certificate signed by unknown authority",
+            "error:0A000086:SSL routines:tls_post_process_server_certificate:certificate verify failed",
+            "Certificate verification failed: The certificate is NOT trusted.",
+            "npm error code UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unable to get local issuer certificate",
+        ] {
+            assert_eq!(cause(said, &OF_REGISTRIES), Some(Cause::Certificate), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_a_call_was_for_may_be_gone() {
+        let all = [Cause::NoImage, Cause::NoContainer, Cause::BeingRemoved];
+        for (said, meant) in [
+            ("Error response from daemon: No such image: box:1", Cause::NoImage),
+            ("Error: inspecting object: box: image not known", Cause::NoImage),
+            ("Error: No such container: 5f", Cause::NoContainer),
+            ("Error: inspecting object: no such container \"5f\"", Cause::NoContainer),
+            (
+                "Error response from daemon: removal of container 5f is already in progress",
+                Cause::BeingRemoved,
+            ),
+        ] {
+            assert_eq!(cause(said, &all), Some(meant), "{said}");
+        }
+    }
+}
