@@ -72,7 +72,7 @@ pub enum LookupError {
 }
 
 impl Account {
-    /// Looks somebody up in this file system.
+    /// Finds a user in this file system.
     ///
     /// A file that is not there is an empty one: images without any still know numbers.
     pub fn find(spec: &UserSpec, root: RootPolicy) -> Result<Self, LookupError> {

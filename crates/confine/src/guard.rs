@@ -11,7 +11,7 @@ use std::time::Duration;
 use nix::sys::signal::SigSet;
 use rustix::process::{Signal, getpgrp, getpid, kill_current_process_group};
 
-/// How the program of PID 1 is told to guard the group that it leads. A directory to remove may follow.
+/// The argument by which the program of PID 1 guards the group that it leads. A directory to remove may follow.
 pub const ARGUMENT: &str = "--guard";
 
 /// How long the group may take to end by itself.
@@ -27,7 +27,7 @@ pub fn run(directory: Option<&Path>) -> io::Result<u8> {
     io::copy(&mut io::stdin(), &mut io::sink())?;
     kill_current_process_group(Signal::TERM)?;
     std::thread::sleep(GRACE);
-    // What was removed in part is the caller's to look at; nobody is left to be told.
+    // What was removed in part is the caller's to look at; nobody is left who could be notified.
     let _ = directory.map(std::fs::remove_dir_all);
     kill_current_process_group(Signal::KILL)?;
     Ok(0)

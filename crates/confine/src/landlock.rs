@@ -108,7 +108,7 @@ pub fn restrict_ptrace() -> Result<(), LandlockError> {
 /// be listed, because listing a directory above cannot be granted without all that is in it. And a link beneath them is
 /// followed, because landlock restricts no lookup.
 ///
-/// Needs ABI 2. Sets `no_new_privs` where the thread has no `CAP_SYS_ADMIN`, as landlock insists.
+/// Needs ABI 2. Sets `no_new_privs` where the thread has no `CAP_SYS_ADMIN`, as landlock requires.
 pub fn keep_out_of(directories: &[OwnedFd]) -> Result<(), LandlockError> {
     let kept: HashSet<_> =
         directories.iter().map(file_id).collect::<Result<_, _>>().map_err(LandlockError::Above)?;

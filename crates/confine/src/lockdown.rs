@@ -1,7 +1,7 @@
 //! The lock-down: what a process gives up for good, in the only order in which it can be given up.
 //!
 //! One implementation for every provider. It is called by PID 1 of a sandbox once its rootfs is complete, and by the
-//! entrypoint of a container; whatever is born afterwards is confined the same way.
+//! entrypoint of a container; every process that is created afterwards is confined the same way.
 
 use policy::plan::Layer;
 use rustix::io::Errno;
@@ -46,7 +46,7 @@ pub struct Locked {
     pub groups: Option<SupplementaryGroups>,
 }
 
-/// The step that failed. Layers that could not be put on are no failure here: [`Locked`] tells them.
+/// The step that failed. Layers that could not be put on are no failure here: [`Locked`] reports them.
 #[derive(Debug, thiserror::Error)]
 pub enum LockdownError {
     /// Setting limits.
@@ -76,7 +76,7 @@ pub fn lock_down(lockdown: &Lockdown<'_>) -> Result<Locked, LockdownError> {
     // 4. The user, where this process is still another one.
     let groups = lockdown.account.map(credentials::set_credentials).transpose()?;
 
-    // 5. No program gains rights by being executed. Landlock and seccomp insist on it.
+    // 5. No program gains rights by being executed. Landlock and seccomp require it.
     capabilities::no_new_privs()?;
 
     // 6. Every capability there is: inherited ones survive a change of user, and without a change so do ambient ones.
@@ -85,7 +85,7 @@ pub fn lock_down(lockdown: &Lockdown<'_>) -> Result<Locked, LockdownError> {
     // 7. There is no way back. Not asked before, because a capability is a way back.
     lockdown.account.map(credentials::verify_root_is_gone).transpose()?;
 
-    // 8. Landlock. Others may have the same user, and remember what this process was told to forget: an engine's own
+    // 8. Landlock. Others may have the same user, and remember what this process had to forget: an engine's own
     //    init or a shell above it, and whatever the engine's own `exec` starts later.
     let ptrace = rules.is_none().then(landlock::restrict_ptrace);
     let landlock = match rules {
@@ -116,7 +116,7 @@ impl Locked {
         }
     }
 
-    /// Tells what executes this program, as far as it has shown.
+    /// Returns what executes this program, as far as it has shown.
     pub fn machine(&self) -> Machine {
         match self.seccomp {
             Err(SeccompError::Emulated) => Machine::Emulated,

@@ -220,7 +220,7 @@ pub enum Machine {
 ///
 /// Fails where the process has other threads: its child could find any lock taken. An emulator's own threads stand in the
 /// same list. They run none of this program's code and know none of its locks, and the emulator, which makes the call,
-/// has its own in order on both sides: so nothing can be told from the list there, and callers must start no thread.
+/// has its own in order on both sides: so the list there proves nothing, and callers must start no thread.
 pub(crate) fn fork_single_threaded(machine: Machine) -> io::Result<Option<i32>> {
     if machine == Machine::Real && std::fs::read_dir("/proc/self/task")?.count() != 1 {
         return Err(io::Error::other("fork in a process with threads"));
@@ -268,7 +268,7 @@ impl NamespaceHolder {
         let flags = libc::CLONE_VM | libc::CLONE_NEWUSER | libc::SIGCHLD;
         // SAFETY: stack and numbers are the child's alone; they are freed after the drop below has seen it end,
         // or never.
-        // JUSTIFICATION: a namespace is born with a process, and copying our memory for it costs ten times more.
+        // JUSTIFICATION: a namespace is created with a process, and copying our memory for it costs ten times more.
         let pid = unsafe { libc::clone(wait, top.cast(), flags, (&raw mut *ends).cast()) };
         match pid {
             -1 => Err(io::Error::last_os_error()),
@@ -489,7 +489,7 @@ pub struct Clearing<A>(pub A);
 
 // SAFETY: everything is asked of another allocator, with the arguments of the caller. `realloc` is the one that comes with
 // the trait: it makes a new block and gives the old one back.
-// JUSTIFICATION: the trait is unsafe, and nothing else is told what is freed.
+// JUSTIFICATION: the trait is unsafe, and nothing else learns what is freed.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Clearing<A> {
     // SAFETY: the caller keeps the rules of this function of the trait.
     // JUSTIFICATION: it is unsafe there.

@@ -27,7 +27,7 @@ pub struct Plan {
     pub agent: AgentProcess,
     /// The environment of the agent, without secrets; names are unique.
     pub env: Vec<Variable>,
-    /// Secrets that are handed over at the start.
+    /// Secrets that are passed on at the start.
     pub secrets: Vec<Secret>,
     /// Host directories inside the sandbox. No host path lies within another's.
     pub boundaries: Vec<Boundary>,

@@ -68,7 +68,7 @@ pub struct LayerCheck {
     pub status: Status,
     /// What was seen, or what is missing and why.
     pub reason: String,
-    /// The command that mends it, where one is known.
+    /// The command that fixes it, where one is known.
     pub fix: Option<String>,
 }
 
@@ -81,7 +81,7 @@ pub struct EngineCheck {
     pub answers: bool,
     /// As whom it runs, or why it does not answer.
     pub found: String,
-    /// What mends it, where that is known.
+    /// What fixes it, where that is known.
     pub fix: Option<String>,
 }
 
@@ -297,7 +297,7 @@ fn cgroups(root: &Path, uid: u32) -> HostCheck {
     let own = own.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
     let directory = tree.join(own);
     if directory.metadata().map_or(u32::MAX, |metadata| metadata.uid()) != uid {
-        return check(false, format!("/{own} was not handed to you"), Some(SCOPE));
+        return check(false, format!("/{own} was not delegated to you"), Some(SCOPE));
     }
     let there = fs::read_to_string(directory.join("cgroup.controllers")).unwrap_or_default();
     let is_missing = |name: &&str| !there.split_whitespace().any(|controller| controller == *name);

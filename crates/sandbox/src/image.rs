@@ -269,7 +269,7 @@ impl Site<'_> {
         if self.request.detail == Detail::Whole || self.docker.store == Store::Classic {
             return Ok(Vec::new());
         }
-        (progress.hear)("asking for the digest of each platform: every step was done a moment ago");
+        (progress.hear)("querying the digest of each platform: every step was done a moment ago");
         let mut again = spec.clone();
         again.cache.reuse = Reuse::Allowed;
         let (layout, _) = self.layout("image", &again, Subject::Image { entrypoint: None }, progress)?;

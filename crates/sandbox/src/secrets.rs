@@ -57,7 +57,7 @@ pub struct Surroundings<'a> {
     pub log: &'a mut dyn FnMut(&str),
 }
 
-/// Why a secret cannot be handed over. Never holds a value.
+/// Why a secret cannot be passed on. Never holds a value.
 #[derive(Debug, thiserror::Error)]
 #[error("secret `{name}` from {origin}: {reason}")]
 pub struct SecretError {

@@ -15,7 +15,7 @@ use crate::error::{Code, CommandError};
 use crate::files::Found;
 use crate::text;
 
-/// Refuses a file that widens this and that nobody trusts.
+/// Refuses a file that widens this and is not trusted.
 pub(crate) fn require(
     context: &Context,
     source: &Source,

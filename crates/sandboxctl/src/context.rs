@@ -36,7 +36,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Looks around once.
+    /// Reads everything once.
     pub(crate) fn gather() -> anyhow::Result<Self> {
         // getcwd(2) resolves links.
         let cwd =

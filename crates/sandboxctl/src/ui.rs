@@ -18,7 +18,7 @@ pub(crate) struct Ui {
 }
 
 impl Ui {
-    /// Speaks as the global flags ask; `no_colour` is the caller's `NO_COLOR`.
+    /// Makes the output that the global flags request; `no_colour` is the caller's `NO_COLOR`.
     pub(crate) fn new(global: &Global, no_colour: bool) -> Self {
         Self { format: global.format, quiet: global.quiet, colour: !no_colour && io::stderr().is_terminal() }
     }
@@ -33,7 +33,7 @@ impl Ui {
         self.quiet
     }
 
-    /// Gives the result of a command: as one JSON object, or as text made from it.
+    /// Prints the result of a command: as one JSON object, or as text made from it.
     pub(crate) fn data<T: Serialize>(
         &self,
         value: &T,
@@ -45,7 +45,7 @@ impl Ui {
         }
     }
 
-    /// Gives one JSON object.
+    /// Prints one JSON object.
     pub(crate) fn json<T: Serialize>(&self, value: &T) -> Result<(), CommandError> {
         let text = serde_json::to_string_pretty(value).context("cannot write the result as JSON")?;
         self.raw(format!("{text}\n").as_bytes())

@@ -24,7 +24,7 @@ pub enum CgroupEntry {
     /// `tasks` of each group, open for writing: the agent's own process writes `0` into each before it
     /// executes the agent ([`super::enter`]). They are close-on-exec, and must not be left to the agent.
     V1(Vec<OwnedFd>),
-    /// The directory: PID 1 is born in it by `clone3(CLONE_INTO_CGROUP)`. That must be the launcher's own
+    /// The directory: PID 1 is created in it by `clone3(CLONE_INTO_CGROUP)`. That must be the launcher's own
     /// call, because the kernel asks whether the one who clones may write to the group, and inside a user
     /// namespace it may not.
     V2(OwnedFd),
@@ -91,7 +91,7 @@ impl Cgroup {
             // Linux 5.14; where the file is missing, processes are killed one by one below.
             let _ = fs::write(self.directories[0].join("cgroup.kill"), "1");
         }
-        // Each is tried, whatever became of the one before; the first failure is told.
+        // Each is tried, whatever became of the one before; the first failure is returned.
         self.directories.iter().map(|directory| remove(directory, deadline)).fold(Ok(()), Result::and)
     }
 }

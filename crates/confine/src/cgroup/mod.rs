@@ -42,7 +42,7 @@ enum SiteVersion<'a> {
 }
 
 impl<'a> CgroupSite<'a> {
-    /// Looks for a place where `limits` hold.
+    /// Finds a place where `limits` hold.
     ///
     /// One version or the other: a sandbox in two at once would need both ways in. Version 2 with some of the limits is taken
     /// only where version 1 has nothing to offer.
@@ -94,7 +94,7 @@ impl Cgroup {
     }
 }
 
-/// Puts the calling thread into the groups of version 1. Allocates nothing.
+/// Moves the calling thread into the groups of version 1. Allocates nothing.
 pub fn enter(tasks: &[OwnedFd]) -> Result<(), rustix::io::Errno> {
     tasks.iter().try_for_each(|file| rustix::io::write(file, b"0").map(drop))
 }

@@ -104,8 +104,8 @@ pub fn clone_init(options: &CloneOptions<'_>, program: &[u8]) -> io::Result<Init
     Ok(InitProcess { pid, pidfd, control: ours })
 }
 
-/// Tells the new process how far we are. One that failed early has closed its side; what it reported is still there to be
-/// read.
+/// Notifies the new process of a step by one byte. One that failed early has closed its side; what it reported is still
+/// there to be read.
 fn send_byte(control: &mut ControlSocket, byte: u8) -> io::Result<()> {
     match control.write_raw(&[byte]) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -163,7 +163,7 @@ fn take_identity(identity: Identity, maps: &Maps, control: BorrowedFd<'_>) -> Re
     capabilities::keep_across_execution().map_err(failed(Step::AmbientCapabilities))
 }
 
-/// Writes a program into a file in memory, from which it can be executed. It has no path, so nobody can replace it.
+/// Copies a program to a file in memory, from which it can be executed. It has no path, so it cannot be replaced.
 pub fn program_in_memory(program: &[u8]) -> io::Result<OwnedFd> {
     let mut file = File::from(file_in_memory()?);
     file.write_all(program)?;

@@ -199,7 +199,7 @@ fn start_agent(control: &mut ControlSocket, spec: &InitSpec, cgroups: &[OwnedFd]
     }
 }
 
-/// Tells which processes may be beside the agent.
+/// Returns which processes may be beside the agent.
 fn others(rootfs: &Rootfs) -> OtherProcesses {
     match rootfs {
         Rootfs::Own { .. } => OtherProcesses::OfAgent,
@@ -207,7 +207,7 @@ fn others(rootfs: &Rootfs) -> OtherProcesses {
     }
 }
 
-/// Returns the limits that no cgroup enforces. Whether an engine has set one can only be told from inside.
+/// Returns the limits that no cgroup enforces. Whether an engine has set one is only seen from inside.
 fn rlimit_fallback(spec: &InitSpec) -> RlimitFallback {
     match &spec.rootfs {
         Rootfs::Own { rlimit_fallback, .. } => *rlimit_fallback,

@@ -163,7 +163,7 @@ impl NewFilesystem {
 
     fn options(&self) -> Vec<(&'static CStr, &CStr)> {
         match self {
-            // Unless told, a tmpfs has an inode for every second page of the machine's memory (tmpfs(5)).
+            // By default a tmpfs has an inode for every second page of the machine's memory (tmpfs(5)).
             Self::Tmpfs { size, inodes, mode } => {
                 vec![(c"size", size), (c"nr_inodes", inodes), (c"mode", mode)]
             }

@@ -17,7 +17,7 @@ use crate::{mount, sys};
 /// A step that failed, and how.
 pub(crate) type FailedStep = (Step, Errno);
 
-/// Creates the namespaces that this process was not born into, and so leaves those of the host. Allocates nothing.
+/// Creates the namespaces that this process was not created in, and so leaves those of the host. Allocates nothing.
 ///
 /// The namespaces belong to the user namespace of this process, as they would had they been made together with it.
 pub(crate) fn unshare_namespaces() -> Result<(), FailedStep> {

@@ -1,6 +1,6 @@
 //! An exec session: how the entrypoint, started by an engine in a container that runs, learns what to run there.
 //!
-//! An engine keeps what it is told of an exec, its argument list can be read by every user of the host, and its own settings
+//! An engine keeps what it receives of an exec, its argument list can be read by every user of the host, and its own settings
 //! add to it. So the engine starts the entrypoint alone, and the entrypoint gets everything else over the control socket of
 //! the session, the three streams included. Beside it lives an agent that is the same user: whatever stands in the streams
 //! or in the exit code, either could have said. So the client listens at a rendezvous, and believes whoever begins with a

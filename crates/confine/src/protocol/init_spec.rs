@@ -131,7 +131,7 @@ impl RlimitFallback {
     }
 }
 
-/// What PID 1 must see, told by the client, who sees the host.
+/// What PID 1 must see, as the client knows it, who sees the host.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Expectations {
     /// The inode number of each namespace of the client that the sandbox must not share, by its name in

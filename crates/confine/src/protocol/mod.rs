@@ -112,7 +112,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// Returns what whoever waits for the agent is told: its own status, or 128+n for signal n.
+    /// Returns the status that whoever waits for the agent gets: its own, or 128+n for signal n.
     pub fn exit_code(self) -> u8 {
         let code = match self {
             Self::Exited(status) => status,

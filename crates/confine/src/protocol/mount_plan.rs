@@ -126,7 +126,7 @@ impl MountPlan {
         self.mount(MountKind::New(NewFilesystem::Proc), path)
     }
 
-    /// Mounts a fresh instance of devpts: the sandbox's own terminals and nobody else's.
+    /// Mounts a fresh instance of devpts: the sandbox's own terminals and no others.
     pub fn devpts(&mut self, path: impl Into<Vec<u8>>) -> &mut Self {
         self.mount(MountKind::New(NewFilesystem::Devpts), path)
     }
@@ -216,7 +216,7 @@ impl Operation {
     }
 }
 
-/// Tells whether `path` lies beneath `directory`.
+/// Returns whether `path` lies beneath `directory`.
 fn is_beneath(path: &CStr, directory: &CStr) -> bool {
     path.to_bytes().strip_prefix(directory.to_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
 }

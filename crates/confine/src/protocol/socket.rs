@@ -105,7 +105,7 @@ impl ControlSocket {
         std::mem::take(&mut self.received)
     }
 
-    /// Writes bytes outside of any frame: the one byte that tells the new process that its ids are mapped.
+    /// Writes bytes outside of any frame: the one byte that notifies the new process that its ids are mapped.
     pub(crate) fn write_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }

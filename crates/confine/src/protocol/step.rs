@@ -21,7 +21,7 @@ pub enum Step {
     AmbientCapabilities,
     /// Executing PID 1.
     ExecuteInit,
-    /// Creating the namespaces that PID 1 was not born into.
+    /// Creating the namespaces that PID 1 was not created in.
     Namespaces,
     /// Entering the mount namespace of a container.
     Setns,

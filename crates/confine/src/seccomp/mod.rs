@@ -1,7 +1,7 @@
 //! The seccomp filter: an allow-list, compiled to BPF and put on for good.
 //!
 //! It is the last layer to be put on, because it refuses what the others are made with: first `no_new_privs`
-//! (without it, or `CAP_SYS_ADMIN`, the kernel takes no filter), then landlock, then this. What is born
+//! (without it, or `CAP_SYS_ADMIN`, the kernel takes no filter), then landlock, then this. Every process that is created
 //! afterwards inherits it, and nothing can take it off: see seccomp(2).
 
 mod bpf;
@@ -64,7 +64,7 @@ pub fn install(filter: &SeccompFilter) -> Result<(), SeccompError> {
     sys::seccomp_filter(&filter.0).map_err(|errno| why(errno, &status()))
 }
 
-/// Tells who refused the filter, by what the kernel shows of this thread in `/proc` (proc(5)).
+/// Returns who refused the filter, by what the kernel shows of this thread in `/proc` (proc(5)).
 ///
 /// An emulator in user space makes this program's system calls in its place, so that a filter would meet the emulator's
 /// own: QEMU answers `EINVAL` (`do_prctl` in its linux-user/syscall.c). The kernel says that of a good program only where

@@ -213,7 +213,7 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
         SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_sendmmsg, SYS_recvmmsg, SYS_setsockopt,
         SYS_getsockopt, SYS_shutdown,
     ]),
-    // Making sockets: local ones, the internet, and the netlink that tells which interfaces there are.
+    // Making sockets: local ones, the internet, and the netlink that shows which interfaces there are.
     // Everything else (packet, vsock, alg, xdp, bluetooth, can, tipc ...) is kernel code no build needs,
     // often behind a module that loads itself, and vsock leads out of a virtual machine past every namespace.
     // Of the internet protocols only those every kernel has built in: a socket of SCTP, DCCP or L2TP would
@@ -344,7 +344,7 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
         ],
         EPERM,
     ),
-    // Memory and descriptors of other processes; `kcmp` tells where the kernel keeps them.
+    // Memory and descriptors of other processes; `kcmp` reveals where the kernel keeps them.
     refused(
         &[
             SYS_process_vm_readv, SYS_process_vm_writev, SYS_process_madvise, SYS_process_mrelease,

@@ -180,7 +180,7 @@ struct SettingsReader {
 }
 
 impl SettingsReader {
-    /// Goes into the value of a key.
+    /// Enters the value of a key.
     fn enter(&mut self, key: &str) {
         self.path.push(key.to_owned());
         let passes = match self.keys {

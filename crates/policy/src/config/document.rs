@@ -75,7 +75,7 @@ impl Fault {
         Self::Value { message: message.to_string(), expected: None, hint: None }
     }
 
-    /// Says where the value stands. `wrong_type` is the message where the type is another one than `kind` has.
+    /// Makes the problem of a value. `wrong_type` is the message where the type is another one than `kind` has.
     pub(crate) fn problem(
         self,
         location: &Location,

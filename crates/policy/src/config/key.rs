@@ -218,7 +218,7 @@ pub fn split(path: &str) -> (&str, &str) {
 }
 
 impl ValueKind {
-    /// Returns what a person is told to write.
+    /// Returns what a message says is expected.
     pub fn expected(self) -> String {
         match self {
             Self::Table => "a table".to_owned(),
@@ -241,7 +241,7 @@ impl ValueKind {
         }
     }
 
-    /// Returns what a person is told to write as an entry of a list.
+    /// Returns what a message says is expected as an entry of a list.
     pub fn entry(self) -> &'static str {
         match self {
             Self::List(format) => format.expected(),
@@ -251,7 +251,7 @@ impl ValueKind {
 }
 
 impl TextFormat {
-    /// Returns what a person is told to write.
+    /// Returns what a message says is expected.
     pub fn expected(self) -> &'static str {
         match self {
             Self::Any => "text",

@@ -173,7 +173,7 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// Puts problems into the order of the text they concern: file by file, from top to bottom.
+/// Sorts problems by the text they concern: file by file, from top to bottom.
 pub fn sort(problems: &mut [Problem]) {
     problems.sort_by(|a, b| a.location.cmp(&b.location));
 }

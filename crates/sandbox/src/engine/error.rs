@@ -43,7 +43,7 @@ pub enum EngineError {
     /// It runs on another machine.
     #[error("the engine at {address} is on another machine, where no directory of this one can be shared")]
     Remote { address: String },
-    /// Podman was told to call another one.
+    /// Podman is configured to use a remote service.
     #[error(
         "podman is configured to use the remote service at {address}, with which no directory of this machine can be shared"
     )]
@@ -73,7 +73,7 @@ pub enum EngineError {
     #[error("{kind} does not see {path}, which is there for sandboxctl")]
     Unseen {
         kind: EngineKind,
-        /// The path, as the engine was told.
+        /// The path, as the engine received it.
         path: String,
     },
     /// It cannot set a limit.

@@ -110,7 +110,7 @@ impl Config {
 }
 
 impl Engine {
-    /// Looks an image up; `None` where the engine does not have it.
+    /// Inspects an image; `None` where the engine does not have it.
     pub fn image(&self, name: &str) -> Result<Option<Image>, EngineError> {
         let Some(socket) = self.socket() else {
             return names_of(name).iter().find_map(|name| self.inspected(name).transpose()).transpose();
@@ -144,7 +144,7 @@ impl Engine {
         })
     }
 
-    /// Looks an image up, and fetches it before as `pull` says.
+    /// Inspects an image, and pulls it before as `pull` says.
     pub fn provide(&self, name: &str, pull: Pull, platform: Option<&str>) -> Result<Image, EngineError> {
         let missing = || EngineError::NoImage { kind: self.kind(), image: name.to_owned() };
         let there = if pull == Pull::Always { None } else { self.image(name)? };
@@ -189,7 +189,7 @@ pub(crate) fn describes(key: &str) -> bool {
     DESCRIPTIONS.iter().any(|beginning| key.starts_with(beginning))
 }
 
-/// Refuses what no processor here runs. What cannot be told is tried.
+/// Refuses what no processor here runs. What cannot be determined is tried.
 pub fn refuse_foreign(root: &Path, image: &str, architecture: &str) -> Result<(), EngineError> {
     let own = own_architecture();
     let handlers = root.join("proc/sys/fs/binfmt_misc");

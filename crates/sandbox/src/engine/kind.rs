@@ -4,7 +4,7 @@ use std::fmt;
 
 use policy::plan::Provider;
 
-/// Where an engine listens unless it was told otherwise.
+/// Where an engine listens by default.
 pub(super) const DEFAULT_SOCKET: &str = "/var/run/docker.sock";
 
 /// Which engine.

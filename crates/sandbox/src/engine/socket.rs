@@ -164,7 +164,7 @@ impl Socket {
         format!("unix://{}", self.0.to_string_lossy())
     }
 
-    /// Makes sure that an engine answers, and tells the user that it runs as.
+    /// Checks that an engine answers, and returns the user that it runs as.
     pub(super) fn ping(&self) -> Result<u32, EngineError> {
         let stream = self.connect()?;
         let peer = getsockopt(&stream, PeerCredentials).map_err(|errno| self.failed(errno.into()))?;
@@ -190,7 +190,7 @@ impl Socket {
         Ok(peer != 0 && alone("self")? == Some(std::process::id()) && alone(&peer.to_string())?.is_some())
     }
 
-    /// Asks for something; `None` where there is no such thing.
+    /// Sends a GET request; `None` where there is no such thing.
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, EngineError> {
         match ask(self.connect()?, "GET", path).map_err(|error| self.failed(error))? {
             Answer { status: 404, .. } => Ok(None),

@@ -69,7 +69,7 @@ pub(crate) fn open_up(parent: impl AsFd, name: &OsStr) -> Result<(), Errno> {
 }
 
 /// Gives the owner every right in a directory that is open, though nobody may pass through it. Returns the mode that it
-/// had, if that was another. Says which mode it had, if that was another.
+/// had, if that was another.
 ///
 /// The change is made through `/proc`, which leads to what was opened: chmod(2) would follow a link, and a
 /// descriptor that only passes through is refused by fchmod(2).

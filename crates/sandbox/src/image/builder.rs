@@ -116,7 +116,7 @@ pub(super) fn choose(
     })
 }
 
-/// Looks at a builder, and starts it where it does not run.
+/// Inspects a builder, and starts it where it does not run.
 fn inspect(docker: &Docker, name: Option<&String>) -> Result<Builder, BuildError> {
     let arguments = ["buildx", "inspect", "--bootstrap"].into_iter().chain(name.map(String::as_str));
     let inspected = docker.call(arguments, START).map_err(Into::into).and_then(|text| parse(&text));
@@ -129,7 +129,7 @@ fn inspect(docker: &Docker, name: Option<&String>) -> Result<Builder, BuildError
     })
 }
 
-/// Looks at a builder of somebody's, and leaves it as it is.
+/// Inspects somebody's builder, and leaves it as it is.
 fn running(docker: &Docker, name: &str) -> Result<Builder, BuilderError> {
     parse(&docker.ask(["buildx", "inspect", name])?)
 }

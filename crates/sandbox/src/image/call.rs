@@ -1,4 +1,4 @@
-//! A call of buildx that takes its time: watched, heard, and ended with us however we end.
+//! A call of buildx that takes its time: watched, read, and ended with us however we end.
 //!
 //! It runs in a process group that is guarded: when we are killed, the group ends, and what was on disk goes.
 
@@ -31,7 +31,7 @@ const KEPT: usize = 400;
 /// How long somebody may have stopped the output of a terminal before what was drawn last is given up.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Who hears what a build does.
+/// Receives what a build reports.
 pub struct Progress<'a> {
     /// How buildx shows what it does.
     pub display: Display<'a>,
@@ -181,7 +181,7 @@ fn watch(
         for (source, events) in &ready {
             heard.take(&voice.said(*source, *events)?, progress);
         }
-        // What is still on its way when the process has ended is heard first.
+        // What is still on its way when the process has ended is read first.
         if is_over && ready.is_empty() {
             return Ok((running.child.wait()?, ended));
         }

@@ -54,7 +54,7 @@ fn pattern(name: &str) -> String {
         .collect()
 }
 
-/// Looks at what was taken out of an image.
+/// Checks what was copied out of an image.
 pub(super) fn look(directory: &Path, path: &Path, platform: &Platform) -> Vec<Unfit> {
     let name = || escape::path(path);
     let mut unfit = Vec::new();

@@ -32,7 +32,7 @@ pub(super) enum Output<'a> {
     Layout(&'a Path),
 }
 
-/// How a build tells what it does.
+/// How a build shows what it does.
 #[derive(Clone, Copy, Debug)]
 pub enum Display<'a> {
     /// Drawn on this terminal, as buildx does by itself.

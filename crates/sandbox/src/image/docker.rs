@@ -41,7 +41,7 @@ pub(super) enum Store {
 impl Docker {
     /// Finds Docker and buildx, and makes sure that the engine answers.
     pub(super) fn find(surroundings: &Surroundings) -> Result<Self, BuildError> {
-        // It tells apart what can be wrong with an engine on this machine.
+        // It distinguishes what can be wrong with an engine on this machine.
         let address = match Engine::find(EngineKind::Docker, surroundings) {
             Ok(engine) => engine.address().unwrap_or_default(),
             Err(EngineError::Remote { address }) => address,

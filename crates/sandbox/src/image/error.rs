@@ -71,7 +71,7 @@ pub enum BuildError {
         /// The last lines that it printed.
         printed: Vec<String>,
     },
-    /// An engine that is handed the image of an own Dockerfile would make no sandbox of it.
+    /// An engine that gets the image of an own Dockerfile would make no sandbox of it.
     #[error("the image makes no sandbox where an engine starts it: {}", listed(unfit, of_platform))]
     Unfit {
         /// What is wrong, for each platform; never empty.
@@ -146,7 +146,7 @@ pub enum Lack {
     Cache,
     /// An image on disk, which the check of an own Dockerfile looks at.
     Layout,
-    /// An image of several platforms, or with attestations, handed to an engine that cannot keep one.
+    /// An image of several platforms, or with attestations, for an engine that cannot keep one.
     Store,
 }
 

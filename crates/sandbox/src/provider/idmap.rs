@@ -19,9 +19,8 @@ use crate::session::error::StartError;
 
 /// Makes the tree of each boundary, in order.
 ///
-/// Where the agent is the caller, files are the caller's already. Where root chose somebody who is nobody, each
-/// boundary is mounted with whoever counts in it, its owner, mapped to the agent (`MOUNT_ATTR_IDMAP`, see
-/// `mount_setattr(2)`).
+/// Where the agent is the caller, files are the caller's already. Where root chose an unallocated uid, each boundary is
+/// mounted with whoever counts in it, its owner, mapped to the agent (`MOUNT_ATTR_IDMAP`, see `mount_setattr(2)`).
 pub(crate) fn map_boundaries(plan: &Plan, caller: Identity, agent: &Agent) -> Result<Vec<Tree>, StartError> {
     if rustix::process::geteuid().as_raw() != 0 {
         return Ok(plan.boundaries.iter().map(|_| Tree::Path).collect());
@@ -79,7 +78,7 @@ fn detach(
             Entry::Vacant(none) => {
                 let mut groups = vec![(owner.gid, agent.gid)];
                 if group != owner.gid {
-                    // The agent is not in it. But the kernel lets nobody write where it cannot tell the group.
+                    // The agent is not in it. But the kernel lets nobody write where it does not know the group.
                     groups.push((group, identity::NOBODY));
                 }
                 let map =

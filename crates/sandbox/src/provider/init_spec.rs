@@ -77,7 +77,7 @@ pub(crate) fn grants(plan: &Plan, temporary: &[&str]) -> Vec<Grant> {
         (Path::new("/dev/tty"), LandlockAccess::Terminal),
     ]
     .into_iter()
-    // Programs tell the kernel about themselves in /proc: their name, their place in the order of the
+    // Programs describe themselves to the kernel in /proc: their name, their place in the order of the
     // OOM killer. What is not theirs is not writable for them.
     .chain([(Path::new("/proc"), LandlockAccess::ReadWrite)])
     .chain(devices.iter().map(|path: &PathBuf| (path.as_path(), LandlockAccess::ReadWrite)))

@@ -146,7 +146,7 @@ pub(crate) struct MountPlanBuilder {
 }
 
 impl MountPlanBuilder {
-    /// Lays out what the plan shows: `trees` and `protected` belong to its boundaries, `toolchains` to what it exposes.
+    /// Completes the plan: `trees` and `protected` belong to its boundaries, `toolchains` to what it exposes.
     pub(crate) fn complete(
         mut self,
         plan: &Plan,

@@ -15,7 +15,7 @@ use crate::session::error::StartError;
 pub struct Parent(OwnedFd);
 
 impl Parent {
-    /// Takes hold of it. A signal on the death of a parent (`PR_SET_PDEATHSIG`) would follow a thread of it.
+    /// Opens a descriptor of it. A signal on the death of a parent (`PR_SET_PDEATHSIG`) would follow a thread of it.
     ///
     /// # Errors
     ///
@@ -106,7 +106,7 @@ impl<'a> Attendance<'a> {
         self.parent.iter().map(|parent| (Source::Parent, parent.as_fd())).chain(streams).collect()
     }
 
-    /// Says once that nobody is left, where something of [`Self::fds`] was ready.
+    /// Reports once that nobody is left, where something of [`Self::fds`] was ready.
     pub(crate) fn on_ready(&mut self, source: Source, events: PollFlags) -> Option<Deserted> {
         match source {
             Source::Parent => return self.report_once(Deserted::ByParent),

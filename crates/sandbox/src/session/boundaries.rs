@@ -64,7 +64,7 @@ pub(crate) struct Last {
 }
 
 impl<'a> Boundaries<'a> {
-    /// Looks into the boundaries of a plan, and keeps a record of what was there.
+    /// Scans the boundaries of a plan, and keeps a record of what was there.
     pub(crate) fn open(
         plan: &'a Plan,
         caller: Identity,
@@ -167,7 +167,7 @@ impl<'a> Boundaries<'a> {
         Ok(Self { plan, mounts: all, writable, guard, coverage, reported, runs, record, kept })
     }
 
-    /// Says what is not protected, whether or not anybody asks for a report.
+    /// Prints what is not protected, whether or not a report was requested.
     pub(crate) fn warn(&self, notice: &mut dyn FnMut(Notice)) {
         let holes = self.coverage.holes();
         if !holes.is_empty() {
@@ -275,7 +275,7 @@ impl<'a> Boundaries<'a> {
 }
 
 impl Last {
-    /// Takes back in a report what the start has promised and the end could not keep.
+    /// Corrects in a report what the start has promised and the end could not keep.
     pub(crate) fn complete(&self, report: &mut Report) {
         coverage::take_back(report, &self.gaps);
     }

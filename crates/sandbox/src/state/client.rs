@@ -15,7 +15,7 @@ pub struct ProcessError {
     pub source: io::Error,
 }
 
-/// A process, told apart from every later one that gets its number.
+/// A process, distinguished from every later one that gets its number.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Client {
     /// Its number.
@@ -23,7 +23,7 @@ pub struct Client {
     /// When it started, in clock ticks since the machine did: field 22 of `/proc/<pid>/stat`, see proc(5).
     pub start_time: u64,
     /// The PID namespace in which the number means this process. A container may share its caller's state
-    /// directory; from there nobody can tell whether the process lives.
+    /// directory; from there nobody can see whether the process lives.
     pub pid_namespace: u64,
     /// The time namespace in which it started at that time. In another one it is read with another offset, see
     /// `time_namespaces(7)`.

@@ -232,7 +232,7 @@ impl StateDir {
         }
     }
 
-    /// Waits until nobody else holds the lock of this name.
+    /// Waits for the lock of this name.
     pub(crate) fn lock(&self, name: &str) -> Result<Lock, StateError> {
         let _acting = self.acting(name)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;

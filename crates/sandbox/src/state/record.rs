@@ -258,7 +258,7 @@ impl Runs {
         Ok(living)
     }
 
-    /// Puts a record that cannot be read where it is not taken for one.
+    /// Moves a record that cannot be read to where it is not taken for one.
     fn set_unread_aside(&self, name: &str, text: &[u8], reason: String) -> Unread {
         let (file, reason) = match self.0.set_aside(name, UNREAD) {
             Ok(file) => (file, reason),

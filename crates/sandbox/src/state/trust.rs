@@ -107,7 +107,7 @@ impl From<Stored> for Consent {
 #[derive(Debug)]
 pub struct Store(StateDir);
 
-/// Looks for a project's file, from `start` upward.
+/// Finds a project's file, from `start` upward.
 ///
 /// The search ends after the directory that holds `.git`, and before the home directory: a project's file
 /// never governs more than its project. `start` has its links resolved, and so has `home`.
@@ -204,7 +204,7 @@ impl Store {
         Ok(())
     }
 
-    /// Takes trust back. Says whether there was any. The file need not exist any more.
+    /// Removes trust; returns whether there was any. The file need not exist any more.
     pub fn untrust(&self, path: &Path) -> Result<bool, TrustError> {
         let path = path.canonicalize().unwrap_or_else(|_| path.into());
         Ok(self.edit(|trusted| trusted.remove(&key(&path)))?.is_some())

@@ -66,7 +66,7 @@ macro_rules! settings {
         settings! { @common $(#[$about])* $name at $prefix { $($key: $value as $form = { $($row)* })* } }
 
         impl $name {
-            /// Takes these settings, and where there is none, those beneath.
+            /// Merges these settings over those beneath.
             pub(crate) fn over(self, beneath: Self) -> Self {
                 Self { $($key: self.$key.or(beneath.$key),)* }
             }

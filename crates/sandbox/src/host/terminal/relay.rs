@@ -63,7 +63,7 @@ pub struct Relay {
     to_agent: Vec<u8>,
     to_screen: Vec<u8>,
     /// What was read of the agent's terminal, where somebody listens.
-    heard: Option<Vec<u8>>,
+    recorded: Option<Vec<u8>>,
     /// What the agent asks the terminal, and when it last did.
     queries: Queries,
     asked: Option<Instant>,
@@ -75,7 +75,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Takes the caller's terminal and gives the agent's its modes and size. Make it before the agent starts:
+    /// Opens a relay on the caller's terminal, and gives the agent's its modes and size. Make it before the agent starts:
     /// a shell may have set modes of its own by then, which this would undo.
     ///
     /// In the background the terminal is left alone until this process is brought to the front: output is
@@ -102,7 +102,7 @@ impl Relay {
             output,
             to_agent: Vec::new(),
             to_screen: Vec::new(),
-            heard: None,
+            recorded: None,
             queries: Queries::default(),
             asked: None,
             input_ended: false,
@@ -117,13 +117,13 @@ impl Relay {
     /// Keeps what is shown for [`Relay::output`] too.
     #[must_use]
     pub fn listening(mut self) -> Self {
-        self.heard = Some(Vec::new());
+        self.recorded = Some(Vec::new());
         self
     }
 
     /// Takes the output since the last call.
     pub fn output(&mut self) -> Vec<u8> {
-        self.heard.as_mut().map(std::mem::take).unwrap_or_default()
+        self.recorded.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Lists what to wait for, and for which events.
@@ -167,8 +167,8 @@ impl Relay {
         }
     }
 
-    /// Acts on what concerns the terminal: `SIGWINCH`, `SIGTSTP`, which stops this process until it is
-    /// continued, and `SIGCONT`. Others are the caller's to act on.
+    /// Handles what concerns the terminal: `SIGWINCH`, `SIGTSTP`, which stops this process until it is continued, and
+    /// `SIGCONT`. Others are the caller's to act on.
     pub fn on_signal(&mut self, signal: Signal) -> io::Result<()> {
         match signal {
             Signal::SIGWINCH => self.resize(),
@@ -187,7 +187,7 @@ impl Relay {
         (self.input.is_some() && !self.input_ended && !self.in_foreground).then_some(GLANCE)
     }
 
-    /// Looks whether this process was brought to the front.
+    /// Checks whether this process was brought to the front.
     pub fn on_tick(&mut self) -> io::Result<()> {
         if self.tick().is_some() {
             self.resume()?;
@@ -232,7 +232,7 @@ impl Relay {
         self.restore()
     }
 
-    /// Takes away what the terminal answers to an agent that has ended: the caller's shell would read it.
+    /// Discards what the terminal answers to an agent that has ended: the caller's shell would read it.
     fn read_replies(&self) -> io::Result<()> {
         let (Some(input), Some(asked)) = (&self.input, self.asked) else { return Ok(()) };
         let end = asked + ANSWERING;
@@ -310,8 +310,8 @@ impl Relay {
                     if self.queries.feed(&buffer[..length]) {
                         self.asked = Some(Instant::now());
                     }
-                    if let Some(heard) = &mut self.heard {
-                        heard.extend_from_slice(&buffer[..length]);
+                    if let Some(recorded) = &mut self.recorded {
+                        recorded.extend_from_slice(&buffer[..length]);
                     }
                 }
                 Err(Errno::AGAIN) => break,

@@ -115,7 +115,7 @@ impl AsFd for Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // There is nobody left to tell.
+        // There is nobody left to report it to.
         let _ = self.restore();
     }
 }

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-/// What a client of a sandbox is told by signals.
+/// The signals that a client of a sandbox handles.
 ///
 /// `SIGTTIN` and `SIGTTOU` are among them so that they are blocked: then the terminal can be asked and put in
 /// order from the background, which would stop the process otherwise.

@@ -26,7 +26,7 @@ pub enum StreamKind {
     Full,
 }
 
-/// Why a stream is not handed over.
+/// Why a stream is not passed on.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
     /// A directory leads to everything in it, and above.
@@ -35,7 +35,7 @@ pub enum StreamError {
     /// A device other than null, zero and full.
     #[error(
         "it is the device {major}:{minor}; terminals, pipes, sockets, files, /dev/null, /dev/zero and /dev/full \
-         are handed over; pass others through a pipe, such as `cat DEVICE | …`"
+         are passed on; pass others through a pipe, such as `cat DEVICE | …`"
     )]
     Device { major: u32, minor: u32 },
     /// A socket that belongs to the host's network, or could be connected to something else.
@@ -52,7 +52,7 @@ pub enum StreamError {
     Stat(#[source] io::Error),
 }
 
-/// Says what a standard stream is. Device numbers are Linux's, see null(4) and full(4).
+/// Classifies a standard stream. Device numbers are Linux's, see null(4) and full(4).
 pub fn check_stream(stream: impl AsFd) -> Result<StreamKind, StreamError> {
     let failed = |errno: Errno| StreamError::Stat(errno.into());
     let stat = rustix::fs::fstat(&stream).map_err(failed)?;

@@ -36,7 +36,7 @@ pub enum ToolchainError {
     },
     /// An agent could have made or chosen it, or has it already.
     #[error(
-        "`{name}`: `{}` is not shown, because sandboxes may write to `{}`; keep toolchains and shared directories apart",
+        "`{name}`: `{}` is not shown, because sandboxes may write to `{}`; keep toolchains outside of shared directories",
         escape::path(.path), escape::path(.writable)
     )]
     Writable {

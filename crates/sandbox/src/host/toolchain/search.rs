@@ -33,7 +33,7 @@ pub struct Host<'a> {
     pub guest_home: &'a Path,
 }
 
-/// What is shown to a sandbox, and what it has to be told.
+/// What is shown to a sandbox, and the variables that it needs.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Toolchains {
     /// Directories and files of the host, read-only. They lie in none another.
@@ -59,7 +59,7 @@ impl Host<'_> {
         self.programs.all(name)
     }
 
-    /// Says that there is no such program.
+    /// Makes the error for a program that does not exist.
     pub(super) fn not_found(&self, preset: &'static str, program: &str) -> ToolchainError {
         let looked_for = format!("{program} in the PATH");
         ToolchainError::NotFound { preset, looked_for, left_out: self.programs.left_out() }

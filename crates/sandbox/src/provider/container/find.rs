@@ -83,7 +83,7 @@ impl Found {
     }
 }
 
-/// Looks for a sandbox.
+/// Finds a sandbox.
 pub fn find(sought: &Sought<'_>) -> Result<Found, FindError> {
     let (mut asked, mut unasked, mut found) = (Vec::new(), Vec::new(), Vec::new());
     for kind in ALL.into_iter().filter(|kind| sought.engine.is_none_or(|only| only == *kind)) {
@@ -103,7 +103,7 @@ pub fn find(sought: &Sought<'_>) -> Result<Found, FindError> {
     found.pop().ok_or(FindError::Nowhere { name, asked, unasked })
 }
 
-/// Looks in one engine.
+/// Searches one engine.
 fn find_in(engine: &Engine, sought: &Sought<'_>) -> Result<Option<Found>, EngineError> {
     // `docker ps` shows the name of the container.
     let names = [Some(sought.name), sought.name.strip_prefix(arguments::CONTAINER)];

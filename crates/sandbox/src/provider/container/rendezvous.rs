@@ -106,7 +106,7 @@ impl Rendezvous {
         self.lock.try_clone()
     }
 
-    /// Takes whoever has come, and lets nobody else come. `None` where nobody has.
+    /// Accepts the connection of PID 1, and refuses every later one. `None` where none has arrived.
     pub(crate) fn meet(&self) -> io::Result<Option<Met>> {
         let stream = match self.listener.accept() {
             Ok((stream, _)) => stream,

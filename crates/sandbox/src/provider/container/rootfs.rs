@@ -79,7 +79,8 @@ pub(super) fn refuse_unfit(sought: &Sought<'_>) -> Result<(), StartError> {
 /// The first thing that is not as it should be, and what it is.
 type Looked = Result<Option<(PathBuf, &'static str)>, EngineError>;
 
-/// Looks by a container that is made and never started: nothing is mounted in it, and nothing of the image runs.
+/// Checks an image by a container that is created and never started: nothing is mounted in it, and nothing of the image
+/// runs.
 fn look_in_container(sought: &Sought<'_>, socket: &Socket) -> (Looked, Result<(), EngineError>) {
     let platform = format!("--platform={}", sought.platform);
     let run = Run { id: sought.run, owner: sought.owner.uid, state: sought.state, own: sought.own };
@@ -94,7 +95,7 @@ fn look_in_container(sought: &Sought<'_>, socket: &Socket) -> (Looked, Result<()
     (looked, sweep::remove(sought.engine, run).map(drop))
 }
 
-/// Looks into the image itself, which Podman of root's mounts for that: it has no daemon to ask.
+/// Checks the image itself, which Podman of root's mounts for that: it has no daemon to query.
 fn look_in_mount(sought: &Sought<'_>) -> (Looked, Result<(), EngineError>) {
     let (engine, image) = (sought.engine, sought.image.id.as_str());
     let failed = |source| EngineError::Call { kind: engine.kind(), source };

@@ -197,7 +197,7 @@ fn send_init_spec(
     send(control, &Request::Start(Box::new(spec)), &descriptors)
 }
 
-/// Tells PID 1 something. One that failed before it could hear it has said why itself.
+/// Sends PID 1 a request. One that failed before has reported why itself.
 fn send(
     control: &mut ControlSocket,
     request: &Request,

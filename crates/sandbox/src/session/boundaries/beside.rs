@@ -8,7 +8,7 @@ use crate::boundary::detect::overlap::{Other, Overlap};
 use crate::host::beneath;
 use crate::state::record::{Record, Remembered};
 
-/// Takes over what the records of runs that live say of the same directories.
+/// Adopts what the records of runs that live say of the same directories.
 pub(crate) fn take_over(own: &mut Remembered, protect: &Protect, living: &[Record]) {
     let all = living.iter().flat_map(|record| record.boundaries.iter().map(|one| (one, &record.protect)));
     let mut others: Vec<Other<'_>> = all

@@ -217,8 +217,8 @@ pub(crate) fn clear_up(
     Ok((scan, stuck))
 }
 
-/// Looks at a boundary for the last time. An agent that owns the directory may have closed it. Its owner on the host is
-/// the same, and opens it.
+/// Scans a boundary for the last time. An agent that owns the directory may have closed it. Its owner on the host is the
+/// same, and opens it.
 fn rescan(
     root: &Entered<'_>,
     remembered: &Remembered,

@@ -152,7 +152,7 @@ impl Coverage {
     }
 }
 
-/// Says in a report that the search for what is new had these gaps in the end.
+/// Corrects a report: the search for what is new had these gaps in the end.
 pub(crate) fn take_back(report: &mut Report, gaps: &[String]) {
     let line = report.0.iter_mut().find(|line| line.layer == Layer::Protect);
     if let Some(line) = line.filter(|_| !gaps.is_empty()) {

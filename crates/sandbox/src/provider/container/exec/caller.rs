@@ -66,7 +66,7 @@ impl Line {
     }
 }
 
-/// Takes whoever calls, until somebody knows the word or nobody waits any more.
+/// Accepts connections until one has sent the token or `over` is ready.
 fn operate(listener: &UnixListener, over: impl AsFd, greeting: &[u8]) -> Option<UnixStream> {
     let mut strangers: VecDeque<UnixStream> = VecDeque::new();
     loop {
