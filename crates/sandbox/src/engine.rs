@@ -21,7 +21,7 @@ use self::surroundings::Surroundings;
 mod call;
 pub(crate) mod csv;
 pub mod error;
-pub mod image;
+pub(crate) mod image;
 pub mod kind;
 pub(crate) mod socket;
 pub mod surroundings;

@@ -131,11 +131,6 @@ impl Value {
         &self.0
     }
 
-    /// Takes bytes that came from elsewhere than [`read`], under the same rules.
-    pub fn new(bytes: Vec<u8>) -> Result<Self, Reason> {
-        Self(bytes.into()).checked()
-    }
-
     /// Reads a file, up to one byte more than is allowed with a newline. Its room is there before, so that it never moves and
     /// leaves a copy.
     fn read_from(file: impl AsFd) -> Result<Self, Errno> {

@@ -1,6 +1,6 @@
 //! What outlives one command, in the caller's state directory.
 
-pub mod client;
+pub(crate) mod client;
 pub mod directory;
 pub mod record;
 pub mod trust;

@@ -56,15 +56,9 @@ pub struct Config {
     /// The environment, each as `NAME=value`.
     #[serde(default, deserialize_with = "or_none")]
     pub env: Vec<String>,
-    /// Who a container of it is.
-    #[serde(default)]
-    pub user: String,
     /// Where it wants file systems of their own, which an engine makes.
     #[serde(default, deserialize_with = "or_none")]
     volumes: BTreeMap<String, serde_json::Value>,
-    /// The program that every command is handed to.
-    #[serde(default, deserialize_with = "or_none")]
-    pub entrypoint: Vec<String>,
 }
 
 impl ImageId {
@@ -190,7 +184,7 @@ pub(crate) fn describes(key: &str) -> bool {
 }
 
 /// Refuses what no processor here runs. What cannot be determined is tried.
-pub fn refuse_foreign(root: &Path, image: &str, architecture: &str) -> Result<(), EngineError> {
+pub(crate) fn refuse_foreign(root: &Path, image: &str, architecture: &str) -> Result<(), EngineError> {
     let own = own_architecture();
     let handlers = root.join("proc/sys/fs/binfmt_misc");
     // By what it is for, whatever its name: e_machine of elf(5), at its place in the header that it matches.

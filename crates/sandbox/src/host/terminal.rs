@@ -4,7 +4,6 @@
 //! gets a terminal that ends at this relay. Streams that are no terminals stay what they are.
 
 pub use relay::{Ends, Relay, Source};
-pub use screen::RestorePoint;
 pub use signals::Signals;
 pub use stream::{StreamError, StreamKind, check_stream};
 

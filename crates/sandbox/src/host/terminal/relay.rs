@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::termios::{OptionalActions, OutputModes};
 
 use super::query::Queries;
-use super::screen::{RestorePoint, Screen, stop_here};
+use super::screen::{Screen, stop_here};
 
 /// How much waits in one direction before no more is read.
 const ROOM: usize = 64 << 10;
@@ -195,11 +195,6 @@ impl Relay {
         Ok(())
     }
 
-    /// Returns whether the agent's terminal was closed by everybody inside.
-    pub fn has_ended(&self) -> bool {
-        self.master_ended
-    }
-
     /// Shows what the agent has still written, and restores the terminal.
     ///
     /// `patience` bounds how long somebody may have stopped the terminal's output, or a survivor may keep the
@@ -256,11 +251,6 @@ impl Relay {
     /// Makes the caller's terminal what it was before.
     pub fn restore(&mut self) -> io::Result<()> {
         self.input.as_mut().map_or(Ok(()), Screen::restore)
-    }
-
-    /// Returns what restores the terminal without this relay; `None` while it is not raw.
-    pub fn restore_point(&self) -> Option<RestorePoint> {
-        self.input.as_ref().and_then(Screen::restore_point)
     }
 
     fn resume(&mut self) -> io::Result<()> {

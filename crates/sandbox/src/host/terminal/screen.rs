@@ -2,7 +2,6 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use rustix::fs::{CWD, Mode, OFlags};
@@ -15,29 +14,14 @@ use rustix::termios::{OptionalActions, QueueSelector, Termios, Winsize};
 /// surprising it. Where that is not possible it is shared, and may block while somebody has stopped its output.
 #[derive(Debug)]
 pub(crate) struct Screen {
-    descriptor: Arc<OwnedFd>,
-    state: State,
-}
-
-/// Puts a terminal back in order, from wherever: a panic hook, for instance.
-#[derive(Clone, Debug)]
-pub struct RestorePoint {
-    descriptor: Arc<OwnedFd>,
-    before: Termios,
-}
-
-#[derive(Debug)]
-enum State {
-    AsBefore,
-    Raw {
-        /// What it was when this process had it first: in the background it had somebody else's modes.
-        before: Termios,
-    },
+    descriptor: OwnedFd,
+    /// The modes it had when this process had it first, while it is raw: in the background it had somebody else's.
+    before: Option<Termios>,
 }
 
 impl Screen {
     pub(crate) fn open(terminal: BorrowedFd<'_>) -> io::Result<Self> {
-        Ok(Self { descriptor: Arc::new(reopen(terminal)?), state: State::AsBefore })
+        Ok(Self { descriptor: reopen(terminal)?, before: None })
     }
 
     /// Returns the modes it has.
@@ -58,42 +42,19 @@ impl Screen {
     /// Makes it raw: every key goes to the agent, Ctrl-C and Ctrl-Z too. Also when it is raw already, because
     /// a shell may have changed it while this process was stopped.
     pub(crate) fn make_raw(&mut self) -> io::Result<()> {
-        let before = match &self.state {
-            State::AsBefore => self.modes()?,
-            State::Raw { before } => before.clone(),
-        };
+        let before = self.before.clone().map_or_else(|| self.modes(), Ok)?;
         let mut raw = before.clone();
         raw.make_raw();
         // Now, and not when everything is written: somebody may have stopped the output.
         rustix::termios::tcsetattr(&self.descriptor, OptionalActions::Now, &raw)?;
-        self.state = State::Raw { before };
+        self.before = Some(before);
         Ok(())
     }
 
-    /// Makes it what it was before, if it was made raw.
-    pub(crate) fn restore(&mut self) -> io::Result<()> {
-        if let Some(point) = self.restore_point() {
-            point.restore()?;
-            self.state = State::AsBefore;
-        }
-        Ok(())
-    }
-
-    /// Returns what makes it what it was before; `None` while it is that.
-    pub(crate) fn restore_point(&self) -> Option<RestorePoint> {
-        match &self.state {
-            State::AsBefore => None,
-            State::Raw { before } => {
-                Some(RestorePoint { descriptor: Arc::clone(&self.descriptor), before: before.clone() })
-            }
-        }
-    }
-}
-
-impl RestorePoint {
-    /// Makes the terminal what it was before. What was typed and not read is dropped: a terminal may have typed it in
+    /// Makes it what it was before, if it was made raw. What was typed and not read is dropped: a terminal may have typed it in
     /// answer to the agent, and whoever reads next would take it for a command of the caller's.
-    pub fn restore(&self) -> io::Result<()> {
+    pub(crate) fn restore(&mut self) -> io::Result<()> {
+        let Some(before) = &self.before else { return Ok(()) };
         // Not `OptionalActions::Flush`, which waits until everything is written: somebody may have stopped the output.
         let drop_input = || {
             if in_foreground(&self.descriptor) {
@@ -101,8 +62,9 @@ impl RestorePoint {
             }
         };
         drop_input();
-        rustix::termios::tcsetattr(&self.descriptor, OptionalActions::Now, &self.before)?;
+        rustix::termios::tcsetattr(&self.descriptor, OptionalActions::Now, before)?;
         drop_input();
+        self.before = None;
         Ok(())
     }
 }

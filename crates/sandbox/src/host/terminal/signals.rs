@@ -49,11 +49,6 @@ impl Signals {
         let number = i32::try_from(info.ssi_signo).map_err(io::Error::other)?;
         Ok(Some(Signal::try_from(number)?))
     }
-
-    /// Returns the signals that were blocked before: what an executed program should start with.
-    pub fn before(&self) -> SigSet {
-        self.before
-    }
 }
 
 impl AsFd for Signals {
@@ -91,7 +86,7 @@ mod tests {
     fn the_mask_is_as_before_afterwards() {
         let before = SigSet::thread_get_mask().unwrap();
         let signals = Signals::block().unwrap();
-        assert_eq!(signals.before(), before);
+        assert_eq!(signals.before, before);
         assert!(SigSet::thread_get_mask().unwrap().contains(Signal::SIGHUP));
         drop(signals);
         assert_eq!(SigSet::thread_get_mask().unwrap(), before);
