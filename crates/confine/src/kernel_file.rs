@@ -83,8 +83,8 @@ mod tests {
         for system in
             [KernelFileSystem::Processes, KernelFileSystem::ControlGroups, KernelFileSystem::Namespaces]
         {
-            let said = system.read(&path).unwrap_err().to_string();
-            assert!(said.contains("is not the kernel's own"), "{said}");
+            let message = system.read(&path).unwrap_err().to_string();
+            assert!(message.contains("is not the kernel's own"), "{message}");
         }
         // Nor is one of the kernel's that is about something else.
         assert!(KernelFileSystem::ControlGroups.read("/proc/self/status").is_err());

@@ -22,10 +22,10 @@ use zeroize::Zeroizing;
 use crate::sys;
 
 /// The largest body of a frame: arguments and environment together stay below what `execve` takes.
-const LARGEST: u32 = 16 << 20;
+const MAX_FRAME: u32 = 16 << 20;
 
 /// How many descriptors travel with one frame at most: what the kernel takes (`SCM_MAX_FD`, unix(7)).
-const MOST_DESCRIPTORS: usize = 253;
+const MAX_DESCRIPTORS: usize = 253;
 
 impl From<ControlSocket> for OwnedFd {
     fn from(control: ControlSocket) -> Self {
@@ -60,13 +60,13 @@ impl ControlSocket {
     /// Sends one frame with its descriptors.
     pub fn send(&mut self, message: &impl Serialize, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let length = postcard::serialize_with_flavor(message, Size::default()).map_err(io::Error::other)?;
-        let header = u32::try_from(length).ok().filter(|length| *length <= LARGEST).ok_or_else(|| {
+        let header = u32::try_from(length).ok().filter(|length| *length <= MAX_FRAME).ok_or_else(|| {
             io::Error::new(io::ErrorKind::InvalidInput, "arguments and environment are larger than 16 MiB")
         })?;
         let header = header.to_le_bytes();
         let mut body = Zeroizing::new(vec![0; length]);
         postcard::to_slice(message, &mut body).map_err(io::Error::other)?;
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "too many descriptors for one frame"));
@@ -88,7 +88,7 @@ impl ControlSocket {
             return Ok(None);
         }
         let length = u32::from_le_bytes(header);
-        if length > LARGEST {
+        if length > MAX_FRAME {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame is larger than 16 MiB"));
         }
         let mut body = Zeroizing::new(vec![0; length as usize]);
@@ -114,7 +114,7 @@ impl ControlSocket {
     fn fill(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
         let mut filled = 0;
         while filled < buffer.len() {
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
             let mut ancillary = RecvAncillaryBuffer::new(&mut space);
             let got = rustix::io::retry_on_intr(|| {
                 recvmsg(

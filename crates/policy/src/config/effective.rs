@@ -37,13 +37,13 @@ impl Effective {
     /// Lists the layers of which something was asked for that no default asks for: limits, and what to protect.
     pub fn requested_layers(&self) -> Vec<Layer> {
         let Config { limits, protect, .. } = &self.settings;
-        let asked = [
+        let requested = [
             (Layer::Memory, limits.memory.is_some()),
             (Layer::Cpu, limits.cpus.is_some()),
             (Layer::Pids, limits.pids.is_some()),
             (Layer::Protect, protect.paths.is_some() || protect.depth.is_some()),
         ];
-        asked.into_iter().filter(|(_, is_asked)| *is_asked).map(|(layer, _)| layer).collect()
+        requested.into_iter().filter(|(_, is_asked)| *is_asked).map(|(layer, _)| layer).collect()
     }
 
     /// Merges layers, the weakest first.

@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The largest id: signed programs read more as negative, and -1 means "leave it as it is" to the kernel.
-const LARGEST_ID: u32 = i32::MAX.unsigned_abs();
+const MAX_ID: u32 = i32::MAX.unsigned_abs();
 
 /// Who is meant: `user`, or `user:group`.
 ///
@@ -85,7 +85,7 @@ pub fn id(text: &[u8]) -> Option<u32> {
     if !text.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    std::str::from_utf8(text).ok()?.parse().ok().filter(|id| *id <= LARGEST_ID)
+    std::str::from_utf8(text).ok()?.parse().ok().filter(|id| *id <= MAX_ID)
 }
 
 fn user_or_group(text: &str, kind: &'static str) -> Result<UserOrGroup, UserSpecError> {

@@ -8,10 +8,10 @@ use strsim::osa_distance;
 /// neighbour. Case and the choice between `-` and `_` cost nothing.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Longer words are not slips of ours, and comparing them would cost time for nothing.
-    const LONGEST: usize = 64;
+    const MAX_LENGTH: usize = 64;
     let word = folded(word);
     let length = |word: &str| word.chars().count();
-    if word.is_empty() || length(&word) > LONGEST {
+    if word.is_empty() || length(&word) > MAX_LENGTH {
         return None;
     }
     known

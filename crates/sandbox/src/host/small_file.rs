@@ -9,7 +9,7 @@ use crate::host::acting::ActingAs;
 use crate::host::identity::Identity;
 
 /// The largest such file, in bytes.
-const LARGEST: u64 = 1 << 20;
+const MAX_SIZE: u64 = 1 << 20;
 
 /// Reads a regular file of at most 1 MiB as this user could. Under sudo the name, or a link on the way, may be the user's or
 /// an agent's.
@@ -26,9 +26,9 @@ pub fn read(path: &Path, reader: Identity) -> io::Result<Vec<u8>> {
 /// Reads a regular file that is open, of at most 1 MiB.
 pub(crate) fn content(file: File) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > LARGEST {
-        return Err(io::Error::other(format!("larger than {LARGEST} bytes")));
+    file.take(MAX_SIZE + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > MAX_SIZE {
+        return Err(io::Error::other(format!("larger than {MAX_SIZE} bytes")));
     }
     Ok(content)
 }
@@ -42,16 +42,16 @@ mod tests {
     #[test]
     fn only_what_ends_is_read() {
         let top = tempfile::tempdir().unwrap();
-        let said = |path: &Path| read(path, Identity::own()).map_err(|error| error.to_string());
+        let message = |path: &Path| read(path, Identity::own()).map_err(|error| error.to_string());
         let file = top.path().join("file");
         std::fs::write(&file, "text").unwrap();
-        assert_eq!(said(&file), Ok(b"text".to_vec()));
+        assert_eq!(message(&file), Ok(b"text".to_vec()));
         std::fs::write(&file, vec![0; 2 << 20]).unwrap();
-        assert!(said(&file).unwrap_err().contains("larger"));
+        assert!(message(&file).unwrap_err().contains("larger"));
         let pipe = top.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert_eq!(said(&pipe).unwrap_err(), "no regular file");
-        assert_eq!(said(Path::new("/dev/zero")).unwrap_err(), "no regular file");
+        assert_eq!(message(&pipe).unwrap_err(), "no regular file");
+        assert_eq!(message(Path::new("/dev/zero")).unwrap_err(), "no regular file");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use self::clear::{MAX_REPORTED, clear_up, shorten};
 use self::coverage::Coverage;
 use self::guard::Writable;
 pub(crate) use self::guard::{Guard, Losses};
-use self::scan::{QUICK, Scan};
+use self::scan::{QUICK_SCAN_LIMIT, Scan};
 use crate::boundary::detect::baseline::Baseline;
 use crate::boundary::detect::classifier::Linked;
 use crate::boundary::detect::finding::Finding;
@@ -208,7 +208,7 @@ impl<'a> Boundaries<'a> {
     /// Lists what the agent has made that would run on the host and was not reported yet. Moves nothing, and has a short
     /// deadline: what it misses is found at the end.
     pub(crate) fn detect(&self) -> Vec<Finding> {
-        let until = Deadline::after(QUICK);
+        let until = Deadline::after(QUICK_SCAN_LIMIT);
         let mut reported = self.reported.borrow_mut();
         let before = reported.len();
         for one in &self.writable {

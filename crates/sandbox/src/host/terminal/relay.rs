@@ -13,14 +13,14 @@ use super::query::Queries;
 use super::screen::{Screen, stop_here};
 
 /// How much waits in one direction before no more is read.
-const ROOM: usize = 64 << 10;
+const MAX_BUFFERED: usize = 64 << 10;
 
 /// How much is written at once: on a shared description a larger write could block.
 const PIECE: usize = 4 << 10;
 
 /// How often a relay in the background looks whether it was brought to the front. A shell says nothing when it
 /// does that to a job which was not stopped.
-const GLANCE: Duration = Duration::from_millis(250);
+const FOREGROUND_POLL: Duration = Duration::from_millis(250);
 
 /// How long after a question of the agent's its answer may still be on its way.
 const ANSWERING: Duration = Duration::from_secs(1);
@@ -130,7 +130,7 @@ impl Relay {
     pub fn fds(&self) -> Vec<(Source, BorrowedFd<'_>, PollFlags)> {
         let mut fds = Vec::with_capacity(3);
         if let Some(input) = &self.input {
-            if self.in_foreground && !self.input_ended && self.to_agent.len() < ROOM {
+            if self.in_foreground && !self.input_ended && self.to_agent.len() < MAX_BUFFERED {
                 fds.push((Source::Input, input.as_fd(), PollFlags::IN));
             }
         }
@@ -138,7 +138,7 @@ impl Relay {
             fds.push((Source::Output, self.output.as_fd(), PollFlags::OUT));
         }
         let mut events = PollFlags::empty();
-        events.set(PollFlags::IN, self.to_screen.len() < ROOM);
+        events.set(PollFlags::IN, self.to_screen.len() < MAX_BUFFERED);
         events.set(PollFlags::OUT, !self.to_agent.is_empty());
         if !self.master_ended && !events.is_empty() {
             fds.push((Source::Master, self.master.as_fd(), events));
@@ -184,7 +184,7 @@ impl Relay {
 
     /// Returns how long to wait at most; `None` is for ever.
     pub fn tick(&self) -> Option<Duration> {
-        (self.input.is_some() && !self.input_ended && !self.in_foreground).then_some(GLANCE)
+        (self.input.is_some() && !self.input_ended && !self.in_foreground).then_some(FOREGROUND_POLL)
     }
 
     /// Checks whether this process was brought to the front.
@@ -288,7 +288,7 @@ impl Relay {
 
     fn read_master(&mut self) -> io::Result<()> {
         let mut buffer = [0; PIECE];
-        while self.to_screen.len() < ROOM {
+        while self.to_screen.len() < MAX_BUFFERED {
             match rustix::io::read(&self.master, &mut buffer) {
                 // EIO: everybody inside has closed it, and everything they wrote has been read.
                 Ok(0) | Err(Errno::IO) => {

@@ -31,16 +31,16 @@ use crate::state::record::{Placed, Record, RecordError, Remembered, RunId, Runs,
 pub(super) const MAX_REPORTED: usize = 20;
 
 /// How long the last scan of a boundary may take. A million files take about a second.
-const LAST_LOOK: Duration = Duration::from_secs(30);
+const FINAL_SCAN_LIMIT: Duration = Duration::from_secs(30);
 
 /// How long the repositories in what is moved aside may take to be made inert, all together.
 const MAKING_INERT: Duration = Duration::from_secs(10);
 
 /// How many are reported one by one when it has ended.
-const MOST_LISTED: usize = 100;
+const MAX_LISTED: usize = 100;
 
 /// Among how many directories a boundary is looked for that has another name now.
-const MOST_NEIGHBOURS: usize = 100_000;
+const MAX_NEIGHBOURS: usize = 100_000;
 
 /// What earlier runs have left in a directory, and nobody could clear up.
 pub(crate) struct Left {
@@ -181,7 +181,7 @@ fn find(remembered: &Remembered, caller: Identity) -> Option<Root> {
     let beside = || {
         let FileId { inode, .. } = remembered.baseline.root();
         let neighbours = std::fs::read_dir(remembered.host.parent()?).ok()?;
-        let mut same = neighbours.take(MOST_NEIGHBOURS).flatten().filter(|entry| entry.ino() == inode);
+        let mut same = neighbours.take(MAX_NEIGHBOURS).flatten().filter(|entry| entry.ino() == inode);
         same.find_map(|entry| open(&entry.path()))
     };
     Root::of(open(&remembered.host).or_else(beside)?, caller).ok()
@@ -225,7 +225,7 @@ fn rescan(
     by: &Protect,
     notice: &mut dyn FnMut(Notice),
 ) -> io::Result<Scan> {
-    let until = Deadline::after(LAST_LOOK);
+    let until = Deadline::after(FINAL_SCAN_LIMIT);
     let mut scan = scan_root(root, remembered, by, until, notice)?;
     while !until.is_over() && open_up_all(root, remembered, &scan, notice) {
         scan = Scan::last(root, remembered, by, until)?;
@@ -352,7 +352,7 @@ pub(crate) fn warn(notice: &mut dyn FnMut(Notice), remembered: &Remembered, what
 
 /// Keeps the first findings, and says how many more there are.
 pub(crate) fn shorten(findings: &mut Vec<Finding>) -> Option<String> {
-    let rest = findings.split_off(findings.len().min(MOST_LISTED));
+    let rest = findings.split_off(findings.len().min(MAX_LISTED));
     let aside = rest.iter().filter(|finding| finding.aside.is_some()).count();
     (!rest.is_empty()).then(|| {
         format!("{} more such things, of which {aside} were moved to {QUARANTINE} as well", rest.len())
@@ -372,10 +372,10 @@ mod tests {
             aside: (number % 2 == 0).then(|| "aside".into()),
             restored: false,
         };
-        let mut few: Vec<_> = (0..MOST_LISTED).map(one).collect();
+        let mut few: Vec<_> = (0..MAX_LISTED).map(one).collect();
         assert_eq!(shorten(&mut few), None);
-        assert_eq!(few.len(), MOST_LISTED);
-        let mut many: Vec<_> = (0..MOST_LISTED + 10).map(one).collect();
+        assert_eq!(few.len(), MAX_LISTED);
+        let mut many: Vec<_> = (0..MAX_LISTED + 10).map(one).collect();
         let more = shorten(&mut many).unwrap();
         assert!(more.starts_with("10 more such things, of which 5 were moved"), "{more}");
         assert_eq!(many, few);

@@ -30,23 +30,23 @@ use crate::state::record::Remembered;
 
 /// How many files are kept open. Of the others, one with the same number in the place of one that is gone is found at the
 /// end, by the time of its birth.
-const MOST_HELD: usize = 256;
+const MAX_HELD: usize = 256;
 
 /// How many directories are watched for one run. A watch takes a kilobyte of the kernel's memory.
-const MOST_WATCHED: usize = 1024;
+const MAX_WATCHED: usize = 1024;
 
 /// The shortest time between two checks, however much happens in the directories.
 const CHECK_PAUSE: Duration = Duration::from_millis(50);
 
 /// For how long the guard polls before it asks the kernel for notifications. Closing watches takes the kernel some 15 ms,
 /// which is twice as long as a whole short run.
-const UNWATCHED: Duration = Duration::from_secs(1);
+const POLLING_PHASE: Duration = Duration::from_secs(1);
 
 /// How often the guard polls where the kernel does not notify it.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long classifying a path that has lost its protection may take at one time.
-const GLANCE: Duration = Duration::from_millis(200);
+const CLASSIFY_LIMIT: Duration = Duration::from_millis(200);
 
 /// A writable boundary of a run.
 pub(super) struct Writable<'a> {
@@ -60,7 +60,7 @@ pub(super) struct Writable<'a> {
 pub(crate) struct Guard {
     places: Vec<Place>,
     began: Instant,
-    /// Notifies of changes, from [`UNWATCHED`] on; `None` where the kernel does not.
+    /// Notifies of changes, from [`POLLING_PHASE`] on; `None` where the kernel does not.
     inotify: OnceCell<Option<Inotify>>,
     on_replaced: OnReplaced,
     states: RefCell<Vec<State>>,
@@ -103,7 +103,7 @@ impl Guard {
         for (boundary, of) in writable.iter().enumerate() {
             let root = of.root.enter().ok();
             for one in &of.read_only {
-                let may_hold = root.as_ref().filter(|_| places.len() < MOST_HELD);
+                let may_hold = root.as_ref().filter(|_| places.len() < MAX_HELD);
                 let held = may_hold.and_then(|root| hold(root, &one.path));
                 places.push(Place { boundary, one: one.clone(), _held: held });
             }
@@ -154,7 +154,7 @@ impl Guard {
             return losses;
         }
         // What happens from here on is reported by the kernel.
-        let inotify = if began < self.began + UNWATCHED {
+        let inotify = if began < self.began + POLLING_PHASE {
             None
         } else {
             Some(self.inotify.get_or_init(|| watch(writable, &self.places)))
@@ -220,7 +220,7 @@ impl Place {
         if *seen == Some(stamp) && !is_directory {
             return;
         }
-        let until = Deadline::after(GLANCE);
+        let until = Deadline::after(CLASSIFY_LIMIT);
         let baseline = &boundary.remembered.baseline;
         let Some(finding) = baseline.news_at(root, &self.one, until).into_iter().next() else {
             *state = State::Lost(Some(stamp));
@@ -242,20 +242,20 @@ fn hold(root: &Entered<'_>, path: &Path) -> Option<OwnedFd> {
     rustix::fs::openat(parent, name, flags, Mode::empty()).ok()
 }
 
-/// Watches every directory on the way to a protected path; `None` where not all of them can be.
+/// Watches every directory on the path to a protected path; `None` where not all of them can be.
 fn watch(writable: &[Writable<'_>], places: &[Place]) -> Option<Inotify> {
-    let ways: BTreeSet<(usize, PathBuf)> = places
+    let directories: BTreeSet<(usize, PathBuf)> = places
         .iter()
-        .flat_map(|place| place.one.path.ancestors().skip(1).map(|way| (place.boundary, way.to_path_buf())))
+        .flat_map(|place| place.one.path.ancestors().skip(1).map(|path| (place.boundary, path.to_path_buf())))
         .collect();
-    if ways.len() > MOST_WATCHED {
+    if directories.len() > MAX_WATCHED {
         return None;
     }
     let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
     let changes = AddWatchFlags::IN_MOVED_FROM | AddWatchFlags::IN_MOVED_TO | AddWatchFlags::IN_DELETE;
-    for (boundary, way) in &ways {
+    for (boundary, path) in &directories {
         let root = writable.get(*boundary)?.root.enter().ok()?;
-        let directory = beneath::directory(&root, way).ok()?;
+        let directory = beneath::directory(&root, path).ok()?;
         // This leads to what was opened, whatever has that name by now.
         let place = format!("/proc/self/fd/{}", directory.as_raw_fd());
         inotify.add_watch(Path::new(&place), changes | AddWatchFlags::IN_ONLYDIR).ok()?;

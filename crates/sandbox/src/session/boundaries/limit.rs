@@ -12,14 +12,14 @@ use crate::session::error::StartError;
 
 /// So many take a quarter of a second. The kernel's own limit, `fs.mount-max`, is ten times as high and its error names
 /// nothing.
-const MOST_MOUNTS: usize = 10_000;
+const MAX_MOUNTS: usize = 10_000;
 
 /// Refuses what would need more mounts than there may be, and says where most of them would lie.
 pub(crate) fn refuse_too_many(plan: &Plan, mounts: &[Mounts]) -> Result<(), StartError> {
     let needed = |mounts: &Mounts| mounts.pins.len() + mounts.read_only.len() + mounts.masked_sockets.len();
     let total: usize = mounts.iter().map(needed).sum();
     let fullest = plan.boundaries.iter().zip(mounts).max_by_key(|(_, mounts)| needed(mounts));
-    let Some((boundary, mounts)) = fullest.filter(|_| total > MOST_MOUNTS) else { return Ok(()) };
+    let Some((boundary, mounts)) = fullest.filter(|_| total > MAX_MOUNTS) else { return Ok(()) };
     let sockets = mounts.masked_sockets.iter().map(|socket| socket.path.as_path());
     let protected = mounts.read_only.iter().map(|one| one.path.as_path());
     let all: Vec<&Path> = sockets.chain(protected).collect();
@@ -32,7 +32,7 @@ pub(crate) fn refuse_too_many(plan: &Plan, mounts: &[Mounts]) -> Result<(), Star
         asked: format!("shared directory \"{}\" ({})", boundary.name, escape::path(&boundary.host)),
         reason: format!(
             "{} sockets and {} protected paths lie in it, most of them in {}; covering them takes {} mounts, and \
-             {MOST_MOUNTS} are the most for all shared directories together",
+             {MAX_MOUNTS} are the most for all shared directories together",
             mounts.masked_sockets.len(),
             mounts.read_only.len(),
             escape::path(&boundary.host.join(where_most_lie(&all))),

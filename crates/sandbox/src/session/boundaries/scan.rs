@@ -15,7 +15,7 @@ use crate::host::deadline::Deadline;
 use crate::state::record::Remembered;
 
 /// How long a scan may take while the agent runs. Nobody attends to it, its terminal or its time meanwhile.
-pub(super) const QUICK: Duration = Duration::from_millis(200);
+pub(super) const QUICK_SCAN_LIMIT: Duration = Duration::from_millis(200);
 
 /// What a scan of one boundary found.
 pub(super) struct Scan {
@@ -38,7 +38,7 @@ impl Scan {
         let mounts = search::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
         // What was found in time is classified, though finding it has used the time up: else a large tree, or a busy machine,
         // keeps anything from being said.
-        Self::compared(walk, mounts, root, remembered, Deadline::after(QUICK))
+        Self::compared(walk, mounts, root, remembered, Deadline::after(QUICK_SCAN_LIMIT))
     }
 
     /// Scans when everything inside has ended: also where nobody looked at the start.
