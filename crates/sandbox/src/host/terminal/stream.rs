@@ -1,9 +1,10 @@
 //! What a standard stream is, and whether it may be passed to an agent.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{FileType, major, minor};
+use rustix::fs::{FileType, SealFlags, major, minor};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, sockopt};
 
@@ -44,6 +45,12 @@ pub enum StreamError {
          through this one the agent could leave its own; pass the bytes through a pipe"
     )]
     Socket,
+    /// A file in memory, which no rule of landlock's reaches.
+    #[error(
+        "it is a file in memory (memfd_create(2)), which could be opened for writing though it is given for reading, or for \
+         reading though it is given for writing; pass the bytes through a pipe, or seal it against writing first"
+    )]
+    Memory,
     /// Something without a type, such as an event descriptor.
     #[error("it is neither a terminal nor a pipe, socket or file; redirect it to /dev/null")]
     Nameless,
@@ -61,6 +68,7 @@ pub fn check_stream(stream: impl AsFd) -> Result<StreamKind, StreamError> {
         FileType::Fifo => Ok(StreamKind::Pipe),
         FileType::Socket if is_connected_pair(&stream) => Ok(StreamKind::Socket),
         FileType::Socket => Err(StreamError::Socket),
+        FileType::RegularFile if stat.st_nlink == 0 && is_in_memory(&stream) => Err(StreamError::Memory),
         FileType::RegularFile => Ok(StreamKind::File),
         FileType::Directory => Err(StreamError::Directory),
         FileType::CharacterDevice if rustix::termios::isatty(&stream) => Ok(StreamKind::Terminal),
@@ -79,6 +87,15 @@ fn is_connected_pair(socket: impl AsFd) -> bool {
     let unix = matches!(sockopt::socket_domain(&socket), Ok(AddressFamily::UNIX));
     let stream = matches!(sockopt::socket_type(&socket), Ok(SocketType::STREAM));
     unix && stream && rustix::net::getpeername(&socket).is_ok_and(|peer| peer.is_some())
+}
+
+/// Whether a file is one of the kernel's own, on no file system that is mounted, and can be written.
+fn is_in_memory(file: impl AsFd) -> bool {
+    let sealed = SealFlags::WRITE | SealFlags::FUTURE_WRITE;
+    let link = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+    // A name that cannot be read is none that a file system has given.
+    !rustix::fs::fcntl_get_seals(&file).is_ok_and(|seals| seals.intersects(sealed))
+        && std::fs::read_link(link).map_or(true, |name| name.as_os_str().as_bytes().starts_with(b"/memfd:"))
 }
 
 #[cfg(test)]
@@ -132,6 +149,21 @@ mod tests {
         assert!(matches!(kind("/dev/urandom"), Err(StreamError::Device { major: 1, minor: 9 })));
         let event = rustix::event::eventfd(0, rustix::event::EventfdFlags::empty()).unwrap();
         assert!(matches!(check_stream(event), Err(StreamError::Nameless)));
+    }
+
+    #[test]
+    fn a_file_in_memory_is_refused_unless_nobody_can_write_it() {
+        use rustix::fs::{MemfdFlags, fcntl_add_seals, memfd_create};
+        let file = memfd_create(c"file", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        // The control: what is given for reading alone can be written, and landlock does not look.
+        let reading = File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap();
+        let link = format!("/proc/self/fd/{}", reading.as_raw_fd());
+        File::options().write(true).open(&link).unwrap();
+        assert!(matches!(check_stream(&reading), Err(StreamError::Memory)));
+        fcntl_add_seals(&file, SealFlags::WRITE).unwrap();
+        assert_eq!(check_stream(&reading).unwrap(), StreamKind::File);
+        // A shell's here-document is a file of a file system that was deleted.
+        assert_eq!(check_stream(tempfile::tempfile().unwrap()).unwrap(), StreamKind::File);
     }
 
     #[test]
