@@ -1,7 +1,7 @@
 //! The caller's terminal: never passed on, but relayed to a pty of the sandbox's own.
 //!
 //! Whoever holds a terminal can put keystrokes into it that the caller's shell obeys afterwards. So an agent
-//! gets a terminal that ends at this relay. Streams that are no terminals stay what they are.
+//! gets a terminal that ends at this relay. Pipes are relayed too, see `pipe.rs`; other streams stay what they are.
 
 pub use relay::{Ends, Relay, Source};
 pub use signals::Signals;

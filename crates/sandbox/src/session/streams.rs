@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use policy::plan::FileId;
 use policy::rules::limits::Bytes;
 use rustix::fs::{Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
@@ -11,14 +12,17 @@ use rustix::io::Errno;
 use confine::process::terminal::{self, Pty};
 use confine::protocol::{Grant, LandlockAccess};
 
+use crate::host::beneath::file_id;
 use crate::host::capture::Capture;
+use crate::host::pipe::{Direction, Pipes};
 use crate::host::terminal::{Ends, Relay, StreamKind, check_stream};
 use crate::session::error::StartError;
 
 /// Where the standard streams of the agent lead.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Stdio {
-    /// The caller's own: a terminal is relayed through a pty, everything else is handed over byte-exact.
+    /// The caller's own, byte-exact: a terminal is relayed through a pty and a pipe through a pipe, everything else is handed
+    /// over.
     Inherit,
     /// Output is captured, bounded by the plan's `output_bytes`; input is empty.
     Capture,
@@ -38,6 +42,8 @@ pub(crate) struct Streams {
     pub(crate) terminal: [bool; 3],
     /// Standard output and error, where they are captured.
     pub(crate) captures: Option<[Capture; 2]>,
+    /// What leads from and to the caller's pipes.
+    pub(crate) pipes: Pipes<'static>,
 }
 
 /// A terminal of a command's own that was opened out here. It ends with this, and not whenever nobody happens to have it open.
@@ -61,6 +67,15 @@ enum Inside {
     Made(OwnedFd),
 }
 
+impl AsFd for Inside {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Ours(number) => standard(*number),
+            Self::Made(fd) => fd.as_fd(),
+        }
+    }
+}
+
 impl Streams {
     /// Opens them. A stream that would hand over more than a stream is refused.
     pub(crate) fn open(wanted: Stdio, limit: Bytes, agent: Owner) -> Result<Self, StartError> {
@@ -72,43 +87,51 @@ impl Streams {
                 let (stderr, err) = Capture::open(limit).map_err(failed)?;
                 let inside =
                     vec![Inside::Made(null().map_err(failed)?), Inside::Made(out), Inside::Made(err)];
-                Ok(Self { inside, terminal: [false; 3], captures: Some([stdout, stderr]) })
+                Ok(Self {
+                    inside,
+                    terminal: [false; 3],
+                    captures: Some([stdout, stderr]),
+                    pipes: Pipes::default(),
+                })
             }
             Stdio::Inherit => {
                 let mut terminal = [false; 3];
-                let mut inside = Vec::new();
+                let mut inside: Vec<Inside> = Vec::new();
+                let (mut pipes, mut relayed) = (Pipes::default(), [None; 3]);
                 for (at, name) in (0..).zip(["input", "output", "error"]) {
                     let kind = check_stream(standard(at)).map_err(|error| StartError::Refused {
                         asked: format!("standard {name}"),
                         reason: error.to_string(),
                         remedy: "a pipe, a socket, a file, a terminal or /dev/null would be allowed".into(),
                     })?;
-                    let is_terminal = kind == StreamKind::Terminal;
-                    terminal[usize::from(at)] = is_terminal;
-                    if kind == StreamKind::Pipe
-                        && is_nameless(standard(at))
-                        && rustix::process::geteuid().is_root()
-                    {
-                        keep_direction(standard(at), agent).map_err(|errno| failed(errno.into()))?;
-                    }
-                    // The caller's terminal is never handed over: a pty of the agent's own comes in this place.
-                    inside.push(if is_terminal {
-                        Inside::Made(null().map_err(failed)?)
-                    } else {
-                        Inside::Ours(at)
+                    terminal[usize::from(at)] = kind == StreamKind::Terminal;
+                    inside.push(match kind {
+                        // The caller's terminal is never handed over: a pty of the agent's own comes in this place.
+                        StreamKind::Terminal => Inside::Made(null().map_err(failed)?),
+                        StreamKind::Pipe if is_nameless(standard(at)) => {
+                            let pipe = pipe(at).map_err(|errno| failed(errno.into()))?;
+                            let same = relayed.iter().position(|other| *other == Some(pipe));
+                            relayed[usize::from(at)] = Some(pipe);
+                            Inside::Made(match same {
+                                // What is written to both keeps its order.
+                                Some(same) => inside[same].as_fd().try_clone_to_owned().map_err(failed)?,
+                                None => pipes
+                                    .relay(standard(at), pipe.1)
+                                    .and_then(|made| give(made, agent))
+                                    .map_err(|errno| failed(errno.into()))?,
+                            })
+                        }
+                        _ => Inside::Ours(at),
                     });
                 }
-                Ok(Self { inside, terminal, captures: None })
+                Ok(Self { inside, terminal, captures: None, pipes })
             }
         }
     }
 
     /// Returns the streams that PID 1 starts with.
     pub(crate) fn inside(&self) -> [BorrowedFd<'_>; 3] {
-        [0, 1, 2].map(|at| match &self.inside[at] {
-            Inside::Ours(number) => standard(*number),
-            Inside::Made(fd) => fd.as_fd(),
-        })
+        [0, 1, 2].map(|at| self.inside[at].as_fd())
     }
 
     /// Lists what landlock lets the agent open again: programs know their streams as `/dev/stdin`, `/dev/stdout` and
@@ -145,11 +168,8 @@ impl Streams {
             (0..).zip(self.terminal).filter_map(|(at, is_terminal)| is_terminal.then_some(at)).collect();
         let (Some(size), Some(first)) = (self.size(), numbers.first().copied()) else { return Ok(None) };
         let failed = |source| StartError::Step { step: "opening a terminal".into(), source, remedy: None };
-        let pair = terminal::open(size).map_err(|errno| failed(errno.into()))?;
-        if rustix::process::geteuid().is_root() {
-            let (uid, gid) = (Uid::from_raw(agent.uid), Gid::from_raw(agent.gid));
-            rustix::fs::fchown(&pair.slave, Some(uid), Some(gid)).map_err(|errno| failed(errno.into()))?;
-        }
+        let mut pair = terminal::open(size).map_err(|errno| failed(errno.into()))?;
+        pair.slave = give(pair.slave, agent).map_err(|errno| failed(errno.into()))?;
         for number in &numbers {
             self.inside[usize::from(*number)] = Inside::Made(pair.slave.try_clone().map_err(failed)?);
         }
@@ -190,20 +210,26 @@ fn standard(number: u8) -> BorrowedFd<'static> {
 /// Returns whether a pipe has no name in any directory, so that nobody else can open it by one.
 pub(crate) fn is_nameless(pipe: BorrowedFd<'_>) -> bool {
     const PIPEFS_MAGIC: u32 = 0x5049_5045;
-    rustix::fs::fstatfs(pipe).is_ok_and(|system| u32::try_from(system.f_type) == Ok(PIPEFS_MAGIC))
+    !rustix::fs::fstatfs(pipe).is_ok_and(|system| u32::try_from(system.f_type) != Ok(PIPEFS_MAGIC))
 }
 
-/// Lets the agent open a pipe anew, as programs do with `/dev/stdout`, in the direction that it was handed over in and in no
-/// other: what is written to a standard input would be read by whoever reads the same pipe, such as the shell whose script it
-/// is. The pipe becomes root's, so that the agent cannot change that; its group, which only the agent has, may use it.
-fn keep_direction(pipe: BorrowedFd<'_>, agent: Owner) -> Result<(), Errno> {
-    let mode = match rustix::fs::fcntl_getfl(pipe)? & OFlags::RWMODE {
-        OFlags::RDONLY => Mode::RUSR | Mode::RGRP,
-        OFlags::WRONLY => Mode::WUSR | Mode::WGRP,
-        _ => Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::WGRP,
+/// Returns which pipe a stream is, and which way it leads.
+fn pipe(number: u8) -> Result<(FileId, Direction), Errno> {
+    let direction = match (rustix::fs::fcntl_getfl(standard(number))? & OFlags::RWMODE, number) {
+        (OFlags::WRONLY, _) => Direction::FromAgent,
+        (OFlags::RDONLY, _) | (_, 0) => Direction::ToAgent,
+        _ => Direction::FromAgent,
     };
-    rustix::fs::fchown(pipe, Some(Uid::ROOT), Some(Gid::from_raw(agent.gid)))?;
-    rustix::fs::fchmod(pipe, mode)
+    Ok((file_id(&rustix::fs::fstat(standard(number))?), direction))
+}
+
+/// Makes the agent the owner of what was made for it: programs open their streams again, as `/dev/stdout`.
+fn give(made: OwnedFd, agent: Owner) -> Result<OwnedFd, Errno> {
+    if rustix::process::geteuid().is_root() {
+        let (uid, gid) = (Uid::from_raw(agent.uid), Gid::from_raw(agent.gid));
+        rustix::fs::fchown(&made, Some(uid), Some(gid))?;
+    }
+    Ok(made)
 }
 
 fn null() -> io::Result<OwnedFd> {

@@ -17,6 +17,7 @@ use super::remedy;
 use super::streams::Streams;
 use crate::boundary::detect::finding::Finding;
 use crate::host::capture::Capture;
+use crate::host::pipe::{self, Pipes};
 use crate::host::terminal::{Relay, Signals, Source};
 use crate::session::error::StartError;
 use crate::session::outcome::{End, Notice, Output};
@@ -87,14 +88,30 @@ struct State {
     started: bool,
     /// When everything inside is told to end.
     deadline: Option<(Instant, Option<Duration>)>,
-    /// When PID 1 is killed from outside.
-    insist: Option<Instant>,
+    kill: Kill,
     timed_out: Option<Duration>,
     /// What took the place of something protected.
     unprotected: Option<Finding>,
     interrupts: u32,
     /// When to look again at what the agent makes, and how long after that.
     look: (Instant, Duration),
+}
+
+/// How far the end of what is inside was enforced.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kill {
+    NotYet,
+    /// PID 1 was told to end everything, and is killed from outside then.
+    Told(Instant),
+    /// It was killed from outside, or what it had written is waited for no more.
+    Forced,
+}
+
+impl State {
+    /// Checks whether there is something to wait for: the end, and then the reader of what was written last.
+    fn goes_on(&self, pipes: &Pipes<'_>) -> bool {
+        self.end.is_none() || (self.kill != Kill::Forced && !pipes.is_delivered())
+    }
 }
 
 /// Waits until the sandbox has ended.
@@ -104,7 +121,7 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         end: None,
         started: false,
         deadline: watch.timeout.map(|timeout| (Instant::now() + timeout, Some(timeout))),
-        insist: None,
+        kill: Kill::NotYet,
         timed_out: None,
         unprotected: None,
         interrupts: 0,
@@ -112,9 +129,10 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
     };
     let mut relay = watch.relay.take();
     let mut captures = watch.streams.captures.take();
+    let mut pipes = std::mem::take(&mut watch.streams.pipes);
 
-    while state.end.is_none() {
-        let ready = wait(&watch, signals, relay.as_ref(), captures.as_ref(), &state).map_err(lost)?;
+    while state.goes_on(&pipes) {
+        let ready = wait(&watch, signals, relay.as_ref(), captures.as_ref(), &pipes, &state).map_err(lost)?;
         if let (Some(captures), true) = (&mut captures, ready.captures) {
             drain(captures).map_err(lost)?;
         }
@@ -124,6 +142,10 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
             }
             relay.on_tick().or_else(hung_up).map_err(lost)?;
         }
+        for (source, events) in ready.pipes {
+            pipes.on_ready(source, events).map_err(|errno| lost(errno.into()))?;
+        }
+        pipes.on_tick().map_err(|errno| lost(errno.into()))?;
         if ready.signals {
             while let Some(signal) = signals.read().map_err(lost)? {
                 if let Some(relay) = relay.as_mut() {
@@ -197,6 +219,7 @@ struct Ready {
     signals: bool,
     captures: bool,
     relay: Vec<(Source, PollFlags)>,
+    pipes: Vec<(pipe::Source, PollFlags)>,
     attendance: Vec<(attendance::Source, PollFlags)>,
 }
 
@@ -205,17 +228,22 @@ fn wait(
     signals: &Signals,
     relay: Option<&Relay>,
     captures: Option<&[Capture; 2]>,
+    pipes: &Pipes<'_>,
     state: &State,
 ) -> io::Result<Ready> {
-    let mut fds = vec![
-        PollFd::from_borrowed_fd(watch.control.as_fd(), PollFlags::IN),
-        PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
-    ];
+    let mut fds = vec![PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN)];
+    // After the end there is nobody on the other side.
+    let control = state.end.is_none().then(|| watch.control.as_fd());
+    fds.extend(control.map(|control| PollFd::from_borrowed_fd(control, PollFlags::IN)));
+    let first = fds.len();
     let captured = captures.into_iter().flatten().filter_map(Capture::pipe);
     fds.extend(captured.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
     let relayed = fds.len();
     let waiting = relay.map(Relay::fds).unwrap_or_default();
     fds.extend(waiting.iter().map(|(_, fd, events)| PollFd::from_borrowed_fd(*fd, *events)));
+    let piped = fds.len();
+    let waiting_pipes = pipes.fds();
+    fds.extend(waiting_pipes.iter().map(|(_, fd, events)| PollFd::from_borrowed_fd(*fd, *events)));
     let attended = fds.len();
     let attendance = watch.attendance.fds();
     let attendant = |(source, fd): &(_, _)| PollFd::from_borrowed_fd(*fd, attendance::events(*source));
@@ -224,13 +252,14 @@ fn wait(
     let guard = watch.boundaries.map(Boundaries::guard);
     fds.extend(guard.and_then(Guard::as_fd).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
     let now = Instant::now();
-    let next =
-        [state.deadline.map(|(at, _)| at), state.insist, Some(state.look.0), guard.and_then(Guard::next)]
-            .into_iter()
-            .flatten()
-            .min();
+    let kill = if let Kill::Told(at) = state.kill { Some(at) } else { None };
+    let next = [state.deadline.map(|(at, _)| at), kill, Some(state.look.0), guard.and_then(Guard::next)]
+        .into_iter()
+        .flatten()
+        .min();
     let left = next.map(|at| at.saturating_duration_since(now));
-    let timeout = left.into_iter().chain(relay.and_then(Relay::tick)).min().map(|left| Timespec {
+    let ticks = relay.and_then(Relay::tick).into_iter().chain(pipes.tick());
+    let timeout = left.into_iter().chain(ticks).min().map(|left| Timespec {
         tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: i64::from(left.subsec_nanos()),
     });
@@ -243,22 +272,19 @@ fn wait(
         guard.on_ready();
     }
     Ok(Ready {
-        control: ready(&fds[..1]),
-        signals: ready(&fds[1..2]),
-        captures: ready(&fds[2..relayed]),
-        relay: waiting
-            .iter()
-            .zip(&fds[relayed..attended])
-            .map(|((source, ..), fd)| (*source, fd.revents()))
-            .filter(|(_, events)| !events.is_empty())
-            .collect(),
-        attendance: attendance
-            .iter()
-            .zip(&fds[attended..guarded])
-            .map(|((source, _), fd)| (*source, fd.revents()))
-            .filter(|(_, events)| !events.is_empty())
-            .collect(),
+        control: ready(&fds[1..first]),
+        signals: ready(&fds[..1]),
+        captures: ready(&fds[first..relayed]),
+        relay: events(waiting.iter().map(|(source, ..)| *source), &fds[relayed..piped]),
+        pipes: events(waiting_pipes.iter().map(|(source, ..)| *source), &fds[piped..attended]),
+        attendance: events(attendance.iter().map(|(source, _)| *source), &fds[attended..guarded]),
     })
+}
+
+/// Lists which sources are ready, and for what.
+fn events<S>(sources: impl Iterator<Item = S>, fds: &[PollFd<'_>]) -> Vec<(S, PollFlags)> {
+    let events = sources.zip(fds.iter().map(PollFd::revents));
+    events.filter(|(_, events)| !events.is_empty()).collect()
 }
 
 fn drain(captures: &mut [Capture; 2]) -> io::Result<()> {
@@ -268,6 +294,10 @@ fn drain(captures: &mut [Capture; 2]) -> io::Result<()> {
 /// Passes a signal on; remembers when asking turns into insisting.
 fn on_signal(signal: Signal, control: &mut ControlSocket, state: &mut State) -> io::Result<()> {
     if !FORWARDED.contains(&signal) {
+        return Ok(());
+    }
+    if state.end.is_some() {
+        state.kill = Kill::Forced;
         return Ok(());
     }
     send(control, &Request::Signal(signal as i32))?;
@@ -320,15 +350,21 @@ fn on_time(watch: &mut Watch<'_>, state: &mut State) -> Result<(), StartError> {
     if let Some((_, timeout)) = state.deadline.filter(|(at, _)| *at <= now) {
         state.timed_out = state.timed_out.or(timeout);
         state.deadline = None;
-        state.insist.get_or_insert(now + GRACE);
-        send(&mut watch.control, &Request::Kill).map_err(lost)?;
+        if !matches!(state.kill, Kill::Told(_)) {
+            state.kill = Kill::Told(now + GRACE);
+        }
+        if state.end.is_none() {
+            send(&mut watch.control, &Request::Kill).map_err(lost)?;
+        }
     }
-    if state.insist.is_some_and(|at| at <= now) {
-        state.insist = None;
-        (watch.end)();
-        // Nobody out here can end what does not listen in there.
-        if let Gone::Exec(told) = &watch.gone {
-            state.end = Some(told()?);
+    if matches!(state.kill, Kill::Told(at) if at <= now) {
+        state.kill = Kill::Forced;
+        if state.end.is_none() {
+            (watch.end)();
+            // Nobody out here can end what does not listen in there.
+            if let Gone::Exec(told) = &watch.gone {
+                state.end = Some(told()?);
+            }
         }
     }
     if state.look.0 <= now {

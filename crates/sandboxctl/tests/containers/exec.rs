@@ -1,5 +1,6 @@
 //! A second command in a sandbox that runs: how the sandbox is found, and what is said of the command's end.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
@@ -129,6 +130,35 @@ fn sandboxes_of_one_name_are_distinguished_by_the_provider() {
             assert!(output.status.success(), "{provider}: {output:?}");
         }
         both.into_iter().for_each(First::end);
+    }
+}
+
+#[test]
+fn a_shell_whose_script_is_in_a_pipe_executes_nothing_that_an_exec_writes_there() {
+    const INJECT: &str = r"
+import os
+try:
+    os.write(os.open('/proc/self/fd/0', os.O_WRONLY | os.O_NONBLOCK), b'echo injected\n')
+except BlockingIOError:
+    pass
+";
+    let script = r#"printf '"$@"\necho between\n"$@"\necho end\n' | bash -s "$@""#;
+    for (caller, runner) in everywhere("execs in pipelines") {
+        let place = Place::on(caller, runner);
+        let name = name("pipe");
+        let first = First::named(&place, &name);
+        let argv = ["python3", "-c", INJECT];
+        let stdout = |argv: Vec<OsString>| {
+            let words = ["bash", "-c", script, "bash"].map(OsString::from).into_iter().chain(argv);
+            let output = place.outside(&words.collect::<Vec<_>>()).output().unwrap();
+            assert!(output.status.success(), "in {runner:?} by {caller:?}: {output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let control = stdout(argv.map(OsString::from).to_vec());
+        assert!(control.contains("injected"), "the control, by {caller:?}: {control}");
+        let got = stdout(place.words("exec", &["--quiet", &name], &argv));
+        assert_eq!(got, "between\nend\n", "in {runner:?} by {caller:?}");
+        first.end();
     }
 }
 

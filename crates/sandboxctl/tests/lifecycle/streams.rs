@@ -14,11 +14,14 @@ use crate::place::Place;
 
 const NO_FLAGS: [&str; 0] = [];
 
+/// How many bytes pass.
+const NOISE: usize = 50_000_000;
+
 #[test]
-fn a_mebibyte_of_noise_passes_unchanged() {
+fn noise_passes_unchanged() {
     for caller in callers("streams") {
         let place = Place::new(caller);
-        let mut noise = vec![0; 1 << 20];
+        let mut noise = vec![0; NOISE];
         std::fs::File::open("/dev/urandom").unwrap().read_exact(&mut noise).unwrap();
         let script = "mkfifo copy; cat copy >&2 & tee copy; wait";
         let mut run = place
@@ -108,6 +111,107 @@ fn captured_output_is_cut_and_takes_no_more_memory_than_it_may() {
         let (peak, stdout) = run("100m");
         assert!(peak > WRITTEN, "the control, by {caller:?}: the client took {peak} bytes");
         assert_eq!(stdout["truncated"], false, "the control, by {caller:?}");
+    }
+}
+
+/// What a shell of the caller's prints whose script has a sandbox in a pipeline, as `"$@"`.
+fn pipeline(place: &Place, script: &str, agent: &[&str]) -> String {
+    let run = place.run(&["--quiet"], agent);
+    let words = ["bash", "-c", script, "bash"].map(Into::into).into_iter().chain(run);
+    let output = place.outside(&words.collect::<Vec<_>>()).output().unwrap();
+    assert!(output.status.success(), "`{script}` by {:?}: {output:?}", place.caller);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn what_an_agent_has_not_read_is_there_for_whoever_reads_next() {
+    // Each says what it has read. The second makes its pipe larger first, as programs do for speed.
+    const HALF: &str = "import os; os.write(1, b'<' + os.read(0, 5) + b'>')";
+    const ENLARGES: &str = "import fcntl, os; fcntl.fcntl(0, 1031, 1 << 20)
+said = b''
+while len(said) < 100001: said += os.read(0, 100001 - len(said))
+os.write(1, b'<%d>' % len(said))";
+    for caller in callers("input that is not read") {
+        let place = Place::new(caller);
+        let got = |script: &str, agent: &[&str]| pipeline(&place, script, agent);
+        let lines = "printf 'one\ntwo\nthree\n' | { \"$@\"; cat; }";
+        assert_eq!(got(lines, &["true"]), "one\ntwo\nthree\n", "by {caller:?}");
+        assert_eq!(got(lines, &["python3", "-c", HALF]), "<one\nt>wo\nthree\n", "by {caller:?}");
+        let many = "head -c 100000 /dev/zero | tr '\\0' x | { cat; printf 'abc'; } | { \"$@\"; cat; }";
+        assert_eq!(got(many, &["python3", "-c", ENLARGES]), "<100001>bc", "by {caller:?}");
+        let each = "printf 'a\nb\nc\n' | while read -r line; do echo \"$line\"; \"$@\"; done";
+        assert_eq!(got(each, &["true"]), "a\nb\nc\n", "by {caller:?}");
+        assert_eq!(got(each, &["cat"]), "a\nb\nc\n", "by {caller:?}");
+    }
+}
+
+#[test]
+fn pipelines_end_as_they_do_without_a_sandbox() {
+    for caller in callers("pipelines that end") {
+        let place = Place::new(caller);
+        assert_eq!(pipeline(&place, "yes | \"$@\"", &["head", "-n", "1"]), "y\n", "by {caller:?}");
+        assert_eq!(pipeline(&place, "\"$@\" | head -n 1", &["yes"]), "y\n", "by {caller:?}");
+        // An agent that wants no input, and one whose input is all there is.
+        assert_eq!(
+            pipeline(&place, "yes | \"$@\"", &["sh", "-c", "exec <&-; echo on"]),
+            "on\n",
+            "by {caller:?}"
+        );
+        assert_eq!(pipeline(&place, ": | \"$@\"", &["cat"]), "", "by {caller:?}");
+    }
+}
+
+#[test]
+fn output_and_errors_in_one_pipe_keep_their_order() {
+    const TURNS: &str = "for at in range(2000): __import__('os').write(1 + at % 2, b'%d\\n' % at)";
+    let wanted: Vec<_> = (0..2000).map(|at| at.to_string()).collect();
+    for caller in callers("output and errors") {
+        let place = Place::new(caller);
+        let got = pipeline(&place, "\"$@\" 2>&1 | cat", &["python3", "-c", TURNS]);
+        assert!(got.lines().eq(&wanted), "by {caller:?}: {got}");
+    }
+}
+
+/// Writes more than a pipe holds and less than is on its way, and ends.
+const LAST_WORDS: [&str; 3] = ["sh", "-c", "head -c 70000 /dev/zero && : > written"];
+
+#[test]
+fn what_was_written_last_is_delivered_to_a_late_reader() {
+    for caller in callers("late readers") {
+        let place = Place::new(caller);
+        let script = "\"$@\" | { until [ -e written ]; do sleep 0.1; done; wc -c; }";
+        assert_eq!(pipeline(&place, script, &LAST_WORDS), "70000\n", "by {caller:?}");
+    }
+}
+
+#[test]
+fn nobody_waits_for_ever_for_a_reader_that_does_not_read() {
+    for caller in callers("readers that do not read") {
+        for timeout in [true, false] {
+            let place = Place::new(caller);
+            let flags: &[&str] = if timeout { &["--timeout=2s"] } else { &[] };
+            let mut run = place
+                .inside(flags, &LAST_WORDS)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let written = place.workspace().join("written");
+            until(&mut run, "everything is written", || written.exists().then_some(()));
+            let asked = Instant::now();
+            let code = loop {
+                if let Some(status) = run.try_wait().unwrap() {
+                    break status.code();
+                }
+                assert!(asked.elapsed() < PATIENCE, "by {caller:?}: still there after {PATIENCE:?}");
+                if !timeout {
+                    let pid = rustix::process::Pid::from_child(&run);
+                    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+                }
+                thread::yield_now();
+            };
+            assert_eq!(code == Some(124), timeout, "by {caller:?}: {code:?}");
+        }
     }
 }
 

@@ -89,7 +89,7 @@ fn is_connected_pair(socket: impl AsFd) -> bool {
     unix && stream && rustix::net::getpeername(&socket).is_ok_and(|peer| peer.is_some())
 }
 
-/// Whether a file is one of the kernel's own, on no file system that is mounted, and can be written.
+/// Checks whether a file is one of the kernel's own, on no file system that is mounted, and can be written.
 fn is_in_memory(file: impl AsFd) -> bool {
     let sealed = SealFlags::WRITE | SealFlags::FUTURE_WRITE;
     let link = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());

@@ -33,6 +33,7 @@ mod obeyed_boundaries;
 mod other_calling_conventions;
 mod outliving;
 mod pid_1;
+mod pipes;
 mod protected;
 mod ptrace;
 mod read_only;

@@ -94,14 +94,11 @@ fn a_file_as_a_stream_is_no_more_than_that_file_and_a_pipe_is_less() {
                 assert_eq!((mode(&input), mode(&output)), (expected, expected), "by {caller:?}");
                 assert_eq!(fs::read_to_string(&output).unwrap(), "said", "by {caller:?}");
             } else {
-                // Who reads the same pipe, such as the shell whose script it is, would read what is written to it. A normal
-                // user's agent owns the pipe as its caller does: a known flaw, said in SECURITY.md.
-                let (opened, changed) =
-                    if caller == Caller::Normal { ("ok", "ok") } else { ("EACCES", "EPERM") };
-                assert_eq!(got("open the input for writing"), opened, "by {caller:?}");
-                assert_eq!(got("open the output for reading"), opened, "by {caller:?}");
-                assert_eq!(got("change who may write the input"), changed, "by {caller:?}");
-                // And so is this: a pipe keeps the files out of reach.
+                // It is a pipe of the agent's own, and what it does there stays there.
+                assert_eq!(got("open the input for writing"), "ok", "by {caller:?}");
+                assert_eq!(got("open the output for reading"), "ok", "by {caller:?}");
+                assert_eq!(got("change who may write the input"), "ok", "by {caller:?}");
+                // This is said in SECURITY.md: a pipe keeps the files out of reach.
                 assert_eq!((mode(&input), mode(&output)), (0o600, 0o600), "by {caller:?}");
                 assert_eq!(fs::read_to_string(&output).unwrap(), "earlier said", "by {caller:?}");
             }
