@@ -4,7 +4,7 @@
 //! source and read at the moment the sandbox starts.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -215,10 +215,20 @@ pub struct Exposed {
 pub struct Protect {
     /// Relative paths that are protected in a boundary's root and in every repository within it.
     pub paths: Vec<String>,
+    /// Names with a leading dot that are not reported where they are new, though no list knows them.
+    #[serde(default)]
+    pub allow: Vec<String>,
     /// How many directories deep nested repositories and sockets are looked for.
     pub depth: u32,
     /// What happens when a protection is taken away and something would run that did not before.
     pub on_replaced: OnReplaced,
+}
+
+impl Protect {
+    /// Returns whether a new name with a leading dot is not reported. Upper and lower case are the same.
+    pub fn allows(&self, name: &OsStr) -> bool {
+        self.allow.iter().any(|allowed| name.eq_ignore_ascii_case(allowed))
+    }
 }
 
 /// What happens to a sandbox when a program of the host replaces a protected file, and what stands there then would run

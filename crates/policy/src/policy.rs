@@ -103,6 +103,7 @@ impl Policy {
             limits: config.limits.or_default(),
             protect: plan::Protect {
                 paths: protected.paths().iter().map(ToString::to_string).collect(),
+                allow: check::names(config),
                 depth: config.protect.depth.as_ref().map_or(DEPTH, |depth| depth.value),
                 on_replaced: config
                     .protect

@@ -79,6 +79,12 @@ impl RelativePath {
         Path::new(&self.0)
     }
 
+    /// Returns whether it is a name that is reported where it is new, because no list knows it.
+    pub fn may_be_unknown(&self) -> bool {
+        let name = self.0.strip_prefix(".config/").or_else(|| self.0.starts_with('.').then_some(&self.0));
+        name.is_some_and(|name| !name.contains('/')) && !table::is_known(self.as_path())
+    }
+
     /// Lists every directory between the boundary and this path, the outermost first.
     ///
     /// Each must be pinned as a mount point: renaming one of them would carry the protected path away, and
@@ -182,7 +188,10 @@ impl Protected {
     pub fn new(added: &[RelativePath], allowed: &[RelativePath]) -> Result<Self, Vec<ProtectError>> {
         let is_kept = |path: &RelativePath| !allowed.contains(path);
         let is_known = |path: &RelativePath| {
-            table::built_in().any(|listed| listed == path.as_str()) || added.contains(path)
+            let is_listed = table::built_in().any(|listed| listed == path.as_str());
+            // A name that is nearly one of the list is mistyped.
+            let is_name = || path.0.contains('/') || meant(path, added).is_none();
+            is_listed || added.contains(path) || path.may_be_unknown() && is_name()
         };
         let unknown: Vec<ProtectError> = allowed
             .iter()

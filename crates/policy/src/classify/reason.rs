@@ -54,6 +54,8 @@ pub enum Reason {
     Listed,
     /// It lies among git's data, and git makes no such file.
     NotOfGit,
+    /// It has a name that begins with a dot, and no list knows which program obeys it, if one does.
+    UnknownName,
     /// It has another name: what a program writes there is written here.
     HardLinked,
     /// A `sandbox.toml`: it has no effect until it is trusted.
@@ -92,6 +94,9 @@ impl fmt::Display for Reason {
             Self::Run { program } => write!(f, "{program} would run it, or what it says"),
             Self::NotOfGit => {
                 f.write_str("git makes nothing of that name among its data, so another program may obey it")
+            }
+            Self::UnknownName => {
+                f.write_str("no list of sandboxctl knows the name, and a program may obey it")
             }
             Self::HardLinked => {
                 f.write_str("it has another name, so what a program writes there is written here")

@@ -347,7 +347,12 @@ fn unlimited_is_highest<T: Ord>(a: Option<T>, b: Option<T>) -> bool {
 
 fn protection(config: &Config, without: &Config, found: &mut Widenings) {
     for path in config.protect.allow.iter().flat_map(|list| &list.value) {
-        found.add("protect.allow", &path.location, format!("lets the agent change {}", path.value));
+        let what = if path.value.may_be_unknown() {
+            format!("lets the agent make {} without a report", path.value)
+        } else {
+            format!("lets the agent change {}", path.value)
+        };
+        found.add("protect.allow", &path.location, what);
     }
     if let Some(Located { value, location }) = &config.protect.depth {
         let held = without.protect.depth.as_ref().map_or(DEPTH, |depth| depth.value);

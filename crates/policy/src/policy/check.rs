@@ -5,7 +5,7 @@ use crate::config::effective::Effective;
 use crate::config::problem::{Located, Location, Problem, ProblemCode};
 use crate::config::{Config, ProviderChoice, SecretMode, SecretProvider, SecretTable};
 use crate::plan::Provider;
-use crate::protect::Protected;
+use crate::protect::{Protected, RelativePath};
 use crate::rules::network::{HostRule, HostRules, NetworkMode};
 
 /// Notes every setting whose feature is not there. Each is one line here and one `NotYet` in the schema.
@@ -186,6 +186,12 @@ pub(super) fn protected(config: &Config, problems: &mut Vec<Problem>) -> Protect
         }
     }
     Protected::new(&added, &given_up).unwrap_or_else(|_| Protected::exactly(added))
+}
+
+/// Returns the names that are not reported where they are new.
+pub(super) fn names(config: &Config) -> Vec<String> {
+    let allowed = config.protect.given_up().into_iter();
+    allowed.filter(RelativePath::may_be_unknown).map(|path| path.to_string()).collect()
 }
 
 /// Returns the network rules.

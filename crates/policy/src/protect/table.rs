@@ -15,6 +15,7 @@ pub mod content;
 mod editors;
 mod git;
 pub(crate) mod harmless;
+mod known;
 pub mod row;
 mod shells;
 mod writable;
@@ -91,6 +92,15 @@ pub(crate) fn content_rule(components: &[&str]) -> Option<(&'static ProtectRow, 
         let (_, content) = files.iter().chain(in_any).find(|(name, _)| is_file(name, inside))?;
         Some((row, content))
     })
+}
+
+/// Returns whether a name with a leading dot, at the root of a work tree or in its `.config`, is that of a row, leads to one, or is
+/// known to be obeyed by nothing.
+pub fn is_known(relative: &Path) -> bool {
+    let folded = relative.to_string_lossy().to_ascii_lowercase();
+    let components: Vec<&str> = folded.split('/').filter(|name| !name.is_empty()).collect();
+    let has_it = |row: &ProtectRow| row.inside(&components).is_some() || row.is_below(&components);
+    rows().any(has_it) || known::is_known(&components)
 }
 
 /// Returns whether nothing in a directory is obeyed, whatever it is.

@@ -119,6 +119,17 @@ fn giving_up_what_is_not_protected_is_an_error_with_a_suggestion() {
 }
 
 #[test]
+fn a_name_that_no_list_knows_may_be_given_up() {
+    for name in [".foorc", ".config/foo.toml", ".Foo.d"] {
+        assert!(Protected::new(&[], &[path(name)]).is_ok(), "{name}");
+        assert!(path(name).may_be_unknown(), "{name}");
+    }
+    for name in [".vscod", ".gitignore", ".config", ".config/x/y", "foo", "a/.foorc", ".foo/bar"] {
+        assert!(Protected::new(&[], &[path(name)]).is_err(), "{name}");
+    }
+}
+
+#[test]
 fn what_is_no_relative_path_is_refused() {
     let error = |text: &str| text.parse::<RelativePath>().expect_err(text);
     for text in ["", ".", "./", "./."] {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use policy::classify::{EntryType, Reason, classify};
 use policy::protect::Protected;
-use policy::protect::table::{GROUPS, Treatment, built_in, rows};
+use policy::protect::table::{GROUPS, Treatment, built_in, is_known, rows};
 
 use crate::examples::EXAMPLES;
 
@@ -208,5 +208,32 @@ fn a_table_of_tools_is_found_however_yaml_writes_it() {
     ] {
         let prompt = format!("---\ndescription: x\n{tools}\n---\nText\n");
         assert_eq!(file(".claude/agents/a.md", &prompt), None, "{prompt}");
+    }
+}
+
+#[test]
+fn names_that_ordinary_tools_make_at_the_root_are_known_and_no_others() {
+    // npm, pnpm, yarn and frameworks; Python; Java, .NET, Ruby, PHP, Elixir and others; editors and desktops; forges.
+    let ordinary = ".npmrc .npmignore .node_modules .pnpm-store .pnpm-debug.log .yarn .yarnrc.yml .pnp.cjs .pnp.loader.mjs .eslintrc.json \
+         .eslintcache .prettierrc .prettierignore .babelrc .browserslistrc .next .nuxt .output .svelte-kit .astro .vite .turbo .nx .angular \
+         .expo .parcel-cache .storybook .vercel .netlify .wrangler .nyc_output .husky .lintstagedrc .nvmrc .node_repl_history \
+         .venv .venv-3.12 .tox .nox .pytest_cache .mypy_cache .ruff_cache .coverage .coverage.host.123.X .hypothesis .ipynb_checkpoints \
+         .jupyter_ystore.db .python-version .pdm-build .pdm-python .eggs .pixi .flake8 .pylintrc .isort.cfg .pre-commit-config.yaml \
+         .cargo .rustfmt.toml .rustc_info.json .sqlx .golangci.yml .goreleaser.yaml .gradle .kotlin .mvn .flattened-pom.xml .bsp .bloop \
+         .config .config/dotnet-tools.json .nuget .bundle .rspec .rubocop.yml .ruby-version .ruby-gemset .kamal .dockerignore .yardoc \
+         .phpunit.result.cache .phpunit.cache .php-cs-fixer.cache .php-cs-fixer.dist.php .env .env.example .styleci.yml .formatter.exs \
+         .elixir_ls .dart_tool .metadata .flutter-plugins-dependencies .packages .build .zig-cache .stack-work .terraform \
+         .terraform.lock.hcl .terraform.tfstate.lock.info .ansible .vscode .idea .DS_Store ._x .file.txt.swp .#x .x.kate-swp .Trash-1000 \
+         .nfs0000 .fuse_hidden000 .goutputstream-ABC .~lock.x.odt# .git .gitattributes .gitmodules .github .gitlab-ci.yml .circleci \
+         .editorconfig .mailmap .aider.chat.history.md .aider.tags.cache.v4 .claude .cursorrules .sandboxctl-quarantine";
+    for name in ordinary.split_whitespace() {
+        assert!(is_known(Path::new(name)), "{name}");
+        assert!(is_known(Path::new(&name.to_uppercase())), "{name} in capitals");
+    }
+    for name in ".foorc .foo.toml .foo .vs .factorypath .project .nrepl.edn .graphqlrc.ts .pre-commit .envrc.d .config/foo.toml .htaccess \
+                 .pyre_configuration .clang_complete .local .docker .lfsconfig .ignored .keeper"
+        .split_whitespace()
+    {
+        assert!(!is_known(Path::new(name)), "{name}");
     }
 }

@@ -29,6 +29,7 @@ use crate::host::stamp::Stamp;
 pub mod baseline;
 mod classified;
 pub mod classifier;
+mod dotted;
 pub mod finding;
 mod index;
 mod origin;
@@ -88,8 +89,20 @@ impl Baseline {
         let earlier = Vec::new();
         let indexes = index::take(mounts);
         let searched = mounts.reach.bases().cloned().collect();
+        let dotted = mounts.dotted.clone();
         Ok((
-            Self { root: id_of(root)?, taken, earlier, searched, entries, hidden, kept, is_whole, indexes },
+            Self {
+                root: id_of(root)?,
+                taken,
+                earlier,
+                searched,
+                entries,
+                hidden,
+                kept,
+                is_whole,
+                indexes,
+                dotted,
+            },
             linked,
         ))
     }

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use self::name::QUARANTINE;
 use crate::boundary::detect::baseline::{Content, Original};
-use crate::boundary::detect::finding::{Finding, Origin};
+use crate::boundary::detect::finding::Finding;
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
 
@@ -68,7 +68,7 @@ pub(crate) fn set_aside_for(
     now: SystemTime,
     until: Deadline,
 ) -> Result<Moved, QuarantineError> {
-    if finding.origin == Origin::Earlier {
+    if finding.stays() {
         return Err(QuarantineError::NotCreated(finding.path.clone()));
     }
     let root = root.as_fd();

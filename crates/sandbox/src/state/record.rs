@@ -341,7 +341,12 @@ mod tests {
     fn record(client: Client) -> Record {
         Record {
             version: Version,
-            protect: Protect { paths: vec![], depth: 3, on_replaced: policy::plan::OnReplaced::End },
+            protect: Protect {
+                paths: vec![],
+                allow: vec![],
+                depth: 3,
+                on_replaced: policy::plan::OnReplaced::End,
+            },
             id: RunId::generate().unwrap(),
             owner: rustix::process::getuid().as_raw(),
             client,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use anyhow::Context as _;
 use confine::report::Report;
 use policy::plan::{Boundary, Plan, Provider, Secret, SecretSource};
 use policy::text::escape;
-use sandbox::boundary::detect::finding::Finding;
+use sandbox::boundary::detect::finding::lines;
 use sandbox::host::identity::Identity;
 use sandbox::host::programs::Programs;
 use sandbox::provider;
@@ -128,8 +129,9 @@ pub(super) fn carry_out(
         Format::Json => ui.json(&output::run(loaded, &outcome, code, failure.as_ref(), &warnings))?,
         Format::Text => {
             // What was noticed while it ran has been said.
-            for finding in outcome.detected.iter().filter(|finding| !noticed.contains(&finding.path)) {
-                ui.warning(made(finding));
+            let new = outcome.detected.iter().filter(|finding| !noticed.contains(&finding.path));
+            for line in lines(new) {
+                ui.warning(made(line));
             }
             if show.report {
                 ui::print(report::table(&outcome.report).trim_end());
@@ -143,7 +145,7 @@ pub(super) fn carry_out(
 }
 
 /// Describes what the agent did.
-fn made(finding: &Finding) -> String {
+fn made(finding: impl fmt::Display) -> String {
     format!("the agent has made {finding}")
 }
 

@@ -22,6 +22,7 @@ mod rights;
 mod streams;
 mod traces;
 mod umask;
+mod unknown;
 mod warned;
 
 #[path = "../support/machine.rs"]

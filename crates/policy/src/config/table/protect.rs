@@ -26,7 +26,7 @@ settings! {
             example: "[\".github/workflows\"]",
         }
         allow: Vec<Located<RelativePath>> as ListOf<ProtectedPath> = {
-            doc: "Built-in paths that are given up, by name.",
+            doc: "Built-in paths that are given up, by name. A name with a leading dot that no list knows is not reported where it is new.",
             trust: TrustRule::Needed("it is not empty"),
             default: "[]",
             example: "[\".git/config\"]",

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::classified::Classified;
 use super::index::Index;
 use super::origin::{Facts, Time};
-use crate::boundary::protect::mounts::Cause;
+use crate::boundary::protect::mounts::{Cause, Dotted};
 use crate::boundary::protect::reach::Base;
 use crate::host::beneath;
 use crate::host::stamp::Stamp;
@@ -39,6 +39,9 @@ pub struct Baseline {
     pub(super) is_whole: bool,
     #[serde(default)]
     pub(super) indexes: Vec<Index>,
+    /// Names with a leading dot.
+    #[serde(default)]
+    pub(super) dotted: Vec<Dotted>,
 }
 
 fn yes() -> bool {

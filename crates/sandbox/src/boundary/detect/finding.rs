@@ -7,6 +7,9 @@ use policy::classify::Reason;
 use policy::text::{escape, json_bytes};
 use serde::{Deserialize, Serialize};
 
+/// How many names that no list knows are named in a line.
+const MOST_NAMED: usize = 10;
+
 /// Something that a program outside would obey.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Finding {
@@ -36,6 +39,35 @@ pub enum Origin {
     /// It was there at the start. Somebody on the host has changed it since, or a program obeys it only now. It
     /// may be the user's own work, so it is only reported.
     Earlier,
+}
+
+impl Finding {
+    /// Returns whether it is only reported, and left where it is.
+    pub fn stays(&self) -> bool {
+        self.origin == Origin::Earlier || self.reason == Reason::UnknownName
+    }
+}
+
+/// Describes findings, one on a line: those of names that no list knows share one.
+pub fn lines<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<String> {
+    let is_name = |finding: &&Finding| finding.reason == Reason::UnknownName;
+    let (names, others): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_name);
+    let mut lines: Vec<String> = others.iter().map(ToString::to_string).collect();
+    match names.as_slice() {
+        [] => {}
+        [one] => lines.push(format!("{one}; it stays, and `[protect] allow` silences this")),
+        several => {
+            let (shown, hidden) = several.split_at(several.len().min(MOST_NAMED));
+            let shown: Vec<_> = shown.iter().map(|one| escape::path(&one.path)).collect();
+            let more = if hidden.is_empty() { String::new() } else { format!(" and {} more", hidden.len()) };
+            lines.push(format!(
+                "{}{more}: no list of sandboxctl knows these names, and programs may obey them; they stay, and `[protect] \
+                 allow` silences this",
+                shown.join(", ")
+            ));
+        }
+    }
+    lines
 }
 
 impl fmt::Display for Finding {

@@ -13,7 +13,7 @@ use policy::protect::SKIPPED;
 
 use crate::boundary::detect::baseline::{Baseline, Content, Earlier, Entry};
 use crate::boundary::detect::classified::Classified;
-use crate::boundary::protect::mounts::Cause;
+use crate::boundary::protect::mounts::{Cause, Dotted};
 use crate::boundary::protect::reach::Base;
 
 /// Where the boundary of another run lies.
@@ -109,6 +109,12 @@ impl Baseline {
         self.indexes.retain(|index| !other.has_entered(index.path()));
         let theirs = other.baseline.indexes.iter();
         self.indexes.extend(theirs.filter_map(|index| Some(index.at(here(index.path())?))));
+
+        self.dotted.retain(|one| is_own(&Base::Tree(one.tree.clone())));
+        let theirs = other.baseline.dotted.iter();
+        self.dotted.extend(
+            theirs.filter_map(|one| Some(Dotted { tree: here(&one.tree)?, names: one.names.clone() })),
+        );
 
         self.searched.retain(is_own);
         self.searched.extend(searched);

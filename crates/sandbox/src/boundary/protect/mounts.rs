@@ -1,6 +1,7 @@
 //! What is protected in a boundary, as data for whoever mounts it.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -43,10 +44,23 @@ pub struct Mounts {
     pub strange: Vec<Link>,
     /// The indexes of repositories and their like, which stay writable.
     pub path_lists: Vec<PathList>,
+    /// Names with a leading dot at the roots of work trees.
+    pub dotted: Vec<Dotted>,
     /// Where all this was looked for, and what leads there.
     pub reach: Reach,
     /// What could not be protected, or only in part.
     pub notices: Vec<Notice>,
+}
+
+/// Names with a leading dot in one work tree.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Dotted {
+    /// The work tree.
+    #[serde(with = "policy::text::json_bytes::path")]
+    pub tree: PathBuf,
+    /// The names at its root, and `.config/` with what is in that.
+    #[serde(with = "policy::text::json_bytes::os_strings")]
+    pub names: Vec<OsString>,
 }
 
 /// A file or directory that becomes read-only.

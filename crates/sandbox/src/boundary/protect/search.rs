@@ -1,7 +1,7 @@
 //! The search for what is to be mounted: from each repository that the walk has found, to everything that git obeys in it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Component, Path, PathBuf};
@@ -27,6 +27,7 @@ use crate::host::deadline::Deadline;
 
 mod configured;
 mod data;
+mod dotted;
 mod links;
 mod listed;
 pub(crate) mod pointers;
@@ -114,6 +115,7 @@ pub fn mounts_until(
         seen_lists: BTreeSet::new(),
         ahead: Vec::new(),
         work_trees: Vec::new(),
+        dotted: Vec::new(),
         notices: if walk.is_whole { Vec::new() } else { vec![Notice::OutOfTime] },
         base: Base::Tree(PathBuf::new()),
         reach: Reach::default(),
@@ -344,17 +346,19 @@ impl Search<'_> {
 
     /// Protects those of the paths in a directory that exist.
     fn all(&mut self, base: &Path, seen_as: &Path, listed: &Listed<'_>) {
-        let names = || {
+        let mut dotted = Vec::new();
+        let names = |dotted: &mut Vec<OsString>| {
             if let Some(names) = self.names.of(base) {
                 let directory = beneath::directory(self.root, base)?;
+                let names = names.inspect(|name| dotted::note(dotted, name));
                 let found = listed.first_names_among(&directory, names, self.until);
                 return Ok((directory, found));
             }
             let directory = beneath::listing(self.root, base)?;
-            let found = listed.first_names_in(&directory, self.until)?;
+            let found = listed.first_names_in(&directory, self.until, |name| dotted::note(dotted, name))?;
             Ok((directory, found))
         };
-        let (directory, found) = match names() {
+        let (directory, found) = match names(&mut dotted) {
             Ok(found) => found,
             Err(Errno::NOENT | Errno::NOTDIR) => return,
             // Whoever may enter it, and not see its names, finds by name what is there.
@@ -367,6 +371,7 @@ impl Search<'_> {
         if self.is_out_of_time() {
             self.reach.forget(&self.base);
         }
+        self.dotted(&directory, dotted);
         for (path, cause) in found {
             let Some(Component::Normal(first)) = path.components().next() else { continue };
             match rustix::fs::statat(&directory, first, AtFlags::SYMLINK_NOFOLLOW) {
@@ -589,6 +594,7 @@ impl Search<'_> {
             loose,
             strange: self.strange.into_iter().collect(),
             path_lists: self.path_lists,
+            dotted: self.dotted,
             reach: self.reach,
             notices,
         }

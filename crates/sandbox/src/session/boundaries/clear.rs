@@ -15,7 +15,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use tracing::info;
 
 use super::scan::Scan;
-use crate::boundary::detect::finding::{Finding, Origin};
+use crate::boundary::detect::finding::{Finding, Origin, lines};
 use crate::boundary::quarantine::name::QUARANTINE;
 use crate::boundary::quarantine::{self, Moved};
 use crate::boundary::root::{Entered, Root};
@@ -164,7 +164,7 @@ fn clear_up_later(
         },
     };
     let more = shorten(&mut findings);
-    for left in findings.iter().map(ToString::to_string).chain(more) {
+    for left in lines(&findings).into_iter().chain(more) {
         warn(notice, remembered, format_args!("an earlier run has left {left}"));
     }
     stuck
@@ -290,7 +290,7 @@ fn move_all(
     let mut doubtful = Vec::new();
     let until = Deadline::after(MAKING_INERT);
     findings.retain_mut(|finding| {
-        if finding.origin == Origin::Earlier {
+        if finding.stays() {
             return true;
         }
         let original =

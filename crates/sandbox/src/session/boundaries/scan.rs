@@ -50,7 +50,13 @@ impl Scan {
     ) -> io::Result<Self> {
         let walk = walk_everywhere(root, by.depth, until)?;
         let mounts = search::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
-        Self::compared(walk, mounts, root, remembered, until)
+        let names = remembered.baseline.new_names(root, &mounts, by);
+        let mut scan = Self::compared(walk, mounts, root, remembered, until)?;
+        // What is moved aside needs no other word.
+        let is_told = |name: &Finding| scan.findings.iter().any(|one| name.path.starts_with(&one.path));
+        let names: Vec<Finding> = names.into_iter().filter(|name| !is_told(name)).collect();
+        scan.findings.extend(names);
+        Ok(scan)
     }
 
     fn compared(

@@ -91,11 +91,12 @@ impl<'a> Listed<'a> {
 
     /// Lists the paths of the list whose first name is in a directory, as they are written there.
     ///
-    /// Most of the list is in no directory: to read its names once costs less than to ask for each path.
+    /// Most of the list is in no directory: to read its names once costs less than to ask for each path. `each` is given every name.
     pub(crate) fn first_names_in(
         &self,
         directory: impl AsFd,
         until: Deadline,
+        mut each: impl FnMut(&[u8]),
     ) -> Result<Vec<(PathBuf, Cause)>, Errno> {
         let directory = directory.as_fd();
         let mut found = Vec::new();
@@ -103,6 +104,7 @@ impl<'a> Listed<'a> {
         let mut listing = RawDir::new(directory, buffer.spare_capacity_mut());
         while let Some(entry) = listing.next() {
             let entry = entry?;
+            each(entry.file_name().to_bytes());
             self.add(entry.file_name().to_bytes(), &mut found);
             // The kernel gives many names at a time.
             if listing.is_buffer_empty() && until.is_over() {

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use rustix::fs::{FileType, Stat};
 
 use super::listed::Listed;
-use crate::boundary::protect::mounts::{Link, Notice, ReadOnly};
+use crate::boundary::protect::mounts::{Dotted, Link, Notice, ReadOnly};
 use crate::boundary::protect::path_list::PathList;
 use crate::boundary::protect::reach::{Base, Reach};
 use crate::boundary::walk::{Extent, Git, Names};
@@ -60,6 +60,7 @@ pub(super) struct Search<'a> {
     /// Repositories that something in another one leads to.
     pub(super) ahead: Vec<Ahead>,
     pub(super) work_trees: Vec<WorkTree>,
+    pub(super) dotted: Vec<Dotted>,
     pub(super) notices: Vec<Notice>,
     /// From where paths are looked for at the moment.
     pub(super) base: Base,

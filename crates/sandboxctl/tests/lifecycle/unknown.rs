@@ -1,0 +1,108 @@
+//! New names with a leading dot that no list knows: they are reported, and nothing else is done about them.
+
+use serde_json::Value;
+
+use crate::machine::callers;
+use crate::place::Place;
+
+/// What a program that nobody has looked at would obey, in the directory, in its `.config` and in a new repository.
+const ATTACK: &str = "echo evil > .foorc; mkdir .config; echo evil > .config/foo.toml; echo 1 > .first\n\
+                      git init -q new; mkdir new/.foo.d; echo evil > new/.foo.d/run; mkdir plain; echo x > plain/.foorc";
+
+const NAMES: [&str; 4] = [".config/foo.toml", ".first", ".foorc", "new/.foo.d"];
+
+#[test]
+fn a_name_that_no_list_knows_is_reported_and_stays() {
+    for caller in callers("names that no list knows") {
+        let place = Place::new(caller);
+        let output = place.inside(&[""; 0], &["sh", "-ec", ATTACK]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let told: Vec<_> = said.lines().filter(|line| line.contains("no list of sandboxctl knows")).collect();
+        let names = NAMES.map(|name| format!("/workspace/{name}")).join(", ");
+        let wanted = format!("warning: the agent has made {names}: no list of sandboxctl knows these names");
+        assert!(told.len() == 1 && told[0].starts_with(&wanted), "by {caller:?}: {said}");
+        assert!(output.status.success() && said.lines().count() == 1, "by {caller:?}: {said}");
+        for name in NAMES {
+            assert!(place.workspace().join(name).exists(), "by {caller:?}: {name} stays");
+        }
+
+        // What was there is the user's, in every repository, whatever the agent writes there.
+        let again = "echo more >> .foorc; git init -q other; cp .foorc other";
+        let output = place.inside(&[""; 0], &["sh", "-ec", again]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(said, "", "by {caller:?}");
+    }
+}
+
+#[test]
+fn programs_are_told_of_each_name_and_allowed_names_are_not_told_of() {
+    for caller in callers("names that are allowed") {
+        let place = Place::new(caller);
+        let toml = "version = 1\n[shared_dirs]\nworkspace = { host = \".\", guest = \"/workspace\" }\n\
+                    [protect]\nallow = [\".foorc\", \".config/foo.toml\"]\n";
+        place.write("workspace/sandbox.toml", toml);
+        let flags = ["--trust", "--format", "json"];
+        let output = place.inside(&flags, &["sh", "-ec", ATTACK]).output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let detected: Vec<_> = answer["detected"].as_array().unwrap().iter().collect();
+        assert!(detected.iter().all(|one| one["reason"]["kind"] == "unknown_name" && one["aside"].is_null()));
+        let paths: Vec<_> = detected.iter().map(|one| one["path"].as_str().unwrap()).collect();
+        assert_eq!(paths, ["/workspace/.first", "/workspace/new/.foo.d"], "by {caller:?}");
+        assert!(!place.inside(&[""; 0], &["true"]).status().unwrap().success(), "the control: it widens");
+    }
+}
+
+/// What editors, desktops and tools leave, and what the agent takes away again.
+const ORDINARY: &str = r#"
+for name in .gitignore .dockerignore .editorconfig .env .env.local .gitlab-ci.yml .prettierrc.json .eslintrc.cjs .rubocop.yml \
+    .coverage .flake8 .file.swp .nfs000001 .fuse_hidden01 .goutputstream-X1 .tmpAb12 .terraform.lock.hcl .DS_Store .config.old; do
+    echo x > $name
+done
+mkdir .venv .pytest_cache .mypy_cache .ruff_cache .next .gradle .turbo .parcel-cache .Trash-1000 .github .config
+mkdir .gone; echo x > .gone/x; rm -r .gone
+ln -s nobody@host:1 '.#file'
+git config --global user.name a; git config --global user.email a@example.org
+git worktree add -q tree; git clone -q . clone
+"#;
+
+#[test]
+fn nothing_is_said_of_what_tools_and_editors_make() {
+    for caller in callers("ordinary names") {
+        let place = Place::new(caller);
+        let prepare = "git init -q .; echo 1 > .own-rc; mkdir .own.d; echo 1 > .own.d/x; git add -A; \
+                       git -c user.name=a -c user.email=a@example.org commit -q -m 1";
+        assert!(place.outside(&["sh", "-ec", prepare]).status().unwrap().success());
+        let output = place.inside(&["--env", "HOME=/tmp"], &["sh", "-c", ORDINARY]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let made = place.workspace().join("clone/.own.d/x").exists()
+            && place.workspace().join("tree/.own-rc").exists();
+        assert!(made, "the control, by {caller:?}: {said}");
+        assert_eq!(said, "", "by {caller:?}");
+    }
+}
+
+#[test]
+fn a_client_that_was_killed_leaves_names_to_the_next_command() {
+    for caller in callers("names that a killed run leaves") {
+        let place = Place::new(caller);
+        let attack = "echo evil > .foorc; echo evil > .barrc; echo ready; exec sleep 60";
+        let run = place.run(&[""; 0], &["sh", "-c", attack]);
+        let mut client = place.outside(&run).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(client.stdout.take().unwrap()), &mut line)
+            .unwrap();
+        assert_eq!(line, "ready\n", "by {caller:?}");
+        client.kill().unwrap();
+        client.wait().unwrap();
+        let output = place.inside(&[""; 0], &["true"]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            said.matches("an earlier run has left .barrc, .foorc: no list").count(),
+            1,
+            "by {caller:?}: {said}"
+        );
+        assert!(place.workspace().join(".foorc").exists());
+        let output = place.inside(&[""; 0], &["true"]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "it is said once, by {caller:?}");
+    }
+}
