@@ -20,7 +20,7 @@ use self::origin::{Before, Facts, Time, Touched, Whose, whose};
 use crate::boundary::detect::baseline::{Baseline, Entry, Hold, Original};
 use crate::boundary::detect::classified::Classified;
 use crate::boundary::detect::finding::{Finding, Origin};
-use crate::boundary::protect::mounts::{Cause, Mounts, ReadOnly};
+use crate::boundary::protect::mounts::{Cause, Mounts, Nested, ReadOnly};
 use crate::boundary::protect::reach::{Base, Reach};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
@@ -159,8 +159,7 @@ impl Baseline {
         let mut classifier = Classifier::until(until);
         let mut pointers = BTreeMap::new();
         for one in watched(mounts) {
-            if until.is_over() {
-                classifier.is_whole = false;
+            if classifier.is_out_of_time() {
                 break;
             }
             for Finding { path, reason, origin, .. } in
@@ -181,6 +180,8 @@ impl Baseline {
                 found(path, reason, origin);
             }
         }
+        let nested = self.nested_news(root, mounts, &findings, &mut classifier);
+        findings.extend(nested);
         // What git does not make goes as a whole.
         let whole = |one: &&Finding| one.reason == Reason::NotOfGit && one.origin == Origin::Created;
         let whole: Vec<PathBuf> = findings.iter().filter(whole).map(|one| one.path.clone()).collect();
@@ -196,8 +197,7 @@ impl Baseline {
         };
         let hidden_beyond = mounts.hidden_beyond.iter().filter(closed_since);
         for unreadable in mounts.unreadable.iter().chain(hidden_beyond) {
-            if until.is_over() {
-                classifier.is_whole = false;
+            if classifier.is_out_of_time() {
                 break;
             }
             let path = hiding(root, unreadable);
@@ -216,6 +216,31 @@ impl Baseline {
     /// Lists what is new at one protected path, however it came there.
     pub(crate) fn news_at(&self, root: impl AsFd, one: &ReadOnly, until: Deadline) -> Vec<Finding> {
         self.news_of(root.as_fd(), &Watched::of(one), &Reach::default(), &mut Classifier::until(until))
+    }
+
+    /// Classifies what lies within a protected directory that is new, by rules of its own: a repository, mostly.
+    fn nested_news(
+        &self,
+        root: BorrowedFd<'_>,
+        mounts: &Mounts,
+        findings: &[Finding],
+        classifier: &mut Classifier,
+    ) -> Vec<Finding> {
+        let told: BTreeSet<&Path> = findings.iter().map(|finding| finding.path.as_path()).collect();
+        let is_told = |path: &Path| path.ancestors().any(|above| told.contains(above));
+        let mut news = Vec::new();
+        for Nested { outer, inner } in &mounts.nested {
+            // What was protected as a whole at the start, the agent cannot have written.
+            if self.entry(outer).is_some() || is_told(&inner.path) {
+                continue;
+            }
+            if classifier.is_out_of_time() {
+                break;
+            }
+            news.extend(self.news_of(root, &Watched::among(inner, mounts), &mounts.reach, classifier));
+        }
+        news.retain(|one| !is_told(&one.path));
+        news
     }
 
     fn news_of(

@@ -8,6 +8,7 @@ mod git;
 mod git_data;
 mod listed;
 mod mounts;
+mod nested;
 mod origin;
 mod quarantine;
 mod walk;

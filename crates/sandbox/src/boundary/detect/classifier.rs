@@ -67,6 +67,15 @@ impl<'a> Watched<'a> {
         Self::at(path, seen_as, *cause, base, Hold::Fixed)
     }
 
+    /// Makes one, with what else was found of it.
+    pub(crate) fn among(one: &'a ReadOnly, mounts: &Mounts) -> Self {
+        Self {
+            is_astray: mounts.astray.contains(&one.path),
+            is_followed: mounts.followed.contains(&one.path),
+            ..Self::of(one)
+        }
+    }
+
     fn link(Link { path, seen_as, cause, base }: &'a Link, hold: Hold) -> Self {
         Self::at(path, seen_as, *cause, base, hold)
     }
@@ -82,11 +91,7 @@ pub(crate) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
     // No set-id file is new: nobody inside can make one.
     let classified = |one: &&ReadOnly| !matches!(one.cause, Cause::Closed | Cause::SetId);
     let open = mounts.read_only.iter().filter(classified);
-    let files = open.map(|one| Watched {
-        is_astray: mounts.astray.contains(&one.path),
-        is_followed: mounts.followed.contains(&one.path),
-        ..Watched::of(one)
-    });
+    let files = open.map(|one| Watched::among(one, mounts));
     let links = mounts.links.iter().map(|link| Watched::link(link, Hold::Fixed));
     let loose = mounts.loose.iter().map(|link| Watched::link(link, Hold::Loose));
     let strange = mounts.strange.iter().map(|one| Watched::link(one, Hold::Loose));
@@ -140,6 +145,13 @@ impl Keeping {
 impl Classifier {
     pub(crate) fn until(until: Deadline) -> Self {
         Self { verdicts: Vec::new(), left: MOST_CLASSIFIED, until, is_whole: true, keeping: None }
+    }
+
+    /// Returns whether it is too late to classify more, which is then noted.
+    pub(crate) fn is_out_of_time(&mut self) -> bool {
+        let over = self.until.is_over();
+        self.is_whole &= !over;
+        over
     }
 
     /// Makes it remember the content of what it classifies.
@@ -226,8 +238,11 @@ impl Classifier {
             let essence = (!content.is_empty()).then(|| hex(&essence(seen_as, &content)));
             self.verdicts.push(Classified { path: path.into(), reason, essence });
         }
-        if found == EntryType::Directory && levels > 0 && !is_inert(seen_as) {
-            self.directory(parent, name, path, seen_as, levels - 1);
+        if found == EntryType::Directory && !is_inert(seen_as) {
+            match levels.checked_sub(1) {
+                Some(levels) => self.directory(parent, name, path, seen_as, levels),
+                None => self.verdict(path, Reason::Hidden),
+            }
         }
     }
 
@@ -249,8 +264,7 @@ impl Classifier {
         // whatever lies in a directory, and an agent can give that name to its own.
         let is_inert = |name: &OsStr| seen_as.ends_with(".git/hooks") && is_set_aside(name);
         for (name, _) in entries.into_iter().filter(|(name, _)| !is_inert(name)) {
-            if self.until.is_over() {
-                self.is_whole = false;
+            if self.is_out_of_time() {
                 return;
             }
             if self.left == 0 {

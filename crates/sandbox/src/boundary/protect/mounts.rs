@@ -24,6 +24,8 @@ pub struct Mounts {
     /// cannot be renamed, so nothing else can be put in its place.
     pub pins: Vec<PathBuf>,
     pub read_only: Vec<ReadOnly>,
+    /// What lies in something that becomes read-only, and so does with it.
+    pub nested: Vec<Nested>,
     /// Sockets that are covered by something that does not listen. They come after the rest: reading only
     /// does not keep anybody from connecting.
     pub masked_sockets: Vec<MaskedSocket>,
@@ -75,6 +77,15 @@ pub struct ReadOnly {
     pub cause: Cause,
     /// From where it was looked for.
     pub base: Base,
+}
+
+/// A file or directory within one that becomes read-only. Where the outer one is new, a repository in it is news of its own.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Nested {
+    /// The path of the outer one.
+    pub outer: PathBuf,
+    /// The inner one.
+    pub inner: ReadOnly,
 }
 
 /// Why a path is protected.

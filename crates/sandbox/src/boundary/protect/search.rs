@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use self::listed::Listed;
 use crate::boundary::protect::mounts::{
-    Cause, FileKind, Link, MODULE_LEVELS, MaskedSocket, Mounts, Notice, ReadOnly,
+    Cause, FileKind, Link, MODULE_LEVELS, MaskedSocket, Mounts, Nested, Notice, ReadOnly,
 };
 use crate::boundary::protect::reach::{Base, Reach, Way};
 use crate::boundary::protect::search::progress::{
@@ -561,11 +561,13 @@ impl Search<'_> {
 
     fn finish(self) -> Mounts {
         let mut read_only: Vec<ReadOnly> = Vec::new();
+        let mut nested = Vec::new();
         let mut pins = BTreeSet::new();
         let mut last: Option<PathBuf> = None;
         // Paths sort by component, so what lies in a read-only directory follows it at once.
         for one in self.read_only.into_values() {
-            if last.as_ref().is_some_and(|last| one.path.starts_with(last)) {
+            if let Some(outer) = last.as_ref().filter(|outer| one.path.starts_with(outer)) {
+                nested.push(Nested { outer: outer.clone(), inner: one });
                 continue;
             }
             // What is known of a closed directory is looked at by itself.
@@ -585,6 +587,7 @@ impl Search<'_> {
         Mounts {
             pins: pins.into_iter().collect(),
             read_only,
+            nested,
             masked_sockets: Vec::new(),
             links: self.links.into_iter().collect(),
             unreadable: self.unreadable,
