@@ -30,6 +30,9 @@ mod words;
 
 pub use git::{Reference, references, submodules};
 
+/// The directory in which a program is classified that a configuration of git names, wherever it lies. There is none of this name.
+pub const PROGRAMS: &str = ".git/programs";
+
 /// What was found at a path, without following links.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum EntryType {
@@ -82,6 +85,7 @@ pub fn classify(relative: &Path, found: EntryType, content: &[u8]) -> Option<Rea
     }
     match place {
         FileRole::Hook => Some(Reason::Hook),
+        FileRole::Program => Some(Reason::Run { program: "git".to_owned() }),
         FileRole::GitConfig => git::classify_config(content, git::ConfigKind::Repository),
         FileRole::SubmoduleConfig => git::classify_config(content, git::ConfigKind::Submodule),
         // Something else may be called `config` too, so only a readable configuration of git counts.
@@ -139,6 +143,8 @@ pub fn essence(relative: &Path, content: &[u8]) -> Vec<u8> {
 #[derive(Clone, Copy, Debug)]
 enum FileRole {
     Hook,
+    /// What a configuration of git names as a program, or lies in a directory that it names: it may have any name.
+    Program,
     GitConfig,
     /// Of a submodule, where git itself says where the work tree is.
     SubmoduleConfig,
@@ -186,6 +192,9 @@ impl FileRole {
 
     /// Returns a file in `.git`, by the directories between.
     fn in_git(name: &str, directories: &[&str]) -> Option<Self> {
+        if directories.first() == Some(&"programs") {
+            return Some(Self::Program);
+        }
         // Where the path of a submodule is asked for, its name stands for one directory.
         if let ["remotes" | "branches", ..] | ["modules", _, "remotes" | "branches", ..] = directories {
             return Some(Self::Remote);

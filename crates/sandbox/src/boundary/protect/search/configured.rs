@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use policy::classify::{MAX_CONTENT, Reference, references};
+use policy::classify::{MAX_CONTENT, PROGRAMS, Reference, references};
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
 
@@ -139,10 +139,13 @@ impl Search<'_> {
                 None
             }
             Reference::Program(path) => {
-                // Git runs it as it runs a hook.
-                let seen_as = Path::new(".git/hooks").join(path.file_name()?);
+                let seen_as = Path::new(PROGRAMS).join(path.file_name()?);
                 let (target, stat) = self.named(base_of(&path, tree)?, &path, &seen_as)?;
-                if is(FileType::RegularFile, &stat) {
+                // Python and make take a directory for a program, and what lies in it for its parts.
+                let is_around =
+                    git.starts_with(&target) || tree.is_some_and(|tree| tree.starts_with(&target));
+                let is_program = is(FileType::Directory, &stat) && !is_around;
+                if is_program || is(FileType::RegularFile, &stat) {
                     let base = Base::Led(target.clone());
                     self.protect(target, &stat, seen_as, Cause::Named, base);
                 }
