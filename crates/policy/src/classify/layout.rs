@@ -117,6 +117,29 @@ pub fn is_known_directory(path: &Path) -> bool {
     })
 }
 
+/// Returns whether git may read a file as a reference, and write through it where it leads to another one: those in `refs`, and what
+/// git calls pseudo-references.
+pub fn is_reference(path: &Path) -> bool {
+    const OTHERS: [&str; 6] = [
+        "AUTO_MERGE",
+        "BISECT_EXPECTED_REV",
+        "HEAD",
+        "MERGE_AUTOSTASH",
+        "NOTES_MERGE_PARTIAL",
+        "NOTES_MERGE_REF",
+    ];
+    with_names(path, |names| match names {
+        [name] => name.ends_with("_HEAD") || OTHERS.contains(name),
+        [first, ..] => *first == "refs",
+        [] => false,
+    }) || path.starts_with("refs")
+}
+
+/// Returns whether a file, while it is no part of the work tree, has git show less of it, or something else.
+pub fn is_view(path: &Path) -> bool {
+    ["info/attributes", "info/exclude", "info/grafts"].iter().any(|view| path == Path::new(view))
+}
+
 /// Returns whether git writes to a file right in a directory of its data as it is, and not to a new one that takes its place. Its names
 /// for those are in capitals.
 pub fn is_written_in_place(name: &str) -> bool {

@@ -1,7 +1,7 @@
 //! Operations of git that were interrupted: what `git rebase --continue` and the like find stored, and go on with.
 
-use super::git;
 use super::reason::Reason;
+use super::{git, repository};
 use crate::protect::table::content::FileFormat;
 
 /// The directories in git's data that hold one.
@@ -35,23 +35,87 @@ const PROSE: &[&str] = &[
     "message-squash",
     "msg",
     "msg-clean",
-    "original-commit",
     "patch",
+    "trailer",
 ];
+
+/// Files that hold numbers of commits.
+const COMMITS: &[&str] = &[
+    "abort-safety",
+    "amend",
+    "autostash",
+    "current",
+    "head",
+    "onto",
+    "orig-head",
+    "original-commit",
+    "rewritten",
+    "rewritten-list",
+    "rewritten-pending",
+    "squash-onto",
+    "stopped-sha",
+];
+
+/// Files that count.
+const COUNTS: &[&str] = &["end", "last", "msgnum", "next"];
+
+/// Files that hold a word, or nothing.
+const FLAGS: &[&str] = &[
+    "amend-type",
+    "applying",
+    "cdate_is_adate",
+    "dirtyindex",
+    "drop_redundant_commits",
+    "force-rebase",
+    "ignore_date",
+    "interactive",
+    "keep",
+    "keep_redundant_commits",
+    "messageid",
+    "no-reschedule-failed-exec",
+    "quiet",
+    "quoted-cr",
+    "rebasing",
+    "reschedule-failed-exec",
+    "scissors",
+    "sign",
+    "threeway",
+    "utf8",
+    "verbose",
+];
+
+/// Files that hold options, which git takes as options and nobody else reads.
+const OPTIONS: &[&str] = &["allow_rerere_autoupdate", "gpg_sign_opt", "signoff", "strategy_opts"];
 
 /// Classifies a file of an interrupted operation.
 ///
-/// Most hold a name, a number or nothing, and programs paste them into what a shell expands: git's own `git-prompt.sh` does so
-/// with `msgnum` and `end`. So what is not prose may hold nothing that a shell expands.
+/// Programs paste what these hold into commands and into what a shell expands: git's own `git-prompt.sh` does so with `msgnum` and
+/// `end`, and `vcs_info` of zsh hands `rewritten` to `git log`. So each must hold what git writes there, and nothing may have a name that
+/// git does not know.
 pub(super) fn classify(name: &str, content: &[u8]) -> Option<Reason> {
+    let name = name.strip_suffix(".lock").or_else(|| name.strip_suffix('~')).unwrap_or(name);
+    let is_number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+    let of = |is_known: fn(&u8) -> bool| {
+        let is_ordinary = content.iter().all(|byte| is_known(byte) || matches!(byte, b' ' | b'\n'));
+        (!is_ordinary).then(|| setting(name))
+    };
     match name {
         "author-script" => classify_author(content),
-        name if PROSE.contains(&name) || name.bytes().all(|byte| byte.is_ascii_digit()) => None,
+        name if PROSE.contains(&name) || is_number(name) => None,
+        name if COMMITS.contains(&name) || name.strip_prefix("cmt.").is_some_and(is_number) => {
+            of(u8::is_ascii_hexdigit)
+        }
+        name if COUNTS.contains(&name) => of(u8::is_ascii_digit),
+        name if FLAGS.contains(&name) => of(u8::is_ascii_alphabetic),
+        name if OPTIONS.contains(&name) => classify_plain(name, content),
         "git-rebase-todo" | "git-rebase-todo.backup" | "todo" => classify_list(content),
         "strategy" => classify_strategy(&String::from_utf8_lossy(content)),
         "opts" => git::classify_options(content, classify_strategy),
         "apply-opt" => classify_applied(content),
-        _ => classify_plain(name, content),
+        "head-name" if content.trim_ascii() == b"detached HEAD" => None,
+        "onto_name" if !content.starts_with(b"-") => classify_plain(name, content),
+        "head-name" | "refs-to-delete" | "update-refs" => classify_references(name, content),
+        _ => Some(setting(name)),
     }
 }
 
@@ -59,6 +123,14 @@ fn classify_plain(name: &str, content: &[u8]) -> Option<Reason> {
     let is_expanded =
         |byte: &u8| matches!(byte, b'$' | b'`' | b'\\') || byte.is_ascii_control() && *byte != b'\n';
     content.iter().any(is_expanded).then(|| setting(name))
+}
+
+/// Classifies names of references, and numbers of commits between: git writes to these references.
+fn classify_references(name: &str, content: &[u8]) -> Option<Reason> {
+    let is_known =
+        |line: &[u8]| line.iter().all(u8::is_ascii_hexdigit) || repository::is_reference_name(line);
+    let is_whole = content.split(|byte| *byte == b'\n').all(is_known);
+    if is_whole { classify_plain(name, content) } else { Some(setting(name)) }
 }
 
 /// Classifies variables in single quotes, as a shell reads them: nothing may stand outside of the quotes.
@@ -125,6 +197,17 @@ mod tests {
             ),
             ("author-script", ""),
             ("quiet", ""),
+            ("quiet", "t\n"),
+            ("head-name", "detached HEAD\n"),
+            ("onto", "0494aea0494aea0494aea0494aea0494aea0494aea\n"),
+            ("rewritten", "0494aea 0494aeb\n0494aec 0494aed\n"),
+            ("update-refs", "refs/heads/a\n0494aea\n0000000\nrefs/heads/b\n0494aea\n0494aeb\n"),
+            ("refs-to-delete", "refs/rewritten/onto\n"),
+            ("gpg_sign_opt", "-S\n"),
+            ("allow_rerere_autoupdate", "--rerere-autoupdate\n"),
+            ("cmt.12", "0494aea\n"),
+            ("onto_name", "origin/main\n"),
+            ("next.lock", "2\n"),
         ] {
             assert_eq!(classify(name, content.as_bytes()), None, "{name}: {content}");
         }
@@ -143,7 +226,16 @@ mod tests {
             ("msgnum", "$(id)\n"),
             ("end", "`id`"),
             ("last", "1\x1b[A\n"),
-            ("unheard-of", "\\$(id)"),
+            ("unheard-of", "harmless"),
+            ("rewritten", "0494aea\n--format=%B\n--output=../home/.zshenv\n"),
+            ("original-commit", "--output=x"),
+            ("head-name", "--output=x"),
+            ("head-name", "modules/lib/commondir\n"),
+            ("onto_name", "--output=x\n"),
+            ("update-refs", "modules/lib/commondir\n0494aea\n0494aea\n"),
+            ("update-refs", "refs/heads/../../modules/x\n0494aea\n0494aea\n"),
+            ("keep", "-k"),
+            ("next", "-1"),
             ("author-script", "GIT_AUTHOR_NAME=$(id)\n"),
             ("author-script", "GIT_AUTHOR_NAME='a'$(id)'b'\n"),
             ("author-script", "GIT_AUTHOR_NAME='a'\nid\n"),

@@ -34,6 +34,13 @@ pub enum Reason {
         /// One of them.
         example: String,
     },
+    /// What git leaves out of what it shows, or shows as something else, because of lines that were not there.
+    HidesByLines {
+        /// How many.
+        lines: usize,
+        /// One of them.
+        example: String,
+    },
     /// It lists a path that git would write to, though no work tree has it.
     WritesElsewhere { example: String },
     /// A git hook that is not a sample. It counts without the executable bit too, which costs one `chmod`.
@@ -83,6 +90,10 @@ impl fmt::Display for Reason {
                 f,
                 "it hides changes of {files} more files from `git status` (skip-worktree or assume-unchanged), such as \
                  {example}; `git ls-files -v` lists them"
+            ),
+            Self::HidesByLines { lines, example } => write!(
+                f,
+                "git shows files, changes or history otherwise because of what is new in it ({lines} lines), such as `{example}`"
             ),
             Self::WritesElsewhere { example } => {
                 write!(f, "it has git write to `{example}`, which is no place for git to write to")

@@ -34,6 +34,19 @@ pub fn is_reference_or_log(content: &[u8]) -> bool {
     content.starts_with(b"ref: ") || (number >= 40 && is_number)
 }
 
+/// Returns whether a reference may have this name: in `refs`, and not out of it again.
+pub fn is_reference_name(name: &[u8]) -> bool {
+    name.starts_with(b"refs/")
+        && !name.split(|byte| *byte == b'/').any(|part| matches!(part, b"" | b"." | b".."))
+}
+
+/// Returns what a reference leads to that leads to another one, where that is none: git never writes such a one, and writes through it to
+/// wherever it says, in its own data.
+pub fn leads_out(content: &[u8]) -> Option<&Path> {
+    let name = until_nul(content).strip_prefix(b"ref:")?.trim_ascii();
+    (!is_reference_name(name)).then(|| Path::new(OsStr::from_bytes(name)))
+}
+
 /// Returns whether git takes a link for a `HEAD` that leads here. Nothing has to be there.
 pub fn is_head_link(target: &Path) -> bool {
     target.as_os_str().as_bytes().starts_with(b"refs/")
@@ -49,16 +62,14 @@ pub fn commondir(content: &[u8]) -> Option<&Path> {
     named(content)
 }
 
-/// Returns the directories of objects that an `objects/info/alternates` names, relative to that `objects`.
-///
-/// A quoted line is read as git writes it where a name needs no more than quotes; with an escape in it, it is
-/// taken as it stands, and leads nowhere.
-pub fn alternates(content: &[u8]) -> impl Iterator<Item = &Path> {
-    content.split(|byte| *byte == b'\n').filter(|line| !line.starts_with(b"#")).filter_map(|line| {
-        let quoted = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\""));
-        // Git ends what is quoted at the next quote: where there is another, the line as it stands leads nowhere.
-        let is_plain = |text: &&[u8]| !text.contains(&b'\\') && !text.contains(&b'"');
-        path(until_nul(quoted.filter(is_plain).unwrap_or(line)))
+/// Returns the directories of objects that an `objects/info/alternates` names, relative to that `objects`: `None` for a line in quotes
+/// with an escape, or more, in it. Git writes none, and would take it for another path than it stands there.
+pub fn alternates(content: &[u8]) -> impl Iterator<Item = Option<&Path>> {
+    let lines = content.split(|byte| *byte == b'\n').map(until_nul);
+    lines.filter(|line| !line.is_empty() && !line.starts_with(b"#")).map(|line| {
+        let Some(quoted) = line.strip_prefix(b"\"") else { return path(line) };
+        path(quoted.strip_suffix(b"\"")?)
+            .filter(|_| !line.contains(&b'\\') && !quoted[..quoted.len() - 1].contains(&b'"'))
     })
 }
 
@@ -119,8 +130,27 @@ mod tests {
 
     #[test]
     fn alternates_are_lines() {
-        let content = b"/a/objects\n# no\n\"../b c/objects\"\n\n\"un\n\"../x\"b\"\n";
+        let content = b"/a/objects\n# no\n\"../b c/objects\"\n\n\"un\n\"../x\"b\"\n\"../x\\057y\"\n";
         let named: Vec<_> = alternates(content).collect();
-        assert_eq!(named, ["/a/objects", "../b c/objects", "\"un", "\"../x\"b\""].map(Path::new));
+        assert_eq!(
+            named,
+            [Some("/a/objects"), Some("../b c/objects"), None, None, None].map(|named| named.map(Path::new))
+        );
+    }
+
+    #[test]
+    fn a_reference_leads_to_another_one_or_out() {
+        for inside in ["ref: refs/heads/main\n", "ref:refs/x", "0494aea", "", "ref: refs/heads/k\u{e4}se  \n"]
+        {
+            assert_eq!(leads_out(inside.as_bytes()), None, "{inside}");
+        }
+        for (outside, target) in [
+            ("ref: modules/lib/commondir\n", "modules/lib/commondir"),
+            ("ref:commondir", "commondir"),
+            ("ref: refs/../config", "refs/../config"),
+            ("ref: HEAD", "HEAD"),
+        ] {
+            assert_eq!(leads_out(outside.as_bytes()), Some(Path::new(target)), "{outside}");
+        }
     }
 }

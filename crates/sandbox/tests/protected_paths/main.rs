@@ -6,6 +6,7 @@ mod detection;
 mod ends;
 mod git;
 mod git_data;
+mod git_obeys;
 mod listed;
 mod mounts;
 mod nested;

@@ -6,7 +6,7 @@ use crate::place::Place;
 /// The owner's repository, with two commits.
 const THERE: &str = r"
 git init -q -b main .
-git config user.name a; git config user.email a@example.org
+git config user.name a; git config user.email a@example.org; echo inner >> .git/info/exclude
 echo 1 > file; git add file; git commit -q -m 1
 echo 2 > file; git commit -q -a -m 2; git tag v0
 ";
@@ -18,7 +18,7 @@ export GIT_EDITOR=true GIT_ALLOW_PROTOCOL=file HOME=/tmp
 git config --global protocol.file.allow always; git config --global core.fsync none
 work() {
     change() { echo "$1" > file; git commit -q -a -m "$1"; }
-    echo inner >> .git/info/exclude
+    [ "$1" = here ] || echo inner >> .git/info/exclude
     change 3; git checkout -q -b side; change side; git checkout -q main; change 4
     git merge -q side > /tmp/out || { git status > /tmp/status; git checkout -q --ours file; git add file; git commit -q -m merged; }
     git -c rerere.enabled=true merge -q --no-edit side~0

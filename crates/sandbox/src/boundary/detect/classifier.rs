@@ -179,7 +179,9 @@ impl Classifier {
             self.verdicts.retain(|verdict| verdict.reason != Reason::GitElsewhere);
         }
         if one.is_strange && !self.verdicts.iter().any(|verdict| verdict.path == one.path) {
-            self.verdicts.push(Classified::of(one.path.into(), Reason::NotOfGit));
+            let is_special = beneath::stat(root, one.path).is_ok_and(|stat| is_special(&stat));
+            let reason = if is_special { Reason::NotAFile } else { Reason::NotOfGit };
+            self.verdicts.push(Classified::of(one.path.into(), reason));
         }
         if one.is_astray && self.verdicts.is_empty() {
             self.verdicts.push(Classified::of(one.path.into(), Reason::GitElsewhere));
@@ -285,6 +287,12 @@ fn read(parent: &OwnedFd, name: &OsStr, content: &mut Vec<u8>) -> Option<Stat> {
     let (file, stat) = beneath::file(parent, Path::new(name)).ok()?;
     std::fs::File::from(file).take(MAX_CONTENT as u64 + 1).read_to_end(content).ok()?;
     Some(stat)
+}
+
+/// Returns whether it is a pipe, a socket or a device.
+fn is_special(stat: &Stat) -> bool {
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    !matches!(kind, FileType::RegularFile | FileType::Directory | FileType::Symlink)
 }
 
 fn hex(bytes: &[u8]) -> String {

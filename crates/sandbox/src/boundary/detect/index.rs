@@ -1,8 +1,9 @@
-//! Indexes of git and their like: what they list that they did not list at the start.
+//! Indexes of git and their like: what they say that they did not say at the start.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use policy::classify::index::Paths;
 use policy::classify::{FileFormat, Reason};
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +38,7 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
     let remember = |list: &PathList| {
         let hidden = match &list.listed {
             Listed::Paths(paths) => paths.hidden.iter().map(|path| text(path)).collect(),
+            Listed::Lines(lines) => lines.clone(),
             Listed::TooMany | Listed::Malformed => Vec::new(),
         };
         Index { path: list.path.clone(), stamp: list.stamp, hidden }
@@ -44,9 +46,13 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
     mounts.path_lists.iter().map(remember).collect()
 }
 
-/// Lists what is listed that was not listed then.
-pub(crate) fn news(before: &[Index], mounts: &Mounts) -> impl Iterator<Item = (PathBuf, Reason, Origin)> {
-    mounts.path_lists.iter().filter_map(|list| {
+/// Lists what is listed that was not listed then. `was_searched` says whether a directory of git's data was looked at.
+pub(crate) fn news(
+    before: &[Index],
+    mounts: &Mounts,
+    was_searched: impl Fn(&Path) -> bool,
+) -> impl Iterator<Item = (PathBuf, Reason, Origin)> {
+    mounts.path_lists.iter().filter_map(move |list| {
         let before = before.iter().find(|before| before.path == list.path);
         if before.is_some_and(|before| before.stamp == list.stamp) {
             return None;
@@ -57,23 +63,34 @@ pub(crate) fn news(before: &[Index], mounts: &Mounts) -> impl Iterator<Item = (P
             // Git does not write a path that leads elsewhere, nor what cannot be read.
             Listed::Malformed => (unreadable, is_new),
             Listed::TooMany => (unreadable, Origin::Earlier),
-            Listed::Paths(paths) => match &paths.outside {
-                Some(path) => (Reason::WritesElsewhere { example: text(path) }, is_new),
-                None => (newly_hidden(&before?.hidden, &paths.hidden)?, Origin::Earlier),
-            },
+            Listed::Paths(Paths { outside: Some(path), .. }) => {
+                (Reason::WritesElsewhere { example: text(path) }, is_new)
+            }
+            Listed::Paths(paths) => {
+                let (files, example) = added(&before?.hidden, paths.hidden.iter().map(|path| text(path)))?;
+                (Reason::HidesChanges { files, example }, Origin::Earlier)
+            }
+            // Those of a new repository are its own.
+            Listed::Lines(now) => {
+                let before = before.map_or(&[][..], |before| &before.hidden);
+                let (lines, example) =
+                    added(before, now.iter().cloned()).filter(|_| was_searched(&list.git))?;
+                (Reason::HidesByLines { lines, example }, Origin::Earlier)
+            }
         };
         Some((list.path.clone(), reason, origin))
     })
 }
 
-fn newly_hidden(before: &[String], now: &[PathBuf]) -> Option<Reason> {
+/// Returns how many are there that were not there before, and one of them.
+fn added(before: &[String], now: impl Iterator<Item = String>) -> Option<(usize, String)> {
     if before.len() >= MOST_HIDDEN {
         return None;
     }
     let known: BTreeSet<&String> = before.iter().collect();
-    let mut new = now.iter().map(|path| text(path)).filter(|path| !known.contains(path)).peekable();
+    let mut new = now.filter(|one| !known.contains(one)).peekable();
     let example = new.peek()?.clone();
-    Some(Reason::HidesChanges { files: new.count(), example })
+    Some((new.count(), example))
 }
 
 fn text(path: &Path) -> String {

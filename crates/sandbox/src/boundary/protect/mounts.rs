@@ -15,7 +15,7 @@ use super::path_list::PathList;
 use super::reach::{Base, Reach};
 
 /// How many directories deep submodules are looked for within one `modules` directory: their names are paths.
-pub(crate) const MODULE_LEVELS: u32 = 8;
+pub(crate) const MODULE_LEVELS: u32 = 32;
 
 /// What is to be mounted over a writable boundary. All paths are relative to it; parents come first.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

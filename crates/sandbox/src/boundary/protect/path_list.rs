@@ -1,13 +1,13 @@
-//! Files of git's data that list paths of a work tree: indexes, and what `git rerere` goes on with. They stay writable, or
-//! git could not work, so what they come to list is checked.
+//! Files of git's data that say what it writes or shows: indexes, what `git rerere` goes on with, references that lead to others, and
+//! lines that hide files. They stay writable, or git could not work, so what they come to say is checked.
 
-use std::ffi::OsStr;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use policy::classify::index::{self, MalformedIndex, ObjectFormat, Paths};
+use policy::classify::{MAX_CONTENT, layout, repository};
 
 use crate::host::beneath;
 use crate::host::stamp::Stamp;
@@ -15,13 +15,18 @@ use crate::host::stamp::Stamp;
 /// The largest file that is read, in bytes. An index of a million files has some 100 MB.
 const LARGEST: u64 = 64 << 20;
 
+/// How much of a reference is read: a name of one is shorter.
+const LONGEST_REFERENCE: u64 = 4096;
+
 /// How many hidden paths of one index are kept. A sparse checkout hides more, and is not compared.
 pub(crate) const MOST_HIDDEN: usize = 1000;
 
-/// A file that lists paths of a work tree.
+/// A file that says what git writes or shows.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PathList {
     pub path: PathBuf,
+    /// The directory of git's data that it belongs to.
+    pub git: PathBuf,
     pub listed: Listed,
     pub(crate) stamp: Stamp,
 }
@@ -31,6 +36,8 @@ pub struct PathList {
 pub enum Listed {
     /// These paths.
     Paths(Paths),
+    /// These lines, without those that say nothing.
+    Lines(Vec<String>),
     /// It is too large to be read.
     TooMany,
     /// It is none that git could have written.
@@ -38,43 +45,75 @@ pub enum Listed {
 }
 
 impl PathList {
-    /// Returns whether a file right in a directory of git's data is one.
-    pub(crate) fn is_one(name: &OsStr) -> bool {
-        name == "index" || name == MERGED || name.as_bytes().starts_with(b"sharedindex.")
-    }
-
-    /// Reads the one at a path.
-    pub(crate) fn read(root: impl AsFd, path: PathBuf, format: ObjectFormat) -> Option<Self> {
+    /// Reads a file in a directory of git's data, if it is one.
+    pub(crate) fn read(
+        root: impl AsFd,
+        git: &Path,
+        in_git: &Path,
+        format: impl FnOnce() -> ObjectFormat,
+    ) -> Option<Self> {
+        let kind = ListKind::of(in_git)?;
+        let path = git.join(in_git);
         let (file, stat) = beneath::file(&root, &path).ok()?;
         let stamp = Stamp::of(&stat);
-        let content = up_to_largest(file)?;
-        let listed = if content.len() as u64 > LARGEST {
-            Listed::TooMany
-        } else {
-            let read = if path.file_name() == Some(OsStr::new(MERGED)) {
-                index::merged(&content)
-            } else {
-                let shared =
-                    |name: &str| up_to_largest(beneath::file(&root, &path.with_file_name(name)).ok()?.0);
-                index::read(&content, format, MOST_HIDDEN, shared)
-            };
-            read.map_or_else(|MalformedIndex| Listed::Malformed, Listed::Paths)
+        let shared =
+            |name: &str| up_to(beneath::file(&root, &path.with_file_name(name)).ok()?.0, LARGEST + 1);
+        let listed = match kind {
+            ListKind::Reference => {
+                let content = up_to(file, LONGEST_REFERENCE)?;
+                let outside = Some(repository::leads_out(&content)?.to_path_buf());
+                Listed::Paths(Paths { outside, ..Paths::default() })
+            }
+            ListKind::Lines => Listed::Lines(lines(&up_to(file, MAX_CONTENT as u64)?)),
+            ListKind::Index | ListKind::Merged => {
+                let content = up_to(file, LARGEST + 1)?;
+                let read = match kind {
+                    _ if content.len() as u64 > LARGEST => {
+                        return Some(Self { path, git: git.into(), listed: Listed::TooMany, stamp });
+                    }
+                    ListKind::Merged => index::merged(&content),
+                    _ => index::read(&content, format(), MOST_HIDDEN, shared),
+                };
+                read.map_or_else(|MalformedIndex| Listed::Malformed, Listed::Paths)
+            }
         };
-        Some(Self { path, listed, stamp })
-    }
-
-    /// Returns the directory of git's data that it lies in.
-    pub(crate) fn git(&self) -> &Path {
-        self.path.parent().unwrap_or(Path::new(""))
+        Some(Self { path, git: git.into(), listed, stamp })
     }
 }
 
-/// Reads a file, with one byte beyond the largest at most.
-fn up_to_largest(file: OwnedFd) -> Option<Vec<u8>> {
+/// What a file is, by its place in git's data.
+#[derive(Clone, Copy)]
+enum ListKind {
+    Index,
+    /// The paths that `git rerere` is to write.
+    Merged,
+    Reference,
+    /// Lines that have git show something else.
+    Lines,
+}
+
+impl ListKind {
+    fn of(in_git: &Path) -> Option<Self> {
+        let name = in_git.as_os_str().as_bytes();
+        match name {
+            b"MERGE_RR" => Some(Self::Merged),
+            b"index" => Some(Self::Index),
+            _ if name.starts_with(b"sharedindex.") => Some(Self::Index),
+            _ if layout::is_view(in_git) => Some(Self::Lines),
+            _ => layout::is_reference(in_git).then_some(Self::Reference),
+        }
+    }
+}
+
+fn up_to(file: OwnedFd, longest: u64) -> Option<Vec<u8>> {
     let mut content = Vec::new();
-    std::fs::File::from(file).take(LARGEST + 1).read_to_end(&mut content).ok()?;
+    std::fs::File::from(file).take(longest).read_to_end(&mut content).ok()?;
     Some(content)
 }
 
-/// The paths that `git rerere` is to write.
-const MERGED: &str = "MERGE_RR";
+/// Returns the lines of a text that say something, as many as are kept.
+fn lines(content: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(content);
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.take(MOST_HIDDEN).map(str::to_owned).collect()
+}

@@ -339,6 +339,8 @@ impl Search<'_> {
             if let Some(levels) = levels.checked_sub(1) {
                 self.modules(&directory, levels);
             } else if !self.is(Wanted::Repository, &directory) {
+                // No name is that long, so what an agent makes there is moved as a whole.
+                self.note_strange(modules, Path::new(directory.file_name().unwrap_or_default()));
                 self.notices.push(Notice::TooDeep { path: modules.into() });
             }
         }

@@ -27,6 +27,9 @@ const SIGNS: [&str; 5] = [".git", "HEAD", "commondir", "objects", "refs"];
 /// What git obeys in one.
 const OBEYED: [&str; 3] = ["config", "config.worktree", "hooks"];
 
+/// The socket of git's file system monitor.
+const MONITOR: &str = "fsmonitor--daemon.ipc";
+
 /// How long the names are, at most, of the directories over which git-annex spreads its `objects`.
 const LONGEST_SPREAD: usize = 3;
 
@@ -73,15 +76,17 @@ impl Search<'_> {
                     FileType::Directory if !is_spread(&path, self.extent) => ahead.push(path),
                     FileType::Directory => {}
                     _ if is_gits_alone && !layout::is_known_file(&path) => self.note_strange(git, &path),
-                    FileType::RegularFile if path.parent() == Some(Path::new("")) => {
+                    FileType::RegularFile => {
+                        // Only what lies right in it has such a name.
                         if path.to_str().is_some_and(layout::is_written_in_place) && has_names(&root, &path) {
                             self.note_strange(git, &path);
                         }
-                        let is_one = path.file_name().is_some_and(PathList::is_one);
-                        let read = || PathList::read(self.root, git.join(path), self.object_format(git));
-                        let list = is_one.then(read).flatten();
+                        let list = PathList::read(self.root, git, &path, || self.object_format(git));
                         self.path_lists.extend(list);
                     }
+                    // Git would wait for ever for what it reads from a pipe. It makes a socket for its monitor alone.
+                    _ if path == Path::new(MONITOR) || kind == FileType::Unknown => {}
+                    _ if is_gits_alone || is_gits_own(&path) => self.note_strange(git, &path),
                     _ => {}
                 }
             }
@@ -93,15 +98,16 @@ impl Search<'_> {
         Link { path: git.join(path), seen_as, cause: Cause::Listed, base: self.base.clone() }
     }
 
-    fn note_strange(&mut self, git: &Path, path: &Path) {
+    pub(crate) fn note_strange(&mut self, git: &Path, path: &Path) {
         let strange = self.unlisted_one(git, path);
         self.strange.insert(strange);
     }
 
     /// Lists the entries of a directory of git's data that may matter.
     fn entries_of_data(&self, root: &OwnedFd, directory: &Path) -> Result<Vec<(OsString, FileType)>, Errno> {
-        // Below, all files are data.
-        let is_classified = directory == Path::new("") || directory == Path::new("info");
+        // Elsewhere all files are data.
+        let is_classified =
+            directory == Path::new("") || directory == Path::new("info") || directory.starts_with("refs");
         let matters = |name: &OsStr, kind: FileType| {
             is_classified
                 || kind != FileType::RegularFile
@@ -181,7 +187,7 @@ impl Search<'_> {
                 continue;
             };
             let mut lists = std::mem::take(&mut self.path_lists);
-            for list in lists.iter_mut().filter(|list| list.git() == git) {
+            for list in lists.iter_mut().filter(|list| list.git == git) {
                 let Listed::Paths(paths) = &mut list.listed else { continue };
                 // Those of a repository beyond the bound lie beyond it too, and were found there.
                 let is_beyond = self.reach.is_beyond(&list.path);
@@ -220,6 +226,12 @@ fn is_reference(root: &OwnedFd, path: &Path) -> bool {
         target.starts_with("refs") && target.components().all(|part| matches!(part, Component::Normal(_)))
     };
     in_place && beneath::read_link(root, path).is_ok_and(is_plain)
+}
+
+/// Returns whether git itself reads what lies there, also in a bare repository in which people have more.
+fn is_gits_own(path: &Path) -> bool {
+    let is_at_top = path.parent() == Some(Path::new(""));
+    is_at_top && layout::is_known_file(path) || layout::is_reference(path) || layout::is_view(path)
 }
 
 /// Returns whether a file has more than one name.

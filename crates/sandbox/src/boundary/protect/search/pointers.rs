@@ -79,11 +79,11 @@ impl Search<'_> {
         if let Ok(stat) = beneath::stat(self.root, &file) {
             self.protect(file.clone(), &stat, ".git/objects/info/alternates".into(), Cause::Named, base);
         }
-        let named: Vec<&Path> = repository::alternates(&content).take(MOST_ALTERNATES + 1).collect();
-        if named.len() > MOST_ALTERNATES {
+        let named: Vec<Option<&Path>> = repository::alternates(&content).take(MOST_ALTERNATES + 1).collect();
+        if named.len() > MOST_ALTERNATES || named.contains(&None) {
             self.astray.insert(file.clone());
         }
-        for named in named {
+        for named in named.into_iter().flatten() {
             match (self.pointer(&file, objects, named, Wanted::Objects), levels.checked_sub(1)) {
                 (Some(more), Some(levels)) => self.alternates(&more, levels),
                 (Some(_), None) => drop(self.astray.insert(file.clone())),
