@@ -51,7 +51,7 @@ fn the_user_behind_sudo_does_not_exchange_the_program_of_pid_1() {
         // Where the client alone is the user's, its user may do that: the control. Everywhere that the user gets to,
         // just before the engine starts.
         let exchange = format!(
-            "for d in {}/.local/state/sandboxctl/meetings/$id {}/meetings/$id; do cp {} $d/new && mv -f $d/new $d/entrypoint; done",
+            "for d in {}/.local/state/sandboxctl/rendezvous/$id {}/rendezvous/$id; do cp {} $d/new && mv -f $d/new $d/entrypoint; done",
             place.home().display(),
             of_root(),
             theirs.display()
@@ -75,8 +75,8 @@ fn the_user_behind_sudo_does_not_exchange_the_program_of_pid_1() {
                 "{runner:?}: {said}"
             );
             let id = fs::read_to_string(place.path("id")).unwrap();
-            let meeting = format!("{}/meetings/{}", of_root(), id.trim());
-            assert!(id.len() == 17 && !Path::new(&meeting).exists(), "{runner:?}: {meeting}");
+            let rendezvous = format!("{}/rendezvous/{}", of_root(), id.trim());
+            assert!(id.len() == 17 && !Path::new(&rendezvous).exists(), "{runner:?}: {rendezvous}");
         }
     }
 }

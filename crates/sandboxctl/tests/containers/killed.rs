@@ -55,7 +55,7 @@ fn a_client_that_is_killed_leaves_no_container() {
         assert!(place.inside(&["--quiet"], &["true"]).status().unwrap().success());
         assert_eq!(ours(&place, runner), "", "in {runner:?} by {caller:?}:\n{}", states());
         assert_eq!(volumes(&place, runner), before, "in {runner:?} by {caller:?}");
-        for kept in ["runs", "meetings"] {
+        for kept in ["runs", "rendezvous"] {
             let directory = place.home().join(".local/state/sandboxctl").join(kept);
             let left: Vec<_> =
                 fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -165,7 +165,7 @@ fn a_container_whose_pid_1_is_stopped_is_removed_by_the_next_command() {
 
         assert!(place.inside(&["--quiet"], &["true"]).status().unwrap().success());
         assert!(!exists(&place, runner, container), "in {runner:?} by {caller:?}");
-        for kept in ["runs", "meetings"] {
+        for kept in ["runs", "rendezvous"] {
             let directory = place.home().join(".local/state/sandboxctl").join(kept);
             let left = fs::read_dir(&directory).unwrap().count();
             assert_eq!(left, 0, "{kept} in {runner:?} by {caller:?}");

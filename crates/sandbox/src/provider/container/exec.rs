@@ -15,7 +15,8 @@ use tracing::debug;
 
 use self::caller::Line;
 use super::find::{self, Found};
-use super::{arguments, environment, rendezvous};
+use super::init_spec::environment;
+use super::{arguments, rendezvous};
 use crate::engine::Engine;
 use crate::engine::error::EngineError;
 use crate::engine::kind::Rights;

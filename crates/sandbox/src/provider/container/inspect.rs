@@ -92,10 +92,10 @@ impl ContainerInspect {
     pub(crate) fn met(&self, own: &Path) -> Option<RunId> {
         self.mounts.iter().find_map(|mount| {
             let run = rendezvous::run_at(Path::new(&mount.destination))?;
+            let source = mount.source.as_deref()?;
             // The engine may see the place by a longer path.
-            let place = rendezvous::path_of(own, &run);
-            let place = place.strip_prefix("/").unwrap_or(&place);
-            mount.source.as_deref()?.ends_with(place).then_some(run)
+            let is_source = |place: &PathBuf| source.ends_with(place.strip_prefix("/").unwrap_or(place));
+            rendezvous::places(own, &run).iter().any(is_source).then_some(run)
         })
     }
 

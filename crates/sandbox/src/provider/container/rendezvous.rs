@@ -24,7 +24,10 @@ use crate::state::record::RunId;
 
 /// The directory with all rendezvous points, in the one of this process's own user: who can write to it chooses what runs as
 /// PID 1.
-const ALL: &str = "meetings";
+const ALL: &str = "rendezvous";
+
+/// What clients called it before: one that was killed may have left something there.
+const FORMERLY: &str = "meetings";
 
 /// How long the command of an engine may be at work for a client that is dead.
 const LONGEST: Duration = Duration::from_secs(120);
@@ -66,7 +69,7 @@ impl Rendezvous {
         StateDir::open(&own.join(ALL), Identity::own()).map_err(io::Error::other)?;
         let place = Place(path_of(own, run));
         let Place(path) = &place;
-        let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(lock_of(own, run))?;
+        let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(lock_of(path))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         DirBuilder::new().mode(0o755).create(path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
@@ -132,7 +135,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         // What stays is found by the next command.
         let _ = fs::remove_dir_all(&self.0);
-        let _ = fs::remove_file(self.0.with_extension(LOCK));
+        let _ = fs::remove_file(lock_of(&self.0));
     }
 }
 
@@ -146,7 +149,9 @@ pub(crate) fn is_held(own: &Path, run: &RunId) -> bool {
     };
     // Not what waits for somebody at the other end.
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::open(lock_of(own, run), flags, Mode::empty()).is_ok_and(|file| held(file.into()))
+    places(own, run).iter().any(|place| {
+        rustix::fs::open(lock_of(place), flags, Mode::empty()).is_ok_and(|file| held(file.into()))
+    })
 }
 
 /// Removes what a client that was killed has left.
@@ -155,8 +160,10 @@ pub(crate) fn forget(own: &Path, run: &RunId) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     };
-    missing_is_fine(fs::remove_dir_all(path_of(own, run)))?;
-    missing_is_fine(fs::remove_file(lock_of(own, run)))
+    places(own, run).iter().try_for_each(|place| {
+        missing_is_fine(fs::remove_dir_all(place))?;
+        missing_is_fine(fs::remove_file(lock_of(place)))
+    })
 }
 
 /// Returns where the container sees it: by a name that no image can have known, directly beneath the root. What the
@@ -176,8 +183,13 @@ pub(crate) fn path_of(own: &Path, run: &RunId) -> PathBuf {
     own.join(ALL).join(run.as_str())
 }
 
-fn lock_of(own: &Path, run: &RunId) -> PathBuf {
-    path_of(own, run).with_extension(LOCK)
+/// Lists where the directory of a run may be: there, and where clients made it before.
+pub(super) fn places(own: &Path, run: &RunId) -> [PathBuf; 2] {
+    [path_of(own, run), own.join(FORMERLY).join(run.as_str())]
+}
+
+fn lock_of(place: &Path) -> PathBuf {
+    place.with_extension(LOCK)
 }
 
 fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
@@ -189,4 +201,27 @@ fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
 
 fn open(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_of_before_has_left_is_found_and_removed() {
+        let own = tempfile::tempdir().unwrap();
+        let run = RunId::generate().unwrap();
+        for place in places(own.path(), &run) {
+            fs::create_dir_all(place.join("deep")).unwrap();
+            let lock = File::create(lock_of(&place)).unwrap();
+            assert!(!is_held(own.path(), &run));
+            flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
+            assert!(is_held(own.path(), &run), "{}", place.to_string_lossy());
+        }
+        forget(own.path(), &run).unwrap();
+        for place in places(own.path(), &run) {
+            assert!(!place.exists() && !lock_of(&place).exists());
+        }
+        forget(own.path(), &run).unwrap();
+    }
 }

@@ -23,7 +23,7 @@ use crate::state::client::Client;
 use crate::state::record::{Placed, RecordError, RunId, Runs};
 
 /// How long an engine may take to remove a container.
-const REMOVAL: Duration = Duration::from_secs(20);
+pub(super) const REMOVAL: Duration = Duration::from_secs(20);
 
 /// How long the engine's command may take to end once its container is removed.
 const ENDING: Duration = Duration::from_secs(5);

@@ -1,0 +1,86 @@
+//! What PID 1 of a container is to run, and with which environment.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use confine::kernel_file::namespace_inode;
+use confine::protocol::{Expectations, ExpectedMount, InitSpec, Rootfs, Terminal, Variable};
+use policy::plan::{Layer, Plan};
+use policy::rules::env::{EnvRules, Unnamed};
+
+use super::arguments;
+use super::identity::ContainerUser;
+use crate::engine::image::Image;
+use crate::provider::init_spec;
+use crate::secrets::Value;
+use crate::session::error::StartError;
+use crate::session::streams::{OwnTerminal, Streams};
+
+/// Makes the init spec.
+pub(super) fn of(
+    plan: &Plan,
+    image: &Image,
+    user: &ContainerUser,
+    secrets: &[(String, Value)],
+    streams: &Streams,
+    terminal: Option<&OwnTerminal>,
+    mounts: Vec<ExpectedMount>,
+) -> Result<InitSpec, StartError> {
+    // Whose users they are, the socket of PID 1 has told.
+    let names = Expectations::NAMESPACES.into_iter().filter(|(_, layer)| *layer != Layer::User);
+    let namespaces: io::Result<Vec<_>> =
+        names.map(|(name, _)| Ok((name.to_owned(), namespace_inode(name)?))).collect();
+    Ok(InitSpec {
+        rootfs: Rootfs::Engine {
+            limits: plan.limits.clone(),
+            user_namespace: user.namespace.kind(),
+            tmpfs: arguments::TEMPORARY.iter().map(PathBuf::from).collect(),
+            other_mounts: arguments::places(plan, image)
+                .map_err(StartError::step("reading what is mounted"))?,
+        },
+        argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
+        env: environment(plan, image, secrets),
+        workdir: plan.agent.workdir.clone(),
+        umask: init_spec::umask().map_err(StartError::step("reading the umask of this process"))?,
+        terminal: terminal.map(|terminal| Terminal::Stream(terminal.first)),
+        grants: init_spec::grants(plan, &arguments::TEMPORARY)
+            .into_iter()
+            .chain(streams.grants())
+            .chain(terminal.into_iter().flat_map(OwnTerminal::grants))
+            .collect(),
+        expected: Expectations {
+            foreign_namespaces: namespaces
+                .map_err(StartError::step("reading the namespaces of this process"))?,
+            uid: user.agent.uid,
+            network: plan.network,
+            mounts,
+        },
+        required: init_spec::required_inside(plan),
+    })
+}
+
+/// Returns the environment of the agent: what the image sets, unless it is reserved, and over that what the plan says.
+///
+/// Not what the engine passes: its settings may hold more, such as proxies with passwords.
+pub(super) fn environment(plan: &Plan, image: &Image, secrets: &[(String, Value)]) -> Vec<Variable> {
+    let given = image.config.env.iter().filter_map(|entry| {
+        let (name, value) = entry.split_once('=')?;
+        Some((OsString::from(name), OsString::from(value)))
+    });
+    let kept = policy::rules::env::apply(given, &EnvRules::new(Unnamed::Keep)).kept;
+    let shell = (OsString::from("SHELL"), OsString::from("/bin/sh"));
+    let mut all: BTreeMap<OsString, OsString> = std::iter::once(shell).chain(kept).collect();
+    for variable in &plan.env {
+        all.insert(variable.name.clone().into(), variable.value.clone());
+    }
+    for (name, _) in secrets {
+        all.remove(OsStr::new(name));
+    }
+    let plain = all.iter().map(|(name, value)| init_spec::entry(name, value.as_bytes()));
+    plain
+        .chain(secrets.iter().map(|(name, value)| init_spec::entry(OsStr::new(name), value.as_bytes())))
+        .collect()
+}

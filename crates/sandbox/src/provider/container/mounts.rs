@@ -1,0 +1,123 @@
+//! What is mounted of shared directories: as PID 1 must find it, and by whom.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use confine::mount::setns::{SetnsError, mount_in};
+use confine::protocol::{ExpectedMount, MountedFile};
+use policy::plan::{BoundaryMode, FileId, Plan};
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+
+use super::directories::exchanged;
+use super::identity::ContainerUser;
+use crate::boundary::protect::mounts::{MaskedSocket, Mounts};
+use crate::boundary::root::Root;
+use crate::host::identity::Identity;
+use crate::host::{beneath, init_program};
+use crate::provider::{idmap, init_spec, mount_plan};
+use crate::session::error::StartError;
+use crate::session::remedy;
+
+/// Lists the boundaries and what is mounted over them, as PID 1 must find them. The engine mounts by path, and whoever
+/// else writes in a boundary may lead it elsewhere meanwhile: so the directories on the way have to be the same, too.
+pub(super) fn expected(
+    plan: &Plan,
+    caller: Identity,
+    protected: &[Mounts],
+) -> Result<Vec<ExpectedMount>, StartError> {
+    let mut all: Vec<ExpectedMount> = init_spec::boundaries(plan).collect();
+    for (boundary, mounts) in plan.boundaries.iter().zip(protected) {
+        let failed = |source| StartError::step("checking the mounts")(source);
+        let root = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error)))?;
+        let root = root.enter().map_err(failed)?;
+        let mut add =
+            |path: &Path, file, mode| all.push(ExpectedMount { path: boundary.guest.join(path), file, mode });
+        for pin in &mounts.pins {
+            let pinned = beneath::directory(&root, pin).and_then(rustix::fs::fstat);
+            let pinned = pinned.map_err(|errno| failed(io::Error::other(exchanged(pin, errno))))?;
+            add(pin, MountedFile::Validated(beneath::file_id(&pinned)), boundary.mode);
+        }
+        for file in &mounts.read_only {
+            add(&file.path, MountedFile::Validated(file.file_id), BoundaryMode::ReadOnly);
+        }
+        for socket in &mounts.masked_sockets {
+            let directory = holds(&root, socket).map_err(failed)?;
+            add(&socket.path, MountedFile::Mask { directory }, BoundaryMode::ReadOnly);
+        }
+    }
+    Ok(all)
+}
+
+/// Identifies the directory that a socket lies in: that one, and not what somebody has put in its place since it was
+/// found.
+fn holds(root: impl AsFd, socket: &MaskedSocket) -> io::Result<FileId> {
+    let look = || {
+        let (directory, name) = beneath::parent(root, &socket.path)?;
+        let there = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if beneath::file_id(&there) == socket.file_id {
+            Ok(beneath::file_id(&rustix::fs::fstat(directory)?))
+        } else {
+            Err(Errno::STALE)
+        }
+    };
+    look().map_err(|errno| io::Error::other(exchanged(&socket.path, errno)))
+}
+
+/// Mounts the boundaries in the container of the process `pid`.
+pub(super) fn mount_ourselves(
+    plan: &Plan,
+    user: &ContainerUser,
+    caller: Identity,
+    protected: &[Mounts],
+    pid: i32,
+) -> Result<(), StartError> {
+    if pid == 0 {
+        return Err(StartError::Refused {
+            asked: "a container of root's".into(),
+            reason: "root mounts the shared directories itself, which takes the engine's own machine: this process is in a \
+                     container itself"
+                .into(),
+            remedy: "call sandboxctl as a user other than root".into(),
+        });
+    }
+    let trees = idmap::map_boundaries(plan, caller, &user.agent)?;
+    let mounts = mount_plan::boundary_mounts(plan, trees, protected)
+        .map_err(StartError::step("planning the mounts of the shared directories"))?;
+    let program = init_program::in_memory().map_err(StartError::step("making the program of PID 1"))?;
+    mount_in(&program, pid, mounts).map_err(|error| match error {
+        SetnsError::Step { step, source } => remedy::failed_step(&step, source),
+        SetnsError::Process(source) => StartError::step("mounting the shared directories")(source),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_lies_in_the_directory_that_it_was_found_in() {
+        let top = tempfile::tempdir().unwrap();
+        let path = |name: &str| top.path().join(name);
+        fs::create_dir(path("d")).unwrap();
+        fs::create_dir(path("decoy")).unwrap();
+        fs::write(path("decoy/s"), "").unwrap();
+        let _listener = UnixListener::bind(path("d/s")).unwrap();
+        let root = File::open(top.path()).unwrap();
+        let id = |name: &str| beneath::file_id(&beneath::stat(&root, Path::new(name)).unwrap());
+        let socket = MaskedSocket { path: "d/s".into(), file_id: id("d/s") };
+        assert_eq!(holds(&root, &socket).unwrap(), id("d"));
+
+        fs::rename(path("d"), path("between")).unwrap();
+        fs::rename(path("decoy"), path("d")).unwrap();
+        let said = holds(&root, &socket).unwrap_err().to_string();
+        assert!(said.contains("`d/s` was exchanged"), "{said}");
+        fs::remove_file(path("d/s")).unwrap();
+        let said = holds(&root, &socket).unwrap_err().to_string();
+        assert!(said.contains("`d/s` was exchanged"), "{said}");
+    }
+}

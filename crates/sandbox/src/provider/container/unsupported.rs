@@ -1,0 +1,103 @@
+//! What no container can do, or would do to the host: refused before anything is touched.
+
+use std::io;
+use std::path::Path;
+
+use policy::plan::{Boundary, Container, Init, Plan};
+use policy::rules::network;
+use policy::text::escape;
+use rustix::io::Errno;
+
+use super::arguments;
+use crate::boundary::root::Root;
+use crate::engine::image::Image;
+use crate::host::beneath;
+use crate::host::identity::Identity;
+use crate::session::error::StartError;
+
+/// Returns the plan's container, unless it requests what no engine can do.
+pub(super) fn refuse_unsupported(plan: &Plan) -> Result<&Container, StartError> {
+    let refused = |asked: &str, reason: &str, remedy: &str| StartError::Refused {
+        asked: asked.into(),
+        reason: reason.into(),
+        remedy: remedy.into(),
+    };
+    if plan.network == network::NetworkMode::Allowlist {
+        return Err(refused(
+            "network = \"allowlist\"",
+            "not supported yet",
+            "network = \"none\" or \"open\"",
+        ));
+    }
+    if plan.agent.init == Init::Exec {
+        return Err(refused(
+            "agent.init = false",
+            "the container needs the entrypoint as PID 1, which ends everything when the client is gone",
+            "agent.init = true",
+        ));
+    }
+    plan.container
+        .as_ref()
+        .ok_or_else(|| refused("a container", "the plan names no image", "name one in [image]"))
+}
+
+/// Trees that the kernel makes, which no image adds anything to.
+const OF_THE_KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
+
+/// Refuses an image that would have the engine put something of its own where the agent may write: nothing bounds it, and
+/// beneath a shared directory it would leave a directory of root's on the host. Or where the kernel answers: it would
+/// answer in the kernel's place.
+pub(super) fn refuse_volumes(plan: &Plan, name: &str, image: &Image) -> Result<(), StartError> {
+    let guests = plan.boundaries.iter().map(|boundary| boundary.guest.as_path());
+    let ours: Vec<&Path> = guests.chain(arguments::TEMPORARY.map(Path::new)).collect();
+    let beneath = |volume: &Path| ours.iter().any(|place| volume.starts_with(place) && volume != *place);
+    let reason = |volume: &Path| {
+        if OF_THE_KERNEL.iter().any(|tree| volume.starts_with(tree)) {
+            Some("lies in a directory that is the kernel's")
+        } else {
+            beneath(volume).then_some("lies in a directory that is fresh or shared in a sandbox")
+        }
+    };
+    match image.config.volumes().find_map(|volume| reason(&volume).map(|reason| (volume, reason))) {
+        None => Ok(()),
+        Some((volume, reason)) => Err(StartError::Refused {
+            asked: format!("image {name}"),
+            reason: format!("its VOLUME {} {reason}", escape::path(&volume)),
+            remedy: "take that VOLUME out of its Dockerfile".into(),
+        }),
+    }
+}
+
+/// Refuses a shared directory within another one that has no directory there. An engine would make a mount point
+/// that is missing, as root and on the host's disk, also where only root may make anything. It is looked for with the rights
+/// that the agent has there, and through no link.
+pub(super) fn refuse_missing_mount_points(plan: &Plan, caller: Identity) -> Result<(), StartError> {
+    for boundary in &plan.boundaries {
+        let Some((outer, point)) = around(plan, boundary) else { continue };
+        let asked = format!("shared directory \"{}\" at {}", boundary.name, escape::path(&boundary.guest));
+        let failed = |source| StartError::Step { step: asked.clone(), source, remedy: None };
+        let root = Root::open(outer, caller).map_err(|error| failed(io::Error::other(error)))?;
+        let looked = beneath::directory(root.enter().map_err(failed)?, point);
+        looked.map_err(|errno| StartError::Refused {
+            asked: asked.clone(),
+            reason: match errno {
+                Errno::NOENT => format!("`{}` has no such directory", escape::path(&outer.host)),
+                Errno::NOTDIR | Errno::LOOP => {
+                    format!("there is a link or a file on the way in `{}`", escape::path(&outer.host))
+                }
+                errno => format!("it cannot be looked for in `{}`: {errno}", escape::path(&outer.host)),
+            },
+            remedy: "a mount point inside a shared directory must exist on the host: create it first, or choose another guest \
+                     path"
+                .into(),
+        })?;
+    }
+    Ok(())
+}
+
+/// Returns the innermost other boundary that a boundary is mounted in, and where in it.
+fn around<'a>(plan: &'a Plan, boundary: &'a Boundary) -> Option<(&'a Boundary, &'a Path)> {
+    let others = plan.boundaries.iter().filter(|outer| outer.guest != boundary.guest);
+    let within = others.filter_map(|outer| Some((outer, boundary.guest.strip_prefix(&outer.guest).ok()?)));
+    within.max_by_key(|(outer, _)| outer.guest.components().count())
+}
