@@ -67,7 +67,7 @@ pub enum LandlockError {
     #[error("landlock takes no rule for {what}: {source}")]
     Rule { what: String, source: RulesetError },
     /// The directories above those that nothing may be read in cannot be looked at.
-    #[error("cannot look at the directories above a shared directory: {0}")]
+    #[error("cannot examine the directories above a shared directory: {0}")]
     Above(#[source] Errno),
     /// The rules could not be put on.
     #[error("landlock cannot be put on: {0}; no_new_privs must be set before")]

@@ -218,7 +218,7 @@ pub struct Protect {
     /// Names with a leading dot that are not reported where they are new, though no list knows them.
     #[serde(default)]
     pub allow: Vec<String>,
-    /// How many directories deep nested repositories and sockets are looked for.
+    /// How many directories deep nested repositories and sockets are searched.
     pub depth: u32,
     /// What happens when a protection is taken away and something would run that did not before.
     pub on_replaced: OnReplaced,

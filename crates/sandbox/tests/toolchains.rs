@@ -1,4 +1,4 @@
-//! The presets of `native.expose`, on homes that are laid out as the version managers lay them out.
+//! The presets of `native.expose`, on homes with the directories that the version managers create.
 #![expect(clippy::unwrap_used, reason = "what a helper cannot do fails the test that asked for it")]
 
 use std::collections::BTreeMap;

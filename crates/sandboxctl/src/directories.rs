@@ -47,7 +47,7 @@ impl Directories {
             Ok(Lead::Found(found)) => Ok(directory(found)),
             Ok(Lead::Missing(part)) => Err(missing(context, wanted, Some(&part.path()))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing(context, wanted, None)),
-            Err(error) => Err(Unavailable { reason: format!("cannot be looked at: {error}"), hint: None }),
+            Err(error) => Err(Unavailable { reason: format!("cannot be examined: {error}"), hint: None }),
         }
     }
 

@@ -67,7 +67,7 @@ fn a_namespace_in_the_container_that_denies_setgroups() {
     if !Engine::Docker.is_declared() {
         return;
     }
-    // Docker's own filter lets only the mighty make namespaces, and this one has no other groups to give.
+    // Docker's own filter lets only CAP_SYS_ADMIN make namespaces, and this one has no other groups to give.
     let start = |flags: &str, argv: &[&str]| {
         let within = ["unshare", "--user", "--map-user=1000", "--map-group=1000", "--keep-caps"];
         let flags = format!("--security-opt seccomp=unconfined --env AGENT_USER=agent {flags}");

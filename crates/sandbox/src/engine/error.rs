@@ -164,15 +164,15 @@ impl EngineError {
                     .to_owned()
             }
             Self::Stopped { kind: EngineKind::Docker, .. } => {
-                "look at DOCKER_HOST, DOCKER_CONTEXT and `docker context ls`, and start that engine".to_owned()
+                "check DOCKER_HOST, DOCKER_CONTEXT and `docker context ls`, and start that engine".to_owned()
             }
-            Self::Stopped { kind: EngineKind::Podman, .. } => "look at what `podman info` says".to_owned(),
+            Self::Stopped { kind: EngineKind::Podman, .. } => "see `podman info`".to_owned(),
             Self::Permission { .. } => "join its group: sudo usermod -aG docker $USER, then log in again; members of that group are \
                  root-equivalent, so think of a rootless engine, of podman, or of --provider native"
                 .to_owned(),
             Self::Remote { .. } => "use an engine of this machine: unset DOCKER_HOST, or docker context use default".to_owned(),
             Self::Settings { .. } => "fix that file, or set DOCKER_HOST".to_owned(),
-            Self::Timeout { kind, .. } => format!("look whether `{kind} ps` answers; restart the engine where it does not"),
+            Self::Timeout { kind, .. } => format!("check whether `{kind} ps` answers; restart the engine where it does not"),
             Self::NoImage { kind, image } => {
                 let fetch = if names_a_registry(image) {
                     "; `--pull missing` fetches it"
@@ -203,7 +203,7 @@ impl EngineError {
                 "ask for no more than this machine has; for a rootless engine, systemd has to hand the controllers to the user: {}",
                 crate::host::cgroups::DELEGATE
             ),
-            Self::Pull { .. } => "look at the name, at the tag, and whether you are logged in to the registry".to_owned(),
+            Self::Pull { .. } => "check the name, the tag, and that you are logged in to the registry".to_owned(),
             Self::Architecture { .. } => "build or fetch the image for this machine (--platform), or install an emulator: \
                  sudo apt-get install qemu-user-static binfmt-support"
                 .to_owned(),

@@ -256,7 +256,7 @@ fn open_locks(locks: &Path) -> Result<OwnedFd, HostUidError> {
         opened => opened,
     }
     .map_err(failed("open"))?;
-    let stat = rustix::fs::fstat(&directory).map_err(failed("look at"))?;
+    let stat = rustix::fs::fstat(&directory).map_err(failed("stat"))?;
     if stat.st_uid != rustix::process::geteuid().as_raw() || stat.st_mode & 0o022 != 0 {
         return Err(HostUidError::Unsafe {
             path: locks.into(),

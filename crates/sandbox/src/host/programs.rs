@@ -235,7 +235,7 @@ impl Programs {
     /// Describes what was left out; empty where nothing was.
     pub(crate) fn left_out(&self) -> String {
         let entries: Vec<String> = self.safe().left_out.iter().map(ToString::to_string).collect();
-        if entries.is_empty() { String::new() } else { format!("; not looked for in {}", entries.join(", ")) }
+        if entries.is_empty() { String::new() } else { format!("; not searched: {}", entries.join(", ")) }
     }
 
     fn check_entry(&self, entry: &Path) -> Result<Option<PathBuf>, SkipReason> {

@@ -1,4 +1,4 @@
-//! What a native sandbox sees, in the order in which it is laid out.
+//! The mounts of a native sandbox, in the order in which they are made.
 
 use std::collections::HashSet;
 use std::ffi::CString;

@@ -84,7 +84,7 @@ impl StateDir {
             opened => opened,
         }
         .map_err(|errno| failed("open", path, errno.into()))?;
-        let stat = rustix::fs::fstat(&directory).map_err(|errno| failed("look at", path, errno.into()))?;
+        let stat = rustix::fs::fstat(&directory).map_err(|errno| failed("stat", path, errno.into()))?;
         if stat.st_uid != owner.uid {
             return Err(StateError::Owner { path: path.into(), found: stat.st_uid, expected: owner.uid });
         }
@@ -167,7 +167,7 @@ impl StateDir {
             .take(LONGEST)
             .read_to_end(&mut content)
             .map_err(|source| self.failed("read", name, source))?;
-        let stat = rustix::fs::fstat(&file).map_err(|errno| self.failed("look at", name, errno.into()))?;
+        let stat = rustix::fs::fstat(&file).map_err(|errno| self.failed("stat", name, errno.into()))?;
         // Its holder may just have removed it.
         Ok((stat.st_nlink > 0).then_some((content, holder)))
     }

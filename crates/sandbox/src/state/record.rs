@@ -59,7 +59,7 @@ pub struct Placed {
     pub engine: String,
     /// The socket that it answers on, if it has one.
     pub socket: Option<String>,
-    /// The user that called it: under sudo root, whose containers and meeting points only root sees.
+    /// The user that called it: under sudo root, whose containers and rendezvous directories only root sees.
     pub by: u32,
 }
 

@@ -181,7 +181,7 @@ fn an_engine_that_cannot_be_reached_has_a_code_and_a_remedy() {
     };
     assert_snapshot!(told("Cannot connect to the Docker daemon at tcp://192.0.2.1:2375. Is the docker daemon running?"), @r#"
     69 "engine.unreachable": "no docker engine answers on tcp://192.0.2.1:2375: Cannot connect to the Docker daemon at tcp://192.0.2.1:2375. Is the docker daemon running?"
-    "look whether that machine can be reached and its engine runs; DOCKER_HOST or `docker context use` has chosen it"
+    "check whether that machine can be reached and its engine runs; DOCKER_HOST or `docker context use` has chosen it"
     "#);
     assert_snapshot!(told("error during connect: command [ssh -- there] has exited with exit status 255: Permission denied (publickey)."), @r#"
     69 "engine.forbidden": "the docker engine on tcp://192.0.2.1:2375 is not for this user: error during connect: command [ssh -- there] has exited with exit status 255: Permission denied (publickey)"

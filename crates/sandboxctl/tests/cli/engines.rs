@@ -49,7 +49,7 @@ fn an_engine_that_is_stopped_is_distinguished_from_one_elsewhere() {
     let answer = run(&stopped);
     assert_eq!(answer.code, 69, "{answer}");
     assert!(answer.stderr.contains("/nonexistent/docker.sock"), "{answer}");
-    assert!(answer.stderr.contains("hint: look at DOCKER_HOST"), "{answer}");
+    assert!(answer.stderr.contains("hint: check DOCKER_HOST"), "{answer}");
     assert_eq!(code(&stopped), "engine.unreachable");
     assert_eq!(code(&with_docker("garbage")), "engine.elsewhere");
 

@@ -61,7 +61,7 @@ fn an_exec_ends_with_its_time_and_everything_that_it_started() {
 
 #[test]
 fn an_exec_whose_own_command_stops_our_program_is_not_waited_for() {
-    for (caller, runner) in everywhere("execs that stop our program") {
+    for (caller, runner) in everywhere("execs that stop the entrypoint") {
         let place = Place::on(caller, runner);
         let name = name("stop");
         let first = First::named(&place, &name);

@@ -32,7 +32,7 @@ settings! {
             example: "[\".git/config\"]",
         }
         depth: u32 as Depth = {
-            doc: "How many directories deep nested repositories and sockets are looked for.",
+            doc: "How many directories deep nested repositories and sockets are searched.",
             trust: TrustRule::Needed("it is lower than what holds without the file"),
             default: "3",
             example: "4",

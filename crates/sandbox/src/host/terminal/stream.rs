@@ -55,7 +55,7 @@ pub enum StreamError {
     #[error("it is neither a terminal nor a pipe, socket or file; redirect it to /dev/null")]
     Nameless,
     /// It cannot be looked at.
-    #[error("it cannot be looked at: {0}")]
+    #[error("it cannot be examined: {0}")]
     Stat(#[source] io::Error),
 }
 

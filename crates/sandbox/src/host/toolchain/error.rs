@@ -56,6 +56,6 @@ pub enum ToolchainError {
     #[error("`{name}`: {refusal}; it would be shown read-only, and still is not")]
     Refused { name: String, refusal: Box<ShareRefusal> },
     /// It cannot be looked at.
-    #[error("`{name}`: look at `{}`: {source}", escape::path(.path))]
+    #[error("`{name}`: cannot examine `{}`: {source}", escape::path(.path))]
     File { name: String, path: PathBuf, source: io::Error },
 }

@@ -181,6 +181,6 @@ fn lost(engine: &Engine, id: &str, status: Option<ExitStatus>) -> Result<End, St
             "the entrypoint of the exec session exited without reporting a status{}, and the command may still run",
             status.map(|status| format!(" ({}: {status})", engine.kind())).unwrap_or_default()
         )),
-        remedy: Some(format!("look whether {} was restarted, or its command was killed", engine.kind())),
+        remedy: Some(format!("check whether {} was restarted, or its command was killed", engine.kind())),
     })
 }

@@ -85,7 +85,7 @@ pub(super) fn refuse_missing_mount_points(plan: &Plan, caller: Identity) -> Resu
                 Errno::NOTDIR | Errno::LOOP => {
                     format!("there is a link or a file on the way in `{}`", escape::path(&outer.host))
                 }
-                errno => format!("it cannot be looked for in `{}`: {errno}", escape::path(&outer.host)),
+                errno => format!("it cannot be found in `{}`: {errno}", escape::path(&outer.host)),
             },
             remedy: "a mount point inside a shared directory must exist on the host: create it first, or choose another guest \
                      path"

@@ -84,7 +84,7 @@ pub(crate) fn sweep(
         let hosts: Vec<_> = unread.hosts.iter().map(|host| escape::path(host)).collect();
         let hosts = if hosts.is_empty() { "what it shared".to_owned() } else { hosts.join(", ") };
         notice(Notice::Warning(format!(
-            "{what}: look through {hosts}, then remove {}",
+            "{what}: review {hosts}, then remove {}",
             escape::path(&unread.file)
         )));
         all_left.push(Left { place: Place::Unread(unread), what });

@@ -51,7 +51,7 @@ fn hints(error: &BuildError, spec: &BuildSpec) -> Vec<String> {
         ],
         BuildError::Engine(engine) => return engine.remedy().into_iter().collect(),
         BuildError::Unreachable { .. } => &[
-            "look whether that machine can be reached and its engine runs; DOCKER_HOST or `docker context use` has chosen it",
+            "check whether that machine can be reached and its engine runs; DOCKER_HOST or `docker context use` has chosen it",
         ],
         BuildError::Forbidden { .. } => &[
             "that machine has to let you in, and there you have to be in the group of its engine; DOCKER_HOST or \
@@ -108,9 +108,9 @@ fn obstacle(cause: Option<Cause>) -> Option<String> {
              that the engine runs on (`update-ca-certificates`), and restart the engine"
         }
         Cause::Unreachable => {
-            "the engine cannot reach that registry: look at the name, and at the engine's network and proxy"
+            "the engine cannot reach that registry: check the name, and the engine's network and proxy"
         }
-        Cause::NotInRegistry => "the registry has no such image: look at the name and the tag",
+        Cause::NotInRegistry => "the registry has no such image: check the name and the tag",
         Cause::Fault => "the registry has a fault or too much to do: try again later",
         _ => return None,
     };
@@ -119,9 +119,9 @@ fn obstacle(cause: Option<Cause>) -> Option<String> {
 
 /// Returns hints for an image that was not pulled: what stands in the way, and where the image is named.
 fn fetch(image: &str, cause: Option<Cause>, spec: &BuildSpec) -> Vec<String> {
-    let login = || "look at the name; if the registry wants to know who you are: `docker login`".to_owned();
+    let login = || "check the name; if the registry wants to know who you are: `docker login`".to_owned();
     let named = if image.contains("buildkit-syft-scanner") {
-        "`--sbom` takes this image to look at what was built; `--sbom=generator=IMAGE` names another"
+        "`--sbom` takes this image to scan what was built; `--sbom=generator=IMAGE` names another"
     } else if image.ends_with(rust(spec)) {
         "the entrypoint is compiled in this image; `--build-arg RUST=IMAGE` names another"
     } else {

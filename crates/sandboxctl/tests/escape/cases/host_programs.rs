@@ -44,7 +44,7 @@ fn no_engine_is_looked_up_where_the_agent_can_write() {
             let said = call(&["run", "--provider", "podman"], &[]);
             call(&["run", "--provider", "docker"], &[]);
             assert!(!has_run(&place), "by {caller:?}, {how}: {said}");
-            if !said.contains("not looked for in") {
+            if !said.contains("; not searched: ") {
                 // Where there is another podman, that one is meant.
                 assert!(std::path::Path::new("/usr/bin/podman").exists(), "by {caller:?}, {how}: {said}");
             }

@@ -1,4 +1,4 @@
-//! Standard streams that hand over more than a stream: a directory to walk out by, a device to talk to.
+//! Standard streams that give access to more than a stream: a directory to walk out by, a device to talk to.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -86,7 +86,7 @@ fn a_file_as_a_stream_is_no_more_than_that_file_and_a_pipe_is_less() {
             if is_file {
                 assert_eq!(got("open the input for writing"), "EACCES", "by {caller:?}");
                 assert_eq!(got("open the output for reading"), "EACCES", "by {caller:?}");
-                // These three are said in SECURITY.md: the file was handed over.
+                // These three are said in SECURITY.md: the file was passed on.
                 assert_eq!(got("change who may write the input"), owned, "by {caller:?}");
                 assert_eq!(got("change who may write the output"), owned, "by {caller:?}");
                 assert_eq!(got("cut the output"), "ok", "by {caller:?}");
