@@ -15,7 +15,7 @@ use confine::lockdown::{Lockdown, Locked, Machine, lock_down};
 use confine::process::command::Command;
 use confine::process::exec_session::ExecSession;
 use confine::process::{stdio, supervise};
-use confine::protocol::{Grant, LandlockAccess, RlimitFallback, Step, Variable};
+use confine::protocol::{EnvEntry, Grant, LandlockAccess, RlimitFallback, Step};
 use confine::report::Status;
 use confine::seccomp::Pid1;
 use policy::rules::env::{AGENT_ALLOW_EMULATION, EnvRule, EnvRules, Name, Unnamed};
@@ -93,7 +93,7 @@ fn refuse(session: Option<&mut ExecSession>, step: Step, errno: Option<Errno>, e
 
 fn start(
     settings: &Settings,
-    environment: impl FnOnce(&Account) -> anyhow::Result<Vec<Variable>>,
+    environment: impl FnOnce(&Account) -> anyhow::Result<Vec<EnvEntry>>,
     session: &mut Option<ExecSession>,
 ) -> anyhow::Result<u8> {
     // 2. Who the agent is. An unknown user ends the start here, and never continues as root.
@@ -192,7 +192,7 @@ fn account(settings: &Settings) -> anyhow::Result<Account> {
 }
 
 /// Filters the environment of the agent, each variable as `NAME=value`.
-fn agent_environment(given: Vec<(OsString, OsString)>, account: &Account) -> anyhow::Result<Vec<Variable>> {
+fn agent_environment(given: Vec<(OsString, OsString)>, account: &Account) -> anyhow::Result<Vec<EnvEntry>> {
     let name = OsString::from(account.name.clone().unwrap_or_else(|| account.uid.to_string()));
     let mut rules = EnvRules::new(Unnamed::Keep);
     for (variable, value) in
@@ -352,7 +352,7 @@ fn enter(workdir: Option<&Path>) -> anyhow::Result<()> {
 }
 
 /// Prints why the command was not executed, and returns the exit code.
-fn not_executed(settings: &Settings, account: &Account, environment: &[Variable], errno: Errno) -> u8 {
+fn not_executed(settings: &Settings, account: &Account, environment: &[EnvEntry], errno: Errno) -> u8 {
     let program = String::from_utf8_lossy(&settings.argv[0]).into_owned();
     match errno {
         Errno::NOENT if program.contains('/') => {

@@ -11,12 +11,12 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use self::builder::{Builder, Making};
-pub use self::call::Progress;
+pub use self::call::BuildProgress;
 pub use self::command::Display;
-use self::command::{Output, Subject};
-use self::docker::{Docker, Store};
+use self::command::{BuildOutput, BuildTarget};
+use self::docker::{Docker, ImageStore};
 pub use self::error::BuildError;
-use self::layout::{Index, Layout, Made};
+use self::layout::{Layout, Made, OciIndex};
 use crate::engine::surroundings::Surroundings;
 pub use crate::image::error::Lack;
 pub use crate::image::error::Unfit;
@@ -33,7 +33,7 @@ mod layout;
 
 /// What a build is made with, besides its build spec.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct BuildRequest<'a> {
     pub spec: &'a BuildSpec,
     /// What is in the files that it names.
     pub files: &'a Files,
@@ -79,47 +79,47 @@ pub struct Built {
 
 /// Returns the command line that builds the image: `docker` and its arguments, and the variable that they need.
 pub fn command(
-    request: &Request<'_>,
+    request: &BuildRequest<'_>,
     display: Display<'_>,
 ) -> Result<(Option<String>, Vec<OsString>), BuildError> {
     let docker = Docker::find(request.surroundings)?;
     let builder = builder::choose(&docker, request.spec, &own_builder(request), Making::Not)?;
     let subject = match &request.spec.source {
-        ImageSource::Stock { .. } => Subject::Image { entrypoint: None },
+        ImageSource::Stock { .. } => BuildTarget::Image { entrypoint: None },
         ImageSource::Own { .. } => {
             let takes = takes_entrypoint(&request.files.dockerfile);
-            Subject::Image { entrypoint: takes.then_some("oci-layout://entrypoint") }
+            BuildTarget::Image { entrypoint: takes.then_some("oci-layout://entrypoint") }
         }
     };
-    let output = Output::Destination(request.metadata_file);
+    let output = BuildOutput::Destination(request.metadata_file);
     let mut words = vec!["docker".into()];
     words.extend(command::build(request.spec, &builder, subject, output, display));
     Ok((epoch(request).map(|epoch| format!("SOURCE_DATE_EPOCH={epoch}")), words))
 }
 
 /// Builds the image.
-pub fn build(request: &Request<'_>, progress: &mut Progress<'_>) -> Result<Built, BuildError> {
+pub fn build(request: &BuildRequest<'_>, progress: &mut BuildProgress<'_>) -> Result<Built, BuildError> {
     let docker = Docker::find(request.surroundings)?;
     let builder = builder::choose(&docker, request.spec, &own_builder(request), Making::Allowed)?;
     let scratch = Scratch::new(request.temporary)?;
     let spec = with_certificates(request, &scratch.0)?;
-    let request = &Request { spec: &spec, ..*request };
+    let request = &BuildRequest { spec: &spec, ..*request };
     let site = Site { docker: &docker, builder: &builder, request, scratch: &scratch.0 };
     match &request.spec.source {
         ImageSource::Stock { .. } => {
             (progress.hear)(&format!("building the image: {}", site.goes()));
-            let metadata = site.image(request.spec, Subject::Image { entrypoint: None }, progress)?;
+            let metadata = site.image(request.spec, BuildTarget::Image { entrypoint: None }, progress)?;
             let platforms = site.digests(&metadata, progress)?;
             Ok(site.built(metadata, &platforms))
         }
         ImageSource::Own { .. } => {
             let entrypoint = if takes_entrypoint(&request.files.dockerfile) {
                 (progress.hear)("building the entrypoint, which the Dockerfile takes");
-                Some(site.layout("entrypoint", request.spec, Subject::Entrypoint, progress)?.1)
+                Some(site.layout("entrypoint", request.spec, BuildTarget::Entrypoint, progress)?.1)
             } else {
                 None
             };
-            let subject = Subject::Image { entrypoint: entrypoint.as_deref() };
+            let subject = BuildTarget::Image { entrypoint: entrypoint.as_deref() };
             let platforms = site.check(subject, progress)?;
             (progress.hear)(&format!("the image passed its check: {}", site.goes()));
             // Every step was done a moment ago.
@@ -132,7 +132,7 @@ pub fn build(request: &Request<'_>, progress: &mut Progress<'_>) -> Result<Built
 }
 
 /// Returns the build spec with certificates of our own writing: what was read is what the build trusts.
-fn with_certificates(request: &Request<'_>, scratch: &Path) -> Result<BuildSpec, BuildError> {
+fn with_certificates(request: &BuildRequest<'_>, scratch: &Path) -> Result<BuildSpec, BuildError> {
     let mut spec = request.spec.clone();
     if let Some(certificates) = &request.files.ca_certificates {
         let path = scratch.join("ca_certificates.pem");
@@ -144,12 +144,12 @@ fn with_certificates(request: &Request<'_>, scratch: &Path) -> Result<BuildSpec,
 }
 
 /// Returns the name of a builder of our own.
-fn own_builder(request: &Request<'_>) -> String {
+fn own_builder(request: &BuildRequest<'_>) -> String {
     format!("sandboxctl-{}", request.surroundings.uid)
 }
 
 /// Returns what `SOURCE_DATE_EPOCH` has to be set to. An own Dockerfile is its owner's, dates included.
-fn epoch(request: &Request<'_>) -> Option<&'static str> {
+fn epoch(request: &BuildRequest<'_>) -> Option<&'static str> {
     let stock = matches!(request.spec.source, ImageSource::Stock { .. });
     (stock && request.epoch.is_none()).then_some(context::EPOCH)
 }
@@ -181,7 +181,7 @@ struct Metadata {
 struct Site<'a> {
     docker: &'a Docker,
     builder: &'a Builder,
-    request: &'a Request<'a>,
+    request: &'a BuildRequest<'a>,
     scratch: &'a Path,
 }
 
@@ -190,12 +190,12 @@ impl Site<'_> {
     fn image(
         &self,
         spec: &BuildSpec,
-        subject: Subject<'_>,
-        progress: &mut Progress<'_>,
+        subject: BuildTarget<'_>,
+        progress: &mut BuildProgress<'_>,
     ) -> Result<Metadata, BuildError> {
         let own = self.scratch.join("metadata.json");
         let path = self.request.metadata_file.unwrap_or(&own);
-        let output = Output::Destination(Some(path));
+        let output = BuildOutput::Destination(Some(path));
         self.run(&command::build(spec, self.builder, subject, output, progress.display), progress)?;
         serde_json::from_str(&read(path)?)
             .map_err(|source| BuildError::Answer { what: "what buildx says of the image", source })
@@ -206,18 +206,22 @@ impl Site<'_> {
         &self,
         name: &str,
         spec: &BuildSpec,
-        subject: Subject<'_>,
-        progress: &mut Progress<'_>,
+        subject: BuildTarget<'_>,
+        progress: &mut BuildProgress<'_>,
     ) -> Result<(Layout, String), BuildError> {
         let layout = Layout(self.scratch.join(name));
-        let output = Output::Layout(&layout.0);
+        let output = BuildOutput::Layout(&layout.0);
         self.run(&command::build(spec, self.builder, subject, output, progress.display), progress)?;
         let reference = format!("oci-layout://{}@{}", layout.0.to_string_lossy(), layout.digest()?);
         Ok((layout, reference))
     }
 
     /// Refuses an image that is no sandbox where an engine starts it, before it goes anywhere.
-    fn check(&self, subject: Subject<'_>, progress: &mut Progress<'_>) -> Result<Vec<Made>, BuildError> {
+    fn check(
+        &self,
+        subject: BuildTarget<'_>,
+        progress: &mut BuildProgress<'_>,
+    ) -> Result<Vec<Made>, BuildError> {
         let spec = self.request.spec;
         (progress.hear)(&format!("building the image to disk, for {}", listed(&spec.platforms)));
         let (layout, reference) = self.layout("image", spec, subject, progress)?;
@@ -226,7 +230,7 @@ impl Site<'_> {
         let mut paths = Vec::new();
         for platform in &spec.platforms {
             let image = images.iter().find(|(made, _)| same(platform, made)).map(|(_, image)| image);
-            match check::path_in(image.unwrap_or(&layout::Image::default())) {
+            match check::path_in(image.unwrap_or(&layout::OciImage::default())) {
                 Ok(path) => paths.push((platform, path)),
                 Err(what) => unfit.push((platform.clone(), what)),
             }
@@ -254,25 +258,29 @@ impl Site<'_> {
     }
 
     /// Returns the digests of the platforms, where they are to be known.
-    fn digests(&self, metadata: &Metadata, progress: &mut Progress<'_>) -> Result<Vec<Made>, BuildError> {
+    fn digests(
+        &self,
+        metadata: &Metadata,
+        progress: &mut BuildProgress<'_>,
+    ) -> Result<Vec<Made>, BuildError> {
         let spec = self.request.spec;
         if spec.destination.pushes() {
             let Some(digest) = &metadata.digest else { return Ok(Vec::new()) };
             let name = format!("{}@{digest}", repository(&spec.tags[0]));
             let raw = self.docker.ask(["buildx", "imagetools", "inspect", "--raw", &name])?;
-            return Ok(match (Index::parse(&raw)?, spec.platforms.as_slice()) {
+            return Ok(match (OciIndex::parse(&raw)?, spec.platforms.as_slice()) {
                 (Some(index), _) => index.platforms(),
                 (None, [platform]) => vec![Made { platform: platform.to_string(), digest: digest.clone() }],
                 (None, _) => Vec::new(),
             });
         }
-        if self.request.detail == Detail::Whole || self.docker.store == Store::Classic {
+        if self.request.detail == Detail::Whole || self.docker.store == ImageStore::Classic {
             return Ok(Vec::new());
         }
         (progress.hear)("querying the digest of each platform: every step was done a moment ago");
         let mut again = spec.clone();
         again.cache.reuse = Reuse::Allowed;
-        let (layout, _) = self.layout("image", &again, Subject::Image { entrypoint: None }, progress)?;
+        let (layout, _) = self.layout("image", &again, BuildTarget::Image { entrypoint: None }, progress)?;
         Ok(layout.platforms()?.into_iter().map(|(made, _)| made).collect())
     }
 
@@ -300,12 +308,17 @@ impl Site<'_> {
     }
 
     /// Runs buildx with the context that its arguments mean.
-    fn run(&self, words: &[OsString], progress: &mut Progress<'_>) -> Result<(), BuildError> {
+    fn run(&self, words: &[OsString], progress: &mut BuildProgress<'_>) -> Result<(), BuildError> {
         let stock = words.last().is_some_and(|context| context == "-");
         self.call(words, if stock { context::STOCK } else { &[] }, progress)
     }
 
-    fn call(&self, words: &[OsString], input: &[u8], progress: &mut Progress<'_>) -> Result<(), BuildError> {
+    fn call(
+        &self,
+        words: &[OsString],
+        input: &[u8],
+        progress: &mut BuildProgress<'_>,
+    ) -> Result<(), BuildError> {
         call::run(self.docker, words, input, epoch(self.request), self.scratch, progress)
     }
 }

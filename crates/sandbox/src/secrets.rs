@@ -42,10 +42,10 @@ const DEADLINE: Duration = Duration::from_secs(30);
 pub struct Value(Zeroizing<Vec<u8>>);
 
 /// Reads the values of a plan's secrets, each by the variable that it becomes.
-pub type Reader<'a> = dyn FnMut() -> Result<Vec<(String, Value)>, SecretError> + 'a;
+pub type SecretReader<'a> = dyn FnMut() -> Result<Vec<(String, Value)>, SecretError> + 'a;
 
 /// What a secret may be read from, gathered by the caller.
-pub struct Surroundings<'a> {
+pub struct SourceContext<'a> {
     pub env: &'a BTreeMap<OsString, OsString>,
     /// How commands are run. No secret is read from where a sandbox may write.
     pub programs: &'a Programs,
@@ -66,12 +66,12 @@ pub struct SecretError {
     /// Its source, as it is configured.
     pub origin: String,
     #[source]
-    pub reason: Reason,
+    pub reason: SecretFailure,
 }
 
 /// What is wrong with a source or with what it gave.
 #[derive(Debug, thiserror::Error)]
-pub enum Reason {
+pub enum SecretFailure {
     /// The variable is not set.
     #[error("the variable is not set; set it, or name another source")]
     NotSet,
@@ -114,7 +114,7 @@ pub enum Reason {
 }
 
 /// Reads the value of a secret. Neither arguments nor errors nor logs ever hold it.
-pub fn read(secret: &Secret, surroundings: &mut Surroundings<'_>) -> Result<Value, SecretError> {
+pub fn read(secret: &Secret, surroundings: &mut SourceContext<'_>) -> Result<Value, SecretError> {
     let (origin, value) = match &secret.source {
         SecretSource::Env(variable) => (format!("env:{variable}"), from_env(variable, surroundings)),
         SecretSource::File(path) => (format!("file:{}", escape::path(path)), from_file(path, surroundings)),
@@ -153,53 +153,53 @@ impl Value {
         self
     }
 
-    fn checked(self) -> Result<Self, Reason> {
+    fn checked(self) -> Result<Self, SecretFailure> {
         if self.0.is_empty() {
-            Err(Reason::Empty)
+            Err(SecretFailure::Empty)
         } else if self.0.len() > LARGEST {
-            Err(Reason::TooLong)
+            Err(SecretFailure::TooLong)
         } else if self.0.contains(&0) {
-            Err(Reason::Nul)
+            Err(SecretFailure::Nul)
         } else {
             Ok(self)
         }
     }
 }
 
-fn from_env(variable: &str, surroundings: &Surroundings<'_>) -> Result<Value, Reason> {
-    let value = surroundings.env.get(OsStr::new(variable)).ok_or(Reason::NotSet)?;
+fn from_env(variable: &str, surroundings: &SourceContext<'_>) -> Result<Value, SecretFailure> {
+    let value = surroundings.env.get(OsStr::new(variable)).ok_or(SecretFailure::NotSet)?;
     Ok(Value(value.as_bytes().to_vec().into()))
 }
 
-fn from_file(path: &Path, surroundings: &Surroundings<'_>) -> Result<Value, Reason> {
+fn from_file(path: &Path, surroundings: &SourceContext<'_>) -> Result<Value, SecretFailure> {
     let file = surroundings.programs.writable().open(path, surroundings.caller)?;
-    let metadata = file.metadata().map_err(Reason::Read)?;
+    let metadata = file.metadata().map_err(SecretFailure::Read)?;
     let owner = metadata.uid();
     if owner != surroundings.caller.uid && owner != 0 {
-        return Err(Reason::Owner(owner));
+        return Err(SecretFailure::Owner(owner));
     }
     // A file of root's that the caller may read is one that root shares on purpose, as engines mount secrets
     // with mode 0444. One of the caller's own has no reason to be open.
     let forbidden = if owner == surroundings.caller.uid { 0o077 } else { 0o022 };
     if metadata.mode() & forbidden != 0 {
-        return Err(Reason::Permissions(metadata.mode() & 0o7777));
+        return Err(SecretFailure::Permissions(metadata.mode() & 0o7777));
     }
-    let value = Value::read_from(&file).map_err(|errno| Reason::Read(errno.into()))?;
+    let value = Value::read_from(&file).map_err(|errno| SecretFailure::Read(errno.into()))?;
     Ok(value.without_newline())
 }
 
 fn from_command(
     line: &str,
     deadline: Duration,
-    surroundings: &mut Surroundings<'_>,
-) -> Result<Value, Reason> {
+    surroundings: &mut SourceContext<'_>,
+) -> Result<Value, SecretFailure> {
     let until = Deadline::after(deadline);
     let programs = surroundings.programs;
     // What the kernel refuses below is said in better words where the text shows it.
     if let Some(boundary) = programs.mentioned(OsStr::new(line)) {
         return Err(Unsafe::Writable(boundary.into()).into());
     }
-    let writable = programs.writable().open_all().map_err(Reason::Unconfined)?;
+    let writable = programs.writable().open_all().map_err(SecretFailure::Unconfined)?;
     let mut command = programs.command(Path::new("/bin/sh"));
     if surroundings.caller != Identity::own() && rustix::process::geteuid().is_root() {
         // Under sudo it is the user's command. This takes root's groups away, too.
@@ -207,7 +207,7 @@ fn from_command(
     }
     command.args(["-c", line]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // Whatever it starts ends with it when it takes too long, or when we end. The guard itself is not kept out of anything.
-    let group = Group::guarded(None).map_err(Reason::Start)?;
+    let group = Group::guarded(None).map_err(SecretFailure::Start)?;
     let mut running = spawn_kept_out(command, group, &writable)?;
     let mut run = || {
         // One newline is not part of the value.
@@ -216,35 +216,40 @@ fn from_command(
         let (stop, _) = running.finish(until, surroundings.parent, &mut said)?;
         Ok((stop, said.map(|stream| Value(stream.finish().bytes.into()))))
     };
-    let (stop, [value, log]) = run().map_err(Reason::Read)?;
+    let (stop, [value, log]) = run().map_err(SecretFailure::Read)?;
     let value = value.without_newline();
     if !log.0.is_empty() {
         (surroundings.log)(&redacted(&log.0, &value.0));
     }
     match stop {
-        Stop::Ended(status) if !status.success() => Err(Reason::Failed(status)),
+        Stop::Ended(status) if !status.success() => Err(SecretFailure::Failed(status)),
         Stop::Ended(_) => Ok(value),
-        Stop::TooMuch => Err(Reason::TooLong),
-        Stop::TimedOut => Err(Reason::TimedOut(deadline)),
-        Stop::Deserted => Err(Reason::Deserted),
+        Stop::TooMuch => Err(SecretFailure::TooLong),
+        Stop::TimedOut => Err(SecretFailure::TimedOut(deadline)),
+        Stop::Deserted => Err(SecretFailure::Deserted),
     }
 }
 
 /// Starts a command that can neither read nor execute what lies in these directories, and nor can whatever it starts.
-fn spawn_kept_out(mut command: Command, group: Group, writable: &[OwnedFd]) -> Result<Running, Reason> {
+fn spawn_kept_out(
+    mut command: Command,
+    group: Group,
+    writable: &[OwnedFd],
+) -> Result<Running, SecretFailure> {
     if writable.is_empty() {
-        return Running::spawn(&mut command, group).map_err(Reason::Start);
+        return Running::spawn(&mut command, group).map_err(SecretFailure::Start);
     }
     // Landlock holds for a thread and what it gives birth to, so a thread of its own gives birth to the command.
     let spawn = || {
-        landlock::keep_out_of(writable).map_err(|error| Reason::Unconfined(io::Error::other(error)))?;
-        Running::spawn(&mut command, group).map_err(Reason::Start)
+        landlock::keep_out_of(writable)
+            .map_err(|error| SecretFailure::Unconfined(io::Error::other(error)))?;
+        Running::spawn(&mut command, group).map_err(SecretFailure::Start)
     };
     std::thread::scope(|scope| {
-        let panicked = |_| Reason::Start(io::Error::other("the thread that starts it panicked"));
+        let panicked = |_| SecretFailure::Start(io::Error::other("the thread that starts it panicked"));
         std::thread::Builder::new()
             .spawn_scoped(scope, spawn)
-            .map_err(Reason::Start)?
+            .map_err(SecretFailure::Start)?
             .join()
             .map_err(panicked)?
     })
@@ -299,8 +304,8 @@ mod tests {
             }
         }
 
-        fn ask<T>(&mut self, ask: impl FnOnce(&mut Surroundings<'_>) -> T) -> T {
-            ask(&mut Surroundings {
+        fn ask<T>(&mut self, ask: impl FnOnce(&mut SourceContext<'_>) -> T) -> T {
+            ask(&mut SourceContext {
                 env: &self.env,
                 programs: &Programs::new(&self.env, Writable::only(self.writable.clone()), Identity::own()),
                 caller: self.caller,
@@ -458,7 +463,7 @@ mod tests {
         let pids = tempfile::NamedTempFile::new().unwrap();
         let line = format!("sleep 1000 & echo $! > {}; wait", pids.path().display());
         let result = world.ask(|surroundings| from_command(&line, Duration::from_secs(3), surroundings));
-        assert!(matches!(result, Err(Reason::TimedOut(_))));
+        assert!(matches!(result, Err(SecretFailure::TimedOut(_))));
         let pid: i32 = fs::read_to_string(pids.path()).unwrap().trim().parse().unwrap();
         // Its parent is gone; as an orphan it may still wait to be reaped, but soon it does not run.
         let state = || {

@@ -12,7 +12,7 @@ use sandbox::host::identity::Identity;
 use sandbox::host::programs::Programs;
 use sandbox::host::toolchain::error::ToolchainError;
 use sandbox::host::toolchain::resolve;
-use sandbox::host::toolchain::search::{Host, Toolchains};
+use sandbox::host::toolchain::search::{HostContext, Toolchains};
 use sandbox::state::writable::Writable;
 
 struct Machine {
@@ -63,7 +63,7 @@ impl Machine {
         let writable = Writable::new(self.shared.clone(), self.top.path().join("state"), user);
         resolve(
             &names,
-            &Host {
+            &HostContext {
                 env: &self.env,
                 caller: Caller {
                     uid: rustix::process::getuid().as_raw(),

@@ -141,7 +141,7 @@ pub(crate) struct ExecArgs {
     pub(crate) life: LifeArgs,
     /// Look in this engine alone: docker or podman
     #[arg(long, value_enum, value_name = "PROVIDER")]
-    pub(crate) provider: Option<Engine>,
+    pub(crate) provider: Option<EngineFlag>,
     /// The name of the sandbox, or of its container
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
@@ -152,7 +152,7 @@ pub(crate) struct ExecArgs {
 
 /// A provider whose sandboxes can be entered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum Engine {
+pub(crate) enum EngineFlag {
     /// Containers of Docker
     Docker,
     /// Containers of Podman

@@ -12,18 +12,18 @@ use serde_json::json;
 use crate::cli::{Source, Trusted};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
-use crate::files::Found;
+use crate::files::FoundFile;
 use crate::text;
 
 /// Refuses a file that widens this and is not trusted.
 pub(crate) fn require(
     context: &Context,
     source: &Source,
-    file: &Found,
+    file: &FoundFile,
     all: &[Widening],
     widenings: &[&Widening],
 ) -> Result<(), CommandError> {
-    let Found { candidate, label } = file;
+    let FoundFile { candidate, label } = file;
     let hash = hash(file, all);
     let (changed, shown) = match &source.trust {
         // A hash is a promise about the content and where its paths lead, whatever it asks for.
@@ -53,13 +53,21 @@ pub(crate) fn require(
 }
 
 /// Checks in the store whether a file that widens this is trusted.
-pub(crate) fn check(context: &Context, file: &Found, widenings: &[&Widening]) -> Result<Trust, CommandError> {
+pub(crate) fn check(
+    context: &Context,
+    file: &FoundFile,
+    widenings: &[&Widening],
+) -> Result<Trust, CommandError> {
     let lines: Vec<String> = widenings.iter().map(|widening| line(widening)).collect();
     Ok(store(context)?.check(&file.candidate, &lines)?)
 }
 
 /// Records that the owner of a file agrees to all of this.
-pub(crate) fn record(context: &Context, file: &Found, widenings: &[Widening]) -> Result<(), CommandError> {
+pub(crate) fn record(
+    context: &Context,
+    file: &FoundFile,
+    widenings: &[Widening],
+) -> Result<(), CommandError> {
     Ok(store(context)?.trust(&file.candidate, widenings.iter().map(line).collect())?)
 }
 
@@ -69,7 +77,7 @@ pub(crate) fn store(context: &Context) -> Result<Store, CommandError> {
 }
 
 /// Hashes a file, and where links take its paths, in the form that `--trust` takes.
-pub(crate) fn hash(file: &Found, widenings: &[Widening]) -> String {
+pub(crate) fn hash(file: &FoundFile, widenings: &[Widening]) -> String {
     let leads =
         widenings.iter().filter_map(|widening| Some((widening.key.as_str(), widening.leads_to.as_deref()?)));
     format!("sha256:{}", file.candidate.digest(leads).as_str())
@@ -88,7 +96,11 @@ fn line(Widening { key, what, .. }: &Widening) -> String {
     format!("{key} {what}")
 }
 
-fn matches_hash(Found { candidate, label }: &Found, found: &str, expected: &str) -> Result<(), CommandError> {
+fn matches_hash(
+    FoundFile { candidate, label }: &FoundFile,
+    found: &str,
+    expected: &str,
+) -> Result<(), CommandError> {
     if found == expected {
         return Ok(());
     }

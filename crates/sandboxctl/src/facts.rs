@@ -9,7 +9,7 @@ use policy::rules::shared_dir::Caller;
 use policy::{HostFacts, Policy, ToolchainParts, Unavailable};
 use sandbox::host::programs::Programs;
 use sandbox::host::toolchain;
-use sandbox::host::toolchain::search::{Host, Toolchains};
+use sandbox::host::toolchain::search::{HostContext, Toolchains};
 
 use crate::context::Context;
 use crate::directories::{self, Directories};
@@ -45,7 +45,7 @@ fn toolchains(
     wanted: Vec<Expose>,
 ) -> BTreeMap<Expose, Result<ToolchainParts, Unavailable>> {
     let homes = context.homes();
-    let host = Host {
+    let host = HostContext {
         env: &context.env,
         programs,
         caller: Caller { uid: context.caller.uid, homes: &homes, allowed_root: None },

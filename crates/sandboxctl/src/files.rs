@@ -11,7 +11,7 @@ use crate::error::{Code, CommandError};
 use crate::text;
 
 /// A configuration file that was read, once: what is shown is what is trusted is what is applied.
-pub(crate) struct Found {
+pub(crate) struct FoundFile {
     /// Its resolved path and its content.
     pub(crate) candidate: Candidate,
     /// How the person knows it.
@@ -19,7 +19,7 @@ pub(crate) struct Found {
 }
 
 /// Returns the project's file: the one that was named, or the nearest from the working directory upward.
-pub(crate) fn project(context: &Context, named: Option<&Path>) -> Result<Option<Found>, CommandError> {
+pub(crate) fn project(context: &Context, named: Option<&Path>) -> Result<Option<FoundFile>, CommandError> {
     let named = named.or(context.variable("SANDBOXCTL_CONFIG").map(Path::new));
     match named {
         Some(path) => found(context, path).map(Some),
@@ -31,7 +31,7 @@ pub(crate) fn project(context: &Context, named: Option<&Path>) -> Result<Option<
 }
 
 /// Returns the project's file, for commands that make no sense without one.
-pub(crate) fn required(context: &Context, named: Option<&Path>) -> Result<Found, CommandError> {
+pub(crate) fn required(context: &Context, named: Option<&Path>) -> Result<FoundFile, CommandError> {
     project(context, named)?.ok_or_else(|| {
         CommandError::message(Code::ConfigNotFound, "no sandbox.toml from the working directory upward")
             .hint("`sandboxctl init` writes one; `--config FILE` or an argument names another")
@@ -39,13 +39,13 @@ pub(crate) fn required(context: &Context, named: Option<&Path>) -> Result<Found,
 }
 
 /// Returns the user's own file, if there is one.
-pub(crate) fn user(context: &Context) -> Result<Option<Found>, CommandError> {
+pub(crate) fn user(context: &Context) -> Result<Option<FoundFile>, CommandError> {
     let path = context.settings().join(trust::FILE_NAME);
     // A link that leads nowhere is there, and reading it says so.
     if path.symlink_metadata().is_ok() { found(context, &path).map(Some) } else { Ok(None) }
 }
 
-impl Found {
+impl FoundFile {
     /// Returns the text. TOML is UTF-8.
     pub(crate) fn text(&self) -> Result<&str, CommandError> {
         std::str::from_utf8(&self.candidate.content).map_err(|error| {
@@ -73,9 +73,9 @@ pub(crate) fn base(context: &Context, directory: &Path) -> PathBase {
     PathBase { directory: directory.to_owned(), home: Some(context.home.clone()) }
 }
 
-fn found(context: &Context, path: &Path) -> Result<Found, CommandError> {
+fn found(context: &Context, path: &Path) -> Result<FoundFile, CommandError> {
     let absolute = context.absolute(path);
     let candidate = trust::read(&absolute, context.caller)?;
     let label = text::one_line(&absolute.strip_prefix(&context.cwd).unwrap_or(&absolute).to_string_lossy());
-    Ok(Found { candidate, label })
+    Ok(FoundFile { candidate, label })
 }

@@ -25,7 +25,7 @@ use crate::cli::Request;
 use crate::context::Context;
 use crate::directories::{self, Directories};
 use crate::error::CommandError;
-use crate::files::{self, Found};
+use crate::files::{self, FoundFile};
 use crate::ui::Ui;
 use crate::{consent, facts, own_files, own_git, request};
 
@@ -45,7 +45,7 @@ pub(crate) struct Loaded {
 }
 
 /// The layers of configuration, merged.
-pub(crate) struct Settings {
+pub(crate) struct LoadedSettings {
     /// What holds, with the place of each value.
     pub(crate) effective: Effective,
     /// All that the project's file widens.
@@ -54,7 +54,7 @@ pub(crate) struct Settings {
     pub(crate) directories: Directories,
 }
 
-impl Settings {
+impl LoadedSettings {
     /// Lists what the project's file widens with the provider that is chosen; nothing means that it needs no trust.
     pub(crate) fn needed(&self) -> Vec<&Widening> {
         let (provider, _) = self.effective.provider();
@@ -121,7 +121,7 @@ pub(crate) fn second(
 /// What all settings make together.
 struct Rules {
     /// The project's file, whose owner agrees.
-    file: Option<Found>,
+    file: Option<FoundFile>,
     policy: Policy,
     ignored: Option<String>,
     asked: Vec<Layer>,
@@ -160,9 +160,9 @@ fn lower(context: &Context, policy: &Policy, facts: &HostFacts) -> Result<Plan, 
 /// A file that nobody trusts is read like any other. Whether it may be applied is for [`crate::consent`] to say.
 pub(crate) fn settings(
     context: &Context,
-    project: Option<&Found>,
+    project: Option<&FoundFile>,
     flags: &Overrides,
-) -> Result<Settings, CommandError> {
+) -> Result<LoadedSettings, CommandError> {
     let mut problems = Vec::new();
     let mut layer = |(config, more): (Config, Vec<Problem>)| {
         problems.extend(more);
@@ -193,7 +193,7 @@ pub(crate) fn settings(
         compare(context, &config, &without, found, &mut directories)
     });
     if problems.is_empty() {
-        return Ok(Settings { effective, widenings, directories });
+        return Ok(LoadedSettings { effective, widenings, directories });
     }
     // A person wants to see everything at once, also what is wrong with the rest.
     problems.extend(Policy::new(&effective, &context.cwd).err().unwrap_or_default());
@@ -214,7 +214,7 @@ fn engine(context: &Context, writable: Vec<PathBuf>) -> EngineAnswer {
 }
 
 /// Makes the policy from the settings.
-pub(crate) fn policy(context: &Context, settings: &Settings) -> Result<Policy, CommandError> {
+pub(crate) fn policy(context: &Context, settings: &LoadedSettings) -> Result<Policy, CommandError> {
     Policy::new(&settings.effective, &context.cwd).map_err(CommandError::problems)
 }
 
@@ -223,7 +223,7 @@ fn compare(
     context: &Context,
     config: &Config,
     without: &Effective,
-    found: &Found,
+    found: &FoundFile,
     directories: &mut Directories,
 ) -> Vec<Widening> {
     let leads: BTreeMap<PathBuf, ResolvedPath> =

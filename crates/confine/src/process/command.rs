@@ -6,7 +6,7 @@ use nix::sys::signal::SigSet;
 use rustix::io::Errno;
 use zeroize::Zeroizing;
 
-use crate::protocol::Variable;
+use crate::protocol::EnvEntry;
 use crate::sys;
 
 /// Where a command is looked for when the environment names no `PATH`.
@@ -23,7 +23,7 @@ pub struct Command {
 
 impl Command {
     /// Takes the command with its arguments, and its whole environment. `EINVAL` where a NUL is in any of it.
-    pub fn new(argv: &[Vec<u8>], env: &[Variable]) -> Result<Self, Errno> {
+    pub fn new(argv: &[Vec<u8>], env: &[EnvEntry]) -> Result<Self, Errno> {
         let c_string = |bytes: &[u8]| CString::new(bytes).map_err(|_| Errno::INVAL);
         let argv = argv.iter().map(|argument| c_string(argument)).collect::<Result<_, _>>()?;
         let env =

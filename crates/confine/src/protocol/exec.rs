@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::init_spec::{Grant, Variable};
+use super::init_spec::{EnvEntry, Grant};
 
 /// Where the client of an exec listens, and the token that it waits for.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -48,7 +48,7 @@ pub struct ExecSpec {
     /// The command with its arguments; never empty.
     pub argv: Vec<Vec<u8>>,
     /// Its whole environment, secrets included.
-    pub env: Vec<Variable>,
+    pub env: Vec<EnvEntry>,
     /// Where it starts.
     pub workdir: PathBuf,
     /// Its umask: the caller's.

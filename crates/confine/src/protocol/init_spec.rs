@@ -12,7 +12,7 @@ use super::mount_plan::MountPlan;
 use crate::report::{Finding, Status};
 
 /// A variable of the agent as `NAME=value`: it may hold a secret, and is cleared when it is dropped.
-pub type Variable = Zeroizing<Vec<u8>>;
+pub type EnvEntry = Zeroizing<Vec<u8>>;
 
 /// What PID 1 is to run. Every string is bytes: neither arguments nor values need be UTF-8.
 #[derive(Debug, Deserialize, Serialize)]
@@ -22,7 +22,7 @@ pub struct InitSpec {
     /// The command with its arguments; never empty.
     pub argv: Vec<Vec<u8>>,
     /// The whole environment of the agent, secrets included.
-    pub env: Vec<Variable>,
+    pub env: Vec<EnvEntry>,
     pub workdir: PathBuf,
     /// The permissions that files the agent makes do not get, unless it says otherwise: the caller's (umask(2)).
     pub umask: u32,

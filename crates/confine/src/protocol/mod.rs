@@ -13,8 +13,8 @@ mod step;
 
 pub use self::exec::{ExecSpec, ExecUser, Rendezvous};
 pub use self::init_spec::{
-    Expectations, ExpectedMount, Grant, InitSpec, LandlockAccess, MountedFile, RlimitFallback, Rootfs,
-    Terminal, UserNamespace, Variable,
+    EnvEntry, Expectations, ExpectedMount, Grant, InitSpec, LandlockAccess, MountedFile, RlimitFallback,
+    Rootfs, Terminal, UserNamespace,
 };
 pub(crate) use self::mount_plan::{BindOrigin, Entry, Lookup, Mount, MountKind, NewFilesystem, Operation};
 pub use self::mount_plan::{BindSource, MountAccess, MountPlan};

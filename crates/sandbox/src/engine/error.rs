@@ -8,20 +8,20 @@ use policy::plan::names_a_registry;
 use policy::text::escape;
 
 use super::kind::{DEFAULT_SOCKET, EngineKind};
-use super::words::{self, Cause, Found};
+use super::words::{self, FailureCause, Match};
 
 /// The causes that engines themselves name.
-const OF_ENGINES: [Cause; 10] = [
-    Cause::DiskFull,
-    Cause::Unseen,
-    Cause::Limit,
-    Cause::NameInUse,
-    Cause::Runtime,
-    Cause::NoImage,
-    Cause::NoContainer,
-    Cause::BeingRemoved,
-    Cause::Forbidden,
-    Cause::Unreachable,
+const OF_ENGINES: [FailureCause; 10] = [
+    FailureCause::DiskFull,
+    FailureCause::Unseen,
+    FailureCause::Limit,
+    FailureCause::NameInUse,
+    FailureCause::Runtime,
+    FailureCause::NoImage,
+    FailureCause::NoContainer,
+    FailureCause::BeingRemoved,
+    FailureCause::Forbidden,
+    FailureCause::Unreachable,
 ];
 
 /// Why an engine did not do what it was asked.
@@ -123,7 +123,7 @@ pub enum EngineError {
     Answer { kind: EngineKind, what: String, source: serde_json::Error },
     /// It refused, in words of its own.
     #[error("{kind}: {message}")]
-    Refused { kind: EngineKind, cause: Option<Cause>, message: String },
+    Refused { kind: EngineKind, cause: Option<FailureCause>, message: String },
     /// Its command could not be run.
     #[error("cannot run `{kind}`: {source}")]
     Call { kind: EngineKind, source: io::Error },
@@ -217,15 +217,15 @@ impl EngineError {
     /// Classifies what an engine has printed on its standard error. What is not known stays what was said.
     pub(crate) fn told(kind: EngineKind, stderr: &str) -> Self {
         let message = words::message(stderr);
-        let Some(Found { cause, value, .. }) = words::find(stderr, &OF_ENGINES) else {
+        let Some(Match { cause, value, .. }) = words::find(stderr, &OF_ENGINES) else {
             return Self::refused(kind, message);
         };
         match cause {
-            Cause::DiskFull => Self::DiskFull { kind, message },
-            Cause::Unseen => Self::Unseen { kind, path: value.trim_end_matches('.').to_owned() },
-            Cause::Limit => Self::Limit { kind, message },
-            Cause::NameInUse => Self::NameInUse { name: value.trim_start_matches('/').to_owned() },
-            Cause::Runtime => Self::Runtime { kind, message },
+            FailureCause::DiskFull => Self::DiskFull { kind, message },
+            FailureCause::Unseen => Self::Unseen { kind, path: value.trim_end_matches('.').to_owned() },
+            FailureCause::Limit => Self::Limit { kind, message },
+            FailureCause::NameInUse => Self::NameInUse { name: value.trim_start_matches('/').to_owned() },
+            FailureCause::Runtime => Self::Runtime { kind, message },
             cause => Self::Refused { kind, cause: Some(cause), message },
         }
     }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::Engine;
 use crate::engine::error::EngineError;
-use crate::engine::words::Cause;
+use crate::engine::words::FailureCause;
 use crate::host::child::Group;
 
 /// How long fetching an image may take.
@@ -40,7 +40,7 @@ pub struct Image {
     /// The processor it is for, as Docker names it.
     pub architecture: String,
     /// What it sets for whoever is started from it.
-    pub config: Config,
+    pub config: ImageConfig,
     /// What it says of itself besides. Podman hands that to the runtime.
     #[serde(default, deserialize_with = "or_none")]
     pub annotations: BTreeMap<String, serde_json::Value>,
@@ -52,7 +52,7 @@ pub struct Image {
 /// What an image sets.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub struct Config {
+pub struct ImageConfig {
     /// The environment, each as `NAME=value`.
     #[serde(default, deserialize_with = "or_none")]
     pub env: Vec<String>,
@@ -86,7 +86,7 @@ impl Image {
     }
 }
 
-impl Config {
+impl ImageConfig {
     /// Lists where an engine will mount the volumes of the image, as far as its text says: there may be links.
     pub(crate) fn volumes(&self) -> impl Iterator<Item = PathBuf> {
         self.volumes.keys().map(|volume| {
@@ -123,7 +123,7 @@ impl Engine {
                 image.iter().try_for_each(|image| self.refuse_orders(name, image))?;
                 Ok(image.map(|image| Image { name: name.to_owned(), ..image }))
             }
-            Err(EngineError::Refused { cause: Some(Cause::NoImage), .. }) => Ok(None),
+            Err(EngineError::Refused { cause: Some(FailureCause::NoImage), .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }

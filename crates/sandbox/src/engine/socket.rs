@@ -75,13 +75,13 @@ impl Endpoint {
 /// Reads the context that `docker context use` has chosen.
 fn current_context(config: &Path, reader: Identity) -> Result<String, EngineError> {
     #[derive(Deserialize)]
-    struct Settings {
+    struct CliConfig {
         #[serde(default, rename = "currentContext")]
         current_context: String,
     }
     let path = config.join("config.json");
     match small_file::read(&path, reader) {
-        Ok(text) => Ok(parse::<Settings>(&path, &text)?.current_context),
+        Ok(text) => Ok(parse::<CliConfig>(&path, &text)?.current_context),
         Err(_) => Ok(String::new()),
     }
 }
@@ -124,7 +124,7 @@ pub(crate) struct Socket(PathBuf);
 
 /// What lies at a path of a container.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum FileKind {
+pub(crate) enum EntryKind {
     File,
     Directory,
     Link,
@@ -132,7 +132,7 @@ pub(crate) enum FileKind {
     Other,
 }
 
-impl FileKind {
+impl EntryKind {
     /// Decodes a mode as Go writes it (`io/fs.FileMode`).
     fn of(mode: u32) -> Self {
         const DIRECTORY: u32 = 1 << 31;
@@ -148,7 +148,7 @@ impl FileKind {
 }
 
 /// An answer.
-struct Answer {
+struct Response {
     status: u16,
     head: String,
     body: Vec<u8>,
@@ -169,8 +169,8 @@ impl Socket {
         let stream = self.connect()?;
         let peer = getsockopt(&stream, PeerCredentials).map_err(|errno| self.failed(errno.into()))?;
         match ask(stream, "GET", "/_ping").map_err(|error| self.failed(error))? {
-            Answer { status: 200, .. } => Ok(peer.uid()),
-            Answer { status, .. } => {
+            Response { status: 200, .. } => Ok(peer.uid()),
+            Response { status, .. } => {
                 let message = format!("it answers {status} on {}", escape::path(&self.0));
                 Err(refused(message))
             }
@@ -193,11 +193,11 @@ impl Socket {
     /// Sends a GET request; `None` where there is no such thing.
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, EngineError> {
         match ask(self.connect()?, "GET", path).map_err(|error| self.failed(error))? {
-            Answer { status: 404, .. } => Ok(None),
-            Answer { status: 200, body, .. } => serde_json::from_slice(&body).map(Some).map_err(|source| {
+            Response { status: 404, .. } => Ok(None),
+            Response { status: 200, body, .. } => serde_json::from_slice(&body).map(Some).map_err(|source| {
                 EngineError::Answer { kind: EngineKind::Docker, what: "its answer".into(), source }
             }),
-            Answer { status, body, .. } => {
+            Response { status, body, .. } => {
                 Err(refused(format!("it answers {status}: {}", String::from_utf8_lossy(&body).trim())))
             }
         }
@@ -205,7 +205,7 @@ impl Socket {
 
     /// Returns the kind of file at a path of a container's own file system, without following a link there; `None` where
     /// there is nothing.
-    pub(crate) fn kind_in(&self, container: &str, path: &Path) -> Result<Option<FileKind>, EngineError> {
+    pub(crate) fn kind_in(&self, container: &str, path: &Path) -> Result<Option<EntryKind>, EngineError> {
         #[derive(Deserialize)]
         struct Stat {
             mode: u32,
@@ -214,8 +214,8 @@ impl Socket {
         let escaped = bytes.fold(String::new(), |text, byte| format!("{text}%{byte:02x}"));
         let question = format!("/containers/{container}/archive?path={escaped}");
         match ask(self.connect()?, "HEAD", &question).map_err(|error| self.failed(error))? {
-            Answer { status: 404, .. } => Ok(None),
-            Answer { status: 200, head, .. } => {
+            Response { status: 404, .. } => Ok(None),
+            Response { status: 200, head, .. } => {
                 let of_stat = |line: &str| {
                     let (name, value) = line.split_once(':')?;
                     name.eq_ignore_ascii_case("X-Docker-Container-Path-Stat")
@@ -227,9 +227,11 @@ impl Socket {
                     .and_then(|text| serde_json::from_slice::<Stat>(&text).ok());
                 let stat =
                     stat.ok_or_else(|| refused(format!("it does not say what {} is", escape::path(path))))?;
-                Ok(Some(FileKind::of(stat.mode)))
+                Ok(Some(EntryKind::of(stat.mode)))
             }
-            Answer { status, .. } => Err(refused(format!("it answers {status} for {}", escape::path(path)))),
+            Response { status, .. } => {
+                Err(refused(format!("it answers {status} for {}", escape::path(path))))
+            }
         }
     }
 
@@ -285,7 +287,7 @@ fn refused(message: String) -> EngineError {
 }
 
 /// Sends one request in HTTP/1.0, whose answer ends with the connection.
-fn ask(mut stream: UnixStream, method: &str, path: &str) -> io::Result<Answer> {
+fn ask(mut stream: UnixStream, method: &str, path: &str) -> io::Result<Response> {
     // At once: not everything that listens reads on.
     stream.write_all(format!("{method} {path} HTTP/1.0\r\nHost: docker\r\n\r\n").as_bytes())?;
     let mut answer = Vec::new();
@@ -307,7 +309,7 @@ fn ask(mut stream: UnixStream, method: &str, path: &str) -> io::Result<Answer> {
         .and_then(|head| head.split(' ').nth(1)?.parse().ok())
         .ok_or_else(malformed)?;
     let head = String::from_utf8_lossy(&answer[..end]).into_owned();
-    Ok(Answer { status, head, body: answer.split_off(end + 4) })
+    Ok(Response { status, head, body: answer.split_off(end + 4) })
 }
 
 #[cfg(test)]
@@ -331,8 +333,8 @@ mod tests {
     #[test]
     fn what_lies_in_a_container_is_read_from_its_mode() {
         // As Docker 26 writes a directory, a named pipe, a link and a file.
-        let kinds = [2_147_484_141, 33_554_852, 134_218_239, 420].map(FileKind::of);
-        assert_eq!(kinds, [FileKind::Directory, FileKind::Other, FileKind::Link, FileKind::File]);
+        let kinds = [2_147_484_141, 33_554_852, 134_218_239, 420].map(EntryKind::of);
+        assert_eq!(kinds, [EntryKind::Directory, EntryKind::Other, EntryKind::Link, EntryKind::File]);
     }
 
     #[test]

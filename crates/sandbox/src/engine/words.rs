@@ -5,7 +5,7 @@ use tracing::debug;
 
 /// What an engine, or buildx, gives as the cause of a failure.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Cause {
+pub enum FailureCause {
     /// There is no space left.
     DiskFull,
     /// The engine does not see a path. The value is the path.
@@ -42,68 +42,68 @@ pub enum Cause {
 
 /// The words, in lower case, who says them, and what they mean. `{}` stands for anything on the same line, and `\n` for the
 /// beginning or the end of a line.
-const TABLE: &[(&str, &str, Cause)] = &[
-    ("no space left on device", "Linux", Cause::DiskFull),
-    ("bind source path does not exist: ", "Docker 26 to 29", Cause::Unseen),
-    ("statfs {}: no such file or directory", "Podman 4 and 5", Cause::Unseen),
+const TABLE: &[(&str, &str, FailureCause)] = &[
+    ("no space left on device", "Linux", FailureCause::DiskFull),
+    ("bind source path does not exist: ", "Docker 26 to 29", FailureCause::Unseen),
+    ("statfs {}: no such file or directory", "Podman 4 and 5", FailureCause::Unseen),
     // Nothing of another mount namespace can be mounted (mount(2)).
-    ("failed to mount local volume: mount {}:{}: invalid argument", "Docker 26 to 29", Cause::Unseen),
-    ("range of cpus is from", "Docker 26 to 29", Cause::Limit),
-    ("controller `cpu` is not available", "crun", Cause::Limit),
-    ("controller 'cpu' is not available", "crun", Cause::Limit),
-    ("requested cgroup controller", "Podman 4 and 5", Cause::Limit),
-    ("name \"{}\" is already in use", "Docker 26 to 29, Podman 4 and 5", Cause::NameInUse),
-    ("unknown or invalid runtime name", "Docker 26 to 29", Cause::Runtime),
-    ("no such runtime", "Docker", Cause::Runtime),
-    ("invalid runtime name", "Docker", Cause::Runtime),
-    ("requested oci runtime", "Podman 4 and 5", Cause::Runtime),
-    ("default oci runtime \"", "Podman 4 and 5", Cause::Runtime),
-    ("no such image", "Docker 26 to 29", Cause::NoImage),
-    ("does not provide the specified platform", "Docker 28 and 29", Cause::NoImage),
-    ("does not match the specified platform", "Docker 26", Cause::NoImage),
-    ("image not known", "Podman 4 and 5", Cause::NoImage),
-    ("no such container", "Docker 26 to 29, Podman 4 and 5", Cause::NoContainer),
-    ("no such object", "Docker 26 to 29, Podman 4 and 5", Cause::NoContainer),
-    ("already in progress", "Docker 26 to 29", Cause::BeingRemoved),
-    ("permission denied", "Docker 20 to 29, ssh", Cause::Forbidden),
-    ("cannot connect to the docker daemon", "Docker 20 to 28", Cause::Unreachable),
-    ("failed to connect to the docker api", "Docker 29", Cause::Unreachable),
-    ("error during connect", "Docker 20 to 28", Cause::Unreachable),
-    ("exec format error", "Linux", Cause::Processor),
+    ("failed to mount local volume: mount {}:{}: invalid argument", "Docker 26 to 29", FailureCause::Unseen),
+    ("range of cpus is from", "Docker 26 to 29", FailureCause::Limit),
+    ("controller `cpu` is not available", "crun", FailureCause::Limit),
+    ("controller 'cpu' is not available", "crun", FailureCause::Limit),
+    ("requested cgroup controller", "Podman 4 and 5", FailureCause::Limit),
+    ("name \"{}\" is already in use", "Docker 26 to 29, Podman 4 and 5", FailureCause::NameInUse),
+    ("unknown or invalid runtime name", "Docker 26 to 29", FailureCause::Runtime),
+    ("no such runtime", "Docker", FailureCause::Runtime),
+    ("invalid runtime name", "Docker", FailureCause::Runtime),
+    ("requested oci runtime", "Podman 4 and 5", FailureCause::Runtime),
+    ("default oci runtime \"", "Podman 4 and 5", FailureCause::Runtime),
+    ("no such image", "Docker 26 to 29", FailureCause::NoImage),
+    ("does not provide the specified platform", "Docker 28 and 29", FailureCause::NoImage),
+    ("does not match the specified platform", "Docker 26", FailureCause::NoImage),
+    ("image not known", "Podman 4 and 5", FailureCause::NoImage),
+    ("no such container", "Docker 26 to 29, Podman 4 and 5", FailureCause::NoContainer),
+    ("no such object", "Docker 26 to 29, Podman 4 and 5", FailureCause::NoContainer),
+    ("already in progress", "Docker 26 to 29", FailureCause::BeingRemoved),
+    ("permission denied", "Docker 20 to 29, ssh", FailureCause::Forbidden),
+    ("cannot connect to the docker daemon", "Docker 20 to 28", FailureCause::Unreachable),
+    ("failed to connect to the docker api", "Docker 29", FailureCause::Unreachable),
+    ("error during connect", "Docker 20 to 28", FailureCause::Unreachable),
+    ("exec format error", "Linux", FailureCause::Processor),
     // Where the engine itself pushes, buildx calls that a step.
-    ("\npushing ", "buildx 0.13 to 0.30", Cause::Push),
-    ("failed to push", "buildx 0.13 to 0.30", Cause::Push),
-    ("server message: insufficient_scope", "registries", Cause::Push),
-    ("failed to resolve source metadata for {}: ", "buildx 0.13 to 0.30", Cause::Fetch),
-    ("failed to load cache key: {}: ", "buildx 0.13 to 0.30", Cause::Fetch),
+    ("\npushing ", "buildx 0.13 to 0.30", FailureCause::Push),
+    ("failed to push", "buildx 0.13 to 0.30", FailureCause::Push),
+    ("server message: insufficient_scope", "registries", FailureCause::Push),
+    ("failed to resolve source metadata for {}: ", "buildx 0.13 to 0.30", FailureCause::Fetch),
+    ("failed to load cache key: {}: ", "buildx 0.13 to 0.30", FailureCause::Fetch),
     // Everybody has other words for it.
-    ("certificate{}unknown authority", "Go", Cause::Certificate),
-    ("certificate{}self-signed", "curl", Cause::Certificate),
-    ("self-signed certificate", "npm", Cause::Certificate),
-    ("certificate{}self signed", "curl before 8", Cause::Certificate),
-    ("self signed certificate", "OpenSSL before 3", Cause::Certificate),
-    ("certificate{}verify failed", "OpenSSL, apk", Cause::Certificate),
-    ("certificate{}verification failed", "apt, git", Cause::Certificate),
-    ("certificate{}not trusted", "apt, wget", Cause::Certificate),
-    ("local issuer certificate", "npm, curl", Cause::Certificate),
-    ("no such host", "Go", Cause::Unreachable),
-    ("connection refused", "Linux", Cause::Unreachable),
-    ("i/o timeout", "Go", Cause::Unreachable),
-    ("is unreachable", "Linux", Cause::Unreachable),
-    ("deadline exceeded", "Go", Cause::Unreachable),
-    (": not found\n", "buildx 0.13 to 0.30", Cause::NotInRegistry),
-    ("429 too many requests", "registries", Cause::Fault),
-    ("500 internal server error", "registries", Cause::Fault),
-    ("502 bad gateway", "registries", Cause::Fault),
-    ("503 service unavailable", "registries", Cause::Fault),
-    ("504 gateway timeout", "registries", Cause::Fault),
+    ("certificate{}unknown authority", "Go", FailureCause::Certificate),
+    ("certificate{}self-signed", "curl", FailureCause::Certificate),
+    ("self-signed certificate", "npm", FailureCause::Certificate),
+    ("certificate{}self signed", "curl before 8", FailureCause::Certificate),
+    ("self signed certificate", "OpenSSL before 3", FailureCause::Certificate),
+    ("certificate{}verify failed", "OpenSSL, apk", FailureCause::Certificate),
+    ("certificate{}verification failed", "apt, git", FailureCause::Certificate),
+    ("certificate{}not trusted", "apt, wget", FailureCause::Certificate),
+    ("local issuer certificate", "npm, curl", FailureCause::Certificate),
+    ("no such host", "Go", FailureCause::Unreachable),
+    ("connection refused", "Linux", FailureCause::Unreachable),
+    ("i/o timeout", "Go", FailureCause::Unreachable),
+    ("is unreachable", "Linux", FailureCause::Unreachable),
+    ("deadline exceeded", "Go", FailureCause::Unreachable),
+    (": not found\n", "buildx 0.13 to 0.30", FailureCause::NotInRegistry),
+    ("429 too many requests", "registries", FailureCause::Fault),
+    ("500 internal server error", "registries", FailureCause::Fault),
+    ("502 bad gateway", "registries", FailureCause::Fault),
+    ("503 service unavailable", "registries", FailureCause::Fault),
+    ("504 gateway timeout", "registries", FailureCause::Fault),
 ];
 
 /// Words that were found.
 #[derive(Debug, Eq, PartialEq)]
-pub(crate) struct Found {
+pub(crate) struct Match {
     /// What they mean.
-    pub(crate) cause: Cause,
+    pub(crate) cause: FailureCause,
     /// What stands for the first `{}`; where there is none, what follows.
     pub(crate) value: String,
     /// What follows on the same line.
@@ -111,17 +111,17 @@ pub(crate) struct Found {
 }
 
 /// Finds what was said, by the first row of the table that it has the words of and that means one of `causes`.
-pub(crate) fn find(said: &str, causes: &[Cause]) -> Option<Found> {
+pub(crate) fn find(said: &str, causes: &[FailureCause]) -> Option<Match> {
     let lines: Vec<String> = said.lines().map(|line| format!("\n{line}\n")).collect();
     TABLE.iter().filter(|(.., cause)| causes.contains(cause)).find_map(|(words, by, cause)| {
         let (value, rest) = lines.iter().find_map(|line| matched(words, line))?;
         debug!(words, by, ?cause, "known words");
-        Some(Found { cause: *cause, value: value.trim().to_owned(), rest: rest.trim().to_owned() })
+        Some(Match { cause: *cause, value: value.trim().to_owned(), rest: rest.trim().to_owned() })
     })
 }
 
 /// Finds the cause alone.
-pub(crate) fn cause(said: &str, causes: &[Cause]) -> Option<Cause> {
+pub(crate) fn cause(said: &str, causes: &[FailureCause]) -> Option<FailureCause> {
     find(said, causes).map(|found| found.cause)
 }
 
@@ -169,8 +169,12 @@ mod tests {
     use super::*;
 
     /// A cause is looked for among those that the same question may have.
-    const OF_REGISTRIES: [Cause; 4] =
-        [Cause::Certificate, Cause::Unreachable, Cause::NotInRegistry, Cause::Fault];
+    const OF_REGISTRIES: [FailureCause; 4] = [
+        FailureCause::Certificate,
+        FailureCause::Unreachable,
+        FailureCause::NotInRegistry,
+        FailureCause::Fault,
+    ];
 
     #[test]
     fn words_are_matched_as_they_are_written() {
@@ -180,20 +184,24 @@ mod tests {
         assert_eq!(matched("a {} b", "x A 1 B y"), Some(("1", " y")));
         assert_eq!(matched("a ", "x a y"), Some(("y", "y")));
         assert_eq!(matched("b{}a", "a b"), None);
-        assert_eq!(cause("what was not found:\nsay", &[Cause::NotInRegistry]), None);
-        assert_eq!(cause("certificate\nis not trusted", &[Cause::Certificate]), None, "on one line alone");
+        assert_eq!(cause("what was not found:\nsay", &[FailureCause::NotInRegistry]), None);
+        assert_eq!(
+            cause("certificate\nis not trusted", &[FailureCause::Certificate]),
+            None,
+            "on one line alone"
+        );
     }
 
     #[test]
     fn what_keeps_a_registry_from_being_reached_is_told_apart() {
         for (said, meant) in [
-            ("dial tcp: lookup a on 10.0.0.53:53: no such host", Some(Cause::Unreachable)),
-            ("dial tcp 127.0.0.1:5001: connect: connection refused", Some(Cause::Unreachable)),
-            ("failed to push a/b: dial tcp: lookup a: no such host", Some(Cause::Unreachable)),
-            ("localhost:5000/nosuch:1: not found", Some(Cause::NotInRegistry)),
+            ("dial tcp: lookup a on 10.0.0.53:53: no such host", Some(FailureCause::Unreachable)),
+            ("dial tcp 127.0.0.1:5001: connect: connection refused", Some(FailureCause::Unreachable)),
+            ("failed to push a/b: dial tcp: lookup a: no such host", Some(FailureCause::Unreachable)),
+            ("localhost:5000/nosuch:1: not found", Some(FailureCause::NotInRegistry)),
             (
                 "unexpected status from HEAD request to http://a/v2/b: 503 Service Unavailable",
-                Some(Cause::Fault),
+                Some(FailureCause::Fault),
             ),
             ("pull access denied, repository does not exist or may require authorization", None),
             ("failed to authorize: 401 Unauthorized", None),
@@ -212,21 +220,21 @@ mod tests {
             "Certificate verification failed: The certificate is NOT trusted.",
             "npm error code UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unable to get local issuer certificate",
         ] {
-            assert_eq!(cause(said, &OF_REGISTRIES), Some(Cause::Certificate), "{said}");
+            assert_eq!(cause(said, &OF_REGISTRIES), Some(FailureCause::Certificate), "{said}");
         }
     }
 
     #[test]
     fn what_a_call_was_for_may_be_gone() {
-        let all = [Cause::NoImage, Cause::NoContainer, Cause::BeingRemoved];
+        let all = [FailureCause::NoImage, FailureCause::NoContainer, FailureCause::BeingRemoved];
         for (said, meant) in [
-            ("Error response from daemon: No such image: box:1", Cause::NoImage),
-            ("Error: inspecting object: box: image not known", Cause::NoImage),
-            ("Error: No such container: 5f", Cause::NoContainer),
-            ("Error: inspecting object: no such container \"5f\"", Cause::NoContainer),
+            ("Error response from daemon: No such image: box:1", FailureCause::NoImage),
+            ("Error: inspecting object: box: image not known", FailureCause::NoImage),
+            ("Error: No such container: 5f", FailureCause::NoContainer),
+            ("Error: inspecting object: no such container \"5f\"", FailureCause::NoContainer),
             (
                 "Error response from daemon: removal of container 5f is already in progress",
-                Cause::BeingRemoved,
+                FailureCause::BeingRemoved,
             ),
         ] {
             assert_eq!(cause(said, &all), Some(meant), "{said}");

@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
-use super::guard::Guard;
+use super::guard::GroupGuard;
 use crate::host::capture::{Capture, Captured, Excess, Progress};
 use crate::host::deadline::Deadline;
 
@@ -27,13 +27,13 @@ pub(crate) enum Group {
     /// One of its own, with its children.
     Own,
     /// One that ends when this process ends, however it does.
-    Guarded(Guard),
+    Guarded(GroupGuard),
 }
 
 impl Group {
     /// Starts children that end with this process, and then removes a directory.
     pub(crate) fn guarded(directory: Option<&Path>) -> io::Result<Self> {
-        Guard::new(directory).map(Self::Guarded)
+        GroupGuard::new(directory).map(Self::Guarded)
     }
 }
 

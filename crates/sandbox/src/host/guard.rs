@@ -16,12 +16,12 @@ use crate::host::programs::DIRECTORY;
 ///
 /// When this is dropped the leader goes, and what is left of the group may stay.
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub(crate) struct GroupGuard {
     /// Its standard input is the pipe.
     leader: Child,
 }
 
-impl Guard {
+impl GroupGuard {
     /// Starts one, which also removes a directory.
     pub(crate) fn new(directory: Option<&Path>) -> io::Result<Self> {
         let program = init_program::in_memory()?;
@@ -50,7 +50,7 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for GroupGuard {
     fn drop(&mut self) {
         let _ = self.leader.kill();
         let _ = self.leader.wait();

@@ -10,7 +10,7 @@
 use std::path::Path;
 
 use self::error::ToolchainError;
-use self::search::{Host, Toolchains};
+use self::search::{HostContext, Toolchains};
 use crate::host::acting::ActingAs;
 
 pub mod error;
@@ -20,7 +20,7 @@ mod rust;
 pub mod search;
 
 /// Finds everything that `native.expose` names. All mistakes are returned at once.
-pub fn resolve(names: &[String], host: &Host<'_>) -> Result<Toolchains, Vec<ToolchainError>> {
+pub fn resolve(names: &[String], host: &HostContext<'_>) -> Result<Toolchains, Vec<ToolchainError>> {
     if names.is_empty() {
         return Ok(Toolchains::default());
     }
@@ -43,7 +43,7 @@ pub fn resolve(names: &[String], host: &Host<'_>) -> Result<Toolchains, Vec<Tool
 }
 
 /// Shows a path that was named, if it passes the rules for shared directories.
-fn own_path(name: &str, host: &Host<'_>, found: &mut Toolchains) -> Result<(), ToolchainError> {
+fn own_path(name: &str, host: &HostContext<'_>, found: &mut Toolchains) -> Result<(), ToolchainError> {
     let path = Path::new(name);
     if let Some(writable) = host.programs.writable().of(path) {
         return Err(ToolchainError::Writable {

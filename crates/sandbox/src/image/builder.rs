@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use policy::build_spec::{BuildSpec, Destination, ImageSource};
 
-use super::docker::{Docker, Store};
+use super::docker::{Docker, ImageStore};
 use super::error::{BuildError, BuilderError, Lack};
 
 /// How long a builder may take to start: its image may have to be fetched.
@@ -24,7 +24,7 @@ pub(super) struct Builder {
 
 impl Builder {
     /// Lists what of a build spec it cannot do, with an engine behind it that keeps images so.
-    pub(super) fn lacks(&self, spec: &BuildSpec, store: Store) -> Vec<Lack> {
+    pub(super) fn lacks(&self, spec: &BuildSpec, store: ImageStore) -> Vec<Lack> {
         let mut lacks = Vec::new();
         if matches!(spec.source, ImageSource::Stock { .. }) {
             // An own Dockerfile may get along without any step on another processor.
@@ -37,8 +37,8 @@ impl Builder {
         let several = spec.platforms.len() > 1;
         let attests = spec.attestations.are_asked_for();
         match (self.driver.as_str(), store) {
-            (IN_ENGINE, Store::Containerd) => {}
-            (IN_ENGINE, Store::Classic) => {
+            (IN_ENGINE, ImageStore::Containerd) => {}
+            (IN_ENGINE, ImageStore::Classic) => {
                 let outside = |to: &String| !to.split(',').any(|part| part == "type=inline");
                 lacks.extend(several.then_some(Lack::Platforms));
                 lacks.extend(attests.then_some(Lack::Attestations));
@@ -255,21 +255,21 @@ Labels:
         let attested = BuildFlags { provenance: Some("mode=max".into()), ..one() };
         let cached = BuildFlags { cache_to: vec!["type=local,dest=c".into()], ..one() };
         let inline = BuildFlags { cache_to: vec!["type=inline".into()], ..one() };
-        assert_eq!(lacks("docker", Store::Containerd, two()), []);
-        assert_eq!(lacks("docker", Store::Classic, two()), [Lack::Platforms]);
-        assert_eq!(lacks("docker", Store::Classic, one()), []);
-        assert_eq!(lacks("docker", Store::Classic, attested), [Lack::Attestations]);
-        assert_eq!(lacks("docker", Store::Classic, cached), [Lack::Cache]);
-        assert_eq!(lacks("docker", Store::Classic, inline), []);
-        assert_eq!(lacks("docker-container", Store::Containerd, two()), [Lack::Store]);
-        assert_eq!(lacks("docker-container", Store::Classic, one()), []);
-        assert_eq!(lacks("docker-container", Store::Classic, pushed()), []);
+        assert_eq!(lacks("docker", ImageStore::Containerd, two()), []);
+        assert_eq!(lacks("docker", ImageStore::Classic, two()), [Lack::Platforms]);
+        assert_eq!(lacks("docker", ImageStore::Classic, one()), []);
+        assert_eq!(lacks("docker", ImageStore::Classic, attested), [Lack::Attestations]);
+        assert_eq!(lacks("docker", ImageStore::Classic, cached), [Lack::Cache]);
+        assert_eq!(lacks("docker", ImageStore::Classic, inline), []);
+        assert_eq!(lacks("docker-container", ImageStore::Containerd, two()), [Lack::Store]);
+        assert_eq!(lacks("docker-container", ImageStore::Classic, one()), []);
+        assert_eq!(lacks("docker-container", ImageStore::Classic, pushed()), []);
     }
 
     #[test]
     fn steps_of_the_stock_image_run_on_every_platform() {
         let lacks =
-            builder("docker", &["linux/amd64"]).lacks(&spec(&BuildFlags::default()), Store::Containerd);
+            builder("docker", &["linux/amd64"]).lacks(&spec(&BuildFlags::default()), ImageStore::Containerd);
         let [Lack::Emulator(platform)] = lacks.as_slice() else { panic!("{lacks:?}") };
         assert_eq!(platform.as_str(), "linux/arm64");
     }

@@ -32,7 +32,7 @@ const KEPT: usize = 400;
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Receives what a build reports.
-pub struct Progress<'a> {
+pub struct BuildProgress<'a> {
     /// How buildx shows what it does.
     pub display: Display<'a>,
     /// This gets each line, without its end: which part of a build begins, and what buildx says where it draws nothing.
@@ -46,7 +46,7 @@ pub(super) fn run(
     input: &[u8],
     epoch: Option<&str>,
     scratch: &Path,
-    progress: &mut Progress<'_>,
+    progress: &mut BuildProgress<'_>,
 ) -> Result<(), BuildError> {
     let kind = EngineKind::Docker;
     let failed = |source| BuildError::from(EngineError::Call { kind, source });
@@ -151,7 +151,7 @@ fn watch(
     signals: &Signals,
     voice: &mut Voice,
     heard: &mut Heard,
-    progress: &mut Progress<'_>,
+    progress: &mut BuildProgress<'_>,
 ) -> io::Result<(ExitStatus, Option<Signal>)> {
     let mut ended = None;
     loop {
@@ -195,7 +195,7 @@ struct Heard {
 }
 
 impl Heard {
-    fn take(&mut self, bytes: &[u8], progress: &mut Progress<'_>) {
+    fn take(&mut self, bytes: &[u8], progress: &mut BuildProgress<'_>) {
         self.partial.extend(bytes);
         while let Some(end) = self.partial.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.partial.drain(..=end).collect();
@@ -242,7 +242,7 @@ mod tests {
         let mut handed_on = Vec::new();
         let mut heard = Heard { partial: Vec::new(), lines: VecDeque::new() };
         let mut hear = |line: &str| handed_on.push(line.to_owned());
-        let mut progress = Progress { display, hear: &mut hear };
+        let mut progress = BuildProgress { display, hear: &mut hear };
         for piece in pieces {
             heard.take(piece, &mut progress);
         }

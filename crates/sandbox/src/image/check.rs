@@ -11,7 +11,7 @@ use policy::build_spec::Platform;
 use policy::text::escape;
 
 use super::error::Unfit;
-use super::layout::Image;
+use super::layout::OciImage;
 
 /// Where the entrypoint is, unless the image starts it elsewhere.
 const USUAL: &str = "/usr/local/bin/entrypoint";
@@ -20,7 +20,7 @@ const USUAL: &str = "/usr/local/bin/entrypoint";
 const LARGEST: u64 = 64 << 20;
 
 /// Returns where an image has its entrypoint: the program that it starts, where that is called as ours is.
-pub(super) fn path_in(image: &Image) -> Result<PathBuf, Unfit> {
+pub(super) fn path_in(image: &OciImage) -> Result<PathBuf, Unfit> {
     let words = image.config.entrypoint.clone().unwrap_or_default();
     let is_ours = |word: &&String| {
         Path::new(word).is_absolute() && Path::new(word).file_name() == Path::new(USUAL).file_name()
@@ -131,7 +131,7 @@ mod tests {
     use policy::build_spec::{BuildFlags, BuildSpec};
     use policy::config::effective::Effective;
 
-    use super::super::layout::Config;
+    use super::super::layout::OciConfig;
     use super::*;
 
     fn platform(name: &str) -> Platform {
@@ -141,7 +141,7 @@ mod tests {
 
     fn starts(words: &[&str]) -> Result<PathBuf, Unfit> {
         let entrypoint = Some(words.iter().map(|word| (*word).to_owned()).collect());
-        path_in(&Image { config: Config { entrypoint }, ..Image::default() })
+        path_in(&OciImage { config: OciConfig { entrypoint }, ..OciImage::default() })
     }
 
     /// Makes the least that is a program: its header, and one program header.

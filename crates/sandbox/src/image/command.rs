@@ -13,7 +13,7 @@ use crate::engine::csv::field;
 
 /// What is built.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Subject<'a> {
+pub(super) enum BuildTarget<'a> {
     /// The image itself.
     Image {
         /// For an own Dockerfile: where it finds the entrypoint.
@@ -25,7 +25,7 @@ pub(super) enum Subject<'a> {
 
 /// What becomes of it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Output<'a> {
+pub(super) enum BuildOutput<'a> {
     /// It goes where the build spec says; what is known of it is written into this file, if there is one.
     Destination(Option<&'a Path>),
     /// It stays on disk, in this directory, without names and attestations.
@@ -45,13 +45,13 @@ pub enum Display<'a> {
 pub(super) fn build(
     spec: &BuildSpec,
     builder: &Builder,
-    subject: Subject<'_>,
-    output: Output<'_>,
+    subject: BuildTarget<'_>,
+    output: BuildOutput<'_>,
     display: Display<'_>,
 ) -> Vec<OsString> {
-    let mut words = Words::start(spec, builder, display);
+    let mut words = Arguments::start(spec, builder, display);
     let context = match (&spec.source, subject) {
-        (ImageSource::Own { dockerfile }, Subject::Image { entrypoint }) => {
+        (ImageSource::Own { dockerfile }, BuildTarget::Image { entrypoint }) => {
             words.pair("--file", dockerfile);
             if let Some(entrypoint) = entrypoint {
                 words.pair("--build-context", format!("{ENTRYPOINT}={entrypoint}"));
@@ -60,7 +60,7 @@ pub(super) fn build(
         }
         (source, _) => {
             words.pair("--file", DOCKERFILE);
-            if subject == Subject::Entrypoint {
+            if subject == BuildTarget::Entrypoint {
                 words.pair("--target", ENTRYPOINT);
             }
             if let ImageSource::Stock { base, packages } = source {
@@ -82,11 +82,11 @@ pub(super) fn build(
     words.each("--secret", &spec.secrets);
     words.each("--cache-from", &spec.cache.from);
     match output {
-        Output::Layout(directory) => {
+        BuildOutput::Layout(directory) => {
             words.all(["--provenance=false", "--sbom=false"]);
             words.pair("--output", fields("type=oci,tar=false", "dest", directory));
         }
-        Output::Destination(metadata) => {
+        BuildOutput::Destination(metadata) => {
             words.each("--cache-to", &spec.cache.to);
             let asked = [("sbom", &spec.attestations.sbom), ("provenance", &spec.attestations.provenance)];
             for (kind, how) in asked {
@@ -115,7 +115,7 @@ pub(super) fn extract(
     to: &Path,
     display: Display<'_>,
 ) -> Vec<OsString> {
-    let mut words = Words::start(spec, builder, display);
+    let mut words = Arguments::start(spec, builder, display);
     words.pair("--build-context", format!("subject={image}"));
     words.all(["--provenance=false"]);
     words.pair("--output", fields("type=local", "dest", to));
@@ -128,9 +128,9 @@ fn fields(others: &str, key: &str, path: &Path) -> OsString {
     OsString::from_vec([others.as_bytes(), b",", &field(key, path)].concat())
 }
 
-struct Words(Vec<OsString>);
+struct Arguments(Vec<OsString>);
 
-impl Words {
+impl Arguments {
     /// Starts with the arguments that every build has.
     fn start(spec: &BuildSpec, builder: &Builder, display: Display<'_>) -> Self {
         let mut words = Self(Vec::new());

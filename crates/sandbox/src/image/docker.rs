@@ -11,7 +11,7 @@ use super::error::BuildError;
 use crate::engine::error::EngineError;
 use crate::engine::kind::EngineKind;
 use crate::engine::surroundings::Surroundings;
-use crate::engine::words::Cause;
+use crate::engine::words::FailureCause;
 use crate::engine::{self, Engine};
 use crate::host::child::Group;
 use crate::host::programs::Programs;
@@ -26,12 +26,12 @@ pub(super) struct Docker {
     programs: Programs,
     directory: PathBuf,
     /// How its engine keeps images.
-    pub(super) store: Store,
+    pub(super) store: ImageStore,
 }
 
 /// How an engine keeps images.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Store {
+pub(super) enum ImageStore {
     /// In containerd: also those of several platforms, with attestations.
     Containerd,
     /// As engines did before: one platform an image.
@@ -52,7 +52,7 @@ impl Docker {
             .find(kind.command())
             .ok_or_else(|| EngineError::NotInstalled { kind, left_out: programs.left_out() })?;
         let directory = surroundings.directory.clone();
-        let mut docker = Self { program, programs, directory, store: Store::Classic };
+        let mut docker = Self { program, programs, directory, store: ImageStore::Classic };
         if let Err(EngineError::Refused { message, .. }) = docker.ask(["buildx", "version"]) {
             return Err(BuildError::NoBuildx { said: message });
         }
@@ -94,10 +94,10 @@ impl Docker {
 /// Classifies a failure to query an engine elsewhere.
 fn elsewhere(error: EngineError, address: String) -> BuildError {
     match error {
-        EngineError::Refused { cause: Some(Cause::Forbidden), message: said, .. } => {
+        EngineError::Refused { cause: Some(FailureCause::Forbidden), message: said, .. } => {
             BuildError::Forbidden { address, said }
         }
-        EngineError::Refused { cause: Some(Cause::Unreachable), message: said, .. } => {
+        EngineError::Refused { cause: Some(FailureCause::Unreachable), message: said, .. } => {
             BuildError::Unreachable { address, said }
         }
         error => error.into(),
@@ -105,8 +105,8 @@ fn elsewhere(error: EngineError, address: String) -> BuildError {
 }
 
 /// Parses the output of `docker info`.
-fn store(status: &str) -> Store {
-    if status.contains("io.containerd.snapshotter") { Store::Containerd } else { Store::Classic }
+fn store(status: &str) -> ImageStore {
+    if status.contains("io.containerd.snapshotter") { ImageStore::Containerd } else { ImageStore::Classic }
 }
 
 #[cfg(test)]
@@ -138,10 +138,10 @@ mod tests {
 
     #[test]
     fn an_engine_says_how_it_keeps_images() {
-        assert_eq!(store("[[\"driver-type\",\"io.containerd.snapshotter.v1\"]]\n"), Store::Containerd);
+        assert_eq!(store("[[\"driver-type\",\"io.containerd.snapshotter.v1\"]]\n"), ImageStore::Containerd);
         assert_eq!(
             store("[[\"Backing Filesystem\",\"extfs\"],[\"Supports d_type\",\"true\"]]"),
-            Store::Classic
+            ImageStore::Classic
         );
     }
 }

@@ -7,7 +7,7 @@ use policy::build_spec::Platform;
 use policy::text::escape;
 
 use crate::engine::error::EngineError;
-use crate::engine::words::Cause;
+use crate::engine::words::FailureCause;
 
 /// Why there is no image.
 #[derive(Debug, thiserror::Error)]
@@ -51,10 +51,10 @@ pub enum BuildError {
     },
     /// An image that the build starts from cannot be fetched.
     #[error("the image {image} cannot be fetched: {said}")]
-    Fetch { image: String, cause: Option<Cause>, said: String },
+    Fetch { image: String, cause: Option<FailureCause>, said: String },
     /// The image cannot be pushed.
     #[error("the image cannot be pushed: {said}")]
-    Push { cause: Option<Cause>, said: String },
+    Push { cause: Option<FailureCause>, said: String },
     /// A program for another processor was run, and nothing here emulates that.
     #[error("a step runs programs for {platform}, and nothing here emulates that processor")]
     Emulator { platform: String },
@@ -66,7 +66,7 @@ pub enum BuildError {
     Step {
         /// The step, as the Dockerfile has it.
         step: Option<String>,
-        cause: Option<Cause>,
+        cause: Option<FailureCause>,
         said: String,
         /// The last lines that it printed.
         printed: Vec<String>,

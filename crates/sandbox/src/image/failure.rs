@@ -1,13 +1,14 @@
 //! Why a build failed, by what buildx has printed.
 
 use super::error::BuildError;
-use crate::engine::words::{self, Cause, Found};
+use crate::engine::words::{self, FailureCause, Match};
 
 /// How many lines of a step's own output are kept.
 const LINES: usize = 20;
 
 /// What keeps a registry or a step of a build from being reached.
-const OBSTACLES: [Cause; 4] = [Cause::Certificate, Cause::Unreachable, Cause::NotInRegistry, Cause::Fault];
+const OBSTACLES: [FailureCause; 4] =
+    [FailureCause::Certificate, FailureCause::Unreachable, FailureCause::NotInRegistry, FailureCause::Fault];
 
 /// Converts the lines of a failed build, as buildx 0.13 to 0.30 prints them with `--progress plain`, into an error. What is
 /// not known stays as it was printed.
@@ -18,22 +19,22 @@ pub(super) fn told(lines: &[String]) -> BuildError {
     let said = said.strip_prefix("failed to solve: ").unwrap_or(said).to_owned();
     let (step, printed) = step(lines);
     let all = format!("{}\n{said}", printed.join("\n"));
-    match words::cause(&all, &[Cause::DiskFull, Cause::Processor]) {
-        Some(Cause::DiskFull) => return BuildError::DiskFull { said },
+    match words::cause(&all, &[FailureCause::DiskFull, FailureCause::Processor]) {
+        Some(FailureCause::DiskFull) => return BuildError::DiskFull { said },
         Some(_) => {
             let platform = step.as_deref().and_then(|step| step.strip_prefix('[')?.split([' ', ']']).next());
             return BuildError::Emulator { platform: platform.unwrap_or("another platform").to_owned() };
         }
         None => {}
     }
-    let push = |text: &str| words::cause(text, &[Cause::Push]).is_some();
+    let push = |text: &str| words::cause(text, &[FailureCause::Push]).is_some();
     if step.as_deref().is_some_and(push) || push(&said) {
         return BuildError::Push { cause: words::cause(&said, &OBSTACLES), said };
     }
-    if let Some(Found { value: image, rest: said, .. }) = words::find(&said, &[Cause::Fetch]) {
+    if let Some(Match { value: image, rest: said, .. }) = words::find(&said, &[FailureCause::Fetch]) {
         return BuildError::Fetch { image, cause: words::cause(&said, &OBSTACLES), said };
     }
-    BuildError::Step { step, cause: words::cause(&all, &[Cause::Certificate]), said, printed }
+    BuildError::Step { step, cause: words::cause(&all, &[FailureCause::Certificate]), said, printed }
 }
 
 /// Returns the step that failed, and what it has printed: buildx repeats both between two rules, above the Dockerfile.
@@ -80,7 +81,7 @@ mod tests {
         let fetch = "ERROR: failed to solve: failed to resolve source metadata for docker.io/library/alpine:3.23: \
                      failed to do request: Head \"https://registry-1.docker.io/v2/\": dial tcp: lookup: no such host";
         assert!(
-            matches!(of(fetch), BuildError::Fetch { image, cause: Some(Cause::Unreachable), .. } if image == "docker.io/library/alpine:3.23")
+            matches!(of(fetch), BuildError::Fetch { image, cause: Some(FailureCause::Unreachable), .. } if image == "docker.io/library/alpine:3.23")
         );
         let emulator = "------\n > [linux/arm64 2/2] RUN true:\n0.1 exec /bin/sh: exec format error\n------\n\
                         ERROR: failed to solve: process \"/bin/sh -c true\" did not complete successfully: exit code: 255";
@@ -88,17 +89,17 @@ mod tests {
         let full = "ERROR: failed to solve: failed to copy files: write /x: no space left on device";
         assert!(matches!(of(full), BuildError::DiskFull { .. }));
         let push = "ERROR: failed to solve: failed to push localhost:5001/a: dial tcp 127.0.0.1:5001: connect: connection refused";
-        assert!(matches!(of(push), BuildError::Push { cause: Some(Cause::Unreachable), .. }));
+        assert!(matches!(of(push), BuildError::Push { cause: Some(FailureCause::Unreachable), .. }));
         let engine = "------\n > pushing localhost:5000/a:1 with docker:\n------\nERROR: unexpected status from HEAD request to \
                       http://localhost:5000/v2/a/manifests/1: 500 Internal Server Error";
         assert!(
-            matches!(of(engine), BuildError::Push { cause: Some(Cause::Fault), said } if said.ends_with("500 Internal Server Error"))
+            matches!(of(engine), BuildError::Push { cause: Some(FailureCause::Fault), said } if said.ends_with("500 Internal Server Error"))
         );
         let authorize = "ERROR: failed to solve: failed to resolve source metadata for a/b:1: failed to authorize: 401 Unauthorized";
         assert!(matches!(of(authorize), BuildError::Fetch { cause: None, .. }));
         let prints = "------\n > [2/2] RUN true || echo pushing a with docker:\n0.1 curl: (60) SSL certificate problem: self-signed \
                       certificate in certificate chain\n------\nERROR: failed to solve: exit code: 60";
-        assert!(matches!(of(prints), BuildError::Step { cause: Some(Cause::Certificate), .. }));
+        assert!(matches!(of(prints), BuildError::Step { cause: Some(FailureCause::Certificate), .. }));
         assert!(matches!(of(""), BuildError::Step { step: None, cause: None, .. }));
     }
 }

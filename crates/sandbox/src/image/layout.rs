@@ -20,7 +20,7 @@ pub(super) struct Made {
 
 /// An index: a manifest for each platform, and those of attestations.
 #[derive(Debug, Deserialize)]
-pub(super) struct Index {
+pub(super) struct OciIndex {
     manifests: Vec<Descriptor>,
 }
 
@@ -44,26 +44,26 @@ struct Manifest {
 
 /// What an image says of itself.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct Image {
+pub(super) struct OciImage {
     #[serde(default)]
     pub(super) os: String,
     #[serde(default)]
     pub(super) architecture: String,
     /// How it is started.
     #[serde(default)]
-    pub(super) config: Config,
+    pub(super) config: OciConfig,
 }
 
 /// How an image is started.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Config {
+pub(super) struct OciConfig {
     /// The program that every command is handed to.
     #[serde(default)]
     pub(super) entrypoint: Option<Vec<String>>,
 }
 
-impl Index {
+impl OciIndex {
     /// Reads one. A manifest of a single platform is none, which is `None`.
     pub(super) fn parse(text: &str) -> Result<Option<Self>, BuildError> {
         let value: serde_json::Value = understood(text.as_bytes())?;
@@ -87,7 +87,7 @@ pub(super) struct Layout(pub(super) PathBuf);
 impl Layout {
     /// Returns the digest of the image as a whole: an index, or the manifest of its one platform.
     pub(super) fn digest(&self) -> Result<String, BuildError> {
-        let top: Index = self.read(Path::new("index.json"))?;
+        let top: OciIndex = self.read(Path::new("index.json"))?;
         let first = top.manifests.into_iter().next();
         first
             .map(|manifest| manifest.digest)
@@ -95,19 +95,19 @@ impl Layout {
     }
 
     /// Lists its platforms, each with what the image says of itself.
-    pub(super) fn platforms(&self) -> Result<Vec<(Made, Image)>, BuildError> {
+    pub(super) fn platforms(&self) -> Result<Vec<(Made, OciImage)>, BuildError> {
         let digest = self.digest()?;
         let text = self.blob(&digest)?;
-        let manifests = match Index::parse(&String::from_utf8_lossy(&text))? {
+        let manifests = match OciIndex::parse(&String::from_utf8_lossy(&text))? {
             Some(index) => index.platforms().into_iter().map(|made| made.digest).collect(),
             None => vec![digest],
         };
         manifests.into_iter().map(|digest| self.platform(digest)).collect()
     }
 
-    fn platform(&self, digest: String) -> Result<(Made, Image), BuildError> {
+    fn platform(&self, digest: String) -> Result<(Made, OciImage), BuildError> {
         let manifest: Manifest = understood(&self.blob(&digest)?)?;
-        let image: Image = understood(&self.blob(&manifest.config.digest)?)?;
+        let image: OciImage = understood(&self.blob(&manifest.config.digest)?)?;
         Ok((Made { platform: format!("{}/{}", image.os, image.architecture), digest }, image))
     }
 
@@ -145,9 +145,9 @@ mod tests {
         let text = r#"{"schemaVersion":2,"manifests":[
             {"digest":"sha256:a1","size":1,"platform":{"architecture":"amd64","os":"linux"}},
             {"digest":"sha256:b2","size":1,"platform":{"architecture":"unknown","os":"unknown"}}]}"#;
-        let platforms = Index::parse(text).unwrap().unwrap().platforms();
+        let platforms = OciIndex::parse(text).unwrap().unwrap().platforms();
         assert_eq!(platforms, [Made { platform: "linux/amd64".into(), digest: "sha256:a1".into() }]);
-        assert!(Index::parse(r#"{"schemaVersion":2,"config":{},"layers":[]}"#).unwrap().is_none());
+        assert!(OciIndex::parse(r#"{"schemaVersion":2,"config":{},"layers":[]}"#).unwrap().is_none());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use confine::protocol::{ExpectedMount, Grant, LandlockAccess, MountedFile, Variable};
+use confine::protocol::{EnvEntry, ExpectedMount, Grant, LandlockAccess, MountedFile};
 use confine::report::{Report, Status};
 use policy::plan::{BoundaryMode, Layer, Need, Plan};
 
@@ -14,13 +14,13 @@ use crate::session::error::StartError;
 use crate::session::remedy;
 
 /// Returns the environment of the agent.
-pub(crate) fn environment(plan: &Plan, secrets: &[(String, Value)]) -> Vec<Variable> {
+pub(crate) fn environment(plan: &Plan, secrets: &[(String, Value)]) -> Vec<EnvEntry> {
     let plain = plan.env.iter().map(|variable| entry(OsStr::new(&variable.name), variable.value.as_bytes()));
     plain.chain(secrets.iter().map(|(name, value)| entry(OsStr::new(name), value.as_bytes()))).collect()
 }
 
 /// Formats one variable as a process gets it.
-pub(crate) fn entry(name: &OsStr, value: &[u8]) -> Variable {
+pub(crate) fn entry(name: &OsStr, value: &[u8]) -> EnvEntry {
     // All at once: nothing grows, and leaves a copy behind.
     [name.as_bytes(), b"=", value].concat().into()
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use policy::plan::Plan;
 
-use super::container::find::Found;
+use super::container::find::FoundSandbox;
 use crate::engine;
 use crate::host::identity::Identity;
 use crate::secrets;
@@ -16,7 +16,7 @@ use crate::session::streams::Stdio;
 pub struct Launch<'a> {
     pub plan: &'a Plan,
     /// Reads the values of the plan's secrets. Called once at most, and as late as can be.
-    pub secrets: &'a mut secrets::Reader<'a>,
+    pub secrets: &'a mut secrets::SecretReader<'a>,
     /// Where the standard streams lead.
     pub streams: Stdio,
     /// Who asks: under sudo not root, but the user behind it.
@@ -39,9 +39,9 @@ pub struct Launch<'a> {
 /// A second command in a sandbox that runs, as the caller asks for it.
 pub struct Exec<'a> {
     pub plan: &'a Plan,
-    pub sandbox: &'a Found,
+    pub sandbox: &'a FoundSandbox,
     /// Reads the values of the plan's secrets. Called once at most.
-    pub secrets: &'a mut secrets::Reader<'a>,
+    pub secrets: &'a mut secrets::SecretReader<'a>,
     /// Where the standard streams lead.
     pub streams: Stdio,
     /// The process that the command is to end with.

@@ -6,7 +6,7 @@ use policy::plan::Plan;
 use rustix::io::Errno;
 use rustix::process::DumpableBehavior;
 
-use crate::secrets::{Reader, Value};
+use crate::secrets::{SecretReader, Value};
 use crate::session::error::StartError;
 
 /// The values of a plan's secrets, for as long as it takes to hand them over.
@@ -20,7 +20,7 @@ pub(crate) struct HeldSecrets {
 
 impl HeldSecrets {
     /// Closes this process, and reads the values.
-    pub(crate) fn read(plan: &Plan, read: &mut Reader<'_>) -> Result<Self, StartError> {
+    pub(crate) fn read(plan: &Plan, read: &mut SecretReader<'_>) -> Result<Self, StartError> {
         let mut held = Self { values: Vec::new(), before: None };
         if plan.secrets.is_empty() {
             return Ok(held);

@@ -14,7 +14,7 @@ use policy::config::problem::{self, Located, Problem};
 use policy::text::escape;
 use policy::text::json_bytes::JsonBytes;
 use sandbox::host::programs::Programs;
-use sandbox::image::{self, BuildError, Built, Detail, Files, Progress, Request};
+use sandbox::image::{self, BuildError, BuildProgress, BuildRequest, Built, Detail, Files};
 use serde_json::{Value, json};
 
 use crate::cli::{BuildArgs, Format};
@@ -29,7 +29,7 @@ mod failure;
 pub(crate) fn build(ui: &Ui, context: &Context, args: &BuildArgs) -> Result<ExitCode, CommandError> {
     let (spec, files, programs) = spec(context, args)?;
     let surroundings = context.engines(programs);
-    let request = Request {
+    let request = BuildRequest {
         spec: &spec,
         files: &files,
         surroundings: &surroundings,
@@ -54,7 +54,7 @@ pub(crate) fn build(ui: &Ui, context: &Context, args: &BuildArgs) -> Result<Exit
         return Ok(ExitCode::Success);
     }
     let mut hear = |line: &str| ui.note(line);
-    let built = match image::build(&request, &mut Progress { display, hear: &mut hear }) {
+    let built = match image::build(&request, &mut BuildProgress { display, hear: &mut hear }) {
         Ok(built) => built,
         Err(error @ BuildError::Ended(signal)) => {
             ui.failure(&failure::told(&error, &spec));

@@ -4,7 +4,7 @@ use std::io;
 
 use sandbox::engine::kind::EngineKind;
 use sandbox::provider;
-use sandbox::provider::container::find::{Sought, find};
+use sandbox::provider::container::find::{SandboxQuery, find};
 use sandbox::provider::launch::Exec;
 use sandbox::session::attendance::Parent;
 use sandbox::session::streams::Stdio;
@@ -27,11 +27,11 @@ pub(crate) fn exec(
     let parent = super::run::parent(life, parent)?;
 
     // 1. Where it runs, no configuration has to know.
-    let sandbox = find(&Sought {
+    let sandbox = find(&SandboxQuery {
         name: &name,
         engine: provider.map(|provider| match provider {
-            cli::Engine::Docker => EngineKind::Docker,
-            cli::Engine::Podman => EngineKind::Podman,
+            cli::EngineFlag::Docker => EngineKind::Docker,
+            cli::EngineFlag::Podman => EngineKind::Podman,
         }),
         owner: context.caller,
         own: &context.own(),

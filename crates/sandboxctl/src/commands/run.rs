@@ -16,7 +16,7 @@ use sandbox::host::identity::Identity;
 use sandbox::host::programs::Programs;
 use sandbox::provider;
 use sandbox::provider::launch::Launch;
-use sandbox::secrets::{self, SecretError, Surroundings, Value};
+use sandbox::secrets::{self, SecretError, SourceContext, Value};
 use sandbox::session::attendance::Parent;
 use sandbox::session::outcome::{End, Notice};
 use sandbox::session::streams::Stdio;
@@ -177,7 +177,7 @@ impl Sources {
     ) -> Result<Vec<(String, Value)>, SecretError> {
         // First of all: a command that gives a secret is started by a thread of its own.
         confine::clear_variables(&variables(plan));
-        let mut surroundings = Surroundings {
+        let mut surroundings = SourceContext {
             env: &self.env,
             programs: &self.programs,
             caller: self.caller,

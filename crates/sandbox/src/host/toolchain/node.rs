@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::error::ToolchainError;
-use super::search::{Form, Host, Toolchains, canonical, in_system_tree, one_component};
+use super::search::{Form, HostContext, Toolchains, canonical, in_system_tree, one_component};
 use crate::host::small_file;
 
 const NAME: &str = "node";
@@ -15,7 +15,7 @@ const FORM: Form = Form {
     expected: "`bin/node`, and `include/node` or `lib/node_modules`",
 };
 
-pub(crate) fn find(host: &Host<'_>, found: &mut Toolchains) -> Result<(), ToolchainError> {
+pub(crate) fn find(host: &HostContext<'_>, found: &mut Toolchains) -> Result<(), ToolchainError> {
     let node = host.programs(NAME).next().ok_or_else(|| host.not_found(NAME, "`node`"))?;
     let real = canonical(NAME, &node)?;
     if in_system_tree(&real) {
@@ -31,7 +31,7 @@ pub(crate) fn find(host: &Host<'_>, found: &mut Toolchains) -> Result<(), Toolch
 }
 
 /// Finds the version that volta starts by default.
-fn volta(host: &Host<'_>) -> Option<PathBuf> {
+fn volta(host: &HostContext<'_>) -> Option<PathBuf> {
     let tools = host.directory("VOLTA_HOME", ".volta").join("tools");
     let platform = small_file::read(&tools.join("user/platform.json"), host.user).ok()?;
     let platform: serde_json::Value = serde_json::from_slice(&platform).ok()?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use policy::text::escape;
 
 use super::error::ToolchainError;
-use super::search::{Form, Host, Toolchains, canonical, in_system_tree, one_component};
+use super::search::{Form, HostContext, Toolchains, canonical, in_system_tree, one_component};
 use crate::host::small_file;
 
 const NAME: &str = "python";
@@ -23,14 +23,14 @@ const FORM: Form = Form {
     expected: "`bin/python3`, and `lib/python3.x`",
 };
 
-pub(crate) fn find(host: &Host<'_>, found: &mut Toolchains) -> Result<(), ToolchainError> {
+pub(crate) fn find(host: &HostContext<'_>, found: &mut Toolchains) -> Result<(), ToolchainError> {
     let programs: Vec<PathBuf> = host.programs("python3").chain(host.programs(NAME)).collect();
     for program in programs {
         let real = match pyenv_root(&program, host) {
             None => canonical(NAME, &program)?,
             Some(root) => match pyenv(&root, host)? {
-                Choice::System => continue,
-                Choice::Version(prefix) => canonical(NAME, &prefix.join("bin/python"))?,
+                SelectedPython::System => continue,
+                SelectedPython::Version(prefix) => canonical(NAME, &prefix.join("bin/python"))?,
             },
         };
         if in_system_tree(&real) {
@@ -47,7 +47,7 @@ pub(crate) fn find(host: &Host<'_>, found: &mut Toolchains) -> Result<(), Toolch
 }
 
 /// What pyenv would start.
-enum Choice {
+enum SelectedPython {
     /// Whatever comes next in the `PATH`.
     System,
     /// The installation in this directory.
@@ -55,7 +55,7 @@ enum Choice {
 }
 
 /// Returns where pyenv is installed, if a program is one of its shims.
-fn pyenv_root(program: &Path, host: &Host<'_>) -> Option<PathBuf> {
+fn pyenv_root(program: &Path, host: &HostContext<'_>) -> Option<PathBuf> {
     let shims = program.parent().filter(|parent| parent.file_name().is_some_and(|name| name == "shims"))?;
     let root = shims.parent()?;
     let named = host.var("PYENV_ROOT").is_some_and(|named| Path::new(named) == root);
@@ -63,7 +63,7 @@ fn pyenv_root(program: &Path, host: &Host<'_>) -> Option<PathBuf> {
 }
 
 /// Finds the version that is chosen by `PYENV_VERSION`, by `.python-version` here or above, or for everywhere.
-fn pyenv(root: &Path, host: &Host<'_>) -> Result<Choice, ToolchainError> {
+fn pyenv(root: &Path, host: &HostContext<'_>) -> Result<SelectedPython, ToolchainError> {
     let read = |path: PathBuf| String::from_utf8(small_file::read(&path, host.user).ok()?).ok();
     let of_project =
         || host.workdir.ancestors().find_map(|directory| read(directory.join(".python-version")));
@@ -75,15 +75,17 @@ fn pyenv(root: &Path, host: &Host<'_>) -> Result<Choice, ToolchainError> {
         .unwrap_or_else(|| "system".to_owned());
     // Several may be listed; the first one is what `python3` means.
     let Some(version) = chosen.split([':', '\n', ' ']).find_map(one_component) else {
-        return Ok(Choice::System);
+        return Ok(SelectedPython::System);
     };
     if version == "system" {
-        return Ok(Choice::System);
+        return Ok(SelectedPython::System);
     }
-    installed(&root.join("versions"), version).map(Choice::Version).ok_or_else(|| ToolchainError::NotFound {
-        preset: NAME,
-        looked_for: format!("version {version} in `{}`", escape::path(&root.join("versions"))),
-        left_out: String::new(),
+    installed(&root.join("versions"), version).map(SelectedPython::Version).ok_or_else(|| {
+        ToolchainError::NotFound {
+            preset: NAME,
+            looked_for: format!("version {version} in `{}`", escape::path(&root.join("versions"))),
+            left_out: String::new(),
+        }
     })
 }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 use policy::text::escape;
 
 use super::error::ToolchainError;
-use super::search::{Form, Host, Toolchains, canonical, exposed, find_path, in_system_tree, variable};
+use super::search::{Form, HostContext, Toolchains, canonical, exposed, find_path, in_system_tree, variable};
 
 const NAME: &str = "rust";
 
@@ -26,7 +26,7 @@ const FORM: Form = Form {
 /// How cargo calls the directories of crates.io; a hash follows.
 const CRATES_IO: &[&str] = &["github.com-", "index.crates.io-"];
 
-pub(crate) fn find(host: &Host<'_>, found: &mut Toolchains) -> Result<(), ToolchainError> {
+pub(crate) fn find(host: &HostContext<'_>, found: &mut Toolchains) -> Result<(), ToolchainError> {
     let cargo = host.programs("cargo").next().ok_or_else(|| host.not_found(NAME, "`cargo`"))?;
     let real = canonical(NAME, &cargo)?;
     if is_rustup(&real) {
@@ -73,7 +73,11 @@ fn is_rustup(program: &Path) -> bool {
 }
 
 /// Toolchains that are links to somewhere else, as `rustup toolchain link` makes them.
-fn show_linked(toolchains: &Path, host: &Host<'_>, found: &mut Toolchains) -> Result<(), ToolchainError> {
+fn show_linked(
+    toolchains: &Path,
+    host: &HostContext<'_>,
+    found: &mut Toolchains,
+) -> Result<(), ToolchainError> {
     let inside = canonical(NAME, toolchains)?;
     for entry in std::fs::read_dir(toolchains).into_iter().flatten().flatten() {
         let Ok(target) = entry.path().canonicalize() else { continue };
@@ -87,7 +91,7 @@ fn show_linked(toolchains: &Path, host: &Host<'_>, found: &mut Toolchains) -> Re
     Ok(())
 }
 
-fn show_crates(host: &Host<'_>, found: &mut Toolchains) -> Result<(), ToolchainError> {
+fn show_crates(host: &HostContext<'_>, found: &mut Toolchains) -> Result<(), ToolchainError> {
     let registry = host.directory("CARGO_HOME", ".cargo").join("registry");
     for kind in ["cache", "index", "src"] {
         for entry in std::fs::read_dir(registry.join(kind)).into_iter().flatten().flatten() {

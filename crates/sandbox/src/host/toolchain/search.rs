@@ -17,7 +17,7 @@ const SYSTEM_TREES: &[&str] = &["/bin", "/lib", "/lib32", "/lib64", "/libx32", "
 
 /// The caller's surroundings, in which toolchains are looked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Host<'a> {
+pub struct HostContext<'a> {
     pub env: &'a BTreeMap<OsString, OsString>,
     /// Where programs are looked for, and where agents may write.
     pub programs: &'a Programs,
@@ -44,7 +44,7 @@ pub struct Toolchains {
     pub env: Vec<Variable>,
 }
 
-impl Host<'_> {
+impl HostContext<'_> {
     pub(super) fn var(&self, name: &str) -> Option<&OsStr> {
         self.env.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
@@ -91,7 +91,12 @@ pub(super) struct Form {
 
 impl Toolchains {
     /// Shows a directory at the path it was found by, after checking where it leads.
-    pub(super) fn show(&mut self, name: &str, path: &Path, host: &Host<'_>) -> Result<(), ToolchainError> {
+    pub(super) fn show(
+        &mut self,
+        name: &str,
+        path: &Path,
+        host: &HostContext<'_>,
+    ) -> Result<(), ToolchainError> {
         let there = find_path(name, path)?;
         let resolved = &there.path;
         if in_system_tree(resolved) && in_system_tree(path) {
@@ -120,7 +125,7 @@ impl Toolchains {
         &mut self,
         form: &Form,
         program: &Path,
-        host: &Host<'_>,
+        host: &HostContext<'_>,
     ) -> Result<(), ToolchainError> {
         let is_program = program.file_name().and_then(OsStr::to_str).is_some_and(form.is_program);
         let bin = program.parent().filter(|bin| is_program && bin.ends_with("bin"));

@@ -13,7 +13,7 @@ use policy::rules::limits::{Bytes, MilliCpus, TmpfsLimits, TmpfsMemory};
 use policy::rules::network;
 use sha2::{Digest, Sha256};
 
-use super::directories::Directories;
+use super::directories::HeldDirectories;
 use crate::boundary::protect::mounts::Mounts;
 use crate::engine::csv::field;
 use crate::engine::image::Image;
@@ -74,7 +74,7 @@ impl Run<'_> {
 }
 
 /// Everything that the words are made of.
-pub(super) struct Wanted<'a> {
+pub(super) struct ContainerRequest<'a> {
     pub(super) kind: EngineKind,
     pub(super) plan: &'a Plan,
     pub(super) container: &'a Container,
@@ -90,7 +90,7 @@ pub(super) struct Wanted<'a> {
     /// What is to be mounted over each boundary.
     pub(super) protected: &'a [Mounts],
     /// What the engine is given by descriptor.
-    pub(super) held: &'a Directories,
+    pub(super) held: &'a HeldDirectories,
 }
 
 /// Returns the name of the container. Another container may have it, so nothing is identified by it.
@@ -104,8 +104,8 @@ pub(super) fn name_of_look(run: &RunId) -> String {
 }
 
 /// Returns the arguments of the engine's command.
-pub(super) fn run(wanted: &Wanted<'_>) -> Vec<OsString> {
-    let Wanted { kind, plan, container, user, .. } = wanted;
+pub(super) fn run(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
+    let ContainerRequest { kind, plan, container, user, .. } = wanted;
     let mut words = Words(Vec::new());
 
     // 1. It goes when it ends, and the command stays until it is gone. Podman's is made first, and started by another call:
@@ -256,7 +256,7 @@ impl Words {
     }
 
     /// Pins every directory on the way to a protected path, makes the path itself read-only, and covers sockets.
-    fn protect(&mut self, wanted: &Wanted<'_>, boundary: &Boundary, protected: &Mounts) {
+    fn protect(&mut self, wanted: &ContainerRequest<'_>, boundary: &Boundary, protected: &Mounts) {
         let mut over = |path: &Path, mode| {
             self.directory(wanted, &boundary.host.join(path), &boundary.guest.join(path), mode);
         };
@@ -284,7 +284,7 @@ impl Words {
     }
 
     /// Adds something of a boundary, by its descriptor where it is held.
-    fn directory(&mut self, wanted: &Wanted<'_>, host: &Path, target: &Path, mode: BoundaryMode) {
+    fn directory(&mut self, wanted: &ContainerRequest<'_>, host: &Path, target: &Path, mode: BoundaryMode) {
         match wanted.held.device(host) {
             Some(device) => self.volume(&device, target),
             None => self.mount(wanted.kind, &seen_by_engine(wanted.container, host), target, mode),
@@ -384,14 +384,14 @@ mod tests {
             name: container.image.clone(),
             id: format!("sha256:{}", "0".repeat(64)).try_into().unwrap(),
             architecture: "amd64".to_owned(),
-            config: crate::engine::image::Config::default(),
+            config: crate::engine::image::ImageConfig::default(),
             annotations: std::collections::BTreeMap::new(),
             unfetched: None,
         };
         let user =
             ContainerUser { agent: Agent::for_test(1001), inside, namespace, mounter: Mounter::Engine };
         let protected = [Mounts::default(), Mounts { pins: vec![".git".into()], ..Mounts::default() }];
-        let wanted = Wanted {
+        let wanted = ContainerRequest {
             kind,
             plan: &plan,
             container: &container,
@@ -408,7 +408,7 @@ mod tests {
             created: 7,
             rendezvous: Path::new("/state/rendezvous"),
             protected: &protected,
-            held: &Directories::default(),
+            held: &HeldDirectories::default(),
         };
         run(&wanted).into_iter().map(|word| word.into_string().unwrap()).collect()
     }

@@ -22,9 +22,9 @@ use crate::session::error::StartError;
 
 /// Directories by their path on the host. What is mounted read-only is not among them: in it nothing can be made.
 #[derive(Default)]
-pub(super) struct Directories(BTreeMap<PathBuf, OwnedFd>);
+pub(super) struct HeldDirectories(BTreeMap<PathBuf, OwnedFd>);
 
-impl Directories {
+impl HeldDirectories {
     /// Opens the writable boundaries, and what is pinned in them.
     pub(super) fn open(plan: &Plan, caller: Identity, protected: &[Mounts]) -> Result<Self, StartError> {
         let failed = |source| StartError::step("opening what is to be mounted")(source);

@@ -13,8 +13,8 @@ use confine::report::Report;
 use nix::sys::signal::Signal;
 use tracing::debug;
 
-use self::caller::Line;
-use super::find::{self, Found};
+use self::socket::ExecSocket;
+use super::find::{self, FoundSandbox};
 use super::init_spec::environment;
 use super::{arguments, rendezvous};
 use crate::engine::Engine;
@@ -34,7 +34,7 @@ use crate::host::terminal::Signals;
 
 use crate::session::held_secrets::HeldSecrets;
 
-mod caller;
+mod socket;
 
 /// How long an engine may take to notice that a container, or our program in it, has ended.
 const ENDING: Duration = Duration::from_secs(5);
@@ -43,7 +43,7 @@ const ENDING: Duration = Duration::from_secs(5);
 pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     let Exec { plan, sandbox, secrets, streams, parent } = exec;
     let secrets = HeldSecrets::read(plan, secrets)?;
-    let Found { engine, id, run, seen, .. } = sandbox;
+    let FoundSandbox { engine, id, run, seen, .. } = sandbox;
 
     // 1. Where its streams lead.
     let owner = owner(engine, seen.user());
@@ -71,7 +71,8 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     // 3. Where our program calls, with a word that is for nobody who can read argument lists: a name without a value passes
     //    it on.
     let point = rendezvous::point(run);
-    let line = Line::open(&sandbox.place, &point).map_err(StartError::step("creating the exec socket"))?;
+    let line =
+        ExecSocket::open(&sandbox.place, &point).map_err(StartError::step("creating the exec socket"))?;
     let failed = |source| EngineError::Call { kind: engine.kind(), source };
     let mut command = engine.command();
     command

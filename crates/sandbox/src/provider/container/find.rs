@@ -24,7 +24,7 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 const ALL: [EngineKind; 2] = [EngineKind::Docker, EngineKind::Podman];
 
 /// What a sandbox is looked for by.
-pub struct Sought<'a> {
+pub struct SandboxQuery<'a> {
     /// Its name, or that of its container.
     pub name: &'a str,
     /// The only engine to ask; `None` asks each that answers.
@@ -38,7 +38,7 @@ pub struct Sought<'a> {
 }
 
 /// A sandbox that runs, as it was found.
-pub struct Found {
+pub struct FoundSandbox {
     pub(crate) engine: Engine,
     pub(crate) id: String,
     pub(crate) run: RunId,
@@ -68,7 +68,7 @@ pub enum FindError {
     Several { name: String, engines: Vec<EngineKind> },
 }
 
-impl Found {
+impl FoundSandbox {
     /// Returns the provider that runs it.
     pub fn provider(&self) -> Provider {
         match self.engine.kind() {
@@ -84,7 +84,7 @@ impl Found {
 }
 
 /// Finds a sandbox.
-pub fn find(sought: &Sought<'_>) -> Result<Found, FindError> {
+pub fn find(sought: &SandboxQuery<'_>) -> Result<FoundSandbox, FindError> {
     let (mut asked, mut unasked, mut found) = (Vec::new(), Vec::new(), Vec::new());
     for kind in ALL.into_iter().filter(|kind| sought.engine.is_none_or(|only| only == *kind)) {
         match Engine::find(kind, sought.engines).and_then(|engine| find_in(&engine, sought)) {
@@ -104,7 +104,7 @@ pub fn find(sought: &Sought<'_>) -> Result<Found, FindError> {
 }
 
 /// Searches one engine.
-fn find_in(engine: &Engine, sought: &Sought<'_>) -> Result<Option<Found>, EngineError> {
+fn find_in(engine: &Engine, sought: &SandboxQuery<'_>) -> Result<Option<FoundSandbox>, EngineError> {
     // `docker ps` shows the name of the container.
     let names = [Some(sought.name), sought.name.strip_prefix(arguments::CONTAINER)];
     for name in names.into_iter().flatten() {
@@ -115,7 +115,11 @@ fn find_in(engine: &Engine, sought: &Sought<'_>) -> Result<Option<Found>, Engine
     Ok(None)
 }
 
-fn find_by(engine: &Engine, sought: &Sought<'_>, name: &str) -> Result<Option<Found>, EngineError> {
+fn find_by(
+    engine: &Engine,
+    sought: &SandboxQuery<'_>,
+    name: &str,
+) -> Result<Option<FoundSandbox>, EngineError> {
     let labels = [
         format!("label={}", arguments::MANAGED),
         format!("label={}={}", arguments::OWNER, sought.owner.uid),
@@ -134,7 +138,7 @@ fn find_by(engine: &Engine, sought: &Sought<'_>, name: &str) -> Result<Option<Fo
                 Phase::Runs => {
                     let (id, name) = (id.to_owned(), name.to_owned());
                     let (engine, place) = (engine.clone(), rendezvous::path_of(sought.own, &run));
-                    return Ok(Some(Found { engine, id, run, place, seen, name }));
+                    return Ok(Some(FoundSandbox { engine, id, run, place, seen, name }));
                 }
                 // Our PID 1 is faster than the engine's books.
                 Phase::Starts => starting = true,

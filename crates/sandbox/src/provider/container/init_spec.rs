@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use confine::kernel_file::namespace_inode;
-use confine::protocol::{Expectations, ExpectedMount, InitSpec, Rootfs, Terminal, Variable};
+use confine::protocol::{EnvEntry, Expectations, ExpectedMount, InitSpec, Rootfs, Terminal};
 use policy::plan::{Layer, Plan};
 use policy::rules::env::{EnvRules, Unnamed};
 
@@ -65,7 +65,7 @@ pub(super) fn of(
 /// Returns the environment of the agent: what the image sets, unless it is reserved, and over that what the plan says.
 ///
 /// Not what the engine passes: its settings may hold more, such as proxies with passwords.
-pub(super) fn environment(plan: &Plan, image: &Image, secrets: &[(String, Value)]) -> Vec<Variable> {
+pub(super) fn environment(plan: &Plan, image: &Image, secrets: &[(String, Value)]) -> Vec<EnvEntry> {
     let given = image.config.env.iter().filter_map(|entry| {
         let (name, value) = entry.split_once('=')?;
         Some((OsString::from(name), OsString::from(value)))

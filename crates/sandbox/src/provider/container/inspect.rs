@@ -9,7 +9,7 @@ use serde::de::Error as _;
 use crate::engine::Engine;
 use crate::engine::error::EngineError;
 use crate::engine::image::{describes, or_none};
-use crate::engine::words::Cause;
+use crate::engine::words::FailureCause;
 use crate::provider::container::arguments::{self, Run};
 use crate::provider::container::rendezvous;
 use crate::state::record::RunId;
@@ -26,15 +26,15 @@ pub(crate) struct ContainerInspect {
     /// The image, by its digest.
     image: String,
     #[serde(default)]
-    mounts: Vec<Mount>,
-    state: State,
+    mounts: Vec<ContainerMount>,
+    state: ContainerState,
     host_config: HostConfig,
-    config: Config,
+    config: ContainerConfig,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct State {
+struct ContainerState {
     status: Phase,
 }
 
@@ -54,7 +54,7 @@ pub(super) enum Phase {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Mount {
+struct ContainerMount {
     source: Option<PathBuf>,
     destination: String,
     #[serde(default, rename = "RW")]
@@ -79,7 +79,7 @@ struct Asked {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Config {
+struct ContainerConfig {
     #[serde(default)]
     user: String,
     /// What Podman hands to the runtime.
@@ -116,11 +116,12 @@ impl ContainerInspect {
     /// where it is to be.
     pub(crate) fn writable(&self) -> impl Iterator<Item = &str> {
         // What the image wants of its own is not the agent's: nothing bounds it.
-        let is_asked_for = move |mount: &Mount| {
+        let is_asked_for = move |mount: &ContainerMount| {
             self.host_config.mounts.iter().flatten().any(|asked| asked.target == mount.destination)
         };
-        let is_the_agents =
-            move |mount: &&Mount| mount.writable && (mount.r#type != "volume" || is_asked_for(mount));
+        let is_the_agents = move |mount: &&ContainerMount| {
+            mount.writable && (mount.r#type != "volume" || is_asked_for(mount))
+        };
         let mounts = self.mounts.iter().filter(is_the_agents).map(|mount| &mount.destination);
         let tmpfs = self.host_config.tmpfs.iter().flat_map(BTreeMap::keys);
         mounts.chain(tmpfs).map(String::as_str)
@@ -146,7 +147,7 @@ impl ContainerInspect {
 /// Inspects a container; `None` where it has gone.
 pub(crate) fn look(engine: &Engine, container: &str) -> Result<Option<ContainerInspect>, EngineError> {
     let text = match engine.ask(["inspect", "--type", "container", container]) {
-        Err(EngineError::Refused { cause: Some(Cause::NoContainer), .. }) => return Ok(None),
+        Err(EngineError::Refused { cause: Some(FailureCause::NoContainer), .. }) => return Ok(None),
         text => text?,
     };
     let all: Result<Vec<ContainerInspect>, _> = serde_json::from_str(&text);

@@ -10,15 +10,15 @@ use confine::protocol::Request;
 use confine::report::{Finding, Report, Status};
 use policy::plan::Layer;
 
-use self::arguments::{Run, Wanted};
-use self::directories::Directories;
+use self::arguments::{ContainerRequest, Run};
+use self::directories::HeldDirectories;
 use self::identity::Mounter;
-use self::rendezvous::{Met, Rendezvous};
+use self::rendezvous::{Met, RendezvousDir};
 use self::started::Started;
 use super::init_spec::refuse_missing;
 use crate::engine::error::EngineError;
 use crate::engine::kind::EngineKind;
-use crate::engine::words::Cause;
+use crate::engine::words::FailureCause;
 use crate::engine::{self, Engine, image};
 use crate::host::terminal::Signals;
 use crate::provider::launch::Launch;
@@ -100,7 +100,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let guests = plan.boundaries.iter().map(|boundary| boundary.guest.clone());
     let temporary = arguments::TEMPORARY.iter().filter(|path| !path.starts_with("/dev")).map(PathBuf::from);
     let places: Vec<PathBuf> = guests.chain(temporary).chain(image.config.volumes()).collect();
-    rootfs::refuse_unfit(&rootfs::Sought {
+    rootfs::refuse_unfit(&rootfs::ImageToCheck {
         engine: &engine,
         image: &image,
         platform: &platform,
@@ -113,7 +113,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 7. Where PID 1 and this process meet, with what the engine is to show of ours.
     let (passwd, group) = (user.passwd(policy::config::defaults::HOME), user.group());
-    let rendezvous = Rendezvous::prepare(own, &id, &[("passwd", &passwd), ("group", &group)])
+    let rendezvous = RendezvousDir::prepare(own, &id, &[("passwd", &passwd), ("group", &group)])
         .map_err(StartError::step("creating the rendezvous directory"))?;
 
     let complete = |report: &mut Report| {
@@ -131,13 +131,13 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     mounts.extend(rendezvous.mounts(&id).map_err(StartError::step("inspecting the rendezvous directory"))?);
     refuse_missing(plan, &outside)?;
     let held = match user.mounter {
-        Mounter::EngineByDescriptor => Directories::open(plan, caller, boundaries.mounts())?,
-        Mounter::Client | Mounter::Engine => Directories::default(),
+        Mounter::EngineByDescriptor => HeldDirectories::open(plan, caller, boundaries.mounts())?,
+        Mounter::Client | Mounter::Engine => HeldDirectories::default(),
     };
 
     // 8. The engine makes the container and starts PID 1 in it, which comes to meet us.
     let run = Run { id: &id, owner: caller.uid, state, own };
-    let words = arguments::run(&Wanted {
+    let words = arguments::run(&ContainerRequest {
         kind,
         plan,
         container,
@@ -153,7 +153,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     });
     let leave = || boundaries.leave_record();
     let not_for_platform = |error: StartError| match error {
-        StartError::Engine(EngineError::Refused { kind, cause: Some(Cause::NoImage), .. }) => {
+        StartError::Engine(EngineError::Refused { kind, cause: Some(FailureCause::NoImage), .. }) => {
             let (image, unfetched) = (container.image.clone(), image.unfetched.clone());
             EngineError::NoPlatform { kind, image, platform: platform.clone(), unfetched }.into()
         }

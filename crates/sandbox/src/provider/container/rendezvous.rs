@@ -42,14 +42,14 @@ const POINT: &str = "sandboxctl-";
 pub(crate) const PROGRAM: &str = "entrypoint";
 
 /// A rendezvous point, which goes with this.
-pub(crate) struct Rendezvous {
-    place: Place,
+pub(crate) struct RendezvousDir {
+    place: TemporaryDir,
     listener: UnixListener,
     lock: File,
 }
 
 /// What is in the file system, finished or not. It goes with this.
-struct Place(PathBuf);
+struct TemporaryDir(PathBuf);
 
 /// Who has connected.
 pub(super) struct Met {
@@ -62,13 +62,13 @@ pub(super) struct Met {
     pub(crate) pid: i32,
 }
 
-impl Rendezvous {
+impl RendezvousDir {
     /// Makes one, with these files besides the program.
     pub(crate) fn prepare(own: &Path, run: &RunId, files: &[(&str, &str)]) -> io::Result<Self> {
         // Only this process's user may pass here; whoever lives in the container sees the inner directory alone.
         StateDir::open(&own.join(ALL), Identity::own()).map_err(io::Error::other)?;
-        let place = Place(path_of(own, run));
-        let Place(path) = &place;
+        let place = TemporaryDir(path_of(own, run));
+        let TemporaryDir(path) = &place;
         let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(lock_of(path))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         DirBuilder::new().mode(0o755).create(path)?;
@@ -125,13 +125,13 @@ impl Rendezvous {
     }
 }
 
-impl AsFd for Rendezvous {
+impl AsFd for RendezvousDir {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
     }
 }
 
-impl Drop for Place {
+impl Drop for TemporaryDir {
     fn drop(&mut self) {
         // What stays is found by the next command.
         let _ = fs::remove_dir_all(&self.0);

@@ -20,7 +20,7 @@ use crate::engine::Engine;
 use crate::engine::error::EngineError;
 use crate::engine::image::Image;
 use crate::engine::kind::Rights;
-use crate::engine::socket::{FileKind, Socket};
+use crate::engine::socket::{EntryKind, Socket};
 use crate::host::beneath;
 use crate::host::identity::Identity;
 use crate::session::error::StartError;
@@ -35,7 +35,7 @@ const FIT: &str = "images";
 const FILES: [&str; 2] = ["/etc/passwd", "/etc/group"];
 
 /// An image that is to be looked at.
-pub(super) struct Sought<'a> {
+pub(super) struct ImageToCheck<'a> {
     pub(super) engine: &'a Engine,
     pub(super) image: &'a Image,
     pub(super) platform: &'a str,
@@ -49,7 +49,7 @@ pub(super) struct Sought<'a> {
 
 /// Refuses an image that has anything but directories on the way to a mount point, or anything but a file where files are
 /// read. An image that was found fit stays so: its digest names its content.
-pub(super) fn refuse_unfit(sought: &Sought<'_>) -> Result<(), StartError> {
+pub(super) fn refuse_unfit(sought: &ImageToCheck<'_>) -> Result<(), StartError> {
     if sought.engine.socket().is_none() && sought.engine.rights() != Rights::Rootful {
         // Podman makes files as its caller, who is then the agent too.
         return Ok(());
@@ -81,7 +81,7 @@ type Looked = Result<Option<(PathBuf, &'static str)>, EngineError>;
 
 /// Checks an image by a container that is created and never started: nothing is mounted in it, and nothing of the image
 /// runs.
-fn look_in_container(sought: &Sought<'_>, socket: &Socket) -> (Looked, Result<(), EngineError>) {
+fn look_in_container(sought: &ImageToCheck<'_>, socket: &Socket) -> (Looked, Result<(), EngineError>) {
     let platform = format!("--platform={}", sought.platform);
     let run = Run { id: sought.run, owner: sought.owner.uid, state: sought.state, own: sought.own };
     let name = format!("--name={}", arguments::name_of_look(sought.run));
@@ -96,17 +96,17 @@ fn look_in_container(sought: &Sought<'_>, socket: &Socket) -> (Looked, Result<()
 }
 
 /// Checks the image itself, which Podman of root's mounts for that: it has no daemon to query.
-fn look_in_mount(sought: &Sought<'_>) -> (Looked, Result<(), EngineError>) {
+fn look_in_mount(sought: &ImageToCheck<'_>) -> (Looked, Result<(), EngineError>) {
     let (engine, image) = (sought.engine, sought.image.id.as_str());
     let failed = |source| EngineError::Call { kind: engine.kind(), source };
     let look_at = |top: String| {
         let top = File::open(top.trim()).map_err(failed)?;
         look(sought.places, |path| match beneath::stat(&top, path.strip_prefix("/").unwrap_or(path)) {
             Ok(stat) => Ok(Some(match FileType::from_raw_mode(stat.st_mode) {
-                FileType::RegularFile => FileKind::File,
-                FileType::Directory => FileKind::Directory,
-                FileType::Symlink => FileKind::Link,
-                _ => FileKind::Other,
+                FileType::RegularFile => EntryKind::File,
+                FileType::Directory => EntryKind::Directory,
+                FileType::Symlink => EntryKind::Link,
+                _ => EntryKind::Other,
             })),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
             Err(errno) => Err(failed(errno.into())),
@@ -117,7 +117,7 @@ fn look_in_mount(sought: &Sought<'_>) -> (Looked, Result<(), EngineError>) {
 }
 
 /// Names the record of a check: this image of this engine, and these mount points in it.
-fn key(sought: &Sought<'_>) -> String {
+fn key(sought: &ImageToCheck<'_>) -> String {
     let mut hash = Sha256::new();
     let address = sought.engine.address().unwrap_or_default();
     for part in [address.as_str(), sought.image.id.as_str(), sought.platform] {
@@ -131,18 +131,18 @@ fn key(sought: &Sought<'_>) -> String {
     hash.finalize().iter().fold(String::new(), |name, byte| format!("{name}{byte:02x}"))
 }
 
-fn look(places: &[PathBuf], kind_at: impl Fn(&Path) -> Result<Option<FileKind>, EngineError>) -> Looked {
+fn look(places: &[PathBuf], kind_at: impl Fn(&Path) -> Result<Option<EntryKind>, EngineError>) -> Looked {
     let files = FILES.map(Path::new);
     let all = places.iter().map(PathBuf::as_path).chain(files);
     // From the root on: what leads to a link is looked at before what is behind it.
     let all: BTreeSet<&Path> = all.flat_map(Path::ancestors).filter(|path| path.parent().is_some()).collect();
     for path in all {
         let wrong = match kind_at(path)? {
-            None | Some(FileKind::Directory) => None,
-            Some(FileKind::File) if files.contains(&path) => None,
-            Some(FileKind::File) => Some("is a file where a directory has to be"),
-            Some(FileKind::Link) => Some("is a link, which the engine would follow to mount something"),
-            Some(FileKind::Other) => {
+            None | Some(EntryKind::Directory) => None,
+            Some(EntryKind::File) if files.contains(&path) => None,
+            Some(EntryKind::File) => Some("is a file where a directory has to be"),
+            Some(EntryKind::Link) => Some("is a link, which the engine would follow to mount something"),
+            Some(EntryKind::Other) => {
                 Some("is neither a file nor a directory: whoever reads it may wait for ever")
             }
         };

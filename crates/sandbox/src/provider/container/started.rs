@@ -10,7 +10,7 @@ use rustix::event::PollFlags;
 use tracing::debug;
 
 use super::arguments::Run;
-use super::rendezvous::{Met, Rendezvous};
+use super::rendezvous::{Met, RendezvousDir};
 use super::{inspect, sweep};
 use crate::engine::error::EngineError;
 use crate::engine::kind::EngineKind;
@@ -36,7 +36,7 @@ impl<'a> Started<'a> {
         engine: &'a Engine,
         words: &[OsString],
         run: Run<'a>,
-        rendezvous: &Rendezvous,
+        rendezvous: &RendezvousDir,
         leave: &'a dyn Fn(),
     ) -> Result<Self, StartError> {
         let failed = |source| EngineError::Call { kind: engine.kind(), source };
@@ -75,7 +75,7 @@ impl<'a> Started<'a> {
     /// Waits until PID 1 has come, or the engine has said why it does not.
     pub(super) fn meet(
         &mut self,
-        rendezvous: &Rendezvous,
+        rendezvous: &RendezvousDir,
         patience: Duration,
         parent: Option<&Parent>,
     ) -> Result<Met, StartError> {

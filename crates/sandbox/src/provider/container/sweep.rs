@@ -13,7 +13,7 @@ use super::arguments::Run;
 use super::{arguments, rendezvous};
 use crate::engine::Engine;
 use crate::engine::error::EngineError;
-use crate::engine::words::Cause;
+use crate::engine::words::FailureCause;
 use crate::host::deadline::Deadline;
 use crate::provider::container::inspect::look;
 use crate::session::boundaries;
@@ -97,7 +97,7 @@ pub(super) fn remove(engine: &Engine, run: Run<'_>) -> Result<Removed, EngineErr
         removed = Removed::Some;
         match engine.call(["rm", "--force", "--volumes", container], REMOVAL) {
             // It is just removing it by itself.
-            Err(EngineError::Refused { cause: Some(Cause::BeingRemoved), .. }) => {}
+            Err(EngineError::Refused { cause: Some(FailureCause::BeingRemoved), .. }) => {}
             removed => drop(removed?),
         }
     }
@@ -116,15 +116,15 @@ pub(super) enum Removed {
 fn abandoned(engine: &Engine, owner: u32) -> Result<Vec<(String, RunId)>, EngineError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
-    struct Listed {
+    struct ListedContainer {
         id: String,
         labels: BTreeMap<String, String>,
     }
     let Some(socket) = engine.socket() else { return Ok(Vec::new()) };
     let filters = format!(r#"{{"label":["{}","{}={owner}"]}}"#, arguments::MANAGED, arguments::OWNER);
-    let listed: Vec<Listed> =
+    let listed: Vec<ListedContainer> =
         socket.get(&format!("/containers/json?all=true&filters={}", escaped(&filters)))?.unwrap_or_default();
-    let dead = listed.into_iter().filter_map(|Listed { id, labels }| {
+    let dead = listed.into_iter().filter_map(|ListedContainer { id, labels }| {
         let client: Client = labels.get(arguments::CLIENT)?.parse().ok()?;
         let run = RunId::try_from(labels.get(arguments::ID)?.clone()).ok()?;
         client.is_dead().then_some((id, run))

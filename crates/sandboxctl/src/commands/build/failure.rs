@@ -2,7 +2,7 @@
 
 use policy::build_spec::{BuildArg, BuildSpec, ImageSource};
 use sandbox::engine::error::EngineError;
-use sandbox::engine::words::Cause;
+use sandbox::engine::words::FailureCause;
 use sandbox::image::{BuildError, Lack, Unfit};
 use serde_json::{Value, json};
 
@@ -101,24 +101,24 @@ fn remedy(lack: &Lack) -> String {
 }
 
 /// Returns what removes what stands between a builder and a registry, besides the rights that somebody has there.
-fn obstacle(cause: Option<Cause>) -> Option<String> {
+fn obstacle(cause: Option<FailureCause>) -> Option<String> {
     let remedy = match cause? {
-        Cause::Certificate => {
+        FailureCause::Certificate => {
             "the engine itself speaks with the registry, and has to trust that certificate: add it to those of the machine \
              that the engine runs on (`update-ca-certificates`), and restart the engine"
         }
-        Cause::Unreachable => {
+        FailureCause::Unreachable => {
             "the engine cannot reach that registry: check the name, and the engine's network and proxy"
         }
-        Cause::NotInRegistry => "the registry has no such image: check the name and the tag",
-        Cause::Fault => "the registry has a fault or too much to do: try again later",
+        FailureCause::NotInRegistry => "the registry has no such image: check the name and the tag",
+        FailureCause::Fault => "the registry has a fault or too much to do: try again later",
         _ => return None,
     };
     Some(remedy.to_owned())
 }
 
 /// Returns hints for an image that was not pulled: what stands in the way, and where the image is named.
-fn fetch(image: &str, cause: Option<Cause>, spec: &BuildSpec) -> Vec<String> {
+fn fetch(image: &str, cause: Option<FailureCause>, spec: &BuildSpec) -> Vec<String> {
     let login = || "check the name; if the registry wants to know who you are: `docker login`".to_owned();
     let named = if image.contains("buildkit-syft-scanner") {
         "`--sbom` takes this image to scan what was built; `--sbom=generator=IMAGE` names another"
@@ -142,10 +142,10 @@ fn rust(spec: &BuildSpec) -> &str {
 }
 
 /// Returns hints for a build step that failed: its last output, and what helps where that is known.
-fn step(cause: Option<Cause>, printed: &[String], spec: &BuildSpec) -> Vec<String> {
+fn step(cause: Option<FailureCause>, printed: &[String], spec: &BuildSpec) -> Vec<String> {
     let mut hints = Vec::new();
     hints.extend(printed.last().map(|line| format!("last output: {}", text::one_line(line))));
-    if cause == Some(Cause::Certificate) {
+    if cause == Some(FailureCause::Certificate) {
         let trust = "name a file with the certificate of your proxy in `image.ca_certificates`: the build then trusts it";
         hints.push(match spec.source {
             ImageSource::Stock { .. } => trust.to_owned(),
@@ -197,7 +197,7 @@ mod tests {
         BuildSpec::new(&Effective::default(), &BuildFlags::default()).unwrap()
     }
 
-    fn not_fetched(image: &str, cause: Option<Cause>, spec: &BuildSpec) -> Vec<String> {
+    fn not_fetched(image: &str, cause: Option<FailureCause>, spec: &BuildSpec) -> Vec<String> {
         let error = BuildError::Fetch { image: image.to_owned(), cause, said: "no".to_owned() };
         told(&error, spec).hints
     }
@@ -220,15 +220,15 @@ mod tests {
         let first = |cause| not_fetched("a/b:1", cause, &stock()).remove(0);
         assert!(first(None).contains("`docker login`"));
         for (cause, remedy) in [
-            (Cause::Unreachable, "network and proxy"),
-            (Cause::NotInRegistry, "no such image"),
-            (Cause::Fault, "try again"),
-            (Cause::Certificate, "restart the engine"),
+            (FailureCause::Unreachable, "network and proxy"),
+            (FailureCause::NotInRegistry, "no such image"),
+            (FailureCause::Fault, "try again"),
+            (FailureCause::Certificate, "restart the engine"),
         ] {
             let first = first(Some(cause));
             assert!(first.contains(remedy) && !first.contains("login"), "{cause:?}: {first}");
         }
-        let push = BuildError::Push { cause: Some(Cause::Unreachable), said: "no".to_owned() };
+        let push = BuildError::Push { cause: Some(FailureCause::Unreachable), said: "no".to_owned() };
         assert!(!told(&push, &stock()).hints.concat().contains("login"));
     }
 
@@ -238,7 +238,7 @@ mod tests {
             let (said, printed) = (String::new(), vec!["exit 1".to_owned()]);
             told(&BuildError::Step { step: None, cause, said, printed }, &stock()).hints
         };
-        assert!(hints(Some(Cause::Certificate)).concat().contains("`image.ca_certificates`"));
+        assert!(hints(Some(FailureCause::Certificate)).concat().contains("`image.ca_certificates`"));
         assert_eq!(hints(None), ["last output: exit 1"]);
     }
 }

@@ -24,14 +24,14 @@ const MOST_STRANGERS: usize = 256;
 const MOST_CALLS: usize = 8192;
 
 /// A socket at the rendezvous point of a sandbox, which goes with this.
-pub(super) struct Line {
+pub(super) struct ExecSocket {
     path: PathBuf,
     rendezvous: Rendezvous,
     listener: UnixListener,
     greeting: Vec<u8>,
 }
 
-impl Line {
+impl ExecSocket {
     /// Listens at a rendezvous point.
     ///
     /// `place` is where it is for the client, and `point` where it is in the container.
@@ -130,7 +130,7 @@ fn greeting(token: &str) -> io::Result<Vec<u8>> {
     Ok(sent)
 }
 
-impl Drop for Line {
+impl Drop for ExecSocket {
     fn drop(&mut self) {
         // What stays goes with the rendezvous point.
         let _ = fs::remove_file(&self.path);
@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    fn call(line: &Line, word: &str, said: i32) -> ControlSocket {
+    fn call(line: &ExecSocket, word: &str, said: i32) -> ControlSocket {
         let mut control = ControlSocket::from(OwnedFd::from(UnixStream::connect(&line.path).unwrap()));
         control.send(&word, &[]).unwrap();
         control.send(&Event::Ended(Ending::Exited(said)), &[]).unwrap();
@@ -158,9 +158,9 @@ mod tests {
         }
     }
 
-    fn open() -> (tempfile::TempDir, Line) {
+    fn open() -> (tempfile::TempDir, ExecSocket) {
         let place = tempfile::tempdir().unwrap();
-        let line = Line::open(place.path(), place.path()).unwrap();
+        let line = ExecSocket::open(place.path(), place.path()).unwrap();
         (place, line)
     }
 
