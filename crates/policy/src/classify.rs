@@ -28,7 +28,7 @@ pub mod repository;
 mod settings;
 mod words;
 
-pub use git::{Reference, references, submodules};
+pub use git::{Reference, is_configuration, references, submodules};
 
 /// The directory in which a program is classified that a configuration of git names, wherever it lies. There is none of this name.
 pub const PROGRAMS: &str = ".git/programs";

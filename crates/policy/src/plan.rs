@@ -218,6 +218,9 @@ pub struct Protect {
     /// Names with a leading dot that are not reported where they are new, though no list knows them.
     #[serde(default)]
     pub allow: Vec<String>,
+    /// Configurations of git around the boundaries that could not be read whole, and why: what they name is not protected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<String>,
     /// How many directories deep nested repositories and sockets are searched.
     pub depth: u32,
     /// What happens when a protection is taken away and something would run that did not before.

@@ -104,6 +104,7 @@ impl Policy {
             protect: plan::Protect {
                 paths: protected.paths().iter().map(ToString::to_string).collect(),
                 allow: check::names(config),
+                unread: Vec::new(),
                 depth: config.protect.depth.as_ref().map_or(DEPTH, |depth| depth.value),
                 on_replaced: config
                     .protect

@@ -184,7 +184,13 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
             timeout: Some(Duration::from_secs(30)),
             ..Limits::default()
         },
-        protect: Protect { paths: Vec::new(), allow: Vec::new(), depth: 1, on_replaced: OnReplaced::End },
+        protect: Protect {
+            paths: Vec::new(),
+            allow: Vec::new(),
+            unread: Vec::new(),
+            depth: 1,
+            on_replaced: OnReplaced::End,
+        },
         layers: LAYERS.iter().map(|(layer, _)| (*layer, Need::Preferred)).collect(),
     }
 }

@@ -62,11 +62,19 @@ impl Context {
     /// Finds a home directory in the text of passwd(5). The C library is not used: in a static program it would load
     /// modules of the host's own, which ends in a crash.
     fn home_of(uid: u32, passwd: &str) -> Option<PathBuf> {
-        passwd.lines().find_map(|line| {
-            let fields: Vec<_> = line.split(':').collect();
-            (fields.get(2)?.parse() == Ok(uid))
-                .then(|| PathBuf::from(fields.get(5).copied().unwrap_or_default()))
-        })
+        Self::home_where(passwd, |fields| fields.get(2).and_then(|field| field.parse().ok()) == Some(uid))
+    }
+
+    /// Finds the home directory of a user of this name.
+    pub(crate) fn home_of_user(name: &str) -> Option<PathBuf> {
+        let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        Self::home_where(&passwd, |fields| fields.first() == Some(&name))
+    }
+
+    fn home_where(passwd: &str, is_it: impl Fn(&[&str]) -> bool) -> Option<PathBuf> {
+        let mut accounts = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
+        let account = accounts.find(|fields| is_it(fields))?;
+        Some(PathBuf::from(account.get(5).copied().unwrap_or_default()))
     }
 
     /// Becomes the user behind sudo for good, with their groups and home, for what needs none of root's rights.

@@ -13,6 +13,7 @@ use policy::text::escape;
 use policy::{BoundaryRequest, HostDirectory, HostFacts, Policy, Unavailable};
 use sandbox::boundary::error::BoundaryError;
 use sandbox::boundary::resolve::{Found, Lead};
+use sandbox::host::acting::ActingAs;
 
 use crate::cli::Request;
 use crate::context::Context;
@@ -180,9 +181,10 @@ fn directory(found: &Found) -> HostDirectory {
 }
 
 /// Checks that the directory of the host behind the agent's working directory exists. Where a link is on the way to it,
-/// only the sandbox can tell.
-pub(crate) fn look_at_start(policy: &Policy) -> Result<(), Unavailable> {
+/// only the sandbox can tell, and so where the caller may not enter one: under sudo root could say which names are there.
+pub(crate) fn look_at_start(context: &Context, policy: &Policy) -> Result<(), Unavailable> {
     let Some((wanted, below)) = policy.behind(policy.workdir().as_path()) else { return Ok(()) };
+    let Ok(_acting) = ActingAs::user(context.caller) else { return Ok(()) };
     let mut path = wanted.host.clone();
     for name in below.components() {
         path.push(name);

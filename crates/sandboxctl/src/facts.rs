@@ -29,7 +29,7 @@ pub(crate) fn gather(
         directories: boundaries
             .map(|wanted| (wanted.name.clone(), directories.look(context, wanted)))
             .collect(),
-        workdir: directories::look_at_start(policy),
+        workdir: directories::look_at_start(context, policy),
         toolchains: toolchains(context, programs, policy.expose().cloned().collect()),
         uid: context.caller.uid,
         homes: context.homes().into_iter().map(Path::to_owned).collect(),

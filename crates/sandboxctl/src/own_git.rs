@@ -1,58 +1,166 @@
-//! The caller's own configuration of git, which git obeys in every repository: what it names in a shared directory is protected
-//! like what a repository's own configuration names.
+//! Configurations of git around the shared directories: the caller's own, which git obeys in every repository, and those of
+//! repositories whose work trees a shared directory lies in. What they name in a shared directory is protected like what a
+//! repository's own configuration names.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use policy::classify::{Reference, references};
+use policy::classify::repository::{commondir, gitdir};
+use policy::classify::{Reference, is_configuration, references};
 use policy::plan::Plan;
 use policy::protect::RelativePath;
+use policy::text::escape;
 use sandbox::host::small_file;
+use sandbox::state::writable;
 
 use crate::context::Context;
-use crate::own_files::writable;
+use crate::own_files;
 
 /// Where git looks for the configuration of a machine, by where it is installed.
 const OF_MACHINE: [&str; 3] =
     ["/etc/gitconfig", "/usr/local/etc/gitconfig", "/home/linuxbrew/.linuxbrew/etc/gitconfig"];
 
 /// How many files are read at most, with those that they include.
-const MOST_FILES: usize = 100;
+const MAX_FILES: usize = 100;
 
-/// Protects the files of the caller's configuration that lie in a writable boundary, and what they name: there, or relative to
-/// the root of any work tree. What cannot be read names nothing, for git itself neither.
+/// How many paths are protected at most that they name.
+const MAX_NAMED: usize = 1000;
+
+/// Protects the files of these configurations that lie in a writable boundary, and what they name: there, or relative to
+/// the root of any work tree. What could not be read whole stands in the plan.
 pub(crate) fn protect(context: &Context, plan: &mut Plan) {
-    let boundaries: Vec<PathBuf> = writable(plan).map(|boundary| boundary.host.clone()).collect();
-    let mut ahead = if boundaries.is_empty() { Vec::new() } else { files(context) };
-    let mut seen = BTreeSet::new();
-    let mut named: BTreeSet<RelativePath> = BTreeSet::new();
-    while let Some(file) = ahead.pop().filter(|_| seen.len() < MOST_FILES) {
-        if !seen.insert(file.clone()) {
-            continue;
-        }
-        named.extend(inside(context, &boundaries, &file));
-        for reference in references(&small_file::read(&file, context.caller).unwrap_or_default()) {
-            match reference {
-                Reference::Configuration(path) => {
-                    let path = in_home(context, path);
-                    ahead.push(file.parent().unwrap_or(Path::new("/")).join(path));
-                }
-                Reference::Hooks(path) | Reference::Program(path) => {
-                    let path = in_home(context, path);
-                    if path.is_absolute() {
-                        named.extend(inside(context, &boundaries, &path));
-                    } else {
-                        named.extend(path.to_str().and_then(|path| path.parse().ok()));
-                    }
-                }
-                // Which work tree and which remotes there are, each repository says for itself.
-                Reference::WorkTree(_) | Reference::Repository(_) => {}
-            }
-        }
+    let boundaries: Vec<PathBuf> = own_files::writable(plan).map(|boundary| boundary.host.clone()).collect();
+    if boundaries.is_empty() {
+        return;
     }
+    let around: Vec<Around> = boundaries.iter().flat_map(|boundary| around(context, boundary)).collect();
+    let trees: Vec<PathBuf> = around.iter().map(|one| &one.tree).chain(&boundaries).cloned().collect();
+    let mut found = Found { context, boundaries: &boundaries, named: BTreeSet::new(), unread: Vec::new() };
+    found.follow(files(context), &trees, Scope::AllRepositories);
+    for Around { tree, files } in around {
+        found.follow(files, &[tree], Scope::One);
+    }
+    let Found { named, unread, .. } = found;
     for path in named.iter().map(ToString::to_string) {
         if !plan.protect.paths.contains(&path) {
             plan.protect.paths.push(path);
+        }
+    }
+    plan.protect.unread = unread;
+}
+
+/// Where a configuration counts.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Scope {
+    /// In every repository.
+    AllRepositories,
+    /// In one, whose work tree is known.
+    One,
+}
+
+/// A repository that a boundary lies in, while its data lies elsewhere.
+struct Around {
+    tree: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+/// Finds the repositories whose work trees a boundary is, or lies in, and whose configuration lies outside of it.
+fn around(context: &Context, boundary: &Path) -> Vec<Around> {
+    let repository = |tree: &Path| {
+        let dot_git = tree.join(".git");
+        let git = match small_file::read(&dot_git, context.caller) {
+            Ok(content) => tree.join(gitdir(&content)?),
+            // The walk through the boundary finds it.
+            Err(_) if tree == boundary => return None,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(_) => dot_git,
+        };
+        let common = small_file::read(&git.join("commondir"), context.caller).ok();
+        let common = common.and_then(|content| Some(git.join(commondir(&content)?)));
+        let common = common.unwrap_or_else(|| git.clone());
+        // The walk through the boundary finds this one, too.
+        if context.resolve(&common).is_some_and(|common| common.starts_with(boundary)) {
+            return None;
+        }
+        let files = vec![common.join("config"), git.join("config.worktree")];
+        Some(Around { tree: tree.to_owned(), files })
+    };
+    boundary.ancestors().filter_map(repository).collect()
+}
+
+/// What configurations name, as far as they have been read.
+struct Found<'a> {
+    context: &'a Context,
+    boundaries: &'a [PathBuf],
+    named: BTreeSet<RelativePath>,
+    unread: Vec<String>,
+}
+
+impl Found<'_> {
+    /// Reads configurations, and what they include.
+    fn follow(&mut self, mut ahead: Vec<PathBuf>, trees: &[PathBuf], scope: Scope) {
+        let mut seen = BTreeSet::new();
+        while let Some(file) = ahead.pop() {
+            if !seen.insert(file.clone()) {
+                continue;
+            }
+            if seen.len() > MAX_FILES || self.named.len() > MAX_NAMED {
+                self.unread.push(format!("{} and others: there are too many", escape::path(&file)));
+                break;
+            }
+            self.name(&file);
+            for reference in self.read(&file) {
+                match reference {
+                    Reference::Configuration(path) => {
+                        let path = in_home(self.context, &path);
+                        ahead.push(file.parent().unwrap_or(Path::new("/")).join(path));
+                    }
+                    Reference::Hooks(path) | Reference::Program(path) => {
+                        let path = in_home(self.context, &path);
+                        for tree in trees {
+                            self.name(&tree.join(&path));
+                        }
+                        if path.is_absolute() {
+                            self.name(&path);
+                        } else if scope == Scope::AllRepositories {
+                            self.named.extend(path.to_str().and_then(|path| path.parse().ok()));
+                        }
+                    }
+                    // Which work tree and which remotes there are, each repository says for itself.
+                    Reference::WorkTree(_) | Reference::Repository(_) => {}
+                }
+            }
+        }
+    }
+
+    /// Reads what one configuration names. One that is there and cannot be read whole is noted: git may read it.
+    fn read(&mut self, file: &Path) -> Vec<Reference> {
+        let why = match small_file::read(file, self.context.caller) {
+            Ok(content) if is_configuration(&content) => return references(&content),
+            // Who names it wants none.
+            Err(_) if file == Path::new("/dev/null") => return Vec::new(),
+            Ok(_) => "it cannot be read as a configuration of git".to_owned(),
+            // Git goes on without a file that is not there, or that its user may not read.
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
+                    || error.kind() == io::ErrorKind::NotADirectory =>
+            {
+                return Vec::new();
+            }
+            Err(error) => error.to_string(),
+        };
+        self.unread.push(format!("{}: {why}", escape::path(file)));
+        Vec::new()
+    }
+
+    /// Protects a path where it leads into a boundary: by its name, as a link on the way, or as what links lead to, though
+    /// nothing may be there yet.
+    fn name(&mut self, path: &Path) {
+        let places = writable::places(path, self.context.caller).unwrap_or_default();
+        for place in places.iter().map(PathBuf::as_path).chain([path]) {
+            let inside = self.boundaries.iter().filter_map(|boundary| place.strip_prefix(boundary).ok());
+            self.named.extend(inside.filter_map(|path| path.to_str()?.parse().ok()));
         }
     }
 }
@@ -74,20 +182,15 @@ fn files(context: &Context) -> Vec<PathBuf> {
     files
 }
 
-fn in_home(context: &Context, path: PathBuf) -> PathBuf {
-    path.strip_prefix("~").map(|rest| context.home.join(rest)).unwrap_or(path)
-}
-
-/// Lists the paths, as seen from each boundary, that a path leads to by its name or through links.
-fn inside<'a>(
-    context: &'a Context,
-    boundaries: &'a [PathBuf],
-    path: &Path,
-) -> impl Iterator<Item = RelativePath> + use<'a> {
-    let spellings = [Some(path.to_owned()), context.resolve(path)];
-    let below = |path: PathBuf| {
-        let inside = boundaries.iter().filter_map(|boundary| path.strip_prefix(boundary).ok());
-        inside.filter_map(|path| path.to_str()?.parse().ok()).collect::<Vec<_>>()
+/// Replaces a `~` or `~user` at the beginning of a path by that home directory. Where there is no such user, git refuses the path.
+fn in_home(context: &Context, path: &Path) -> PathBuf {
+    let mut parts = path.components();
+    let name =
+        parts.next().and_then(|first| first.as_os_str().to_str()?.strip_prefix('~').map(str::to_owned));
+    let home = match name.as_deref() {
+        None => None,
+        Some("") => Some(context.home.clone()),
+        Some(name) => Context::home_of_user(name),
     };
-    spellings.into_iter().flatten().flat_map(below)
+    home.map_or_else(|| path.to_owned(), |home| home.join(parts.as_path()))
 }

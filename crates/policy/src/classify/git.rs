@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
-pub use self::named::{Reference, references, submodules};
+pub use self::named::{Reference, is_configuration, references, submodules};
 use self::syntax::{ConfigEntry, MalformedConfig, read};
 use self::values::may_hold;
 use super::reason::Reason;

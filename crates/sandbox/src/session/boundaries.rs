@@ -139,6 +139,12 @@ impl<'a> Boundaries<'a> {
                     "not every protected file was checked for other names, there are too many",
                 );
             }
+            for unread in &plan.protect.unread {
+                let what = format!(
+                    "what a configuration of git names is not protected, as that was not read: {unread}"
+                );
+                coverage.add_gap(boundary, &what);
+            }
             for left in left.iter().filter(|left| left.concerns(&boundary.host)) {
                 coverage.add_gap(boundary, &left.what);
             }

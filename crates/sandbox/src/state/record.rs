@@ -344,6 +344,7 @@ mod tests {
             protect: Protect {
                 paths: vec![],
                 allow: vec![],
+                unread: vec![],
                 depth: 3,
                 on_replaced: policy::plan::OnReplaced::End,
             },

@@ -199,6 +199,16 @@ fn way(path: &Path) -> (Vec<PathBuf>, PathBuf) {
     (passed, at)
 }
 
+/// Lists the links that this user would pass on the way to what a path leads to, each by its path without links, and where it
+/// leads, though nothing may be there.
+pub fn places(path: &Path, reader: Identity) -> io::Result<Vec<PathBuf>> {
+    let _acting = ActingAs::user(reader)?;
+    let (mut places, end) = way(path);
+    places.retain(|place| place.is_symlink());
+    places.push(end);
+    Ok(places)
+}
+
 fn names(path: &Path) -> impl Iterator<Item = OsString> {
     path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_owned()),

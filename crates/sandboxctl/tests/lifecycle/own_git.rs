@@ -67,3 +67,144 @@ fn a_configuration_that_lies_in_a_shared_directory_is_not_the_agents() {
         assert!(!place.inside(&[""; 0], &["sh", "-c", write]).status().unwrap().success(), "by {caller:?}");
     }
 }
+
+/// Runs a script in a directory below the workspace, in a sandbox of its own.
+fn inside(place: &Place, directory: &str, flags: &[&str], script: &str) -> std::process::Output {
+    let mut command = place.inside(flags, &["sh", "-c", script]);
+    command.current_dir(place.workspace().join(directory)).output().unwrap()
+}
+
+fn outside(place: &Place, script: &str) {
+    let script = format!(
+        "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a; {script}"
+    );
+    assert!(place.outside(&["sh", "-ec", &script]).status().unwrap().success(), "{script}");
+}
+
+const HOOK: &str = "printf '#!/bin/sh\\ntouch obeyed-hook\\n' > hooks/pre-commit; chmod +x hooks/pre-commit";
+
+#[test]
+fn hooks_are_found_behind_the_home_of_any_user_and_behind_links_that_lead_nowhere() {
+    for caller in callers("directories of hooks in other words") {
+        for by in ["in another home", "behind a link", "that may be missing"] {
+            let place = Place::new(caller);
+            let hooks = place.workspace().join("hooks");
+            let named = match by {
+                // Its home is /usr/sbin.
+                "in another home" => format!("~daemon/../..{}", hooks.display()),
+                "that may be missing" => format!(":(optional){}", hooks.display()),
+                _ => {
+                    let link = place.path("home/link").display().to_string();
+                    outside(&place, &format!("ln -s {} {link}", hooks.display()));
+                    link
+                }
+            };
+            place.write("home/.gitconfig", &format!("[core]\n\thooksPath = {named}\n"));
+            outside(&place, "git init -q .");
+            let attack = format!("mkdir hooks; {HOOK}");
+            let is_old_git = by == "that may be missing";
+            outside(&place, &attack);
+            outside(&place, "git commit -q --allow-empty -m x");
+            let obeyed = place.workspace().join("obeyed-hook");
+            assert!(is_old_git || std::fs::remove_file(&obeyed).is_ok(), "the control, {by} by {caller:?}");
+            outside(&place, "rm -r hooks");
+            let said = inside(&place, "", &[], &attack).stderr;
+            let said = String::from_utf8_lossy(&said);
+            assert!(said.contains("/workspace/hooks: `[protect] paths` or"), "{by} by {caller:?}: {said}");
+            outside(&place, "git commit -q --allow-empty -m y");
+            assert!(!obeyed.exists() && !hooks.exists(), "{by} by {caller:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_whole_is_in_the_report() {
+    for caller in callers("a configuration that cannot be read") {
+        let plain = "[user]\n\tname = a\n";
+        for (content, is_whole) in [
+            (plain.to_owned(), true),
+            (format!("{plain}#{}\n", "x".repeat(2 << 20)), false),
+            (format!("{plain}\temail = a\0b\n"), false),
+        ] {
+            let place = Place::new(caller);
+            place.write("home/.gitconfig", &content);
+            let report = |variable: &str| {
+                let mut command = place.inside(&["--format", "json"], &["true"]);
+                let output = command.envs(variable.split_once('=')).output().unwrap();
+                let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+                let report = answer["report"].as_array().unwrap();
+                report.iter().find(|line| line["layer"] == "protect").unwrap().to_string()
+            };
+            let is_told = report("A=b").contains(".gitconfig");
+            assert_eq!(is_told, !is_whole, "by {caller:?}: {}", report("A=b"));
+            assert!(report("GIT_CONFIG_GLOBAL=/dev/null").contains("\"enforced\""), "by {caller:?}");
+        }
+    }
+}
+
+/// A repository whose configuration names hooks and a filter in its work tree, and a submodule.
+const AROUND: &str = "
+git init -q -b main main; cd main; mkdir -p web/hooks web/tools; printf 'cat\\n' > web/tools/fmt; : > web/hooks/keep
+git config core.hooksPath web/hooks; git config filter.f.clean 'sh web/tools/fmt'; echo '*.x filter=f' > .gitattributes
+git add -A; git -c core.hooksPath=/ commit -q -m x; git worktree add -q ../tree -b tree; cd ..
+git init -q -b main lib; git -C lib commit -q --allow-empty -m x
+cd main; git -c protocol.file.allow=always -c core.hooksPath=/ submodule --quiet add ../lib lib
+git -C lib config core.hooksPath hooks; mkdir lib/hooks; : > lib/hooks/keep";
+
+#[test]
+fn what_a_repository_around_a_shared_directory_names_in_it_is_not_the_agents() {
+    let hook = |hooks: &str| {
+        format!(
+            "printf '#!/bin/sh\\ntouch \"$OBEYED\"\\n' > {hooks}/pre-commit && chmod +x {hooks}/pre-commit; "
+        )
+    };
+    for caller in callers("a configuration around a shared directory") {
+        for (directory, hooks, tools) in [
+            ("main/web", "hooks", Some("tools/fmt")),
+            ("tree", "web/hooks", Some("web/tools/fmt")),
+            ("main/lib", "hooks", None),
+        ] {
+            let attack = hook(hooks)
+                + &tools
+                    .map(|tools| format!("echo 'touch \"$OBEYED\"; cat' > {tools}; "))
+                    .unwrap_or_default()
+                + "touch a.x; true";
+            let place = Place::new(caller);
+            let obeyed = place.path("home/obeyed");
+            let work = format!(
+                "export OBEYED={}; cd {directory}; git add -A; git commit -q --allow-empty -m y",
+                obeyed.display()
+            );
+            outside(&place, AROUND);
+            outside(&place, &format!("cd {directory}; {attack}"));
+            outside(&place, &work);
+            assert!(obeyed.exists(), "the control, {directory} by {caller:?}");
+
+            let place = Place::new(caller);
+            let obeyed = place.path("home/obeyed");
+            let work = format!(
+                "export OBEYED={}; cd {directory}; git add -A; git commit -q --allow-empty -m y",
+                obeyed.display()
+            );
+            outside(&place, AROUND);
+            let said = inside(&place, directory, &[], &attack).stderr;
+            let said = String::from_utf8_lossy(&said);
+            assert_eq!(
+                said.matches("Read-only file system").count(),
+                if tools.is_some() { 2 } else { 1 },
+                "{directory} by {caller:?}: {said}"
+            );
+            outside(&place, &work);
+            assert!(!obeyed.exists(), "{directory} by {caller:?}: {said}");
+
+            // Ordinary work.
+            let said =
+                inside(&place, directory, &[], "echo 1 > new; mkdir src; echo 2 > src/x; cat a.x").stderr;
+            let said = String::from_utf8_lossy(&said);
+            assert!(
+                !said.contains("Read-only") && !said.contains("the agent has made"),
+                "{directory} by {caller:?}: {said}"
+            );
+        }
+    }
+}

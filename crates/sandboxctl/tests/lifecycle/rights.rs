@@ -203,3 +203,25 @@ fn all_belongs_to(owner: u32, directory: &Path, without: &[&str]) {
         }
     }
 }
+
+#[test]
+fn the_working_directory_does_not_tell_which_names_only_root_may_see() {
+    for (who, place) in places("the working directory inside") {
+        let closed = place.workspace().join("rootdir");
+        fs::create_dir(closed.join("inner")).unwrap();
+        fs::write(closed.join("plain"), "").unwrap();
+        fs::set_permissions(&closed, Permissions::from_mode(0o700)).unwrap();
+        let answers = ["inner", "plain", "nothing"].map(|name| {
+            let workdir = format!("/workspace/rootdir/{name}");
+            let mut command = place.command(&place.run(&["--workdir", &workdir], &["true"]));
+            if who == For::Sudo {
+                command.env("SUDO_UID", NORMAL.to_string()).env("SUDO_GID", NORMAL.to_string());
+            }
+            let output = command.env("XDG_STATE_HOME", state(who, &place)).output().unwrap();
+            String::from_utf8_lossy(&output.stderr).replace(&workdir, "").replace(name, "")
+        });
+        let [first, second, third] = &answers;
+        let are_alike = first == second && second == third;
+        assert_eq!(are_alike, who == For::Sudo, "{who:?}: {answers:#?}");
+    }
+}

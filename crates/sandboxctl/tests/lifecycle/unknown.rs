@@ -53,7 +53,7 @@ fn programs_are_told_of_each_name_and_allowed_names_are_not_told_of() {
 }
 
 /// What editors, desktops and tools leave, and what the agent takes away again.
-const ORDINARY: &str = r#"
+const ORDINARY: &str = r"
 for name in .gitignore .dockerignore .editorconfig .env .env.local .gitlab-ci.yml .prettierrc.json .eslintrc.cjs .rubocop.yml \
     .coverage .flake8 .file.swp .nfs000001 .fuse_hidden01 .goutputstream-X1 .tmpAb12 .terraform.lock.hcl .DS_Store .config.old; do
     echo x > $name
@@ -63,7 +63,7 @@ mkdir .gone; echo x > .gone/x; rm -r .gone
 ln -s nobody@host:1 '.#file'
 git config --global user.name a; git config --global user.email a@example.org
 git worktree add -q tree; git clone -q . clone
-"#;
+";
 
 #[test]
 fn nothing_is_said_of_what_tools_and_editors_make() {

@@ -114,6 +114,11 @@ pub fn references(content: &[u8]) -> Vec<Reference> {
     entries.iter().flat_map(named_by).filter(is_path).collect()
 }
 
+/// Returns whether this can be read as a configuration of git. What cannot names nothing here, whatever git makes of it.
+pub fn is_configuration(content: &[u8]) -> bool {
+    read(content).is_ok()
+}
+
 /// Returns the names of submodules in a configuration or a `.gitmodules`, as paths: git keeps the repository of each in a directory
 /// of this name below `modules`. It refuses only `..` in one.
 pub fn submodules(content: &[u8]) -> impl Iterator<Item = PathBuf> {
@@ -176,7 +181,9 @@ fn programs(command: &[u8], levels: u32) -> Vec<PathBuf> {
 }
 
 fn named_by(entry: &ConfigEntry) -> Vec<Reference> {
-    let value = Path::new(entry.value.as_deref().unwrap_or_default());
+    let value = entry.value.as_deref().unwrap_or_default().as_bytes();
+    // A file that may be missing, see git-config(1), "pathname".
+    let value = Path::new(OsStr::from_bytes(value.strip_prefix(b":(optional)").unwrap_or(value)));
     let is_in_reach = |path: &&Path| {
         let bytes = path.as_os_str().as_bytes();
         !bytes.is_empty() && !bytes.starts_with(b"%")

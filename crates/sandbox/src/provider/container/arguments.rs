@@ -370,7 +370,13 @@ mod tests {
             container: None,
             network,
             limits: Limits { memory: Some(Bytes(1 << 20)), cpus: Some(MilliCpus(1500)), ..Limits::default() },
-            protect: Protect { paths: Vec::new(), allow: Vec::new(), depth: 1, on_replaced: OnReplaced::End },
+            protect: Protect {
+                paths: Vec::new(),
+                allow: Vec::new(),
+                unread: Vec::new(),
+                depth: 1,
+                on_replaced: OnReplaced::End,
+            },
             layers: std::collections::BTreeMap::new(),
         };
         let container = Container {
