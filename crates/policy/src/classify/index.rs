@@ -150,13 +150,10 @@ pub fn read(
         return Err(MalformedIndex);
     }
     if replaced.contains(&SUBMODULE) {
-        let digit = |half: u8| char::from_digit(half.into(), 16);
-        let hex: String =
-            number.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).flatten().collect();
         let mut ahead = replacing.iter().zip(&replaced).peekable();
         let mut at = 0;
         // A shared index that cannot be read is refused where it lies.
-        let _ = entries(&shared(&format!("sharedindex.{hex}")).unwrap_or_default(), format, |path, _| {
+        let _ = entries(&shared(&shared_name(number)).unwrap_or_default(), format, |path, _| {
             if let Some((_, kind)) = ahead.next_if(|(position, _)| **position == at) {
                 found.submodules.extend((*kind == SUBMODULE).then(|| path.into()));
             }
@@ -166,9 +163,55 @@ pub fn read(
     Ok(found)
 }
 
+/// Returns the paths of files in an index that are wanted, with the number of the content that git would write there. Of a split index these
+/// are also those of its shared one, deleted ones too.
+pub fn staged(
+    content: &[u8],
+    format: ObjectFormat,
+    is_wanted: impl Fn(&Path) -> bool,
+    shared: impl FnOnce(&str) -> Option<Vec<u8>>,
+) -> Result<Vec<(PathBuf, String)>, MalformedIndex> {
+    let mut staged = Vec::new();
+    let mut replaced = Vec::new();
+    let link = entries(content, format, |path, entry| {
+        if path.as_os_str().is_empty() {
+            replaced.push(hex(entry.number));
+        } else if entry.kind != SUBMODULE && is_wanted(path) {
+            staged.push((path.into(), hex(entry.number)));
+        }
+    })?;
+    let Some((number, data)) = link.and_then(|link| link.split_at_checked(format.length())) else {
+        return Ok(staged);
+    };
+    let replacing = if data.is_empty() { Vec::new() } else { split::replacing(data, replaced.len())? };
+    let mut ahead = replacing.into_iter().zip(replaced).peekable();
+    let mut at = 0;
+    // A shared index that cannot be read is refused where it lies.
+    let _ = entries(&shared(&shared_name(number)).unwrap_or_default(), format, |path, entry| {
+        let replacing = ahead.next_if(|(position, _)| *position == at).map(|(_, number)| number);
+        if entry.kind != SUBMODULE && is_wanted(path) {
+            staged.push((path.into(), replacing.unwrap_or_else(|| hex(entry.number))));
+        }
+        at += 1;
+    });
+    Ok(staged)
+}
+
+/// Returns the name of the shared index with this number.
+fn shared_name(number: &[u8]) -> String {
+    format!("sharedindex.{}", hex(number))
+}
+
+fn hex(number: &[u8]) -> String {
+    let digit = |half: u8| char::from_digit(half.into(), 16);
+    number.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).flatten().collect()
+}
+
 /// What an entry says beside its path.
-struct IndexEntry {
+struct IndexEntry<'a> {
     kind: u32,
+    /// What names its content.
+    number: &'a [u8],
     is_hidden: bool,
 }
 
@@ -199,6 +242,8 @@ fn entries(
             .and_then(|(first, after)| Some((first.get(MODE..)?, after)))
             .ok_or(MalformedIndex)?;
         let kind = u32::from_be_bytes(take(&mut mode)?) & KIND;
+        // Behind times, owner and size, of four bytes each.
+        let name_of_content = mode.get(BEFORE_NUMBER - MODE - 4..).ok_or(MalformedIndex)?;
         rest = after;
         let flags = u16::from_be_bytes(take(&mut rest)?);
         let more = if flags & EXTENDED != 0 { u16::from_be_bytes(take(&mut rest)?) } else { 0 };
@@ -234,7 +279,7 @@ fn entries(
             return Err(MalformedIndex);
         }
         let is_hidden = flags & ASSUME_VALID != 0 || more & SKIP_WORKTREE != 0;
-        see(Path::new(OsStr::from_bytes(&path)), IndexEntry { kind, is_hidden });
+        see(Path::new(OsStr::from_bytes(&path)), IndexEntry { kind, number: name_of_content, is_hidden });
         match &mut last {
             Some((last, side)) => {
                 last.clone_from(&path);

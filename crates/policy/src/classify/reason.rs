@@ -34,6 +34,13 @@ pub enum Reason {
         /// One of them.
         example: String,
     },
+    /// An index of git that holds something else for protected paths than lies there.
+    StagesProtected {
+        /// For how many paths that it did not before.
+        files: usize,
+        /// One of them.
+        example: String,
+    },
     /// What git leaves out of what it shows, or shows as something else, because of lines that were not there.
     HidesByLines {
         /// How many.
@@ -90,6 +97,11 @@ impl fmt::Display for Reason {
                 f,
                 "it hides changes of {files} more files from `git status` (skip-worktree or assume-unchanged), such as \
                  {example}; `git ls-files -v` lists them"
+            ),
+            Self::StagesProtected { files, example } => write!(
+                f,
+                "it holds something else than lies there for {files} protected paths, such as {example}, and `git checkout -- .` or \
+                 `git stash` writes it"
             ),
             Self::HidesByLines { lines, example } => write!(
                 f,

@@ -176,7 +176,7 @@ impl Baseline {
             }
         }
         let was_searched = |git: &Path| self.searched.contains(&Base::Git(git.into()));
-        for (path, reason, origin) in index::news(&self.indexes, mounts, was_searched) {
+        for (path, reason, origin) in index::news(root, &self.indexes, mounts, was_searched) {
             if !mounts.reach.is_beyond(&path) || self.touched(root, &path) == Touched::Since {
                 found(path, reason, origin);
             }

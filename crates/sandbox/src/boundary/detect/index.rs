@@ -1,17 +1,26 @@
 //! Indexes of git and their like: what they say that they did not say at the start.
 
 use std::collections::BTreeSet;
+use std::io::Read;
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use policy::classify::index::Paths;
+use policy::classify::index::{ObjectFormat, Paths};
 use policy::classify::{FileFormat, Reason};
 use serde::{Deserialize, Serialize};
+use sha1::Sha1;
+use sha2::{Digest as _, Sha256};
 
 use crate::boundary::detect::finding::Origin;
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::path_list::MOST_HIDDEN;
-use crate::boundary::protect::path_list::{Listed, PathList};
+use crate::boundary::protect::path_list::{Listed, PathList, Staged};
+use crate::host::beneath;
 use crate::host::stamp::Stamp;
+
+/// How much is read of a file to compare it with what an index holds. One that is larger is another one.
+const LARGEST_STAGED: u64 = 16 << 20;
 
 /// An index as it was at the start.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -20,6 +29,9 @@ pub(crate) struct Index {
     path: PathBuf,
     stamp: Stamp,
     hidden: Vec<String>,
+    /// Protected paths, with the numbers of the contents that git would write there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    staged: Vec<(String, String)>,
 }
 
 impl Index {
@@ -41,44 +53,97 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
             Listed::Lines(lines) => lines.clone(),
             Listed::TooMany | Listed::Malformed => Vec::new(),
         };
-        Index { path: list.path.clone(), stamp: list.stamp, hidden }
+        let staged = list.staged.iter().flat_map(|staged| &staged.files);
+        let staged = staged.map(|(path, number)| (text(path), number.clone())).collect();
+        Index { path: list.path.clone(), stamp: list.stamp, hidden, staged }
     };
     mounts.path_lists.iter().map(remember).collect()
 }
 
 /// Lists what is listed that was not listed then. `was_searched` says whether a directory of git's data was looked at.
 pub(crate) fn news(
+    root: BorrowedFd<'_>,
     before: &[Index],
     mounts: &Mounts,
     was_searched: impl Fn(&Path) -> bool,
-) -> impl Iterator<Item = (PathBuf, Reason, Origin)> {
-    mounts.path_lists.iter().filter_map(move |list| {
+) -> Vec<(PathBuf, Reason, Origin)> {
+    let mut news = Vec::new();
+    for list in &mounts.path_lists {
         let before = before.iter().find(|before| before.path == list.path);
         if before.is_some_and(|before| before.stamp == list.stamp) {
-            return None;
+            continue;
         }
         let unreadable = Reason::Unreadable { format: FileFormat::Index };
         let is_new = if before.is_some() { Origin::Replaced } else { Origin::Created };
-        let (reason, origin) = match &list.listed {
+        let hidden = before.map(|before| &before.hidden[..]);
+        // What a new repository holds is its own.
+        let is_own = before.is_none() && !was_searched(&list.git);
+        let mut found = |reason, origin| news.push((list.path.clone(), reason, origin));
+        match &list.listed {
             // Git does not write a path that leads elsewhere, nor what cannot be read.
-            Listed::Malformed => (unreadable, is_new),
-            Listed::TooMany => (unreadable, Origin::Earlier),
+            Listed::Malformed => found(unreadable, is_new),
+            Listed::TooMany => found(unreadable, Origin::Earlier),
             Listed::Paths(Paths { outside: Some(path), .. }) => {
-                (Reason::WritesElsewhere { example: text(path) }, is_new)
+                found(Reason::WritesElsewhere { example: text(path) }, is_new);
             }
             Listed::Paths(paths) => {
-                let (files, example) = added(&before?.hidden, paths.hidden.iter().map(|path| text(path)))?;
-                (Reason::HidesChanges { files, example }, Origin::Earlier)
+                let now = paths.hidden.iter().map(|path| text(path));
+                if let Some((files, example)) = hidden.and_then(|before| added(before, now)) {
+                    found(Reason::HidesChanges { files, example }, Origin::Earlier);
+                }
             }
-            // Those of a new repository are its own.
             Listed::Lines(now) => {
-                let before = before.map_or(&[][..], |before| &before.hidden);
-                let (lines, example) =
-                    added(before, now.iter().cloned()).filter(|_| was_searched(&list.git))?;
-                (Reason::HidesByLines { lines, example }, Origin::Earlier)
+                let lines = added(hidden.unwrap_or_default(), now.iter().cloned());
+                if let Some((lines, example)) = lines.filter(|_| !is_own) {
+                    found(Reason::HidesByLines { lines, example }, Origin::Earlier);
+                }
             }
-        };
-        Some((list.path.clone(), reason, origin))
+        }
+        if let Some(staged) = list.staged.as_ref().filter(|_| !is_own) {
+            let before = before.map_or(&[][..], |before| &before.staged);
+            if let Some((files, example)) = newly_staged(root, before, staged) {
+                found(Reason::StagesProtected { files, example }, Origin::Earlier);
+            }
+        }
+    }
+    news
+}
+
+/// Returns for how many protected paths an index holds what it did not hold before and what does not lie there, and one of them.
+fn newly_staged(
+    root: BorrowedFd<'_>,
+    before: &[(String, String)],
+    staged: &Staged,
+) -> Option<(usize, String)> {
+    let known: BTreeSet<(&str, &str)> =
+        before.iter().map(|(path, number)| (path.as_str(), number.as_str())).collect();
+    let is_new = |(path, number): &&(PathBuf, String)| !known.contains(&(&text(path), number));
+    let is_elsewhere = |(path, number): &&(PathBuf, String)| {
+        number_of(root, &staged.tree.join(path), staged.format).as_ref() != Some(number)
+    };
+    let mut new = staged.files.iter().filter(is_new).take(MOST_HIDDEN).filter(is_elsewhere).peekable();
+    let example = text(&new.peek()?.0);
+    Some((new.count(), example))
+}
+
+/// Returns how git names the content of a file or a link: by its hash, with what it is and how long it is in front.
+fn number_of(root: BorrowedFd<'_>, path: &Path, format: ObjectFormat) -> Option<String> {
+    let content = if let Ok(target) = beneath::read_link(root, path) {
+        target.into_os_string().into_vec()
+    } else {
+        let (file, _) = beneath::file(root, path).ok()?;
+        let mut content = Vec::new();
+        std::fs::File::from(file).take(LARGEST_STAGED).read_to_end(&mut content).ok()?;
+        content
+    };
+    let header = format!("blob {}\0", content.len());
+    Some(match format {
+        ObjectFormat::Sha1 => {
+            format!("{:x}", Sha1::new().chain_update(header).chain_update(&content).finalize())
+        }
+        ObjectFormat::Sha256 => {
+            format!("{:x}", Sha256::new().chain_update(header).chain_update(&content).finalize())
+        }
     })
 }
 

@@ -28,7 +28,19 @@ pub struct PathList {
     /// The directory of git's data that it belongs to.
     pub git: PathBuf,
     pub listed: Listed,
+    /// Of an index, the work tree, and what would be written to protected paths in it: names of contents.
+    pub(crate) staged: Option<Staged>,
     pub(crate) stamp: Stamp,
+}
+
+/// What an index holds for protected paths.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Staged {
+    /// The work tree.
+    pub(crate) tree: PathBuf,
+    pub(crate) format: ObjectFormat,
+    /// Paths in it, with the numbers of the contents.
+    pub(crate) files: Vec<(PathBuf, String)>,
 }
 
 /// What a file lists.
@@ -69,7 +81,13 @@ impl PathList {
                 let content = up_to(file, LARGEST + 1)?;
                 let read = match kind {
                     _ if content.len() as u64 > LARGEST => {
-                        return Some(Self { path, git: git.into(), listed: Listed::TooMany, stamp });
+                        return Some(Self {
+                            path,
+                            git: git.into(),
+                            listed: Listed::TooMany,
+                            staged: None,
+                            stamp,
+                        });
                     }
                     ListKind::Merged => index::merged(&content),
                     _ => index::read(&content, format(), MOST_HIDDEN, shared),
@@ -77,7 +95,27 @@ impl PathList {
                 read.map_or_else(|MalformedIndex| Listed::Malformed, Listed::Paths)
             }
         };
-        Some(Self { path, git: git.into(), listed, stamp })
+        Some(Self { path, git: git.into(), listed, staged: None, stamp })
+    }
+}
+
+impl PathList {
+    /// Reads what it holds for protected paths of a work tree, if it is an index.
+    pub(crate) fn stage(
+        &mut self,
+        root: impl AsFd,
+        tree: &Path,
+        format: ObjectFormat,
+        is_protected: impl Fn(&Path) -> bool,
+    ) {
+        if !self.path.ends_with("index") || !matches!(self.listed, Listed::Paths(_)) {
+            return;
+        }
+        let read = |path: &Path| up_to(beneath::file(&root, path).ok()?.0, LARGEST);
+        let shared = |name: &str| read(&self.path.with_file_name(name));
+        let files =
+            read(&self.path).and_then(|content| index::staged(&content, format, is_protected, shared).ok());
+        self.staged = files.map(|files| Staged { tree: tree.into(), format, files });
     }
 }
 

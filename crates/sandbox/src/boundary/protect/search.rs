@@ -140,6 +140,7 @@ pub fn mounts_until(
     search.all_ahead();
     search.beyond(walk);
     search.check_work_trees(walk);
+    search.staged();
     search.set_id(walk);
     search.closed();
     let mut mounts = search.finish();

@@ -1,6 +1,7 @@
 //! What lies in a directory of git's data beside the list: links, which git would read and write through; files that list
 //! paths of the work tree; and repositories where nobody looks for one.
 
+use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -10,11 +11,13 @@ use policy::classify::MAX_CONTENT;
 use policy::classify::index::ObjectFormat;
 use policy::classify::layout;
 use policy::classify::repository::{self, LONGEST_POINTER};
+use policy::protect::table;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::boundary::protect::mounts::{Cause, Link};
 use crate::boundary::protect::path_list::{Listed, PathList};
+use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::progress::Leads;
 use crate::boundary::protect::search::progress::MODULE;
 use crate::boundary::protect::search::progress::{Ahead, Search, read_up_to};
@@ -203,6 +206,39 @@ impl Search<'_> {
             }
             self.path_lists = lists;
         }
+    }
+
+    /// Notes what indexes hold for protected paths: `git checkout -- .` and `git stash` write it there.
+    pub(crate) fn staged(&mut self) {
+        let mut lists = std::mem::take(&mut self.path_lists);
+        for list in &mut lists {
+            let trees = self.seen_trees.range((list.git.clone(), None)..);
+            let own = trees.take_while(|(git, _)| *git == list.git).find_map(|(_, tree)| tree.as_deref());
+            let Some(tree) = own.filter(|_| !self.until.is_over()) else { continue };
+            let led = self.reach.bases().filter_map(|base| match base {
+                Base::Led(path) => path.strip_prefix(tree).ok().filter(|path| *path != Path::new("")),
+                Base::Tree(_) | Base::Git(_) => None,
+            });
+            let led: Vec<&Path> = led.collect();
+            // An index is sorted: what begins with the same name comes together.
+            let last = RefCell::new((OsString::new(), Vec::new()));
+            let is_protected = |path: &Path| {
+                let Some(first) = path.iter().next() else { return false };
+                let (name, candidates) = &mut *last.borrow_mut();
+                if name != first {
+                    *candidates = self.in_tree.beginning_with(first.as_bytes());
+                    candidates
+                        .extend(led.iter().filter(|led| led.starts_with(first)).map(|led| led.to_path_buf()));
+                    first.clone_into(name);
+                }
+                candidates.iter().any(|listed| match listed.to_str() {
+                    Some(listed) => table::covers(listed, path),
+                    None => path.starts_with(listed),
+                })
+            };
+            list.stage(self.root, tree, self.object_format(&list.git), is_protected);
+        }
+        self.path_lists = lists;
     }
 
     /// Queues the repositories at a path to which a file leads git.

@@ -126,6 +126,13 @@ impl<'a> Listed<'a> {
         with_names_below(directory.as_fd(), found, until)
     }
 
+    /// Lists the paths of the list whose first name is this one.
+    pub(crate) fn beginning_with(&self, name: &[u8]) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        self.add(name, &mut found);
+        found.into_iter().map(|(path, _)| path).collect()
+    }
+
     fn add(&self, name: &[u8], found: &mut Vec<(PathBuf, Cause)>) {
         let here = Path::new(OsStr::from_bytes(name));
         let may_end = self.ends.contains(name.last()).then_some(&self.patterns);

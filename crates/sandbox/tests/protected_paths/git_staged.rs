@@ -1,0 +1,123 @@
+//! What an index holds for protected paths: git writes it there as soon as somebody throws changes away. Git itself is run first, to
+//! show that it does.
+
+use super::git_data::{committed, git};
+use super::*;
+
+/// A repository with hooks in its work tree, and a setting of an editor, all of it committed.
+fn with_hooks(flags: &[&str]) -> Boundary {
+    let boundary = Boundary::new();
+    git(&boundary.host, &[&["init", "-q", "-b", "main"], flags, &["."]].concat());
+    boundary
+        .write("file", "1")
+        .write(".githooks/pre-commit", "#!/bin/sh\n")
+        .mode(".githooks/pre-commit", 0o755);
+    boundary.write(".vscode/settings.json", "{}\n");
+    git(&boundary.host, &["add", "-A"]);
+    git(&boundary.host, &["commit", "-q", "-m", "first"]);
+    git(&boundary.host, &["config", "core.hooksPath", ".githooks"]);
+    boundary.until_the_clock_is_past(".git/index");
+    boundary
+}
+
+/// Puts a program into the index at a path.
+fn stage(boundary: &Boundary, path: &str) {
+    boundary.write("evil", "#!/bin/sh\ntouch obeyed\n");
+    let blob = git(&boundary.host, &["hash-object", "-w", "evil"]);
+    fs::remove_file(boundary.host.join("evil")).unwrap();
+    let info = format!("100755,{},{path}", blob.trim());
+    git(&boundary.host, &["update-index", "--add", "--cacheinfo", &info]);
+}
+
+fn staged(boundary: &Boundary, baseline: &Baseline) -> Vec<(usize, String)> {
+    let findings = boundary.compare(baseline);
+    let staged = findings.into_iter().map(|finding| match finding {
+        Finding { reason: Reason::StagesProtected { files, example }, origin: Origin::Earlier, .. } => {
+            (files, example)
+        }
+        other => panic!("{other}"),
+    });
+    staged.collect()
+}
+
+#[test]
+fn what_an_index_would_write_to_a_protected_path_is_reported() {
+    let boundary = with_hooks(&[]);
+    stage(&boundary, ".githooks/post-checkout");
+    git(&boundary.host, &["checkout", "--", "."]);
+    assert!(boundary.host.join("obeyed").exists(), "the control: git writes the hook, and runs it");
+
+    for (flags, prepare) in [
+        (&[][..], &[][..]),
+        (&["--object-format=sha256"], &[]),
+        (&[], &["update-index", "--index-version", "4"]),
+        (&[], &["update-index", "--split-index"]),
+    ] {
+        for path in [
+            ".githooks/post-checkout",
+            ".githooks/pre-commit",
+            ".vscode/settings.json",
+            ".vscode/tasks.json",
+            ".husky/pre-commit",
+            "lefthook.yml",
+            "x.code-workspace",
+        ] {
+            let boundary = with_hooks(flags);
+            if !prepare.is_empty() {
+                git(&boundary.host, prepare);
+            }
+            let baseline = boundary.baseline();
+            stage(&boundary, path);
+            assert_eq!(staged(&boundary, &baseline), [(1, path.to_owned())], "{prepare:?}");
+        }
+    }
+    // A split index may take all of it from a shared one that is new.
+    let boundary = with_hooks(&[]);
+    let baseline = boundary.baseline();
+    stage(&boundary, ".githooks/post-checkout");
+    git(&boundary.host, &["update-index", "--split-index"]);
+    assert_eq!(staged(&boundary, &baseline), [(1, ".githooks/post-checkout".to_owned())]);
+}
+
+#[test]
+fn a_commit_leaves_in_the_index_what_the_work_tree_does_not_have() {
+    let boundary = with_hooks(&[]);
+    let baseline = boundary.baseline();
+    stage(&boundary, ".githooks/pre-commit");
+    stage(&boundary, ".githooks/post-merge");
+    git(&boundary.host, &["commit", "-q", "--no-verify", "-m", "evil"]);
+    let found = staged(&boundary, &baseline);
+    assert_eq!(found, [(2, ".githooks/post-merge".to_owned())]);
+}
+
+#[test]
+fn an_index_that_holds_what_lies_there_is_no_news() {
+    let boundary = with_hooks(&[]);
+    boundary.write(".npmrc", "audit=false\n").write(".vscode/settings.json", "{ }\n");
+    boundary.write(".vscode/extensions.json", "{}\n");
+    git(&boundary.host, &["add", ".vscode/extensions.json"]);
+    fs::remove_file(boundary.host.join(".vscode/extensions.json")).unwrap();
+    let baseline = boundary.baseline();
+    // The owner's changes and their removed file, and what an agent made that runs nothing.
+    boundary.write("src/lib.rs", "").write("file", "2").write(".config/git/ignore", "x\n");
+    symlink("file", boundary.host.join("link")).unwrap();
+    git(&boundary.host, &["add", "-A"]);
+    git(&boundary.host, &["commit", "-q", "-m", "work"]);
+    git(&boundary.host, &["rm", "-q", "--cached", ".npmrc"]);
+    git(&boundary.host, &["init", "-q", "new"]);
+    boundary.write("new/lefthook.yml", "");
+    git(&boundary.host.join("new"), &["add", "-A"]);
+    boundary.write("new/lefthook.yml", "\n");
+    assert_eq!(staged(&boundary, &baseline), []);
+    assert_eq!(git(&boundary.host, &["status", "-s", "file"]), "", "the control: it was committed");
+}
+
+#[test]
+fn what_was_staged_at_the_start_is_the_users_own() {
+    let (boundary, _) = committed();
+    stage(&boundary, ".husky/pre-commit");
+    let baseline = boundary.baseline();
+    boundary.write("file", "2");
+    git(&boundary.host, &["add", "file"]);
+    assert_eq!(staged(&boundary, &baseline), []);
+}
