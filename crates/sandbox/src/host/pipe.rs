@@ -51,8 +51,8 @@ impl<'a> Pipes<'a> {
         let (relay, agents) = match direction {
             Direction::ToAgent => {
                 let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-                let nowhere = rustix::fs::open(c"/dev/null", flags, Mode::empty())?;
-                (Relay::Input(Input { outer, inner: writer, nowhere, offer: Offer::None }), reader)
+                let null = rustix::fs::open(c"/dev/null", flags, Mode::empty())?;
+                (Relay::Input(Input { outer, inner: writer, null, offer: Offer::None }), reader)
             }
             Direction::FromAgent => {
                 // Only this end: the agent's own must block, as a program expects. It may read from this one, too.
@@ -135,7 +135,7 @@ impl<'a> Pipes<'a> {
 struct Input<'a> {
     outer: BorrowedFd<'a>,
     inner: OwnedFd,
-    nowhere: OwnedFd,
+    null: OwnedFd,
     offer: Offer,
 }
 
@@ -194,7 +194,7 @@ impl Input<'_> {
 
     fn take(&self, mut length: usize) -> Result<(), Errno> {
         while length > 0 {
-            match splice(self.outer, None, &self.nowhere, None, length, SpliceFlags::NONBLOCK) {
+            match splice(self.outer, None, &self.null, None, length, SpliceFlags::NONBLOCK) {
                 Ok(0) | Err(Errno::AGAIN) => break,
                 Ok(taken) => length -= taken,
                 Err(Errno::INTR) => {}
@@ -248,20 +248,22 @@ impl Output<'_> {
     }
 }
 
-/// Writes what fits. Whether its description blocks is up to the caller, who shares it.
+/// Writes what fits. The flag that writes do not block is not set: it would be the caller's too.
 fn write_now(pipe: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
     const CURRENT_POSITION: u64 = u64::MAX;
     match rustix::io::pwritev2(pipe, &[IoSlice::new(bytes)], CURRENT_POSITION, ReadWriteFlags::NOWAIT) {
-        // Before Linux 6.4: one that is ready takes this much, unless another writer was faster.
-        Err(Errno::OPNOTSUPP) => {
-            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-            let ready = poll(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::OUT)], Some(&now))?;
-            if ready == 0 {
-                return Err(Errno::AGAIN);
-            }
-            rustix::io::write(pipe, &bytes[..bytes.len().min(PIPE_BUF)])
-        }
+        // Before Linux 6.4.
+        Err(Errno::OPNOTSUPP) => write_if_ready(pipe, bytes),
         written => written,
+    }
+}
+
+/// Writes what a pipe takes that is ready, unless another writer is faster: then it waits for a reader.
+fn write_if_ready(pipe: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    match poll(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::OUT)], Some(&now))? {
+        0 => Err(Errno::AGAIN),
+        _ => rustix::io::write(pipe, &bytes[..bytes.len().min(PIPE_BUF)]),
     }
 }
 
@@ -389,6 +391,24 @@ mod tests {
         drop(reader);
         turn(&mut pipes);
         assert_eq!(agent.write(b"d").unwrap_err().kind(), std::io::ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn a_full_pipe_is_not_written_to_on_older_kernels_either() {
+        for write in [write_now, write_if_ready] {
+            let (reader, writer) = std::io::pipe().unwrap();
+            let mut written = 0;
+            let refused = loop {
+                match write(writer.as_fd(), &[b'x'; PIPE_BUF]) {
+                    Ok(length) => written += length,
+                    Err(errno) => break errno,
+                }
+            };
+            assert_eq!(refused, Errno::AGAIN);
+            assert!(written > PIPE_BUF);
+            drop(reader);
+            assert_eq!(write(writer.as_fd(), b"x"), Err(Errno::PIPE));
+        }
     }
 
     #[test]
