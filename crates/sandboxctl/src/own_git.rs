@@ -3,7 +3,9 @@
 //! repository's own configuration names.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use policy::classify::repository::{commondir, gitdir};
@@ -37,7 +39,11 @@ pub(crate) fn protect(context: &Context, plan: &mut Plan) {
     let around: Vec<Around> = boundaries.iter().flat_map(|boundary| around(context, boundary)).collect();
     let trees: Vec<PathBuf> = around.iter().map(|one| &one.tree).chain(&boundaries).cloned().collect();
     let mut found = Found { context, boundaries: &boundaries, named: BTreeSet::new(), unread: Vec::new() };
-    found.follow(files(context), &trees, Scope::AllRepositories);
+    let mut own = files(context);
+    for reference in references(&of_variables(context)) {
+        own.extend(found.refer(reference, Path::new("/"), &trees, Scope::AllRepositories));
+    }
+    found.follow(own, &trees, Scope::AllRepositories);
     for Around { tree, files } in around {
         found.follow(files, &[tree], Scope::One);
     }
@@ -110,28 +116,38 @@ impl Found<'_> {
                 break;
             }
             self.name(&file);
+            let directory = file.parent().unwrap_or(Path::new("/"));
             for reference in self.read(&file) {
-                match reference {
-                    Reference::Configuration(path) => {
-                        let path = in_home(self.context, &path);
-                        ahead.push(file.parent().unwrap_or(Path::new("/")).join(path));
-                    }
-                    Reference::Hooks(path) | Reference::Program(path) => {
-                        let path = in_home(self.context, &path);
-                        for tree in trees {
-                            self.name(&tree.join(&path));
-                        }
-                        if path.is_absolute() {
-                            self.name(&path);
-                        } else if scope == Scope::AllRepositories {
-                            self.named.extend(path.to_str().and_then(|path| path.parse().ok()));
-                        }
-                    }
-                    // Which work tree and which remotes there are, each repository says for itself.
-                    Reference::WorkTree(_) | Reference::Repository(_) => {}
-                }
+                ahead.extend(self.refer(reference, directory, trees, scope));
             }
         }
+    }
+
+    /// Protects what is named, and returns where another configuration is.
+    fn refer(
+        &mut self,
+        reference: Reference,
+        directory: &Path,
+        trees: &[PathBuf],
+        scope: Scope,
+    ) -> Option<PathBuf> {
+        match reference {
+            Reference::Configuration(path) => return Some(directory.join(in_home(self.context, &path))),
+            Reference::Hooks(path) | Reference::Program(path) => {
+                let path = in_home(self.context, &path);
+                for tree in trees {
+                    self.name(&tree.join(&path));
+                }
+                if path.is_absolute() {
+                    self.name(&path);
+                } else if scope == Scope::AllRepositories {
+                    self.named.extend(path.to_str().and_then(|path| path.parse().ok()));
+                }
+            }
+            // Which work tree and which remotes there are, each repository says for itself.
+            Reference::WorkTree(_) | Reference::Repository(_) => {}
+        }
+        None
     }
 
     /// Reads what one configuration names. One that is there and cannot be read whole is noted: git may read it.
@@ -180,6 +196,31 @@ fn files(context: &Context) -> Vec<PathBuf> {
         files.extend(OF_MACHINE.map(PathBuf::from));
     }
     files
+}
+
+/// Writes the settings that variables hold as a configuration, see git-config(1), "ENVIRONMENT".
+fn of_variables(context: &Context) -> Vec<u8> {
+    let variable = |name: &str| context.variable(name).map(OsStr::as_bytes);
+    let count = context.variable("GIT_CONFIG_COUNT").and_then(|count| count.to_str()?.parse().ok());
+    let setting = |number: usize| {
+        let key = variable(&format!("GIT_CONFIG_KEY_{number}"))?;
+        let value = variable(&format!("GIT_CONFIG_VALUE_{number}"))?;
+        let (section, name) = key.split_at(key.iter().rposition(|byte| *byte == b'.')?);
+        let mut words = section.splitn(2, |byte| *byte == b'.');
+        let (section, below) = (words.next()?, quoted(words.next().unwrap_or_default()));
+        Some([b"[", section, b" ", &below, b"]\n", &name[1..], b" = ", &quoted(value), b"\n"].concat())
+    };
+    (0..count.unwrap_or(0).min(MAX_NAMED)).filter_map(setting).flatten().collect()
+}
+
+/// Quotes a value for a configuration of git.
+fn quoted(value: &[u8]) -> Vec<u8> {
+    let escape = |byte: &u8| match byte {
+        b'\n' => b"\\n".to_vec(),
+        b'"' | b'\\' => vec![b'\\', *byte],
+        _ => vec![*byte],
+    };
+    [b"\"".to_vec(), value.iter().flat_map(escape).collect(), b"\"".to_vec()].concat()
 }
 
 /// Replaces a `~` or `~user` at the beginning of a path by that home directory. Where there is no such user, git refuses the path.

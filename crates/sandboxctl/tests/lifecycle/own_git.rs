@@ -208,3 +208,35 @@ fn what_a_repository_around_a_shared_directory_names_in_it_is_not_the_agents() {
         }
     }
 }
+
+#[test]
+fn what_variables_name_is_protected_like_what_a_file_names() {
+    let variables = [
+        ("GIT_CONFIG_COUNT", "2"),
+        ("GIT_CONFIG_KEY_0", "filter.a \"b\".c.clean"),
+        ("GIT_CONFIG_VALUE_0", "sh tools/fmt"),
+        ("GIT_CONFIG_KEY_1", "core.hooksPath"),
+        ("GIT_CONFIG_VALUE_1", "tools/../hooks"),
+    ];
+    let attack = format!("{HOOK}; echo 'touch obeyed-filter; cat' > tools/fmt");
+    for caller in callers("variables of git") {
+        let place = Place::new(caller);
+        outside(
+            &place,
+            "git init -q .; mkdir hooks tools; echo cat > tools/fmt; echo '*.x filter=a \"b\".c' > .gitattributes",
+        );
+        let git = |script: &str| {
+            let script = format!("git config user.name a; git config user.email a; {script}");
+            place.outside(&["sh", "-c", &script]).envs(variables).output().unwrap()
+        };
+        let said = place.inside(&[""; 0], &["sh", "-c", &attack]).envs(variables).output().unwrap();
+        let said = String::from_utf8_lossy(&said.stderr);
+        assert_eq!(said.matches("Read-only file system").count(), 2, "by {caller:?}: {said}");
+        git("git commit -q --allow-empty -m x");
+        let obeyed = place.workspace().join("obeyed-hook");
+        assert!(!obeyed.exists(), "by {caller:?}: {said}");
+        outside(&place, &attack);
+        git("git commit -q --allow-empty -m y");
+        assert!(obeyed.exists(), "the control, by {caller:?}");
+    }
+}

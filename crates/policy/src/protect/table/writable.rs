@@ -62,7 +62,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(
         ".pylintrc",
         "pylint, flake8, phpstan and other linters, in editors too",
-        "`init-hook` and plugins; so do `setup.cfg`, `.flake8`, `pyproject.toml`, `phpstan.neon`, `deno.json`",
+        "`init-hook` and plugins; so do `setup.cfg`, `.flake8`, `.sqlfluff`, `.golangci.yml`, `pyproject.toml`, `phpstan.neon`, `deno.json`",
     ),
     writable(
         "flake.nix",
