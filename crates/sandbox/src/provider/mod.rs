@@ -35,22 +35,19 @@ fn refuse_under_sudo(plan: &Plan, caller: Identity) -> Result<(), StartError> {
     if !rustix::process::geteuid().is_root() || caller.uid == 0 {
         return Ok(());
     }
-    let refused = |asked: &str, reason: &str, remedy: &str| {
-        Err(StartError::Refused { asked: asked.into(), reason: reason.into(), remedy: remedy.into() })
-    };
     let has_prefix = plan.container.as_ref().is_some_and(|container| container.host_path_prefix.is_some());
     if plan.provider == Provider::Local {
-        refused(
+        Err(StartError::refused(
             "the provider local under sudo",
             "it isolates nothing, so the command would run as root for the user behind sudo",
             "run it without sudo; as root alone, `env -u SUDO_UID sandboxctl …`",
-        )
+        ))
     } else if has_prefix {
-        refused(
+        Err(StartError::refused(
             "`container.host_path_prefix` under sudo",
             "root's engine would mount what the user behind sudo puts at that prefix",
             "leave it out, or run sandboxctl without sudo",
-        )
+        ))
     } else {
         Ok(())
     }

@@ -35,8 +35,17 @@ pub enum StartError {
 
 impl StartError {
     /// Makes an error of the system the failure of a step, for which no remedy is known.
-    pub(crate) fn step(name: &'static str) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn step(name: &'static str) -> impl Fn(io::Error) -> Self + Copy {
         move |source| Self::Step { step: name.into(), source, remedy: None }
+    }
+
+    /// Makes a refusal of what was asked, by a rule, with what would be allowed.
+    pub(crate) fn refused(
+        asked: impl Into<String>,
+        reason: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self::Refused { asked: asked.into(), reason: reason.into(), remedy: remedy.into() }
     }
 
     /// Makes an error of the records the failure of a start.

@@ -58,11 +58,11 @@ pub(crate) fn failed_step(step: &Step, source: io::Error) -> StartError {
             | Step::Rootfs,
             Some(Errno::PERM | Errno::ACCESS),
         ) => refused_by_host(&io::Error::new(source.kind(), format!("{described}: {source}"))),
-        (Step::Mount(_), Some(Errno::STALE)) => StartError::Refused {
-            asked: described,
-            reason: "it is not the directory that was checked a moment ago: somebody swapped it".into(),
-            remedy: "find out who writes to its parent directories, then run again".into(),
-        },
+        (Step::Mount(_), Some(Errno::STALE)) => StartError::refused(
+            described,
+            "it is not the directory that was checked a moment ago: somebody swapped it",
+            "find out who writes to its parent directories, then run again",
+        ),
         (Step::Mount(MountStep::New { filesystem: FilesystemType::Proc, .. }), Some(Errno::PERM)) => {
             StartError::Layer {
                 layer: Layer::Pid,
@@ -80,11 +80,11 @@ pub(crate) fn failed_step(step: &Step, source: io::Error) -> StartError {
                 "a mount point inside a shared directory must exist on the host: create it first".into(),
             ),
         },
-        (Step::Mount(_), Some(Errno::LOOP)) => StartError::Refused {
-            asked: described,
-            reason: "a symbolic link lies on the way to this mount point".into(),
-            remedy: "remove the link, or choose another guest path".into(),
-        },
+        (Step::Mount(_), Some(Errno::LOOP)) => StartError::refused(
+            described,
+            "a symbolic link lies on the way to this mount point",
+            "remove the link, or choose another guest path",
+        ),
         (Step::Workdir(_), _) => StartError::Step {
             step: described,
             source,

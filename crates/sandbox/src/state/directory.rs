@@ -132,29 +132,13 @@ impl StateDir {
     /// Reads a file; `None` where there is none. Links are not followed.
     pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StateError> {
         let _acting = self.acting(name)?;
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = match rustix::fs::openat(&self.directory, name, flags, Mode::empty()) {
-            Ok(file) => File::from(file),
-            Err(Errno::NOENT) => return Ok(None),
-            Err(errno) => return Err(self.failed("open", name, errno.into())),
-        };
-        let mut content = Vec::new();
-        (&file)
-            .take(LONGEST)
-            .read_to_end(&mut content)
-            .map_err(|source| self.failed("read", name, source))?;
-        Ok(Some(content))
+        self.existing(name)?.map(|file| self.content(name, &file)).transpose()
     }
 
     /// Reads a file that somebody may hold, see [`StateDir::write_held`]; `None` where there is none any more.
     pub(crate) fn read_held(&self, name: &str) -> Result<Option<(Vec<u8>, Holder)>, StateError> {
         let _acting = self.acting(name)?;
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = match rustix::fs::openat(&self.directory, name, flags, Mode::empty()) {
-            Ok(file) => File::from(file),
-            Err(Errno::NOENT) => return Ok(None),
-            Err(errno) => return Err(self.failed("open", name, errno.into())),
-        };
+        let Some(file) = self.existing(name)? else { return Ok(None) };
         let lock = || rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared);
         let holder = match rustix::io::retry_on_intr(lock) {
             Ok(()) => Holder::Gone,
@@ -162,14 +146,27 @@ impl StateDir {
             // A file system without locks.
             Err(_) => Holder::Unknown,
         };
-        let mut content = Vec::new();
-        (&file)
-            .take(LONGEST)
-            .read_to_end(&mut content)
-            .map_err(|source| self.failed("read", name, source))?;
+        let content = self.content(name, &file)?;
         let stat = rustix::fs::fstat(&file).map_err(|errno| self.failed("stat", name, errno.into()))?;
         // Its holder may just have removed it.
         Ok((stat.st_nlink > 0).then_some((content, holder)))
+    }
+
+    /// Opens a file that is there, and follows no link.
+    fn existing(&self, name: &str) -> Result<Option<File>, StateError> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.directory, name, flags, Mode::empty()) {
+            Ok(file) => Ok(Some(file.into())),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(self.failed("open", name, errno.into())),
+        }
+    }
+
+    /// Reads the content of a file.
+    fn content(&self, name: &str, file: &File) -> Result<Vec<u8>, StateError> {
+        let mut content = Vec::new();
+        let read = file.take(LONGEST).read_to_end(&mut content);
+        read.map(|_| content).map_err(|source| self.failed("read", name, source))
     }
 
     /// Replaces a file as a whole: whoever reads it sees the old content or the new.

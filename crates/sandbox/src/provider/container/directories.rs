@@ -27,7 +27,7 @@ pub(super) struct HeldDirectories(BTreeMap<PathBuf, OwnedFd>);
 impl HeldDirectories {
     /// Opens the writable boundaries, and what is pinned in them.
     pub(super) fn open(plan: &Plan, caller: Identity, protected: &[Mounts]) -> Result<Self, StartError> {
-        let failed = |source| StartError::step("opening what is to be mounted")(source);
+        let failed = StartError::step("opening what is to be mounted");
         let mut held = BTreeMap::new();
         for (boundary, mounts) in plan.boundaries.iter().zip(protected) {
             if boundary.mode == BoundaryMode::ReadOnly {

@@ -87,21 +87,19 @@ pub(crate) fn choose(
         (_, Rights::Rootful) => {
             let agent = agent::choose(caller, locks)?;
             if agent.gid == 0 {
-                return Err(StartError::Refused {
-                    asked: format!("{} as user {} of group 0", engine.kind(), agent.uid),
-                    reason: "files of group 0 are open to an agent that has that group, on the host too"
-                        .into(),
-                    remedy: "call sandboxctl with another primary group (newgrp), or use --provider native"
-                        .into(),
-                });
+                return Err(StartError::refused(
+                    format!("{} as user {} of group 0", engine.kind(), agent.uid),
+                    "files of group 0 are open to an agent that has that group, on the host too",
+                    "call sandboxctl with another primary group (newgrp), or use --provider native",
+                ));
             }
             Ok(ContainerUser { inside: (agent.uid, agent.gid), agent, namespace: Namespace::Host, mounter })
         }
-        (kind, Rights::Rootless(owner)) if owner != process => Err(StartError::Refused {
-            asked: format!("the {kind} engine of user {owner}, called by user {process}"),
-            reason: "what its containers write belongs to its user, and not to the one who calls".into(),
-            remedy: format!("call sandboxctl as user {owner}, or an engine of your own"),
-        }),
+        (kind, Rights::Rootless(owner)) if owner != process => Err(StartError::refused(
+            format!("the {kind} engine of user {owner}, called by user {process}"),
+            "what its containers write belongs to its user, and not to the one who calls",
+            format!("call sandboxctl as user {owner}, or an engine of your own"),
+        )),
         (EngineKind::Docker, Rights::Rootless(_)) => {
             let agent = agent::choose(caller, locks)?;
             Ok(ContainerUser { agent, inside: (0, 0), namespace: Namespace::Engine, mounter })

@@ -165,19 +165,18 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         started.meet(&rendezvous, patience, parent).map_err(not_for_platform)?;
     drop(held);
     if uid != user.agent.uid {
-        return Err(StartError::Refused {
-            asked: format!("an agent that is user {} on the host", user.agent.uid),
-            reason: format!("the engine has made it user {uid}"),
-            remedy: "look for user namespaces in the engine's settings (userns-remap)".into(),
-        });
+        return Err(StartError::refused(
+            format!("an agent that is user {} on the host", user.agent.uid),
+            format!("the engine has made it user {uid}"),
+            "look for user namespaces in the engine's settings (userns-remap)",
+        ));
     }
     if let Some(other) = groups.iter().find(|group| **group != user.agent.gid) {
-        return Err(StartError::Refused {
-            asked: format!("an agent that is in group {} alone on the host", user.agent.gid),
-            reason: format!("the engine has put it into group {other} too, whose files would be open to it"),
-            remedy: "look for additional groups in the engine's settings, and for a wrapper of its command"
-                .into(),
-        });
+        return Err(StartError::refused(
+            format!("an agent that is in group {} alone on the host", user.agent.gid),
+            format!("the engine has put it into group {other} too, whose files would be open to it"),
+            "look for additional groups in the engine's settings, and for a wrapper of its command",
+        ));
     }
 
     // 9. Where this process is root it mounts the shared directories itself: with the owner mapped where the agent is nobody,

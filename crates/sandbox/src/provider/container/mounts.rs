@@ -29,7 +29,7 @@ pub(super) fn expected(
 ) -> Result<Vec<ExpectedMount>, StartError> {
     let mut all: Vec<ExpectedMount> = init_spec::boundaries(plan).collect();
     for (boundary, mounts) in plan.boundaries.iter().zip(protected) {
-        let failed = |source| StartError::step("checking the mounts")(source);
+        let failed = StartError::step("checking the mounts");
         let root = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error)))?;
         let root = root.enter().map_err(failed)?;
         let mut add =
@@ -74,13 +74,12 @@ pub(super) fn mount_ourselves(
     pid: i32,
 ) -> Result<(), StartError> {
     if pid == 0 {
-        return Err(StartError::Refused {
-            asked: "a container of root's".into(),
-            reason: "root mounts the shared directories itself, which takes the engine's own machine: this process is in a \
-                     container itself"
-                .into(),
-            remedy: "call sandboxctl as a user other than root".into(),
-        });
+        return Err(StartError::refused(
+            "a container of root's",
+            "root mounts the shared directories itself, which takes the engine's own machine: this process is in a \
+                     container itself",
+            "call sandboxctl as a user other than root",
+        ));
     }
     let trees = idmap::map_boundaries(plan, caller, &user.agent)?;
     let mounts = mount_plan::boundary_mounts(plan, trees, protected)

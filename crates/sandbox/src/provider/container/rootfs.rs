@@ -66,11 +66,11 @@ pub(super) fn refuse_unfit(sought: &ImageToCheck<'_>) -> Result<(), StartError> 
         None => look_in_mount(sought),
     };
     if let Some((path, what)) = looked? {
-        return Err(StartError::Refused {
-            asked: format!("image {}", sought.image.name),
-            reason: format!("its {} {what}", escape::path(&path)),
-            remedy: "an image with plain files and directories there would be allowed".into(),
-        });
+        return Err(StartError::refused(
+            format!("image {}", sought.image.name),
+            format!("its {} {what}", escape::path(&path)),
+            "an image with plain files and directories there would be allowed",
+        ));
     }
     removed?;
     fit.write(&key, b"").map_err(failed)

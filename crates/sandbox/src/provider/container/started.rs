@@ -79,7 +79,7 @@ impl<'a> Started<'a> {
         patience: Duration,
         parent: Option<&Parent>,
     ) -> Result<Met, StartError> {
-        let failed = |source| StartError::Step { step: "waiting for PID 1".into(), source, remedy: None };
+        let failed = StartError::step("waiting for PID 1");
         let until = Deadline::after(patience);
         loop {
             if let Some(met) = rendezvous.meet().map_err(failed)? {

@@ -17,20 +17,15 @@ use crate::session::error::StartError;
 
 /// Returns the plan's container, unless it requests what no engine can do.
 pub(super) fn refuse_unsupported(plan: &Plan) -> Result<&Container, StartError> {
-    let refused = |asked: &str, reason: &str, remedy: &str| StartError::Refused {
-        asked: asked.into(),
-        reason: reason.into(),
-        remedy: remedy.into(),
-    };
     if plan.network == network::NetworkMode::Allowlist {
-        return Err(refused(
+        return Err(StartError::refused(
             "network = \"allowlist\"",
             "not supported yet",
             "network = \"none\" or \"open\"",
         ));
     }
     if plan.agent.init == Init::Exec {
-        return Err(refused(
+        return Err(StartError::refused(
             "agent.init = false",
             "the container needs the entrypoint as PID 1, which ends everything when the client is gone",
             "agent.init = true",
@@ -38,7 +33,7 @@ pub(super) fn refuse_unsupported(plan: &Plan) -> Result<&Container, StartError> 
     }
     plan.container
         .as_ref()
-        .ok_or_else(|| refused("a container", "the plan names no image", "name one in [image]"))
+        .ok_or_else(|| StartError::refused("a container", "the plan names no image", "name one in [image]"))
 }
 
 /// Trees that the kernel makes, which no image adds anything to.
@@ -60,11 +55,11 @@ pub(super) fn refuse_volumes(plan: &Plan, name: &str, image: &Image) -> Result<(
     };
     match image.config.volumes().find_map(|volume| reason(&volume).map(|reason| (volume, reason))) {
         None => Ok(()),
-        Some((volume, reason)) => Err(StartError::Refused {
-            asked: format!("image {name}"),
-            reason: format!("its VOLUME {} {reason}", escape::path(&volume)),
-            remedy: "take that VOLUME out of its Dockerfile".into(),
-        }),
+        Some((volume, reason)) => Err(StartError::refused(
+            format!("image {name}"),
+            format!("its VOLUME {} {reason}", escape::path(&volume)),
+            "take that VOLUME out of its Dockerfile",
+        )),
     }
 }
 
@@ -78,18 +73,16 @@ pub(super) fn refuse_missing_mount_points(plan: &Plan, caller: Identity) -> Resu
         let failed = |source| StartError::Step { step: asked.clone(), source, remedy: None };
         let root = Root::open(outer, caller).map_err(|error| failed(io::Error::other(error)))?;
         let looked = beneath::directory(root.enter().map_err(failed)?, point);
-        looked.map_err(|errno| StartError::Refused {
-            asked: asked.clone(),
-            reason: match errno {
-                Errno::NOENT => format!("`{}` has no such directory", escape::path(&outer.host)),
-                Errno::NOTDIR | Errno::LOOP => {
-                    format!("there is a link or a file on the way in `{}`", escape::path(&outer.host))
-                }
-                errno => format!("it cannot be found in `{}`: {errno}", escape::path(&outer.host)),
-            },
-            remedy: "a mount point inside a shared directory must exist on the host: create it first, or choose another guest \
-                     path"
-                .into(),
+        looked.map_err(|errno| {
+            let host = escape::path(&outer.host);
+            let reason = match errno {
+                Errno::NOENT => format!("`{host}` has no such directory"),
+                Errno::NOTDIR | Errno::LOOP => format!("there is a link or a file on the way in `{host}`"),
+                errno => format!("it cannot be looked for in `{host}`: {errno}"),
+            };
+            let remedy = "a mount point inside a shared directory must exist on the host: create it first, or choose another guest \
+                          path";
+            StartError::refused(asked.as_str(), reason, remedy)
         })?;
     }
     Ok(())

@@ -28,9 +28,9 @@ pub(crate) fn refuse_too_many(plan: &Plan, mounts: &[Mounts]) -> Result<(), Star
     } else {
         "share a directory with fewer repositories in it"
     };
-    Err(StartError::Refused {
-        asked: format!("shared directory \"{}\" ({})", boundary.name, escape::path(&boundary.host)),
-        reason: format!(
+    Err(StartError::refused(
+        format!("shared directory \"{}\" ({})", boundary.name, escape::path(&boundary.host)),
+        format!(
             "{} sockets and {} protected paths lie in it, most of them in {}; covering them takes {} mounts, and \
              {MAX_MOUNTS} are the most for all shared directories together",
             mounts.masked_sockets.len(),
@@ -38,8 +38,8 @@ pub(crate) fn refuse_too_many(plan: &Plan, mounts: &[Mounts]) -> Result<(), Star
             escape::path(&boundary.host.join(where_most_lie(&all))),
             needed(mounts)
         ),
-        remedy: remedy.into(),
-    })
+        remedy,
+    ))
 }
 
 /// Returns the deepest directory in which more than half of all paths lie.
