@@ -105,14 +105,8 @@ impl Directories {
             }
             if let Some(Ok(Lead::Missing(part))) = self.0.remove(&wanted.host) {
                 let BoundaryRequest { host, mode, location, .. } = wanted;
-                let (uid, resolved) = (context.caller.uid, part.path());
-                let candidate = ShareCandidate {
-                    given: host,
-                    resolved: &resolved,
-                    kind: PathKind::Directory,
-                    owner: uid,
-                    mode: *mode,
-                };
+                let resolved = part.path();
+                let candidate = candidate(context, host, &resolved, *mode);
                 let made = part.create(&candidate, &caller(context, &context.homes()), context.caller);
                 let found = made.map_err(|error| {
                     let code = if let BoundaryError::Refused(_) = error {
@@ -157,8 +151,7 @@ pub(crate) fn around(context: &Context) -> Vec<PathBuf> {
 /// agent's.
 fn spelled(context: &Context, directories: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let may_be_shared = |path: &Path| {
-        let (kind, owner, mode) = (PathKind::Directory, context.caller.uid, BoundaryMode::ReadWrite);
-        let candidate = ShareCandidate { given: path, resolved: path, kind, owner, mode };
+        let candidate = candidate(context, path, path, BoundaryMode::ReadWrite);
         shared_dir::validate(&candidate, &caller(context, &context.homes())).is_ok()
     };
     let mut all = Vec::new();
@@ -206,13 +199,7 @@ pub(crate) fn look_at_start(context: &Context, policy: &Policy) -> Result<(), Un
 /// it would not help.
 fn missing(context: &Context, wanted: &BoundaryRequest, resolved: Option<&Path>) -> Unavailable {
     let refusal = resolved.and_then(|resolved| {
-        let candidate = ShareCandidate {
-            given: &wanted.host,
-            resolved,
-            kind: PathKind::Directory,
-            owner: context.caller.uid,
-            mode: wanted.mode,
-        };
+        let candidate = candidate(context, &wanted.host, resolved, wanted.mode);
         shared_dir::validate(&candidate, &caller(context, &context.homes())).err()
     });
     match refusal {
@@ -222,6 +209,16 @@ fn missing(context: &Context, wanted: &BoundaryRequest, resolved: Option<&Path>)
             hint: Some("create it, or let `--create-dirs` do that".to_owned()),
         },
     }
+}
+
+/// Makes a candidate of a directory of the caller's.
+fn candidate<'a>(
+    context: &Context,
+    given: &'a Path,
+    resolved: &'a Path,
+    mode: BoundaryMode,
+) -> ShareCandidate<'a> {
+    ShareCandidate { given, resolved, kind: PathKind::Directory, owner: context.caller.uid, mode }
 }
 
 fn caller<'a>(context: &Context, homes: &'a [&'a Path]) -> Caller<'a> {
