@@ -43,7 +43,8 @@ impl KernelFileSystem {
         // A named pipe of somebody's must keep nobody waiting.
         let mut file =
             File::from(self.open(path.as_ref(), OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?);
-        let mut bytes = Vec::new();
+        // Most fit into this, and take one call.
+        let mut bytes = Vec::with_capacity(4 << 10);
         file.read_to_end(&mut bytes)?;
         Ok(bytes)
     }

@@ -3,6 +3,7 @@
 //! These are files that a program outside the sandbox obeys when a person opens the directory: git, a shell,
 //! an editor, another agent, a tool. To write one of them is to run code outside. They stand in one [`table`].
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
@@ -35,7 +36,7 @@ pub const SKIPPED: &[&str] = &[
 /// `name.*.suffix`, which stand for every name that begins and ends so.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(into = "String", try_from = "String")]
-pub struct RelativePath(String);
+pub struct RelativePath(Cow<'static, str>);
 
 /// Why a path cannot be protected, or given up.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -76,7 +77,7 @@ impl RelativePath {
 
     /// Returns the path.
     pub fn as_path(&self) -> &Path {
-        Path::new(&self.0)
+        Path::new(self.as_str())
     }
 
     /// Returns whether it is a name that is reported where it is new, because no list knows it.
@@ -120,7 +121,7 @@ impl FromStr for RelativePath {
         if components.is_empty() {
             return Err(ProtectError::Empty);
         }
-        Ok(Self(components.join("/")))
+        Ok(Self(components.join("/").into()))
     }
 }
 
@@ -132,7 +133,7 @@ impl fmt::Display for RelativePath {
 
 impl From<RelativePath> for String {
     fn from(path: RelativePath) -> Self {
-        path.0
+        path.0.into_owned()
     }
 }
 
@@ -201,8 +202,7 @@ impl Protected {
         if !unknown.is_empty() {
             return Err(unknown);
         }
-        let mut all =
-            Self::listed(table::built_in().map(|path| RelativePath(path.to_owned())).filter(is_kept));
+        let mut all = Self::listed(table::built_in().map(|path| RelativePath(path.into())).filter(is_kept));
         all.add(added.iter().filter(|path| is_kept(path)).cloned());
         Ok(all)
     }
@@ -210,7 +210,7 @@ impl Protected {
     /// Returns the built-in list.
     pub fn built_in() -> &'static Self {
         static BUILT_IN: LazyLock<Protected> =
-            LazyLock::new(|| Protected::listed(table::built_in().map(|path| RelativePath(path.to_owned()))));
+            LazyLock::new(|| Protected::listed(table::built_in().map(|path| RelativePath(path.into()))));
         &BUILT_IN
     }
 

@@ -59,8 +59,7 @@ impl Hierarchy {
 
     /// Finds the groups in the text of those two files. Lines that make no sense are passed over.
     pub fn parse(mountinfo: &[u8], cgroup: &str) -> Self {
-        let mounts = mountinfo::parse(mountinfo).filter(|mount| mount.kind.starts_with(b"cgroup"));
-        let mounts: Vec<MountInfo> = mounts.collect();
+        let mounts: Vec<MountInfo> = mountinfo::of_kind(mountinfo, b"cgroup").collect();
         let mut found = Self::default();
         for line in cgroup.lines() {
             // hierarchy-ID:controller-list:cgroup-path; version 2 is number 0 without controllers.

@@ -56,6 +56,17 @@ pub(crate) fn parse(text: &[u8]) -> impl Iterator<Item = MountInfo<'_>> {
     text.split(|byte| *byte == b'\n').filter_map(line)
 }
 
+/// Lists every mount in the text whose kind begins so. Lines of others are not taken apart.
+pub(crate) fn of_kind<'a>(text: &'a [u8], kind: &[u8]) -> impl Iterator<Item = MountInfo<'a>> {
+    const SEPARATOR: &[u8] = b" - ";
+    let is_of_kind = move |line: &&[u8]| {
+        let mut ends = line.windows(SEPARATOR.len()).enumerate();
+        let end = ends.find(|(_, window)| *window == SEPARATOR).map(|(at, _)| at + SEPARATOR.len());
+        end.is_some_and(|end| line[end..].starts_with(kind))
+    };
+    text.split(|byte| *byte == b'\n').filter(is_of_kind).filter_map(line)
+}
+
 fn line(line: &[u8]) -> Option<MountInfo<'_>> {
     let mut fields = line.split(|byte| *byte == b' ').skip(2);
     let device = fields.next()?;

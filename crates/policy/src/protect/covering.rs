@@ -6,7 +6,7 @@
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::protect::{Protected, RelativePath};
+use crate::protect::{Protected, RelativePath, table};
 use crate::text::escape;
 
 /// The directory of a repository.
@@ -37,6 +37,10 @@ pub fn covering(path: &Path, given_up: &[RelativePath]) -> Option<Covered> {
     let components: Vec<Component<'_>> = path.components().collect();
     (0..components.len()).find_map(|at| {
         let Component::Normal(name) = components[at] else { return None };
+        // Most directories have a name that nothing begins with, and need no list that is ready to be asked.
+        if !table::is_first_name(name) && !name.eq_ignore_ascii_case(GIT) {
+            return None;
+        }
         let relative: PathBuf = components[at..].iter().collect();
         let found = Protected::built_in()
             .matches(&relative)

@@ -3,6 +3,7 @@
 //! To protect one more path is to add one row: the built-in list, the classification of new files and the table of
 //! docs/protect.md come from here.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use self::content::ContentRule;
@@ -69,6 +70,16 @@ pub fn rows() -> impl Iterator<Item = &'static ProtectRow> {
 /// Shell start-up files are among them there too, because people link their home to a repository of dotfiles.
 pub fn built_in() -> impl Iterator<Item = &'static str> {
     rows().filter(|row| row.new_files().is_some()).map(|row| row.path)
+}
+
+/// Returns whether a protected path begins with this name, or is it.
+pub(super) fn is_first_name(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    built_in().map(str::as_bytes).any(|path| {
+        path.split_at_checked(name.len()).is_some_and(|(first, rest)| {
+            matches!(rest.first(), None | Some(b'/')) && first.eq_ignore_ascii_case(name)
+        })
+    })
 }
 
 /// Returns whether a path is protected only where it is a file.

@@ -206,7 +206,8 @@ pub fn validate(candidate: &ShareCandidate<'_>, caller: &Caller<'_>) -> Result<(
         refused: refused.to_owned(),
         rule,
     };
-    for path in [candidate.given, candidate.resolved] {
+    let resolved = (candidate.resolved != candidate.given).then_some(candidate.resolved);
+    for path in [Some(candidate.given), resolved].into_iter().flatten() {
         place(path, caller).map_err(|rule| refuse(path, rule))?;
     }
     let resolved = candidate.resolved;

@@ -23,7 +23,7 @@ use crate::host::beneath::{file_id, kind_of, listing};
 use crate::host::deadline::Deadline;
 
 /// How much of a directory is read at once. Larger ones make the kernel's work no cheaper.
-const LISTING: usize = 64 << 10;
+const LISTING: usize = 8 << 10;
 
 /// After how many entries a second thread joins in. It costs about 50 µs to start, and this many take 0.5 ms.
 const WORTH_A_THREAD: usize = 2_000;

@@ -14,7 +14,7 @@ use crate::host::beneath;
 use crate::host::deadline::Deadline;
 
 /// How much of a directory is read at once, as in the walk.
-const LISTING: usize = 64 << 10;
+const LISTING: usize = 8 << 10;
 
 /// Paths of the list that are looked for in one directory.
 pub(crate) struct Listed<'a> {
