@@ -15,11 +15,11 @@ use crate::landlock::{self, LandlockError, Restricted, Ruleset};
 use crate::protocol::{Grant, RlimitFallback};
 use crate::report::{Finding, Status};
 use crate::rlimit::RlimitError;
-use crate::seccomp::{Pid1, SeccompError};
+use crate::seccomp::{SeccompError, SeccompFilter};
 use crate::{capabilities, rlimit, seccomp};
 
 /// What is to be given up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Lockdown<'a> {
     /// Limits that no cgroup enforces.
     pub rlimit_fallback: &'a RlimitFallback,
@@ -28,8 +28,8 @@ pub struct Lockdown<'a> {
     /// What landlock allows; `None` where it restricts no files. Then it only restricts ptrace: what is beneath this process
     /// cannot look into what is above it.
     pub grants: Option<&'a [Grant]>,
-    /// Who PID 1 is where the agent runs.
-    pub pid_1: Pid1,
+    /// The filter of system calls, compiled before: whoever waits for something has the time.
+    pub filter: &'a SeccompFilter,
 }
 
 /// What has been put on and cannot be seen again later.
@@ -94,7 +94,7 @@ pub fn lock_down(lockdown: &Lockdown<'_>) -> Result<Locked, LockdownError> {
     };
 
     // 9. The seccomp filter, last: it refuses what the steps before it need.
-    let seccomp = seccomp::install(&seccomp::compile(lockdown.pid_1));
+    let seccomp = seccomp::install(lockdown.filter);
 
     Ok(Locked { landlock, ptrace, seccomp, limits, groups })
 }

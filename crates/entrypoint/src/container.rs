@@ -17,7 +17,7 @@ use confine::process::exec_session::ExecSession;
 use confine::process::{stdio, supervise};
 use confine::protocol::{EnvEntry, Grant, LandlockAccess, RlimitFallback, Step};
 use confine::report::Status;
-use confine::seccomp::Pid1;
+use confine::seccomp::{self, Pid1};
 use policy::rules::env::{AGENT_ALLOW_EMULATION, EnvRule, EnvRules, Name, Unnamed};
 use policy::rules::verdict::Origin;
 use policy::text::escape;
@@ -112,10 +112,10 @@ fn start(
         rlimit_fallback: &RlimitFallback::default(),
         account: Some(&account),
         grants: grants.as_deref(),
-        pid_1: match settings.mode {
+        filter: &seccomp::compile(match settings.mode {
             Mode::Exec => Pid1::Agents,
             Mode::Init => Pid1::Ours,
-        },
+        }),
     })?;
 
     // 6. Look from inside, and refuse to go on without a layer.

@@ -117,6 +117,7 @@ fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, Failure> {
         plan: &throw_away_plan(patient.directory),
         secrets: &mut || Ok(Vec::new()),
         streams: Stdio::Capture,
+        early: None,
         caller: patient.caller,
         state: patient.state,
         // It is native, and only containers have anything there.

@@ -1,9 +1,12 @@
 //! The command line, as data: what can be typed, and the help that explains it.
 
 use std::ffi::OsString;
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+
+use policy::plan::Provider;
 
 use crate::error::code;
 
@@ -32,6 +35,15 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// Parses a command line. What defines it is not taken apart again: each definition is many small blocks of memory.
+    pub(crate) fn parse_from(args: &[OsString]) -> Result<Self, clap::Error> {
+        let mut command = ManuallyDrop::new(Self::command());
+        let mut matches = command.try_get_matches_from_mut(args)?;
+        Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    }
 }
 
 /// What every command takes.
@@ -226,6 +238,15 @@ pub(crate) struct Request {
     /// Create shared directories that do not exist
     #[arg(long)]
     pub(crate) create_dirs: bool,
+}
+
+impl Request {
+    /// Returns the provider that was typed: no file and no variable says otherwise.
+    pub(crate) fn provider(&self) -> Option<Provider> {
+        let (_, typed) = self.keys.0.iter().find(|(key, _)| key.path == "provider")?;
+        // Anything else is for the configuration to judge.
+        (typed.as_slice() == [Provider::Native.to_string()]).then_some(Provider::Native)
+    }
 }
 
 #[derive(Args, Debug)]

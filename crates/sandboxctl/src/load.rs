@@ -77,14 +77,20 @@ impl LoadedSettings {
     }
 }
 
-/// Makes the plan for what was typed.
+/// Makes the plan for what was typed. Who will run it is told as soon as that is known, which is before there is a plan; what
+/// was typed is told before anything is read.
 pub(crate) fn plan(
     ui: &Ui,
     context: &Context,
     request: &Request,
     argv: Vec<OsString>,
+    known: &mut dyn FnMut(Provider),
 ) -> Result<Loaded, CommandError> {
-    let Rules { file, policy, ignored, asked, mut directories, programs } = rules(context, request, argv)?;
+    if let Some(provider) = request.provider() {
+        known(provider);
+    }
+    let Rules { file, policy, ignored, asked, mut directories, programs } =
+        rules(context, request, argv, known)?;
     let name = RunId::generate().context("cannot make a name for the sandbox")?.as_str().to_owned();
     let mut facts = facts::gather(context, &policy, &mut directories, &programs, name.clone());
     let missing = directories.to_make(request, &policy);
@@ -110,7 +116,8 @@ pub(crate) fn second(
     request: &Request,
     argv: Vec<OsString>,
 ) -> Result<Loaded, CommandError> {
-    let Rules { file, policy, ignored, asked, mut directories, programs } = rules(context, request, argv)?;
+    let Rules { file, policy, ignored, asked, mut directories, programs } =
+        rules(context, request, argv, &mut |_| ())?;
     let policy = policy.without_directories();
     let name = request.name.clone().unwrap_or_default();
     let plan = lower(context, &policy, &facts::gather(context, &policy, &mut directories, &programs, name))?;
@@ -130,10 +137,16 @@ struct Rules {
 }
 
 /// Makes the rules for what was typed.
-fn rules(context: &Context, request: &Request, argv: Vec<OsString>) -> Result<Rules, CommandError> {
+fn rules(
+    context: &Context,
+    request: &Request,
+    argv: Vec<OsString>,
+    known: &mut dyn FnMut(Provider),
+) -> Result<Rules, CommandError> {
     let flags = request::overrides(context, request, argv);
     let file = files::project(context, request.source.config.as_deref())?;
     let settings = settings(context, file.as_ref(), &flags)?;
+    known(settings.effective.provider().0);
     if let Some(file) = &file {
         consent::require(context, &request.source, file, &settings.widenings, &settings.needed())?;
     }

@@ -4,7 +4,6 @@ use std::env;
 use std::ffi::OsString;
 use std::process;
 
-use clap::Parser as _;
 use clap::error::ErrorKind;
 use confine::Clearing;
 use policy::config::variables::LOG;
@@ -51,7 +50,7 @@ fn main() -> process::ExitCode {
     let parent = Parent::of_this_process();
     let args: Vec<OsString> = env::args_os().collect();
     let no_colour = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let (ui, result) = match Cli::try_parse_from(&args) {
+    let (ui, result) = match Cli::parse_from(&args) {
         Ok(cli) => {
             let ui = Ui::new(&cli.global, no_colour);
             let log = log::start(cli.global.verbose, env::var_os(LOG).as_deref());

@@ -87,8 +87,23 @@ pub(super) fn candidates(unified: &Unified) -> impl Iterator<Item = &Path> {
     unified.own.ancestors().take_while(|place| place.starts_with(&unified.mount))
 }
 
+/// Returns whether no controller of ours is here, because version 1 has them.
+fn offers_nothing(parent: &Path) -> bool {
+    let offered = fs::read_to_string(parent.join("cgroup.controllers"));
+    let is_ours = |name: &str| Controller::ALL.iter().any(|controller| controller.name() == name);
+    offered.is_ok_and(|offered| !offered.split_ascii_whitespace().any(is_ours))
+}
+
+/// Returns whether a group may be made here that processes are born in.
+pub(super) fn may_be_birthplace(parent: &Path) -> bool {
+    !offers_nothing(parent) && access(parent, Access::WRITE_OK).is_ok()
+}
+
 /// Returns which of the requested controllers groups in `parent` have; enables them there if need be.
 fn controllers(parent: &Path, wanted: &[Limit]) -> Result<Vec<Controller>, String> {
+    if offers_nothing(parent) {
+        return Err("it has no controller that limits anything here".to_owned());
+    }
     // A process gets in from below if its group may be left here as well: this is the common ancestor.
     for path in [parent.to_owned(), parent.join("cgroup.procs")] {
         access(&path, Access::WRITE_OK).map_err(|error| format!("not writable ({error})"))?;

@@ -23,8 +23,8 @@ use crate::protocol::{
     CONTROL_FD, ControlSocket, Ending, Event, Failure, InitSpec, RENDEZVOUS_SOCKET, Request, RlimitFallback,
     Rootfs, Step, Terminal, UserNamespace,
 };
-use crate::seccomp::Pid1;
-use crate::{capabilities, cgroup, sys};
+use crate::seccomp::{Pid1, SeccompFilter};
+use crate::{capabilities, cgroup, seccomp, sys};
 
 pub mod clone;
 mod probe;
@@ -54,7 +54,7 @@ pub fn run(client: Client) -> io::Result<u8> {
     }
 
     // 2. The part of the rootfs that is the same whatever is run there. An engine has made it already.
-    let (mut control, rootfs) = match client {
+    let (mut control, mut rootfs) = match client {
         Client::Inherited => {
             let mut control = ControlSocket::from(sys::duplicate_inherited(CONTROL_FD)?);
             let Some(Request::Prepare { mounts, hostname }) = control.receive()? else { return Ok(125) };
@@ -66,8 +66,20 @@ pub fn run(client: Client) -> io::Result<u8> {
         Client::Rendezvous(directory) => (ControlSocket::connect(&directory.join(RENDEZVOUS_SOCKET))?, None),
     };
 
-    // 3. What is to be done. The end of the stream means that the client is gone.
-    let Some(Request::Start(mut spec)) = control.receive()? else { return Ok(125) };
+    let filter = seccomp::compile(Pid1::Ours);
+
+    // 3. What is to be done, and until then what else can be mounted. The end of the stream means that the client is gone.
+    let mut spec = loop {
+        let more = match (control.receive()?, &mut rootfs) {
+            (Some(Request::Start(spec)), _) => break spec,
+            (Some(Request::Mount(mounts)), Some(rootfs)) => rootfs.mount(&mounts),
+            (Some(Request::LeaveHost), Some(rootfs)) => rootfs.pivot(),
+            _ => return Ok(125),
+        };
+        if let Err(failed) = more {
+            return refuse(&mut control, failed);
+        }
+    };
     let mut descriptors = control.take_descriptors();
 
     // 4. The rest of the rootfs, which becomes the root. An engine has connected the standard streams with itself.
@@ -75,7 +87,7 @@ pub fn run(client: Client) -> io::Result<u8> {
         (Rootfs::Own { mounts, .. }, Some(rootfs)) => {
             let mut mounts = std::mem::take(mounts);
             mounts.claim_trees(&mut descriptors);
-            if let Err(failed) = rootfs.pivot(&mounts) {
+            if let Err(failed) = rootfs.complete(&mounts) {
                 return refuse(&mut control, failed);
             }
         }
@@ -87,7 +99,7 @@ pub fn run(client: Client) -> io::Result<u8> {
     }
     let cgroups = descriptors;
 
-    match start_agent(&mut control, &spec, &cgroups) {
+    match start_agent(&mut control, &spec, &cgroups, &filter) {
         Ok(agent) => {
             // Nothing is needed of it any more, and secrets among it are cleared.
             drop(spec);
@@ -135,7 +147,12 @@ struct Agent {
     _terminal: Option<OwnedFd>,
 }
 
-fn start_agent(control: &mut ControlSocket, spec: &InitSpec, cgroups: &[OwnedFd]) -> Result<Agent, Refusal> {
+fn start_agent(
+    control: &mut ControlSocket,
+    spec: &InitSpec,
+    cgroups: &[OwnedFd],
+    filter: &SeccompFilter,
+) -> Result<Agent, Refusal> {
     // 5. A terminal of our own, unless one was opened outside, while nothing restricts the opening of devices; the client gets the master.
     let slave = match spec.terminal {
         Some(Terminal::New { size, .. }) => {
@@ -154,7 +171,7 @@ fn start_agent(control: &mut ControlSocket, spec: &InitSpec, cgroups: &[OwnedFd]
         rlimit_fallback: &rlimit_fallback(spec),
         account: None,
         grants: Some(&spec.grants),
-        pid_1: Pid1::Ours,
+        filter,
     })
     .map_err(|error| {
         let step = match error {
@@ -298,7 +315,14 @@ fn supervise(control: &mut ControlSocket, agent: &Agent) -> io::Result<u8> {
                 Ok(Some(Request::Signal(signal))) => reap::signal_group(agent.pid, signal),
                 Ok(Some(Request::TerminalReady)) => {}
                 Ok(
-                    Some(Request::Kill | Request::Prepare { .. } | Request::Start(_) | Request::Exec(_))
+                    Some(
+                        Request::Kill
+                        | Request::Prepare { .. }
+                        | Request::Mount(_)
+                        | Request::LeaveHost
+                        | Request::Start(_)
+                        | Request::Exec(_),
+                    )
                     | None,
                 )
                 | Err(_) => {

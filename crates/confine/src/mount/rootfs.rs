@@ -29,11 +29,15 @@ pub(crate) fn unshare_namespaces() -> Result<(), FailedStep> {
     unshare(namespaces).map_err(|errno| (Step::Namespaces, Errno::from_raw_os_error(errno as i32)))
 }
 
-/// A rootfs that is not the root of any process yet.
-pub(crate) struct DetachedRootfs(OwnedFd);
+/// A rootfs that is being made.
+pub(crate) struct NewRootfs {
+    root: OwnedFd,
+    /// Whether it is the root of this process.
+    is_root: bool,
+}
 
 /// Mounts the part of the rootfs that is the same whatever is run there.
-pub(crate) fn prepare(mounts: &MountPlan, hostname: &str) -> Result<DetachedRootfs, FailedStep> {
+pub(crate) fn prepare(mounts: &MountPlan, hostname: &str) -> Result<NewRootfs, FailedStep> {
     // 1. What is mounted here stays here, and what the host mounts later does not come in.
     mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(failed(Step::Propagation))?;
@@ -48,38 +52,48 @@ pub(crate) fn prepare(mounts: &MountPlan, hostname: &str) -> Result<DetachedRoot
 
     // 4. An empty root. It lies on top of the old one, where absolute paths do not lead: they still start at
     //    the old root, so sources are found wherever they are, /tmp included.
-    let rootfs = DetachedRootfs(empty_tmpfs().map_err(failed(Step::Rootfs))?);
+    let rootfs = NewRootfs { root: empty_tmpfs().map_err(failed(Step::Rootfs))?, is_root: false };
 
     // 5. What every sandbox sees.
     rootfs.mount(mounts)?;
     Ok(rootfs)
 }
 
-impl DetachedRootfs {
-    /// Completes the rootfs, and makes it the root of this process (`pivot_root(2)`).
-    pub(crate) fn pivot(self, mounts: &MountPlan) -> Result<(), FailedStep> {
+impl NewRootfs {
+    /// Completes it, and makes it the root of this process (`pivot_root(2)`).
+    pub(crate) fn complete(mut self, mounts: &MountPlan) -> Result<(), FailedStep> {
         // 6. Everything else there is to see.
         self.mount(mounts)?;
 
-        // 7. Make it the root, and unmount the host's file systems: pivot_root(2) with both paths the same puts the
-        //    old root on top, where it is unmounted from. chroot(2) would leave a way back.
-        let Self(root) = self;
-        rustix::process::fchdir(&root).map_err(failed(Step::PivotRoot))?;
-        rustix::process::pivot_root(c".", c".").map_err(failed(Step::PivotRoot))?;
-        unmount(c".", UnmountFlags::DETACH).map_err(failed(Step::UnmountHost))?;
-        rustix::process::chdir(c"/").map_err(failed(Step::UnmountHost))?;
+        if !self.is_root {
+            self.pivot()?;
+        }
 
         // 8. The root itself changes no more.
         let read_only = MountAttrFlags::MOUNT_ATTR_RDONLY
             | MountAttrFlags::MOUNT_ATTR_NOSUID
             | MountAttrFlags::MOUNT_ATTR_NODEV;
-        sys::mount_setattr(root.as_fd(), false, u64::from(read_only.bits()), None)
+        sys::mount_setattr(self.root.as_fd(), false, u64::from(read_only.bits()), None)
             .map_err(failed(Step::ReadOnlyRootfs))
     }
 
-    fn mount(&self, mounts: &MountPlan) -> Result<(), FailedStep> {
+    /// Makes it the root. From then on nothing of the host's can be mounted by its path.
+    pub(crate) fn pivot(&mut self) -> Result<(), FailedStep> {
+        // 7. Make it the root, and unmount the host's file systems: pivot_root(2) with both paths the same puts the
+        //    old root on top, where it is unmounted from. chroot(2) would leave a way back. The kernel waits for other
+        //    processors meanwhile, so this comes before step 6 where that needs none of the host's paths.
+        rustix::process::fchdir(&self.root).map_err(failed(Step::PivotRoot))?;
+        rustix::process::pivot_root(c".", c".").map_err(failed(Step::PivotRoot))?;
+        unmount(c".", UnmountFlags::DETACH).map_err(failed(Step::UnmountHost))?;
+        rustix::process::chdir(c"/").map_err(failed(Step::UnmountHost))?;
+        self.is_root = true;
+        Ok(())
+    }
+
+    /// Mounts more of it.
+    pub(crate) fn mount(&self, mounts: &MountPlan) -> Result<(), FailedStep> {
         rustix::process::umask(Mode::empty());
-        mount::execute(mounts, self.0.as_fd()).map_err(|(step, errno)| (Step::Mount(step), errno))?;
+        mount::execute(mounts, self.root.as_fd()).map_err(|(step, errno)| (Step::Mount(step), errno))?;
         rustix::process::umask(Mode::from_raw_mode(0o022));
         Ok(())
     }

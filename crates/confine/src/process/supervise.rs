@@ -176,8 +176,14 @@ fn wait(signals: &SignalFd, session: Option<&mut ExecSession>, agent: i32) -> io
     match session.receive() {
         Ok(Some(Request::Signal(signal))) => reap::signal_group(agent, signal),
         Ok(Some(Request::Kill)) => reap::kill_descendants(),
-        Ok(Some(Request::TerminalReady | Request::Prepare { .. } | Request::Start(_) | Request::Exec(_))) => {
-        }
+        Ok(Some(
+            Request::TerminalReady
+            | Request::Prepare { .. }
+            | Request::Mount(_)
+            | Request::LeaveHost
+            | Request::Start(_)
+            | Request::Exec(_),
+        )) => {}
         // A command whose client is gone ends with it.
         Ok(None) | Err(_) => {
             reap::kill_descendants();

@@ -56,6 +56,10 @@ pub enum Request {
         /// The name of the host, as the sandbox sees it.
         hostname: String,
     },
+    /// What else can be mounted before that is known.
+    Mount(MountPlan),
+    /// Nothing more is mounted by a path of the host: what follows comes as trees.
+    LeaveHost,
     /// What to run, and how it is confined. Descriptors: the trees of its mount plan, then cgroup v1 `tasks` files to enter.
     Start(Box<InitSpec>),
     /// What to run in a container that runs already. Descriptors: the three standard streams.

@@ -17,12 +17,17 @@ use crate::provider::mount_plan::{Tree, access, c_path};
 use crate::session::agent::Agent;
 use crate::session::error::StartError;
 
+/// Returns whether what is shared is opened out here, and PID 1 mounts none of it by its path: root can, and must.
+pub(crate) fn makes_trees() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
 /// Makes the tree of each boundary, in order.
 ///
 /// Where the agent is the caller, files are the caller's already. Where root chose an unallocated uid, each boundary is
 /// mounted with whoever counts in it, its owner, mapped to the agent (`MOUNT_ATTR_IDMAP`, see `mount_setattr(2)`).
 pub(crate) fn map_boundaries(plan: &Plan, caller: Identity, agent: &Agent) -> Result<Vec<Tree>, StartError> {
-    if rustix::process::geteuid().as_raw() != 0 {
+    if !makes_trees() {
         return Ok(plan.boundaries.iter().map(|_| Tree::Path).collect());
     }
     let mut maps = HashMap::new();
@@ -35,7 +40,7 @@ pub(crate) fn map_boundaries(plan: &Plan, caller: Identity, agent: &Agent) -> Re
 /// Makes the tree of each exposed toolchain, in order. Root opens them itself: they may lie where the agent cannot
 /// walk to, as in `/root`. PID 1 mounts none but what was validated.
 pub(crate) fn open_toolchains(plan: &Plan) -> Result<Vec<Tree>, StartError> {
-    if rustix::process::geteuid().as_raw() != 0 {
+    if !makes_trees() {
         return Ok(plan.expose.iter().map(|_| Tree::Path).collect());
     }
     plan.expose

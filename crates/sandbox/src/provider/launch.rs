@@ -5,6 +5,7 @@ use std::path::Path;
 use policy::plan::Plan;
 
 use super::container::find::FoundSandbox;
+use super::native::early::EarlyInit;
 use crate::engine;
 use crate::host::identity::Identity;
 use crate::secrets;
@@ -19,6 +20,8 @@ pub struct Launch<'a> {
     pub secrets: &'a mut secrets::SecretReader<'a>,
     /// Where the standard streams lead.
     pub streams: Stdio,
+    /// PID 1 of a native sandbox, where it was known early that there would be one; its streams are those of this process.
+    pub early: Option<EarlyInit>,
     /// Who asks: under sudo not root, but the user behind it.
     pub caller: Identity,
     /// The caller's state directory: records of runs.

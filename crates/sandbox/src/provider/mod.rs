@@ -13,7 +13,7 @@ mod init_spec;
 pub mod launch;
 mod local;
 mod mount_plan;
-mod native;
+pub mod native;
 
 /// Runs the command of a plan in a sandbox that runs already.
 pub fn exec(exec: Exec<'_>) -> Result<Outcome, StartError> {

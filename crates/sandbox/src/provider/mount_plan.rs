@@ -50,9 +50,8 @@ pub(crate) enum Tree {
     Detached(OwnedFd),
 }
 
-/// Plans the mounts that every sandbox has, whatever lies in its boundaries; they come later, with [`MountPlanBuilder::complete`]. Each of its
-/// tmpfs is limited.
-pub(crate) fn system_mounts(tmpfs: TmpfsLimits) -> io::Result<(MountPlan, MountPlanBuilder)> {
+/// Plans the mounts that every sandbox has, whatever its plan is.
+pub(crate) fn system_mounts() -> io::Result<(MountPlan, MountPlanBuilder)> {
     let mut builder = MountPlanBuilder::default();
 
     // 1. The system. On merged systems /bin is a link into /usr; it stays one.
@@ -83,11 +82,6 @@ pub(crate) fn system_mounts(tmpfs: TmpfsLimits) -> io::Result<(MountPlan, MountP
     builder.plan.devpts("dev/pts");
     builder.directory(Path::new("/proc"));
     builder.plan.proc("proc");
-    // 4. Room to write that ends with the sandbox.
-    for (path, mode) in TEMPORARY {
-        builder.directory(Path::new(path));
-        builder.plan.tmpfs(path, tmpfs, mode);
-    }
     Ok((builder.plan.part(), builder))
 }
 
@@ -146,6 +140,16 @@ pub(crate) struct MountPlanBuilder {
 }
 
 impl MountPlanBuilder {
+    /// Plans room to write that ends with the sandbox: each tmpfs is limited as the plan says.
+    pub(crate) fn temporary(&mut self, tmpfs: TmpfsLimits) -> MountPlan {
+        // 4. Before all that may lie in it.
+        for (path, mode) in TEMPORARY {
+            self.directory(Path::new(path));
+            self.plan.tmpfs(path, tmpfs, mode);
+        }
+        self.plan.part()
+    }
+
     /// Completes the plan: `trees` and `protected` belong to its boundaries, `toolchains` to what it exposes.
     pub(crate) fn complete(
         mut self,

@@ -14,7 +14,7 @@ use crate::load;
 use crate::ui::Ui;
 
 pub(crate) fn plan(ui: &Ui, context: &Context, args: PlanArgs) -> Result<ExitCode, CommandError> {
-    let loaded = load::plan(ui, context, &args.request, args.argv)?;
+    let loaded = load::plan(ui, context, &args.request, args.argv, &mut |_| ())?;
     show(ui, &loaded.plan)
 }
 

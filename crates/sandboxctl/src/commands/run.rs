@@ -16,6 +16,7 @@ use sandbox::host::identity::Identity;
 use sandbox::host::programs::Programs;
 use sandbox::provider;
 use sandbox::provider::launch::Launch;
+use sandbox::provider::native::early::EarlyInit;
 use sandbox::secrets::{self, SecretError, SourceContext, Value};
 use sandbox::session::attendance::Parent;
 use sandbox::session::outcome::{End, Notice};
@@ -43,8 +44,39 @@ pub(crate) fn run(
         );
     }
     let parent = self::parent(args.life, parent)?;
-    let loaded = load::plan(ui, &context, &args.request, args.argv)?;
-    carry_out(ui, context, loaded, &args.show, parent.as_ref())
+    let mut early = Early::new(ui, &context, &args.show);
+    let loaded =
+        load::plan(ui, &context, &args.request, args.argv, &mut |provider| early.on_known(provider))?;
+    let early = early.init;
+    carry_out(ui, context, loaded, early, &args.show, parent.as_ref())
+}
+
+/// PID 1 of the sandbox, which is started as soon as it is known that there will be one of ours.
+pub(super) struct Early<'a> {
+    is_wanted: bool,
+    context: &'a Context,
+    pub(super) init: Option<EarlyInit>,
+}
+
+impl<'a> Early<'a> {
+    pub(super) fn new(ui: &Ui, context: &'a Context, show: &ShowArgs) -> Self {
+        // Of a plan that is only shown nothing is started, and what captures output depends on the plan.
+        let is_wanted = !show.dry_run && stdio(ui) == Stdio::Inherit;
+        Self { is_wanted, context, init: None }
+    }
+
+    pub(super) fn on_known(&mut self, provider: Provider) {
+        if self.is_wanted && provider == Provider::Native && self.init.is_none() {
+            self.init = Some(EarlyInit::start(self.context.caller, &self.context.own(), Context::locks()));
+        }
+    }
+}
+
+fn stdio(ui: &Ui) -> Stdio {
+    match ui.format() {
+        Format::Text => Stdio::Inherit,
+        Format::Json => Stdio::Capture,
+    }
 }
 
 /// Returns the parent, where everything is to end with it.
@@ -60,6 +92,7 @@ pub(super) fn carry_out(
     ui: &Ui,
     mut context: Context,
     mut loaded: Loaded,
+    early: Option<EarlyInit>,
     show: &ShowArgs,
     parent: Option<&Parent>,
 ) -> Result<ExitCode, CommandError> {
@@ -88,10 +121,8 @@ pub(super) fn carry_out(
         secrets: &mut || {
             sources.take().map_or_else(|| Ok(Vec::new()), |sources| sources.read(ui, plan, parent))
         },
-        streams: match ui.format() {
-            Format::Text => Stdio::Inherit,
-            Format::Json => Stdio::Capture,
-        },
+        streams: stdio(ui),
+        early,
         caller,
         state: &state,
         own: &own,

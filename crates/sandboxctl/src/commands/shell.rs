@@ -20,13 +20,16 @@ pub(crate) fn shell(
     args: &ShellArgs,
 ) -> Result<ExitCode, CommandError> {
     let parent = super::run::parent(args.life, parent)?;
-    let mut loaded = load::plan(ui, &context, &args.request, login_shell())?;
+    let mut early = super::run::Early::new(ui, &context, &args.show);
+    let mut loaded =
+        load::plan(ui, &context, &args.request, login_shell(), &mut |provider| early.on_known(provider))?;
     if loaded.plan.provider.runs_containers() {
         // Which shells an image has, only it knows.
         let either = "command -v bash >/dev/null && exec bash -l; exec sh -l";
         loaded.plan.agent.argv = ["sh", "-c", either].map(OsString::from).to_vec();
     }
-    super::run::carry_out(ui, context, loaded, &args.show, parent.as_ref())
+    let early = early.init;
+    super::run::carry_out(ui, context, loaded, early, &args.show, parent.as_ref())
 }
 
 // Native and local sandboxes see the host's programs, so the host is where to look.

@@ -1,7 +1,10 @@
 //! What is not started, and what is said instead.
 
 use std::fs;
-use std::process::Output;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Output, Stdio};
 
 use confine::landlock::{self, ABI};
 
@@ -74,6 +77,43 @@ fn without_a_home_in_the_environment_the_one_in_passwd_counts_and_else_that_is_s
                 assert!(stderr.contains(&uid.to_string()), "by {caller:?}, {home:?}: {stderr}");
             }
         }
+    }
+}
+
+/// PID 1 is started before the configuration is read where the provider was typed.
+#[test]
+fn a_mistake_in_the_configuration_is_told_as_ever_and_leaves_no_pid_1() {
+    for caller in callers("starts that fail early") {
+        let place = Place::new(caller);
+        // PID 1 has the caller's streams. A socket ends when nobody has it any more.
+        let run = |flags: &[&str], stdin: Stdio| {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            ours.set_nonblocking(true).unwrap();
+            let mut command = place.inside(flags, &["cat"]);
+            command.stdin(stdin).stdout(OwnedFd::from(theirs)).stderr(Stdio::piped());
+            (command.spawn().unwrap(), ours)
+        };
+        let typed = ["--provider", "native"];
+        let (mut living, mut held) = run(&typed, Stdio::piped());
+        living.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+        while held.read(&mut [0; 2]).map_err(|error| error.kind()) != Ok(1) {
+            assert_eq!(living.try_wait().unwrap(), None, "the control, by {caller:?}");
+        }
+        let left = held.read(&mut [0]).map_err(|error| error.kind());
+        assert_eq!(left, Err(ErrorKind::WouldBlock), "the control, by {caller:?}");
+        drop(living.stdin.take());
+        assert!(living.wait().unwrap().success(), "the control, by {caller:?}");
+
+        place.write("workspace/sandbox.toml", "[limits]\npids = \"many\"\n");
+        let mut told = Vec::new();
+        for flags in [&typed[..], &[], &["--provider", "native", "--dry-run"]] {
+            let (client, mut held) = run(flags, Stdio::null());
+            let Output { status, stderr, .. } = client.wait_with_output().unwrap();
+            assert_eq!(held.read(&mut [0]).ok(), Some(0), "by {caller:?}, {flags:?}: something is left");
+            told.push((status.code(), String::from_utf8_lossy(&stderr).into_owned()));
+        }
+        assert!(told[0].1.contains("limits.pids"), "by {caller:?}: {told:?}");
+        assert!(told.iter().all(|one| *one == told[0]), "by {caller:?}: {told:#?}");
     }
 }
 

@@ -52,7 +52,8 @@ const EACH_VOLUME: Duration = Duration::from_millis(500);
 
 /// Runs a plan to its end.
 pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
-    let Launch { plan, secrets, streams, caller, state, own, locks, engines, parent, notice } = launch;
+    let Launch { plan, secrets, streams, early: _, caller, state, own, locks, engines, parent, notice } =
+        launch;
 
     // 1. What no engine can do is refused before anything is touched.
     let container = unsupported::refuse_unsupported(plan)?;

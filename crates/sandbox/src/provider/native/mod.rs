@@ -3,68 +3,63 @@
 //! `docs/native.md` lists the same steps in the same order.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
-use confine::cgroup::Hierarchy;
-use confine::init::clone::{CloneOptions, InitProcess, clone_init};
 use confine::kernel_file::namespace_inode;
 use confine::protocol::{ControlSocket, Expectations, InitSpec, MountPlan, Request, Rootfs, Terminal};
 use confine::report::{Report, Status};
 use policy::plan::{Init, Layer, Plan};
 use policy::rules::network;
 use policy::text::escape;
-use rustix::process::{WaitId, WaitIdOptions};
 
+use self::early::{EarlyInit, HostSide, StartedInit, send};
 use self::limits::Limits;
-use crate::host::init_program;
 use crate::host::terminal::Signals;
 use crate::provider::launch::Launch;
 use crate::provider::{idmap, init_spec, mount_plan};
 use crate::secrets::Value;
-use crate::session::agent::{self, Agent};
+use crate::session::agent::Agent;
 use crate::session::attendance::{Attendance, refuse_deserted};
 use crate::session::boundaries::{self, Boundaries};
 use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
 use crate::session::outcome::{Notice, Outcome};
-use crate::session::remedy;
 use crate::session::streams::Streams;
 use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::directory::StateDir;
 use crate::state::record::{RecordError, RunId, Runs};
 
+pub mod early;
 mod limits;
+mod program;
 
 /// Runs a plan to its end.
 pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
-    let Launch { plan, secrets, streams, caller, state, locks, parent, notice, .. } = launch;
+    let Launch { plan, secrets, streams, early, caller, state, own, locks, parent, notice, .. } = launch;
 
     // 1. What this provider cannot do is refused before anything is touched.
     refuse_unsupported(plan)?;
 
-    // 2. Who the agent is on the host: the caller, or for root somebody who is nobody.
-    let agent = agent::choose(caller, locks)?;
-
-    // 3. Where its streams lead.
-    let mut streams = Streams::open(streams, plan.limits.output_bytes, agent.owner())?;
+    // 2., 3. and 5. are done already where it was known early that there would be a native sandbox.
+    let EarlyInit { host, started } = early.unwrap_or_else(|| EarlyInit {
+        host: HostSide::find(caller, streams, plan.limits.output_bytes, locks),
+        started: None,
+    });
+    let mut host = host?;
+    let hierarchy = std::mem::take(&mut host.hierarchy);
 
     // 4. Where what may be used is bounded, in cgroups that PID 1 may have to be born in.
-    let hierarchy = Hierarchy::detect().map_err(StartError::step("looking for control groups"))?;
     let mut limits = Limits::choose(plan, &hierarchy)?;
-
-    // 5. One clone3, and PID 1 is on its way. It makes its namespaces and what every sandbox sees, while its orders are
-    //    prepared.
-    let options =
-        CloneOptions { identity: agent.identity, streams: streams.inside(), cgroup: limits.birthplace() };
-    let InitProcess { pidfd, mut control, .. } =
-        clone_init(&options, init_program::bytes()).map_err(remedy::entering)?;
-    let child = Child(pidfd);
+    let started = started.unwrap_or_else(|| StartedInit::start(&host, own, limits.birthplace()))?;
+    let (HostSide { agent, mut streams, .. }, StartedInit { child, mut control, mut builder }) =
+        (host, started);
     limits.apply()?;
-    let (system, layout) =
-        mount_plan::system_mounts(limits.tmpfs()).map_err(StartError::step("planning the mounts"))?;
-    send(&mut control, &Request::Prepare { mounts: system, hostname: mount_plan::HOSTNAME.into() }, &[])?;
+    send(&mut control, &Request::Mount(builder.temporary(limits.tmpfs())), &[])?;
+    if idmap::makes_trees() {
+        send(&mut control, &Request::LeaveHost, &[])?;
+    }
 
     // The values of secrets. The process that becomes PID 1 has no copy, because it was made before; and what reads them, which
     // may take long, runs before anything is searched.
@@ -85,7 +80,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let toolchains = idmap::open_toolchains(plan)?;
 
     // 8. What there is to see.
-    let mounts = layout
+    let mounts = builder
         .complete(plan, trees, boundaries.mounts(), toolchains)
         .map_err(StartError::step("planning the mounts"))?;
 
@@ -156,28 +151,6 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     Ok(Outcome { end: ended.end, report: ended.report, output: ended.output, detected, duration })
 }
 
-/// PID 1 of a sandbox, which ends with this at the latest.
-struct Child(OwnedFd);
-
-impl Child {
-    /// Kills it, and waits until its namespace has ended: it is no zombie before that has.
-    fn end(&self) {
-        // One that has ended is still ours to collect, so neither call can hit anybody else.
-        let _ = rustix::process::pidfd_send_signal(&self.0, rustix::process::Signal::KILL);
-        let _ = rustix::io::retry_on_intr(|| {
-            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-            rustix::process::waitid(WaitId::PidFd(self.0.as_fd()), options)
-        });
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        self.end();
-        let _ = rustix::process::waitid(WaitId::PidFd(self.0.as_fd()), WaitIdOptions::EXITED);
-    }
-}
-
 fn recorded(error: RecordError) -> StartError {
     let step = "using the state directory".into();
     StartError::Step { step, source: io::Error::other(error), remedy: None }
@@ -195,18 +168,6 @@ fn send_init_spec(
     };
     let descriptors: Vec<_> = trees.iter().map(AsFd::as_fd).chain(limits.tasks()).collect();
     send(control, &Request::Start(Box::new(spec)), &descriptors)
-}
-
-/// Sends PID 1 a request. One that failed before has reported why itself.
-fn send(
-    control: &mut ControlSocket,
-    request: &Request,
-    descriptors: &[BorrowedFd<'_>],
-) -> Result<(), StartError> {
-    match control.send(request, descriptors) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        sent => sent.map_err(StartError::step("sending the request to PID 1")),
-    }
 }
 
 fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {

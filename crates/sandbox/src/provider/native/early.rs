@@ -1,0 +1,128 @@
+//! PID 1 of a native sandbox, started before its plan is known: it makes its namespaces and mounts what every sandbox sees
+//! while the client reads its configuration.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use confine::cgroup::{CgroupSite, Hierarchy};
+use confine::init::clone::{CloneOptions, InitProcess, clone_init};
+use confine::protocol::{ControlSocket, Request};
+use policy::rules::limits::Bytes;
+use rustix::process::{WaitId, WaitIdOptions};
+
+use super::program;
+use crate::host::identity::Identity;
+use crate::provider::mount_plan::{self, MountPlanBuilder};
+use crate::session::agent::{self, Agent};
+use crate::session::error::StartError;
+use crate::session::remedy;
+use crate::session::streams::{Stdio, Streams};
+
+/// PID 1 of a sandbox that will be native and have the caller's own streams, whatever else its plan says. Dropped, it leaves
+/// nothing.
+///
+/// What goes wrong is kept until the sandbox is run: a mistake in the configuration is told first, and alone.
+pub struct EarlyInit {
+    pub(super) host: Result<HostSide, StartError>,
+    pub(super) started: Option<Result<StartedInit, StartError>>,
+}
+
+impl EarlyInit {
+    /// Starts it, unless it may have to be born in a cgroup: in which one, the plan says. `own` and `locks` are those of a
+    /// [`Launch`](crate::provider::launch::Launch).
+    pub fn start(caller: Identity, own: &Path, locks: &Path) -> Self {
+        // Only what is captured has a limit.
+        let host = HostSide::find(caller, Stdio::Inherit, Bytes(0), locks);
+        let is_free = |host: &&HostSide| !CgroupSite::may_be_birthplace(&host.hierarchy);
+        let started = host.as_ref().ok().filter(is_free).map(|host| StartedInit::start(host, own, None));
+        Self { host, started }
+    }
+}
+
+/// What PID 1 is started with.
+pub(super) struct HostSide {
+    pub(super) agent: Agent,
+    pub(super) streams: Streams,
+    pub(super) hierarchy: Hierarchy,
+}
+
+impl HostSide {
+    /// Finds it. Nothing of the host's is changed.
+    pub(super) fn find(
+        caller: Identity,
+        streams: Stdio,
+        output_bytes: Bytes,
+        locks: &Path,
+    ) -> Result<Self, StartError> {
+        // 2. Who the agent is on the host: the caller, or for root somebody who is nobody.
+        let agent = agent::choose(caller, locks)?;
+
+        // 3. Where its streams lead.
+        let streams = Streams::open(streams, output_bytes, agent.owner())?;
+
+        let hierarchy = Hierarchy::detect().map_err(StartError::step("looking for control groups"))?;
+        Ok(Self { agent, streams, hierarchy })
+    }
+}
+
+/// A PID 1 that mounts what every sandbox sees.
+pub(super) struct StartedInit {
+    pub(super) child: Child,
+    pub(super) control: ControlSocket,
+    pub(super) builder: MountPlanBuilder,
+}
+
+impl StartedInit {
+    /// Starts it.
+    pub(super) fn start(
+        host: &HostSide,
+        own: &Path,
+        cgroup: Option<BorrowedFd<'_>>,
+    ) -> Result<Self, StartError> {
+        // 5. One clone3, and PID 1 is on its way. It makes its namespaces and what every sandbox sees, while its init spec is
+        //    prepared.
+        let options = CloneOptions { identity: host.agent.identity, streams: host.streams.inside(), cgroup };
+        let InitProcess { pidfd, mut control, .. } =
+            clone_init(&options, program::find(own)).map_err(remedy::entering)?;
+        let child = Child(pidfd);
+        let (mounts, builder) =
+            mount_plan::system_mounts().map_err(StartError::step("planning the mounts"))?;
+        send(&mut control, &Request::Prepare { mounts, hostname: mount_plan::HOSTNAME.into() }, &[])?;
+        Ok(Self { child, control, builder })
+    }
+}
+
+/// PID 1 of a sandbox, which ends with this at the latest.
+pub(super) struct Child(OwnedFd);
+
+impl Child {
+    /// Kills it, and waits until its namespace has ended: it is no zombie before that has.
+    pub(super) fn end(&self) {
+        // One that has ended is still ours to collect, so neither call can hit anybody else.
+        let _ = rustix::process::pidfd_send_signal(&self.0, rustix::process::Signal::KILL);
+        let _ = rustix::io::retry_on_intr(|| {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            rustix::process::waitid(WaitId::PidFd(self.0.as_fd()), options)
+        });
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.end();
+        let _ = rustix::process::waitid(WaitId::PidFd(self.0.as_fd()), WaitIdOptions::EXITED);
+    }
+}
+
+/// Sends PID 1 a request. One that failed before has reported why itself.
+pub(super) fn send(
+    control: &mut ControlSocket,
+    request: &Request,
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<(), StartError> {
+    match control.send(request, descriptors) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        sent => sent.map_err(StartError::step("sending the request to PID 1")),
+    }
+}
