@@ -176,7 +176,16 @@ impl Baseline {
             }
         }
         let was_searched = |git: &Path| self.searched.contains(&Base::Git(git.into()));
-        for (path, reason, origin) in index::news(root, &self.indexes, mounts, was_searched) {
+        // What is moved aside does not lie there any more.
+        let goes = |path: &Path| {
+            let moved = findings.iter().filter(|one| one.origin != Origin::Earlier);
+            moved.into_iter().any(|one| path.starts_with(&one.path))
+        };
+        let indexes = index::news(root, &self.indexes, mounts, was_searched, goes);
+        let mut found = |path, reason, origin| {
+            findings.push(Finding { path, reason, origin, aside: None, restored: false });
+        };
+        for (path, reason, origin) in indexes {
             if !mounts.reach.is_beyond(&path) || self.touched(root, &path) == Touched::Since {
                 found(path, reason, origin);
             }

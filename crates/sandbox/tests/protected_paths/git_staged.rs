@@ -80,6 +80,21 @@ fn what_an_index_would_write_to_a_protected_path_is_reported() {
 }
 
 #[test]
+fn what_is_moved_aside_and_staged_too_would_be_written_again() {
+    let boundary = with_hooks(&[]);
+    let baseline = boundary.baseline();
+    boundary.write("lefthook.yml", "pre-commit:\n");
+    git(&boundary.host, &["add", "lefthook.yml"]);
+    let mut findings = boundary.compare(&baseline);
+    let staged = Reason::StagesProtected { files: 1, example: "lefthook.yml".into() };
+    assert!(findings.iter().any(|one| one.reason == staged), "{findings:?}");
+    let file = findings.iter_mut().find(|one| one.path == Path::new("lefthook.yml")).unwrap();
+    assert!(set_aside(boundary.root(), file, now()).unwrap());
+    git(&boundary.host, &["checkout", "--", "."]);
+    assert!(boundary.host.join("lefthook.yml").exists(), "git writes it again");
+}
+
+#[test]
 fn a_commit_leaves_in_the_index_what_the_work_tree_does_not_have() {
     let boundary = with_hooks(&[]);
     let baseline = boundary.baseline();

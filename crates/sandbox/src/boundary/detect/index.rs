@@ -60,12 +60,14 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
     mounts.path_lists.iter().map(remember).collect()
 }
 
-/// Lists what is listed that was not listed then. `was_searched` says whether a directory of git's data was looked at.
+/// Lists what is listed that was not listed then. `was_searched` says whether a directory of git's data was looked at, and `goes` whether
+/// what lies at a path is moved aside.
 pub(crate) fn news(
     root: BorrowedFd<'_>,
     before: &[Index],
     mounts: &Mounts,
     was_searched: impl Fn(&Path) -> bool,
+    goes: impl Fn(&Path) -> bool,
 ) -> Vec<(PathBuf, Reason, Origin)> {
     let mut news = Vec::new();
     for list in &mounts.path_lists {
@@ -101,7 +103,7 @@ pub(crate) fn news(
         }
         if let Some(staged) = list.staged.as_ref().filter(|_| !is_own) {
             let before = before.map_or(&[][..], |before| &before.staged);
-            if let Some((files, example)) = newly_staged(root, before, staged) {
+            if let Some((files, example)) = newly_staged(root, before, staged, &goes) {
                 found(Reason::StagesProtected { files, example }, Origin::Earlier);
             }
         }
@@ -114,12 +116,14 @@ fn newly_staged(
     root: BorrowedFd<'_>,
     before: &[(String, String)],
     staged: &Staged,
+    goes: impl Fn(&Path) -> bool,
 ) -> Option<(usize, String)> {
     let known: BTreeSet<(&str, &str)> =
         before.iter().map(|(path, number)| (path.as_str(), number.as_str())).collect();
     let is_new = |(path, number): &&(PathBuf, String)| !known.contains(&(&text(path), number));
     let is_elsewhere = |(path, number): &&(PathBuf, String)| {
-        number_of(root, &staged.tree.join(path), staged.format).as_ref() != Some(number)
+        let path = staged.tree.join(path);
+        goes(&path) || number_of(root, &path, staged.format).as_ref() != Some(number)
     };
     let mut new = staged.files.iter().filter(is_new).take(MOST_HIDDEN).filter(is_elsewhere).peekable();
     let example = text(&new.peek()?.0);
