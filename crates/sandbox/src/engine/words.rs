@@ -1,5 +1,7 @@
 //! The words of Docker, Podman and buildx that anything is decided on: one table, and nobody else looks for words in what
 //! they print.
+//!
+//! What they print as a table or in a form of its own is parsed where it is requested: `image/builder.rs` and `image/failure.rs`.
 
 use tracing::debug;
 
