@@ -71,28 +71,23 @@ struct Around {
     files: Vec<PathBuf>,
 }
 
-/// Finds the repositories whose work trees a boundary is, or lies in, and whose configuration lies outside of it.
+/// Finds the repositories whose work trees a boundary lies in. Of one that it is the work tree of, the search through it reads
+/// the configuration.
 fn around(context: &Context, boundary: &Path) -> Vec<Around> {
     let repository = |tree: &Path| {
         let dot_git = tree.join(".git");
         let git = match small_file::read(&dot_git, context.caller) {
             Ok(content) => tree.join(gitdir(&content)?),
-            // The walk through the boundary finds it.
-            Err(_) if tree == boundary => return None,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(_) => dot_git,
         };
         let common = small_file::read(&git.join("commondir"), context.caller).ok();
         let common = common.and_then(|content| Some(git.join(commondir(&content)?)));
         let common = common.unwrap_or_else(|| git.clone());
-        // The walk through the boundary finds this one, too.
-        if context.resolve(&common).is_some_and(|common| common.starts_with(boundary)) {
-            return None;
-        }
         let files = vec![common.join("config"), git.join("config.worktree")];
         Some(Around { tree: tree.to_owned(), files })
     };
-    boundary.ancestors().filter_map(repository).collect()
+    boundary.ancestors().skip(1).filter_map(repository).collect()
 }
 
 /// What configurations name, as far as they have been read.

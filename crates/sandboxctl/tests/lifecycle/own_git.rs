@@ -146,7 +146,7 @@ fn a_configuration_that_cannot_be_read_whole_is_in_the_report() {
 const AROUND: &str = "
 git init -q -b main main; cd main; mkdir -p web/hooks web/tools; printf 'cat\\n' > web/tools/fmt; : > web/hooks/keep
 git config core.hooksPath web/hooks; git config filter.f.clean 'sh web/tools/fmt'; echo '*.x filter=f' > .gitattributes
-git add -A; git -c core.hooksPath=/ commit -q -m x; git worktree add -q ../tree -b tree; cd ..
+git add -A; git -c core.hooksPath=/ commit -q -m x; git worktree add -q ../tree -b tree; git worktree add -q ../far/tree -b far; cd ..
 git init -q -b main lib; git -C lib commit -q --allow-empty -m x
 cd main; git -c protocol.file.allow=always -c core.hooksPath=/ submodule --quiet add ../lib lib
 git -C lib config core.hooksPath hooks; mkdir lib/hooks; : > lib/hooks/keep";
@@ -163,16 +163,18 @@ fn what_a_repository_around_a_shared_directory_names_in_it_is_not_the_agents() {
             ("main/web", "hooks", Some("tools/fmt")),
             ("tree", "web/hooks", Some("web/tools/fmt")),
             ("main/lib", "hooks", None),
+            // A work tree within, of a repository out of the shared directory.
+            ("far", "tree/web/hooks", Some("tree/web/tools/fmt")),
         ] {
             let attack = hook(hooks)
                 + &tools
                     .map(|tools| format!("echo 'touch \"$OBEYED\"; cat' > {tools}; "))
                     .unwrap_or_default()
-                + "touch a.x; true";
+                + "touch a.x; test ! -d tree || touch tree/a.x";
             let place = Place::new(caller);
             let obeyed = place.path("home/obeyed");
             let work = format!(
-                "export OBEYED={}; cd {directory}; git add -A; git commit -q --allow-empty -m y",
+                "export OBEYED={}; cd {directory}; cd tree 2> /dev/null || true; git add -A; git commit -q --allow-empty -m y",
                 obeyed.display()
             );
             outside(&place, AROUND);
@@ -183,7 +185,7 @@ fn what_a_repository_around_a_shared_directory_names_in_it_is_not_the_agents() {
             let place = Place::new(caller);
             let obeyed = place.path("home/obeyed");
             let work = format!(
-                "export OBEYED={}; cd {directory}; git add -A; git commit -q --allow-empty -m y",
+                "export OBEYED={}; cd {directory}; cd tree 2> /dev/null || true; git add -A; git commit -q --allow-empty -m y",
                 obeyed.display()
             );
             outside(&place, AROUND);

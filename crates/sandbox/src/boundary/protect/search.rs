@@ -30,6 +30,7 @@ mod data;
 mod dotted;
 mod links;
 mod listed;
+mod outside;
 pub(crate) mod pointers;
 pub(crate) mod progress;
 mod resolve;

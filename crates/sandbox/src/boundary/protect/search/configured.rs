@@ -18,7 +18,7 @@ use crate::host::beneath;
 const INCLUDE_LEVELS: u32 = 10;
 
 /// How many paths are looked for that the configurations of one directory of git's data name.
-const MOST_REFERENCES: usize = 256;
+pub(super) const MAX_REFERENCES: usize = 256;
 
 impl Search<'_> {
     /// Protects what the configurations in a directory of git's data name, and what those name that they include.
@@ -34,7 +34,7 @@ impl Search<'_> {
             }
         }
         let mut seen = BTreeSet::new();
-        let mut left = MOST_REFERENCES;
+        let mut left = MAX_REFERENCES;
         while let Some((config, levels)) = ahead.pop() {
             if !seen.insert(config.clone()) {
                 continue;
@@ -74,7 +74,7 @@ impl Search<'_> {
 
     /// Lists where a reference may lead that begins with `~`. Whoever works in the boundary may have any directory above
     /// it for their home; from the others nothing leads into it.
-    fn in_homes(&self, reference: Reference) -> Vec<Reference> {
+    pub(super) fn in_homes(&self, reference: Reference) -> Vec<Reference> {
         let (path, with): (_, fn(PathBuf) -> Reference) = match &reference {
             Reference::Hooks(path) => (path, Reference::Hooks),
             Reference::Configuration(path) => (path, Reference::Configuration),
@@ -98,7 +98,7 @@ impl Search<'_> {
 
     /// Protects what a reference leads to, if it is what git expects there. Says where it is, if that is a
     /// configuration too.
-    fn refer(
+    pub(super) fn refer(
         &mut self,
         reference: Reference,
         config: &Path,

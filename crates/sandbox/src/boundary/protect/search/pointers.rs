@@ -48,6 +48,8 @@ impl Search<'_> {
             self.followed.insert(file.into());
             let ways = self.by(&repository.join(".git"));
             self.git(&git, tree, ways);
+        } else if let Some(tree) = tree {
+            self.outside(repository, named, tree);
         }
     }
 

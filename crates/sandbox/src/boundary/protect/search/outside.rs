@@ -1,0 +1,60 @@
+//! Repositories out of the boundary that a work tree in it belongs to: their configuration cannot be written, and what it names in
+//! the work tree can.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use policy::classify::repository::commondir;
+use policy::classify::{Reference, references};
+
+use super::configured::MAX_REFERENCES;
+use super::progress::Search;
+use crate::boundary::protect::mounts::Notice;
+use crate::host::small_file;
+
+impl Search<'_> {
+    /// Protects what the configuration of a repository names in a work tree whose `.git` file leads out of the boundary to it.
+    ///
+    /// An agent may have written that file. Nothing of what is read is shown.
+    pub(crate) fn outside(&mut self, repository: &Path, named: &Path, tree: &Path) {
+        let Ok(git) = self.host.join(repository).join(named).canonicalize() else { return };
+        if git.starts_with(self.host) {
+            return;
+        }
+        let common = small_file::read_as_this_user(&git.join("commondir")).ok();
+        let common = common.and_then(|content| Some(git.join(commondir(&content)?)));
+        let common = common.unwrap_or_else(|| git.clone());
+        let mut ahead = vec![common.join("config"), git.join("config.worktree")];
+        let mut seen = BTreeSet::new();
+        let mut left = MAX_REFERENCES;
+        while let Some(config) = ahead.pop() {
+            if self.is_out_of_time() || !seen.insert(config.clone()) {
+                continue;
+            }
+            let content = small_file::read_as_this_user(&config).unwrap_or_default();
+            let references = references(&content).into_iter().flat_map(|one| self.in_homes(one));
+            for reference in references.collect::<Vec<_>>() {
+                if left == 0 {
+                    return self.notices.push(Notice::TooManySettings { config });
+                }
+                left -= 1;
+                match reference {
+                    Reference::Configuration(path) => {
+                        let path = config.parent().unwrap_or(Path::new("/")).join(path);
+                        self.refer(
+                            Reference::Configuration(path.clone()),
+                            Path::new("config"),
+                            tree,
+                            Some(tree),
+                        );
+                        ahead.push(path);
+                    }
+                    Reference::Hooks(_) | Reference::Program(_) => {
+                        drop(self.refer(reference, Path::new("config"), tree, Some(tree)));
+                    }
+                    Reference::WorkTree(_) | Reference::Repository(_) => {}
+                }
+            }
+        }
+    }
+}
