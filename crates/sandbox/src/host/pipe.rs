@@ -274,6 +274,11 @@ mod tests {
 
     use super::*;
 
+    fn pipe() -> (File, File) {
+        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).unwrap();
+        (reader.into(), writer.into())
+    }
+
     /// Moves what can be moved, without waiting for anybody.
     fn turn(pipes: &mut Pipes<'_>) {
         for _ in 0..10 {
@@ -298,7 +303,7 @@ mod tests {
 
     /// Returns what the caller's pipe holds when the agent has done something with its input, which begins with `given`.
     fn left(given: &[u8], agent: impl FnOnce(&mut Pipes<'_>, &mut File)) -> Vec<u8> {
-        let (mut reader, mut writer) = std::io::pipe().unwrap();
+        let (mut reader, mut writer) = pipe();
         writer.write_all(given).unwrap();
         let mut pipes = Pipes::default();
         let mut inner = File::from(pipes.relay(reader.as_fd(), Direction::ToAgent).unwrap());
@@ -372,7 +377,7 @@ mod tests {
 
     #[test]
     fn an_end_on_one_side_is_one_on_the_other() {
-        let (reader, writer) = std::io::pipe().unwrap();
+        let (reader, writer) = pipe();
         let mut pipes = Pipes::default();
         let mut agent = File::from(pipes.relay(reader.as_fd(), Direction::ToAgent).unwrap());
         turn(&mut pipes);
@@ -381,7 +386,7 @@ mod tests {
         assert_eq!(agent.read(&mut [0]).unwrap(), 0);
         assert!(pipes.fds().is_empty());
 
-        let (reader, writer) = std::io::pipe().unwrap();
+        let (reader, writer) = pipe();
         let mut pipes = Pipes::default();
         let mut agent = File::from(pipes.relay(writer.as_fd(), Direction::FromAgent).unwrap());
         agent.write_all(b"abc").unwrap();
@@ -396,7 +401,7 @@ mod tests {
     #[test]
     fn a_full_pipe_is_not_written_to_on_older_kernels_either() {
         for write in [write_now, write_if_ready] {
-            let (reader, writer) = std::io::pipe().unwrap();
+            let (reader, writer) = pipe();
             let mut written = 0;
             let refused = loop {
                 match write(writer.as_fd(), &[b'x'; PIPE_BUF]) {
@@ -413,7 +418,7 @@ mod tests {
 
     #[test]
     fn a_pipe_that_is_full_keeps_nobody_waiting() {
-        let (mut reader, writer) = std::io::pipe().unwrap();
+        let (mut reader, writer) = pipe();
         let mut pipes = Pipes::default();
         let mut agent = File::from(pipes.relay(writer.as_fd(), Direction::FromAgent).unwrap());
         // Small writes share a page, as they do in the caller's own pipe.
