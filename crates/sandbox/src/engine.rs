@@ -54,11 +54,11 @@ impl Engine {
             EngineKind::Docker => {
                 // They say which other programs Docker starts, and whom it talks to. Each may be a link.
                 for name in ["", "config.json", "contexts", "cli-plugins", "buildx"] {
-                    apart(&programs, &surroundings.docker_config.join(name))?;
+                    refuse_writable(&programs, &surroundings.docker_config.join(name))?;
                 }
                 let socket = match Endpoint::of_docker(surroundings)? {
                     Endpoint::Local(path) => {
-                        apart(&programs, &path)?;
+                        refuse_writable(&programs, &path)?;
                         Socket::new(if surroundings.is_behind_sudo() {
                             settled(&programs, path)?
                         } else {
@@ -84,7 +84,7 @@ impl Engine {
                 let rights =
                     if surroundings.uid == 0 { Rights::Rootful } else { Rights::Rootless(surroundings.uid) };
                 let engine = Self { kind, program, programs, rights, socket: None };
-                engine.ask(["version", "--format", "{{.Client.Version}}"])?;
+                engine.query(["version", "--format", "{{.Client.Version}}"])?;
                 Ok(engine)
             }
         }
@@ -121,7 +121,7 @@ impl Engine {
     }
 
     /// Calls the command line for an answer of a few lines.
-    pub fn ask<S: AsRef<OsStr>>(
+    pub fn query<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
     ) -> Result<String, EngineError> {
@@ -144,7 +144,7 @@ impl Engine {
 }
 
 /// Refuses to go by a file that an agent may write, or to talk to a socket that an agent may listen on.
-fn apart(programs: &Programs, path: &Path) -> Result<(), EngineError> {
+fn refuse_writable(programs: &Programs, path: &Path) -> Result<(), EngineError> {
     match programs.writable().of(path) {
         None => Ok(()),
         Some(directory) => Err(EngineError::Settings {

@@ -107,21 +107,21 @@ pub fn build(request: &BuildRequest<'_>, progress: &mut BuildProgress<'_>) -> Re
     let site = Site { docker: &docker, builder: &builder, request, scratch: &scratch.0 };
     match &request.spec.source {
         ImageSource::Stock { .. } => {
-            (progress.hear)(&format!("building the image: {}", site.goes()));
+            (progress.on_line)(&format!("building the image: {}", site.goes()));
             let metadata = site.image(request.spec, BuildTarget::Image { entrypoint: None }, progress)?;
             let platforms = site.digests(&metadata, progress)?;
             Ok(site.built(metadata, &platforms))
         }
         ImageSource::Own { .. } => {
             let entrypoint = if takes_entrypoint(&request.files.dockerfile) {
-                (progress.hear)("building the entrypoint, which the Dockerfile takes");
+                (progress.on_line)("building the entrypoint, which the Dockerfile takes");
                 Some(site.layout("entrypoint", request.spec, BuildTarget::Entrypoint, progress)?.1)
             } else {
                 None
             };
             let subject = BuildTarget::Image { entrypoint: entrypoint.as_deref() };
             let platforms = site.check(subject, progress)?;
-            (progress.hear)(&format!("the image passed its check: {}", site.goes()));
+            (progress.on_line)(&format!("the image passed its check: {}", site.goes()));
             // Every step was done a moment ago.
             let mut spec = request.spec.clone();
             spec.cache.reuse = Reuse::Allowed;
@@ -223,7 +223,7 @@ impl Site<'_> {
         progress: &mut BuildProgress<'_>,
     ) -> Result<Vec<Made>, BuildError> {
         let spec = self.request.spec;
-        (progress.hear)(&format!("building the image to disk, for {}", listed(&spec.platforms)));
+        (progress.on_line)(&format!("building the image to disk, for {}", listed(&spec.platforms)));
         let (layout, reference) = self.layout("image", spec, subject, progress)?;
         let images = layout.platforms()?;
         let mut unfit = Vec::new();
@@ -236,7 +236,7 @@ impl Site<'_> {
             }
         }
         if !paths.is_empty() {
-            (progress.hear)("checking the image: its entrypoint, and its user");
+            (progress.on_line)("checking the image: its entrypoint, and its user");
             let taken = self.scratch.join("taken");
             let mut all: Vec<PathBuf> = paths.iter().map(|(_, path)| path.clone()).collect();
             all.dedup();
@@ -247,7 +247,7 @@ impl Site<'_> {
                 let of = taken.join(platform.as_str().replace('/', "_"));
                 let of = if spec.platforms.len() > 1 { &of } else { &taken };
                 unfit.extend(
-                    check::look(of, &path, platform).into_iter().map(|what| (platform.clone(), what)),
+                    check::check(of, &path, platform).into_iter().map(|what| (platform.clone(), what)),
                 );
             }
         }
@@ -267,7 +267,7 @@ impl Site<'_> {
         if spec.destination.pushes() {
             let Some(digest) = &metadata.digest else { return Ok(Vec::new()) };
             let name = format!("{}@{digest}", repository(&spec.tags[0]));
-            let raw = self.docker.ask(["buildx", "imagetools", "inspect", "--raw", &name])?;
+            let raw = self.docker.query(["buildx", "imagetools", "inspect", "--raw", &name])?;
             return Ok(match (OciIndex::parse(&raw)?, spec.platforms.as_slice()) {
                 (Some(index), _) => index.platforms(),
                 (None, [platform]) => vec![Made { platform: platform.to_string(), digest: digest.clone() }],
@@ -277,7 +277,7 @@ impl Site<'_> {
         if self.request.detail == Detail::Whole || self.docker.store == ImageStore::Classic {
             return Ok(Vec::new());
         }
-        (progress.hear)("querying the digest of each platform: every step was done a moment ago");
+        (progress.on_line)("querying the digest of each platform: every step was done a moment ago");
         let mut again = spec.clone();
         again.cache.reuse = Reuse::Allowed;
         let (layout, _) = self.layout("image", &again, BuildTarget::Image { entrypoint: None }, progress)?;

@@ -26,10 +26,10 @@ use crate::host::programs::Programs;
 use crate::state::writable::Unsafe;
 
 /// The longest value. A variable with its name must fit into the 128 KiB that execve(2) takes.
-const LARGEST: usize = 64 << 10;
+const MAX_SIZE: usize = 64 << 10;
 
 /// How much of a command's messages is passed on.
-const LARGEST_LOG: usize = 16 << 10;
+const MAX_LOG: usize = 16 << 10;
 
 /// How long a command may take. It may ask a person to unlock something.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -82,7 +82,7 @@ pub enum SecretFailure {
     #[error("the value has a NUL byte, which no variable can hold")]
     Nul,
     /// The value does not fit into a variable.
-    #[error("the value is longer than {} bytes", LARGEST)]
+    #[error("the value is longer than {} bytes", MAX_SIZE)]
     TooLong,
     /// The file cannot be read.
     #[error("{0}")]
@@ -134,7 +134,7 @@ impl Value {
     /// Reads a file, up to one byte more than is allowed with a newline. Its room is there before, so that it never moves and
     /// leaves a copy.
     fn read_from(file: impl AsFd) -> Result<Self, Errno> {
-        let mut value = Self(vec![0; LARGEST + 2].into());
+        let mut value = Self(vec![0; MAX_SIZE + 2].into());
         let mut filled = 0;
         while filled < value.0.len() {
             match rustix::io::retry_on_intr(|| rustix::io::read(&file, &mut value.0[filled..]))? {
@@ -156,7 +156,7 @@ impl Value {
     fn checked(self) -> Result<Self, SecretFailure> {
         if self.0.is_empty() {
             Err(SecretFailure::Empty)
-        } else if self.0.len() > LARGEST {
+        } else if self.0.len() > MAX_SIZE {
             Err(SecretFailure::TooLong)
         } else if self.0.contains(&0) {
             Err(SecretFailure::Nul)
@@ -211,8 +211,8 @@ fn from_command(
     let mut running = spawn_kept_out(command, group, &writable)?;
     let mut run = || {
         // One newline is not part of the value.
-        let value = running.stdout(Bytes(LARGEST as u64 + 1), Excess::Refused)?;
-        let mut said = [value, running.stderr(Bytes(LARGEST_LOG as u64), Excess::Dropped)?];
+        let value = running.stdout(Bytes(MAX_SIZE as u64 + 1), Excess::Refused)?;
+        let mut said = [value, running.stderr(Bytes(MAX_LOG as u64), Excess::Dropped)?];
         let (stop, _) = running.finish(until, surroundings.parent, &mut said)?;
         Ok((stop, said.map(|stream| Value(stream.finish().bytes.into()))))
     };
@@ -361,15 +361,15 @@ mod tests {
         for (content, part) in [
             (b"a\0b".to_vec(), "NUL"),
             (b"\n".to_vec(), "empty"),
-            (vec![b'x'; LARGEST + 1], "longer"),
-            (vec![b'x'; LARGEST * 3], "longer"),
+            (vec![b'x'; MAX_SIZE + 1], "longer"),
+            (vec![b'x'; MAX_SIZE * 3], "longer"),
         ] {
             let path = file(&content, 0o600);
             let error = world.read(SecretSource::File(path.to_path_buf())).unwrap_err();
             assert!(error.contains(part), "{error}");
         }
-        let path = file(&[vec![b'x'; LARGEST], b"\n".to_vec()].concat(), 0o600);
-        assert_eq!(world.read(SecretSource::File(path.to_path_buf())).unwrap().len(), LARGEST);
+        let path = file(&[vec![b'x'; MAX_SIZE], b"\n".to_vec()].concat(), 0o600);
+        assert_eq!(world.read(SecretSource::File(path.to_path_buf())).unwrap().len(), MAX_SIZE);
     }
 
     #[test]
@@ -483,6 +483,6 @@ mod tests {
         let line = "head -c 1000000 /dev/zero >&2; echo value";
         assert_eq!(world.read(command(line)).unwrap(), "value");
         assert!(world.read(command("cat /dev/zero")).unwrap_err().contains("longer than"));
-        assert!(world.log.len() <= LARGEST_LOG);
+        assert!(world.log.len() <= MAX_LOG);
     }
 }

@@ -39,7 +39,7 @@ impl Directories {
     }
 
     /// Resolves a directory that is to be shared. Whether it may be shared is for the policy to decide.
-    pub(crate) fn look(
+    pub(crate) fn resolve(
         &mut self,
         context: &Context,
         wanted: &BoundaryRequest,
@@ -175,7 +175,7 @@ fn directory(found: &Found) -> HostDirectory {
 
 /// Checks that the directory of the host behind the agent's working directory exists. Where a link is on the way to it,
 /// only the sandbox can tell, and so where the caller may not enter one: under sudo root could say which names are there.
-pub(crate) fn look_at_start(context: &Context, policy: &Policy) -> Result<(), Unavailable> {
+pub(crate) fn check_workdir(context: &Context, policy: &Policy) -> Result<(), Unavailable> {
     let Some((wanted, below)) = policy.behind(policy.workdir().as_path()) else { return Ok(()) };
     let Ok(_acting) = ActingAs::user(context.caller) else { return Ok(()) };
     let mut path = wanted.host.clone();

@@ -150,9 +150,9 @@ impl From<FindError> for CommandError {
             FindError::Nowhere { asked, unasked, .. } if asked.is_empty() => {
                 // One that is not installed says less than one that does not answer.
                 let is_there = |error: &&EngineError| !matches!(error, EngineError::NotInstalled { .. });
-                let telling = unasked.iter().find(is_there).or(unasked.first());
-                let code = telling.map_or(Code::SandboxNotFound, of_engine);
-                telling
+                let first_failure = unasked.iter().find(is_there).or(unasked.first());
+                let code = first_failure.map_or(Code::SandboxNotFound, of_engine);
+                first_failure
                     .and_then(EngineError::remedy)
                     .into_iter()
                     .fold(Self::message(code, &error), Self::hint)

@@ -27,9 +27,9 @@ pub(crate) fn gather(
         name,
         environment: context.env.clone().into_iter().collect(),
         directories: boundaries
-            .map(|wanted| (wanted.name.clone(), directories.look(context, wanted)))
+            .map(|wanted| (wanted.name.clone(), directories.resolve(context, wanted)))
             .collect(),
-        workdir: directories::look_at_start(context, policy),
+        workdir: directories::check_workdir(context, policy),
         toolchains: toolchains(context, programs, policy.expose().cloned().collect()),
         uid: context.caller.uid,
         homes: context.homes().into_iter().map(Path::to_owned).collect(),

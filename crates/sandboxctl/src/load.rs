@@ -111,7 +111,7 @@ pub(crate) fn plan(
 
 /// Makes the plan of a second command. What there is to see in its sandbox was said when that was made: directories of the
 /// configuration that is found now are nothing to it.
-pub(crate) fn second(
+pub(crate) fn for_exec(
     context: &Context,
     request: &Request,
     argv: Vec<OsString>,
@@ -164,7 +164,7 @@ fn rules(
 /// Lowers the policy to a plan, where nothing of this host stands against it.
 fn lower(context: &Context, policy: &Policy, facts: &HostFacts) -> Result<Plan, CommandError> {
     let plan = policy.plan(facts).map_err(CommandError::problems)?;
-    own_files::keep_apart(context, policy, &plan)?;
+    own_files::refuse_shared_own_files(context, policy, &plan)?;
     Ok(plan)
 }
 

@@ -11,7 +11,11 @@ use crate::context::Context;
 use crate::error::{Code, CommandError};
 
 /// Refuses a writable boundary that holds the caller's records or settings, or lies within them.
-pub(crate) fn keep_apart(context: &Context, policy: &Policy, plan: &Plan) -> Result<(), CommandError> {
+pub(crate) fn refuse_shared_own_files(
+    context: &Context,
+    policy: &Policy,
+    plan: &Plan,
+) -> Result<(), CommandError> {
     let own = [(context.state(), "records"), (context.settings(), "settings")];
     let own: Vec<_> = own.iter().filter_map(|(path, what)| Some((context.resolve(path)?, what))).collect();
     let mut problems = Vec::new();

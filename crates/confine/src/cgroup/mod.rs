@@ -68,7 +68,7 @@ impl<'a> CgroupSite<'a> {
     }
 
     /// Returns whether PID 1 has to be created in the groups ([`CgroupEntry::V2`]), so that they come first.
-    pub fn is_birthplace(&self) -> bool {
+    pub fn clones_into_cgroup(&self) -> bool {
         matches!(self.place, Ok(SiteVersion::V2(_)))
     }
 }

@@ -7,10 +7,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// The most that git reads of a `.git` file, in bytes.
-pub const LONGEST_POINTER: u64 = 1 << 20;
+pub const MAX_POINTER_LENGTH: u64 = 1 << 20;
 
 /// How much git reads of a `HEAD`, in bytes.
-pub const LONGEST_HEAD: u64 = 255;
+pub const MAX_HEAD_LENGTH: u64 = 255;
 
 /// Returns whether git takes this for the content of a `HEAD`: the name of a reference, or the number of a commit.
 pub fn is_head(content: &[u8]) -> bool {

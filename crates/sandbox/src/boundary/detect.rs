@@ -16,7 +16,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 pub use self::classifier::Linked;
 use self::classifier::{Classifier, Watched, watched};
-use self::origin::{Before, Facts, Time, Touched, Whose, whose};
+use self::origin::{Attribution, Before, Facts, Time, Touched, attribute};
 use crate::boundary::detect::baseline::{Baseline, Entry, Hold, Original};
 use crate::boundary::detect::classified::Classified;
 use crate::boundary::detect::finding::{Finding, Origin};
@@ -74,10 +74,10 @@ impl Baseline {
             let Ok(stat) = beneath::stat(root, one.path) else { continue };
             let known = classifier.of(root, &one);
             let target = beneath::read_link(root, one.path).ok();
-            let born = Facts::at(root, one.path).and_then(|facts| facts.born);
+            let btime = Facts::at(root, one.path).and_then(|facts| facts.btime);
             let (path, base, cause) = (one.path.into(), one.base.clone(), one.cause);
             let (stamp, hold) = (Stamp::of(&stat), one.hold);
-            entries.push(Entry { path, base, cause, stamp, born, target, hold, known });
+            entries.push(Entry { path, base, cause, stamp, btime, target, hold, known });
         }
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         let hidden: BTreeSet<_> = mounts.unreadable.iter().map(|path| hiding(root, path)).collect();
@@ -163,7 +163,7 @@ impl Baseline {
                 break;
             }
             for Finding { path, reason, origin, .. } in
-                self.news_of(root, &one, &mounts.reach, &mut classifier)
+                self.findings_of(root, &one, &mounts.reach, &mut classifier)
             {
                 if matches!(reason, Reason::MakesObeyed { .. }) {
                     pointers.entry(path).or_insert((reason, origin));
@@ -181,7 +181,7 @@ impl Baseline {
             let moved = findings.iter().filter(|one| one.origin != Origin::Earlier);
             moved.into_iter().any(|one| path.starts_with(&one.path))
         };
-        let indexes = index::news(root, &self.indexes, mounts, was_searched, goes);
+        let indexes = index::added_entries(root, &self.indexes, mounts, was_searched, goes);
         let mut found = |path, reason, origin| {
             findings.push(Finding { path, reason, origin, aside: None, restored: false });
         };
@@ -224,8 +224,8 @@ impl Baseline {
     }
 
     /// Lists what is new at one protected path, however it came there.
-    pub(crate) fn news_at(&self, root: impl AsFd, one: &ReadOnly, until: Deadline) -> Vec<Finding> {
-        self.news_of(root.as_fd(), &Watched::of(one), &Reach::default(), &mut Classifier::until(until))
+    pub(crate) fn findings_at(&self, root: impl AsFd, one: &ReadOnly, until: Deadline) -> Vec<Finding> {
+        self.findings_of(root.as_fd(), &Watched::of(one), &Reach::default(), &mut Classifier::until(until))
     }
 
     /// Classifies what lies within a protected directory that is new, by rules of its own: a repository, mostly.
@@ -236,24 +236,29 @@ impl Baseline {
         findings: &[Finding],
         classifier: &mut Classifier,
     ) -> Vec<Finding> {
-        let told: BTreeSet<&Path> = findings.iter().map(|finding| finding.path.as_path()).collect();
-        let is_told = |path: &Path| path.ancestors().any(|above| told.contains(above));
-        let mut news = Vec::new();
+        let reported: BTreeSet<&Path> = findings.iter().map(|finding| finding.path.as_path()).collect();
+        let is_reported = |path: &Path| path.ancestors().any(|above| reported.contains(above));
+        let mut findings = Vec::new();
         for Nested { outer, inner } in &mounts.nested {
             // What was protected as a whole at the start, the agent cannot have written.
-            if self.entry(outer).is_some() || is_told(&inner.path) {
+            if self.entry(outer).is_some() || is_reported(&inner.path) {
                 continue;
             }
             if classifier.is_out_of_time() {
                 break;
             }
-            news.extend(self.news_of(root, &Watched::among(inner, mounts), &mounts.reach, classifier));
+            findings.extend(self.findings_of(
+                root,
+                &Watched::among(inner, mounts),
+                &mounts.reach,
+                classifier,
+            ));
         }
-        news.retain(|one| !is_told(&one.path));
-        news
+        findings.retain(|one| !is_reported(&one.path));
+        findings
     }
 
-    fn news_of(
+    fn findings_of(
         &self,
         root: BorrowedFd<'_>,
         one: &Watched<'_>,
@@ -267,27 +272,27 @@ impl Baseline {
         }
         // A new link makes anybody's files look like git's data.
         let is_led_to = || entry.is_none() && !self.searched.contains(one.base);
-        if one.is_strange && is_led_to() && self.touched(root, one.path) == Touched::Before {
+        if one.is_unexpected && is_led_to() && self.touched(root, one.path) == Touched::Before {
             return Vec::new();
         }
         let verdicts = classifier.of(root, one);
         let same_target = |entry: &&Entry| entry.target == beneath::read_link(root, one.path).ok();
         let known = entry.filter(same_target).map_or(&[][..], |entry| &entry.known);
         let before = self.before(one, &facts, reach);
-        let mut news = Vec::new();
+        let mut findings = Vec::new();
         let mut found = |path, reason, origin| {
-            news.push(Finding { path, reason, origin, aside: None, restored: false });
+            findings.push(Finding { path, reason, origin, aside: None, restored: false });
         };
         for Classified { path, reason, .. } in verdicts.into_iter().filter(|verdict| !known.contains(verdict))
         {
             // Whatever it holds, so it may be anybody's; the link goes.
             let is_led = one.cause == Cause::Asked && matches!(one.base, Base::Led(_));
             let touched = if is_led { Touched::Before } else { self.touched(root, &path) };
-            match whose(before, touched) {
-                Whose::Created => found(path, reason, Origin::Created),
-                Whose::Replaced => found(path, reason, Origin::Replaced),
-                Whose::Earlier => found(path, reason, Origin::Earlier),
-                Whose::Obeyed => {
+            match attribute(before, touched) {
+                Attribution::Created => found(path, reason, Origin::Created),
+                Attribution::Replaced => found(path, reason, Origin::Replaced),
+                Attribution::Earlier => found(path, reason, Origin::Earlier),
+                Attribution::Obeyed => {
                     let pointers = self.pointers(root, one.base, reach);
                     // Work trees are searched without any pointer, and those to other files are classified themselves.
                     // To what only lacks something to be a repository there are none either.
@@ -304,7 +309,7 @@ impl Baseline {
                 }
             }
         }
-        news
+        findings
     }
 
     /// Returns what was at the path of something that is watched.
@@ -390,7 +395,7 @@ fn hiding(root: BorrowedFd<'_>, path: &Path) -> PathBuf {
 
 fn id_of(root: BorrowedFd<'_>) -> Result<FileId, DetectError> {
     rustix::fs::fstat(root).map(|stat| beneath::file_id(&stat)).map_err(|errno| DetectError::File {
-        action: "look at",
+        action: "stat",
         path: PathBuf::new(),
         source: errno.into(),
     })

@@ -13,13 +13,13 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use crate::host::beneath;
 
 /// How much is copied for one boundary. What is protected is small.
-const MOST_COPIED: u64 = 64 << 20;
+const MAX_COPIED: u64 = 64 << 20;
 
 /// Copies each of the files apart from its other names: its owner, permissions and times stay, and nobody sees a moment
 /// without it. Fails with the path that could not be copied.
 pub(crate) fn break_all(root: impl AsFd, paths: &[PathBuf]) -> Result<(), (PathBuf, io::Error)> {
     let root = root.as_fd();
-    let mut room = MOST_COPIED;
+    let mut room = MAX_COPIED;
     for path in paths {
         break_hard_links(root, path, &mut room).map_err(|error| (path.clone(), error))?;
     }
@@ -79,7 +79,7 @@ mod tests {
     fn what_is_too_large_stays_as_it_is_and_is_named() {
         let top = tempfile::tempdir().unwrap();
         let config = top.path().join("config");
-        File::create(&config).unwrap().set_len(MOST_COPIED + 1).unwrap();
+        File::create(&config).unwrap().set_len(MAX_COPIED + 1).unwrap();
         fs::hard_link(&config, top.path().join("spare")).unwrap();
         let (path, _) = break_all(File::open(top.path()).unwrap(), &["config".into()]).unwrap_err();
         assert_eq!(path, Path::new("config"));

@@ -20,11 +20,11 @@ use crate::host::deadline::Deadline;
 pub mod name;
 
 /// How many names are tried in the directory of something that cannot be moved to the quarantine.
-const MOST_IN_PLACE: u32 = 1000;
+const MAX_IN_PLACE: u32 = 1000;
 
 /// How many directories of what was moved wait to be searched, and how long their paths are, at most.
-const MOST_WAITING: usize = 10_000;
-const LONGEST: usize = 4096;
+const MAX_WAITING: usize = 10_000;
+const MAX_PATH_LENGTH: usize = 4096;
 
 /// What became of something that was to be moved.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -41,7 +41,7 @@ pub(crate) enum Moved {
 #[derive(Debug, thiserror::Error)]
 pub enum QuarantineError {
     /// It was there before the sandbox was.
-    #[error("{0} was there at the start; look at it and decide yourself")]
+    #[error("{0} was there at the start; review it and decide yourself")]
     NotCreated(PathBuf),
     /// A call failed.
     #[error("{action} {path}: {source}")]
@@ -183,7 +183,7 @@ fn disarm(parent: &OwnedFd, name: &OsStr, until: Deadline) -> Moved {
     let mut moved = Moved::Inert;
     while let Some(path) = ahead.pop() {
         match disarm_directory(parent, &path, until) {
-            Ok(below) if ahead.len() + below.len() <= MOST_WAITING => ahead.extend(below),
+            Ok(below) if ahead.len() + below.len() <= MAX_WAITING => ahead.extend(below),
             Err(Errno::NOENT | Errno::NOTDIR) => {}
             Ok(_) | Err(_) => moved = Moved::Doubtful,
         }
@@ -193,7 +193,7 @@ fn disarm(parent: &OwnedFd, name: &OsStr, until: Deadline) -> Moved {
 
 /// Renames what makes a directory a repository of git's, and says which directories are in it.
 fn disarm_directory(root: &OwnedFd, path: &Path, until: Deadline) -> Result<Vec<PathBuf>, Errno> {
-    if path.as_os_str().len() > LONGEST {
+    if path.as_os_str().len() > MAX_PATH_LENGTH {
         return Err(Errno::NAMETOOLONG);
     }
     let directory = match beneath::listing(root, path) {
@@ -207,7 +207,7 @@ fn disarm_directory(root: &OwnedFd, path: &Path, until: Deadline) -> Result<Vec<
     let is_sign = |name: &OsStr| [".git", "HEAD"].iter().any(|sign| name.eq_ignore_ascii_case(sign));
     let matters = |(name, kind): &(OsString, FileType)| *kind == FileType::Directory || is_sign(name);
     let entries = beneath::entries(directory.as_fd())?.take_while(|_| !until.is_over());
-    let entries = entries.filter(|entry| entry.as_ref().map_or(true, matters)).take(MOST_WAITING);
+    let entries = entries.filter(|entry| entry.as_ref().map_or(true, matters)).take(MAX_WAITING);
     let mut below = Vec::new();
     for (mut name, kind) in entries.collect::<Result<Vec<_>, _>>()? {
         if is_sign(&name) {
@@ -223,7 +223,7 @@ fn disarm_directory(root: &OwnedFd, path: &Path, until: Deadline) -> Result<Vec<
 fn disarm_sign(directory: &OwnedFd, name: &OsStr) -> Result<OsString, Errno> {
     let mut to = OsString::from("dot-");
     to.push(OsStr::from_bytes(name.as_bytes().strip_prefix(b".").unwrap_or(name.as_bytes())));
-    for _ in 0..MOST_IN_PLACE {
+    for _ in 0..MAX_IN_PLACE {
         let rename = || rustix::fs::renameat_with(directory, name, directory, &to, RenameFlags::NOREPLACE);
         let renamed = match rename() {
             Err(Errno::ACCESS) => beneath::open_up_itself(directory).and_then(|_| rename()),
@@ -252,7 +252,7 @@ fn rename_in_place(
         }
         inert
     };
-    for number in 0..MOST_IN_PLACE {
+    for number in 0..MAX_IN_PLACE {
         let to = inert_name(number);
         let rename = || rustix::fs::renameat_with(from, name, from, &to, RenameFlags::NOREPLACE);
         let renamed = match rename() {

@@ -151,7 +151,7 @@ impl Missing {
             directory = make(&directory, &name, owner.uid)
                 .map_err(|(action, errno)| failed(action, &path, errno.into()))?;
         }
-        Found::open(directory).map_err(|errno| failed("look at", &path, errno.into()))
+        Found::open(directory).map_err(|errno| failed("open", &path, errno.into()))
     }
 }
 

@@ -35,13 +35,13 @@ impl Root {
     /// Opens the directory of a boundary: without following a link, and only if it is still the one that was validated.
     pub fn open(boundary: &Boundary, caller: Identity) -> Result<Self, BoundaryError> {
         let directory = open_resolved(&boundary.host)?;
-        let look = |source| failed("look at", &boundary.host, source);
-        let stat = rustix::fs::fstat(&directory).map_err(|errno| look(errno.into()))?;
+        let stat_error = |source| failed("stat", &boundary.host, source);
+        let stat = rustix::fs::fstat(&directory).map_err(|errno| stat_error(errno.into()))?;
         let FileId { device, inode } = boundary.file_id;
         if (stat.st_dev, stat.st_ino) != (device, inode) {
             return Err(BoundaryError::Exchanged(boundary.host.clone()));
         }
-        Self::of(directory, caller).map_err(look)
+        Self::of(directory, caller).map_err(stat_error)
     }
 
     /// Takes a directory that is open. In it counts who called; and where root did so for itself, whoever owns the

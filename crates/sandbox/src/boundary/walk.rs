@@ -2,7 +2,7 @@
 //!
 //! It runs before every start, so it reads directories and nothing else: the kernel says in the listing what
 //! each entry is, and only directories are opened. Whether a file is set-user-id the listing does not say: of a writable
-//! boundary, a bounded number of files is asked for it.
+//! boundary, a bounded number of files is examined for it.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, OsStr};
@@ -32,28 +32,28 @@ const WORTH_A_THREAD: usize = 2_000;
 const BETWEEN_LOOKS: usize = 1024;
 
 /// How many directories wait to be looked at, at most: each takes some 200 bytes, and an agent may make millions.
-const MOST_WAITING: usize = 100_000;
+const MAX_WAITING: usize = 100_000;
 
 /// How many things of a kind are found at most. No start covers as many.
-const MOST_FOUND: usize = 100_000;
+const MAX_FOUND: usize = 100_000;
 
 /// How many bytes the paths of what is found beyond the bound have at most: they may be long, and the search keeps several of each.
-const MOST_BEYOND: usize = 1 << 20;
+const MAX_BEYOND: usize = 1 << 20;
 
 /// How long a path is at most that is entered: git can open no longer one.
-const LONGEST: usize = 4096;
+const MAX_PATH_LENGTH: usize = 4096;
 
 /// How many links are kept to be followed.
-const MOST_LINKS: usize = 10_000;
+const MAX_LINKS: usize = 10_000;
 
 /// How many bytes of names each thread keeps, at most: those of 100,000 entries take 2 MB.
-const MOST_NAMES: usize = 4 << 20;
+const MAX_NAMES: usize = 4 << 20;
 
 /// How many paths of a kind that may be frequent are kept as examples.
 const EXAMPLES: usize = 5;
 
-/// How many files are asked for their set-id bits. Asking costs as much as reading five entries: for these some 10 ms.
-const MOST_ASKED: usize = 10_000;
+/// How many files are examined for their set-id bits. One costs as much as reading five entries: for these some 10 ms.
+const MAX_SET_ID_STATS: usize = 10_000;
 
 /// What a walk found. Paths are relative to the boundary; the boundary itself is the empty path.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -79,7 +79,7 @@ pub struct Walk {
     pub other_file_systems: Vec<PathBuf>,
     /// Files that are set-user-id or set-group-id, where they were looked for.
     pub set_id: Vec<SetId>,
-    /// How many files were not asked for it, because there are too many.
+    /// How many files were not examined for it, because there are too many.
     pub unasked: usize,
     /// What was found beyond the bound, where it was looked for.
     pub beyond: Beyond,
@@ -191,29 +191,34 @@ pub fn walk(root: impl AsFd, depth: u32) -> io::Result<Walk> {
 /// Walks like [`walk`], and stats files for set-user-id and set-group-id bits: up to a bound, beyond which they are
 /// counted.
 pub fn walk_with_files(root: impl AsFd, depth: u32, until: Deadline) -> io::Result<Walk> {
-    walk_asking(root, depth, until, MOST_ASKED, Extent::Bounded)
+    walk_with(root, depth, until, MAX_SET_ID_STATS, Extent::Bounded)
 }
 
 /// Walks like [`walk`], until a deadline.
 pub fn walk_until(root: impl AsFd, depth: u32, until: Deadline) -> io::Result<Walk> {
-    walk_asking(root, depth, until, 0, Extent::Bounded)
+    walk_with(root, depth, until, 0, Extent::Bounded)
 }
 
 /// Walks like [`walk_until`], and looks beyond the bound for repositories.
 pub fn walk_everywhere(root: impl AsFd, depth: u32, until: Deadline) -> io::Result<Walk> {
-    walk_asking(root, depth, until, 0, Extent::Whole)
+    walk_with(root, depth, until, 0, Extent::Whole)
 }
 
-fn walk_asking(
+fn walk_with(
     root: impl AsFd,
     depth: u32,
     until: Deadline,
-    asked: usize,
+    set_id_stats: usize,
     extent: Extent,
 ) -> io::Result<Walk> {
     let directory = listing(root, Path::new(""))?;
     let id = file_id(&rustix::fs::fstat(&directory)?);
-    let queue = Queue { extent, asks: asked > 0, left_to_ask: AtomicUsize::new(asked), ..Queue::default() };
+    let queue = Queue {
+        extent,
+        stats_set_id: set_id_stats > 0,
+        set_id_stats_left: AtomicUsize::new(set_id_stats),
+        ..Queue::default()
+    };
     let mut walker = Walker::new(id, &queue, until);
     walker.enter(&Arc::new(Parent { directory, path: PathBuf::new() }), depth)?;
     std::thread::scope(|scope| {
@@ -329,9 +334,9 @@ struct Queue {
     jobs: Mutex<Jobs>,
     changed: Condvar,
     extent: Extent,
-    /// Whether files are asked for their set-id bits, and how many more.
-    asks: bool,
-    left_to_ask: AtomicUsize,
+    /// Whether files are examined for their set-id bits, and how many more.
+    stats_set_id: bool,
+    set_id_stats_left: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -349,7 +354,7 @@ impl Queue {
         let mut is_enough = true;
         for job in jobs {
             let waiting = if job.place == At::Beyond { &mut queue.beyond } else { &mut queue.waiting };
-            is_enough &= keep(waiting, MOST_WAITING, job);
+            is_enough &= keep(waiting, MAX_WAITING, job);
         }
         self.changed.notify_one();
         is_enough
@@ -371,9 +376,9 @@ impl Queue {
     }
 
     /// Returns whether one more file may be examined for its set-id bits.
-    fn may_ask(&self) -> bool {
+    fn may_stat(&self) -> bool {
         let one_less = |left: usize| left.checked_sub(1);
-        self.left_to_ask.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
+        self.set_id_stats_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
     }
 
     fn done(&self) {
@@ -394,14 +399,14 @@ struct Walker<'a> {
     queue: &'a Queue,
     entries: usize,
     until: Deadline,
-    /// How many bytes of [`MOST_BEYOND`] are left.
+    /// How many bytes of [`MAX_BEYOND`] are left.
     left_beyond: usize,
     /// One buffer for all directories: each is read to its end before the next is opened.
     buffer: Vec<u8>,
     /// The names in the directory that was read last, each with a NUL behind it; `None` if there are too many, or if it was
     /// not read to its end.
     names: Option<Vec<u8>>,
-    /// How many bytes of [`MOST_NAMES`] are left.
+    /// How many bytes of [`MAX_NAMES`] are left.
     left_names: usize,
 }
 
@@ -443,10 +448,10 @@ impl<'a> Walker<'a> {
             queue,
             entries: 0,
             until,
-            left_beyond: MOST_BEYOND,
+            left_beyond: MAX_BEYOND,
             buffer: Vec::with_capacity(LISTING),
             names: None,
-            left_names: MOST_NAMES,
+            left_names: MAX_NAMES,
         }
     }
 
@@ -474,7 +479,7 @@ impl<'a> Walker<'a> {
             }
             Err(errno) => {
                 let unread = Unread { path: job.path(), errno: errno.raw_os_error() };
-                self.found.is_whole &= keep(&mut self.found.unread, MOST_FOUND, unread);
+                self.found.is_whole &= keep(&mut self.found.unread, MAX_FOUND, unread);
             }
         }
     }
@@ -485,12 +490,12 @@ impl<'a> Walker<'a> {
         let path = job.path();
         if rustix::fs::fstat(&directory)?.st_dev != self.found.root.device {
             if job.place != At::Beyond {
-                self.found.is_whole &= keep(&mut self.found.other_file_systems, MOST_FOUND, path);
+                self.found.is_whole &= keep(&mut self.found.other_file_systems, MAX_FOUND, path);
             }
             return Ok(());
         }
         match job.place {
-            At::Beyond => self.look_for_repositories(&Arc::new(Parent { directory, path })),
+            At::Beyond => self.find_repositories(&Arc::new(Parent { directory, path })),
             // What is in it is no work tree, but sockets that git itself listens on lie right in it.
             At::Within(_) if is_git(&job.name) => {
                 self.read(&directory, &path, |_, _| {})?;
@@ -510,27 +515,27 @@ impl<'a> Walker<'a> {
         self.read(directory, path, |name, kind| {
             signs.note(name, kind);
             if kind == FileType::Directory {
-                is_whole &= keep(&mut below, MOST_WAITING, name.to_owned());
+                is_whole &= keep(&mut below, MAX_WAITING, name.to_owned());
             } else if kind == FileType::Symlink && !is_git(name) {
-                is_whole &= keep(&mut links, MOST_LINKS, path.join(OsStr::from_bytes(name.to_bytes())));
+                is_whole &= keep(&mut links, MAX_LINKS, path.join(OsStr::from_bytes(name.to_bytes())));
             }
         })?;
-        if path == Path::new("") || signs.is_tree || signs.gits().next().is_some() {
+        if path == Path::new("") || signs.is_tree || signs.repositories().next().is_some() {
             self.keep_names(path);
         }
-        for git in signs.gits() {
-            is_whole &= keep(&mut self.found.repositories, MOST_FOUND, Repository { path: path.into(), git });
+        for git in signs.repositories() {
+            is_whole &= keep(&mut self.found.repositories, MAX_FOUND, Repository { path: path.into(), git });
         }
         // The boundary itself cannot be moved.
         let is_movable = path != Path::new("") && self.queue.extent == Extent::Whole;
-        if is_movable && signs.is_part() && signs.gits().all(|git| git != Git::Bare) {
+        if is_movable && signs.is_part() && signs.repositories().all(|git| git != Git::Bare) {
             self.part(path);
         }
         if signs.is_tree {
-            is_whole &= keep(&mut self.found.trees, MOST_FOUND, path.into());
+            is_whole &= keep(&mut self.found.trees, MAX_FOUND, path.into());
         }
         for link in links {
-            is_whole &= keep(&mut self.found.links, MOST_LINKS, link);
+            is_whole &= keep(&mut self.found.links, MAX_LINKS, link);
         }
         let mut jobs = Vec::with_capacity(below.len());
         for name in below {
@@ -555,9 +560,9 @@ impl<'a> Walker<'a> {
     }
 
     /// Looks at a directory beyond the bound.
-    fn look_for_repositories(&mut self, parent: &Arc<Parent>) -> Result<(), Errno> {
+    fn find_repositories(&mut self, parent: &Arc<Parent>) -> Result<(), Errno> {
         let Parent { directory, path } = parent.as_ref();
-        if path.as_os_str().len() > LONGEST {
+        if path.as_os_str().len() > MAX_PATH_LENGTH {
             self.found.is_whole = false;
             return Ok(());
         }
@@ -568,15 +573,15 @@ impl<'a> Walker<'a> {
             signs.note(name, kind);
             if kind == FileType::Directory && !is_git(name) {
                 let job = Job { parent: Arc::clone(parent), name: name.to_owned(), place: At::Beyond };
-                is_whole &= keep(&mut jobs, MOST_WAITING, job);
+                is_whole &= keep(&mut jobs, MAX_WAITING, job);
             }
         })?;
-        for git in signs.almost() {
+        for git in signs.possible_repositories() {
             if self.has_room_beyond(path) {
                 self.found.beyond.repositories.push(Repository { path: path.into(), git });
             }
         }
-        if signs.is_part() && signs.almost().all(|git| git != Git::Bare) {
+        if signs.is_part() && signs.possible_repositories().all(|git| git != Git::Bare) {
             self.part(path);
         }
         self.found.is_whole &= self.queue.add(jobs) && is_whole;
@@ -626,14 +631,16 @@ impl<'a> Walker<'a> {
             if names.len() <= self.left_names {
                 names.extend_from_slice(name.to_bytes_with_nul());
             }
-            if self.queue.asks && matches!(entry.file_type(), FileType::RegularFile | FileType::Unknown) {
-                if self.queue.may_ask() {
+            if self.queue.stats_set_id
+                && matches!(entry.file_type(), FileType::RegularFile | FileType::Unknown)
+            {
+                if self.queue.may_stat() {
                     self.found.set_id.extend(set_id(directory, path, name));
                 } else {
                     self.found.unasked += 1;
                 }
             }
-            let name = as_git_asks(directory, name);
+            let name = name_for_git(directory, name);
             let ordinary = entry.file_type() == FileType::RegularFile && !Signs::concern(name);
             if ordinary || name == c"." || name == c".." {
                 continue;
@@ -650,7 +657,7 @@ impl<'a> Walker<'a> {
                             file_id.inode = 0;
                         }
                         let socket = Socket { path, file_id };
-                        self.found.is_whole &= keep(&mut self.found.sockets, MOST_FOUND, socket);
+                        self.found.is_whole &= keep(&mut self.found.sockets, MAX_FOUND, socket);
                     }
                 }
                 kind => each(name, kind),
@@ -680,14 +687,14 @@ fn set_id(directory: &OwnedFd, path: &Path, name: &CStr) -> Option<SetId> {
 
 /// Returns the name by which git looks for an entry, where the file system takes both for the same: in upper or lower
 /// case, with letters that it ignores, or by a short name.
-fn as_git_asks<'a>(directory: &OwnedFd, name: &'a CStr) -> &'a CStr {
+fn name_for_git<'a>(directory: &OwnedFd, name: &'a CStr) -> &'a CStr {
     let Some(sign) = Signs::alike(name) else { return name };
     let is_it = |name: &CStr| {
         let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
         stat.ok().map(|stat| file_id(&stat))
     };
-    let asked = is_it(sign);
-    if asked.is_some() && asked == is_it(name) { sign } else { name }
+    let sign_id = is_it(sign);
+    if sign_id.is_some() && sign_id == is_it(name) { sign } else { name }
 }
 
 fn is_git(name: &CStr) -> bool {
@@ -759,7 +766,7 @@ impl Signs {
 
     /// Lists what makes a directory a repository, and what may be a bare one as soon as one more name is there: times do
     /// not show when a directory that is old itself was moved to where it lies.
-    fn almost(&self) -> impl Iterator<Item = Git> {
+    fn possible_repositories(&self) -> impl Iterator<Item = Git> {
         let is_almost = self.head || (self.objects && self.refs);
         self.git.into_iter().chain(is_almost.then_some(Git::Bare))
     }
@@ -769,7 +776,7 @@ impl Signs {
         self.is_obeyed && (self.head || self.objects || self.refs || self.common)
     }
 
-    fn gits(&self) -> impl Iterator<Item = Git> {
+    fn repositories(&self) -> impl Iterator<Item = Git> {
         // So git tells a bare repository, see `is_git_directory` of its setup.c. It prefers a `.git`, unless that is none,
         // and any `.git` may be gone or spoilt by the time git looks.
         let has_data = self.common || (self.objects && self.refs);
@@ -800,9 +807,9 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         std::fs::write(top.path().join(".GIT"), "").unwrap();
         let root = listing(std::fs::File::open(top.path()).unwrap(), Path::new("")).unwrap();
-        assert_eq!(as_git_asks(&root, c".GIT"), c".GIT");
+        assert_eq!(name_for_git(&root, c".GIT"), c".GIT");
         std::fs::hard_link(top.path().join(".GIT"), top.path().join(".git")).unwrap();
-        assert_eq!(as_git_asks(&root, c".GIT"), c".git");
+        assert_eq!(name_for_git(&root, c".GIT"), c".git");
     }
 
     #[test]
@@ -814,9 +821,9 @@ mod tests {
             (0..number).map(job).collect::<Vec<_>>()
         };
         let queue = Queue::default();
-        assert!(queue.add(jobs(MOST_WAITING - 1)), "the control: so many fit");
+        assert!(queue.add(jobs(MAX_WAITING - 1)), "the control: so many fit");
         assert!(!queue.add(jobs(2)));
-        assert_eq!(queue.lock().waiting.len(), MOST_WAITING);
+        assert_eq!(queue.lock().waiting.len(), MAX_WAITING);
         let mut found = Vec::new();
         assert!(keep(&mut found, 1, "x") && !keep(&mut found, 1, "y"));
         assert_eq!(found, ["x"]);

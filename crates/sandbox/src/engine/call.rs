@@ -32,7 +32,7 @@ pub(crate) fn output(
     debug!(arguments = ?call.get_args(), took = ?began.elapsed(), "called {kind}");
     match called.map_err(failed)? {
         (Stop::Ended(status), [stdout, _]) if status.success() => Ok(stdout),
-        (Stop::Ended(_), [_, stderr]) => Err(EngineError::told(kind, &stderr)),
+        (Stop::Ended(_), [_, stderr]) => Err(EngineError::from_stderr(kind, &stderr)),
         (Stop::TooMuch, _) => Err(failed(io::Error::other("its output is too large"))),
         (Stop::TimedOut | Stop::Deserted, _) => Err(EngineError::Timeout { kind, waited: patience }),
     }

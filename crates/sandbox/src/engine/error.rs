@@ -215,7 +215,7 @@ impl EngineError {
     }
 
     /// Classifies what an engine has printed on its standard error. What is not known stays what was said.
-    pub(crate) fn told(kind: EngineKind, stderr: &str) -> Self {
+    pub(crate) fn from_stderr(kind: EngineKind, stderr: &str) -> Self {
         let message = words::message(stderr);
         let Some(Match { cause, value, .. }) = words::find(stderr, &OF_ENGINES) else {
             return Self::refused(kind, message);
@@ -242,19 +242,19 @@ mod tests {
 
     #[test]
     fn what_engines_say_is_distinguished() {
-        let docker = |text| EngineError::told(EngineKind::Docker, text);
+        let docker = |text| EngineError::from_stderr(EngineKind::Docker, text);
         let in_use = "docker: Error response from daemon: Conflict. The container name \"/box\" is already in use by container \
                       \"5f\". You have to remove (or rename) that container to be able to reuse that name.\nSee 'docker run --help'.\n";
         assert!(matches!(docker(in_use), EngineError::NameInUse { name } if name == "box"));
         let podman = "Error: creating container storage: the container name \"box\" is already in use by 77. You have to remove that \
                       container to be able to reuse that name: that name is already in use";
         assert!(
-            matches!(EngineError::told(EngineKind::Podman, podman), EngineError::NameInUse { name } if name == "box")
+            matches!(EngineError::from_stderr(EngineKind::Podman, podman), EngineError::NameInUse { name } if name == "box")
         );
         let runtime = "docker: Error response from daemon: unknown or invalid runtime name: nope.\nSee 'docker run --help'.";
         assert!(matches!(docker(runtime), EngineError::Runtime { .. }));
         let runtime = "Error: default OCI runtime \"nope\" not found: invalid argument";
-        assert!(matches!(EngineError::told(EngineKind::Podman, runtime), EngineError::Runtime { .. }));
+        assert!(matches!(EngineError::from_stderr(EngineKind::Podman, runtime), EngineError::Runtime { .. }));
         let unseen = "docker: Error response from daemon: invalid mount config for type \"bind\": bind source path does not exist: /srv/ci/x.\nSee 'docker run --help'.";
         assert!(matches!(docker(unseen), EngineError::Unseen { path, .. } if path == "/srv/ci/x"));
         let unseen = "docker: Error response from daemon: failed to populate volume: error while mounting volume \
@@ -263,7 +263,7 @@ mod tests {
         assert!(matches!(docker(unseen), EngineError::Unseen { path, .. } if path == "/proc/7/fd/3"));
         let unseen = "Error: statfs /srv/ci/x: no such file or directory";
         assert!(
-            matches!(EngineError::told(EngineKind::Podman, unseen), EngineError::Unseen { path, .. } if path == "/srv/ci/x")
+            matches!(EngineError::from_stderr(EngineKind::Podman, unseen), EngineError::Unseen { path, .. } if path == "/srv/ci/x")
         );
         let cpus = "docker: Error response from daemon: range of CPUs is from 0.01 to 2.00, as there are only 2 CPUs available.";
         assert!(matches!(docker(cpus), EngineError::Limit { .. }));
@@ -272,7 +272,10 @@ mod tests {
         assert_eq!(docker("docker: something else.\n").to_string(), "docker: something else");
         let logged =
             "time=\"2026-11-22T09:25:15Z\" level=error msg=\"While applying layer\"\nError: something else\n";
-        assert_eq!(EngineError::told(EngineKind::Podman, logged).to_string(), "podman: something else");
+        assert_eq!(
+            EngineError::from_stderr(EngineKind::Podman, logged).to_string(),
+            "podman: something else"
+        );
         assert_eq!(docker("").to_string(), "docker: it failed without an error message");
     }
 }

@@ -114,13 +114,13 @@ impl Engine {
     }
 
     fn inspected(&self, name: &str) -> Result<Option<Image>, EngineError> {
-        match self.ask(["image", "inspect", "--format", "json", name]) {
+        match self.query(["image", "inspect", "--format", "json", name]) {
             Ok(text) => {
                 let images: Vec<Image> = serde_json::from_str(&text).map_err(|source| {
                     EngineError::Answer { kind: self.kind(), what: "its answer".to_owned(), source }
                 })?;
                 let image = images.into_iter().next();
-                image.iter().try_for_each(|image| self.refuse_orders(name, image))?;
+                image.iter().try_for_each(|image| self.refuse_runtime_annotations(name, image))?;
                 Ok(image.map(|image| Image { name: name.to_owned(), ..image }))
             }
             Err(EngineError::Refused { cause: Some(FailureCause::NoImage), .. }) => Ok(None),
@@ -130,7 +130,7 @@ impl Engine {
 
     /// Refuses an image whose annotations are more than a description: crun opens files and sockets of the host that they
     /// name (`run.oci.hooks.stderr` and others in crun(1)), and systemd sets properties (`org.systemd.property.*`).
-    fn refuse_orders(&self, name: &str, image: &Image) -> Result<(), EngineError> {
+    fn refuse_runtime_annotations(&self, name: &str, image: &Image) -> Result<(), EngineError> {
         image.annotations.keys().find(|key| !describes(key)).map_or(Ok(()), |key| {
             let key = policy::text::escape::line(key);
             let message = format!("image {name} has the annotation `{key}`, which Podman would hand to the runtime; none but descriptions are allowed");

@@ -29,7 +29,7 @@ use crate::host::small_file;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The longest answer that is read.
-const LONGEST: usize = 8 << 20;
+const MAX_LENGTH: usize = 8 << 20;
 
 /// Where an engine is.
 #[derive(Debug, Eq, PartialEq)]
@@ -168,7 +168,7 @@ impl Socket {
     pub(super) fn ping(&self) -> Result<u32, EngineError> {
         let stream = self.connect()?;
         let peer = getsockopt(&stream, PeerCredentials).map_err(|errno| self.failed(errno.into()))?;
-        match ask(stream, "GET", "/_ping").map_err(|error| self.failed(error))? {
+        match request(stream, "GET", "/_ping").map_err(|error| self.failed(error))? {
             Response { status: 200, .. } => Ok(peer.uid()),
             Response { status, .. } => {
                 let message = format!("it answers {status} on {}", escape::path(&self.0));
@@ -192,7 +192,7 @@ impl Socket {
 
     /// Sends a GET request; `None` where there is no such thing.
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, EngineError> {
-        match ask(self.connect()?, "GET", path).map_err(|error| self.failed(error))? {
+        match request(self.connect()?, "GET", path).map_err(|error| self.failed(error))? {
             Response { status: 404, .. } => Ok(None),
             Response { status: 200, body, .. } => serde_json::from_slice(&body).map(Some).map_err(|source| {
                 EngineError::Answer { kind: EngineKind::Docker, what: "its answer".into(), source }
@@ -213,7 +213,7 @@ impl Socket {
         let bytes = path.as_os_str().as_bytes().iter();
         let escaped = bytes.fold(String::new(), |text, byte| format!("{text}%{byte:02x}"));
         let question = format!("/containers/{container}/archive?path={escaped}");
-        match ask(self.connect()?, "HEAD", &question).map_err(|error| self.failed(error))? {
+        match request(self.connect()?, "HEAD", &question).map_err(|error| self.failed(error))? {
             Response { status: 404, .. } => Ok(None),
             Response { status: 200, head, .. } => {
                 let of_stat = |line: &str| {
@@ -287,7 +287,7 @@ fn refused(message: String) -> EngineError {
 }
 
 /// Sends one request in HTTP/1.0, whose answer ends with the connection.
-fn ask(mut stream: UnixStream, method: &str, path: &str) -> io::Result<Response> {
+fn request(mut stream: UnixStream, method: &str, path: &str) -> io::Result<Response> {
     // At once: not everything that listens reads on.
     stream.write_all(format!("{method} {path} HTTP/1.0\r\nHost: docker\r\n\r\n").as_bytes())?;
     let mut answer = Vec::new();
@@ -298,7 +298,7 @@ fn ask(mut stream: UnixStream, method: &str, path: &str) -> io::Result<Response>
             0 => break,
             length => answer.extend(&buffer[..length]),
         }
-        if until.is_over() || answer.len() > LONGEST {
+        if until.is_over() || answer.len() > MAX_LENGTH {
             return Err(io::ErrorKind::TimedOut.into());
         }
     }

@@ -86,7 +86,7 @@ pub(super) fn choose(
     if spec.builder.is_some() {
         return Err(refused(lacking));
     }
-    let names = names(&docker.ask(["buildx", "ls"])?);
+    let names = names(&docker.query(["buildx", "ls"])?);
     for name in names.iter().filter(|name| **name != first.name && *name != own) {
         // What does not answer is not what is looked for.
         let Ok(builder) = running(docker, name) else { continue };
@@ -131,20 +131,20 @@ fn inspect(docker: &Docker, name: Option<&String>) -> Result<Builder, BuildError
 
 /// Inspects somebody's builder, and leaves it as it is.
 fn running(docker: &Docker, name: &str) -> Result<Builder, BuilderError> {
-    parse(&docker.ask(["buildx", "inspect", name])?)
+    parse(&docker.query(["buildx", "inspect", name])?)
 }
 
 /// Makes a builder of our own, or starts the one that is there.
 fn make(docker: &Docker, name: &str, there: bool) -> Result<Builder, BuilderError> {
     let create = ["buildx", "create", "--name", name, "--driver", "docker-container"];
     if !there {
-        docker.ask(create)?;
+        docker.query(create)?;
     }
     let started = docker.call(["buildx", "inspect", "--bootstrap", name], START);
     let started = started.map_err(Into::into).and_then(|text| parse(&text));
     if started.is_err() && !there {
         // One that cannot start would stand in the list of builders and in the way of the next attempt.
-        let _ = docker.ask(["buildx", "rm", name]);
+        let _ = docker.query(["buildx", "rm", name]);
     }
     started
 }

@@ -29,14 +29,14 @@ use crate::host::terminal::{Ends, Relay, Signals, Source};
 const KEPT: usize = 400;
 
 /// How long somebody may have stopped the output of a terminal before what was drawn last is given up.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Receives what a build reports.
 pub struct BuildProgress<'a> {
     /// How buildx shows what it does.
     pub display: Display<'a>,
     /// This gets each line, without its end: which part of a build begins, and what buildx says where it draws nothing.
-    pub hear: &'a mut dyn FnMut(&str),
+    pub on_line: &'a mut dyn FnMut(&str),
 }
 
 /// Runs buildx to its end. `scratch` is removed when we are killed.
@@ -74,24 +74,25 @@ pub(super) fn run(
             None
         }
     };
-    let mut heard = Heard { partial: Vec::new(), lines: VecDeque::new() };
+    let mut output = OutputLines { partial: Vec::new(), lines: VecDeque::new() };
     debug!(arguments = ?command.get_args(), "calls docker");
     let mut running = Running::spawn(&mut command, group).map_err(failed)?;
     // With it goes our end of the terminal, which would keep that open.
     drop(command);
-    let mut voice = match screen {
-        Some(relay) => Voice::Terminal(Box::new(relay)),
-        None => Voice::Pipe(running.child.stderr.take()),
+    let mut stream = match screen {
+        Some(relay) => BuildOutput::Terminal(Box::new(relay)),
+        None => BuildOutput::Pipe(running.child.stderr.take()),
     };
-    let (status, ended) = watch(&mut running, &signals, &mut voice, &mut heard, progress).map_err(failed)?;
-    if let Voice::Terminal(relay) = voice {
+    let (status, ended) =
+        watch(&mut running, &signals, &mut stream, &mut output, progress).map_err(failed)?;
+    if let BuildOutput::Terminal(relay) = stream {
         // A terminal that is gone is no reason for the image not to be there.
-        let _ = relay.finish(LAST_WORDS);
+        let _ = relay.finish(DRAIN_TIMEOUT);
     }
     match ended {
         Some(signal) => Err(BuildError::Ended(signal as i32)),
         None if status.success() => Ok(()),
-        None => Err(failure::told(heard.lines.make_contiguous())),
+        None => Err(failure::from_output(output.lines.make_contiguous())),
     }
 }
 
@@ -106,15 +107,15 @@ fn terminal(caller: BorrowedFd<'_>) -> io::Result<(Relay, Stdio)> {
     Ok((relay.listening(), screen.into()))
 }
 
-/// By what buildx speaks to us.
-enum Voice {
+/// How buildx prints.
+enum BuildOutput {
     /// Line by line; nothing once it has ended.
     Pipe(Option<ChildStderr>),
     /// By drawing.
     Terminal(Box<Relay>),
 }
 
-impl Voice {
+impl BuildOutput {
     /// Lists what to wait for, and for which events.
     fn fds(&self) -> Vec<(Source, BorrowedFd<'_>, PollFlags)> {
         match self {
@@ -126,7 +127,7 @@ impl Voice {
     }
 
     /// Reads what it prints now.
-    fn said(&mut self, source: Source, events: PollFlags) -> io::Result<Vec<u8>> {
+    fn read(&mut self, source: Source, events: PollFlags) -> io::Result<Vec<u8>> {
         match self {
             Self::Pipe(pipe) => {
                 let mut bytes = vec![0; 16 << 10];
@@ -149,24 +150,24 @@ impl Voice {
 fn watch(
     running: &mut Running,
     signals: &Signals,
-    voice: &mut Voice,
-    heard: &mut Heard,
+    stream: &mut BuildOutput,
+    output: &mut OutputLines,
     progress: &mut BuildProgress<'_>,
 ) -> io::Result<(ExitStatus, Option<Signal>)> {
     let mut ended = None;
     loop {
-        let speaks = voice.fds();
-        let voices = speaks.iter().map(|(_, fd, events)| (*fd, *events));
-        let wanted: Vec<_> = std::iter::once((signals.as_fd(), PollFlags::IN)).chain(voices).collect();
+        let sources = stream.fds();
+        let streams = sources.iter().map(|(_, fd, events)| (*fd, *events));
+        let wanted: Vec<_> = std::iter::once((signals.as_fd(), PollFlags::IN)).chain(streams).collect();
         let (is_over, ready) = running.poll(Deadline::NEVER, &wanted)?;
-        let ready: Vec<_> = speaks
+        let ready: Vec<_> = sources
             .iter()
             .zip(&ready[1..])
             .map(|((source, ..), events)| (*source, *events))
             .filter(|(_, events)| !events.is_empty())
             .collect();
         while let Some(signal) = signals.read()? {
-            if let (Signal::SIGWINCH, Voice::Terminal(relay)) = (signal, &mut *voice) {
+            if let (Signal::SIGWINCH, BuildOutput::Terminal(relay)) = (signal, &mut *stream) {
                 relay.on_signal(signal)?;
             }
             if matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT) {
@@ -179,7 +180,7 @@ fn watch(
             }
         }
         for (source, events) in &ready {
-            heard.take(&voice.said(*source, *events)?, progress);
+            output.take(&stream.read(*source, *events)?, progress);
         }
         // What is still on its way when the process has ended is read first.
         if is_over && ready.is_empty() {
@@ -189,19 +190,19 @@ fn watch(
 }
 
 /// What was said, line by line.
-struct Heard {
+struct OutputLines {
     partial: Vec<u8>,
     lines: VecDeque<String>,
 }
 
-impl Heard {
+impl OutputLines {
     fn take(&mut self, bytes: &[u8], progress: &mut BuildProgress<'_>) {
         self.partial.extend(bytes);
         while let Some(end) = self.partial.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.partial.drain(..=end).collect();
             let line = on_screen(&String::from_utf8_lossy(&line[..end]));
             if matches!(progress.display, Display::Lines) {
-                (progress.hear)(&line);
+                (progress.on_line)(&line);
             }
             if self.lines.len() == KEPT {
                 self.lines.pop_front();
@@ -240,13 +241,13 @@ mod tests {
 
     fn relayed(display: Display<'_>, pieces: &[&[u8]]) -> (Vec<String>, Vec<String>) {
         let mut handed_on = Vec::new();
-        let mut heard = Heard { partial: Vec::new(), lines: VecDeque::new() };
-        let mut hear = |line: &str| handed_on.push(line.to_owned());
-        let mut progress = BuildProgress { display, hear: &mut hear };
+        let mut output = OutputLines { partial: Vec::new(), lines: VecDeque::new() };
+        let mut on_line = |line: &str| handed_on.push(line.to_owned());
+        let mut progress = BuildProgress { display, on_line: &mut on_line };
         for piece in pieces {
-            heard.take(piece, &mut progress);
+            output.take(piece, &mut progress);
         }
-        (heard.lines.into(), handed_on)
+        (output.lines.into(), handed_on)
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::layout::OciImage;
 const USUAL: &str = "/usr/local/bin/entrypoint";
 
 /// The largest file that is looked at, in bytes.
-const LARGEST: u64 = 64 << 20;
+const MAX_SIZE: u64 = 64 << 20;
 
 /// Returns where an image has its entrypoint: the program that it starts, where that is called as ours is.
 pub(super) fn path_in(image: &OciImage) -> Result<PathBuf, Unfit> {
@@ -55,13 +55,13 @@ fn pattern(name: &str) -> String {
 }
 
 /// Checks what was copied out of an image.
-pub(super) fn look(directory: &Path, path: &Path, platform: &Platform) -> Vec<Unfit> {
+pub(super) fn check(directory: &Path, path: &Path, platform: &Platform) -> Vec<Unfit> {
     let name = || escape::path(path);
     let mut unfit = Vec::new();
     let file = directory.join("program").join(path.file_name().unwrap_or_default());
     match fs::symlink_metadata(&file) {
         Err(_) => unfit.push(Unfit::NoEntrypoint { path: name() }),
-        Ok(metadata) if !metadata.is_file() || metadata.len() > LARGEST => {
+        Ok(metadata) if !metadata.is_file() || metadata.len() > MAX_SIZE => {
             unfit.push(Unfit::NoProgram { path: name() });
         }
         Ok(metadata) => {
@@ -81,7 +81,7 @@ pub(super) fn look(directory: &Path, path: &Path, platform: &Platform) -> Vec<Un
     }
     // What is no file might keep its reader waiting.
     let passwd = directory.join("account/passwd");
-    let is_file = fs::symlink_metadata(&passwd).is_ok_and(|found| found.is_file() && found.len() <= LARGEST);
+    let is_file = fs::symlink_metadata(&passwd).is_ok_and(|found| found.is_file() && found.len() <= MAX_SIZE);
     let passwd = if is_file { fs::read_to_string(&passwd).unwrap_or_default() } else { String::new() };
     if !passwd.lines().any(|line| line.split(':').nth(2) == Some("1000")) {
         unfit.push(Unfit::NoUser);
@@ -152,7 +152,7 @@ mod tests {
         content
     }
 
-    fn looked(content: Option<&[u8]>, mode: u32, passwd: &str) -> Vec<Unfit> {
+    fn checked(content: Option<&[u8]>, mode: u32, passwd: &str) -> Vec<Unfit> {
         let top = tempfile::tempdir().unwrap();
         fs::create_dir(top.path().join("program")).unwrap();
         if let Some(content) = content {
@@ -162,7 +162,7 @@ mod tests {
         }
         fs::create_dir(top.path().join("account")).unwrap();
         fs::write(top.path().join("account/passwd"), passwd).unwrap();
-        look(top.path(), Path::new(USUAL), &platform("linux/amd64"))
+        check(top.path(), Path::new(USUAL), &platform("linux/amd64"))
     }
 
     const AGENT: &str = "root:x:0:0::/root:/bin/sh\nagent:x:1000:1000::/home/agent:/bin/sh\n";
@@ -179,13 +179,13 @@ mod tests {
     #[test]
     fn each_mistake_has_a_name() {
         let path = || USUAL.to_owned();
-        assert_eq!(looked(Some(&program(62, 1)), 0o555, AGENT), []);
-        assert_eq!(looked(None, 0, AGENT), [Unfit::NoEntrypoint { path: path() }]);
-        assert_eq!(looked(Some(b"#!/bin/sh\n"), 0o755, AGENT), [Unfit::NoProgram { path: path() }]);
-        assert_eq!(looked(Some(&program(183, 1)), 0o755, AGENT), [Unfit::Machine { path: path() }]);
-        assert_eq!(looked(Some(&program(62, 3)), 0o755, AGENT), [Unfit::Dynamic { path: path() }]);
-        assert_eq!(looked(Some(&program(62, 1)), 0o700, AGENT), [Unfit::Mode { path: path() }]);
-        assert_eq!(looked(Some(&program(62, 1)), 0o555, "root:x:0:0::/:/bin/sh"), [Unfit::NoUser]);
+        assert_eq!(checked(Some(&program(62, 1)), 0o555, AGENT), []);
+        assert_eq!(checked(None, 0, AGENT), [Unfit::NoEntrypoint { path: path() }]);
+        assert_eq!(checked(Some(b"#!/bin/sh\n"), 0o755, AGENT), [Unfit::NoProgram { path: path() }]);
+        assert_eq!(checked(Some(&program(183, 1)), 0o755, AGENT), [Unfit::Machine { path: path() }]);
+        assert_eq!(checked(Some(&program(62, 3)), 0o755, AGENT), [Unfit::Dynamic { path: path() }]);
+        assert_eq!(checked(Some(&program(62, 1)), 0o700, AGENT), [Unfit::Mode { path: path() }]);
+        assert_eq!(checked(Some(&program(62, 1)), 0o555, "root:x:0:0::/:/bin/sh"), [Unfit::NoUser]);
     }
 
     #[test]

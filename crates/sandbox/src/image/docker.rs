@@ -53,17 +53,17 @@ impl Docker {
             .ok_or_else(|| EngineError::NotInstalled { kind, left_out: programs.left_out() })?;
         let directory = surroundings.directory.clone();
         let mut docker = Self { program, programs, directory, store: ImageStore::Classic };
-        if let Err(EngineError::Refused { message, .. }) = docker.ask(["buildx", "version"]) {
-            return Err(BuildError::NoBuildx { said: message });
+        if let Err(EngineError::Refused { message, .. }) = docker.query(["buildx", "version"]) {
+            return Err(BuildError::NoBuildx { message });
         }
-        let status = docker.ask(["info", "--format", "{{json .DriverStatus}}"]);
+        let status = docker.query(["info", "--format", "{{json .DriverStatus}}"]);
         docker.store = store(&status.map_err(|error| elsewhere(error, address))?);
         Ok(docker)
     }
 
     /// Returns the context whose engine is used. Its own builder has the same name.
     pub(super) fn context(&self) -> Result<String, EngineError> {
-        Ok(self.ask(["context", "inspect", "--format", "{{.Name}}"])?.trim().to_owned())
+        Ok(self.query(["context", "inspect", "--format", "{{.Name}}"])?.trim().to_owned())
     }
 
     /// Prepares a call of it in the caller's directory: what is passed on to it may name files from there.
@@ -74,7 +74,7 @@ impl Docker {
     }
 
     /// Calls it for an answer of a few lines.
-    pub(super) fn ask<S: AsRef<OsStr>>(
+    pub(super) fn query<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
     ) -> Result<String, EngineError> {
@@ -94,11 +94,11 @@ impl Docker {
 /// Classifies a failure to query an engine elsewhere.
 fn elsewhere(error: EngineError, address: String) -> BuildError {
     match error {
-        EngineError::Refused { cause: Some(FailureCause::Forbidden), message: said, .. } => {
-            BuildError::Forbidden { address, said }
+        EngineError::Refused { cause: Some(FailureCause::Forbidden), message, .. } => {
+            BuildError::Forbidden { address, message }
         }
-        EngineError::Refused { cause: Some(FailureCause::Unreachable), message: said, .. } => {
-            BuildError::Unreachable { address, said }
+        EngineError::Refused { cause: Some(FailureCause::Unreachable), message, .. } => {
+            BuildError::Unreachable { address, message }
         }
         error => error.into(),
     }
@@ -115,24 +115,27 @@ mod tests {
 
     #[test]
     fn an_engine_that_cannot_be_reached_is_distinguished_from_one_that_refuses() {
-        let told = |message: &str| {
-            elsewhere(EngineError::told(EngineKind::Docker, message), "tcp://192.0.2.1:2375".to_owned())
+        let classified = |message: &str| {
+            elsewhere(
+                EngineError::from_stderr(EngineKind::Docker, message),
+                "tcp://192.0.2.1:2375".to_owned(),
+            )
         };
-        for said in [
+        for message in [
             "Cannot connect to the Docker daemon at tcp://127.0.0.1:1. Is the docker daemon running?",
             "failed to connect to the docker API at tcp://127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused",
             "error during connect: Get \"http://a.invalid:2375/v1.50/info\": dial tcp: lookup a.invalid: no such host",
             "Get \"http://192.0.2.1:2375/v1.50/info\": dial tcp 192.0.2.1:2375: i/o timeout",
         ] {
-            assert!(matches!(told(said), BuildError::Unreachable { .. }), "{said}");
+            assert!(matches!(classified(message), BuildError::Unreachable { .. }), "{message}");
         }
-        for said in [
+        for message in [
             "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock",
             "error during connect: command [ssh -- there] has exited with exit status 255: Permission denied (publickey)",
         ] {
-            assert!(matches!(told(said), BuildError::Forbidden { .. }), "{said}");
+            assert!(matches!(classified(message), BuildError::Forbidden { .. }), "{message}");
         }
-        let refused = told("client version 1.50 is too new");
+        let refused = classified("client version 1.50 is too new");
         assert!(matches!(refused, BuildError::Engine(EngineError::Refused { .. })), "{refused}");
     }
 

@@ -16,14 +16,14 @@ pub enum BuildError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The engine, which is not on this machine, does not answer.
-    #[error("no docker engine answers on {address}: {said}")]
-    Unreachable { address: String, said: String },
+    #[error("no docker engine answers on {address}: {message}")]
+    Unreachable { address: String, message: String },
     /// The engine, which is not on this machine, is not for this user.
-    #[error("the docker engine on {address} is not for this user: {said}")]
-    Forbidden { address: String, said: String },
+    #[error("the docker engine on {address} is not for this user: {message}")]
+    Forbidden { address: String, message: String },
     /// Docker has no buildx.
-    #[error("docker has no buildx, which builds images: {said}")]
-    NoBuildx { said: String },
+    #[error("docker has no buildx, which builds images: {message}")]
+    NoBuildx { message: String },
     /// A builder that was asked for cannot be used.
     #[error("the builder \"{builder}\" cannot be used: {source}")]
     Builder { builder: String, source: BuilderError },
@@ -50,24 +50,24 @@ pub enum BuildError {
         source: Box<BuilderError>,
     },
     /// An image that the build starts from cannot be fetched.
-    #[error("the image {image} cannot be fetched: {said}")]
-    Fetch { image: String, cause: Option<FailureCause>, said: String },
+    #[error("the image {image} cannot be fetched: {message}")]
+    Fetch { image: String, cause: Option<FailureCause>, message: String },
     /// The image cannot be pushed.
-    #[error("the image cannot be pushed: {said}")]
-    Push { cause: Option<FailureCause>, said: String },
+    #[error("the image cannot be pushed: {message}")]
+    Push { cause: Option<FailureCause>, message: String },
     /// A program for another processor was run, and nothing here emulates that.
     #[error("a step runs programs for {platform}, and nothing here emulates that processor")]
     Emulator { platform: String },
     /// There is no space left.
-    #[error("there is no space left for the build: {said}")]
-    DiskFull { said: String },
+    #[error("there is no space left for the build: {message}")]
+    DiskFull { message: String },
     /// A step failed.
-    #[error("{}", failed(step.as_deref(), said))]
+    #[error("{}", failed(step.as_deref(), message))]
     Step {
         /// The step, as the Dockerfile has it.
         step: Option<String>,
         cause: Option<FailureCause>,
-        said: String,
+        message: String,
         /// The last lines that it printed.
         printed: Vec<String>,
     },
@@ -117,16 +117,16 @@ impl From<EngineError> for BuilderError {
     }
 }
 
-fn failed(step: Option<&str>, said: &str) -> String {
+fn failed(step: Option<&str>, message: &str) -> String {
     match step {
-        Some(step) => format!("the build failed at `{step}`: {said}"),
-        None => format!("the build failed: {said}"),
+        Some(step) => format!("the build failed at `{step}`: {message}"),
+        None => format!("the build failed: {message}"),
     }
 }
 
 /// Joins several causes to one line.
-fn listed<T>(causes: &[T], told: impl Fn(&T) -> String) -> String {
-    causes.iter().map(told).collect::<Vec<_>>().join("; ")
+fn listed<T>(causes: &[T], describe: impl Fn(&T) -> String) -> String {
+    causes.iter().map(describe).collect::<Vec<_>>().join("; ")
 }
 
 fn of_platform((platform, unfit): &(Platform, Unfit)) -> String {

@@ -12,15 +12,15 @@ const OBSTACLES: [FailureCause; 4] =
 
 /// Converts the lines of a failed build, as buildx 0.13 to 0.30 prints them with `--progress plain`, into an error. What is
 /// not known stays as it was printed.
-pub(super) fn told(lines: &[String]) -> BuildError {
-    let said = lines.iter().rev().find_map(|line| line.strip_prefix("ERROR: "));
-    let said = said.unwrap_or("what was printed says why").trim();
-    let said = said.strip_prefix("failed to build: ").unwrap_or(said);
-    let said = said.strip_prefix("failed to solve: ").unwrap_or(said).to_owned();
+pub(super) fn from_output(lines: &[String]) -> BuildError {
+    let message = lines.iter().rev().find_map(|line| line.strip_prefix("ERROR: "));
+    let message = message.unwrap_or("what was printed says why").trim();
+    let message = message.strip_prefix("failed to build: ").unwrap_or(message);
+    let message = message.strip_prefix("failed to solve: ").unwrap_or(message).to_owned();
     let (step, printed) = step(lines);
-    let all = format!("{}\n{said}", printed.join("\n"));
+    let all = format!("{}\n{message}", printed.join("\n"));
     match words::cause(&all, &[FailureCause::DiskFull, FailureCause::Processor]) {
-        Some(FailureCause::DiskFull) => return BuildError::DiskFull { said },
+        Some(FailureCause::DiskFull) => return BuildError::DiskFull { message },
         Some(_) => {
             let platform = step.as_deref().and_then(|step| step.strip_prefix('[')?.split([' ', ']']).next());
             return BuildError::Emulator { platform: platform.unwrap_or("another platform").to_owned() };
@@ -28,13 +28,13 @@ pub(super) fn told(lines: &[String]) -> BuildError {
         None => {}
     }
     let push = |text: &str| words::cause(text, &[FailureCause::Push]).is_some();
-    if step.as_deref().is_some_and(push) || push(&said) {
-        return BuildError::Push { cause: words::cause(&said, &OBSTACLES), said };
+    if step.as_deref().is_some_and(push) || push(&message) {
+        return BuildError::Push { cause: words::cause(&message, &OBSTACLES), message };
     }
-    if let Some(Match { value: image, rest: said, .. }) = words::find(&said, &[FailureCause::Fetch]) {
-        return BuildError::Fetch { image, cause: words::cause(&said, &OBSTACLES), said };
+    if let Some(Match { value: image, rest: message, .. }) = words::find(&message, &[FailureCause::Fetch]) {
+        return BuildError::Fetch { image, cause: words::cause(&message, &OBSTACLES), message };
     }
-    BuildError::Step { step, cause: words::cause(&all, &[FailureCause::Certificate]), said, printed }
+    BuildError::Step { step, cause: words::cause(&all, &[FailureCause::Certificate]), message, printed }
 }
 
 /// Returns the step that failed, and what it has printed: buildx repeats both between two rules, above the Dockerfile.
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> BuildError {
-        told(&text.lines().map(str::to_owned).collect::<Vec<_>>())
+        from_output(&text.lines().map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]
@@ -70,10 +70,10 @@ mod tests {
         let text = "#9 0.1 one\n#9 ERROR: process did not complete\n------\n > [linux/amd64 sandbox 2/4] RUN false:\n\
                     0.101 one\n0.202 two: no such thing\n------\nDockerfile:5\n--------------------\n   5 | >>> RUN false\n\
                     --------------------\nERROR: failed to solve: process \"/bin/sh -c false\" did not complete successfully: exit code: 1";
-        let BuildError::Step { step, said, printed, .. } = of(text) else { panic!("{:?}", of(text)) };
+        let BuildError::Step { step, message, printed, .. } = of(text) else { panic!("{:?}", of(text)) };
         assert_eq!(step.as_deref(), Some("[linux/amd64 sandbox 2/4] RUN false"));
         assert_eq!(printed, ["one", "two: no such thing"]);
-        assert!(said.starts_with("process \"/bin/sh -c false\""), "{said}");
+        assert!(message.starts_with("process \"/bin/sh -c false\""), "{message}");
     }
 
     #[test]
@@ -93,7 +93,7 @@ mod tests {
         let engine = "------\n > pushing localhost:5000/a:1 with docker:\n------\nERROR: unexpected status from HEAD request to \
                       http://localhost:5000/v2/a/manifests/1: 500 Internal Server Error";
         assert!(
-            matches!(of(engine), BuildError::Push { cause: Some(FailureCause::Fault), said } if said.ends_with("500 Internal Server Error"))
+            matches!(of(engine), BuildError::Push { cause: Some(FailureCause::Fault), message } if message.ends_with("500 Internal Server Error"))
         );
         let authorize = "ERROR: failed to solve: failed to resolve source metadata for a/b:1: failed to authorize: 401 Unauthorized";
         assert!(matches!(of(authorize), BuildError::Fetch { cause: None, .. }));

@@ -60,23 +60,23 @@ pub(crate) enum Deserted {
     /// The process that the run was to end with has ended.
     ByParent,
     /// Standard input has closed, and nobody reads what is written.
-    ByEverybody,
+    ByStreams,
 }
 
 /// Who may be waiting for a run.
 pub(crate) struct Attendance<'a> {
     parent: Option<&'a Parent>,
     streams: [Far; 3],
-    told: bool,
+    is_reported: bool,
 }
 
 /// The far end of a standard stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Far {
-    /// A file, a terminal, a pipe with a name: somebody may look whenever they like.
+    /// A file, a terminal, a pipe with a name: somebody may use it at any time.
     Unknown,
-    /// `/dev/null`: nobody ever looks.
-    Nobody,
+    /// `/dev/null`: nothing ever reads or writes there.
+    Nothing,
     /// A process has it open.
     There,
     /// A process had it open, and none has any more.
@@ -89,15 +89,15 @@ impl<'a> Attendance<'a> {
         let far = |stream: BorrowedFd<'_>| match check_stream(stream) {
             Ok(StreamKind::Pipe) if is_nameless(stream) => Far::There,
             Ok(StreamKind::Socket) => Far::There,
-            Ok(StreamKind::Null) => Far::Nobody,
+            Ok(StreamKind::Null) => Far::Nothing,
             _ => Far::Unknown,
         };
-        Self { parent, streams: STANDARD.map(|stream| far(stream())), told: false }
+        Self { parent, streams: STANDARD.map(|stream| far(stream())), is_reported: false }
     }
 
     /// Lists what to wait for. Only what cannot be undone is, so each is ready once.
     pub(crate) fn fds(&self) -> Vec<(Source, BorrowedFd<'_>)> {
-        if self.told {
+        if self.is_reported {
             return Vec::new();
         }
         let streams = self.streams.iter().zip(STANDARD).enumerate();
@@ -116,11 +116,11 @@ impl<'a> Attendance<'a> {
             }
             Source::Stream(_) => {}
         }
-        if is_deserted(self.streams) { self.report_once(Deserted::ByEverybody) } else { None }
+        if is_deserted(self.streams) { self.report_once(Deserted::ByStreams) } else { None }
     }
 
     fn report_once(&mut self, deserted: Deserted) -> Option<Deserted> {
-        (!std::mem::replace(&mut self.told, true)).then_some(deserted)
+        (!std::mem::replace(&mut self.is_reported, true)).then_some(deserted)
     }
 }
 
@@ -146,7 +146,7 @@ const STANDARD: [fn() -> BorrowedFd<'static>; 3] =
 /// Returns whether whoever gave these streams is gone: input has ended, and of the outputs at least one had a reader and
 /// none has one now.
 fn is_deserted([input, output, error]: [Far; 3]) -> bool {
-    let silent = |far| matches!(far, Far::Gone | Far::Nobody);
+    let silent = |far| matches!(far, Far::Gone | Far::Nothing);
     input == Far::Gone && silent(output) && silent(error) && (output == Far::Gone || error == Far::Gone)
 }
 
@@ -156,20 +156,20 @@ mod tests {
 
     #[test]
     fn a_run_is_deserted_when_its_input_has_closed_and_no_output_has_a_reader() {
-        use Far::{Gone, Nobody, There, Unknown};
-        for streams in [[Gone, Gone, Gone], [Gone, Gone, Nobody], [Gone, Nobody, Gone]] {
+        use Far::{Gone, Nothing, There, Unknown};
+        for streams in [[Gone, Gone, Gone], [Gone, Gone, Nothing], [Gone, Nothing, Gone]] {
             assert!(is_deserted(streams), "{streams:?}");
         }
         for streams in [
             // Input that is nobody's: cron, nohup, `< /dev/null`.
-            [Nobody, Gone, Gone],
+            [Nothing, Gone, Gone],
             [Unknown, Gone, Gone],
             // `… | sandboxctl run … | head`, on a terminal.
             [Gone, Gone, Unknown],
             [There, Gone, Gone],
             // Output that is looked at later, or never was to be.
             [Gone, Unknown, Gone],
-            [Gone, Nobody, Nobody],
+            [Gone, Nothing, Nothing],
             [Gone, There, Gone],
         ] {
             assert!(!is_deserted(streams), "{streams:?}");
@@ -179,7 +179,8 @@ mod tests {
     #[test]
     fn a_parent_that_lives_is_held() {
         let parent = Parent::of_this_process().unwrap();
-        let mut attendance = Attendance { parent: Some(&parent), streams: [Far::Unknown; 3], told: false };
+        let mut attendance =
+            Attendance { parent: Some(&parent), streams: [Far::Unknown; 3], is_reported: false };
         assert_eq!(attendance.fds().len(), 1);
         assert_eq!(attendance.on_ready(Source::Parent, PollFlags::IN), Some(Deserted::ByParent));
         assert_eq!(attendance.on_ready(Source::Parent, PollFlags::IN), None);

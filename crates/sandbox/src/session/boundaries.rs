@@ -40,7 +40,7 @@ mod scan;
 
 /// How long the first scan of all boundaries may take. So long an agent that makes millions of directories holds up the
 /// next start; a million files take about a second.
-const FIRST_LOOK: Duration = Duration::from_secs(10);
+const FIRST_SCAN_LIMIT: Duration = Duration::from_secs(10);
 
 /// The boundaries of a run that has not ended.
 pub(crate) struct Boundaries<'a> {
@@ -76,7 +76,7 @@ impl<'a> Boundaries<'a> {
         let mut all = Vec::new();
         let mut writable = Vec::new();
         let mut coverage = Coverage::default();
-        let until = Deadline::after(FIRST_LOOK);
+        let until = Deadline::after(FIRST_SCAN_LIMIT);
         let recorded = |error| StartError::Step {
             step: "keeping a record of this run".into(),
             source: io::Error::other(error),
@@ -175,11 +175,11 @@ impl<'a> Boundaries<'a> {
 
     /// Prints what is not protected, whether or not a report was requested.
     pub(crate) fn warn(&self, notice: &mut dyn FnMut(Notice)) {
-        let holes = self.coverage.holes();
-        if !holes.is_empty() {
+        let unprotected = self.coverage.unprotected();
+        if !unprotected.is_empty() {
             notice(Notice::Warning(format!(
                 "layer protect is partly enforced; not protected: {}",
-                holes.join("; ")
+                unprotected.join("; ")
             )));
         }
     }

@@ -22,24 +22,24 @@ use crate::host::terminal::{Relay, Signals, Source};
 use crate::session::error::StartError;
 use crate::session::outcome::{End, Notice, Output};
 
-/// How long a sandbox may take to end once it was told to, before its PID 1 is killed from outside.
+/// How long a sandbox may take to end once it was requested to, before its PID 1 is killed from outside.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How long after SIGTERM or SIGHUP an agent may go on.
 const TERMINATION: Duration = Duration::from_secs(10);
 
-/// How many times Ctrl-C asks before it insists.
+/// How many times Ctrl-C interrupts before it kills.
 const INTERRUPTS: u32 = 3;
 
 /// How long to wait before what the agent makes is looked at for the first time; then twice as long each time,
 /// so that a long run is not spent on looking.
-const FIRST_LOOK: Duration = Duration::from_secs(2);
+const FIRST_SCAN_DELAY: Duration = Duration::from_secs(2);
 
 /// The longest time between two looks.
-const LONGEST_LOOK: Duration = Duration::from_secs(64);
+const MAX_SCAN_DELAY: Duration = Duration::from_secs(64);
 
 /// How long a terminal may take to show what is left, once everything inside has ended.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Signals that are passed on.
 const FORWARDED: [Signal; 6] =
@@ -56,7 +56,7 @@ pub(crate) struct Ended {
 pub(crate) enum Gone<'a> {
     /// PID 1 was killed, and everything with it.
     Sandbox,
-    /// Our program beside an exec was, and this tells what became of the command.
+    /// The entrypoint of an exec was, and this returns how the command ended.
     Exec(&'a dyn Fn() -> Result<End, StartError>),
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Watch<'a> {
     pub(crate) timeout: Option<Duration>,
     /// Whether anybody is left who waits for it.
     pub(crate) attendance: Attendance<'a>,
-    /// Completes the report with what only the outside knows, before anybody is told.
+    /// Completes the report with what only the outside knows, before anybody is notified.
     pub(crate) complete: &'a dyn Fn(&mut Report),
     /// What is protected, and what the agent makes beside it: of whoever has shared it, and nobody else looks.
     pub(crate) boundaries: Option<&'a Boundaries<'a>>,
@@ -86,7 +86,7 @@ struct State {
     report: Report,
     end: Option<End>,
     started: bool,
-    /// When everything inside is told to end.
+    /// When everything inside is requested to end.
     deadline: Option<(Instant, Option<Duration>)>,
     kill: Kill,
     timed_out: Option<Duration>,
@@ -94,14 +94,14 @@ struct State {
     unprotected: Option<Finding>,
     interrupts: u32,
     /// When to look again at what the agent makes, and how long after that.
-    look: (Instant, Duration),
+    scan: (Instant, Duration),
 }
 
 /// How far the end of what is inside was enforced.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kill {
     NotYet,
-    /// PID 1 was told to end everything, and is killed from outside then.
+    /// PID 1 was requested to end everything, and is killed from outside then.
     Told(Instant),
     /// It was killed from outside, or what it had written is waited for no more.
     Forced,
@@ -125,38 +125,39 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         timed_out: None,
         unprotected: None,
         interrupts: 0,
-        look: (Instant::now() + FIRST_LOOK, FIRST_LOOK),
+        scan: (Instant::now() + FIRST_SCAN_DELAY, FIRST_SCAN_DELAY),
     };
     let mut relay = watch.relay.take();
     let mut captures = watch.streams.captures.take();
     let mut pipes = std::mem::take(&mut watch.streams.pipes);
 
     while state.goes_on(&pipes) {
-        let ready = wait(&watch, signals, relay.as_ref(), captures.as_ref(), &pipes, &state).map_err(lost)?;
+        let ready = wait(&watch, signals, relay.as_ref(), captures.as_ref(), &pipes, &state)
+            .map_err(supervise_error)?;
         if let (Some(captures), true) = (&mut captures, ready.captures) {
-            drain(captures).map_err(lost)?;
+            drain(captures).map_err(supervise_error)?;
         }
         if let Some(relay) = relay.as_mut() {
             for (source, events) in ready.relay {
-                relay.on_ready(source, events).map_err(lost)?;
+                relay.on_ready(source, events).map_err(supervise_error)?;
             }
-            relay.on_tick().or_else(hung_up).map_err(lost)?;
+            relay.on_tick().or_else(hung_up).map_err(supervise_error)?;
         }
         for (source, events) in ready.pipes {
-            pipes.on_ready(source, events).map_err(|errno| lost(errno.into()))?;
+            pipes.on_ready(source, events).map_err(|errno| supervise_error(errno.into()))?;
         }
-        pipes.on_tick().map_err(|errno| lost(errno.into()))?;
+        pipes.on_tick().map_err(|errno| supervise_error(errno.into()))?;
         if ready.signals {
-            while let Some(signal) = signals.read().map_err(lost)? {
+            while let Some(signal) = signals.read().map_err(supervise_error)? {
                 if let Some(relay) = relay.as_mut() {
-                    relay.on_signal(signal).or_else(hung_up).map_err(lost)?;
+                    relay.on_signal(signal).or_else(hung_up).map_err(supervise_error)?;
                 }
-                on_signal(signal, &mut watch.control, &mut state).map_err(lost)?;
+                on_signal(signal, &mut watch.control, &mut state).map_err(supervise_error)?;
             }
         }
         for (source, events) in ready.attendance {
             if let Some(deserted) = watch.attendance.on_ready(source, events) {
-                on_deserted(deserted, &mut watch.control, &mut state).map_err(lost)?;
+                on_deserted(deserted, &mut watch.control, &mut state).map_err(supervise_error)?;
             }
         }
         on_time(&mut watch, &mut state)?;
@@ -173,7 +174,7 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
     }
 
     // Everything inside is gone; what it wrote may still be on its way.
-    let last = Instant::now() + LAST_WORDS;
+    let last = Instant::now() + DRAIN_TIMEOUT;
     while let Some(captures) = captures.as_mut().filter(|_| Instant::now() < last) {
         let pipes = captures.iter().filter_map(Capture::pipe);
         let mut fds: Vec<_> = pipes.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)).collect();
@@ -182,12 +183,13 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         }
         let left = last.saturating_duration_since(Instant::now());
         let left = Timespec { tv_sec: 0, tv_nsec: i64::from(left.subsec_nanos()) };
-        rustix::io::retry_on_intr(|| poll(&mut fds, Some(&left))).map_err(|errno| lost(errno.into()))?;
+        rustix::io::retry_on_intr(|| poll(&mut fds, Some(&left)))
+            .map_err(|errno| supervise_error(errno.into()))?;
         drop(fds);
-        drain(captures).map_err(lost)?;
+        drain(captures).map_err(supervise_error)?;
     }
     if let Some(relay) = relay {
-        relay.finish(LAST_WORDS).or_else(hung_up).map_err(lost)?;
+        relay.finish(DRAIN_TIMEOUT).or_else(hung_up).map_err(supervise_error)?;
     }
     let output = captures.map(|[stdout, stderr]| Output { stdout: stdout.finish(), stderr: stderr.finish() });
     let end = match (state.unprotected, state.timed_out, state.end) {
@@ -199,7 +201,7 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
     Ok(Ended { end, report: state.report, output })
 }
 
-fn lost(source: io::Error) -> StartError {
+fn supervise_error(source: io::Error) -> StartError {
     StartError::Step { step: "watching the sandbox".into(), source, remedy: None }
 }
 
@@ -253,7 +255,7 @@ fn wait(
     fds.extend(guard.and_then(Guard::as_fd).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
     let now = Instant::now();
     let kill = if let Kill::Told(at) = state.kill { Some(at) } else { None };
-    let next = [state.deadline.map(|(at, _)| at), kill, Some(state.look.0), guard.and_then(Guard::next)]
+    let next = [state.deadline.map(|(at, _)| at), kill, Some(state.scan.0), guard.and_then(Guard::next)]
         .into_iter()
         .flatten()
         .min();
@@ -291,7 +293,7 @@ fn drain(captures: &mut [Capture; 2]) -> io::Result<()> {
     captures.iter_mut().try_for_each(|capture| capture.on_ready().map(drop))
 }
 
-/// Passes a signal on; remembers when asking turns into insisting.
+/// Passes a signal on; remembers when interrupting turns into killing.
 fn on_signal(signal: Signal, control: &mut ControlSocket, state: &mut State) -> io::Result<()> {
     if !FORWARDED.contains(&signal) {
         return Ok(());
@@ -324,15 +326,15 @@ fn on_deserted(deserted: Deserted, control: &mut ControlSocket, state: &mut Stat
             state.deadline = Some((Instant::now(), None));
             Ok(())
         }
-        Deserted::ByEverybody => on_signal(Signal::SIGHUP, control, state),
+        Deserted::ByStreams => on_signal(Signal::SIGHUP, control, state),
     }
 }
 
-/// Tells PID 1 something. One that is gone needs no telling: its end is on its way to us.
+/// Sends PID 1 a request. One that is gone needs none: its end is on its way to us.
 fn send(control: &mut ControlSocket, request: &Request) -> io::Result<()> {
     match control.send(request, &[]) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        told => told,
+        result => result,
     }
 }
 
@@ -354,7 +356,7 @@ fn on_time(watch: &mut Watch<'_>, state: &mut State) -> Result<(), StartError> {
             state.kill = Kill::Told(now + GRACE);
         }
         if state.end.is_none() {
-            send(&mut watch.control, &Request::Kill).map_err(lost)?;
+            send(&mut watch.control, &Request::Kill).map_err(supervise_error)?;
         }
     }
     if matches!(state.kill, Kill::Told(at) if at <= now) {
@@ -362,24 +364,25 @@ fn on_time(watch: &mut Watch<'_>, state: &mut State) -> Result<(), StartError> {
         if state.end.is_none() {
             (watch.end)();
             // Nobody out here can end what does not listen in there.
-            if let Gone::Exec(told) = &watch.gone {
-                state.end = Some(told()?);
+            if let Gone::Exec(exit) = &watch.gone {
+                state.end = Some(exit()?);
             }
         }
     }
-    if state.look.0 <= now {
-        let between = (state.look.1 * 2).min(LONGEST_LOOK);
+    if state.scan.0 <= now {
+        let between = (state.scan.1 * 2).min(MAX_SCAN_DELAY);
         for finding in watch.boundaries.map(Boundaries::detect).unwrap_or_default() {
             (watch.notice)(Notice::Detected(finding));
         }
-        state.look = (Instant::now() + between, between);
+        state.scan = (Instant::now() + between, between);
     }
     Ok(())
 }
 
 fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>) -> Result<(), StartError> {
-    let lost = |source| StartError::Step { step: "reading events from PID 1".into(), source, remedy: None };
-    match watch.control.receive::<Event>().map_err(lost)? {
+    let event_error =
+        |source| StartError::Step { step: "reading events from PID 1".into(), source, remedy: None };
+    match watch.control.receive::<Event>().map_err(event_error)? {
         Some(Event::Failed(Failure::Layer(missing))) => {
             Err(remedy::layer(watch.provider, missing.layer, missing.reason))
         }
@@ -389,11 +392,14 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
         }
         Some(Event::Terminal) => {
             let master = watch.control.take_descriptors().pop();
-            let master = master.ok_or_else(|| lost(io::Error::other("a terminal without a descriptor")))?;
-            let ends =
-                watch.streams.ends().ok_or_else(|| lost(io::Error::other("a terminal nobody asked for")))?;
-            *relay = Some(Relay::new(master, ends).map_err(lost)?);
-            send(&mut watch.control, &Request::TerminalReady).map_err(lost)
+            let master =
+                master.ok_or_else(|| event_error(io::Error::other("a terminal without a descriptor")))?;
+            let ends = watch
+                .streams
+                .ends()
+                .ok_or_else(|| event_error(io::Error::other("a terminal nobody asked for")))?;
+            *relay = Some(Relay::new(master, ends).map_err(event_error)?);
+            send(&mut watch.control, &Request::TerminalReady).map_err(event_error)
         }
         Some(Event::Started(report)) => {
             state.started = true;
@@ -411,8 +417,8 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             Ok(())
         }
         None if state.started => {
-            if let Gone::Exec(told) = &watch.gone {
-                state.end = Some(told()?);
+            if let Gone::Exec(exit) = &watch.gone {
+                state.end = Some(exit()?);
                 return Ok(());
             }
             // Its socket closes before everything inside has ended, and nobody else would end one that has only closed
@@ -424,7 +430,7 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             state.end = Some(End::Signaled(Signal::SIGKILL as i32));
             Ok(())
         }
-        None => Err(lost(io::Error::other("PID 1 ended before it started anything"))),
+        None => Err(event_error(io::Error::other("PID 1 ended before it started anything"))),
     }
 }
 
@@ -438,7 +444,7 @@ mod tests {
     use crate::session::agent::Agent;
     use crate::session::streams::Stdio;
 
-    /// Watches a PID 1 that says nothing and ends when it is told to, or by itself at once.
+    /// Watches a PID 1 that reports nothing and ends when it is requested to, or by itself at once.
     fn watch_what_never_starts(timeout: Option<Duration>) -> Result<Ended, StartError> {
         let (control, theirs) = ControlSocket::pair().unwrap();
         let theirs = RefCell::new(Some(theirs));

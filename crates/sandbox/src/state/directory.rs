@@ -64,7 +64,7 @@ pub(crate) enum Holder {
 }
 
 /// The longest file that is read. Nothing of ours comes near it.
-const LONGEST: u64 = 64 << 20;
+const MAX_LENGTH: u64 = 64 << 20;
 
 impl StateDir {
     /// Opens the directory, making it and its parents with mode 0700 where they are missing.
@@ -165,7 +165,7 @@ impl StateDir {
     /// Reads the content of a file.
     fn content(&self, name: &str, file: &File) -> Result<Vec<u8>, StateError> {
         let mut content = Vec::new();
-        let read = file.take(LONGEST).read_to_end(&mut content);
+        let read = file.take(MAX_LENGTH).read_to_end(&mut content);
         read.map(|_| content).map_err(|source| self.failed("read", name, source))
     }
 

@@ -21,7 +21,7 @@ use crate::state::directory::{StateDir, StateError};
 pub const FILE_NAME: &str = "sandbox.toml";
 
 /// The largest file that is read. Configuration is written by hand.
-const LARGEST: u64 = 1 << 20;
+const MAX_SIZE: u64 = 1 << 20;
 
 /// Why a file cannot be used, or trust not be kept.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ pub enum TrustError {
     )]
     Owner { path: PathBuf, owner: u32, caller: u32 },
     /// It is not a regular file, or too large.
-    #[error("{path} is {what}; a configuration is a regular file of at most {} bytes", LARGEST)]
+    #[error("{path} is {what}; a configuration is a regular file of at most {} bytes", MAX_SIZE)]
     NotConfiguration { path: PathBuf, what: &'static str },
     /// It cannot be read.
     #[error("read {path}: {source}")]
@@ -145,8 +145,8 @@ pub fn read(path: &Path, caller: Identity) -> Result<Candidate, TrustError> {
         return Err(TrustError::Owner { path: resolved, owner: metadata.uid(), caller: caller.uid });
     }
     let mut content = Vec::new();
-    Read::by_ref(&mut file).take(LARGEST + 1).read_to_end(&mut content).map_err(failed)?;
-    if content.len() as u64 > LARGEST {
+    Read::by_ref(&mut file).take(MAX_SIZE + 1).read_to_end(&mut content).map_err(failed)?;
+    if content.len() as u64 > MAX_SIZE {
         return Err(TrustError::NotConfiguration { path: resolved, what: "too large" });
     }
     Ok(Candidate { path: resolved, content })
@@ -360,7 +360,7 @@ mod tests {
         assert!(matches!(read(&pipe, Identity::own()), Err(TrustError::NotConfiguration { .. })));
         assert!(matches!(read(top.path(), Identity::own()), Err(TrustError::NotConfiguration { .. })));
         let flood = top.path().join("flood");
-        File::create(&flood).unwrap().set_len(LARGEST + 1).unwrap();
+        File::create(&flood).unwrap().set_len(MAX_SIZE + 1).unwrap();
         assert!(matches!(
             read(&flood, Identity::own()),
             Err(TrustError::NotConfiguration { what: "too large", .. })

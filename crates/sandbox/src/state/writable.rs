@@ -22,7 +22,7 @@ use crate::host::small_file;
 use crate::state::record;
 
 /// How many links are followed, as many as the kernel follows (`path_resolution(7)`).
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// The directories that agents may write to: those of the sandbox that is meant, and those of other runs.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +67,7 @@ impl Writable {
 
     /// Returns the directory in which an agent may write what this path leads to, or a link on the way to it.
     pub(crate) fn of(&self, path: &Path) -> Option<&Path> {
-        let (passed, end) = way(path);
+        let (passed, end) = traversed_paths(path);
         let lies_in = |directory: &&PathBuf| {
             // The directory itself is nobody's to replace: only names beneath it are.
             let beneath = |place: &PathBuf| place.starts_with(directory) && place != *directory;
@@ -170,7 +170,7 @@ fn expanded(word: &OsStr, home: Option<&Path>) -> PathBuf {
 
 /// Resolves a path. Returns every path that is traversed on the way, each link and directory without links, and where it
 /// leads. What does not exist is taken for a directory.
-fn way(path: &Path) -> (Vec<PathBuf>, PathBuf) {
+fn traversed_paths(path: &Path) -> (Vec<PathBuf>, PathBuf) {
     let mut passed = Vec::new();
     let mut left: VecDeque<OsString> = names(path).collect();
     let mut at = PathBuf::from("/");
@@ -184,7 +184,7 @@ fn way(path: &Path) -> (Vec<PathBuf>, PathBuf) {
         passed.push(at.clone());
         if let Ok(target) = at.read_link() {
             links += 1;
-            if links > MOST_LINKS {
+            if links > MAX_LINKS {
                 break;
             }
             at.pop();
@@ -203,7 +203,7 @@ fn way(path: &Path) -> (Vec<PathBuf>, PathBuf) {
 /// leads, though nothing may be there.
 pub fn places(path: &Path, reader: Identity) -> io::Result<Vec<PathBuf>> {
     let _acting = ActingAs::user(reader)?;
-    let (mut places, end) = way(path);
+    let (mut places, end) = traversed_paths(path);
     places.retain(|place| place.is_symlink());
     places.push(end);
     Ok(places)

@@ -44,7 +44,7 @@ pub(crate) fn build(ui: &Ui, context: &Context, args: &BuildArgs) -> Result<Exit
     let display = if draws { image::Display::Terminal(stderr.as_fd()) } else { image::Display::Lines };
     if args.dry_run {
         let (variable, words) =
-            image::command(&request, display).map_err(|error| failure::told(&error, &spec))?;
+            image::command(&request, display).map_err(|error| failure::command_error(&error, &spec))?;
         ui.note(match spec.source {
             ImageSource::Stock { .. } => "the build context is carried inside sandboxctl, and comes on stdin",
             ImageSource::Own { .. } => "before this, the entrypoint is built to disk, if it is wanted, and the image is checked there",
@@ -53,14 +53,14 @@ pub(crate) fn build(ui: &Ui, context: &Context, args: &BuildArgs) -> Result<Exit
         ui.data(&shown, |_| format!("{}\n", line(variable, &words)))?;
         return Ok(ExitCode::Success);
     }
-    let mut hear = |line: &str| ui.note(line);
-    let built = match image::build(&request, &mut BuildProgress { display, hear: &mut hear }) {
+    let mut on_line = |line: &str| ui.note(line);
+    let built = match image::build(&request, &mut BuildProgress { display, on_line: &mut on_line }) {
         Ok(built) => built,
         Err(error @ BuildError::Ended(signal)) => {
-            ui.failure(&failure::told(&error, &spec));
+            ui.failure(&failure::command_error(&error, &spec));
             return Ok(ExitCode::Signal(signal));
         }
-        Err(error) => return Err(failure::told(&error, &spec)),
+        Err(error) => return Err(failure::command_error(&error, &spec)),
     };
     ui.data(&output(&spec, &built), |_| text(&spec, &built))?;
     Ok(ExitCode::Success)

@@ -28,7 +28,7 @@ pub(crate) fn policy(ui: &Ui, context: &Context, command: &PolicyCommand) -> Res
         PolicyCommand::Check(_) => {
             ui.data(&answer, |answer| {
                 let Verdict { decision, rule, origin } = &answer.verdict;
-                format!("{decision}: {rule} ({origin})\n{}", aside(answer))
+                format!("{decision}: {rule} ({origin})\n{}", enforcement_note(answer))
             })?;
             Ok(match answer.verdict.decision {
                 Decision::Allow => ExitCode::Success,
@@ -94,11 +94,11 @@ fn explanation(subject: &Subject, answer: &Answer) -> String {
         Decision::Ask => ("may, if a person agrees,", ""),
         Decision::Deny => ("may not", "this is a rule, not a fault: trying again changes nothing\n"),
     };
-    format!("the agent {may} {what}\nrule: {rule}\nfrom: {origin}\n{}{next}", aside(answer))
+    format!("the agent {may} {what}\nrule: {rule}\nfrom: {origin}\n{}{next}", enforcement_note(answer))
 }
 
 /// Describes how the verdict is enforced, where that is not as anybody would expect.
-fn aside(answer: &Answer) -> String {
+fn enforcement_note(answer: &Answer) -> String {
     match answer.enforcement {
         None | Some(Enforcement::Prevented) => String::new(),
         Some(enforcement) => format!("{enforcement}\n"),

@@ -14,7 +14,7 @@ const ZSH: &str = "zsh(1)";
 
 const CSH: &str = "tcsh(1)";
 
-const HOME: &str = "runs it at its start, where this is a home directory";
+const EFFECT_AT_START: &str = "runs it at its start, where this is a home directory";
 
 const HERE: &str = "runs it when it is started in this directory";
 
@@ -29,27 +29,27 @@ const IRB: &str = "irb, irb/init.rb, rc_file_generators";
 const ZSH_AUTOENV: &str = "zsh-autoenv, README";
 
 pub(super) const ROWS: &[ProtectRow] = &[
-    read_only(".bash_aliases", "bash", HOME, "Debian's ~/.bashrc", START_UP),
-    read_only(".bash_login", "bash", HOME, BASH, START_UP),
-    read_only(".bash_logout", "bash", HOME, BASH, START_UP),
-    read_only(".bash_profile", "bash", HOME, BASH, START_UP),
-    read_only(".bashrc", "bash", HOME, BASH, START_UP),
-    read_only(".config/fish", "fish", HOME, "fish(1)", &[("*.fish", ContentRule::StartUp)]),
-    read_only(".cshrc", "csh, tcsh", HOME, CSH, START_UP),
-    read_only(".kshrc", "ksh", HOME, "ksh(1)", START_UP),
-    read_only(".login", "csh, tcsh", HOME, CSH, START_UP),
-    read_only(".logout", "csh, tcsh", HOME, CSH, START_UP),
-    read_only(".profile", "sh, bash, ksh", HOME, "sh(1), bash(1)", START_UP),
-    read_only(".tcshrc", "tcsh", HOME, CSH, START_UP),
-    read_only(".xinitrc", "startx", HOME, "startx(1)", START_UP),
-    read_only(".xprofile", "display managers", HOME, "Xsession(5)", START_UP),
-    read_only(".xsession", "display managers", HOME, "Xsession(5)", START_UP),
-    read_only(".xsessionrc", "display managers", HOME, "Xsession(5)", START_UP),
-    read_only(".zlogin", "zsh", HOME, ZSH, START_UP),
-    read_only(".zlogout", "zsh", HOME, ZSH, START_UP),
-    read_only(".zprofile", "zsh", HOME, ZSH, START_UP),
-    read_only(".zshenv", "zsh", HOME, ZSH, START_UP),
-    read_only(".zshrc", "zsh", HOME, ZSH, START_UP),
+    read_only(".bash_aliases", "bash", EFFECT_AT_START, "Debian's ~/.bashrc", START_UP),
+    read_only(".bash_login", "bash", EFFECT_AT_START, BASH, START_UP),
+    read_only(".bash_logout", "bash", EFFECT_AT_START, BASH, START_UP),
+    read_only(".bash_profile", "bash", EFFECT_AT_START, BASH, START_UP),
+    read_only(".bashrc", "bash", EFFECT_AT_START, BASH, START_UP),
+    read_only(".config/fish", "fish", EFFECT_AT_START, "fish(1)", &[("*.fish", ContentRule::StartUp)]),
+    read_only(".cshrc", "csh, tcsh", EFFECT_AT_START, CSH, START_UP),
+    read_only(".kshrc", "ksh", EFFECT_AT_START, "ksh(1)", START_UP),
+    read_only(".login", "csh, tcsh", EFFECT_AT_START, CSH, START_UP),
+    read_only(".logout", "csh, tcsh", EFFECT_AT_START, CSH, START_UP),
+    read_only(".profile", "sh, bash, ksh", EFFECT_AT_START, "sh(1), bash(1)", START_UP),
+    read_only(".tcshrc", "tcsh", EFFECT_AT_START, CSH, START_UP),
+    read_only(".xinitrc", "startx", EFFECT_AT_START, "startx(1)", START_UP),
+    read_only(".xprofile", "display managers", EFFECT_AT_START, "Xsession(5)", START_UP),
+    read_only(".xsession", "display managers", EFFECT_AT_START, "Xsession(5)", START_UP),
+    read_only(".xsessionrc", "display managers", EFFECT_AT_START, "Xsession(5)", START_UP),
+    read_only(".zlogin", "zsh", EFFECT_AT_START, ZSH, START_UP),
+    read_only(".zlogout", "zsh", EFFECT_AT_START, ZSH, START_UP),
+    read_only(".zprofile", "zsh", EFFECT_AT_START, ZSH, START_UP),
+    read_only(".zshenv", "zsh", EFFECT_AT_START, ZSH, START_UP),
+    read_only(".zshrc", "zsh", EFFECT_AT_START, ZSH, START_UP),
     read_only(
         "*.zwc",
         "zsh",
@@ -121,15 +121,15 @@ pub(super) const ROWS: &[ProtectRow] = &[
             ("*", ContentRule::Harmless),
         ],
     ),
-    read_only(".tmux.conf", "tmux", HOME, "tmux(1)", RUN),
-    read_only(".screenrc", "screen", HOME, "screen(1)", RUN),
+    read_only(".tmux.conf", "tmux", EFFECT_AT_START, "tmux(1)", RUN),
+    read_only(".screenrc", "screen", EFFECT_AT_START, "screen(1)", RUN),
     // Interpreters and debuggers that read a file where they are started.
     read_only(".gdbinit", "gdb", HERE, "gdb(1), \"Auto-loading safe path\"", RUN),
     read_only(".lldbinit", "lldb", HERE, "lldb(1), target.load-cwd-lldbinit", RUN),
     read_only(".pdbrc", "pdb of Python", HERE, "Python library reference, pdb", RUN),
     read_only(".byebugrc", "byebug", HERE, "byebug, README", RUN),
-    read_only(".rdbgrc", "rdbg of Ruby", HOME, "debug, README", RUN),
-    read_only(".rdbgrc.rb", "rdbg of Ruby", HOME, "debug, README", RUN),
+    read_only(".rdbgrc", "rdbg of Ruby", EFFECT_AT_START, "debug, README", RUN),
+    read_only(".rdbgrc.rb", "rdbg of Ruby", EFFECT_AT_START, "debug, README", RUN),
     read_only(".perldb", "the debugger of Perl", HERE, "perldebug(1)", RUN),
     read_only(".Rprofile", "R", HERE, "R, ?Startup", RUN),
     read_only(".radian_profile", "radian, a console of R", HERE, "radian, README", RUN),
@@ -144,7 +144,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".pryrc", "pry", HERE, "pry, \"Customization and configuration\"", RUN),
     read_only(".ghci", "ghci", HERE, "GHC User's Guide, \"The .ghci and .haskeline files\"", RUN),
     read_only(".ocamlinit", "ocaml, utop", HERE, "OCaml manual, \"The toplevel system\"", RUN),
-    read_only(".erlang", "erl", HOME, "erl(1)", RUN),
+    read_only(".erlang", "erl", EFFECT_AT_START, "erl(1)", RUN),
     read_only(".iex.exs", "iex", HERE, "Elixir, IEx, \"The .iex.exs file\"", RUN),
     read_only(".octaverc", "octave", HERE, OCTAVE, RUN),
     read_only("startup.m", "octave, MATLAB", HERE, OCTAVE, RUN),

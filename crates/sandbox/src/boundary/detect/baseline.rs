@@ -88,7 +88,8 @@ pub(super) struct Entry {
     pub(super) cause: Cause,
     pub(super) stamp: Stamp,
     /// When it was made, where the file system knows it: the number of a file that is gone can be had again.
-    pub(super) born: Option<Time>,
+    #[serde(rename = "born")]
+    pub(super) btime: Option<Time>,
     /// Where it led, if it was a link. Links are not protected, so another one is news.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "json_bytes::optional_path")]
     pub(super) target: Option<PathBuf>,
@@ -115,11 +116,11 @@ impl Entry {
     /// Returns whether it is the file that it was, untouched.
     pub(super) fn is_unchanged(&self, root: BorrowedFd<'_>, facts: &Facts) -> bool {
         let stat = beneath::stat(root, &self.path);
-        stat.is_ok_and(|stat| self.stamp == Stamp::of(&stat)) && self.born == facts.born
+        stat.is_ok_and(|stat| self.stamp == Stamp::of(&stat)) && self.btime == facts.btime
     }
 
     /// Returns whether it is known to be the file that it was.
     pub(super) fn is_surely(&self, facts: &Facts) -> bool {
-        self.stamp.file_id == facts.file_id && self.born.is_some() && self.born == facts.born
+        self.stamp.file_id == facts.file_id && self.btime.is_some() && self.btime == facts.btime
     }
 }

@@ -26,16 +26,16 @@ const LEVELS: u32 = 8;
 /// How much is classified at one time: the content of files in bytes, and [`ENTRY`] more for each. No project has as
 /// much at its protected paths. Looking at it takes about a second; links to one large file, which cost an agent
 /// nothing, would take hours. What is beyond it is not given the benefit of the doubt.
-const MOST_CLASSIFIED: u64 = 16 << 20;
+const MAX_CLASSIFIED: u64 = 16 << 20;
 
 /// What an entry counts for besides its content: finding it costs as much as reading so many bytes.
 const ENTRY: u64 = 256;
 
 /// The largest file whose content is kept. Configurations and hooks are smaller.
-const LARGEST_KEPT: usize = 64 << 10;
+const MAX_KEPT_FILE: usize = 64 << 10;
 
 /// How much is kept of one boundary.
-const MOST_KEPT: usize = 1 << 20;
+const MAX_KEPT: usize = 1 << 20;
 
 /// Protected files that have names elsewhere, through which they can be written.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -53,11 +53,11 @@ pub(crate) struct Watched<'a> {
     pub(crate) cause: Cause,
     pub(crate) base: &'a Base,
     /// Whether it leads git to something that was not searched.
-    is_astray: bool,
+    is_unfollowed: bool,
     /// Whether it leads git to what was searched, and is classified there.
     is_followed: bool,
     /// Whether it lies among git's data, and git makes no such file.
-    pub(crate) is_strange: bool,
+    pub(crate) is_unexpected: bool,
     /// How it is held in its place, if it is a link.
     pub(crate) hold: Hold,
 }
@@ -70,7 +70,7 @@ impl<'a> Watched<'a> {
     /// Makes one, with what else was found of it.
     pub(crate) fn among(one: &'a ReadOnly, mounts: &Mounts) -> Self {
         Self {
-            is_astray: mounts.astray.contains(&one.path),
+            is_unfollowed: mounts.unfollowed.contains(&one.path),
             is_followed: mounts.followed.contains(&one.path),
             ..Self::of(one)
         }
@@ -81,8 +81,8 @@ impl<'a> Watched<'a> {
     }
 
     fn at(path: &'a Path, seen_as: &'a Path, cause: Cause, base: &'a Base, hold: Hold) -> Self {
-        let (is_astray, is_followed, is_strange) = (false, false, false);
-        Self { path, seen_as, cause, base, is_astray, is_followed, is_strange, hold }
+        let (is_unfollowed, is_followed, is_unexpected) = (false, false, false);
+        Self { path, seen_as, cause, base, is_unfollowed, is_followed, is_unexpected, hold }
     }
 }
 
@@ -94,14 +94,14 @@ pub(crate) fn watched(mounts: &Mounts) -> impl Iterator<Item = Watched<'_>> {
     let files = open.map(|one| Watched::among(one, mounts));
     let links = mounts.links.iter().map(|link| Watched::link(link, Hold::Fixed));
     let loose = mounts.loose.iter().map(|link| Watched::link(link, Hold::Loose));
-    let strange = mounts.strange.iter().map(|one| Watched::link(one, Hold::Loose));
-    files.chain(links).chain(loose).chain(strange.map(|one| Watched { is_strange: true, ..one }))
+    let unexpected = mounts.unexpected.iter().map(|one| Watched::link(one, Hold::Loose));
+    files.chain(links).chain(loose).chain(unexpected.map(|one| Watched { is_unexpected: true, ..one }))
 }
 
 /// The classification of many paths, which comes to an end however much is there.
 pub(crate) struct Classifier {
     verdicts: Vec<Classified>,
-    /// How much of [`MOST_CLASSIFIED`] is left.
+    /// How much of [`MAX_CLASSIFIED`] is left.
     left: u64,
     until: Deadline,
     /// Whether there was time to look at everything.
@@ -129,7 +129,7 @@ impl Keeping {
     }
 
     fn note_content(&mut self, path: &Path, stat: &Stat, content: &[u8]) {
-        if content.len() <= LARGEST_KEPT && self.bytes + content.len() <= MOST_KEPT {
+        if content.len() <= MAX_KEPT_FILE && self.bytes + content.len() <= MAX_KEPT {
             self.bytes += content.len();
             self.kept.push(Content {
                 path: path.into(),
@@ -144,7 +144,7 @@ impl Keeping {
 
 impl Classifier {
     pub(crate) fn until(until: Deadline) -> Self {
-        Self { verdicts: Vec::new(), left: MOST_CLASSIFIED, until, is_whole: true, keeping: None }
+        Self { verdicts: Vec::new(), left: MAX_CLASSIFIED, until, is_whole: true, keeping: None }
     }
 
     /// Returns whether it is too late to classify more, which is then noted.
@@ -178,12 +178,12 @@ impl Classifier {
         if one.is_followed {
             self.verdicts.retain(|verdict| verdict.reason != Reason::GitElsewhere);
         }
-        if one.is_strange && !self.verdicts.iter().any(|verdict| verdict.path == one.path) {
+        if one.is_unexpected && !self.verdicts.iter().any(|verdict| verdict.path == one.path) {
             let is_special = beneath::stat(root, one.path).is_ok_and(|stat| is_special(&stat));
             let reason = if is_special { Reason::NotAFile } else { Reason::NotOfGit };
             self.verdicts.push(Classified::of(one.path.into(), reason));
         }
-        if one.is_astray && self.verdicts.is_empty() {
+        if one.is_unfollowed && self.verdicts.is_empty() {
             self.verdicts.push(Classified::of(one.path.into(), Reason::GitElsewhere));
         }
         std::mem::take(&mut self.verdicts)
@@ -323,9 +323,9 @@ mod tests {
             seen_as: Path::new(".git/config"),
             cause: Cause::Listed,
             base: &Base::Git(".git".into()),
-            is_astray: false,
+            is_unfollowed: false,
             is_followed: false,
-            is_strange: false,
+            is_unexpected: false,
             hold: Hold::Fixed,
         };
         let is_over = AtomicBool::new(false);

@@ -8,7 +8,7 @@ use policy::text::{escape, json_bytes};
 use serde::{Deserialize, Serialize};
 
 /// How many names that no list knows are named in a line.
-const MOST_NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 
 /// Something that a program outside would obey.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -57,7 +57,7 @@ pub fn lines<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<String>
         [] => {}
         [one] => lines.push(format!("{one}; it stays, and `[protect] allow` silences this")),
         several => {
-            let (shown, hidden) = several.split_at(several.len().min(MOST_NAMED));
+            let (shown, hidden) = several.split_at(several.len().min(MAX_NAMED));
             let shown: Vec<_> = shown.iter().map(|one| escape::path(&one.path)).collect();
             let more = if hidden.is_empty() { String::new() } else { format!(" and {} more", hidden.len()) };
             lines.push(format!(
@@ -77,7 +77,7 @@ impl fmt::Display for Finding {
             Origin::Created => {}
             Origin::Replaced => f.write_str("; it is not what was there at the start")?,
             Origin::Earlier => {
-                f.write_str("; it was there at the start and was changed while the sandbox ran, look at it")?;
+                f.write_str("; it was there at the start and was changed while the sandbox ran, review it")?;
             }
         }
         if let Some(aside) = &self.aside {

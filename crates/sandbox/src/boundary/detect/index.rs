@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::boundary::detect::finding::Origin;
 use crate::boundary::protect::mounts::Mounts;
-use crate::boundary::protect::path_list::MOST_HIDDEN;
+use crate::boundary::protect::path_list::MAX_HIDDEN;
 use crate::boundary::protect::path_list::{Listed, PathList, Staged};
 use crate::host::beneath;
 use crate::host::stamp::Stamp;
@@ -62,14 +62,14 @@ pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
 
 /// Lists what is listed that was not listed then. `was_searched` says whether a directory of git's data was looked at, and `goes` whether
 /// what lies at a path is moved aside.
-pub(crate) fn news(
+pub(crate) fn added_entries(
     root: BorrowedFd<'_>,
     before: &[Index],
     mounts: &Mounts,
     was_searched: impl Fn(&Path) -> bool,
     goes: impl Fn(&Path) -> bool,
 ) -> Vec<(PathBuf, Reason, Origin)> {
-    let mut news = Vec::new();
+    let mut changes = Vec::new();
     for list in &mounts.path_lists {
         let before = before.iter().find(|before| before.path == list.path);
         if before.is_some_and(|before| before.stamp == list.stamp) {
@@ -80,7 +80,7 @@ pub(crate) fn news(
         let hidden = before.map(|before| &before.hidden[..]);
         // What a new repository holds is its own.
         let is_own = before.is_none() && !was_searched(&list.git);
-        let mut found = |reason, origin| news.push((list.path.clone(), reason, origin));
+        let mut found = |reason, origin| changes.push((list.path.clone(), reason, origin));
         match &list.listed {
             // Git does not write a path that leads elsewhere, nor what cannot be read.
             Listed::Malformed => found(unreadable, is_new),
@@ -108,7 +108,7 @@ pub(crate) fn news(
             }
         }
     }
-    news
+    changes
 }
 
 /// Returns for how many protected paths an index holds what it did not hold before and what does not lie there, and one of them.
@@ -125,7 +125,7 @@ fn newly_staged(
         let path = staged.tree.join(path);
         goes(&path) || number_of(root, &path, staged.format).as_ref() != Some(number)
     };
-    let mut new = staged.files.iter().filter(is_new).take(MOST_HIDDEN).filter(is_elsewhere).peekable();
+    let mut new = staged.files.iter().filter(is_new).take(MAX_HIDDEN).filter(is_elsewhere).peekable();
     let example = text(&new.peek()?.0);
     Some((new.count(), example))
 }
@@ -153,7 +153,7 @@ fn number_of(root: BorrowedFd<'_>, path: &Path, format: ObjectFormat) -> Option<
 
 /// Returns how many are there that were not there before, and one of them.
 fn added(before: &[String], now: impl Iterator<Item = String>) -> Option<(usize, String)> {
-    if before.len() >= MOST_HIDDEN {
+    if before.len() >= MAX_HIDDEN {
         return None;
     }
     let known: BTreeSet<&String> = before.iter().collect();

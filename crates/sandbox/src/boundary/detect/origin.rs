@@ -38,7 +38,7 @@ pub(crate) enum Touched {
 
 /// What follows.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Whose {
+pub(crate) enum Attribution {
     /// It is moved aside.
     Created,
     /// It is moved aside, and what was there is put back.
@@ -58,12 +58,12 @@ pub(crate) enum Whose {
 /// | something else was there | replaced | replaced |
 /// | nothing obeyed what was there | created | obeyed |
 /// | it was missed | created | earlier |
-pub(crate) fn whose(before: Before, touched: Touched) -> Whose {
+pub(crate) fn attribute(before: Before, touched: Touched) -> Attribution {
     match (before, touched) {
-        (Before::Nothing, _) | (Before::NotObeyed | Before::Missed, Touched::Since) => Whose::Created,
-        (Before::Another, _) => Whose::Replaced,
-        (Before::Same, _) | (Before::Missed, Touched::Before) => Whose::Earlier,
-        (Before::NotObeyed, Touched::Before) => Whose::Obeyed,
+        (Before::Nothing, _) | (Before::NotObeyed | Before::Missed, Touched::Since) => Attribution::Created,
+        (Before::Another, _) => Attribution::Replaced,
+        (Before::Same, _) | (Before::Missed, Touched::Before) => Attribution::Earlier,
+        (Before::NotObeyed, Touched::Before) => Attribution::Obeyed,
     }
 }
 
@@ -75,7 +75,7 @@ pub(crate) type Time = (i64, i64);
 pub(crate) struct Facts {
     pub(crate) file_id: FileId,
     /// Not every file system knows it.
-    pub(crate) born: Option<Time>,
+    pub(crate) btime: Option<Time>,
     changed: Time,
     is_directory: bool,
 }
@@ -89,7 +89,7 @@ impl Facts {
         let device = rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor);
         Some(Self {
             file_id: FileId { device, inode: stat.stx_ino },
-            born: (stat.stx_mask & StatxFlags::BTIME.bits() != 0).then(|| time(stat.stx_btime)),
+            btime: (stat.stx_mask & StatxFlags::BTIME.bits() != 0).then(|| time(stat.stx_btime)),
             changed: time(stat.stx_ctime),
             is_directory: FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Directory,
         })
@@ -98,7 +98,7 @@ impl Facts {
     /// Returns when it was touched. A directory changes with everything that is made in it, so only its birth says whose
     /// it is.
     pub(crate) fn touched(&self, start: Time) -> Touched {
-        let touched = if self.is_directory { self.born } else { Some(self.changed) };
+        let touched = if self.is_directory { self.btime } else { Some(self.changed) };
         if touched.is_some_and(|time| time >= start) { Touched::Since } else { Touched::Before }
     }
 
@@ -116,21 +116,21 @@ mod tests {
     fn every_case_has_its_answer() {
         use Before::{Another, Missed, NotObeyed, Nothing, Same};
         for (before, since, not_since) in [
-            (Nothing, Whose::Created, Whose::Created),
-            (Same, Whose::Earlier, Whose::Earlier),
-            (Another, Whose::Replaced, Whose::Replaced),
-            (NotObeyed, Whose::Created, Whose::Obeyed),
-            (Missed, Whose::Created, Whose::Earlier),
+            (Nothing, Attribution::Created, Attribution::Created),
+            (Same, Attribution::Earlier, Attribution::Earlier),
+            (Another, Attribution::Replaced, Attribution::Replaced),
+            (NotObeyed, Attribution::Created, Attribution::Obeyed),
+            (Missed, Attribution::Created, Attribution::Earlier),
         ] {
-            assert_eq!(whose(before, Touched::Since), since, "{before:?}");
-            assert_eq!(whose(before, Touched::Before), not_since, "{before:?}");
+            assert_eq!(attribute(before, Touched::Since), since, "{before:?}");
+            assert_eq!(attribute(before, Touched::Before), not_since, "{before:?}");
         }
     }
 
     #[test]
     fn a_directory_is_as_old_as_its_birth_and_a_file_as_its_last_change() {
         let file_id = FileId { device: 1, inode: 2 };
-        let facts = |is_directory| Facts { file_id, born: Some((1, 0)), changed: (3, 0), is_directory };
+        let facts = |is_directory| Facts { file_id, btime: Some((1, 0)), changed: (3, 0), is_directory };
         assert_eq!(facts(false).touched((2, 0)), Touched::Since);
         assert_eq!(facts(false).touched((3, 1)), Touched::Before);
         assert_eq!(facts(true).touched((2, 0)), Touched::Before);

@@ -37,13 +37,13 @@ pub struct Mounts {
     pub hidden_beyond: BTreeSet<PathBuf>,
     /// Files that lead git to something which was not searched here: out of the boundary, to nothing, or where each
     /// process finds something else.
-    pub astray: BTreeSet<PathBuf>,
+    pub unfollowed: BTreeSet<PathBuf>,
     /// `.git` files that lead to what was searched here.
     pub followed: BTreeSet<PathBuf>,
     /// Links in git's data at places where git itself writes: it may put a file there, and another link is news.
     pub loose: Vec<Link>,
     /// Files and directories among git's data that git does not make, and files that git writes to that have other names.
-    pub strange: Vec<Link>,
+    pub unexpected: Vec<Link>,
     /// The indexes of repositories and their like, which stay writable.
     pub path_lists: Vec<PathList>,
     /// Names with a leading dot at the roots of work trees.
@@ -171,7 +171,7 @@ impl Mounts {
 impl Notice {
     /// Returns whether the agent can change something that a program outside obeys because of it. What a link leads to is
     /// read-only or out of reach, and the link itself is watched.
-    pub fn is_hole(&self) -> bool {
+    pub fn leaves_unprotected(&self) -> bool {
         match self {
             Self::LinkInside { .. } | Self::LinkOutside { .. } | Self::GitOutside { .. } => false,
             Self::HardLinked { .. }
@@ -220,7 +220,7 @@ impl fmt::Display for Notice {
             Self::Unreadable { path, errno } => {
                 write!(
                     f,
-                    "{} cannot be looked at: {}",
+                    "{} cannot be examined: {}",
                     escape::path(path),
                     io::Error::from_raw_os_error(*errno)
                 )

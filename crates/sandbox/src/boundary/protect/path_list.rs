@@ -13,13 +13,13 @@ use crate::host::beneath;
 use crate::host::stamp::Stamp;
 
 /// The largest file that is read, in bytes. An index of a million files has some 100 MB.
-const LARGEST: u64 = 64 << 20;
+const MAX_SIZE: u64 = 64 << 20;
 
 /// How much of a reference is read: a name of one is shorter.
-const LONGEST_REFERENCE: u64 = 4096;
+const MAX_REFERENCE_LENGTH: u64 = 4096;
 
 /// How many hidden paths of one index are kept. A sparse checkout hides more, and is not compared.
-pub(crate) const MOST_HIDDEN: usize = 1000;
+pub(crate) const MAX_HIDDEN: usize = 1000;
 
 /// A file that says what git writes or shows.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -69,18 +69,18 @@ impl PathList {
         let (file, stat) = beneath::file(&root, &path).ok()?;
         let stamp = Stamp::of(&stat);
         let shared =
-            |name: &str| up_to(beneath::file(&root, &path.with_file_name(name)).ok()?.0, LARGEST + 1);
+            |name: &str| up_to(beneath::file(&root, &path.with_file_name(name)).ok()?.0, MAX_SIZE + 1);
         let listed = match kind {
             ListKind::Reference => {
-                let content = up_to(file, LONGEST_REFERENCE)?;
+                let content = up_to(file, MAX_REFERENCE_LENGTH)?;
                 let outside = Some(repository::leads_out(&content)?.to_path_buf());
                 Listed::Paths(Paths { outside, ..Paths::default() })
             }
             ListKind::Lines => Listed::Lines(lines(&up_to(file, MAX_CONTENT as u64)?)),
             ListKind::Index | ListKind::Merged => {
-                let content = up_to(file, LARGEST + 1)?;
+                let content = up_to(file, MAX_SIZE + 1)?;
                 let read = match kind {
-                    _ if content.len() as u64 > LARGEST => {
+                    _ if content.len() as u64 > MAX_SIZE => {
                         return Some(Self {
                             path,
                             git: git.into(),
@@ -90,7 +90,7 @@ impl PathList {
                         });
                     }
                     ListKind::Merged => index::merged(&content),
-                    _ => index::read(&content, format(), MOST_HIDDEN, shared),
+                    _ => index::read(&content, format(), MAX_HIDDEN, shared),
                 };
                 read.map_or_else(|MalformedIndex| Listed::Malformed, Listed::Paths)
             }
@@ -111,7 +111,7 @@ impl PathList {
         if !self.path.ends_with("index") || !matches!(self.listed, Listed::Paths(_)) {
             return;
         }
-        let read = |path: &Path| up_to(beneath::file(&root, path).ok()?.0, LARGEST);
+        let read = |path: &Path| up_to(beneath::file(&root, path).ok()?.0, MAX_SIZE);
         let shared = |name: &str| read(&self.path.with_file_name(name));
         let files =
             read(&self.path).and_then(|content| index::staged(&content, format, is_protected, shared).ok());
@@ -153,5 +153,5 @@ fn up_to(file: OwnedFd, longest: u64) -> Option<Vec<u8>> {
 fn lines(content: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(content);
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.take(MOST_HIDDEN).map(str::to_owned).collect()
+    lines.take(MAX_HIDDEN).map(str::to_owned).collect()
 }

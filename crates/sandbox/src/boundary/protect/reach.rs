@@ -29,30 +29,30 @@ impl Base {
 
 /// What makes programs look at a base.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Way {
+pub enum DiscoveredBy {
     /// Nothing but its name: the walk finds it whatever it holds.
-    Walked,
+    Walk,
     /// It lies in this one.
     Within(Base),
     /// This file, link or directory: without it, nobody would look there.
-    By(PathBuf),
+    Path(PathBuf),
 }
 
-/// Every base that was looked at, with the ways there. What leads to a [`Base::Led`] is classified by itself, and not here.
+/// Every base that was looked at, with what it was discovered by. What leads to a [`Base::Led`] is classified by itself, and not here.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Reach {
-    ways: BTreeMap<Base, BTreeSet<Way>>,
+    discovered_by: BTreeMap<Base, BTreeSet<DiscoveredBy>>,
     /// Where repositories lie that only the last look finds, because they are too deep or in a directory that is skipped.
     beyond: BTreeSet<PathBuf>,
 }
 
 impl Reach {
-    pub(crate) fn note(&mut self, base: Base, ways: impl IntoIterator<Item = Way>) {
-        self.ways.entry(base).or_default().extend(ways);
+    pub(crate) fn note(&mut self, base: Base, discovered_by: impl IntoIterator<Item = DiscoveredBy>) {
+        self.discovered_by.entry(base).or_default().extend(discovered_by);
     }
 
     pub(crate) fn forget(&mut self, base: &Base) {
-        self.ways.remove(base);
+        self.discovered_by.remove(base);
     }
 
     pub(crate) fn note_beyond(&mut self, repository: &Path) {
@@ -66,26 +66,26 @@ impl Reach {
 
     /// Lists what was searched.
     pub fn bases(&self) -> impl Iterator<Item = &Base> {
-        self.ways.keys()
+        self.discovered_by.keys()
     }
 
     /// Returns whether the walk finds a base by its name alone.
     pub fn is_walked(&self, base: &Base) -> bool {
-        self.ways.get(base).into_iter().flatten().any(|way| match way {
-            Way::Walked => true,
-            Way::Within(outer) => self.is_walked(outer),
-            Way::By(_) => false,
+        self.discovered_by.get(base).into_iter().flatten().any(|discovery| match discovery {
+            DiscoveredBy::Walk => true,
+            DiscoveredBy::Within(outer) => self.is_walked(outer),
+            DiscoveredBy::Path(_) => false,
         })
     }
 
     /// Lists everything that makes programs look at a base.
     pub fn by(&self, base: &Base) -> BTreeSet<&Path> {
         let mut by = BTreeSet::new();
-        for way in self.ways.get(base).into_iter().flatten() {
-            match way {
-                Way::Walked => {}
-                Way::Within(outer) => by.extend(self.by(outer)),
-                Way::By(path) => drop(by.insert(path)),
+        for discovery in self.discovered_by.get(base).into_iter().flatten() {
+            match discovery {
+                DiscoveredBy::Walk => {}
+                DiscoveredBy::Within(outer) => by.extend(self.by(outer)),
+                DiscoveredBy::Path(path) => drop(by.insert(path)),
             }
         }
         by

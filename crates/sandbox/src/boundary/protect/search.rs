@@ -17,7 +17,7 @@ use self::listed::Listed;
 use crate::boundary::protect::mounts::{
     Cause, FileKind, Link, MODULE_LEVELS, MaskedSocket, Mounts, Nested, Notice, ReadOnly,
 };
-use crate::boundary::protect::reach::{Base, Reach, Way};
+use crate::boundary::protect::reach::{Base, DiscoveredBy, Reach};
 use crate::boundary::protect::search::progress::{
     ALTERNATE_LEVELS, Ahead, Leads, OF_GIT, SIGNS, Search, Wanted, is, read_up_to,
 };
@@ -108,10 +108,10 @@ pub fn mounts_until(
         links: BTreeSet::new(),
         hidden_beyond: BTreeSet::new(),
         unreadable: walk.unread.iter().map(|unread| unread.path.clone()).collect(),
-        astray: BTreeSet::new(),
+        unfollowed: BTreeSet::new(),
         followed: BTreeSet::new(),
         loose: BTreeSet::new(),
-        strange: BTreeSet::new(),
+        unexpected: BTreeSet::new(),
         path_lists: Vec::new(),
         seen_lists: BTreeSet::new(),
         ahead: Vec::new(),
@@ -126,7 +126,7 @@ pub fn mounts_until(
         names: &walk.names,
     };
     if walk.repositories.first().is_none_or(|first| first.path != Path::new("")) {
-        search.tree(Path::new(""), [Way::Walked]);
+        search.tree(Path::new(""), [DiscoveredBy::Walk]);
     }
     for repository in &walk.repositories {
         if search.is_out_of_time() {
@@ -181,16 +181,16 @@ impl Search<'_> {
 
     /// Protects what a repository has of the list, and everything that it leads to.
     fn repository(&mut self, path: &Path, git: Git) {
-        let behind = self.behind.clone().map(Way::By);
+        let behind = self.behind.clone().map(DiscoveredBy::Path);
         // Programs look into a tree whether or not it is a repository.
         let is_boundary = path == Path::new("");
-        self.tree(path, behind.clone().into_iter().chain(is_boundary.then_some(Way::Walked)));
+        self.tree(path, behind.clone().into_iter().chain(is_boundary.then_some(DiscoveredBy::Walk)));
         let is_walked = git == Git::Directory && behind.is_none();
-        self.data_of(path, git, if is_walked { Some(Way::Walked) } else { behind });
+        self.data_of(path, git, if is_walked { Some(DiscoveredBy::Walk) } else { behind });
     }
 
     /// Protects what a repository has of the list among git's own data, wherever they are.
-    fn data_of(&mut self, path: &Path, git: Git, way: Option<Way>) {
+    fn data_of(&mut self, path: &Path, git: Git, way: Option<DiscoveredBy>) {
         let dot_git = path.join(".git");
         match git {
             Git::Directory => self.git(&dot_git, Some(path), way),
@@ -254,9 +254,9 @@ impl Search<'_> {
     }
 
     /// Protects what a work tree has of the list.
-    fn tree(&mut self, tree: &Path, ways: impl IntoIterator<Item = Way>) {
+    fn tree(&mut self, tree: &Path, discovered_by: impl IntoIterator<Item = DiscoveredBy>) {
         let base = Base::Tree(tree.into());
-        self.reach.note(base.clone(), ways);
+        self.reach.note(base.clone(), discovered_by);
         let outer = std::mem::replace(&mut self.base, base);
         self.all(tree, Path::new(""), &Rc::clone(&self.in_tree));
         self.base = outer;
@@ -264,14 +264,19 @@ impl Search<'_> {
 
     /// Protects what a directory of git's own data has of the list, and everything that it leads to. Its
     /// configuration is read for this work tree, where it is known.
-    fn git(&mut self, git: &Path, tree: Option<&Path>, ways: impl IntoIterator<Item = Way>) {
+    fn git(
+        &mut self,
+        git: &Path,
+        tree: Option<&Path>,
+        discovered_by: impl IntoIterator<Item = DiscoveredBy>,
+    ) {
         if self.is_out_of_time() {
             return;
         }
         let base = Base::Git(git.into());
-        self.reach.note(base.clone(), ways);
+        self.reach.note(base.clone(), discovered_by);
         if !self.reach.is_walked(&base) {
-            self.reach.note(base.clone(), SIGNS.map(|sign| Way::By(git.join(sign))));
+            self.reach.note(base.clone(), SIGNS.map(|sign| DiscoveredBy::Path(git.join(sign))));
         }
         let outer = std::mem::replace(&mut self.base, base);
         self.data(git, tree);
@@ -288,7 +293,7 @@ impl Search<'_> {
             self.alternates(&git.join("objects"), ALTERNATE_LEVELS);
             self.modules(&git.join("modules"), MODULE_LEVELS);
             for worktree in self.directories(&git.join("worktrees")) {
-                self.git(&worktree, None, [Way::Within(self.base.clone())]);
+                self.git(&worktree, None, [DiscoveredBy::Within(self.base.clone())]);
             }
         }
         if self.seen_trees.insert((git.into(), tree.map(Path::to_path_buf))) {
@@ -312,7 +317,7 @@ impl Search<'_> {
                 let place = self.past_links(&git.join("modules").join(name));
                 let Some(place) = place.filter(|_| !self.is_out_of_time()) else { continue };
                 if beneath::stat(self.root, &place.join("HEAD")).is_ok() {
-                    self.git(&place, None, [Way::Within(Base::Git(git.into()))]);
+                    self.git(&place, None, [DiscoveredBy::Within(Base::Git(git.into()))]);
                 }
             }
         }
@@ -336,7 +341,7 @@ impl Search<'_> {
             }
             self.seen_modules.insert(directory.clone(), levels);
             if beneath::stat(self.root, &directory.join("HEAD")).is_ok() {
-                self.git(&directory, None, [Way::Within(self.base.clone())]);
+                self.git(&directory, None, [DiscoveredBy::Within(self.base.clone())]);
             }
             if let Some(levels) = levels.checked_sub(1) {
                 self.modules(&directory, levels);
@@ -401,7 +406,7 @@ impl Search<'_> {
     fn follow_listed(&mut self, path: &Path, seen_as: &Path, cause: Cause) -> Option<(PathBuf, FileKind)> {
         match self.resolve(Path::new(""), path) {
             Ok(Leads::Nowhere { .. }) => None,
-            Ok(Leads::Astray { links, missing, .. }) => {
+            Ok(Leads::Unfollowed { links, missing, .. }) => {
                 self.led_to(missing);
                 self.link(path, seen_as, links, cause, |link| Notice::LinkOutside { link });
                 None
@@ -519,7 +524,7 @@ impl Search<'_> {
                 self.remember(links);
                 Some(path)
             }
-            Ok(Leads::Astray { links, missing, .. }) => {
+            Ok(Leads::Unfollowed { links, missing, .. }) => {
                 self.led_to(missing);
                 self.notices.extend(links.first().cloned().map(|link| Notice::LinkOutside { link }));
                 self.remember(links);
@@ -596,10 +601,10 @@ impl Search<'_> {
             links: self.links.into_iter().collect(),
             unreadable: self.unreadable,
             hidden_beyond: self.hidden_beyond,
-            astray: self.astray,
+            unfollowed: self.unfollowed,
             followed: self.followed,
             loose,
-            strange: self.strange.into_iter().collect(),
+            unexpected: self.unexpected.into_iter().collect(),
             path_lists: self.path_lists,
             dotted: self.dotted,
             reach: self.reach,

@@ -26,7 +26,7 @@ use crate::state::client::Client;
 use crate::state::record::RunId;
 
 /// Where anything may be written until the sandbox ends.
-pub(super) const TEMPORARY: [&str; 4] = ["/dev/shm", HOME, "/run", "/tmp"];
+pub(super) const TMPFS_PATHS: [&str; 4] = ["/dev/shm", HOME, "/run", "/tmp"];
 
 /// What the name of a container begins with; the rest is that of the sandbox.
 pub(super) const CONTAINER: &str = "sandboxctl-";
@@ -99,7 +99,7 @@ fn name(plan: &Plan) -> String {
 }
 
 /// Returns the name of the container that is created to inspect an image, and never started. No sandbox has such a name.
-pub(super) fn name_of_look(run: &RunId) -> String {
+pub(super) fn inspection_container_name(run: &RunId) -> String {
     format!("sandboxctl_{}", run.as_str())
 }
 
@@ -171,13 +171,13 @@ pub(super) fn run(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
         Namespace::Host => TmpfsMemory::Counted,
         // A rootless engine may have no control groups, and leaves limits out without a word.
         Namespace::Engine | Namespace::Own => {
-            TmpfsMemory::Uncounted { tmpfs: u64::try_from(TEMPORARY.len()).unwrap_or(u64::MAX) }
+            TmpfsMemory::Uncounted { tmpfs: u64::try_from(TMPFS_PATHS.len()).unwrap_or(u64::MAX) }
         }
     };
     let TmpfsLimits { size: Bytes(size), inodes } = plan.limits.tmpfs(memory);
     words.pair("--shm-size=", format!("{size}b"));
     // The agent's own: a runtime may take the mode of what the image has there.
-    for path in TEMPORARY.iter().filter(|path| **path != "/dev/shm") {
+    for path in TMPFS_PATHS.iter().filter(|path| **path != "/dev/shm") {
         match kind {
             EngineKind::Docker => {
                 let limits = format!("size={size},nr_inodes={inodes}");

@@ -36,7 +36,7 @@ use crate::session::held_secrets::HeldSecrets;
 
 mod socket;
 
-/// How long an engine may take to notice that a container, or our program in it, has ended.
+/// How long an engine may take to notice that a container, or the entrypoint in it, has ended.
 const ENDING: Duration = Duration::from_secs(5);
 
 /// Runs the plan's command in a sandbox that was found.
@@ -50,7 +50,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     let mut streams = Streams::open(streams, plan.limits.output_bytes, owner)?;
     let terminal = streams.open_terminal(owner)?;
 
-    // 2. What our program is to run. All of it goes over its line: an engine keeps what it is told, every user of the host
+    // 2. What the entrypoint is to run. All of it goes over the exec socket: an engine keeps what it receives, every user of the host
     //    may read its argument list, and what is in the environment of its command acts on that command.
     let image = engine
         .image(seen.image())?
@@ -63,15 +63,15 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
         // Where the agent is 0, it is so in a user namespace that is not the host's: there it is the caller.
         user: if seen.user() == Some((0, 0)) { ExecUser::NamespaceRoot } else { ExecUser::Agent },
         // What the first command may write, whatever is configured here and now.
-        writable: arguments::TEMPORARY.into_iter().chain(seen.writable()).map(PathBuf::from).collect(),
+        writable: arguments::TMPFS_PATHS.into_iter().chain(seen.writable()).map(PathBuf::from).collect(),
         grants: streams.grants().chain(terminal.iter().flat_map(OwnTerminal::grants)).collect(),
         terminal: terminal.as_ref().map(|terminal| terminal.first),
     };
 
-    // 3. Where our program calls, with a word that is for nobody who can read argument lists: a name without a value passes
+    // 3. Where the entrypoint connects, with a token that is for nobody who can read argument lists: a name without a value passes
     //    it on.
     let point = rendezvous::point(run);
-    let line =
+    let socket =
         ExecSocket::open(&sandbox.place, &point).map_err(StartError::step("creating the exec socket"))?;
     let failed = |source| EngineError::Call { kind: engine.kind(), source };
     let mut command = engine.command();
@@ -79,7 +79,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
         .args(["exec", "--env", RENDEZVOUS_VARIABLE, id])
         .arg(point.join(rendezvous::PROGRAM))
         .arg(EXEC_ARGUMENT);
-    command.env(RENDEZVOUS_VARIABLE, line.rendezvous().to_string());
+    command.env(RENDEZVOUS_VARIABLE, socket.rendezvous().to_string());
     // A group of its own: Ctrl-C is for the command, and comes there by way of us.
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     let began = Instant::now();
@@ -88,10 +88,12 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     drop(command);
 
     // 4. It calls, or the engine has said why it does not.
-    let called = line.called(&running.pidfd).map_err(StartError::step("waiting for the entrypoint"))?;
-    let Some(mut control) = called else {
+    let connected = socket
+        .accept_authenticated(&running.pidfd)
+        .map_err(StartError::step("waiting for the entrypoint"))?;
+    let Some(mut control) = connected else {
         let (_, [_, said]) = running.finish_with_output(Deadline::after(ENDING)).map_err(failed)?;
-        return Err(EngineError::told(engine.kind(), &String::from_utf8_lossy(&said.bytes)).into());
+        return Err(EngineError::from_stderr(engine.kind(), &String::from_utf8_lossy(&said.bytes)).into());
     };
 
     // 5. From here on Ctrl-C is for the command.
@@ -107,9 +109,9 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     drop((request, secrets));
     streams.close_inside();
 
-    // 6. What became of the command only our program can tell. The engine is not needed for that.
+    // 6. How the command ended only the entrypoint knows. The engine is not needed for that.
     let running = RefCell::new(running);
-    let told = || {
+    let exit = || {
         let status = running.borrow_mut().wait(Deadline::after(ENDING)).map_err(failed)?;
         lost(engine, id, status)
     };
@@ -120,7 +122,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
             end: &|| drop(running.borrow_mut().child.kill()),
             streams,
             relay,
-            gone: Gone::Exec(&told),
+            gone: Gone::Exec(&exit),
             timeout: plan.limits.timeout,
             attendance: Attendance::new(parent),
             complete: &|_| {},
@@ -158,14 +160,14 @@ fn lost(engine: &Engine, id: &str, status: Option<ExitStatus>) -> Result<End, St
     // A list is empty where the container is not; whatever else is said is about the engine.
     let by_id = format!("id={id}");
     let lives = || -> Result<bool, StartError> {
-        let listed = engine.ask(["ps", "--quiet", "--no-trunc", "--filter", &by_id]).map_err(|error| {
+        let listed = engine.query(["ps", "--quiet", "--no-trunc", "--filter", &by_id]).map_err(|error| {
             let reason = format!("{error}; the command may still run");
             StartError::step("waiting for the end of the command")(io::Error::other(reason))
         })?;
         Ok(!listed.trim().is_empty())
     };
-    // PID 1 kills everything when the sandbox ends, and the engine's books may be slower. An agent may have killed our
-    // program alone.
+    // PID 1 kills everything when the sandbox ends, and the engine's books may be slower. An agent may have killed the
+    // entrypoint alone.
     let until = Deadline::after(ENDING);
     loop {
         if !lives()? {

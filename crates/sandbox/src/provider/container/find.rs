@@ -10,7 +10,7 @@ use crate::engine::kind::EngineKind;
 use crate::engine::{self, Engine};
 use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
-use crate::provider::container::inspect::{ContainerInspect, Phase, look};
+use crate::provider::container::inspect::{ContainerInspect, Phase, inspect};
 use crate::provider::container::{arguments, rendezvous};
 use crate::state::record::RunId;
 
@@ -84,19 +84,19 @@ impl FoundSandbox {
 }
 
 /// Finds a sandbox.
-pub fn find(sought: &SandboxQuery<'_>) -> Result<FoundSandbox, FindError> {
+pub fn find(query: &SandboxQuery<'_>) -> Result<FoundSandbox, FindError> {
     let (mut asked, mut unasked, mut found) = (Vec::new(), Vec::new(), Vec::new());
-    for kind in ALL.into_iter().filter(|kind| sought.engine.is_none_or(|only| only == *kind)) {
-        match Engine::find(kind, sought.engines).and_then(|engine| find_in(&engine, sought)) {
+    for kind in ALL.into_iter().filter(|kind| query.engine.is_none_or(|only| only == *kind)) {
+        match Engine::find(kind, query.engines).and_then(|engine| find_in(&engine, query)) {
             Ok(more) => {
                 asked.push(kind);
                 found.extend(more);
             }
-            Err(error) if sought.engine.is_some() => return Err(error.into()),
+            Err(error) if query.engine.is_some() => return Err(error.into()),
             Err(error) => unasked.push(error),
         }
     }
-    let name = sought.name.to_owned();
+    let name = query.name.to_owned();
     if found.len() > 1 {
         return Err(FindError::Several { name, engines: asked });
     }
@@ -104,11 +104,11 @@ pub fn find(sought: &SandboxQuery<'_>) -> Result<FoundSandbox, FindError> {
 }
 
 /// Searches one engine.
-fn find_in(engine: &Engine, sought: &SandboxQuery<'_>) -> Result<Option<FoundSandbox>, EngineError> {
+fn find_in(engine: &Engine, query: &SandboxQuery<'_>) -> Result<Option<FoundSandbox>, EngineError> {
     // `docker ps` shows the name of the container.
-    let names = [Some(sought.name), sought.name.strip_prefix(arguments::CONTAINER)];
+    let names = [Some(query.name), query.name.strip_prefix(arguments::CONTAINER)];
     for name in names.into_iter().flatten() {
-        if let Some(found) = find_by(engine, sought, name)? {
+        if let Some(found) = find_by(engine, query, name)? {
             return Ok(Some(found));
         }
     }
@@ -117,12 +117,12 @@ fn find_in(engine: &Engine, sought: &SandboxQuery<'_>) -> Result<Option<FoundSan
 
 fn find_by(
     engine: &Engine,
-    sought: &SandboxQuery<'_>,
+    query: &SandboxQuery<'_>,
     name: &str,
 ) -> Result<Option<FoundSandbox>, EngineError> {
     let labels = [
         format!("label={}", arguments::MANAGED),
-        format!("label={}={}", arguments::OWNER, sought.owner.uid),
+        format!("label={}={}", arguments::OWNER, query.owner.uid),
         format!("label={}={name}", arguments::NAME),
     ];
     let filters = labels.iter().flat_map(|label| ["--filter", label]);
@@ -130,14 +130,14 @@ fn find_by(
     let until = Deadline::after(STARTING);
     loop {
         let mut starting = false;
-        for id in engine.ask(words.into_iter().chain(filters.clone()))?.lines() {
+        for id in engine.query(words.into_iter().chain(filters.clone()))?.lines() {
             // An image brings labels of its own; where its containers meet anybody, it cannot say.
-            let Some(seen) = look(engine, id)? else { continue };
-            let Some(run) = seen.met(sought.own) else { continue };
+            let Some(seen) = inspect(engine, id)? else { continue };
+            let Some(run) = seen.run_id(query.own) else { continue };
             match seen.phase() {
                 Phase::Runs => {
                     let (id, name) = (id.to_owned(), name.to_owned());
-                    let (engine, place) = (engine.clone(), rendezvous::path_of(sought.own, &run));
+                    let (engine, place) = (engine.clone(), rendezvous::path_of(query.own, &run));
                     return Ok(Some(FoundSandbox { engine, id, run, place, seen, name }));
                 }
                 // Our PID 1 is faster than the engine's books.

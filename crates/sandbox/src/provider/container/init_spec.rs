@@ -37,7 +37,7 @@ pub(super) fn of(
         rootfs: Rootfs::Engine {
             limits: plan.limits.clone(),
             user_namespace: user.namespace.kind(),
-            tmpfs: arguments::TEMPORARY.iter().map(PathBuf::from).collect(),
+            tmpfs: arguments::TMPFS_PATHS.iter().map(PathBuf::from).collect(),
             other_mounts: arguments::places(plan, image)
                 .map_err(StartError::step("reading what is mounted"))?,
         },
@@ -46,7 +46,7 @@ pub(super) fn of(
         workdir: plan.agent.workdir.clone(),
         umask: init_spec::umask().map_err(StartError::step("reading the umask of this process"))?,
         terminal: terminal.map(|terminal| Terminal::Stream(terminal.first)),
-        grants: init_spec::grants(plan, &arguments::TEMPORARY)
+        grants: init_spec::grants(plan, &arguments::TMPFS_PATHS)
             .into_iter()
             .chain(streams.grants())
             .chain(terminal.into_iter().flat_map(OwnTerminal::grants))

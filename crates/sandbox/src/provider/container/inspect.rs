@@ -68,12 +68,12 @@ struct ContainerMount {
 struct HostConfig {
     tmpfs: Option<BTreeMap<String, String>>,
     /// What was asked for, and not by the image. Podman has none of it.
-    mounts: Option<Vec<Asked>>,
+    mounts: Option<Vec<RequestedMount>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Asked {
+struct RequestedMount {
     target: String,
 }
 
@@ -89,7 +89,7 @@ struct ContainerConfig {
 
 impl ContainerInspect {
     /// Returns the run whose rendezvous directory the container has mounted; `None` where it has another's, or none.
-    pub(crate) fn met(&self, own: &Path) -> Option<RunId> {
+    pub(crate) fn run_id(&self, own: &Path) -> Option<RunId> {
         self.mounts.iter().find_map(|mount| {
             let run = rendezvous::run_at(Path::new(&mount.destination))?;
             let source = mount.source.as_deref()?;
@@ -102,12 +102,13 @@ impl ContainerInspect {
     /// Returns whether this process's user has created it for this run: by what no image can bring, and nobody but the
     /// engine's own users can choose.
     pub(super) fn is_of(&self, run: Run<'_>) -> bool {
-        self.met(run.own).as_ref() == Some(run.id)
-            || self.name.strip_prefix('/').unwrap_or(&self.name) == arguments::name_of_look(run.id)
+        self.run_id(run.own).as_ref() == Some(run.id)
+            || self.name.strip_prefix('/').unwrap_or(&self.name)
+                == arguments::inspection_container_name(run.id)
     }
 
     /// Returns an annotation that neither describes its image nor is Podman's own.
-    pub(super) fn order(&self) -> Option<&str> {
+    pub(super) fn unexpected_annotation(&self) -> Option<&str> {
         let is_podmans = |key: &str| PODMANS.iter().any(|beginning| key.starts_with(beginning));
         self.config.annotations.keys().map(String::as_str).find(|key| !describes(key) && !is_podmans(key))
     }
@@ -145,8 +146,8 @@ impl ContainerInspect {
 }
 
 /// Inspects a container; `None` where it has gone.
-pub(crate) fn look(engine: &Engine, container: &str) -> Result<Option<ContainerInspect>, EngineError> {
-    let text = match engine.ask(["inspect", "--type", "container", container]) {
+pub(crate) fn inspect(engine: &Engine, container: &str) -> Result<Option<ContainerInspect>, EngineError> {
+    let text = match engine.query(["inspect", "--type", "container", container]) {
         Err(EngineError::Refused { cause: Some(FailureCause::NoContainer), .. }) => return Ok(None),
         text => text?,
     };

@@ -13,7 +13,7 @@ use policy::plan::Layer;
 use self::arguments::{ContainerRequest, Run};
 use self::directories::HeldDirectories;
 use self::identity::Mounter;
-use self::rendezvous::{Met, RendezvousDir};
+use self::rendezvous::{InitConnection, RendezvousDir};
 use self::started::Started;
 use super::init_spec::refuse_missing;
 use crate::engine::error::EngineError;
@@ -99,7 +99,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     // What the engine would reach for in the image is looked at by the engine itself, once for each image. A container that
     // is made for that goes with the record of this run.
     let guests = plan.boundaries.iter().map(|boundary| boundary.guest.clone());
-    let temporary = arguments::TEMPORARY.iter().filter(|path| !path.starts_with("/dev")).map(PathBuf::from);
+    let temporary = arguments::TMPFS_PATHS.iter().filter(|path| !path.starts_with("/dev")).map(PathBuf::from);
     let places: Vec<PathBuf> = guests.chain(temporary).chain(image.config.volumes()).collect();
     rootfs::refuse_unfit(&rootfs::ImageToCheck {
         engine: &engine,
@@ -162,8 +162,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     };
     let mut started = Started::run(&engine, &words, run, &rendezvous, &leave).map_err(not_for_platform)?;
     let patience = engine::START + EACH_VOLUME.saturating_mul(u32::try_from(held.len()).unwrap_or(u32::MAX));
-    let Met { mut control, uid, groups, pid } =
-        started.meet(&rendezvous, patience, parent).map_err(not_for_platform)?;
+    let InitConnection { mut control, uid, groups, pid } =
+        started.wait_for_init(&rendezvous, patience, parent).map_err(not_for_platform)?;
     drop(held);
     if uid != user.agent.uid {
         return Err(StartError::refused(

@@ -53,7 +53,7 @@ pub(super) fn expected(
 /// Identifies the directory that a socket lies in: that one, and not what somebody has put in its place since it was
 /// found.
 fn holds(root: impl AsFd, socket: &MaskedSocket) -> io::Result<FileId> {
-    let look = || {
+    let identify = || {
         let (directory, name) = beneath::parent(root, &socket.path)?;
         let there = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
         if beneath::file_id(&there) == socket.file_id {
@@ -62,7 +62,7 @@ fn holds(root: impl AsFd, socket: &MaskedSocket) -> io::Result<FileId> {
             Err(Errno::STALE)
         }
     };
-    look().map_err(|errno| io::Error::other(exchanged(&socket.path, errno)))
+    identify().map_err(|errno| io::Error::other(exchanged(&socket.path, errno)))
 }
 
 /// Mounts the boundaries in the container of the process `pid`.

@@ -30,7 +30,7 @@ const ALL: &str = "rendezvous";
 const FORMERLY: &str = "meetings";
 
 /// How long the command of an engine may be at work for a client that is dead.
-const LONGEST: Duration = Duration::from_secs(120);
+const MAX_CALL_TIME: Duration = Duration::from_secs(120);
 
 /// What the name of a lock ends with.
 const LOCK: &str = "lock";
@@ -52,7 +52,7 @@ pub(crate) struct RendezvousDir {
 struct TemporaryDir(PathBuf);
 
 /// Who has connected.
-pub(super) struct Met {
+pub(super) struct InitConnection {
     pub(super) control: ControlSocket,
     /// PID 1's user on the host.
     pub(crate) uid: u32,
@@ -110,7 +110,7 @@ impl RendezvousDir {
     }
 
     /// Accepts the connection of PID 1, and refuses every later one. `None` where none has arrived.
-    pub(crate) fn meet(&self) -> io::Result<Option<Met>> {
+    pub(crate) fn accept(&self) -> io::Result<Option<InitConnection>> {
         let stream = match self.listener.accept() {
             Ok((stream, _)) => stream,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
@@ -121,7 +121,7 @@ impl RendezvousDir {
         let control = ControlSocket::from(OwnedFd::from(stream));
         let mut groups = control.peer_groups()?;
         groups.push(peer.gid());
-        Ok(Some(Met { control, uid: peer.uid(), groups, pid: peer.pid() }))
+        Ok(Some(InitConnection { control, uid: peer.uid(), groups, pid: peer.pid() }))
     }
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn is_held(own: &Path, run: &RunId) -> bool {
     let held = |file: File| {
         // A command that has hung will not do anything any more.
         let since = file.metadata().and_then(|metadata| metadata.modified()).map(|made| made.elapsed());
-        let is_fresh = !matches!(since, Ok(Ok(since)) if since > LONGEST);
+        let is_fresh = !matches!(since, Ok(Ok(since)) if since > MAX_CALL_TIME);
         is_fresh && flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
     };
     // Not what waits for somebody at the other end.

@@ -27,14 +27,14 @@ use crate::session::error::StartError;
 use crate::state::directory::{StateDir, StateError};
 use crate::state::record::RunId;
 
-/// The directory with an empty file for every image that was found fit, in the one of this process's own user: whoever can
-/// make such a file turns the search off.
-const FIT: &str = "images";
+/// The directory with an empty file for every image that passed its check, in the one of this process's own user: whoever can
+/// make such a file turns the check off.
+const CHECKED_IMAGES: &str = "images";
 
 /// Files that engines read or mount something on.
 const FILES: [&str; 2] = ["/etc/passwd", "/etc/group"];
 
-/// An image that is to be looked at.
+/// An image that is to be checked.
 pub(super) struct ImageToCheck<'a> {
     pub(super) engine: &'a Engine,
     pub(super) image: &'a Image,
@@ -48,60 +48,65 @@ pub(super) struct ImageToCheck<'a> {
 }
 
 /// Refuses an image that has anything but directories on the way to a mount point, or anything but a file where files are
-/// read. An image that was found fit stays so: its digest names its content.
-pub(super) fn refuse_unfit(sought: &ImageToCheck<'_>) -> Result<(), StartError> {
-    if sought.engine.socket().is_none() && sought.engine.rights() != Rights::Rootful {
+/// read. An image that passed stays so: its digest names its content.
+pub(super) fn refuse_unfit(to_check: &ImageToCheck<'_>) -> Result<(), StartError> {
+    if to_check.engine.socket().is_none() && to_check.engine.rights() != Rights::Rootful {
         // Podman makes files as its caller, who is then the agent too.
         return Ok(());
     }
     let failed =
         |error: StateError| StartError::step("recording the checked images")(io::Error::other(error));
-    let fit = StateDir::open(&sought.own.join(FIT), Identity::own()).map_err(failed)?;
-    let key = key(sought);
-    if fit.read(&key).map_err(failed)?.is_some() {
+    let checked_images =
+        StateDir::open(&to_check.own.join(CHECKED_IMAGES), Identity::own()).map_err(failed)?;
+    let key = key(to_check);
+    if checked_images.read(&key).map_err(failed)?.is_some() {
         return Ok(());
     }
-    let (looked, removed) = match sought.engine.socket() {
-        Some(socket) => look_in_container(sought, socket),
-        None => look_in_mount(sought),
+    let (checked, removed) = match to_check.engine.socket() {
+        Some(socket) => check_in_container(to_check, socket),
+        None => check_in_mount(to_check),
     };
-    if let Some((path, what)) = looked? {
+    if let Some((path, what)) = checked? {
         return Err(StartError::refused(
-            format!("image {}", sought.image.name),
+            format!("image {}", to_check.image.name),
             format!("its {} {what}", escape::path(&path)),
             "an image with plain files and directories there would be allowed",
         ));
     }
     removed?;
-    fit.write(&key, b"").map_err(failed)
+    checked_images.write(&key, b"").map_err(failed)
 }
 
 /// The first thing that is not as it should be, and what it is.
-type Looked = Result<Option<(PathBuf, &'static str)>, EngineError>;
+type CheckResult = Result<Option<(PathBuf, &'static str)>, EngineError>;
 
 /// Checks an image by a container that is created and never started: nothing is mounted in it, and nothing of the image
 /// runs.
-fn look_in_container(sought: &ImageToCheck<'_>, socket: &Socket) -> (Looked, Result<(), EngineError>) {
-    let platform = format!("--platform={}", sought.platform);
-    let run = Run { id: sought.run, owner: sought.owner.uid, state: sought.state, own: sought.own };
-    let name = format!("--name={}", arguments::name_of_look(sought.run));
+fn check_in_container(
+    to_check: &ImageToCheck<'_>,
+    socket: &Socket,
+) -> (CheckResult, Result<(), EngineError>) {
+    let platform = format!("--platform={}", to_check.platform);
+    let run = Run { id: to_check.run, owner: to_check.owner.uid, state: to_check.state, own: to_check.own };
+    let name = format!("--name={}", arguments::inspection_container_name(to_check.run));
     let labels = run.labels().map(|label| format!("--label={label}"));
     let words = ["create", "--pull=never", "--network=none", &platform, &name].into_iter();
     let words = words.chain(labels.iter().map(String::as_str));
-    let made =
-        sought.engine.call(words.chain(["--entrypoint=/x", sought.image.id.as_str()]), crate::engine::START);
-    let looked =
-        made.and_then(|container| look(sought.places, |path| socket.kind_in(container.trim(), path)));
-    (looked, sweep::remove(sought.engine, run).map(drop))
+    let made = to_check
+        .engine
+        .call(words.chain(["--entrypoint=/x", to_check.image.id.as_str()]), crate::engine::START);
+    let checked =
+        made.and_then(|container| check(to_check.places, |path| socket.kind_in(container.trim(), path)));
+    (checked, sweep::remove(to_check.engine, run).map(drop))
 }
 
 /// Checks the image itself, which Podman of root's mounts for that: it has no daemon to query.
-fn look_in_mount(sought: &ImageToCheck<'_>) -> (Looked, Result<(), EngineError>) {
-    let (engine, image) = (sought.engine, sought.image.id.as_str());
+fn check_in_mount(to_check: &ImageToCheck<'_>) -> (CheckResult, Result<(), EngineError>) {
+    let (engine, image) = (to_check.engine, to_check.image.id.as_str());
     let failed = |source| EngineError::Call { kind: engine.kind(), source };
-    let look_at = |top: String| {
+    let check_at = |top: String| {
         let top = File::open(top.trim()).map_err(failed)?;
-        look(sought.places, |path| match beneath::stat(&top, path.strip_prefix("/").unwrap_or(path)) {
+        check(to_check.places, |path| match beneath::stat(&top, path.strip_prefix("/").unwrap_or(path)) {
             Ok(stat) => Ok(Some(match FileType::from_raw_mode(stat.st_mode) {
                 FileType::RegularFile => EntryKind::File,
                 FileType::Directory => EntryKind::Directory,
@@ -112,29 +117,32 @@ fn look_in_mount(sought: &ImageToCheck<'_>) -> (Looked, Result<(), EngineError>)
             Err(errno) => Err(failed(errno.into())),
         })
     };
-    let looked = engine.call(["image", "mount", image], crate::engine::START).and_then(look_at);
-    (looked, engine.call(["image", "unmount", image], crate::engine::START).map(drop))
+    let checked = engine.call(["image", "mount", image], crate::engine::START).and_then(check_at);
+    (checked, engine.call(["image", "unmount", image], crate::engine::START).map(drop))
 }
 
 /// Names the record of a check: this image of this engine, and these mount points in it.
-fn key(sought: &ImageToCheck<'_>) -> String {
+fn key(to_check: &ImageToCheck<'_>) -> String {
     let mut hash = Sha256::new();
-    let address = sought.engine.address().unwrap_or_default();
-    for part in [address.as_str(), sought.image.id.as_str(), sought.platform] {
+    let address = to_check.engine.address().unwrap_or_default();
+    for part in [address.as_str(), to_check.image.id.as_str(), to_check.platform] {
         hash.update(part);
         hash.update([0]);
     }
-    for place in sought.places {
+    for place in to_check.places {
         hash.update(place.as_os_str().as_encoded_bytes());
         hash.update([0]);
     }
     hash.finalize().iter().fold(String::new(), |name, byte| format!("{name}{byte:02x}"))
 }
 
-fn look(places: &[PathBuf], kind_at: impl Fn(&Path) -> Result<Option<EntryKind>, EngineError>) -> Looked {
+fn check(
+    places: &[PathBuf],
+    kind_at: impl Fn(&Path) -> Result<Option<EntryKind>, EngineError>,
+) -> CheckResult {
     let files = FILES.map(Path::new);
     let all = places.iter().map(PathBuf::as_path).chain(files);
-    // From the root on: what leads to a link is looked at before what is behind it.
+    // From the root on: what leads to a link is checked before what is behind it.
     let all: BTreeSet<&Path> = all.flat_map(Path::ancestors).filter(|path| path.parent().is_some()).collect();
     for path in all {
         let wrong = match kind_at(path)? {

@@ -10,7 +10,7 @@ use rustix::event::PollFlags;
 use tracing::debug;
 
 use super::arguments::Run;
-use super::rendezvous::{Met, RendezvousDir};
+use super::rendezvous::{InitConnection, RendezvousDir};
 use super::{inspect, sweep};
 use crate::engine::error::EngineError;
 use crate::engine::kind::EngineKind;
@@ -73,23 +73,25 @@ impl<'a> Started<'a> {
     }
 
     /// Waits until PID 1 has come, or the engine has said why it does not.
-    pub(super) fn meet(
+    pub(super) fn wait_for_init(
         &mut self,
         rendezvous: &RendezvousDir,
         patience: Duration,
         parent: Option<&Parent>,
-    ) -> Result<Met, StartError> {
+    ) -> Result<InitConnection, StartError> {
         let failed = StartError::step("waiting for PID 1");
         let until = Deadline::after(patience);
         loop {
-            if let Some(met) = rendezvous.meet().map_err(failed)? {
-                return Ok(met);
+            if let Some(connection) = rendezvous.accept().map_err(failed)? {
+                return Ok(connection);
             }
             if self.command.child.try_wait().map_err(failed)?.is_some() {
                 let (_, [_, said]) = self.command.finish_with_output(until).map_err(failed)?;
-                return Err(
-                    EngineError::told(self.engine.kind(), &String::from_utf8_lossy(&said.bytes)).into()
-                );
+                return Err(EngineError::from_stderr(
+                    self.engine.kind(),
+                    &String::from_utf8_lossy(&said.bytes),
+                )
+                .into());
             }
             if until.is_over() {
                 return Err(EngineError::Timeout { kind: self.engine.kind(), waited: patience }.into());
@@ -133,7 +135,7 @@ impl Drop for Started<'_> {
 /// its own.
 fn accepted(engine: &Engine, container: &str) -> Result<String, EngineError> {
     let gone = || EngineError::refused(engine.kind(), format!("container {container} has gone"));
-    match inspect::look(engine, container)?.ok_or_else(gone)?.order() {
+    match inspect::inspect(engine, container)?.ok_or_else(gone)?.unexpected_annotation() {
         None => Ok(container.to_owned()),
         Some(key) => {
             let message = format!(

@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::engine::error::EngineError;
 use crate::engine::words::FailureCause;
 use crate::host::deadline::Deadline;
-use crate::provider::container::inspect::look;
+use crate::provider::container::inspect::inspect;
 use crate::session::boundaries;
 use crate::session::error::StartError;
 use crate::session::outcome::Notice;
@@ -56,7 +56,8 @@ pub(super) fn sweep(
     for (container, id) in abandoned(engine, runs.owner().uid)? {
         // One that has gone meanwhile cannot be looked at.
         if !rendezvous::is_held(own, &id)
-            && look(engine, &container).is_ok_and(|seen| seen.is_some_and(|seen| seen.met(own) == Some(id)))
+            && inspect(engine, &container)
+                .is_ok_and(|seen| seen.is_some_and(|seen| seen.run_id(own) == Some(id)))
         {
             // The engine may just be removing it. What stays, the next command removes.
             let _ = engine.call(["rm", "--force", "--volumes", &container], REMOVAL);
@@ -88,10 +89,10 @@ fn ends_with_its_container(engine: &Engine, run: Run<'_>) -> bool {
 pub(super) fn remove(engine: &Engine, run: Run<'_>) -> Result<Removed, EngineError> {
     let filters = run.labels().map(|label| format!("--filter=label={label}"));
     let words = ["ps", "--all", "--quiet", "--no-trunc"].map(str::to_owned);
-    let found = engine.ask(words.into_iter().chain(filters))?;
+    let found = engine.query(words.into_iter().chain(filters))?;
     let mut removed = Removed::None;
     for container in found.lines() {
-        if !look(engine, container)?.is_some_and(|seen| seen.is_of(run)) {
+        if !inspect(engine, container)?.is_some_and(|seen| seen.is_of(run)) {
             continue;
         }
         removed = Removed::Some;

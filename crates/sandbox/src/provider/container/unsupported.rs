@@ -44,7 +44,7 @@ const OF_THE_KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 /// answer in the kernel's place.
 pub(super) fn refuse_volumes(plan: &Plan, name: &str, image: &Image) -> Result<(), StartError> {
     let guests = plan.boundaries.iter().map(|boundary| boundary.guest.as_path());
-    let ours: Vec<&Path> = guests.chain(arguments::TEMPORARY.map(Path::new)).collect();
+    let ours: Vec<&Path> = guests.chain(arguments::TMPFS_PATHS.map(Path::new)).collect();
     let beneath = |volume: &Path| ours.iter().any(|place| volume.starts_with(place) && volume != *place);
     let reason = |volume: &Path| {
         if OF_THE_KERNEL.iter().any(|tree| volume.starts_with(tree)) {
@@ -64,7 +64,7 @@ pub(super) fn refuse_volumes(plan: &Plan, name: &str, image: &Image) -> Result<(
 }
 
 /// Refuses a shared directory within another one that has no directory there. An engine would make a mount point
-/// that is missing, as root and on the host's disk, also where only root may make anything. It is looked for with the rights
+/// that is missing, as root and on the host's disk, also where only root may make anything. It is opened for with the rights
 /// that the agent has there, and through no link.
 pub(super) fn refuse_missing_mount_points(plan: &Plan, caller: Identity) -> Result<(), StartError> {
     for boundary in &plan.boundaries {
@@ -72,13 +72,13 @@ pub(super) fn refuse_missing_mount_points(plan: &Plan, caller: Identity) -> Resu
         let asked = format!("shared directory \"{}\" at {}", boundary.name, escape::path(&boundary.guest));
         let failed = |source| StartError::Step { step: asked.clone(), source, remedy: None };
         let root = Root::open(outer, caller).map_err(|error| failed(io::Error::other(error)))?;
-        let looked = beneath::directory(root.enter().map_err(failed)?, point);
-        looked.map_err(|errno| {
+        let opened = beneath::directory(root.enter().map_err(failed)?, point);
+        opened.map_err(|errno| {
             let host = escape::path(&outer.host);
             let reason = match errno {
                 Errno::NOENT => format!("`{host}` has no such directory"),
                 Errno::NOTDIR | Errno::LOOP => format!("there is a link or a file on the way in `{host}`"),
-                errno => format!("it cannot be looked for in `{host}`: {errno}"),
+                errno => format!("it cannot be opened for in `{host}`: {errno}"),
             };
             let remedy = "a mount point inside a shared directory must exist on the host: create it first, or choose another guest \
                           path";

@@ -61,7 +61,7 @@ impl HostSide {
         // 3. Where its streams lead.
         let streams = Streams::open(streams, output_bytes, agent.owner())?;
 
-        let hierarchy = Hierarchy::detect().map_err(StartError::step("looking for control groups"))?;
+        let hierarchy = Hierarchy::detect().map_err(StartError::step("detecting cgroups"))?;
         Ok(Self { agent, streams, hierarchy })
     }
 }

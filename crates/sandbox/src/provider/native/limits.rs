@@ -28,7 +28,7 @@ impl<'a> Limits<'a> {
     /// Chooses where the groups will be. Groups that PID 1 has to be born in are made at once; others by [`Self::apply`].
     pub(super) fn choose(plan: &'a Plan, hierarchy: &'a Hierarchy) -> Result<Self, StartError> {
         let site = CgroupSite::choose(hierarchy, &plan.limits);
-        let comes_first = site.is_birthplace();
+        let comes_first = site.clones_into_cgroup();
         let mut limits =
             Self { plan, hierarchy, site: Some(site), group: None, attach: None, findings: Vec::new() };
         if comes_first {
@@ -105,7 +105,7 @@ impl<'a> Limits<'a> {
     }
 
     /// Returns the cgroup v2 directory that PID 1 is created in.
-    pub(super) fn birthplace(&self) -> Option<BorrowedFd<'_>> {
+    pub(super) fn clone_into_cgroup(&self) -> Option<BorrowedFd<'_>> {
         match &self.attach {
             Some(CgroupEntry::V2(directory)) => Some(directory.as_fd()),
             _ => None,

@@ -52,7 +52,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 4. Where what may be used is bounded, in cgroups that PID 1 may have to be born in.
     let mut limits = Limits::choose(plan, &hierarchy)?;
-    let started = started.unwrap_or_else(|| StartedInit::start(&host, own, limits.birthplace()))?;
+    let started = started.unwrap_or_else(|| StartedInit::start(&host, own, limits.clone_into_cgroup()))?;
     let (HostSide { agent, mut streams, .. }, StartedInit { child, mut control, mut builder }) =
         (host, started);
     limits.apply()?;

@@ -25,14 +25,13 @@ const NAME: &str = concat!("entrypoint-", env!("ENTRYPOINT_HASH"));
 /// Finds the program, or makes the file for the next start.
 pub(super) fn find(own: &Path) -> Program<'static> {
     let directory = own.join(PROGRAMS);
-    match open(&directory) {
-        Ok(file) => Program::File(file),
-        Err(_) => {
-            // It is not executed by this start: as long as anybody has it open for writing, nobody can (ETXTBSY). Where it cannot
-            // be made, every start is as this one.
-            let _ = make(&directory);
-            Program::Bytes(init_program::bytes())
-        }
+    if let Ok(file) = open(&directory) {
+        Program::File(file)
+    } else {
+        // It is not executed by this start: as long as anybody has it open for writing, nobody can (ETXTBSY). Where it cannot
+        // be made, every start is as this one.
+        let _ = make(&directory);
+        Program::Bytes(init_program::bytes())
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Coverage {
     /// What of the protected paths is not covered.
     gaps: Vec<String>,
     /// Those gaps that nobody has asked for: what is too deep, or in directories of dependencies, is in the report alone.
-    holes: Vec<String>,
+    unprotected: Vec<String>,
     /// What of the sockets is not.
     open: Vec<String>,
 }
@@ -54,9 +54,10 @@ impl Coverage {
         if !mounts.notices.is_empty() {
             self.add_gap(boundary, &some(&mounts.notices, "; "));
         }
-        let holes: Vec<_> = mounts.notices.iter().filter(|notice| notice.is_hole()).collect();
-        if !holes.is_empty() {
-            self.holes.push(format!("{}: {}", boundary.name, some(&holes, "; ")));
+        let unprotected: Vec<_> =
+            mounts.notices.iter().filter(|notice| notice.leaves_unprotected()).collect();
+        if !unprotected.is_empty() {
+            self.unprotected.push(format!("{}: {}", boundary.name, some(&unprotected, "; ")));
         }
     }
 
@@ -110,8 +111,8 @@ impl Coverage {
     }
 
     /// Lists what is not protected although it lies where protected paths are searched.
-    pub(crate) fn holes(&self) -> &[String] {
-        &self.holes
+    pub(crate) fn unprotected(&self) -> &[String] {
+        &self.unprotected
     }
 
     /// Returns the lines of a report.

@@ -222,7 +222,7 @@ impl Place {
         }
         let until = Deadline::after(CLASSIFY_LIMIT);
         let baseline = &boundary.remembered.baseline;
-        let Some(finding) = baseline.news_at(root, &self.one, until).into_iter().next() else {
+        let Some(finding) = baseline.findings_at(root, &self.one, until).into_iter().next() else {
             *state = State::Lost(Some(stamp));
             return;
         };

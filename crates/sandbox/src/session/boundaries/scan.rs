@@ -53,8 +53,8 @@ impl Scan {
         let names = remembered.baseline.new_names(root, &mounts, by);
         let mut scan = Self::compared(walk, mounts, root, remembered, until)?;
         // What is moved aside needs no other word.
-        let is_told = |name: &Finding| scan.findings.iter().any(|one| name.path.starts_with(&one.path));
-        let names: Vec<Finding> = names.into_iter().filter(|name| !is_told(name)).collect();
+        let is_reported = |name: &Finding| scan.findings.iter().any(|one| name.path.starts_with(&one.path));
+        let names: Vec<Finding> = names.into_iter().filter(|name| !is_reported(name)).collect();
         scan.findings.extend(names);
         Ok(scan)
     }

@@ -10,7 +10,7 @@ use crate::error::{Code, CommandError, of_engine};
 use crate::text;
 
 /// Converts a failed build into the error that people and programs see.
-pub(super) fn told(error: &BuildError, spec: &BuildSpec) -> CommandError {
+pub(super) fn command_error(error: &BuildError, spec: &BuildSpec) -> CommandError {
     let (code, details) = match error {
         BuildError::Engine(engine) => (of_engine(engine), Value::Null),
         BuildError::Unreachable { .. } => (Code::EngineUnreachable, Value::Null),
@@ -77,7 +77,7 @@ fn hints(error: &BuildError, spec: &BuildSpec) -> Vec<String> {
             &["`docker buildx du` says what the cache holds, `docker buildx prune` removes it"]
         }
         BuildError::Step { cause, printed, .. } => return step(*cause, printed, spec),
-        BuildError::Unfit { unfit } => return mend(unfit),
+        BuildError::Unfit { unfit } => return fix(unfit),
         BuildError::Ended(_) | BuildError::File { .. } | BuildError::Answer { .. } => &[],
     };
     hints.iter().map(|hint| (*hint).to_owned()).collect()
@@ -158,7 +158,7 @@ fn step(cause: Option<FailureCause>, printed: &[String], spec: &BuildSpec) -> Ve
 }
 
 /// Returns how to fix an image, each fix once.
-fn mend(unfit: &[(policy::build_spec::Platform, Unfit)]) -> Vec<String> {
+fn fix(unfit: &[(policy::build_spec::Platform, Unfit)]) -> Vec<String> {
     let mut hints: Vec<String> = Vec::new();
     for (_, what) in unfit {
         let hint = match what {
@@ -198,8 +198,8 @@ mod tests {
     }
 
     fn not_fetched(image: &str, cause: Option<FailureCause>, spec: &BuildSpec) -> Vec<String> {
-        let error = BuildError::Fetch { image: image.to_owned(), cause, said: "no".to_owned() };
-        told(&error, spec).hints
+        let error = BuildError::Fetch { image: image.to_owned(), cause, message: "no".to_owned() };
+        command_error(&error, spec).hints
     }
 
     #[test]
@@ -228,15 +228,15 @@ mod tests {
             let first = first(Some(cause));
             assert!(first.contains(remedy) && !first.contains("login"), "{cause:?}: {first}");
         }
-        let push = BuildError::Push { cause: Some(FailureCause::Unreachable), said: "no".to_owned() };
-        assert!(!told(&push, &stock()).hints.concat().contains("login"));
+        let push = BuildError::Push { cause: Some(FailureCause::Unreachable), message: "no".to_owned() };
+        assert!(!command_error(&push, &stock()).hints.concat().contains("login"));
     }
 
     #[test]
     fn a_certificate_that_a_step_does_not_trust_can_be_named() {
         let hints = |cause| {
-            let (said, printed) = (String::new(), vec!["exit 1".to_owned()]);
-            told(&BuildError::Step { step: None, cause, said, printed }, &stock()).hints
+            let (message, printed) = (String::new(), vec!["exit 1".to_owned()]);
+            command_error(&BuildError::Step { step: None, cause, message, printed }, &stock()).hints
         };
         assert!(hints(Some(FailureCause::Certificate)).concat().contains("`image.ca_certificates`"));
         assert_eq!(hints(None), ["last output: exit 1"]);

@@ -62,7 +62,7 @@ pub(super) fn of_path(rules: &Policy, path: &Path, access: PathAccess) -> Answer
         return of_walls(rules, verdict);
     };
     // What cannot be looked at holds nothing that could be read-only.
-    let mounts = look(rules, wanted).unwrap_or_default();
+    let mounts = planned_mounts(rules, wanted).unwrap_or_default();
     if let Some(protected) = mounts.read_only.iter().find(|file| below.starts_with(&file.path)) {
         if verdict.decision == Decision::Deny {
             return answer(verdict, Enforcement::Prevented);
@@ -87,7 +87,7 @@ fn answer(verdict: Verdict, denial: Enforcement) -> Answer {
 }
 
 /// Lists the mounts that a start would make.
-fn look(rules: &Policy, wanted: &BoundaryRequest) -> io::Result<Mounts> {
+fn planned_mounts(rules: &Policy, wanted: &BoundaryRequest) -> io::Result<Mounts> {
     let host = wanted.host.canonicalize()?;
     let root = File::open(&host)?;
     let walk = walk_with_files(&root, rules.protect().depth, Deadline::NEVER)?;

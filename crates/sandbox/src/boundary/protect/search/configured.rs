@@ -89,7 +89,7 @@ impl Search<'_> {
             return vec![reference];
         }
         let leads_here = |path: &PathBuf| match self.resolve(Path::new(""), path) {
-            Ok(Leads::Astray { links, missing, .. }) => !links.is_empty() || missing.is_some(),
+            Ok(Leads::Unfollowed { links, missing, .. }) => !links.is_empty() || missing.is_some(),
             Ok(Leads::To { .. } | Leads::Nowhere { .. }) | Err(_) => true,
         };
         let homes = self.host.ancestors().skip(1);
@@ -162,7 +162,7 @@ impl Search<'_> {
                 self.led(&missing);
                 return None;
             }
-            Ok(Leads::Astray { links, missing, .. }) => {
+            Ok(Leads::Unfollowed { links, missing, .. }) => {
                 self.led_to(missing);
                 (links, None)
             }

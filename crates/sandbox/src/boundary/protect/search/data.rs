@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use policy::classify::MAX_CONTENT;
 use policy::classify::index::ObjectFormat;
 use policy::classify::layout;
-use policy::classify::repository::{self, LONGEST_POINTER};
+use policy::classify::repository::{self, MAX_POINTER_LENGTH};
 use policy::protect::table;
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -34,7 +34,7 @@ const OBEYED: [&str; 3] = ["config", "config.worktree", "hooks"];
 const MONITOR: &str = "fsmonitor--daemon.ipc";
 
 /// How long the names are, at most, of the directories over which git-annex spreads its `objects`.
-const LONGEST_SPREAD: usize = 3;
+const MAX_SPREAD_LENGTH: usize = 3;
 
 impl Search<'_> {
     /// Goes through a directory of git's data, but for what is on the list, and for repositories.
@@ -102,8 +102,8 @@ impl Search<'_> {
     }
 
     pub(crate) fn note_strange(&mut self, git: &Path, path: &Path) {
-        let strange = self.unlisted_one(git, path);
-        self.strange.insert(strange);
+        let unexpected = self.unlisted_one(git, path);
+        self.unexpected.insert(unexpected);
     }
 
     /// Lists the entries of a directory of git's data that may matter.
@@ -127,11 +127,11 @@ impl Search<'_> {
         let content = |path: &Path, longest| {
             beneath::file(self.root, path).ok().and_then(|(file, _)| read_up_to(file, longest))
         };
-        let common = content(&git.join("commondir"), LONGEST_POINTER).and_then(|(content, _)| {
-            match self.resolve(git, repository::commondir(&content)?) {
-                Ok(Leads::To { path, .. }) => Some(path),
-                _ => None,
-            }
+        let common = content(&git.join("commondir"), MAX_POINTER_LENGTH).and_then(|(content, _)| match self
+            .resolve(git, repository::commondir(&content)?)
+        {
+            Ok(Leads::To { path, .. }) => Some(path),
+            _ => None,
         });
         let config = content(&common.as_deref().unwrap_or(git).join("config"), MAX_CONTENT as u64);
         ObjectFormat::of(&config.unwrap_or_default().0)
@@ -146,14 +146,14 @@ impl Search<'_> {
         if !(has(".git") || is_common || has("HEAD") && has("commondir")) {
             return false;
         }
-        let mut gits: Vec<Git> = self.gits_at(directory).collect();
-        if is_common && !gits.contains(&Git::Bare) {
-            gits.push(Git::Bare);
+        let mut repositories: Vec<Git> = self.repositories_in(directory).collect();
+        if is_common && !repositories.contains(&Git::Bare) {
+            repositories.push(Git::Bare);
         }
-        for git in &gits {
+        for git in &repositories {
             self.ahead.push(Ahead { path: directory.into(), git: *git, behind: self.behind.clone() });
         }
-        gits.contains(&Git::Bare)
+        repositories.contains(&Git::Bare)
     }
 
     /// Looks at a directory among git's data that only lacks something to be a repository.
@@ -170,7 +170,7 @@ impl Search<'_> {
         let files = OBEYED.iter().map(|name| directory.join(name)).chain(named);
         let is_obeyed = |path: PathBuf| {
             let file = beneath::file(self.root, &path).ok();
-            let content = file.and_then(|(file, _)| read_up_to(file, LONGEST_POINTER));
+            let content = file.and_then(|(file, _)| read_up_to(file, MAX_POINTER_LENGTH));
             content.is_some_and(|(content, _)| !repository::is_reference_or_log(&content))
         };
         if files.take_while(|_| !self.until.is_over()).any(is_obeyed) {
@@ -198,7 +198,7 @@ impl Search<'_> {
                     self.repositories_at(&tree, submodule, &list.path);
                 }
                 let is_plain = |path: &&PathBuf| match self.resolve(&tree, path) {
-                    Ok(Leads::To { links, .. } | Leads::Astray { links, .. }) => links.is_empty(),
+                    Ok(Leads::To { links, .. } | Leads::Unfollowed { links, .. }) => links.is_empty(),
                     Ok(Leads::Nowhere { .. }) | Err(_) => true,
                 };
                 let through_link = paths.written.iter().find(|path| !is_plain(path)).cloned();
@@ -247,7 +247,7 @@ impl Search<'_> {
             return;
         }
         if let Ok(Leads::To { path, .. }) = self.resolve(base, path) {
-            for git in self.gits_at(&path) {
+            for git in self.repositories_in(&path) {
                 self.ahead.push(Ahead { path: path.clone(), git, behind: Some(by.into()) });
             }
         }
@@ -284,7 +284,7 @@ fn is_spread(path: &Path, extent: Extent) -> bool {
         [b"objects", name] => {
             extent == Extent::Bounded && name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit)
         }
-        [b"annex", b"objects", name] => name.len() <= LONGEST_SPREAD,
+        [b"annex", b"objects", name] => name.len() <= MAX_SPREAD_LENGTH,
         _ => false,
     }
 }

@@ -34,7 +34,7 @@ impl Search<'_> {
                 }
                 // Git looks further up where it refuses what is here.
                 self.behind = Some(link.clone());
-                for git in self.gits_at(directory) {
+                for git in self.repositories_in(directory) {
                     self.repository(directory, git);
                 }
                 self.behind = None;
@@ -43,7 +43,7 @@ impl Search<'_> {
     }
 
     /// Lists what makes a directory a repository: a `.git`, or its own content where git refuses that, or both.
-    pub(crate) fn gits_at(&self, directory: &Path) -> impl Iterator<Item = Git> + use<> {
+    pub(crate) fn repositories_in(&self, directory: &Path) -> impl Iterator<Item = Git> + use<> {
         let stat = beneath::stat(self.root, &directory.join(".git")).ok();
         let dot_git = match stat.map(|stat| FileType::from_raw_mode(stat.st_mode)) {
             Some(FileType::Directory) => Some(Git::Directory),

@@ -6,13 +6,13 @@
 use std::os::fd::BorrowedFd;
 use std::path::{Component, Path, PathBuf};
 
-use policy::classify::repository::{self, LONGEST_HEAD, LONGEST_POINTER};
+use policy::classify::repository::{self, MAX_HEAD_LENGTH, MAX_POINTER_LENGTH};
 use policy::protect::table;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::boundary::protect::mounts::{Cause, FileKind, Link, Notice};
-use crate::boundary::protect::reach::{Base, Way};
+use crate::boundary::protect::reach::{Base, DiscoveredBy};
 use crate::boundary::protect::search::progress::{
     Leads, MODULE, OF_GIT, OnHost, Search, Wanted, WorkTree, is, read_up_to,
 };
@@ -20,7 +20,7 @@ use crate::boundary::walk::Walk;
 use crate::host::beneath;
 
 /// How many alternates one file may name. Nobody needs more than a few.
-const MOST_ALTERNATES: usize = 64;
+const MAX_ALTERNATES: usize = 64;
 
 /// How a repository sees the data of a linked work tree.
 const LINKED_WORK_TREE: &str = ".git/worktrees/name";
@@ -30,8 +30,8 @@ impl Search<'_> {
     pub(crate) fn linked_git(&mut self, dot_git: &Path, repository: &Path, tree: Option<&Path>) {
         match self.follow(dot_git, Path::new(".git")) {
             Some((target, FileKind::Directory)) => {
-                let ways = self.by(dot_git);
-                self.git(&target, tree, ways);
+                let discovered_by = self.by(dot_git);
+                self.git(&target, tree, discovered_by);
             }
             // Git takes what it says as seen from the link.
             Some((target, FileKind::File)) => self.git_file(&target, repository, tree),
@@ -42,12 +42,12 @@ impl Search<'_> {
     /// Follows a `.git` file.
     pub(crate) fn git_file(&mut self, file: &Path, repository: &Path, tree: Option<&Path>) {
         // Git refuses a larger one.
-        let Some(content) = self.content(file, LONGEST_POINTER) else { return };
+        let Some(content) = self.content(file, MAX_POINTER_LENGTH) else { return };
         let Some(named) = repository::gitdir(&content) else { return };
         if let Some(git) = self.pointer(file, repository, named, Wanted::Repository) {
             self.followed.insert(file.into());
-            let ways = self.by(&repository.join(".git"));
-            self.git(&git, tree, ways);
+            let discovered_by = self.by(&repository.join(".git"));
+            self.git(&git, tree, discovered_by);
         } else if let Some(tree) = tree {
             self.outside(repository, named, tree);
         }
@@ -56,10 +56,10 @@ impl Search<'_> {
     /// Follows the `commondir` of a directory of git's data.
     pub(crate) fn common_directory(&mut self, git: &Path, tree: Option<&Path>) {
         let file = git.join("commondir");
-        let Some(content) = self.content(&file, LONGEST_POINTER) else { return };
+        let Some(content) = self.content(&file, MAX_POINTER_LENGTH) else { return };
         let Some(named) = repository::commondir(&content) else { return };
         if let Some(common) = self.pointer(&file, git, named, Wanted::Common) {
-            self.git(&common, tree, [Way::By(file)]);
+            self.git(&common, tree, [DiscoveredBy::Path(file)]);
         }
     }
 
@@ -73,22 +73,22 @@ impl Search<'_> {
                 self.remember(links);
                 path
             }
-            Ok(Leads::Astray { links, .. }) => return self.remember(links),
+            Ok(Leads::Unfollowed { links, .. }) => return self.remember(links),
             Ok(Leads::Nowhere { .. }) => return,
             Err(errno) => return self.unreadable(&file, errno),
         };
-        let Some(content) = self.content(&file, LONGEST_POINTER) else { return };
+        let Some(content) = self.content(&file, MAX_POINTER_LENGTH) else { return };
         if let Ok(stat) = beneath::stat(self.root, &file) {
             self.protect(file.clone(), &stat, ".git/objects/info/alternates".into(), Cause::Named, base);
         }
-        let named: Vec<Option<&Path>> = repository::alternates(&content).take(MOST_ALTERNATES + 1).collect();
-        if named.len() > MOST_ALTERNATES || named.contains(&None) {
-            self.astray.insert(file.clone());
+        let named: Vec<Option<&Path>> = repository::alternates(&content).take(MAX_ALTERNATES + 1).collect();
+        if named.len() > MAX_ALTERNATES || named.contains(&None) {
+            self.unfollowed.insert(file.clone());
         }
         for named in named.into_iter().flatten() {
             match (self.pointer(&file, objects, named, Wanted::Objects), levels.checked_sub(1)) {
                 (Some(more), Some(levels)) => self.alternates(&more, levels),
-                (Some(_), None) => drop(self.astray.insert(file.clone())),
+                (Some(_), None) => drop(self.unfollowed.insert(file.clone())),
                 (None, _) => {}
             }
         }
@@ -102,7 +102,7 @@ impl Search<'_> {
         let stat = beneath::stat(self.root, &file).ok().filter(|stat| is(FileType::RegularFile, stat));
         let Some(stat) = stat.filter(|_| seen_as == Path::new(LINKED_WORK_TREE)) else { return };
         self.protect(file.clone(), &stat, seen_as.join("gitdir"), Cause::Named, self.base.clone());
-        let Some(content) = self.content(&file, LONGEST_POINTER) else { return };
+        let Some(content) = self.content(&file, MAX_POINTER_LENGTH) else { return };
         // It has the form of a `commondir`.
         let Some(named) = repository::commondir(&content) else { return };
         let is_harmless = match self.resolve(git, named) {
@@ -112,11 +112,11 @@ impl Search<'_> {
             }
             Ok(Leads::Nowhere { .. }) => true,
             // `git worktree add` writes a path inside.
-            Ok(Leads::Astray { links, host, .. }) => links.is_empty() && host != OnHost::Unknown,
+            Ok(Leads::Unfollowed { links, host, .. }) => links.is_empty() && host != OnHost::Unknown,
             Err(_) => false,
         };
         if !is_harmless {
-            self.astray.insert(file);
+            self.unfollowed.insert(file);
         }
     }
 
@@ -128,7 +128,7 @@ impl Search<'_> {
                 Some(path)
             }
             Ok(Leads::Nowhere { missing }) => without_parents(&missing),
-            Ok(Leads::Astray { links, .. }) => {
+            Ok(Leads::Unfollowed { links, .. }) => {
                 self.remember(links);
                 None
             }
@@ -139,7 +139,7 @@ impl Search<'_> {
         };
         match place {
             Some(place) => self.work_trees.push(WorkTree { config: config.into(), git: git.into(), place }),
-            None => drop(self.astray.insert(config.into())),
+            None => drop(self.unfollowed.insert(config.into())),
         }
     }
 
@@ -162,7 +162,7 @@ impl Search<'_> {
             let is_own = self.seen_trees.contains(&(git, Some(place.clone())));
             let is_around = !is_own && above.any(|tree| tree.starts_with(&place));
             if is_protected || is_gits || is_around {
-                self.astray.insert(config);
+                self.unfollowed.insert(config);
             }
         }
     }
@@ -174,7 +174,7 @@ impl Search<'_> {
                 self.remember(links);
                 (is(FileType::Directory, &stat) && self.is(wanted, &path)).then_some(path)
             }
-            Ok(Leads::Astray { links, host, missing }) => {
+            Ok(Leads::Unfollowed { links, host, missing }) => {
                 self.nothing_at(missing, wanted);
                 self.remember(links);
                 let inside = (host == OnHost::Nothing && named.is_absolute())
@@ -196,7 +196,7 @@ impl Search<'_> {
             }
         };
         if found.is_none() {
-            self.astray.insert(file.into());
+            self.unfollowed.insert(file.into());
         }
         found
     }
@@ -239,7 +239,7 @@ impl Search<'_> {
             Ok((descriptor, _)) => {
                 let content = read_up_to(descriptor, longest).filter(|(_, is_whole)| *is_whole);
                 if content.is_none() {
-                    self.astray.insert(file.into());
+                    self.unfollowed.insert(file.into());
                 }
                 content.map(|(content, _)| content)
             }
@@ -262,8 +262,8 @@ impl Search<'_> {
 
     /// Lists what makes programs look at what a `.git` names that is no directory: the `.git`, and the link that leads to
     /// its repository.
-    fn by(&self, dot_git: &Path) -> impl Iterator<Item = Way> + use<> {
-        [Some(dot_git.into()), self.behind.clone()].into_iter().flatten().map(Way::By)
+    fn by(&self, dot_git: &Path) -> impl Iterator<Item = DiscoveredBy> + use<> {
+        [Some(dot_git.into()), self.behind.clone()].into_iter().flatten().map(DiscoveredBy::Path)
     }
 }
 
@@ -290,7 +290,7 @@ fn has_head(root: BorrowedFd<'_>, git: &Path) -> bool {
     }
     match beneath::file(root, &head) {
         Ok((file, _)) => {
-            read_up_to(file, LONGEST_HEAD).is_none_or(|(content, _)| repository::is_head(&content))
+            read_up_to(file, MAX_HEAD_LENGTH).is_none_or(|(content, _)| repository::is_head(&content))
         }
         Err(Errno::NOENT | Errno::NOTDIR) => false,
         Err(_) => true,

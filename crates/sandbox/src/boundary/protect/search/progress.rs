@@ -47,13 +47,13 @@ pub(super) struct Search<'a> {
     pub(super) unreadable: BTreeSet<PathBuf>,
     pub(super) hidden_beyond: BTreeSet<PathBuf>,
     /// Pointers that do not lead to what was searched.
-    pub(super) astray: BTreeSet<PathBuf>,
+    pub(super) unfollowed: BTreeSet<PathBuf>,
     /// `.git` files that lead to what was searched.
     pub(super) followed: BTreeSet<PathBuf>,
     /// Links in git's data that are not on the list.
     pub(super) loose: BTreeSet<Link>,
     /// What git does not make among its data.
-    pub(super) strange: BTreeSet<Link>,
+    pub(super) unexpected: BTreeSet<Link>,
     pub(super) path_lists: Vec<PathList>,
     /// Directories of git's data and the work trees for which their lists of paths were gone through.
     pub(super) seen_lists: BTreeSet<(PathBuf, PathBuf)>,
@@ -107,7 +107,7 @@ pub(super) enum Leads {
     /// To nothing at this path in the boundary, without a link on the way.
     Nowhere { missing: PathBuf },
     /// Out of the boundary, or to nothing at this path in it, past these links.
-    Astray { links: Vec<PathBuf>, host: OnHost, missing: Option<PathBuf> },
+    Unfollowed { links: Vec<PathBuf>, host: OnHost, missing: Option<PathBuf> },
 }
 
 /// What is known of a path that leads out of the boundary.

@@ -15,7 +15,7 @@ use crate::boundary::protect::search::progress::{Leads, OnHost, Search};
 use crate::host::beneath;
 
 /// How many links are followed before they are taken for a circle, as the kernel does.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// The bits of a mode that let others than the owner write.
 const OTHERS_WRITE: u32 = 0o022;
@@ -64,7 +64,7 @@ impl Search<'_> {
                             return Ok(if followed == 0 {
                                 Leads::Nowhere { missing }
                             } else {
-                                Leads::Astray { links, host: OnHost::Unknown, missing: Some(missing) }
+                                Leads::Unfollowed { links, host: OnHost::Unknown, missing: Some(missing) }
                             });
                         }
                         Err(errno) => return Err(errno),
@@ -91,17 +91,17 @@ impl Search<'_> {
                             path.pop();
                             target
                         }
-                        Err(host) => return Ok(Leads::Astray { links, host, missing: None }),
+                        Err(host) => return Ok(Leads::Unfollowed { links, host, missing: None }),
                     }
                 }
             };
             followed += 1;
-            if followed > MOST_LINKS {
-                return Ok(astray(links));
+            if followed > MAX_LINKS {
+                return Ok(unfollowed(links));
             }
             self.turn(&mut at, &mut ahead, &target);
         }
-        let Place::Inside(at) = at else { return Ok(astray(links)) };
+        let Place::Inside(at) = at else { return Ok(unfollowed(links)) };
         let stat = match found {
             Some(stat) => stat,
             None if at == Path::new("") => rustix::fs::fstat(self.root)?,
@@ -127,8 +127,8 @@ impl Search<'_> {
     }
 }
 
-fn astray(links: Vec<PathBuf>) -> Leads {
-    Leads::Astray { links, host: OnHost::Unknown, missing: None }
+fn unfollowed(links: Vec<PathBuf>) -> Leads {
+    Leads::Unfollowed { links, host: OnHost::Unknown, missing: None }
 }
 
 /// Reads the link at a path outside the boundary, if it is one. Those of `/proc` lead each process elsewhere.

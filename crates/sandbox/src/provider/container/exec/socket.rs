@@ -1,6 +1,6 @@
 //! The client's end of an exec: a socket on which the entrypoint in a container receives the request, and reports the result.
 //!
-//! Whoever lives in the container may call there too. See [`confine::protocol::ExecSpec`].
+//! Whoever lives in the container may connect there too. See [`confine::protocol::ExecSpec`].
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -17,18 +17,18 @@ use rustix::net::{RecvFlags, recv};
 
 use crate::state::record::{RecordError, RunId};
 
-/// The most callers who have said nothing yet that are waited for. The oldest go first: who knows the word says it at once.
-const MOST_STRANGERS: usize = 256;
+/// The most connections that have sent nothing yet and are kept. The oldest are dropped first: the entrypoint sends its token at once.
+const MAX_PENDING_CONNECTIONS: usize = 256;
 
-/// The most callers that are looked at between two pauses, so that somebody who never stops calling ends nothing.
-const MOST_CALLS: usize = 8192;
+/// The most connections that are accepted between two polls, so that a client that connects without end blocks nothing.
+const MAX_ACCEPTS: usize = 8192;
 
 /// A socket at the rendezvous point of a sandbox, which goes with this.
 pub(super) struct ExecSocket {
     path: PathBuf,
     rendezvous: Rendezvous,
     listener: UnixListener,
-    greeting: Vec<u8>,
+    token_frame: Vec<u8>,
 }
 
 impl ExecSocket {
@@ -45,11 +45,11 @@ impl ExecSocket {
         let listener = UnixListener::bind(&short)?;
         let path = place.join(&socket);
         listener.set_nonblocking(true)?;
-        // To connect is to write, and the agent may be another user. Whoever comes has to know the word.
+        // To connect is to write, and the agent may be another user. Whoever connects has to know the token.
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666))?;
-        let greeting = greeting(&token)?;
+        let token_frame = token_frame(&token)?;
         let rendezvous = Rendezvous { socket: point.join(socket), token };
-        Ok(Self { path, rendezvous, listener, greeting })
+        Ok(Self { path, rendezvous, listener, token_frame })
     }
 
     /// Returns where the entrypoint connects to.
@@ -57,9 +57,11 @@ impl ExecSocket {
         &self.rendezvous
     }
 
-    /// Waits until our program has called, or until it cannot any more, because `over` is ready.
-    pub(super) fn called(&self, over: impl AsFd) -> io::Result<Option<ControlSocket>> {
-        let Some(stream) = operate(&self.listener, over, &self.greeting) else { return Ok(None) };
+    /// Waits until the entrypoint has connected, or until it cannot any more, because `over` is ready.
+    pub(super) fn accept_authenticated(&self, over: impl AsFd) -> io::Result<Option<ControlSocket>> {
+        let Some(stream) = accept_with_token(&self.listener, over, &self.token_frame) else {
+            return Ok(None);
+        };
         let mut control = ControlSocket::from(OwnedFd::from(stream));
         let _: Option<String> = control.receive()?;
         Ok(Some(control))
@@ -67,61 +69,62 @@ impl ExecSocket {
 }
 
 /// Accepts connections until one has sent the token or `over` is ready.
-fn operate(listener: &UnixListener, over: impl AsFd, greeting: &[u8]) -> Option<UnixStream> {
-    let mut strangers: VecDeque<UnixStream> = VecDeque::new();
+fn accept_with_token(listener: &UnixListener, over: impl AsFd, token_frame: &[u8]) -> Option<UnixStream> {
+    let mut pending: VecDeque<UnixStream> = VecDeque::new();
     loop {
-        let calls = [PollFd::new(&over, PollFlags::IN), PollFd::new(listener, PollFlags::IN)].into_iter();
-        let mut ready: Vec<_> =
-            calls.chain(strangers.iter().map(|stranger| PollFd::new(stranger, PollFlags::IN))).collect();
+        let listening = [PollFd::new(&over, PollFlags::IN), PollFd::new(listener, PollFlags::IN)].into_iter();
+        let mut ready: Vec<_> = listening
+            .chain(pending.iter().map(|connection| PollFd::new(connection, PollFlags::IN)))
+            .collect();
         rustix::io::retry_on_intr(|| poll(&mut ready, None)).ok()?;
         let is_over = !ready[0].revents().is_empty();
         drop(ready);
-        for _ in 0..MOST_CALLS {
-            let Ok((caller, _)) = listener.accept() else { break };
-            match has_said(&caller, greeting) {
-                Said::Greeting => return Some(caller),
-                Said::Nothing => strangers.push_back(caller),
-                Said::Else => {}
+        for _ in 0..MAX_ACCEPTS {
+            let Ok((connection, _)) = listener.accept() else { break };
+            match peek(&connection, token_frame) {
+                Peeked::Token => return Some(connection),
+                Peeked::Nothing => pending.push_back(connection),
+                Peeked::Other => {}
             }
-            if strangers.len() > MOST_STRANGERS {
-                strangers.pop_front();
+            if pending.len() > MAX_PENDING_CONNECTIONS {
+                pending.pop_front();
             }
         }
         let mut silent = VecDeque::new();
-        for stranger in strangers {
-            match has_said(&stranger, greeting) {
-                Said::Greeting => return Some(stranger),
-                Said::Nothing => silent.push_back(stranger),
-                Said::Else => {}
+        for connection in pending {
+            match peek(&connection, token_frame) {
+                Peeked::Token => return Some(connection),
+                Peeked::Nothing => silent.push_back(connection),
+                Peeked::Other => {}
             }
         }
-        strangers = silent;
+        pending = silent;
         if is_over {
             return None;
         }
     }
 }
 
-/// What a caller has begun with.
-enum Said {
-    Greeting,
+/// What a connection begins with.
+enum Peeked {
+    Token,
     Nothing,
-    /// Something else, or it has hung up.
-    Else,
+    /// Something else, or it was closed.
+    Other,
 }
 
-fn has_said(caller: &UnixStream, greeting: &[u8]) -> Said {
-    let mut begun = vec![0; greeting.len()];
-    match recv(caller, &mut begun, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-        Ok((length, _)) if begun[..length] == *greeting => Said::Greeting,
-        Err(Errno::AGAIN | Errno::INTR) => Said::Nothing,
+fn peek(connection: &UnixStream, token_frame: &[u8]) -> Peeked {
+    let mut begun = vec![0; token_frame.len()];
+    match recv(connection, &mut begun, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+        Ok((length, _)) if begun[..length] == *token_frame => Peeked::Token,
+        Err(Errno::AGAIN | Errno::INTR) => Peeked::Nothing,
         // It is sent as a whole.
-        Ok(_) | Err(_) => Said::Else,
+        Ok(_) | Err(_) => Peeked::Other,
     }
 }
 
 /// Encodes the token as it is sent.
-fn greeting(token: &str) -> io::Result<Vec<u8>> {
+fn token_frame(token: &str) -> io::Result<Vec<u8>> {
     let (mut sender, receiver) = ControlSocket::pair()?;
     sender.send(&token, &[])?;
     drop(sender);
@@ -144,8 +147,8 @@ mod tests {
 
     use super::*;
 
-    fn call(line: &ExecSocket, word: &str, said: i32) -> ControlSocket {
-        let mut control = ControlSocket::from(OwnedFd::from(UnixStream::connect(&line.path).unwrap()));
+    fn call(socket: &ExecSocket, word: &str, said: i32) -> ControlSocket {
+        let mut control = ControlSocket::from(OwnedFd::from(UnixStream::connect(&socket.path).unwrap()));
         control.send(&word, &[]).unwrap();
         control.send(&Event::Ended(Ending::Exited(said)), &[]).unwrap();
         control
@@ -160,43 +163,43 @@ mod tests {
 
     fn open() -> (tempfile::TempDir, ExecSocket) {
         let place = tempfile::tempdir().unwrap();
-        let line = ExecSocket::open(place.path(), place.path()).unwrap();
-        (place, line)
+        let socket = ExecSocket::open(place.path(), place.path()).unwrap();
+        (place, socket)
     }
 
     #[test]
-    fn who_does_not_know_the_word_is_not_believed() {
-        let (_place, line) = open();
+    fn who_does_not_know_the_token_is_refused() {
+        let (_place, socket) = open();
         let (over, _still) = pipe().unwrap();
-        let _liar = call(&line, "guessed", 0);
-        let _silent = UnixStream::connect(&line.path).unwrap();
-        let _ours = call(&line, &line.rendezvous.token, 3);
-        assert_eq!(said(line.called(&over).unwrap()), 3);
-        let path = line.path.clone();
-        drop(line);
+        let _wrong_token = call(&socket, "guessed", 0);
+        let _silent = UnixStream::connect(&socket.path).unwrap();
+        let _ours = call(&socket, &socket.rendezvous.token, 3);
+        assert_eq!(said(socket.accept_authenticated(&over).unwrap()), 3);
+        let path = socket.path.clone();
+        drop(socket);
         assert!(!path.exists());
     }
 
     #[test]
-    fn nobody_is_waited_for_who_cannot_call_any_more() {
-        let (_place, line) = open();
+    fn the_wait_ends_when_the_entrypoint_cannot_connect_any_more() {
+        let (_place, socket) = open();
         let (over, still) = pipe().unwrap();
         drop(still);
-        let _liar = call(&line, "guessed", 0);
-        assert!(line.called(&over).unwrap().is_none());
+        let _wrong_token = call(&socket, "guessed", 0);
+        assert!(socket.accept_authenticated(&over).unwrap().is_none());
     }
 
     #[test]
-    fn who_calls_without_end_keeps_nobody_waiting() {
-        let (_place, line) = open();
+    fn who_connects_without_end_blocks_nothing() {
+        let (_place, socket) = open();
         let (over, _still) = pipe().unwrap();
         std::thread::scope(|scope| {
-            let found = scope.spawn(|| said(line.called(&over).unwrap()));
+            let found = scope.spawn(|| said(socket.accept_authenticated(&over).unwrap()));
             // More than may wait at a socket, and more than are waited for.
-            let strangers: Vec<_> = (0..400).map(|_| UnixStream::connect(&line.path).unwrap()).collect();
-            let ours = call(&line, &line.rendezvous.token, 7);
+            let pending: Vec<_> = (0..400).map(|_| UnixStream::connect(&socket.path).unwrap()).collect();
+            let ours = call(&socket, &socket.rendezvous.token, 7);
             assert_eq!(found.join().unwrap(), 7);
-            drop((strangers, ours));
+            drop((pending, ours));
         });
     }
 }
