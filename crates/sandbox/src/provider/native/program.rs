@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 use confine::init::clone::Program;
 use rustix::fs::{CWD, Mode, OFlags, StatVfsMountFlags};
@@ -21,6 +22,9 @@ const PROGRAMS: &str = "programs";
 
 /// Its name, which tells one version of it from every other.
 const NAME: &str = concat!("entrypoint-", env!("ENTRYPOINT_HASH"));
+
+/// How old the program of another version is before it is removed. One that is in use is made again.
+const OLD: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Finds the program, or makes the file for the next start.
 pub(super) fn find(own: &Path) -> Program<'static> {
@@ -52,11 +56,16 @@ fn open(directory: &Path) -> io::Result<OwnedFd> {
     }
 }
 
-/// Makes it, and removes those of other versions. It has its name only once all of it is on the disk.
+/// Makes it, and removes old ones of other versions: two that are in use take turns. It has its name only once all of it is on
+/// the disk.
 fn make(directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)?.flatten() {
-        // One that runs stays until it has ended.
-        let _ = fs::remove_file(entry.path());
+        let age = entry.metadata().and_then(|metadata| metadata.modified()).map(|made| made.elapsed());
+        let is_own = entry.file_name() == NAME;
+        if is_own || matches!(age, Ok(Ok(age)) if age > OLD) {
+            // One that runs stays until it has ended.
+            let _ = fs::remove_file(entry.path());
+        }
     }
     let draft = directory.join(format!(".{NAME}.{}", std::process::id()));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
@@ -73,6 +82,8 @@ fn make(directory: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
 
     #[test]
@@ -97,10 +108,13 @@ mod tests {
             fs::remove_file(&path).unwrap();
             std::os::unix::fs::symlink("/bin/true", &path).unwrap();
         });
-        let others = top.path().join(PROGRAMS).join("entrypoint-0");
-        fs::write(&others, "").unwrap();
+        let other = |name: &str| top.path().join(PROGRAMS).join(name);
+        fs::write(other("entrypoint-0"), "").unwrap();
+        let old = File::create(other("entrypoint-1")).unwrap();
+        old.set_modified(SystemTime::now() - 2 * OLD).unwrap();
         change(&|| fs::remove_file(&path).unwrap());
-        assert!(!others.exists(), "another version");
+        assert!(other("entrypoint-0").exists(), "another version that may be in use");
+        assert!(!other("entrypoint-1").exists(), "an old one");
         let is_writable =
             |mode| fs::set_permissions(path.parent().unwrap(), fs::Permissions::from_mode(mode)).unwrap();
         is_writable(0o770);
