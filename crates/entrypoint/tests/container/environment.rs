@@ -9,7 +9,7 @@ use crate::{Feature, offers};
 
 const OF_PID_1: &str = r"tr '\0' '\n' < /proc/1/environ";
 
-fn told(start: Start<'_>) -> Start<'_> {
+fn with_all(start: Start<'_>) -> Start<'_> {
     ["SESSION_TOKEN", "SESSION_ID", "CONTROL_PLANE_URL", "SESSION_TOKEN_FILE", "SANDBOX_ANYTHING"]
         .iter()
         .fold(start, |start, name| start.env(name, "secret"))
@@ -38,7 +38,7 @@ fn pid_1_shows_no_control_variable() {
         return;
     }
     let image = Image::new();
-    let seen = told(image.start()).env("AGENT_INIT", "0").sh(OF_PID_1).well();
+    let seen = with_all(image.start()).env("AGENT_INIT", "0").sh(OF_PID_1).well();
     assert_eq!(seen.lines().collect::<BTreeSet<_>>(), BTreeSet::from(EXPECTED));
 }
 
@@ -48,15 +48,15 @@ fn an_init_shows_nothing_at_all() {
         return;
     }
     let image = Image::new();
-    let told = || told(image.start()).env("AGENT_INIT", "1");
-    let started = told().started("exec sleep 1000");
+    let start = || with_all(image.start()).env("AGENT_INIT", "1");
+    let started = start().started("exec sleep 1000");
     assert_eq!(started.of_pid_1("environ"), b"");
     let arguments = String::from_utf8(started.of_pid_1("cmdline")).unwrap();
     assert!(arguments.starts_with("entrypoint\0--supervise="), "{arguments:?}");
     assert_eq!(started.of_pid_1("comm"), b"entrypoint\n");
     started.signal(rustix::process::Signal::TERM);
     assert_eq!(started.wait().code, 143);
-    let seen = told().run(&["env"]).well();
+    let seen = start().run(&["env"]).well();
     assert_eq!(seen.lines().collect::<BTreeSet<_>>(), BTreeSet::from(EXPECTED));
 }
 

@@ -19,7 +19,7 @@ const STRIPPED: [&str; 6] = [
 const OF_PID_1: &str = r"tr '\0' '\n' < /proc/1/environ";
 
 /// A container that was created with all of them.
-fn told() -> Start {
+fn with_all() -> Start {
     STRIPPED
         .iter()
         .fold(Start::new(), |start, name| start.env(name, "secret"))
@@ -56,10 +56,10 @@ fn pid_1_shows_no_control_variable() {
     if !Engine::Docker.is_declared() {
         return;
     }
-    assert!(shows_all(&told().without_the_entrypoint().sh(OF_PID_1).well()));
-    is_clean(&told().sh(OF_PID_1).well());
-    is_clean(&told().flags("--user agent --cap-drop ALL").sh(OF_PID_1).well());
-    is_clean(&told().env("AGENT_INIT", "1").run(&["env"]).well());
+    assert!(shows_all(&with_all().without_the_entrypoint().sh(OF_PID_1).well()));
+    is_clean(&with_all().sh(OF_PID_1).well());
+    is_clean(&with_all().flags("--user agent --cap-drop ALL").sh(OF_PID_1).well());
+    is_clean(&with_all().env("AGENT_INIT", "1").run(&["env"]).well());
 }
 
 #[test]
@@ -71,9 +71,9 @@ fn an_init_shows_nothing_to_anybody() {
         // Root with every capability, who sees more than the agent.
         container.exec("--privileged --user 0", &["cat", "/proc/1/environ", "/proc/1/cmdline"]).well()
     };
-    let agent = told().started(SLEEPING);
+    let agent = with_all().started(SLEEPING);
     assert!(of_pid_1(&agent).contains("ANTHROPIC_API_KEY=kept"), "the control");
-    let init = told().env("AGENT_INIT", "1").started(SLEEPING);
+    let init = with_all().env("AGENT_INIT", "1").started(SLEEPING);
     let seen = of_pid_1(&init);
     assert!(seen.starts_with("entrypoint\0--supervise="), "{seen:?}");
     assert_eq!(seen.matches('\0').count(), 2, "{seen:?}");
@@ -87,7 +87,7 @@ fn an_exec_goes_through_the_entrypoint() {
         return;
     }
     for flags in ["--env AGENT_INIT=0", "--env AGENT_INIT=1", "--user agent --cap-drop ALL --read-only"] {
-        let container = told().flags(flags).started(SLEEPING);
+        let container = with_all().flags(flags).started(SLEEPING);
         assert!(shows_all(&container.exec("", &["env"]).well()), "the control");
         is_clean(&container.exec("", &["entrypoint", "--", "env"]).well());
         is_clean(&container.exec("--env SESSION_TOKEN=again", &["entrypoint", "--", "env"]).well());
@@ -105,14 +105,14 @@ fn beneath_an_init_of_the_engines() {
         return;
     }
     assert!(
-        shows_all(&told().flags(BENEATH_AN_INIT).without_the_entrypoint().sh(OF_PID_1).well()),
+        shows_all(&with_all().flags(BENEATH_AN_INIT).without_the_entrypoint().sh(OF_PID_1).well()),
         "the control"
     );
     let writable = format!("{BENEATH_AN_INIT} --env SANDBOX_WRITABLE=[\"/workspace\"]");
     let init = format!("{BENEATH_AN_INIT} --env AGENT_INIT=1");
     // Root's is out of reach anyway.
     for flags in [BENEATH_AN_INIT, &init, &writable, "--init"] {
-        let ended = told().flags(flags).sh(OF_PID_1);
+        let ended = with_all().flags(flags).sh(OF_PID_1);
         assert!(ended.out.is_empty() && ended.err.contains("Permission denied"), "{flags}: {ended:?}");
         assert!(!ended.err.contains("note"), "{flags}: {ended:?}");
     }
@@ -130,8 +130,8 @@ fn beneath_an_init_everything_else_is_as_ever() {
         grep Name: /proc/1/status";
     let seen = |start: Start| start.flags(BENEATH_AN_INIT).sh(script).well();
     let expected = "moved\nsignalled\n1\nName:\tdocker-init\n";
-    assert_eq!(seen(told()), expected);
-    assert_eq!(seen(told().without_the_entrypoint()), expected, "the control");
+    assert_eq!(seen(with_all()), expected);
+    assert_eq!(seen(with_all().without_the_entrypoint()), expected, "the control");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn without_landlock_an_init_of_the_engines_is_warned_of() {
     if !Engine::Docker.is_declared() {
         return;
     }
-    let start = || told().without_a_call("landlock_create_ruleset", None, Errno::NOSYS);
+    let start = || with_all().without_a_call("landlock_create_ruleset", None, Errno::NOSYS);
     let ended = start().flags(BENEATH_AN_INIT).sh(OF_PID_1);
     assert!(shows_all(&ended.out), "{ended:?}");
     assert!(ended.err.starts_with("entrypoint: note: ") && ended.err.lines().count() == 1, "{ended:?}");
@@ -158,7 +158,7 @@ fn an_exec_cannot_inspect_the_first_command() {
     }
     let script = "trap 'cat /tmp/told' USR1; trap 'exit 7' USR2; echo $$ > /tmp/agent; echo started; while :; do sleep 0.01; done";
     for flags in ["--env AGENT_INIT=0", "--env AGENT_INIT=1", BENEATH_AN_INIT] {
-        let container = told().flags(flags).started(script);
+        let container = with_all().flags(flags).started(script);
         let look = "grep -c ANTHROPIC_API_KEY=kept /proc/$(cat /tmp/agent)/environ";
         assert_eq!(container.exec("--user 1000", &["sh", "-c", look]).well(), "1\n", "the control");
         let refused = container.exec("", &["entrypoint", "--", "sh", "-c", look]);
@@ -186,10 +186,10 @@ fn the_agent_does_not_look_into_what_the_engine_starts_later() {
         container.exec("--detach --user 1000", &["sh", "-c", stay]).well();
         container.wait()
     };
-    let seen = look(told().without_the_entrypoint());
+    let seen = look(with_all().without_the_entrypoint());
     assert_eq!(seen.out.lines().last(), Some("1"), "the control: {seen:?}");
     for init in ["0", "1"] {
-        let refused = look(told().env("AGENT_INIT", init));
+        let refused = look(with_all().env("AGENT_INIT", init));
         assert!(
             refused.code == 2 && refused.err.contains("Permission denied"),
             "AGENT_INIT={init}: {refused:?}"

@@ -15,7 +15,7 @@ use crate::host::beneath;
 /// How much is copied for one boundary. What is protected is small.
 const MAX_COPIED: u64 = 64 << 20;
 
-/// Copies each of the files apart from its other names: its owner, permissions and times stay, and nobody sees a moment
+/// Replaces each of the files by a private copy without its other names: its owner, permissions and times stay, and nobody sees a moment
 /// without it. Fails with the path that could not be copied.
 pub(crate) fn break_all(root: impl AsFd, paths: &[PathBuf]) -> Result<(), (PathBuf, io::Error)> {
     let root = root.as_fd();

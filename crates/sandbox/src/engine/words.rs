@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_keeps_a_registry_from_being_reached_is_told_apart() {
+    fn what_keeps_a_registry_from_being_reached_is_distinguished() {
         for (said, meant) in [
             ("dial tcp: lookup a on 10.0.0.53:53: no such host", Some(FailureCause::Unreachable)),
             ("dial tcp 127.0.0.1:5001: connect: connection refused", Some(FailureCause::Unreachable)),

@@ -82,7 +82,7 @@ fn without_a_home_in_the_environment_the_one_in_passwd_counts_and_else_that_is_s
 
 /// PID 1 is started before the configuration is read where the provider was typed.
 #[test]
-fn a_mistake_in_the_configuration_is_told_as_ever_and_leaves_no_pid_1() {
+fn a_mistake_in_the_configuration_is_reported_as_ever_and_leaves_no_pid_1() {
     for caller in callers("starts that fail early") {
         let place = Place::new(caller);
         // PID 1 has the caller's streams. A socket ends when nobody has it any more.

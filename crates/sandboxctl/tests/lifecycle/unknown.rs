@@ -35,7 +35,7 @@ fn a_name_that_no_list_knows_is_reported_and_stays() {
 }
 
 #[test]
-fn programs_are_told_of_each_name_and_allowed_names_are_not_told_of() {
+fn programs_learn_each_name_but_allowed_ones() {
     for caller in callers("names that are allowed") {
         let place = Place::new(caller);
         let toml = "version = 1\n[shared_dirs]\nworkspace = { host = \".\", guest = \"/workspace\" }\n\

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_found_once_it_was_made_and_made_anew_where_it_is_not_whole() {
+    fn is_found_once_it_was_made_and_made_again_where_it_is_not_whole() {
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join(PROGRAMS).join(NAME);
         let is_file = || matches!(find(top.path()), Program::File(_));
