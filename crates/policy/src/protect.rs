@@ -20,16 +20,8 @@ pub mod table;
 
 /// Directories that a search for nested repositories does not enter: large, and filled by package managers.
 pub const SKIPPED: &[&str] = &[
-    ".cache",
-    ".gradle",
-    ".nox",
-    ".tox",
-    ".venv",
-    "__pycache__",
-    "bower_components",
-    "node_modules",
-    "target",
-    "venv",
+    ".cache", ".gradle", ".nox", ".tox", ".venv", "__pycache__", "bower_components", "node_modules",
+    "target", "venv",
 ];
 
 /// A path below a boundary: relative, not empty, without `.` and `..`, in UTF-8. Its last name may be `*.suffix`, `name.*` or

@@ -94,22 +94,8 @@ fn a_file_that_is_too_long_is_refused_unread() {
 #[test]
 fn no_mutation_of_a_sample_makes_the_reader_panic() {
     const GARBAGE: [&str; 16] = [
-        "\"",
-        "'",
-        "[",
-        "]",
-        "{",
-        "}",
-        "=",
-        ".",
-        "\n",
-        "\0",
-        "é",
-        "\u{202e}",
-        "9999999999999999999",
-        "-",
-        "#",
-        "\"\"\"",
+        "\"", "'", "[", "]", "{", "}", "=", ".", "\n", "\0", "é", "\u{202e}", "9999999999999999999", "-",
+        "#", "\"\"\"",
     ];
     let mut seed: u64 = 0x5eed;
     let mut random = move |below: usize| {

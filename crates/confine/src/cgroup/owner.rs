@@ -98,10 +98,7 @@ mod tests {
     #[test]
     fn foreign_names_have_no_owner() {
         for name in [
-            "sandboxctl",
-            "sandboxctl-1-2-3-4",
-            "sandboxctl-1-2-3-4-5-6",
-            "sandboxctl-a-2-3-4-5",
+            "sandboxctl", "sandboxctl-1-2-3-4", "sandboxctl-1-2-3-4-5-6", "sandboxctl-a-2-3-4-5",
             "user.slice",
         ] {
             assert_eq!(GroupOwner::of(name), None, "{name}");

@@ -297,16 +297,8 @@ mod tests {
         // BTRFS_IOC_SUBVOL_CREATE, _CREATE_V2, _SNAP_CREATE, _SNAP_CREATE_V2, _SNAP_DESTROY; BCH_IOCTL_SUBVOLUME_CREATE;
         // FS_IOC_SETFLAGS; FS_IOC_FSSETXATTR; FS_IOC_SET_ENCRYPTION_POLICY; FS_IOC_ENABLE_VERITY.
         for request in [
-            0x5000_940e,
-            0x5000_9418,
-            0x5000_9401,
-            0x5000_9417,
-            0x5000_940f,
-            0x4020_bc10,
-            0x4008_6602,
-            0x401c_5820,
-            0x800c_6613,
-            0x4080_6685,
+            0x5000_940e, 0x5000_9418, 0x5000_9401, 0x5000_9417, 0x5000_940f, 0x4020_bc10, 0x4008_6602,
+            0x401c_5820, 0x800c_6613, 0x4080_6685,
         ] {
             assert_eq!(answer(libc::SYS_ioctl, &[0, request]), refusal(libc::ENOTTY), "{request:#x}");
         }

@@ -430,11 +430,7 @@ const PTRACE_SEIZE: u32 = 0x4206; // linux/ptrace.h
 const SECCOMP_FILTER_FLAG_NEW_LISTENER: u32 = 1 << 3; // linux/seccomp.h
 
 const INTERNET_PROTOCOLS: &[u32] = &[
-    IPPROTO_IP as u32,
-    IPPROTO_ICMP as u32,
-    IPPROTO_TCP as u32,
-    IPPROTO_UDP as u32,
-    IPPROTO_ICMPV6 as u32,
+    IPPROTO_IP as u32, IPPROTO_ICMP as u32, IPPROTO_TCP as u32, IPPROTO_UDP as u32, IPPROTO_ICMPV6 as u32,
     // Go listens with it unasked.
     IPPROTO_MPTCP as u32,
 ];

@@ -8,11 +8,7 @@ use crate::container::{Container, SLEEPING, Start};
 use crate::engine::Engine;
 
 const STRIPPED: [&str; 6] = [
-    "SESSION_TOKEN",
-    "SESSION_ID",
-    "CONTROL_PLANE_URL",
-    "SESSION_TOKEN_FILE",
-    "AGENT_ALLOW_ROOT_FILE",
+    "SESSION_TOKEN", "SESSION_ID", "CONTROL_PLANE_URL", "SESSION_TOKEN_FILE", "AGENT_ALLOW_ROOT_FILE",
     "SANDBOX_ANYTHING",
 ];
 

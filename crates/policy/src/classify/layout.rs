@@ -7,34 +7,12 @@ use std::path::Path;
 
 /// Files right in a directory of git's data, beside those in capitals.
 const FILES: &[&str] = &[
-    ".DS_Store",
-    "Thumbs.db",
-    "addp-hunk-edit.diff",
-    "commondir",
-    "config",
-    "config.worktree",
-    "description",
-    "desktop.ini",
-    "fsmonitor--daemon.ipc",
-    "gc.log",
-    "gc.pid",
-    "git-daemon-export-ok",
-    "gitdir",
-    "gitk.cache",
-    "index",
-    "locked",
-    "packed-refs",
-    "packed-refs.new",
-    "shallow",
+    ".DS_Store", "Thumbs.db", "addp-hunk-edit.diff", "commondir", "config", "config.worktree", "description",
+    "desktop.ini", "fsmonitor--daemon.ipc", "gc.log", "gc.pid", "git-daemon-export-ok", "gitdir",
+    "gitk.cache", "index", "locked", "packed-refs", "packed-refs.new", "shallow",
     // Of git-machete, GitHub CLI's and Graphite's, opencode's and Sourcetree's: lists of branches, and numbers.
-    ".graphite_cache_persist",
-    ".graphite_metadata.db",
-    ".graphite_pr_info",
-    ".graphite_repo_config",
-    "machete",
-    "opencode",
-    "sourcetreeconfig",
-    "sourcetreeconfig.json",
+    ".graphite_cache_persist", ".graphite_metadata.db", ".graphite_pr_info", ".graphite_repo_config",
+    "machete", "opencode", "sourcetreeconfig", "sourcetreeconfig.json",
 ];
 
 /// How names of files begin of which git makes many, and of files that it makes for a moment.
@@ -43,44 +21,12 @@ const BEGINNINGS: &[&str] =
 
 /// Directories right in a directory of git's data.
 const DIRECTORIES: &[&str] = &[
-    "NOTES_MERGE_WORKTREE",
-    "branches",
-    "fsmonitor--daemon",
-    "hooks",
-    "info",
-    "logs",
-    "lost-found",
-    "modules",
-    "objects",
-    "rebase-apply",
-    "rebase-merge",
-    "refs",
-    "reftable",
-    "remotes",
-    "rr-cache",
-    "sequencer",
-    "svn",
-    "worktrees",
+    "NOTES_MERGE_WORKTREE", "branches", "fsmonitor--daemon", "hooks", "info", "logs", "lost-found",
+    "modules", "objects", "rebase-apply", "rebase-merge", "refs", "reftable", "remotes", "rr-cache",
+    "sequencer", "svn", "worktrees",
     // Of tools. What of it is a configuration has a row in the table of protected paths.
-    "ai",
-    "annex",
-    "arc",
-    "beads-worktrees",
-    "branchless",
-    "entire-sessions",
-    "filter-repo",
-    "git-bug",
-    "git-crypt",
-    "gitbutler",
-    "gk",
-    "glab-cli",
-    "lfs",
-    "magit",
-    "patches",
-    "sl",
-    "smartgit",
-    "wt",
-    "wt-logs",
+    "ai", "annex", "arc", "beads-worktrees", "branchless", "entire-sessions", "filter-repo", "git-bug",
+    "git-crypt", "gitbutler", "gk", "glab-cli", "lfs", "magit", "patches", "sl", "smartgit", "wt", "wt-logs",
 ];
 
 /// Files in `info`.
@@ -121,11 +67,7 @@ pub fn is_known_directory(path: &Path) -> bool {
 /// git calls pseudo-references.
 pub fn is_reference(path: &Path) -> bool {
     const OTHERS: [&str; 6] = [
-        "AUTO_MERGE",
-        "BISECT_EXPECTED_REV",
-        "HEAD",
-        "MERGE_AUTOSTASH",
-        "NOTES_MERGE_PARTIAL",
+        "AUTO_MERGE", "BISECT_EXPECTED_REV", "HEAD", "MERGE_AUTOSTASH", "NOTES_MERGE_PARTIAL",
         "NOTES_MERGE_REF",
     ];
     with_names(path, |names| match names {
@@ -218,10 +160,7 @@ mod tests {
             assert!(is_known_file(Path::new(path)), "{path}");
         }
         for path in [
-            "objects",
-            "objects/ab",
-            "objects/info/commit-graphs",
-            "objects/tmp_objdir-incoming-x",
+            "objects", "objects/ab", "objects/info/commit-graphs", "objects/tmp_objdir-incoming-x",
             "refs/a/b",
         ] {
             assert!(is_known_directory(Path::new(path)), "{path}");
@@ -231,13 +170,7 @@ mod tests {
     #[test]
     fn what_git_does_not_make_is_not() {
         for path in [
-            "lazygit.yml",
-            "config.toml",
-            "Makefile",
-            "tool",
-            "tool.lock",
-            "t.json",
-            "info/tool.yml",
+            "lazygit.yml", "config.toml", "Makefile", "tool", "tool.lock", "t.json", "info/tool.yml",
             ".envrc",
         ] {
             assert!(!is_known_file(Path::new(path)), "{path}");

@@ -12,48 +12,20 @@ const STRATEGIES: &[&str] = &["", "octopus", "ort", "ours", "recursive", "resolv
 
 /// Options of `git apply` that `git am` passes on, as git-am(1) lists them.
 const APPLIED: &[&str] = &[
-    "-C",
-    "-p",
-    "--directory=",
-    "--exclude=",
-    "--include=",
-    "--ignore-space-change",
-    "--ignore-whitespace",
-    "--no-recount",
-    "--reject",
-    "--whitespace=",
+    "-C", "-p", "--directory=", "--exclude=", "--include=", "--ignore-space-change", "--ignore-whitespace",
+    "--no-recount", "--reject", "--whitespace=",
 ];
 
 /// Files that hold what people wrote: messages, patches and lists of what was done. Patches of `git am` have numbers for names.
 const PROSE: &[&str] = &[
-    "current-fixups",
-    "done",
-    "final-commit",
-    "info",
-    "message",
-    "message-fixup",
-    "message-squash",
-    "msg",
-    "msg-clean",
-    "patch",
-    "trailer",
+    "current-fixups", "done", "final-commit", "info", "message", "message-fixup", "message-squash", "msg",
+    "msg-clean", "patch", "trailer",
 ];
 
 /// Files that hold numbers of commits.
 const COMMITS: &[&str] = &[
-    "abort-safety",
-    "amend",
-    "autostash",
-    "current",
-    "head",
-    "onto",
-    "orig-head",
-    "original-commit",
-    "rewritten",
-    "rewritten-list",
-    "rewritten-pending",
-    "squash-onto",
-    "stopped-sha",
+    "abort-safety", "amend", "autostash", "current", "head", "onto", "orig-head", "original-commit",
+    "rewritten", "rewritten-list", "rewritten-pending", "squash-onto", "stopped-sha",
 ];
 
 /// Files that count.
@@ -61,26 +33,9 @@ const COUNTS: &[&str] = &["end", "last", "msgnum", "next"];
 
 /// Files that hold a word, or nothing.
 const FLAGS: &[&str] = &[
-    "amend-type",
-    "applying",
-    "cdate_is_adate",
-    "dirtyindex",
-    "drop_redundant_commits",
-    "force-rebase",
-    "ignore_date",
-    "interactive",
-    "keep",
-    "keep_redundant_commits",
-    "messageid",
-    "no-reschedule-failed-exec",
-    "quiet",
-    "quoted-cr",
-    "rebasing",
-    "reschedule-failed-exec",
-    "scissors",
-    "sign",
-    "threeway",
-    "utf8",
+    "amend-type", "applying", "cdate_is_adate", "dirtyindex", "drop_redundant_commits", "force-rebase",
+    "ignore_date", "interactive", "keep", "keep_redundant_commits", "messageid", "no-reschedule-failed-exec",
+    "quiet", "quoted-cr", "rebasing", "reschedule-failed-exec", "scissors", "sign", "threeway", "utf8",
     "verbose",
 ];
 

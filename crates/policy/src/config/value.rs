@@ -148,17 +148,8 @@ pub(crate) fn layer(text: &str) -> Result<Layer, Fault> {
 /// What Podman reads an image from besides registries, see containers-transports(5): archives and directories of this
 /// machine among them, which name images themselves.
 const TRANSPORTS: &[&str] = &[
-    "atomic",
-    "containers-storage",
-    "dir",
-    "docker",
-    "docker-archive",
-    "docker-daemon",
-    "oci",
-    "oci-archive",
-    "ostree",
-    "sif",
-    "tarball",
+    "atomic", "containers-storage", "dir", "docker", "docker-archive", "docker-daemon", "oci", "oci-archive",
+    "ostree", "sif", "tarball",
 ];
 
 /// Reads the name of an image, or what a new one starts from.

@@ -97,10 +97,7 @@ mod tests {
     #[test]
     fn other_directories_are_nothing_special() {
         for path in [
-            "/",
-            "/home/me/p",
-            "/home/me/.config/other",
-            "/home/me/p/git/hooks",
+            "/", "/home/me/p", "/home/me/.config/other", "/home/me/p/git/hooks",
             "/home/me/.claude/worktrees/one/src",
         ] {
             assert_eq!(covered(path), None, "{path}");

@@ -34,13 +34,7 @@ pub const AGENT_ALLOW_EMULATION: &str = "AGENT_ALLOW_EMULATION";
 
 /// What configures the entrypoint. Other names that begin with `AGENT_` mean nothing to it and are kept.
 pub const ENTRYPOINT: &[&str] = &[
-    AGENT_COMMAND,
-    AGENT_ARGS,
-    AGENT_USER,
-    AGENT_WORKDIR,
-    AGENT_INIT,
-    AGENT_ALLOW_ROOT,
-    AGENT_ALLOW_EMULATION,
+    AGENT_COMMAND, AGENT_ARGS, AGENT_USER, AGENT_WORKDIR, AGENT_INIT, AGENT_ALLOW_ROOT, AGENT_ALLOW_EMULATION,
 ];
 
 /// Every name that begins like this is the toolchain's own.
@@ -50,28 +44,9 @@ pub const RESERVED_PREFIX: &str = "SANDBOX_";
 ///
 /// None of them names a file that is read or a program that is run, and none identifies the caller.
 pub const HARMLESS: &[&str] = &[
-    "CLICOLOR",
-    "CLICOLOR_FORCE",
-    "COLORTERM",
-    "FORCE_COLOR",
-    "LANG",
-    "LANGUAGE",
-    "LC_ADDRESS",
-    "LC_ALL",
-    "LC_COLLATE",
-    "LC_CTYPE",
-    "LC_IDENTIFICATION",
-    "LC_MEASUREMENT",
-    "LC_MESSAGES",
-    "LC_MONETARY",
-    "LC_NAME",
-    "LC_NUMERIC",
-    "LC_PAPER",
-    "LC_TELEPHONE",
-    "LC_TIME",
-    "NO_COLOR",
-    "TERM",
-    "TZ",
+    "CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "FORCE_COLOR", "LANG", "LANGUAGE", "LC_ADDRESS", "LC_ALL",
+    "LC_COLLATE", "LC_CTYPE", "LC_IDENTIFICATION", "LC_MEASUREMENT", "LC_MESSAGES", "LC_MONETARY", "LC_NAME",
+    "LC_NUMERIC", "LC_PAPER", "LC_TELEPHONE", "LC_TIME", "NO_COLOR", "TERM", "TZ",
 ];
 
 /// The name of a variable that may be given to an agent: `[A-Za-z_][A-Za-z0-9_]*` (POSIX) and not reserved.

@@ -22,18 +22,8 @@ const EXCEPTIONS: &[&str] = &["/var/folders", "/var/tmp"];
 
 /// Directories that many parties share: they may not be shared themselves, but what is in them may.
 const COMMON: &[&str] = &[
-    "/Applications",
-    "/Users",
-    "/Volumes",
-    "/home",
-    "/media",
-    "/mnt",
-    "/opt",
-    "/private",
-    "/srv",
-    "/tmp",
-    "/var/folders",
-    "/var/tmp",
+    "/Applications", "/Users", "/Volumes", "/home", "/media", "/mnt", "/opt", "/private", "/srv", "/tmp",
+    "/var/folders", "/var/tmp",
 ];
 
 /// Where homes are: a directory right below one of these is a user's home.
@@ -44,38 +34,11 @@ const PRIVATE: &[&str] = &["/private/etc", "/private/tmp", "/private/var"];
 
 /// Where credentials are kept, relative to a home; refused wherever these components appear in a path.
 pub const CREDENTIALS: &[&str] = &[
-    ".1password",
-    ".aws",
-    ".azure",
-    ".cargo/credentials.toml",
-    ".config/1Password",
-    ".config/Bitwarden",
-    ".config/chromium",
-    ".config/containers",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/glab-cli",
-    ".config/google-chrome",
-    ".config/op",
-    ".config/rclone",
-    ".config/sops",
-    ".docker",
-    ".git-credentials",
-    ".gnupg",
-    ".kube",
-    ".local/share/keyrings",
-    ".local/share/kwalletd",
-    ".mozilla",
-    ".netrc",
-    ".npmrc",
-    ".password-store",
-    ".pgpass",
-    ".pki",
-    ".pypirc",
-    ".ssh",
-    ".terraform.d",
-    ".thunderbird",
-    ".vault-token",
+    ".1password", ".aws", ".azure", ".cargo/credentials.toml", ".config/1Password", ".config/Bitwarden",
+    ".config/chromium", ".config/containers", ".config/gcloud", ".config/gh", ".config/glab-cli",
+    ".config/google-chrome", ".config/op", ".config/rclone", ".config/sops", ".docker", ".git-credentials",
+    ".gnupg", ".kube", ".local/share/keyrings", ".local/share/kwalletd", ".mozilla", ".netrc", ".npmrc",
+    ".password-store", ".pgpass", ".pki", ".pypirc", ".ssh", ".terraform.d", ".thunderbird", ".vault-token",
     "Library/Keychains",
 ];
 

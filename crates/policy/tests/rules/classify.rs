@@ -57,12 +57,8 @@ fn an_ordinary_clone_passes_untouched() {
 #[test]
 fn a_hook_that_is_no_sample_is_suspicious_with_and_without_the_executable_bit() {
     for path in [
-        ".git/hooks/pre-commit",
-        ".git/hooks/post-checkout",
-        "sub/.git/hooks/anything",
-        ".git/modules/sub/hooks/post-merge",
-        "mirror.git/hooks/update",
-        ".GIT/HOOKS/pre-commit",
+        ".git/hooks/pre-commit", ".git/hooks/post-checkout", "sub/.git/hooks/anything",
+        ".git/modules/sub/hooks/post-merge", "mirror.git/hooks/update", ".GIT/HOOKS/pre-commit",
         ".git/hooks/x.sample.sh",
     ] {
         for mode in [0o100_644, 0o100_755] {
@@ -83,12 +79,9 @@ fn a_carriage_return_in_a_value_is_suspicious() {
 #[test]
 fn gitmodules_that_lead_elsewhere_or_run_something_are_suspicious() {
     for content in [
-        "[submodule \"s\"]\nupdate = !evil",
-        "[submodule \"s\"]\nurl = -u./evil",
-        "[submodule \"s\"]\npath = --evil",
-        "[submodule \"../../x\"]\nurl = x",
-        "[submodule \"s\"]\nurl = ext::sh",
-        "garbage",
+        "[submodule \"s\"]\nupdate = !evil", "[submodule \"s\"]\nurl = -u./evil",
+        "[submodule \"s\"]\npath = --evil", "[submodule \"../../x\"]\nurl = x",
+        "[submodule \"s\"]\nurl = ext::sh", "garbage",
     ] {
         assert!(file(".gitmodules", content).is_some(), "{content}");
         assert!(file("deep/er/.gitmodules", content).is_some(), "{content}");
@@ -131,14 +124,7 @@ fn a_repository_that_is_said_to_be_elsewhere_is_suspicious() {
 #[test]
 fn a_link_to_orders_elsewhere_is_suspicious() {
     for path in [
-        ".git",
-        "x/.git",
-        ".git/hooks",
-        ".git/config",
-        ".git/modules",
-        ".claude",
-        ".vscode",
-        ".bashrc",
+        ".git", "x/.git", ".git/hooks", ".git/config", ".git/modules", ".claude", ".vscode", ".bashrc",
         ".mcp.json",
     ] {
         assert_eq!(classify(Path::new(path), EntryType::Link, b""), Some(Reason::NotAFile), "{path}");
@@ -350,14 +336,8 @@ fn what_tools_write_for_a_new_project_passes() {
 #[test]
 fn comments_do_not_hide_a_version_that_is_a_path() {
     for content in [
-        "./evil",
-        "# {{ exec(command='evil') }}\nnode 22",
-        "# {% set x = exec(command='evil') %}\n",
-        "x#/evil/python",
-        "3.12 # see /evil",
-        "#\r./evil",
-        "3.12\u{2028}./evil",
-        "node 22 path:./evil # lts",
+        "./evil", "# {{ exec(command='evil') }}\nnode 22", "# {% set x = exec(command='evil') %}\n",
+        "x#/evil/python", "3.12 # see /evil", "#\r./evil", "3.12\u{2028}./evil", "node 22 path:./evil # lts",
     ] {
         assert!(file(".python-version", content).is_some(), "{content:?}");
         assert!(file(".tool-versions", content).is_some(), "{content:?}");
@@ -413,14 +393,9 @@ fn what_opencode_replaces_before_it_reads_is_found() {
 fn lines_that_readers_trim_or_end_differently_are_unreadable() {
     let unreadable = Some(Reason::Unreadable { format: FileFormat::Ini });
     for content in [
-        "\u{85}# x\u{85}\n",
-        "# x\u{85}script-shell=./evil",
-        "# x\rscript-shell=./evil",
-        "# x\u{2028}script-shell=./evil",
-        "fund\u{a0}=false",
-        "\u{a0}; comment",
-        "\u{feff}\u{feff}fund=false",
-        "fund=fal\0se",
+        "\u{85}# x\u{85}\n", "# x\u{85}script-shell=./evil", "# x\rscript-shell=./evil",
+        "# x\u{2028}script-shell=./evil", "fund\u{a0}=false", "\u{a0}; comment",
+        "\u{feff}\u{feff}fund=false", "fund=fal\0se",
     ] {
         assert_eq!(file(".npmrc", content), unreadable, "{content:?}");
     }

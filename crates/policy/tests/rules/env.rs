@@ -16,39 +16,16 @@ fn name(text: &str) -> Name {
 }
 
 const RESERVED: &[&str] = &[
-    "SESSION_TOKEN",
-    "CONTROL_PLANE_URL",
-    "SESSION_ID",
-    "AGENT_COMMAND",
-    "AGENT_ARGS",
-    "AGENT_USER",
-    "AGENT_WORKDIR",
-    "AGENT_INIT",
-    "AGENT_ALLOW_ROOT",
-    "AGENT_ALLOW_EMULATION",
-    "SANDBOX_",
-    "SANDBOX_TOKEN",
+    "SESSION_TOKEN", "CONTROL_PLANE_URL", "SESSION_ID", "AGENT_COMMAND", "AGENT_ARGS", "AGENT_USER",
+    "AGENT_WORKDIR", "AGENT_INIT", "AGENT_ALLOW_ROOT", "AGENT_ALLOW_EMULATION", "SANDBOX_", "SANDBOX_TOKEN",
     "SANDBOX_ANYTHING_AT_ALL",
 ];
 
 /// Names that look reserved and are the agent's own.
 const KEPT: &[&str] = &[
-    "AGENT_ID",
-    "AGENT_",
-    "AGENT_COMMANDS",
-    "MY_SESSION_TOKEN",
-    "SESSION_TOKENS",
-    "session_token",
-    "CLAUDE_CODE_SESSION_ID",
-    "SANDBOX",
-    "SANDBOXCTL_PROVIDER",
-    "MY_SANDBOX_X",
-    "ANTHROPIC_BASE_URL",
-    "OLLAMA_HOST",
-    "PATH",
-    "LD_PRELOAD",
-    "_FILE",
-    "SESSION_TOKEN_FILE_FILE",
+    "AGENT_ID", "AGENT_", "AGENT_COMMANDS", "MY_SESSION_TOKEN", "SESSION_TOKENS", "session_token",
+    "CLAUDE_CODE_SESSION_ID", "SANDBOX", "SANDBOXCTL_PROVIDER", "MY_SANDBOX_X", "ANTHROPIC_BASE_URL",
+    "OLLAMA_HOST", "PATH", "LD_PRELOAD", "_FILE", "SESSION_TOKEN_FILE_FILE",
 ];
 
 #[test]

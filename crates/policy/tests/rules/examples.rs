@@ -52,9 +52,7 @@ pub(crate) const EXAMPLES: &[(&str, &str, &str, &str)] = &[
     (".jj/repo/config.toml", ".jj/repo/config.toml", "ui.pager = 'evil'", "[user]\nname = 'A'"),
     (".jj/repo/config.toml", ".jj/repo/config.toml", "[fix.tools.x]\ncommand = ['evil']", ""),
     (
-        ".jj/workspace-config.toml",
-        ".jj/workspace-config.toml",
-        "ui.editor = 'evil'",
+        ".jj/workspace-config.toml", ".jj/workspace-config.toml", "ui.editor = 'evil'",
         "user.email = 'a@example.org'",
     ),
     (".lazygit.yml", ".lazygit.yml", "os:\n  edit: evil", ""),
@@ -117,9 +115,7 @@ pub(crate) const EXAMPLES: &[(&str, &str, &str, &str)] = &[
     // Editors.
     (".vscode", ".vscode/settings.json", r#"{"jest.jestCommandLine": "evil"}"#, r#"{"editor.tabSize": 2}"#),
     (
-        ".vscode",
-        ".vscode/settings.json",
-        r#"{"java.jdt.ls.java.home": "./evil"}"#,
+        ".vscode", ".vscode/settings.json", r#"{"java.jdt.ls.java.home": "./evil"}"#,
         r#"{"files.exclude": {"**/x": true}}"#,
     ),
     (
@@ -223,9 +219,7 @@ pub(crate) const EXAMPLES: &[(&str, &str, &str, &str)] = &[
         r#"{"name": "a", "postCreateCommand": "make"}"#,
     ),
     (
-        ".devcontainer",
-        ".devcontainer/python/devcontainer.json",
-        r#"{"runArgs": ["-v", "/:/host"]}"#,
+        ".devcontainer", ".devcontainer/python/devcontainer.json", r#"{"runArgs": ["-v", "/:/host"]}"#,
         r#"{"name": "a", "forwardPorts": [80]}"#,
     ),
     (
@@ -252,9 +246,7 @@ pub(crate) const EXAMPLES: &[(&str, &str, &str, &str)] = &[
     (".externalToolBuilders", ".externalToolBuilders/a.launch", "<launchConfiguration/>", ""),
     (".lazy.lua", ".lazy.lua", "os.execute('evil')", ""),
     (
-        ".vim/coc-settings.json",
-        ".vim/coc-settings.json",
-        r#"{"explorer.git.command": "./evil"}"#,
+        ".vim/coc-settings.json", ".vim/coc-settings.json", r#"{"explorer.git.command": "./evil"}"#,
         r#"{"diagnostic.enable": true}"#,
     ),
     (
@@ -292,9 +284,7 @@ pub(crate) const EXAMPLES: &[(&str, &str, &str, &str)] = &[
         r#"{"swiftPM": {"configuration": "debug"}}"#,
     ),
     (
-        "rust-analyzer.toml",
-        "rust-analyzer.toml",
-        "check.overrideCommand = ['evil']",
+        "rust-analyzer.toml", "rust-analyzer.toml", "check.overrideCommand = ['evil']",
         "[inlayHints]\nmaxLength = 20",
     ),
     (".merlin", ".merlin", "S src\nFLG -ppx ./evil", "# sources\nS src\nB _build/**\nPKG lwt"),
@@ -321,9 +311,7 @@ pub(crate) const EXAMPLES: &[(&str, &str, &str, &str)] = &[
         r#"{"permissions": {"deny": ["Read(.env)"]}, "model": "x"}"#,
     ),
     (
-        ".claude",
-        ".claude/settings.local.json",
-        r#"{"extraKnownMarketplaces": {}}"#,
+        ".claude", ".claude/settings.local.json", r#"{"extraKnownMarketplaces": {}}"#,
         r#"{"outputStyle": "x"}"#,
     ),
     (".claude", ".claude/skills/a/hooks/hooks.json", r#"{"hooks": {}}"#, r#"{"data": [1]}"#),
@@ -498,15 +486,11 @@ pub(crate) const EXAMPLES: &[(&str, &str, &str, &str)] = &[
     ),
     (".qwen", ".qwen/settings.json", "{\"mcpServers\":{\"x\":{\"url\":\"http://a/$KEY\"}}}", "{}"),
     (
-        ".opencode",
-        ".opencode/agent/build.md",
-        "---\ntools:\n  bash: true\n---\n",
+        ".opencode", ".opencode/agent/build.md", "---\ntools:\n  bash: true\n---\n",
         "---\ndescription: x\n---\n",
     ),
     (
-        ".opencode",
-        ".opencode/agent/build.md",
-        "---\ntools: { bash: true }\n---\n",
+        ".opencode", ".opencode/agent/build.md", "---\ntools: { bash: true }\n---\n",
         "---\ntools: Read, Grep\n---\n",
     ),
     (".claude", ".claude/skills/x/.claude-plugin/plugin.json", "{\"name\":\"x\"}", ""),
@@ -522,9 +506,7 @@ pub(crate) const EXAMPLES: &[(&str, &str, &str, &str)] = &[
     ("crushrc", "crushrc", "id", ""),
     (".pdm-python", ".pdm-python", "/workspace/evil", ""),
     (
-        "rust-toolchain.toml",
-        "rust-toolchain.toml",
-        "[toolchain]\npath = './evil'",
+        "rust-toolchain.toml", "rust-toolchain.toml", "[toolchain]\npath = './evil'",
         "[toolchain]\nchannel = '1.95'",
     ),
     ("rust-toolchain", "rust-toolchain", "[toolchain]\npath = './evil'", "nightly-2026-01-01\n"),
@@ -548,9 +530,7 @@ pub(crate) const EXAMPLES: &[(&str, &str, &str, &str)] = &[
         "packages:\n  - 'packages/*'\ncatalog:\n  react: ^19.0.0\n",
     ),
     (
-        "pnpm-workspace.yaml",
-        "pnpm-workspace.yaml",
-        "nodeOptions: --require=./evil.js",
+        "pnpm-workspace.yaml", "pnpm-workspace.yaml", "nodeOptions: --require=./evil.js",
         "overrides:\n  a: 1.0.0",
     ),
     ("bunfig.toml", "bunfig.toml", "preload = ['./evil.ts']", "[install]\nexact = true"),
@@ -577,9 +557,7 @@ pub(crate) const EXAMPLES: &[(&str, &str, &str, &str)] = &[
     (".terraform-version", ".terraform-version", "path:./evil", "1.9.0"),
     (".sdkmanrc", ".sdkmanrc", "java=../../../../workspace/evil", "# enable\njava=21.0.4-tem"),
     (
-        ".prototools",
-        ".prototools",
-        "[plugins]\nnode = 'source:./evil.wasm'",
+        ".prototools", ".prototools", "[plugins]\nnode = 'source:./evil.wasm'",
         "node = '22.1.0'\nnpm = 'bundled'",
     ),
     (".asdfrc", ".asdfrc", "pre_install_nodejs = evil", ""),
@@ -664,9 +642,7 @@ pub(crate) const EXAMPLES: &[(&str, &str, &str, &str)] = &[
     (".tabnine", ".tabnine/agent/settings.json", "{\"mcpServers\": {\"x\": {\"command\": \"evil\"}}}", "{}"),
     (".opencode.json", ".opencode.json", "{\"mcpServers\": {\"x\": {\"command\": \"evil\"}}}", "{}"),
     (
-        ".github/skills",
-        ".github/skills/a/SKILL.md",
-        "---\nallowed-tools: shell\n---\n",
+        ".github/skills", ".github/skills/a/SKILL.md", "---\nallowed-tools: shell\n---\n",
         "---\nname: a\n---\n",
     ),
     (
@@ -676,9 +652,7 @@ pub(crate) const EXAMPLES: &[(&str, &str, &str, &str)] = &[
         "{}",
     ),
     (
-        ".agents",
-        ".agents/skills/a/agents/openai.yaml",
-        "dependencies:\n  tools: []",
+        ".agents", ".agents/skills/a/agents/openai.yaml", "dependencies:\n  tools: []",
         "interface:\n  display_name: \"A\"",
     ),
     // What is read where a program starts, beside what was known of it.
@@ -697,9 +671,7 @@ pub(crate) const EXAMPLES: &[(&str, &str, &str, &str)] = &[
     (".jupytext.py", ".jupytext.py", "import evil", ""),
     (".conanrc", ".conanrc", "conan_home=./evil", ""),
     (
-        "pyrefly.toml",
-        "pyrefly.toml",
-        "[build-system]\ncommand = ['evil']",
+        "pyrefly.toml", "pyrefly.toml", "[build-system]\ncommand = ['evil']",
         "[errors]\nbad-assignment = false",
     ),
     ("pyrefly.toml", "pyrefly.toml", "[[sub-config]]\npython-interpreter-path = 'evil'", ""),

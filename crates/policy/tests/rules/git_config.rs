@@ -201,18 +201,9 @@ fn the_reader_takes_every_spelling_that_git_takes() {
 fn a_configuration_that_cannot_be_read_is_suspicious() {
     let unreadable = Some(Reason::Unreadable { format: FileFormat::Git });
     for config in [
-        "pager = evil",
-        "[core",
-        "[core \"x\"",
-        "[core \"x]\npager = evil",
-        "[core]\n= x",
-        "[core]\npager = \"x",
-        "[core]\npager = \\q",
-        "[core]\npager = x\\",
-        "[co re]\n",
-        "[core]\npa_ger = x",
-        "[core]\n\0pager = x",
-        "<<<<<<< HEAD",
+        "pager = evil", "[core", "[core \"x\"", "[core \"x]\npager = evil", "[core]\n= x",
+        "[core]\npager = \"x", "[core]\npager = \\q", "[core]\npager = x\\", "[co re]\n",
+        "[core]\npa_ger = x", "[core]\n\0pager = x", "<<<<<<< HEAD",
     ] {
         assert_eq!(file(".git/config", config), unreadable, "{config:?}");
     }

@@ -127,11 +127,8 @@ fn a_denial_names_what_would_be_allowed() {
 #[test]
 fn a_protected_path_is_read_and_never_written() {
     for path in [
-        "/workspace/.git/hooks/pre-commit",
-        "/workspace/.git/config",
-        "/workspace/sub/.git/config",
-        "/workspace/.vscode/tasks.json",
-        "/workspace/vendor/cache/.bashrc",
+        "/workspace/.git/hooks/pre-commit", "/workspace/.git/config", "/workspace/sub/.git/config",
+        "/workspace/.vscode/tasks.json", "/workspace/vendor/cache/.bashrc",
     ] {
         assert!(!allows(path, PathAccess::Write), "{path}");
         assert!(allows(path, PathAccess::Read), "{path}");

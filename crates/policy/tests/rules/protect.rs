@@ -41,14 +41,7 @@ fn a_path_and_what_lies_in_it_is_protected() {
         assert_eq!(matched(&protected, relative).as_deref(), Some(by), "{relative}");
     }
     for relative in [
-        "",
-        "src/main.rs",
-        ".git",
-        ".git/index",
-        ".git/configx",
-        ".vscodex",
-        "docs/.vscode",
-        "x.bashrc",
+        "", "src/main.rs", ".git", ".git/index", ".git/configx", ".vscodex", "docs/.vscode", "x.bashrc",
         ".config",
     ] {
         assert_eq!(matched(&protected, relative), None, "{relative}");
@@ -59,24 +52,14 @@ fn a_path_and_what_lies_in_it_is_protected() {
 fn git_is_protected_in_nested_repositories_submodules_and_worktrees() {
     let protected = built_in();
     for relative in [
-        "a/b/.git/hooks/x",
-        "a/.git/config",
-        ".git/modules/sub/hooks/x",
-        ".git/modules/sub/config",
-        ".git/modules/a/modules/b/config",
-        ".git/worktrees/w/config.worktree",
-        "x/.git/modules/sub/config",
+        "a/b/.git/hooks/x", "a/.git/config", ".git/modules/sub/hooks/x", ".git/modules/sub/config",
+        ".git/modules/a/modules/b/config", ".git/worktrees/w/config.worktree", "x/.git/modules/sub/config",
     ] {
         assert!(matched(&protected, relative).is_some(), "{relative}");
     }
     for relative in [
-        ".git/refs/heads/config",
-        ".git/refs/heads/hooks/x",
-        ".git/modules/sub/refs/heads/config",
-        ".git/worktrees/w/commondir",
-        ".git/modules/sub/HEAD",
-        "a/b/config",
-        "modules/x/config",
+        ".git/refs/heads/config", ".git/refs/heads/hooks/x", ".git/modules/sub/refs/heads/config",
+        ".git/worktrees/w/commondir", ".git/modules/sub/HEAD", "a/b/config", "modules/x/config",
     ] {
         assert_eq!(matched(&protected, relative), None, "{relative}");
     }
@@ -145,18 +128,7 @@ fn what_is_no_relative_path_is_refused() {
         assert!(matches!(error(text), ProtectError::Control { .. }), "{text:?}");
     }
     for text in [
-        "*",
-        "*key",
-        "*.k*y",
-        "*.a/b",
-        "*/a.key",
-        "a/*",
-        "a/?",
-        "[ab]",
-        "a*.key",
-        "a.*key",
-        "a.*.*.key",
-        "a*",
+        "*", "*key", "*.k*y", "*.a/b", "*/a.key", "a/*", "a/?", "[ab]", "a*.key", "a.*key", "a.*.*.key", "a*",
     ] {
         assert!(matches!(error(text), ProtectError::Wildcard { .. }), "{text}");
     }

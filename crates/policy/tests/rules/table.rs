@@ -41,24 +41,11 @@ fn every_row_finds_what_it_is_for_and_lets_the_harmless_pass() {
 #[test]
 fn what_no_list_knows_in_the_directory_of_a_program_counts() {
     for path in [
-        ".claude/bin/tree",
-        ".claude/skills/x/scripts/y.py",
-        ".claude/workflows/x.js",
-        ".agents/skills/a/bin/git",
-        ".augment/of-tomorrow",
-        ".codex/x.py",
-        ".continue/x",
-        ".cursor/bin/x",
-        ".factory/commands/x",
-        ".gemini/sandbox.Dockerfile",
-        ".github/hooks/x.sh",
-        ".idea/x.sh",
-        ".kilocode/setup-script",
-        ".roo/tools/x.ts",
-        ".ropeproject/history",
-        ".vibe/agents.py",
-        ".vscode/extensions/x/main.js",
-        ".zed/x",
+        ".claude/bin/tree", ".claude/skills/x/scripts/y.py", ".claude/workflows/x.js",
+        ".agents/skills/a/bin/git", ".augment/of-tomorrow", ".codex/x.py", ".continue/x", ".cursor/bin/x",
+        ".factory/commands/x", ".gemini/sandbox.Dockerfile", ".github/hooks/x.sh", ".idea/x.sh",
+        ".kilocode/setup-script", ".roo/tools/x.ts", ".ropeproject/history", ".vibe/agents.py",
+        ".vscode/extensions/x/main.js", ".zed/x",
     ] {
         assert!(matches!(file(path, "evil"), Some(Reason::Run { .. })), "{path}");
         assert_eq!(classify(Path::new(path), EntryType::Link, b""), Some(Reason::NotAFile), "{path}");
@@ -135,36 +122,16 @@ fn what_is_writable_is_not_classified() {
 #[test]
 fn what_uv_takes_for_a_directory_is_no_version_of_python() {
     for content in [
-        "envx",
-        "cpython-3.12",
-        "python-3.11",
-        "pypy-3.10",
-        "3.12.1.2.3.4",
-        "3.12.1.2",
-        "99999999999999",
-        "256.1",
-        "3.256",
-        "3.+12",
-        "3rc1",
-        "3.12.2rc1",
-        "3.13.0rc99999999999999999999999",
-        "3.12 3.13",
-        "3.12 # why",
-        "3.12\u{a0}",
-        "3.12\nenvx",
+        "envx", "cpython-3.12", "python-3.11", "pypy-3.10", "3.12.1.2.3.4", "3.12.1.2", "99999999999999",
+        "256.1", "3.256", "3.+12", "3rc1", "3.12.2rc1", "3.13.0rc99999999999999999999999", "3.12 3.13",
+        "3.12 # why", "3.12\u{a0}", "3.12\nenvx",
     ] {
         assert!(file(".python-version", content).is_some(), "{content:?}");
         assert!(file(".python-versions", content).is_some(), "{content:?}");
     }
     for content in [
-        "",
-        "# https://example.org/why\n3.12\n",
-        " 3.13.0rc1\r\n\t# why\r\n\t3.12",
-        "3",
-        "3.14b2",
-        "cpython3.12",
-        "pypy3.10\n",
-        "pypy@3.10",
+        "", "# https://example.org/why\n3.12\n", " 3.13.0rc1\r\n\t# why\r\n\t3.12", "3", "3.14b2",
+        "cpython3.12", "pypy3.10\n", "pypy@3.10",
     ] {
         assert_eq!(file(".python-version", content), None, "{content:?}");
     }

@@ -703,19 +703,8 @@ fn is_git(name: &CStr) -> bool {
 
 impl Signs {
     const NAMES: [&'static CStr; 13] = [
-        c".git",
-        c"HEAD",
-        c"objects",
-        c"refs",
-        c"commondir",
-        c"config",
-        c"config.worktree",
-        c"hooks",
-        c".hg",
-        c".jj",
-        c".sl",
-        c".pijul",
-        c"_darcs",
+        c".git", c"HEAD", c"objects", c"refs", c"commondir", c"config", c"config.worktree", c"hooks", c".hg",
+        c".jj", c".sl", c".pijul", c"_darcs",
     ];
 
     /// Returns whether an entry of this name can be a sign.

@@ -28,55 +28,23 @@ pub(crate) const DIRECTORY: &str = "/";
 
 /// Variables that name libraries, modules and scripts which a program loads.
 const LOADS_CODE: &[&str] = &[
-    "BASH_ENV",
-    "CLASSPATH",
-    "ENV",
-    "GCONV_PATH",
-    "JAVA_TOOL_OPTIONS",
-    "JDK_JAVA_OPTIONS",
-    "LD_AUDIT",
-    "LD_LIBRARY_PATH",
-    "LD_PRELOAD",
-    "LUA_PATH",
-    "NODE_OPTIONS",
-    "NODE_PATH",
-    "PERL5LIB",
-    "PERL5OPT",
-    "PYTHONHOME",
-    "PYTHONPATH",
-    "RUBYLIB",
-    "RUBYOPT",
+    "BASH_ENV", "CLASSPATH", "ENV", "GCONV_PATH", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "LD_AUDIT",
+    "LD_LIBRARY_PATH", "LD_PRELOAD", "LUA_PATH", "NODE_OPTIONS", "NODE_PATH", "PERL5LIB", "PERL5OPT",
+    "PYTHONHOME", "PYTHONPATH", "RUBYLIB", "RUBYOPT",
 ];
 
 /// Variables that say which proxy a program goes through. Docker's command adds them out of its settings too, with the
 /// password of a proxy in them.
 pub(crate) const PROXIES: [&str; 10] = [
-    "HTTP_PROXY",
-    "http_proxy",
-    "HTTPS_PROXY",
-    "https_proxy",
-    "FTP_PROXY",
-    "ftp_proxy",
-    "NO_PROXY",
-    "no_proxy",
-    "ALL_PROXY",
-    "all_proxy",
+    "HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "FTP_PROXY", "ftp_proxy", "NO_PROXY",
+    "no_proxy", "ALL_PROXY", "all_proxy",
 ];
 
 /// Variables that root keeps under sudo where their value names no file: like those that sudo itself keeps, see sudoers(5),
 /// `env_check`, and what chooses how an engine works.
 const SUDO_KEEP: &[&str] = &[
-    "COLORTERM",
-    "DOCKER_API_VERSION",
-    "DOCKER_CONTENT_TRUST",
-    "LANG",
-    "LANGUAGE",
-    "LOGNAME",
-    "SOURCE_DATE_EPOCH",
-    "STORAGE_DRIVER",
-    "TERM",
-    "TZ",
-    "USER",
+    "COLORTERM", "DOCKER_API_VERSION", "DOCKER_CONTENT_TRUST", "LANG", "LANGUAGE", "LOGNAME",
+    "SOURCE_DATE_EPOCH", "STORAGE_DRIVER", "TERM", "TZ", "USER",
 ];
 
 /// Groups of the system, such as the one to which distributions give `/usr/local`, are below this.

@@ -19,17 +19,9 @@ const SYSTEM: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", 
 /// What of the host's `/etc` is needed to run its programs, and holds no secret: the loader's cache, links to
 /// alternatives, certificates, the time zone.
 const ETC: [&str; 11] = [
-    "/etc/alternatives",
-    "/etc/ca-certificates/extracted",
-    "/etc/ld.so.cache",
-    "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d",
-    "/etc/localtime",
-    "/etc/os-release",
-    "/etc/pki/ca-trust/extracted",
-    "/etc/pki/tls/certs",
-    "/etc/ssl/certs",
-    "/etc/ssl/openssl.cnf",
+    "/etc/alternatives", "/etc/ca-certificates/extracted", "/etc/ld.so.cache", "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d", "/etc/localtime", "/etc/os-release", "/etc/pki/ca-trust/extracted",
+    "/etc/pki/tls/certs", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
 ];
 
 /// Devices that give nothing away.

@@ -236,12 +236,7 @@ mod tests {
         symlink("loop", path("loop")).unwrap();
         let writable = Writable::only(vec![path("shared")]);
         for name in [
-            "shared",
-            "shared/new/x",
-            "own/../shared/x",
-            "through/bin",
-            "twice",
-            "twice/x",
+            "shared", "shared/new/x", "own/../shared/x", "through/bin", "twice", "twice/x",
             "shared/sub/../../own",
         ] {
             assert_eq!(writable.of(&path(name)), Some(path("shared").as_path()), "{name}");

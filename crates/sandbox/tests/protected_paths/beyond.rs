@@ -140,10 +140,7 @@ fn what_an_earlier_run_left_in_parts_is_found_when_they_are_put_together() {
 /// Where a run may leave the parts of a repository, or a whole one, for the next run: in a directory that is skipped, in one within
 /// the bound, and among git's data.
 const HIDING: [&str; 5] = [
-    "node_modules/p/g",
-    "lib/g",
-    "node_modules/r/.git/objects/ab/e/g",
-    ".git/objects/ab/e/g",
+    "node_modules/p/g", "lib/g", "node_modules/r/.git/objects/ab/e/g", ".git/objects/ab/e/g",
     ".git/refs/heads/g",
 ];
 

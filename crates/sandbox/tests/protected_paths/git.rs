@@ -281,9 +281,7 @@ fn the_other_pointers_must_lead_there_too() {
     boundary.write("between/info/alternates", "/usr/lib\n");
     let found = boundary.paths(&baseline);
     let wanted = [
-        ".git/modules/cwd/config",
-        ".git/modules/home/config",
-        "between/info/alternates",
+        ".git/modules/cwd/config", ".git/modules/home/config", "between/info/alternates",
         "steals/.git/objects/info/alternates",
     ];
     assert_eq!(found, wanted);

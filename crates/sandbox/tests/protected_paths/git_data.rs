@@ -96,18 +96,9 @@ fn a_new_link_is_found_wherever_it_lies_in_gits_data() {
     let mut wanted = Vec::new();
     for git in [".git", ".git/modules/sub", "bare.git"] {
         for path in [
-            "index",
-            "packed-refs",
-            "info/exclude",
-            "info/sparse-checkout",
-            "lfs/objects/ab",
-            "logs/refs/heads/a/b/c",
-            "objects/ab",
-            "objects/info/commit-graph",
-            "objects/pack/pack-1.idx",
-            "refs/heads/x",
-            "rr-cache/1/postimage",
-            "shallow",
+            "index", "packed-refs", "info/exclude", "info/sparse-checkout", "lfs/objects/ab",
+            "logs/refs/heads/a/b/c", "objects/ab", "objects/info/commit-graph", "objects/pack/pack-1.idx",
+            "refs/heads/x", "rr-cache/1/postimage", "shallow",
         ] {
             let path = format!("{git}/{path}");
             let _ = fs::remove_file(boundary.host.join(&path));
@@ -615,13 +606,8 @@ fn what_git_does_not_make_among_its_data_is_moved_aside_and_the_users_own_stays(
     git(&boundary.host, &["worktree", "add", "-q", "tree"]);
     let baseline = boundary.baseline();
     let new = [
-        ".git/.envrc",
-        ".git/info/tool.yml",
-        ".git/objects/abc",
-        ".git/other.yml",
-        ".git/runs",
-        ".git/worktrees/tree/other.yml",
-        "new/.git/other.yml",
+        ".git/.envrc", ".git/info/tool.yml", ".git/objects/abc", ".git/other.yml", ".git/runs",
+        ".git/worktrees/tree/other.yml", "new/.git/other.yml",
     ];
     git(&boundary.host, &["init", "-q", "new"]);
     for path in new {

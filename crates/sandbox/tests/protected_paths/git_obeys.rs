@@ -53,8 +53,7 @@ fn a_reference_of_a_submodule_and_of_a_linked_work_tree_is_looked_at_too() {
     boundary.write(".git/OLD_HEAD", "ref: old\n");
     let baseline = boundary.baseline();
     let new = [
-        ".git/modules/lib/refs/heads/a/b",
-        ".git/worktrees/tree/CHERRY_PICK_HEAD",
+        ".git/modules/lib/refs/heads/a/b", ".git/worktrees/tree/CHERRY_PICK_HEAD",
         ".git/worktrees/tree/refs/bisect/bad",
     ];
     for path in new {
@@ -100,11 +99,7 @@ fn a_pipe_in_the_place_of_gits_data_is_moved_aside() {
     assert_eq!(status(&boundary), Some(124), "the control: git waits");
 
     let paths = [
-        ".git/index",
-        ".git/info/exclude",
-        ".git/packed-refs",
-        ".git/refs/heads/x",
-        ".git/x",
+        ".git/index", ".git/info/exclude", ".git/packed-refs", ".git/refs/heads/x", ".git/x",
         "bare.git/packed-refs",
     ];
     for path in paths {

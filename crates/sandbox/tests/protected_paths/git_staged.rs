@@ -54,13 +54,8 @@ fn what_an_index_would_write_to_a_protected_path_is_reported() {
         (&[], &["update-index", "--split-index"]),
     ] {
         for path in [
-            ".githooks/post-checkout",
-            ".githooks/pre-commit",
-            ".vscode/settings.json",
-            ".vscode/tasks.json",
-            ".husky/pre-commit",
-            "lefthook.yml",
-            "x.code-workspace",
+            ".githooks/post-checkout", ".githooks/pre-commit", ".vscode/settings.json", ".vscode/tasks.json",
+            ".husky/pre-commit", "lefthook.yml", "x.code-workspace",
         ] {
             let boundary = with_hooks(flags);
             if !prepare.is_empty() {

@@ -47,13 +47,11 @@ fn a_pattern_finds_every_name_that_ends_so_whatever_its_case() {
     boundary.write("harmless.code-workspace", r#"{"folders": [{"path": "."}]}"#);
     boundary
         .write(
-            ".mise.ci.local.toml",
-            "[env]
+            ".mise.ci.local.toml", "[env]
 PATH = 'evil'",
         )
         .write(
-            "mise.ci.toml",
-            "[tools]
+            "mise.ci.toml", "[tools]
 node = '22'",
         );
     assert_eq!(boundary.paths(&baseline), [".mise.ci.local.toml", "new.code-workspace"]);

@@ -13,15 +13,8 @@ fn found(boundary: &Boundary, baseline: &sandbox::boundary::detect::baseline::Ba
 #[test]
 fn a_new_repository_in_a_new_protected_directory_is_searched() {
     for place in [
-        ".opencode/themes/r",
-        ".claude/worktrees/w",
-        ".claude/worktrees/group/of/many/w",
-        ".idea/shelf/r",
-        ".vscode/ipch/r",
-        ".mvn/wrapper/r",
-        ".agents/1/2/3/r",
-        ".opencode/themes/node_modules/r",
-        "sub/r",
+        ".opencode/themes/r", ".claude/worktrees/w", ".claude/worktrees/group/of/many/w", ".idea/shelf/r",
+        ".vscode/ipch/r", ".mvn/wrapper/r", ".agents/1/2/3/r", ".opencode/themes/node_modules/r", "sub/r",
     ] {
         let boundary = Boundary::new();
         boundary.repository("");

@@ -49,12 +49,7 @@ fn what_comes_to_an_empty_place_is_the_agents_however_old_it_is() {
         .rename("config", "scripts/dir/more");
     boundary.write("new", "{\"a\":1}").rename("new", "none");
     let wanted = created([
-        ".bashrc",
-        ".envrc",
-        ".git/hooks/pre-commit",
-        ".vscode/settings.json",
-        "named/a",
-        "none",
+        ".bashrc", ".envrc", ".git/hooks/pre-commit", ".vscode/settings.json", "named/a", "none",
         "scripts/dir/more",
     ]);
     assert_eq!(found(&boundary, &baseline), wanted);

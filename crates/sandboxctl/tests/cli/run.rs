@@ -82,15 +82,7 @@ fn a_command_that_runs_out_of_time() {
 fn programs_get_one_object() {
     let env = TestEnv::new();
     let answer = env.call(&[
-        "run",
-        "--format",
-        "json",
-        "--name",
-        "mine",
-        "--",
-        "sh",
-        "-c",
-        "echo out; echo err >&2; exit 3",
+        "run", "--format", "json", "--name", "mine", "--", "sh", "-c", "echo out; echo err >&2; exit 3",
     ]);
     assert_eq!((answer.code, answer.stderr.as_str()), (3, ""), "{answer}");
     let mut object = answer.json();

@@ -126,11 +126,7 @@ fn an_exec_is_confined_as_the_first_command() {
             assert!(!said.contains(stripped), "{stripped} in {runner:?} by {caller:?}: {said}");
         }
         for line in [
-            "GIVEN=1",
-            "HOME=/home/agent",
-            "/workspace",
-            "CapBnd:\t0000000000000000",
-            "NoNewPrivs:\t1",
+            "GIVEN=1", "HOME=/home/agent", "/workspace", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1",
             "agent",
         ] {
             assert!(

@@ -26,15 +26,7 @@ pub(crate) enum Control {
 }
 
 const UNSHARE: &[&str] = &[
-    "unshare",
-    "--user",
-    "--map-root-user",
-    "--mount",
-    "--pid",
-    "--fork",
-    "--mount-proc",
-    "--net",
-    "--ipc",
+    "unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc", "--net", "--ipc",
     "--uts",
 ];
 const BUBBLEWRAP: &[&str] = &["bwrap", "--dev-bind", "/", "/", "--unshare-all", "--proc", "/proc"];

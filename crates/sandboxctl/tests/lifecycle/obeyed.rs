@@ -16,37 +16,20 @@ struct Kind {
 /// What lies in the directories of agents and editors.
 const DIRECTORIES: Kind = Kind {
     obeyed: &[
-        ".agents/skills/a/bin/git",
-        ".claude/skills/x/bin/tree",
-        ".codex/x.py",
-        ".cursor/bin/x",
-        ".idea/x.sh",
-        ".roo/tools/x.ts",
-        ".vscode/extensions/x/main.js",
+        ".agents/skills/a/bin/git", ".claude/skills/x/bin/tree", ".codex/x.py", ".cursor/bin/x",
+        ".idea/x.sh", ".roo/tools/x.ts", ".vscode/extensions/x/main.js",
     ],
     harmless: &[
-        ".claude/plans/x.md",
-        ".claude/worktrees/x/run.sh",
-        ".cursor/debug.log",
-        ".cursor/rules/x.mdc",
-        ".idea/.name",
-        ".roo/rules/x.txt",
-        ".vscode/x.code-snippets",
+        ".claude/plans/x.md", ".claude/worktrees/x/run.sh", ".cursor/debug.log", ".cursor/rules/x.mdc",
+        ".idea/.name", ".roo/rules/x.txt", ".vscode/x.code-snippets",
     ],
 };
 
 /// Names that the program makes up from an environment or a format.
 const PATTERNS: Kind = Kind {
     obeyed: &[
-        ".commitlintrc.ts",
-        ".config/hk.local.pkl",
-        ".config/mise.prod.toml",
-        ".direnv/flake-profile-a.rc",
-        ".lintstagedrc.yml",
-        ".zshrc.zwc",
-        "mise.local.lock",
-        "mise/config.prod.local.toml",
-        "user.bazelrc",
+        ".commitlintrc.ts", ".config/hk.local.pkl", ".config/mise.prod.toml", ".direnv/flake-profile-a.rc",
+        ".lintstagedrc.yml", ".zshrc.zwc", "mise.local.lock", "mise/config.prod.local.toml", "user.bazelrc",
     ],
     harmless: &[".config/mise-prod", ".direnv/bin/x", "lint-staged.config", "mise/main.rs"],
 };
@@ -54,22 +37,11 @@ const PATTERNS: Kind = Kind {
 /// Repositories of other programs than git, below the root.
 const REPOSITORIES: Kind = Kind {
     obeyed: &[
-        "a/.hg/hgrc",
-        "a/.envrc",
-        "b/.jj/repo/config.toml",
-        "b/.jj/repo/store/git_target",
-        "b/.vscode/tasks.json",
-        "c/.sl/config",
-        "d/e/.jj/repo",
-        "f/_darcs/prefs/defaults",
-        "g/.pijul/config",
+        "a/.hg/hgrc", "a/.envrc", "b/.jj/repo/config.toml", "b/.jj/repo/store/git_target",
+        "b/.vscode/tasks.json", "c/.sl/config", "d/e/.jj/repo", "f/_darcs/prefs/defaults", "g/.pijul/config",
     ],
     harmless: &[
-        "a/.hg/store/x",
-        "b/.jj/repo/op_heads/x",
-        "c/.sl/store/x",
-        "f/_darcs/inventories/x",
-        "no/.envrc",
+        "a/.hg/store/x", "b/.jj/repo/op_heads/x", "c/.sl/store/x", "f/_darcs/inventories/x", "no/.envrc",
         "no/repo",
     ],
 };

@@ -77,11 +77,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         PYTHON_VERSIONS,
     ),
     read_only(
-        ".python-versions",
-        "uv, mise",
-        "the same as `.python-version`",
-        MISE_IDIOMATIC,
-        PYTHON_VERSIONS,
+        ".python-versions", "uv, mise", "the same as `.python-version`", MISE_IDIOMATIC, PYTHON_VERSIONS,
     ),
     read_only(
         ".nvmrc",
@@ -172,11 +168,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
         &[("", ContentRule::Settings(FileFormat::Toml, harmless::RUST_TOOLCHAIN))],
     ),
     read_only(
-        "rust-toolchain",
-        "rustup, for cargo and rustc",
-        "the same as `rust-toolchain.toml`",
-        "The rustup book, \"Overrides\"",
-        VERSION,
+        "rust-toolchain", "rustup, for cargo and rustc", "the same as `rust-toolchain.toml`",
+        "The rustup book, \"Overrides\"", VERSION,
     ),
     read_only(
         ".cargo/config.toml",
@@ -186,10 +179,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         CARGO,
     ),
     read_only(
-        ".cargo/config",
-        "cargo",
-        "the same as `.cargo/config.toml`",
-        "The Cargo Book, \"Configuration\"",
+        ".cargo/config", "cargo", "the same as `.cargo/config.toml`", "The Cargo Book, \"Configuration\"",
         CARGO,
     ),
     // Packages.

@@ -92,66 +92,34 @@ pub(crate) const VSCODE: &Keys = &Keys::Only(EDITOR);
 
 /// coc.nvim, "coc-configuration". Its extensions have names of VS Code's for other settings, `explorer.git.command` among them.
 pub(crate) const COC: &Keys = &Keys::Only(&[
-    "$schema",
-    "coc.preferences.formatOnSave",
-    "coc.preferences.formatOnType",
-    "diagnostic.enable",
-    "diagnostic.virtualText",
-    "inlayHint.enable",
-    "suggest.enablePreselect",
-    "suggest.noselect",
+    "$schema", "coc.preferences.formatOnSave", "coc.preferences.formatOnType", "diagnostic.enable",
+    "diagnostic.virtualText", "inlayHint.enable", "suggest.enablePreselect", "suggest.noselect",
 ]);
 
 /// Tasks run when a person runs them, but for those that run when the folder is opened.
 pub(crate) const VSCODE_TASKS: &Keys = &Keys::AllBut(&["runOn"]);
 
 pub(crate) const VSCODE_WORKSPACE: &Keys = &Keys::Only(&[
-    "extensions/recommendations",
-    "extensions/unwantedRecommendations",
-    "folders/name",
+    "extensions/recommendations", "extensions/unwantedRecommendations", "folders/name",
     // Settings of each folder count too, and other ones than this need not be searched.
-    "folders/path=.",
-    "settings/editor.*",
-    "settings/explorer.*",
-    "settings/files.associations",
-    "settings/files.eol",
-    "settings/files.exclude",
-    "settings/files.insertFinalNewline",
-    "settings/files.trimTrailingWhitespace",
-    "settings/files.watcherExclude",
-    "settings/search.exclude",
-    "settings/workbench.colorCustomizations",
-    "settings/workbench.colorTheme",
+    "folders/path=.", "settings/editor.*", "settings/explorer.*", "settings/files.associations",
+    "settings/files.eol", "settings/files.exclude", "settings/files.insertFinalNewline",
+    "settings/files.trimTrailingWhitespace", "settings/files.watcherExclude", "settings/search.exclude",
+    "settings/workbench.colorCustomizations", "settings/workbench.colorTheme",
 ]);
 
 /// Without `compilerPath`, which the extension runs to ask it for its directories.
 pub(crate) const VSCODE_CPP: &Keys = &Keys::Only(&[
-    "configurations/cStandard",
-    "configurations/cppStandard",
-    "configurations/defines",
-    "configurations/intelliSenseMode",
-    "configurations/name",
-    "version",
+    "configurations/cStandard", "configurations/cppStandard", "configurations/defines",
+    "configurations/intelliSenseMode", "configurations/name", "version",
 ]);
 
 /// Development Containers: what runs runs in the container. The host runs `initializeCommand`; `mounts`,
 /// `runArgs` and compose files share what is the host's, and so may images and features, which bring settings of their own.
 pub(crate) const DEVCONTAINER: &Keys = &Keys::Only(&[
-    "$schema",
-    "containerEnv",
-    "containerUser",
-    "customizations/vscode/extensions",
-    "forwardPorts",
-    "hostRequirements",
-    "name",
-    "onCreateCommand",
-    "portsAttributes",
-    "postAttachCommand",
-    "postCreateCommand",
-    "postStartCommand",
-    "remoteUser",
-    "shutdownAction",
-    "updateContentCommand",
+    "$schema", "containerEnv", "containerUser", "customizations/vscode/extensions", "forwardPorts",
+    "hostRequirements", "name", "onCreateCommand", "portsAttributes", "postAttachCommand",
+    "postCreateCommand", "postStartCommand", "remoteUser", "shutdownAction", "updateContentCommand",
     "waitFor",
 ]);
 
@@ -183,37 +151,16 @@ pub(crate) const ZED: &Keys = &Keys::Only(&[
 pub(crate) const ZED_TASKS: &Keys = &Keys::AllBut(&["hooks"]);
 
 pub(crate) const HELIX: &Keys = &Keys::Only(&[
-    "editor/auto-format",
-    "editor/auto-pairs",
-    "editor/auto-save",
-    "editor/bufferline",
-    "editor/color-modes",
-    "editor/cursor-shape",
-    "editor/cursorcolumn",
-    "editor/cursorline",
-    "editor/file-picker",
-    "editor/indent-guides",
-    "editor/insert-final-newline",
-    "editor/line-number",
-    "editor/rulers",
-    "editor/scrolloff",
-    "editor/soft-wrap",
-    "editor/text-width",
-    "editor/trim-trailing-whitespace",
-    "editor/whitespace",
-    "theme",
+    "editor/auto-format", "editor/auto-pairs", "editor/auto-save", "editor/bufferline", "editor/color-modes",
+    "editor/cursor-shape", "editor/cursorcolumn", "editor/cursorline", "editor/file-picker",
+    "editor/indent-guides", "editor/insert-final-newline", "editor/line-number", "editor/rulers",
+    "editor/scrolloff", "editor/soft-wrap", "editor/text-width", "editor/trim-trailing-whitespace",
+    "editor/whitespace", "theme",
 ]);
 
 pub(crate) const HELIX_LANGUAGES: &Keys = &Keys::Only(&[
-    "language/auto-format",
-    "language/comment-token",
-    "language/comment-tokens",
-    "language/file-types",
-    "language/indent",
-    "language/name",
-    "language/rulers",
-    "language/soft-wrap",
-    "language/text-width",
+    "language/auto-format", "language/comment-token", "language/comment-tokens", "language/file-types",
+    "language/indent", "language/name", "language/rulers", "language/soft-wrap", "language/text-width",
 ]);
 
 pub(crate) const SUBLIME: &Keys = &Keys::Only(&[
@@ -233,43 +180,17 @@ pub(crate) const KATE: &Keys = &Keys::Only(&["files", "name"]);
 
 /// Jujutsu, "Settings".
 pub(crate) const JJ: &Keys = &Keys::Only(&[
-    "$schema",
-    "git/auto-local-bookmark",
-    "git/colocate",
-    "git/fetch",
-    "git/push",
-    "ui/color",
-    "user/email",
+    "$schema", "git/auto-local-bookmark", "git/colocate", "git/fetch", "git/push", "ui/color", "user/email",
     "user/name",
 ]);
 
 /// `LuaLS`, "Settings": `plugin`, `userThirdParty` and `path` lead to code.
 pub(crate) const LUA: &Keys = &Keys::Only(&[
-    "$schema",
-    "Lua.completion.*",
-    "Lua.diagnostics.*",
-    "Lua.format.*",
-    "Lua.hint.*",
-    "Lua.hover.*",
-    "Lua.runtime.version=",
-    "Lua.telemetry.enable",
-    "Lua.workspace.checkThirdParty",
-    "Lua.workspace.library",
-    "completion.*",
-    "diagnostics.*",
-    "diagnostics/disable",
-    "diagnostics/globals",
-    "diagnostics/severity",
-    "format.*",
-    "hint.*",
-    "hover.*",
-    "runtime.version=",
-    "runtime/version=",
-    "telemetry.enable",
-    "workspace.checkThirdParty",
-    "workspace.library",
-    "workspace/checkThirdParty",
-    "workspace/library",
+    "$schema", "Lua.completion.*", "Lua.diagnostics.*", "Lua.format.*", "Lua.hint.*", "Lua.hover.*",
+    "Lua.runtime.version=", "Lua.telemetry.enable", "Lua.workspace.checkThirdParty", "Lua.workspace.library",
+    "completion.*", "diagnostics.*", "diagnostics/disable", "diagnostics/globals", "diagnostics/severity",
+    "format.*", "hint.*", "hover.*", "runtime.version=", "runtime/version=", "telemetry.enable",
+    "workspace.checkThirdParty", "workspace.library", "workspace/checkThirdParty", "workspace/library",
 ]);
 
 /// Build Server Protocol, "BSP connection details": all but what is run.
@@ -288,16 +209,8 @@ pub(crate) const SOURCEKIT: &Keys = &Keys::Only(&[
 
 /// rust-analyzer, "Configuration".
 pub(crate) const RUST_ANALYZER: &Keys = &Keys::Only(&[
-    "assist",
-    "cargo/allTargets",
-    "cargo/features",
-    "check/allTargets",
-    "completion",
-    "diagnostics/disabled",
-    "hover",
-    "imports",
-    "inlayHints",
-    "lens",
+    "assist", "cargo/allTargets", "cargo/features", "check/allTargets", "completion", "diagnostics/disabled",
+    "hover", "imports", "inlayHints", "lens",
 ]);
 
 /// Of `.merlin`, what names directories, packages and endings. `FLG` hands flags to the compiler, of which `-ppx` runs a
@@ -369,11 +282,7 @@ pub(crate) const IDEA: &[&str] = &[
 
 /// Of what `JetBrains` keeps for git, all but which git that is.
 pub(crate) const GIT_IN_IDEA: &[&str] = &[
-    "RECENT_BRANCH_BY_REPOSITORY",
-    "RECENT_COMMON_BRANCH",
-    "RECENT_GIT_ROOT_PATH",
-    "ROOT_SYNC",
-    "UPDATE_TYPE",
+    "RECENT_BRANCH_BY_REPOSITORY", "RECENT_COMMON_BRANCH", "RECENT_GIT_ROOT_PATH", "ROOT_SYNC", "UPDATE_TYPE",
 ];
 
 /// What `JetBrains` remembers of a project: what was shown, asked and found.
@@ -410,107 +319,37 @@ pub(crate) const SBT: &Keys = &Keys::Only(&["argv", "bspVersion", "languages", "
 
 /// pyrefly, "Configuration": neither the interpreter nor the build system, which it runs.
 pub(crate) const PYREFLY: &Keys = &Keys::Only(&[
-    "disable-project-excludes-heuristics",
-    "disable-search-path-heuristics",
-    "enabled-ignores",
-    "errors",
-    "ignore-errors-in-generated-code",
-    "ignore-missing-imports",
-    "infer-with-first-use",
-    "permissive-ignores",
-    "preset=",
-    "project-excludes",
-    "project-includes",
-    "python-platform=",
-    "python-version=",
-    "replace-imports-with-any",
-    "search-path",
-    "skip-interpreter-query",
-    "strict-callable-subtyping",
-    "sub-config/errors",
-    "sub-config/ignore-missing-imports",
-    "sub-config/matches",
-    "sub-config/replace-imports-with-any",
-    "sub-config/untyped-def-behavior",
-    "untyped-def-behavior=",
-    "use-ignore-files",
+    "disable-project-excludes-heuristics", "disable-search-path-heuristics", "enabled-ignores", "errors",
+    "ignore-errors-in-generated-code", "ignore-missing-imports", "infer-with-first-use",
+    "permissive-ignores", "preset=", "project-excludes", "project-includes", "python-platform=",
+    "python-version=", "replace-imports-with-any", "search-path", "skip-interpreter-query",
+    "strict-callable-subtyping", "sub-config/errors", "sub-config/ignore-missing-imports",
+    "sub-config/matches", "sub-config/replace-imports-with-any", "sub-config/untyped-def-behavior",
+    "untyped-def-behavior=", "use-ignore-files",
 ]);
 
 /// Headers of prompts, rules, skills and agents: what they are called, when they are meant, and which tools they are left.
 pub(crate) const PROMPT: &Keys = &Keys::Only(&[
-    "agent=",
-    "alwaysApply",
-    "applyTo",
-    "argument-hint",
-    "author",
-    "category",
-    "color",
-    "compatibility",
-    "context=",
-    "description",
-    "disable-model-invocation",
-    "disallowed-tools",
-    "disallowedTools",
-    "displayName",
-    "effort=",
-    "fileMatchPattern",
-    "globs",
-    "inclusion",
-    "keywords",
-    "license",
-    "metadata",
-    "mode=",
-    "model",
-    "name",
-    "paths",
-    "tags",
-    "temperature=",
-    "title",
-    "tools",
-    "trigger",
-    "user-invocable",
-    "version",
-    "when_to_use",
+    "agent=", "alwaysApply", "applyTo", "argument-hint", "author", "category", "color", "compatibility",
+    "context=", "description", "disable-model-invocation", "disallowed-tools", "disallowedTools",
+    "displayName", "effort=", "fileMatchPattern", "globs", "inclusion", "keywords", "license", "metadata",
+    "mode=", "model", "name", "paths", "tags", "temperature=", "title", "tools", "trigger", "user-invocable",
+    "version", "when_to_use",
 ]);
 
 /// Servers that are reached over the network; whatever names a command is missing.
 pub(crate) const SERVERS: &Keys = &Keys::Only(&[
-    "$schema",
-    "description",
-    "mcpServers/*/description",
-    "mcpServers/*/disabled",
-    "mcpServers/*/timeout",
-    "mcpServers/*/type=",
-    "mcpServers/*/url",
-    "permissions/deny",
-    "servers/*/type=",
-    "servers/*/url",
+    "$schema", "description", "mcpServers/*/description", "mcpServers/*/disabled", "mcpServers/*/timeout",
+    "mcpServers/*/type=", "mcpServers/*/url", "permissions/deny", "servers/*/type=", "servers/*/url",
     "version=",
 ]);
 
 /// Files that an agent finds somewhere in its directory: those of skills and plugins, whose data may be named
 /// anything.
 pub(crate) const OTHER_OF_AGENTS: &Keys = &Keys::AllBut(&[
-    "allow",
-    "approval_policy",
-    "apiKeyHelper",
-    "awsAuthRefresh",
-    "awsCredentialExport",
-    "command",
-    "commands",
-    "defaultMode",
-    "env",
-    "headersHelper",
-    "hooks",
-    "lspServers",
-    "mcp_servers",
-    "mcpServers",
-    "monitors",
-    "notify",
-    "otelHeadersHelper",
-    "runOn",
-    "sandbox_mode",
-    "statusLine",
+    "allow", "approval_policy", "apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "command",
+    "commands", "defaultMode", "env", "headersHelper", "hooks", "lspServers", "mcp_servers", "mcpServers",
+    "monitors", "notify", "otelHeadersHelper", "runOn", "sandbox_mode", "statusLine",
 ]);
 
 /// Codex, "Agent Skills": how a skill looks and whether it may be chosen, without the servers that it depends on.
@@ -535,28 +374,14 @@ pub(crate) const CLAUDE: &Keys = &Keys::Only(&[
 
 /// Codex, "Config reference".
 pub(crate) const CODEX: &Keys = &Keys::Only(&[
-    "hide_agent_reasoning",
-    "model",
-    "model_reasoning_effort",
-    "model_reasoning_summary",
-    "model_verbosity",
-    "project_doc_fallback_filenames",
-    "project_doc_max_bytes",
-    "show_raw_agent_reasoning",
+    "hide_agent_reasoning", "model", "model_reasoning_effort", "model_reasoning_summary", "model_verbosity",
+    "project_doc_fallback_filenames", "project_doc_max_bytes", "show_raw_agent_reasoning",
 ]);
 
 /// Gemini CLI, "Configuration".
 pub(crate) const GEMINI: &Keys = &Keys::Only(&[
-    "$schema",
-    "context/fileName",
-    "contextFileName",
-    "general/vimMode",
-    "model/maxSessionTurns",
-    "model/name",
-    "theme",
-    "ui/hideBanner",
-    "ui/hideTips",
-    "ui/theme",
+    "$schema", "context/fileName", "contextFileName", "general/vimMode", "model/maxSessionTurns",
+    "model/name", "theme", "ui/hideBanner", "ui/hideTips", "ui/theme",
 ]);
 
 /// A command of Gemini CLI is a prompt; `!{…}` in it runs a program.
@@ -564,31 +389,14 @@ pub(crate) const GEMINI_COMMAND: &Keys = &Keys::Only(&["description", "prompt"])
 
 /// opencode, "Config".
 pub(crate) const OPENCODE: &Keys = &Keys::Only(&[
-    "$schema",
-    "autoupdate",
-    "disabled_providers",
-    "model",
-    "small_model",
-    "theme",
-    "username",
+    "$schema", "autoupdate", "disabled_providers", "model", "small_model", "theme", "username",
 ]);
 
 /// pi, "Settings".
 pub(crate) const PI: &Keys = &Keys::Only(&[
-    "branchSummary",
-    "collapseChangelog",
-    "compaction",
-    "defaultModel",
-    "defaultProvider",
-    "defaultThinkingLevel",
-    "enabledModels",
-    "hideThinkingBlock",
-    "images",
-    "markdown",
-    "quietStartup",
-    "retry",
-    "theme=",
-    "thinkingBudgets",
+    "branchSummary", "collapseChangelog", "compaction", "defaultModel", "defaultProvider",
+    "defaultThinkingLevel", "enabledModels", "hideThinkingBlock", "images", "markdown", "quietStartup",
+    "retry", "theme=", "thinkingBudgets",
 ]);
 
 /// gptme, "Project config".
@@ -596,51 +404,18 @@ pub(crate) const GPTME: &Keys = &Keys::Only(&["agent/name", "base_prompt", "file
 
 /// aider, "Options reference".
 pub(crate) const AIDER: &Keys = &Keys::Only(&[
-    "architect",
-    "attribute-author",
-    "attribute-committer",
-    "auto-commits",
-    "cache-prompts",
-    "code-theme",
-    "dark-mode",
-    "dirty-commits",
-    "edit-format",
-    "editor-model",
-    "light-mode",
-    "map-refresh",
-    "map-tokens",
-    "model",
-    "pretty",
-    "read",
-    "show-diffs",
-    "stream",
-    "subtree-only",
-    "vim",
-    "weak-model",
+    "architect", "attribute-author", "attribute-committer", "auto-commits", "cache-prompts", "code-theme",
+    "dark-mode", "dirty-commits", "edit-format", "editor-model", "light-mode", "map-refresh", "map-tokens",
+    "model", "pretty", "read", "show-diffs", "stream", "subtree-only", "vim", "weak-model",
 ]);
 
 /// The Cargo Book, "Configuration".
 pub(crate) const CARGO: &Keys = &Keys::Only(&[
-    "build/incremental",
-    "build/jobs",
-    "build/target=",
-    "build/target-dir=",
-    "cache/auto-clean-frequency",
-    "future-incompat-report/frequency",
-    "net/offline",
-    "net/retry",
-    "profile/*/codegen-units",
-    "profile/*/debug",
-    "profile/*/incremental",
-    "profile/*/lto",
-    "profile/*/opt-level",
-    "profile/*/overflow-checks",
-    "profile/*/panic",
-    "profile/*/strip",
-    "term/color",
-    "term/progress",
-    "term/quiet",
-    "term/verbose",
+    "build/incremental", "build/jobs", "build/target=", "build/target-dir=", "cache/auto-clean-frequency",
+    "future-incompat-report/frequency", "net/offline", "net/retry", "profile/*/codegen-units",
+    "profile/*/debug", "profile/*/incremental", "profile/*/lto", "profile/*/opt-level",
+    "profile/*/overflow-checks", "profile/*/panic", "profile/*/strip", "term/color", "term/progress",
+    "term/quiet", "term/verbose",
 ]);
 
 /// The rustup book, "Overrides".
@@ -652,23 +427,9 @@ pub(crate) const MISE: &Keys = &Keys::Only(&["min_version=", "tools/*="]);
 
 /// npm and pnpm, "config": neither where packages come from nor what runs for them.
 pub(crate) const NPM: &Keys = &Keys::Only(&[
-    "audit",
-    "auto-install-peers",
-    "color",
-    "dedupe-peer-dependents",
-    "engine-strict",
-    "fund",
-    "hoist",
-    "legacy-peer-deps",
-    "link-workspace-packages",
-    "loglevel",
-    "package-lock",
-    "prefer-workspace-packages",
-    "progress",
-    "save-exact",
-    "save-prefix",
-    "shamefully-hoist",
-    "strict-peer-dependencies",
+    "audit", "auto-install-peers", "color", "dedupe-peer-dependents", "engine-strict", "fund", "hoist",
+    "legacy-peer-deps", "link-workspace-packages", "loglevel", "package-lock", "prefer-workspace-packages",
+    "progress", "save-exact", "save-prefix", "shamefully-hoist", "strict-peer-dependencies",
     "update-notifier",
 ]);
 
@@ -677,50 +438,22 @@ pub(crate) const PNPM: &Keys = &Keys::Only(&["catalog", "catalogs", "overrides",
 
 /// Yarn, "Settings (.yarnrc.yml)".
 pub(crate) const YARN: &Keys = &Keys::Only(&[
-    "compressionLevel",
-    "defaultSemverRangePrefix",
-    "enableColors",
-    "enableGlobalCache",
-    "enableProgressBars",
-    "enableTelemetry",
-    "enableTimers",
-    "logFilters",
-    "nmHoistingLimits",
-    "nmMode",
-    "nodeLinker",
-    "pnpFallbackMode",
-    "pnpMode",
-    "preferInteractive",
-    "supportedArchitectures",
+    "compressionLevel", "defaultSemverRangePrefix", "enableColors", "enableGlobalCache",
+    "enableProgressBars", "enableTelemetry", "enableTimers", "logFilters", "nmHoistingLimits", "nmMode",
+    "nodeLinker", "pnpFallbackMode", "pnpMode", "preferInteractive", "supportedArchitectures",
 ]);
 
 /// Bun, "bunfig.toml".
 pub(crate) const BUN: &Keys = &Keys::Only(&[
-    "install/dev",
-    "install/exact",
-    "install/frozenLockfile",
-    "install/optional",
-    "install/peer",
-    "install/production",
-    "install/saveTextLockfile",
-    "logLevel",
-    "smol",
-    "telemetry",
-    "test/coverage",
+    "install/dev", "install/exact", "install/frozenLockfile", "install/optional", "install/peer",
+    "install/production", "install/saveTextLockfile", "logLevel", "smol", "telemetry", "test/coverage",
     "test/coverageThreshold",
 ]);
 
 /// uv, "Settings".
 pub(crate) const UV: &Keys = &Keys::Only(&[
-    "compile-bytecode",
-    "concurrent-builds",
-    "concurrent-downloads",
-    "exclude-newer=",
-    "link-mode",
-    "no-cache",
-    "offline",
-    "prerelease",
-    "resolution",
+    "compile-bytecode", "concurrent-builds", "concurrent-downloads", "exclude-newer=", "link-mode",
+    "no-cache", "offline", "prerelease", "resolution",
 ]);
 
 /// Tools by name and version, as `.sdkmanrc` and `.prototools` have them.
@@ -728,34 +461,18 @@ pub(crate) const VERSIONS: &Keys = &Keys::Only(&["*="]);
 
 /// .NET, "global.json overview", without `sdk.paths`.
 pub(crate) const DOTNET: &Keys = &Keys::Only(&[
-    "$schema",
-    "msbuild-sdks/*=",
-    "sdk/allowPrerelease",
-    "sdk/errorMessage",
-    "sdk/rollForward=",
-    "sdk/version=",
-    "test/runner=",
+    "$schema", "msbuild-sdks/*=", "sdk/allowPrerelease", "sdk/errorMessage", "sdk/rollForward=",
+    "sdk/version=", "test/runner=",
 ]);
 
 /// Ansible, "Configuration Settings".
 pub(crate) const ANSIBLE: &Keys = &Keys::Only(&[
-    "defaults/forks",
-    "defaults/gathering",
-    "defaults/host_key_checking",
-    "defaults/nocows",
-    "defaults/retry_files_enabled",
-    "defaults/timeout",
-    "diff/always",
+    "defaults/forks", "defaults/gathering", "defaults/host_key_checking", "defaults/nocows",
+    "defaults/retry_files_enabled", "defaults/timeout", "diff/always",
 ]);
 
 /// Of `ssh_config(5)`, what neither runs a program nor reads another file.
 pub(crate) const SSH: &[&str] = &[
-    "host",
-    "hostname",
-    "identitiesonly",
-    "identityfile",
-    "port",
-    "serveralivecountmax",
-    "serveraliveinterval",
-    "user",
+    "host", "hostname", "identitiesonly", "identityfile", "port", "serveralivecountmax",
+    "serveraliveinterval", "user",
 ];

@@ -68,11 +68,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     read_only(".autoenv.zsh", "zsh-autoenv", ENTERED, ZSH_AUTOENV, START_UP),
     read_only(
-        ".autoenv_leave.zsh",
-        "zsh-autoenv",
-        "runs it when the directory is left",
-        ZSH_AUTOENV,
-        START_UP,
+        ".autoenv_leave.zsh", "zsh-autoenv", "runs it when the directory is left", ZSH_AUTOENV, START_UP,
     ),
     read_only(".env.leave", "autoenv", "runs it when the directory is left", "autoenv, README", START_UP),
     read_only(".rvmrc", "RVM", ENTERED, RVM, START_UP),

@@ -59,18 +59,8 @@ mod tests {
     fn questions_are_distinguished_from_colours_and_titles() {
         let asks = |text: &str| Queries::default().feed(text.as_bytes());
         for question in [
-            "\x1b[c",
-            "\x1b[>0c",
-            "\x1b[6n",
-            "\x1b[21t",
-            "\x1b[?2026$p",
-            "\x1b[?u",
-            "\x1bZ",
-            "\x05",
-            "\x1bP$qm\x1b\\",
-            "\x1b]11;?\x07",
-            "\x1b]11;?\x1b\\",
-            "text \x1b[1m bold \x1b[5n",
+            "\x1b[c", "\x1b[>0c", "\x1b[6n", "\x1b[21t", "\x1b[?2026$p", "\x1b[?u", "\x1bZ", "\x05",
+            "\x1bP$qm\x1b\\", "\x1b]11;?\x07", "\x1b]11;?\x1b\\", "text \x1b[1m bold \x1b[5n",
         ] {
             assert!(asks(question), "{question:?}");
         }

@@ -425,22 +425,10 @@ mod tests {
         {
             let words = words(kind, network::NetworkMode::None, namespace, (1001, 1002));
             for flag in [
-                "--rm",
-                "--pull=never",
-                "--init=false",
-                "--no-healthcheck",
-                "--user=1001:1002",
-                "--cap-drop=ALL",
-                "--security-opt=no-new-privileges",
-                "--ipc=private",
-                "--cgroupns=private",
-                "--network=none",
-                "--memory=1048576b",
-                "--memory-swap=1048576b",
-                "--cpus=1.5",
-                "--read-only",
-                "--runtime=runsc",
-                "--label=sandbox.owner=1001",
+                "--rm", "--pull=never", "--init=false", "--no-healthcheck", "--user=1001:1002",
+                "--cap-drop=ALL", "--security-opt=no-new-privileges", "--ipc=private", "--cgroupns=private",
+                "--network=none", "--memory=1048576b", "--memory-swap=1048576b", "--cpus=1.5", "--read-only",
+                "--runtime=runsc", "--label=sandbox.owner=1001",
             ] {
                 assert!(words.iter().any(|word| word == flag), "{flag} in {words:#?}");
             }

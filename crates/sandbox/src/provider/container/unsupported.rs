@@ -19,9 +19,7 @@ use crate::session::error::StartError;
 pub(super) fn refuse_unsupported(plan: &Plan) -> Result<&Container, StartError> {
     if plan.network == network::NetworkMode::Allowlist {
         return Err(StartError::refused(
-            "network = \"allowlist\"",
-            "not supported yet",
-            "network = \"none\" or \"open\"",
+            "network = \"allowlist\"", "not supported yet", "network = \"none\" or \"open\"",
         ));
     }
     if plan.agent.init == Init::Exec {

@@ -36,29 +36,11 @@ echo v22.11.0 > .nvmrc && echo '{"runtime.version":"LuaJIT"}' > .luarc.json && e
 "#;
 
 const DANGEROUS: [&str; 23] = [
-    ".git/hooks/post-checkout",
-    "nested/.git/hooks/pre-commit",
-    "nested/.git/config",
-    "bare/config",
-    ".bashrc",
-    ".mcp.json",
-    ".vscode/tasks.json",
-    ".husky/pre-commit",
-    ".cargo/config.toml",
-    ".zed/settings.json",
-    ".devcontainer/devcontainer.json",
-    "opencode.json",
-    "mise.toml",
-    ".pre-commit-config.yaml",
-    ".yarnrc.yml",
-    "a.code-workspace",
-    "mise.linux.toml",
-    ".bsp/x.json",
-    "hie.yaml",
-    ".tool-versions",
-    ".git/lazygit.yml",
-    ".claude/skills/x/SKILL.md",
-    ".idea/vcs.xml",
+    ".git/hooks/post-checkout", "nested/.git/hooks/pre-commit", "nested/.git/config", "bare/config",
+    ".bashrc", ".mcp.json", ".vscode/tasks.json", ".husky/pre-commit", ".cargo/config.toml",
+    ".zed/settings.json", ".devcontainer/devcontainer.json", "opencode.json", "mise.toml",
+    ".pre-commit-config.yaml", ".yarnrc.yml", "a.code-workspace", "mise.linux.toml", ".bsp/x.json",
+    "hie.yaml", ".tool-versions", ".git/lazygit.yml", ".claude/skills/x/SKILL.md", ".idea/vcs.xml",
 ];
 
 #[test]
@@ -89,14 +71,8 @@ fn what_would_run_on_the_host_is_moved_aside_and_reported() {
         }
         // The control of the classification: what git itself makes stays, and so do settings that run nothing.
         let harmless = [
-            ".git/HEAD",
-            ".git/config",
-            ".git/hooks/pre-commit.sample",
-            "nested/.git/HEAD",
-            ".helix/config.toml",
-            ".nvmrc",
-            ".luarc.json",
-            "mise.ci.toml",
+            ".git/HEAD", ".git/config", ".git/hooks/pre-commit.sample", "nested/.git/HEAD",
+            ".helix/config.toml", ".nvmrc", ".luarc.json", "mise.ci.toml",
         ];
         for path in harmless {
             assert!(place.workspace().join(path).exists(), "by {caller:?}: {path} was taken away");

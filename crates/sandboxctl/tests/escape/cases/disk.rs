@@ -36,16 +36,7 @@ for directory in ["/tmp", "/run", "/dev/shm", "/home/agent"]:
 }
 
 const TMPFS: &[&str] = &[
-    "--tmpfs",
-    "/tmp",
-    "--tmpfs",
-    "/run",
-    "--tmpfs",
-    "/dev/shm",
-    "--tmpfs",
-    "/home",
-    "--dir",
-    "/home/agent",
+    "--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", "/dev/shm", "--tmpfs", "/home", "--dir", "/home/agent",
 ];
 
 #[test]

@@ -22,19 +22,9 @@ for name in ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "SESSION_TOKEN", "CONTROL_
     )
     .gets(
         &[
-            "AWS_SECRET_ACCESS_KEY",
-            "GITHUB_TOKEN",
-            "SESSION_TOKEN",
-            "CONTROL_PLANE_URL",
-            "AGENT_COMMAND",
-            "SANDBOX_ANYTHING",
-            "LD_PRELOAD",
-            "LD_LIBRARY_PATH",
-            "PYTHONPATH",
-            "BASH_ENV",
-            "NODE_OPTIONS",
-            "SSH_AUTH_SOCK",
-            "SANDBOXCTL_PROVIDER",
+            "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "SESSION_TOKEN", "CONTROL_PLANE_URL", "AGENT_COMMAND",
+            "SANDBOX_ANYTHING", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "BASH_ENV", "NODE_OPTIONS",
+            "SSH_AUTH_SOCK", "SANDBOXCTL_PROVIDER",
         ]
         .map(|name| (name, "ok", "unset")),
     );
