@@ -111,12 +111,14 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
     // Descriptors that are open already: what may be opened was decided elsewhere.
     allowed(&[
         SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_preadv, SYS_pwritev,
-        SYS_preadv2, SYS_pwritev2, SYS_close, SYS_close_range, SYS_lseek, SYS_dup, SYS_dup3, SYS_fcntl,
+        SYS_preadv2, SYS_pwritev2, SYS_close, SYS_close_range, SYS_lseek, SYS_dup, SYS_dup3,
         SYS_flock, SYS_fstat, SYS_fstatfs, SYS_fsync, SYS_fdatasync, SYS_sync_file_range, SYS_syncfs,
         SYS_sync, SYS_fallocate, SYS_fadvise64, SYS_readahead, SYS_ftruncate, SYS_copy_file_range,
         SYS_sendfile, SYS_splice, SYS_tee, SYS_vmsplice, SYS_getdents64, SYS_cachestat, SYS_fchdir,
         SYS_fchown,
     ]),
+    // A lease has every program of the host that opens the file wait until it is given back, for 45 seconds.
+    checked(&[SYS_fcntl], &[Case { when: &[Test::OneOf { arg: 1, mask: WHOLE, values: &[F_SETLEASE as u32] }], then: REFUSED }]),
     // Paths, where no mode is given: mounts, landlock and file modes say what may be touched.
     allowed(&[
         SYS_faccessat, SYS_faccessat2, SYS_statx, SYS_newfstatat, SYS_statfs, SYS_readlinkat, SYS_linkat,

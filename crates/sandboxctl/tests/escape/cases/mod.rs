@@ -23,6 +23,7 @@ mod io_uring;
 mod kernel_calls;
 mod kernel_settings;
 mod late_sockets;
+mod leases;
 mod links;
 mod many_sockets;
 mod memory;
