@@ -5,7 +5,6 @@
 //!
 //! The build context of the stock image is laid beside it, where `image/context.rs` takes it in.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -30,13 +29,6 @@ fn main() {
     };
     fs::copy(&program, out.join("entrypoint"))
         .unwrap_or_else(|error| panic!("taking {} in: {error}", program.display()));
-
-    // It names the program in a file, and only has to differ from that of every other version.
-    let mut hasher = DefaultHasher::new();
-    fs::read(&program)
-        .unwrap_or_else(|error| panic!("reading {}: {error}", program.display()))
-        .hash(&mut hasher);
-    println!("cargo::rustc-env=ENTRYPOINT_HASH={:016x}", hasher.finish());
 
     let made = context::make(&workspace).and_then(|(tar, used)| {
         fs::write(out.join("context.tar"), tar)?;

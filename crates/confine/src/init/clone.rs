@@ -69,27 +69,16 @@ const MAPPED: u8 = b'm';
 /// The one byte that tells the new process that its program is written.
 const WRITTEN: u8 = b'w';
 
-/// The program of PID 1.
-#[derive(Debug)]
-pub enum Program<'a> {
-    /// In a file that nobody can change who must not choose what runs as PID 1.
-    File(OwnedFd),
-    /// To be written into a file in memory, while the new process makes its namespaces.
-    Bytes(&'a [u8]),
-}
-
 /// Starts PID 1 of a new sandbox.
 ///
-/// `program` is executed with nothing of the caller's, arguments and environment included.
+/// `program` is PID 1's, which is executed with nothing of the caller's, arguments and environment included. It is executed
+/// from a file in memory, which is written while the new process makes its namespaces: no file on a disk could be exchanged.
 ///
 /// # Errors
 ///
 /// The error of `clone3`, of the file, or of the maps. Failures of later steps arrive as [`Event::Failed`].
-pub fn clone_init(options: &CloneOptions<'_>, program: Program<'_>) -> io::Result<InitProcess> {
-    let (mut file, bytes) = match program {
-        Program::File(file) => (File::from(file), &[][..]),
-        Program::Bytes(bytes) => (File::from(file_in_memory()?), bytes),
-    };
+pub fn clone_init(options: &CloneOptions<'_>, program: &[u8]) -> io::Result<InitProcess> {
+    let mut file = File::from(file_in_memory()?);
     let (mut ours, theirs) = ControlSocket::pair()?;
     let (Identity::Caller { uid, gid } | Identity::Other { uid, gid }) = options.identity;
     let maps = Maps::new(uid, gid);
@@ -104,7 +93,7 @@ pub fn clone_init(options: &CloneOptions<'_>, program: Program<'_>) -> io::Resul
         Identity::Caller { .. } => Ok(()),
         Identity::Other { .. } => maps.write_for(pid).and_then(|()| send_byte(&mut ours, MAPPED)),
     };
-    let written = mapped.and_then(|()| file.write_all(bytes)).and_then(|()| send_byte(&mut ours, WRITTEN));
+    let written = mapped.and_then(|()| file.write_all(program)).and_then(|()| send_byte(&mut ours, WRITTEN));
     if let Err(error) = written {
         // Without its lifeline the process ends, and it is ours to collect.
         drop(ours);

@@ -67,7 +67,7 @@ impl<'a> Early<'a> {
 
     pub(super) fn on_known(&mut self, provider: Provider) {
         if self.is_wanted && provider == Provider::Native && self.init.is_none() {
-            self.init = Some(EarlyInit::start(self.context.caller, &self.context.own(), Context::locks()));
+            self.init = Some(EarlyInit::start(self.context.caller, Context::locks()));
         }
     }
 }

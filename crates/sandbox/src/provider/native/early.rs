@@ -11,8 +11,8 @@ use confine::protocol::{ControlSocket, Request};
 use policy::rules::limits::Bytes;
 use rustix::process::{WaitId, WaitIdOptions};
 
-use super::program;
 use crate::host::identity::Identity;
+use crate::host::init_program;
 use crate::provider::mount_plan::{self, MountPlanBuilder};
 use crate::session::agent::{self, Agent};
 use crate::session::error::StartError;
@@ -29,13 +29,13 @@ pub struct EarlyInit {
 }
 
 impl EarlyInit {
-    /// Starts it, unless it may have to be born in a cgroup: in which one, the plan says. `own` and `locks` are those of a
+    /// Starts it, unless it may have to be created in a cgroup: in which one, the plan says. `locks` are those of a
     /// [`Launch`](crate::provider::launch::Launch).
-    pub fn start(caller: Identity, own: &Path, locks: &Path) -> Self {
+    pub fn start(caller: Identity, locks: &Path) -> Self {
         // Only what is captured has a limit.
         let host = HostSide::find(caller, Stdio::Inherit, Bytes(0), locks);
         let is_free = |host: &&HostSide| !CgroupSite::may_be_birthplace(&host.hierarchy);
-        let started = host.as_ref().ok().filter(is_free).map(|host| StartedInit::start(host, own, None));
+        let started = host.as_ref().ok().filter(is_free).map(|host| StartedInit::start(host, None));
         Self { host, started }
     }
 }
@@ -75,16 +75,12 @@ pub(super) struct StartedInit {
 
 impl StartedInit {
     /// Starts it.
-    pub(super) fn start(
-        host: &HostSide,
-        own: &Path,
-        cgroup: Option<BorrowedFd<'_>>,
-    ) -> Result<Self, StartError> {
+    pub(super) fn start(host: &HostSide, cgroup: Option<BorrowedFd<'_>>) -> Result<Self, StartError> {
         // 5. One clone3, and PID 1 is on its way. It makes its namespaces and what every sandbox sees, while its init spec is
         //    prepared.
         let options = CloneOptions { identity: host.agent.identity, streams: host.streams.inside(), cgroup };
         let InitProcess { pidfd, mut control, .. } =
-            clone_init(&options, program::find(own)).map_err(remedy::entering)?;
+            clone_init(&options, init_program::bytes()).map_err(remedy::entering)?;
         let child = Child(pidfd);
         let (mounts, builder) =
             mount_plan::system_mounts().map_err(StartError::step("planning the mounts"))?;

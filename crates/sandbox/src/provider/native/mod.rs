@@ -33,11 +33,10 @@ use crate::state::record::{RecordError, RunId, Runs};
 
 pub mod early;
 mod limits;
-mod program;
 
 /// Runs a plan to its end.
 pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
-    let Launch { plan, secrets, streams, early, caller, state, own, locks, parent, notice, .. } = launch;
+    let Launch { plan, secrets, streams, early, caller, state, locks, parent, notice, .. } = launch;
 
     // 1. What this provider cannot do is refused before anything is touched.
     refuse_unsupported(plan)?;
@@ -52,7 +51,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 4. Where what may be used is bounded, in cgroups that PID 1 may have to be born in.
     let mut limits = Limits::choose(plan, &hierarchy)?;
-    let started = started.unwrap_or_else(|| StartedInit::start(&host, own, limits.clone_into_cgroup()))?;
+    let started = started.unwrap_or_else(|| StartedInit::start(&host, limits.clone_into_cgroup()))?;
     let (HostSide { agent, mut streams, .. }, StartedInit { child, mut control, mut builder }) =
         (host, started);
     limits.apply()?;
