@@ -66,7 +66,8 @@ const COMMANDS: &[(&str, &str)] = &[
 const OPTIONS: &[&str] = &[
     "config", "config-env", "exec", "exec-path", "extcmd", "git-dir", "open-files-in-pager", "output",
     "output-directory", "receive-pack", "reference", "reference-if-able", "separate-git-dir",
-    // Of one that is not its own, git runs a program, whose name may be a path.
+    // It is appended to the name of a file that is written, slashes included.
+    "suffix", // Of one that is not its own, git runs a program, whose name may be a path.
     "strategy", "template", "tool", "upload-pack", "work-tree",
 ];
 

@@ -5,8 +5,8 @@
 
 use super::syntax::ConfigEntry;
 use super::values::Values::{
-    self, Alias, Any, Commands, InPlaceOfServer, MergeOptions, Name, OneLine, Plain, Server, True, Truth,
-    Within,
+    self, Alias, Any, Commands, Encoding, FileName, InPlaceOfServer, MergeOptions, Name, Number, OneLine,
+    Plain, Server, True, Truth, Within,
 };
 
 /// How keys end that name a program, so that they count in sections that are known as a whole.
@@ -64,28 +64,31 @@ pub(super) const ROWS: &[Row] = &[
     ("filter", &["clean", "process", "smudge"], Commands(FILTERS)),
     ("filter", &["required"], Any),
     ("format", FORMAT, Any),
+    ("format", &["suffix"], FileName),
     ("fsck", ALL, Any),
     ("fsmonitor", &["allowremote"], Any),
     ("gc", GC, Any),
     ("git-town", ALL, Plain),
     ("git-town-branch", ALL, Plain),
     ("gitbutler", &["gitbutlercommitter", "signcommits", "utmostdiscretion"], Plain),
-    ("gitflow", &["hooks"], Within(".git/hooks")),
+    ("gitflow", &["hooks"], Within(&[".git", "hooks"])),
     ("gitflow", ALL, Plain),
     ("github", &["user"], Plain),
     ("gitlab", &["user"], Plain),
     ("gitweb", ALL, Plain),
     ("gpg", &["format", "mintrustlevel"], Name),
     ("grep", ALL, Any),
+    ("gui", &["encoding"], Encoding),
     ("gui", GUI, Plain),
     ("help", &["autocorrect", "format"], Plain),
     ("http", HTTP, Any),
     ("http", &["schannelcheckrevoke", "sslverify"], True),
     ("hub", &["protocol"], Name),
-    ("i18n", ALL, Any),
+    ("i18n", &["commitencoding", "logoutputencoding"], Encoding),
     ("index", ALL, Any),
     ("init", &["defaultbranch", "defaultobjectformat", "defaultrefformat"], Any),
-    ("instaweb", &["local", "port"], Plain),
+    ("instaweb", &["local"], Truth),
+    ("instaweb", &["port"], Number),
     ("interactive", &["singlekey"], Any),
     ("lfs", LFS, Any),
     ("log", ALL, Any),
@@ -125,7 +128,7 @@ pub(super) const ROWS: &[Row] = &[
     ("stash", ALL, Any),
     ("status", ALL, Any),
     ("stgit", &["autosign", "checkuntracked", "keepoptimized", "namelength", "shortnrlen"], Any),
-    ("submodule", &["gitdir"], Within(".git/modules/")),
+    ("submodule", &["gitdir"], Within(&[".git", "modules"])),
     ("submodule", ALL, Any),
     ("svn", &["authorsfile", "followparent", "localtime", "pathnameencoding", "pushmergeinfo", "rmdir"], Any),
     ("svn-remote", SVN_REMOTE, Any),
@@ -193,7 +196,7 @@ const FILTERS: &[&str] = &[
 const FORMAT: &[&str] = &[
     "attach", "cc", "coverfromdescription", "coverletter", "encodeemailheaders", "filenamemaxlength",
     "forceinbodyfrom", "from", "headers", "mboxrd", "noprefix", "notes", "numbered", "pretty", "signature",
-    "signoff", "subjectprefix", "suffix", "thread", "to", "useautobase",
+    "signoff", "subjectprefix", "thread", "to", "useautobase",
 ];
 
 const GC: &[&str] = &[
@@ -204,7 +207,7 @@ const GC: &[&str] = &[
 ];
 
 const GUI: &[&str] = &[
-    "blamehistoryctx", "commitmsgwidth", "copyblamethreshold", "diffcontext", "displayuntracked", "encoding",
+    "blamehistoryctx", "commitmsgwidth", "copyblamethreshold", "diffcontext", "displayuntracked",
     "fastcopyblame", "fontdiff", "fontui", "gcwarning", "geometry", "matchtrackingbranch",
     "maxfilesdisplayed", "newbranchtemplate", "pruneduringfetch", "stageuntracked", "tabsize", "trustmtime",
     "warndetachedcommit", "wmstate",

@@ -7,6 +7,18 @@ use std::path::PathBuf;
 use super::super::alias;
 use super::syntax::ConfigEntry;
 
+/// Encodings by the names that people use.
+const ENCODINGS: &[&str] = &[
+    "ascii", "big5", "cp1250", "cp1251", "cp1252", "cp932", "cp936", "cp949", "cp950", "euc-jp", "euc-kr",
+    "eucjp", "gb18030", "gb2312", "gbk", "iso-8859-1", "iso-8859-15", "iso-8859-2", "iso-8859-5",
+    "iso8859-1", "iso8859-15", "koi8-r", "koi8-u", "latin1", "shift_jis", "sjis", "us-ascii", "utf-8",
+    "utf8", "windows-1250", "windows-1251", "windows-1252", "windows-31j",
+];
+
+/// How URLs of servers begin.
+const SERVERS: &[&str] =
+    &["ftp://", "ftps://", "git://", "http://", "https://", "ssh://", "svn+ssh://", "svn://"];
+
 /// What a setting may hold without running anything.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Values {
@@ -16,6 +28,12 @@ pub(super) enum Values {
     Truth,
     /// Truth: the setting protects, and is on by itself.
     True,
+    /// Digits.
+    Number,
+    /// An encoding that keeps ASCII as it is and makes no line end of anything else: what git has encoded, it reads again line by line.
+    Encoding,
+    /// Part of the name of a file, in the directory where git writes it.
+    FileName,
     /// One of the names of git itself: another one leads to a program, or to a directory.
     Name,
     /// Text that means nothing else to a shell within quotes, or to Tcl: scripts paste it into what they run.
@@ -26,8 +44,8 @@ pub(super) enum Values {
     MergeOptions,
     /// A format of commits that gives one line for each.
     OneLine,
-    /// A path that has this in it.
-    Within(&'static str),
+    /// A path that has these names in it, one after the other.
+    Within(&'static [&'static str]),
     /// A URL of a server.
     Server,
     /// A URL in place of the subsection, which names a server.
@@ -39,13 +57,13 @@ pub(super) enum Values {
 /// Returns whether a setting runs nothing with the value that it has. Of all settings, an alias may name another one.
 pub(super) fn may_hold(entry: &ConfigEntry, values: Values, all: &[ConfigEntry]) -> bool {
     let bytes = entry.value().as_bytes();
-    let subsection = entry.subsection.as_deref().unwrap_or_default().as_bytes();
+    let subsection = entry.subsection.as_deref().unwrap_or_default();
     // `ext::` runs a program to reach a repository; a carriage return changes what a path means (CVE-2025-48384). In a `file://`,
     // git decodes `%`: what it then takes for a repository, no value names.
     let is_hidden = bytes.starts_with(b"file://") && bytes.contains(&b'%');
     if is_hidden
         || bytes.contains(&b'\r')
-        || [bytes, subsection].iter().any(|text| text.starts_with(b"ext::"))
+        || [bytes, subsection.as_bytes()].iter().any(|text| text.starts_with(b"ext::"))
     {
         return false;
     }
@@ -67,12 +85,25 @@ pub(super) fn may_hold(entry: &ConfigEntry, values: Values, all: &[ConfigEntry])
         // What follows `git merge`.
         Values::MergeOptions => !alias::executes(&format!("merge {value}"), |_| false),
         Values::OneLine => is_one_line(value),
-        Values::Within(place) => value.contains(place) && !value.split('/').any(|part| part == ".."),
-        Values::Server => value.contains("://") && !value.contains("file:"),
-        // Git puts such a directory in front of the rest of any URL.
-        Values::InPlaceOfServer => repository(entry).is_none(),
+        Values::Number => value.bytes().all(|byte| byte.is_ascii_digit()),
+        Values::Encoding => ENCODINGS.iter().any(|known| value.eq_ignore_ascii_case(known)),
+        Values::FileName => !value.contains('/'),
+        Values::Within(names) => {
+            let parts: Vec<&str> = value.split('/').filter(|part| !part.is_empty()).collect();
+            parts.windows(names.len()).any(|part| part == names) && !parts.contains(&"..")
+        }
+        Values::Server => SERVERS.iter().any(|scheme| value.starts_with(scheme)),
+        Values::InPlaceOfServer => subsection.to_str().is_some_and(is_server),
         Values::Commands(known) => known.contains(&value),
     }
+}
+
+/// Returns whether what git puts in front of the rest of any URL leads to a server: another text may be a directory, or become
+/// `ext::` or `file:` with what follows.
+fn is_server(base: &str) -> bool {
+    let is_host = |host: &str| host.contains(['.', '@']) && !host.contains('/');
+    SERVERS.iter().any(|scheme| base.strip_prefix(scheme).is_some_and(|rest| rest.contains('/')))
+        || base.split_once(':').is_some_and(|(host, _)| is_host(host))
 }
 
 /// Returns whether an entry is the alias of this name. Git ignores the case of one.
