@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -38,15 +39,44 @@ pub fn path(path: &Path) -> String {
     shown
 }
 
+/// Escapes a path as part of a sentence: quoted, unless it is plain, so that it cannot be taken for more of the sentence.
+pub fn path_in_text(name: &Path) -> String {
+    let shown = path(name);
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+@%~#=$*".contains(&byte);
+    if shown.bytes().all(is_plain) { shown } else { format!("\"{}\"", shown.replace('"', "\\u{22}")) }
+}
+
 /// Returns whether a character is never shown as it is.
 pub(crate) fn is_escaped(character: char) -> bool {
-    character.is_control() || BIDIRECTIONAL.contains(&character) || ENDS_OF_LINES.contains(&character)
+    character.is_control()
+        || !character.is_ascii()
+            && (BIDIRECTIONAL.contains(&character)
+                || ENDS_OF_LINES.contains(&character)
+                || INVISIBLE.iter().any(|range| range.contains(&character)))
 }
 
 /// The characters that change the direction of writing, see Unicode Standard Annex 9.
 const BIDIRECTIONAL: [char; 12] = [
     '\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}',
     '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
+];
+
+/// The characters that are shown as nothing (`Default_Ignorable_Code_Point` in `DerivedCoreProperties.txt` of Unicode).
+const INVISIBLE: [RangeInclusive<char>; 14] = [
+    '\u{ad}'..='\u{ad}',
+    '\u{34f}'..='\u{34f}',
+    '\u{115f}'..='\u{1160}',
+    '\u{17b4}'..='\u{17b5}',
+    '\u{180b}'..='\u{180f}',
+    '\u{200b}'..='\u{200d}',
+    '\u{2060}'..='\u{206f}',
+    '\u{3164}'..='\u{3164}',
+    '\u{fe00}'..='\u{fe0f}',
+    '\u{feff}'..='\u{feff}',
+    '\u{ffa0}'..='\u{ffa0}',
+    '\u{1bca0}'..='\u{1bca3}',
+    '\u{1d173}'..='\u{1d17a}',
+    '\u{e0000}'..='\u{e0fff}',
 ];
 
 /// The ends of lines and paragraphs that are no control characters.
@@ -65,6 +95,15 @@ mod tests {
             "a\\u{1b}[2K\\u{a}b\\u{9b}\\u{202e}c\\u{2028}"
         );
         assert_eq!(line("résumé 日本"), "résumé 日本");
+        assert_eq!(line("a\u{200b}b\u{ad}\u{3164}"), "a\\u{200b}b\\u{ad}\\u{3164}");
+    }
+
+    #[test]
+    fn a_name_cannot_be_taken_for_more_of_the_sentence() {
+        let shown = |name: &str| path_in_text(Path::new(name));
+        assert_eq!(shown("/workspace/.foo_rc-1"), "/workspace/.foo_rc-1");
+        assert_eq!(shown(".a: it is harmless"), "\".a: it is harmless\"");
+        assert_eq!(shown(".a\", \"b"), "\".a\\u{22}, \\u{22}b\"");
     }
 
     #[test]

@@ -16,8 +16,8 @@ use rustix::pipe::{PIPE_BUF, PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_wi
 /// How often to check a pipe that sends no event when it becomes empty.
 const GLANCE: Duration = Duration::from_millis(10);
 
-/// The most that the agent sees at once: more than a slot holds.
-const MOST: usize = 1 << 20;
+/// How many bytes the agent sees at once. As many may be seen twice, by it and by whoever reads next, if the client is killed.
+const OFFERED: usize = PIPE_BUF;
 
 /// Which way a pipe leads.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -156,7 +156,7 @@ impl Input<'_> {
             self.settle()?;
         }
         if let Offer::None = self.offer {
-            match tee(self.outer, &self.inner, MOST, SpliceFlags::NONBLOCK) {
+            match tee(self.outer, &self.inner, OFFERED, SpliceFlags::NONBLOCK) {
                 // Nobody can write to the caller's pipe any more, or read from the agent's.
                 Ok(0) | Err(Errno::PIPE) => return Ok(ControlFlow::Break(())),
                 Ok(length) => self.offer = Offer::InSlot(length),

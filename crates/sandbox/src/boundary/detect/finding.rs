@@ -58,7 +58,7 @@ pub fn lines<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<String>
         [one] => lines.push(format!("{one}; it stays, and `[protect] allow` silences this")),
         several => {
             let (shown, hidden) = several.split_at(several.len().min(MAX_NAMED));
-            let shown: Vec<_> = shown.iter().map(|one| escape::path(&one.path)).collect();
+            let shown: Vec<_> = shown.iter().map(|one| escape::path_in_text(&one.path)).collect();
             let more = if hidden.is_empty() { String::new() } else { format!(" and {} more", hidden.len()) };
             lines.push(format!(
                 "{}{more}: no list of sandboxctl knows these names, and programs may obey them; they stay, and `[protect] \
@@ -72,7 +72,7 @@ pub fn lines<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<String>
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", escape::path(&self.path), self.reason)?;
+        write!(f, "{}: {}", escape::path_in_text(&self.path), self.reason)?;
         match self.origin {
             Origin::Created => {}
             Origin::Replaced => f.write_str("; it is not what was there at the start")?,
