@@ -11,20 +11,9 @@ const FILE: EntryType = EntryType::File { mode: 0o644 };
 
 /// One for each format.
 const PLACES: [&str; 14] = [
-    ".git/config",
-    ".gitmodules",
-    "sub/.git",
-    ".git/worktrees/w/commondir",
-    ".vscode/settings.json",
-    ".codex/config.toml",
-    ".claude/commands/a.md",
-    ".idea/workspace.xml",
-    ".ripgreprc",
-    ".aider.conf.yml",
-    ".npmrc",
-    "mise.toml",
-    "a.code-workspace",
-    ".tool-versions",
+    ".git/config", ".gitmodules", "sub/.git", ".git/worktrees/w/commondir", ".vscode/settings.json",
+    ".codex/config.toml", ".claude/commands/a.md", ".idea/workspace.xml", ".ripgreprc", ".aider.conf.yml",
+    ".npmrc", "mise.toml", "a.code-workspace", ".tool-versions",
 ];
 
 fuzz_target!(|input: (u8, Vec<u8>)| {
