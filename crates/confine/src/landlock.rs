@@ -319,15 +319,17 @@ mod tests {
 
     use super::*;
 
+    const EVERY_ACCESS: [LandlockAccess; 5] = [
+        LandlockAccess::ReadExecute,
+        LandlockAccess::ReadWrite,
+        LandlockAccess::Read,
+        LandlockAccess::Write,
+        LandlockAccess::Terminal,
+    ];
+
     #[test]
     fn no_access_grants_devices_or_foreign_sockets() {
-        for access in [
-            LandlockAccess::ReadExecute,
-            LandlockAccess::ReadWrite,
-            LandlockAccess::Read,
-            LandlockAccess::Write,
-            LandlockAccess::Terminal,
-        ] {
+        for access in EVERY_ACCESS {
             let foreign = make_bitflags!(AccessFs::{MakeChar | MakeBlock | ResolveUnix});
             assert!(!rights(access).intersects(foreign), "{access:?}");
         }
@@ -337,13 +339,7 @@ mod tests {
     #[test]
     fn the_kernel_takes_every_access_for_directories_and_files() {
         let mut ruleset = Ruleset::new().unwrap();
-        for access in [
-            LandlockAccess::ReadExecute,
-            LandlockAccess::ReadWrite,
-            LandlockAccess::Read,
-            LandlockAccess::Write,
-            LandlockAccess::Terminal,
-        ] {
+        for access in EVERY_ACCESS {
             ruleset.allow(File::open("/usr").unwrap().as_fd(), access).unwrap();
             ruleset.allow_path(Path::new("/dev/null"), access).unwrap();
         }

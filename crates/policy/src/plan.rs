@@ -228,6 +228,15 @@ pub struct Protect {
 }
 
 impl Protect {
+    /// What a plan without writable boundaries protects.
+    pub const NOTHING: Self = Self {
+        paths: Vec::new(),
+        allow: Vec::new(),
+        unread: Vec::new(),
+        depth: 1,
+        on_replaced: OnReplaced::End,
+    };
+
     /// Returns whether a new name with a leading dot is not reported. Upper and lower case are the same.
     pub fn allows(&self, name: &OsStr) -> bool {
         self.allow.iter().any(|allowed| name.eq_ignore_ascii_case(allowed))

@@ -9,7 +9,7 @@ use std::time::Duration;
 use confine::report::{Report, Status};
 use policy::config::key::LAYERS;
 use policy::plan::{
-    AgentProcess, Boundary, BoundaryMode, FileId, Init, Layer, Need, OnReplaced, Plan, Protect, Provider,
+    AgentProcess, Boundary, BoundaryMode, FileId, Init, Layer, Need, Plan, Protect, Provider,
 };
 use policy::rules::limits::{Bytes, Limits, MilliCpus};
 use policy::rules::network;
@@ -174,13 +174,7 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
             timeout: Some(Duration::from_secs(30)),
             ..Limits::default()
         },
-        protect: Protect {
-            paths: Vec::new(),
-            allow: Vec::new(),
-            unread: Vec::new(),
-            depth: 1,
-            on_replaced: OnReplaced::End,
-        },
+        protect: Protect::NOTHING,
         layers: LAYERS.iter().map(|(layer, _)| (*layer, Need::Preferred)).collect(),
     }
 }

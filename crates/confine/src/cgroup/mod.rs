@@ -62,9 +62,9 @@ impl<'a> CgroupSite<'a> {
         Self { wanted, place }
     }
 
-    /// Returns whether PID 1 may have to be born in the groups, whatever limits are chosen in the end.
-    pub fn may_be_birthplace(hierarchy: &Hierarchy) -> bool {
-        hierarchy.v2.iter().flat_map(v2::candidates).any(v2::may_be_birthplace)
+    /// Returns whether PID 1 may have to be created in the groups, whatever limits are chosen in the end.
+    pub fn may_hold_pid_1(hierarchy: &Hierarchy) -> bool {
+        hierarchy.v2.iter().flat_map(v2::candidates).any(v2::may_hold_pid_1)
     }
 
     /// Returns whether PID 1 has to be created in the groups ([`CgroupEntry::V2`]), so that they come first.

@@ -94,8 +94,8 @@ fn offers_nothing(parent: &Path) -> bool {
     offered.is_ok_and(|offered| !offered.split_ascii_whitespace().any(is_ours))
 }
 
-/// Returns whether a group may be made here that processes are born in.
-pub(super) fn may_be_birthplace(parent: &Path) -> bool {
+/// Returns whether a group may be made here that processes are created in.
+pub(super) fn may_hold_pid_1(parent: &Path) -> bool {
     !offers_nothing(parent) && access(parent, Access::WRITE_OK).is_ok()
 }
 

@@ -25,7 +25,7 @@ pub struct CloneOptions<'a> {
     pub identity: Identity,
     /// Standard input, output and error of PID 1.
     pub streams: [BorrowedFd<'a>; 3],
-    /// A cgroup v2 directory to be born in.
+    /// A cgroup v2 directory to be created in.
     pub cgroup: Option<BorrowedFd<'a>>,
 }
 
@@ -59,7 +59,7 @@ pub struct InitProcess {
     pub control: ControlSocket,
 }
 
-/// The namespaces that a process can only be born into, or that have to be there before all others. The new process makes the
+/// The namespaces that a process can only be created in, or that have to be there before all others. The new process makes the
 /// rest itself, while the caller goes on: they take four times as long.
 const NAMESPACES: u64 = (libc::CLONE_NEWUSER | libc::CLONE_NEWPID) as u64;
 
@@ -156,7 +156,7 @@ fn take_identity(identity: Identity, maps: &Maps, control: BorrowedFd<'_>) -> Re
         }
     }
 
-    // 4. Create the namespaces that it was not born into.
+    // 4. Create the namespaces that it was not created in.
     unshare_namespaces()?;
 
     // 5. Executing a program takes all capabilities from a user who is not 0, but for those that are handed on.

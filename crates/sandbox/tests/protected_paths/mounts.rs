@@ -147,6 +147,24 @@ fn configurations_that_include_without_end_come_to_an_end() {
 }
 
 #[test]
+fn a_configuration_out_of_the_boundary_that_cannot_be_read_whole_is_reported() {
+    let boundary = Boundary::new();
+    let git = boundary.host.with_file_name("data");
+    fs::create_dir_all(git.join("objects")).unwrap();
+    fs::create_dir(git.join("refs")).unwrap();
+    fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    boundary.write(".git", &format!("gitdir: {}\n", git.display()));
+    let config = git.join("config");
+    let reported = |content: &str| {
+        fs::write(&config, content).unwrap();
+        boundary.mounts().notices.contains(&Notice::TooManySettings { config: config.clone() })
+    };
+    assert!(!reported("[core]\nbare = false\n"), "the control");
+    assert!(reported(&"# much\n".repeat(200_000)), "too large");
+    assert!(reported("[core]\npager = a\0b\n"), "not as git writes it");
+}
+
+#[test]
 fn links_in_a_circle_come_to_an_end() {
     let boundary = Boundary::new();
     boundary.link(".zshrc", ".bashrc").link(".bashrc", ".zshrc");

@@ -1,7 +1,7 @@
 //! Settings of git that run nothing: every key that is not on this list counts, because a list of dangerous ones is never complete.
 //!
 //! They are taken from git-config(1), and from what well-known tools write into the `.git/config` of ordinary repositories. In a
-//! section that stands here as a whole, no key names a program, a path that git takes orders from or writes to, or another URL.
+//! section that stands here as a whole, no key names a program, a path that git reads settings from or writes to, or another URL.
 
 use super::syntax::ConfigEntry;
 use super::values::Values::{

@@ -151,7 +151,7 @@ pub enum Notice {
     HardLinked { path: PathBuf },
     /// Something could not be looked at.
     Unreadable { path: PathBuf, errno: i32 },
-    /// A configuration of git is too large, or includes too many others, to find all that it names.
+    /// A configuration of git is too large, includes too many others, or cannot be read, so that not all is found that it names.
     TooManySettings { config: PathBuf },
     /// A configuration of git names a directory of hooks that the repository lies in, which has to stay writable.
     HooksAround { config: PathBuf },
@@ -227,7 +227,7 @@ impl fmt::Display for Notice {
             }
             Self::TooManySettings { config } => write!(
                 f,
-                "{} is too large or includes too much: not all that it names is protected",
+                "{} is too large, includes too much or cannot be read: not all that it names is protected",
                 escape::path(config)
             ),
             Self::HooksAround { config } => write!(

@@ -329,7 +329,7 @@ fn seen_by_engine(container: &Container, host: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use policy::plan::{self, FileId, Init, OnReplaced, Protect, Provider, Pull};
+    use policy::plan::{self, FileId, Init, Protect, Provider, Pull};
     use policy::rules::limits::Limits;
 
     use super::*;
@@ -370,13 +370,7 @@ mod tests {
             container: None,
             network,
             limits: Limits { memory: Some(Bytes(1 << 20)), cpus: Some(MilliCpus(1500)), ..Limits::default() },
-            protect: Protect {
-                paths: Vec::new(),
-                allow: Vec::new(),
-                unread: Vec::new(),
-                depth: 1,
-                on_replaced: OnReplaced::End,
-            },
+            protect: Protect::NOTHING,
             layers: std::collections::BTreeMap::new(),
         };
         let container = Container {

@@ -4,7 +4,7 @@
 //! | --- | --- | --- | --- |
 //! | rootful | a user | that user | the user |
 //! | rootful | root by sudo | who called sudo | that user |
-//! | rootful | root | somebody who is nobody, with owners mapped | their owner |
+//! | rootful | root | an unallocated uid, with owners mapped | their owner |
 //! | rootless Docker | its user | container 0, which is that user outside | the user |
 //! | rootless Podman | its user | 1000, which is that user outside | the user |
 

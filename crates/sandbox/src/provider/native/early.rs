@@ -34,7 +34,7 @@ impl EarlyInit {
     pub fn start(caller: Identity, locks: &Path) -> Self {
         // Only what is captured has a limit.
         let host = HostSide::find(caller, Stdio::Inherit, Bytes(0), locks);
-        let is_free = |host: &&HostSide| !CgroupSite::may_be_birthplace(&host.hierarchy);
+        let is_free = |host: &&HostSide| !CgroupSite::may_hold_pid_1(&host.hierarchy);
         let started = host.as_ref().ok().filter(is_free).map(|host| StartedInit::start(host, None));
         Self { host, started }
     }
@@ -55,7 +55,7 @@ impl HostSide {
         output_bytes: Bytes,
         locks: &Path,
     ) -> Result<Self, StartError> {
-        // 2. Who the agent is on the host: the caller, or for root somebody who is nobody.
+        // 2. Who the agent is on the host: the caller, or for root an unallocated uid.
         let agent = agent::choose(caller, locks)?;
 
         // 3. Where its streams lead.

@@ -25,7 +25,7 @@ pub(super) struct Limits<'a> {
 }
 
 impl<'a> Limits<'a> {
-    /// Chooses where the groups will be. Groups that PID 1 has to be born in are made at once; others by [`Self::apply`].
+    /// Chooses where the groups will be. Groups that PID 1 has to be created in are made at once; others by [`Self::apply`].
     pub(super) fn choose(plan: &'a Plan, hierarchy: &'a Hierarchy) -> Result<Self, StartError> {
         let site = CgroupSite::choose(hierarchy, &plan.limits);
         let comes_first = site.clones_into_cgroup();

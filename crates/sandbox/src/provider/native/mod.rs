@@ -49,7 +49,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let mut host = host?;
     let hierarchy = std::mem::take(&mut host.hierarchy);
 
-    // 4. Where what may be used is bounded, in cgroups that PID 1 may have to be born in.
+    // 4. Where what may be used is bounded, in cgroups that PID 1 may have to be created in.
     let mut limits = Limits::choose(plan, &hierarchy)?;
     let started = started.unwrap_or_else(|| StartedInit::start(&host, limits.clone_into_cgroup()))?;
     let (HostSide { agent, mut streams, .. }, StartedInit { child, mut control, mut builder }) =

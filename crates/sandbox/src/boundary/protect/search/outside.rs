@@ -2,10 +2,11 @@
 //! the work tree can.
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use policy::classify::repository::commondir;
-use policy::classify::{Reference, references};
+use policy::classify::{Reference, is_configuration, references};
 
 use super::configured::MAX_REFERENCES;
 use super::progress::Search;
@@ -31,7 +32,22 @@ impl Search<'_> {
             if self.is_out_of_time() || !seen.insert(config.clone()) {
                 continue;
             }
-            let content = small_file::read_as_this_user(&config).unwrap_or_default();
+            let content = match small_file::read_as_this_user(&config) {
+                Ok(content) if is_configuration(&content) => content,
+                // Git goes on without a file that is not there, or that its user may not read.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied
+                    ) =>
+                {
+                    continue;
+                }
+                Ok(_) | Err(_) => {
+                    self.notices.push(Notice::TooManySettings { config });
+                    continue;
+                }
+            };
             let references = references(&content).into_iter().flat_map(|one| self.in_homes(one));
             for reference in references.collect::<Vec<_>>() {
                 if left == 0 {
