@@ -1,24 +1,42 @@
 //! Mounting in the mount namespace of a container what its engine cannot: trees whose owners are mapped.
 //!
 //! Only root does this, and in a process of its own: setns(2) takes a process with one thread.
+//!
+//! The container's first process is known by its number, and may run as the very user who wants root to mount elsewhere: that
+//! user can kill it and have another process take the number, root's own services included. So a namespace is recognised
+//! from inside, by a mount that no other one has, before anything is mounted in it.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use rustix::fs::{Mode, OFlags};
+use policy::plan::FileId;
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 
+use crate::file_id::file_id;
 use crate::kernel_file::namespace_inode;
 use crate::protocol::{ControlSocket, MountPlan, SETNS_ARGUMENT, Step};
 use crate::{mount, sys};
 
+/// A mount that one mount namespace has and no other one, by which it is recognised.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct DistinctMount {
+    /// Absolute, and without links.
+    pub path: PathBuf,
+    /// What is mounted there. Nobody but the owner of the container can reach it by another path.
+    pub file: FileId,
+}
+
 /// What is to be mounted. Descriptors: the namespace, then the trees of the plan.
 #[derive(Debug, Deserialize, Serialize)]
 struct MountRequest {
+    container: DistinctMount,
     mounts: MountPlan,
 }
 
@@ -40,9 +58,19 @@ pub enum SetnsError {
     Process(#[from] io::Error),
 }
 
-/// Carries out a mount plan in the mount namespace of the process `pid`. `program` is the program of PID 1.
-pub fn mount_in(program: &OwnedFd, pid: i32, mut mounts: MountPlan) -> Result<(), SetnsError> {
-    // 1. The namespace. The process waits for us on its control socket, so its number is still its own.
+/// Carries out a mount plan in the mount namespace of the process `pid`, if that is the one of `container`. `program` is the
+/// program of PID 1.
+///
+/// # Errors
+///
+/// [`Step::Container`] where the process is in another mount namespace. Nothing is mounted there.
+pub fn mount_in(
+    program: &OwnedFd,
+    pid: i32,
+    container: DistinctMount,
+    mut mounts: MountPlan,
+) -> Result<(), SetnsError> {
+    // 1. The namespace. The number may have become that of any process.
     let namespace = File::open(format!("/proc/{pid}/ns/mnt"))?;
     if namespace.metadata()?.ino() == namespace_inode("mnt")? {
         return Err(SetnsError::Process(io::Error::other(
@@ -64,7 +92,7 @@ pub fn mount_in(program: &OwnedFd, pid: i32, mut mounts: MountPlan) -> Result<()
     let trees = mounts.take_trees();
     let descriptors: Vec<BorrowedFd<'_>> =
         std::iter::once(namespace.as_fd()).chain(trees.iter().map(AsFd::as_fd)).collect();
-    let response = ours.send(&MountRequest { mounts }, &descriptors).and_then(|()| ours.receive());
+    let response = ours.send(&MountRequest { container, mounts }, &descriptors).and_then(|()| ours.receive());
     child.wait()?;
     match response? {
         Some(MountResponse::Mounted) => Ok(()),
@@ -78,7 +106,7 @@ pub fn mount_in(program: &OwnedFd, pid: i32, mut mounts: MountPlan) -> Result<()
 /// Runs the process that enters the namespace and mounts. The returned code is its exit status.
 pub fn run() -> io::Result<u8> {
     let mut control = ControlSocket::from(sys::duplicate_inherited(0)?);
-    let Some(MountRequest { mut mounts }) = control.receive()? else { return Ok(125) };
+    let Some(MountRequest { container, mut mounts }) = control.receive()? else { return Ok(125) };
     let mut descriptors = control.take_descriptors();
     if descriptors.is_empty() {
         return Ok(125);
@@ -90,7 +118,14 @@ pub fn run() -> io::Result<u8> {
             rustix::fs::open(c"/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         })
         .map_err(|errno| (Step::Setns, errno));
-    let mounted = entered.and_then(|root| {
+    // 4. Is it the one?
+    let recognised = entered.and_then(|root| match container.is_in(root.as_fd()) {
+        Ok(true) => Ok(root),
+        Ok(false) => Err((Step::Container, Errno::STALE)),
+        Err(errno) => Err((Step::Container, errno)),
+    });
+    // 5. Then what is to be mounted.
+    let mounted = recognised.and_then(|root| {
         mount::execute(&mounts, root.as_fd()).map_err(|(step, errno)| (Step::Mount(step), errno))
     });
     let (response, code) = match mounted {
@@ -99,4 +134,17 @@ pub fn run() -> io::Result<u8> {
     };
     control.send(&response, &[])?;
     Ok(code)
+}
+
+impl DistinctMount {
+    /// Returns whether it is there in a rootfs.
+    fn is_in(&self, root: BorrowedFd<'_>) -> Result<bool, Errno> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        match rustix::fs::openat2(root, &self.path, flags, Mode::empty(), resolve) {
+            Ok(found) => Ok(file_id(found)? == self.file),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(false),
+            Err(errno) => Err(errno),
+        }
+    }
 }

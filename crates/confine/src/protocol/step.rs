@@ -25,6 +25,8 @@ pub enum Step {
     Namespaces,
     /// Entering the mount namespace of a container.
     Setns,
+    /// Recognising the mount namespace of a container.
+    Container,
     /// Making mounts private.
     Propagation,
     /// Setting the host name.
@@ -127,6 +129,7 @@ impl fmt::Display for Step {
             Self::ExecuteInit => "executing PID 1",
             Self::Namespaces => "creating the namespaces",
             Self::Setns => "entering the mount namespace of the container",
+            Self::Container => "recognising the mount namespace of the container",
             Self::Propagation => "making mounts private",
             Self::Hostname => "setting the host name",
             Self::Loopback => "bringing the loopback interface up",

@@ -183,7 +183,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     // 9. Where this process is root it mounts the shared directories itself: with the owner mapped where the agent is nobody,
     //    and so that no link on the way to a mount point is followed.
     if user.mounter == Mounter::Client {
-        mounts::mount_ourselves(plan, &user, caller, boundaries.mounts(), pid)?;
+        let container = rendezvous.distinct_mount(&id);
+        let container = container.map_err(StartError::step("inspecting the rendezvous directory"))?;
+        mounts::mount_ourselves(plan, &user, caller, boundaries.mounts(), pid, container)?;
     }
 
     // 10. From here on Ctrl-C is for the sandbox, and this process lives until everything inside has ended. Until now it

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use confine::mount::setns::{SetnsError, mount_in};
+use confine::mount::setns::{DistinctMount, SetnsError, mount_in};
 use confine::protocol::{ExpectedMount, MountedFile};
 use policy::plan::{BoundaryMode, FileId, Plan};
 use rustix::fs::AtFlags;
@@ -65,13 +65,14 @@ fn holds(root: impl AsFd, socket: &MaskedSocket) -> io::Result<FileId> {
     identify().map_err(|errno| io::Error::other(exchanged(&socket.path, errno)))
 }
 
-/// Mounts the boundaries in the container of the process `pid`.
+/// Mounts the boundaries in the container of the process `pid`, which is recognised by a mount that no other one has.
 pub(super) fn mount_ourselves(
     plan: &Plan,
     user: &ContainerUser,
     caller: Identity,
     protected: &[Mounts],
     pid: i32,
+    container: DistinctMount,
 ) -> Result<(), StartError> {
     if pid == 0 {
         return Err(StartError::refused(
@@ -85,7 +86,7 @@ pub(super) fn mount_ourselves(
     let mounts = mount_plan::boundary_mounts(plan, trees, protected)
         .map_err(StartError::step("planning the mounts of the shared directories"))?;
     let program = init_program::in_memory().map_err(StartError::step("making the program of PID 1"))?;
-    mount_in(&program, pid, mounts).map_err(|error| match error {
+    mount_in(&program, pid, container, mounts).map_err(|error| match error {
         SetnsError::Step { step, source } => remedy::failed_step(&step, source),
         SetnsError::Process(source) => StartError::step("mounting the shared directories")(source),
     })
@@ -94,9 +95,16 @@ pub(super) fn mount_ourselves(
 #[cfg(test)]
 mod tests {
     use std::fs::{self, File};
+    use std::io::{BufRead, BufReader};
     use std::os::unix::net::UnixListener;
+    use std::process::{Command, Stdio};
+
+    use confine::mount::detached_tree;
+    use confine::protocol::{BindSource, MountAccess, MountPlan, Step};
 
     use super::*;
+    use crate::host::root_only::can_give_files_away;
+    use crate::provider::mount_plan::c_path;
 
     #[test]
     fn a_socket_lies_in_the_directory_that_it_was_found_in() {
@@ -118,5 +126,55 @@ mod tests {
         fs::remove_file(path("d/s")).unwrap();
         let said = holds(&root, &socket).unwrap_err().to_string();
         assert!(said.contains("`d/s` was exchanged"), "{said}");
+    }
+
+    /// Another process may have got the number of a PID 1 that was killed.
+    #[test]
+    fn nothing_is_mounted_in_another_mount_namespace_than_that_of_the_container() {
+        if !can_give_files_away() {
+            return;
+        }
+        let top = tempfile::tempdir().unwrap();
+        let path = |name: &str| top.path().canonicalize().unwrap().join(name);
+        for name in ["rendezvous", "point", "shared", "target"] {
+            fs::create_dir(path(name)).unwrap();
+        }
+        fs::write(path("shared/it"), "").unwrap();
+        let rendezvous = File::open(path("rendezvous")).unwrap();
+        let file = confine::file_id::file_id(&rendezvous).unwrap();
+        let bind = format!("mount --bind {} {}", path("rendezvous").display(), path("point").display());
+        for (is_container, script) in [(false, "true"), (true, bind.as_str())] {
+            let script = format!("{script} && echo ready && read end");
+            let mut other = Command::new("unshare")
+                .args(["--mount", "--propagation", "private", "sh", "-c", &script])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut ready = String::new();
+            BufReader::new(other.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+            assert_eq!(ready, "ready\n");
+
+            let tree = c_path(&path("shared")).unwrap();
+            let tree = detached_tree(&tree, MountAccess::ReadOnly, None).unwrap();
+            let mut mounts = MountPlan::default();
+            let target = path("target").into_os_string().into_encoded_bytes();
+            mounts.bind(BindSource::Tree(tree), target, MountAccess::ReadOnly, None);
+            let container = DistinctMount { path: path("point"), file };
+            let number = i32::try_from(other.id()).unwrap();
+            let mounted = mount_in(&init_program::in_memory().unwrap(), number, container, mounts);
+            let target = path("target/it");
+            let seen = format!("/proc/{number}/root{}", target.display());
+            if is_container {
+                mounted.unwrap();
+                assert!(fs::exists(&seen).unwrap());
+            } else {
+                let refused = mounted.unwrap_err();
+                assert!(matches!(refused, SetnsError::Step { step: Step::Container, .. }), "{refused}");
+                assert!(!fs::exists(&seen).unwrap());
+            }
+            drop(other.stdin.take());
+            other.wait().unwrap();
+        }
     }
 }

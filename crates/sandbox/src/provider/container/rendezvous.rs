@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use confine::file_id::file_id;
+use confine::mount::setns::DistinctMount;
 use confine::protocol::{ControlSocket, ExpectedMount, MountedFile, RENDEZVOUS_SOCKET};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use policy::plan;
@@ -58,7 +59,8 @@ pub(super) struct InitConnection {
     pub(crate) uid: u32,
     /// All its groups on the host.
     pub(crate) groups: Vec<u32>,
-    /// PID 1's number on the host; 0 where it has none that is known here.
+    /// PID 1's number on the host when it connected; 0 where it has none that is known here. It may have ended since, and
+    /// another process may have the number.
     pub(crate) pid: i32,
 }
 
@@ -102,6 +104,12 @@ impl RendezvousDir {
             Ok(ExpectedMount { path, file, mode: plan::BoundaryMode::ReadOnly })
         };
         all.map(mounted).collect()
+    }
+
+    /// Returns the mount by which a container is recognised. Its name is random, and the directory lies where only this
+    /// process's user may pass: nobody else can have it mounted.
+    pub(super) fn distinct_mount(&self, run: &RunId) -> io::Result<DistinctMount> {
+        Ok(DistinctMount { path: point(run), file: file_id(open(self.path())?)? })
     }
 
     /// Duplicates the lock. While any duplicate is open, others see that the directory is still needed.
