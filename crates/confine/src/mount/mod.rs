@@ -138,7 +138,8 @@ impl Mount {
             }
             MountKind::Mask { covered } => {
                 verify_file_id(*covered, directory, path)?;
-                onto(detached_tree(c"/dev/null", MountAccess::ReadOnly, None)?.as_fd())
+                let empty = rustix::fs::open(c"/dev/null", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+                onto(detached_tree(empty.as_fd(), MountAccess::ReadOnly, None)?.as_fd())
             }
         }
     }
@@ -195,19 +196,20 @@ impl MountAccess {
     }
 }
 
-/// Makes a detached copy of what `path` shows on the host, ready to be attached inside: for callers that may mount.
+/// Makes a detached copy of what an open file or directory shows on the host, ready to be attached inside: for callers that
+/// may mount. By descriptor: a path could lead elsewhere by now.
 ///
 /// `id_map` is a user namespace that maps the owner on disk to the sandbox's user.
 pub fn detached_tree(
-    path: &CStr,
+    origin: BorrowedFd<'_>,
     access: MountAccess,
     id_map: Option<BorrowedFd<'_>>,
 ) -> Result<OwnedFd, Errno> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_RECURSIVE
-        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
-    let tree = open_tree(rustix::fs::CWD, path, flags)?;
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    let tree = open_tree(origin, c"", flags)?;
     sys::mount_setattr(tree.as_fd(), true, access.attributes(), id_map)?;
     Ok(tree)
 }

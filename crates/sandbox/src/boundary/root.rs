@@ -7,6 +7,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use confine::mount::detached_tree;
+use confine::protocol::MountAccess;
 use policy::plan::{Boundary, FileId};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -64,6 +66,15 @@ impl Root {
     /// Returns the group that the directory has on disk, which may not be that user's.
     pub(crate) fn group(&self) -> u32 {
         self.group
+    }
+
+    /// Detaches a copy of it that can be mounted elsewhere, with its owners mapped by a user namespace: for root.
+    pub(crate) fn detached_tree(
+        &self,
+        access: MountAccess,
+        id_map: Option<BorrowedFd<'_>>,
+    ) -> Result<OwnedFd, Errno> {
+        detached_tree(self.directory.as_fd(), access, id_map)
     }
 
     /// Takes these rights on, where this process is root.

@@ -5,15 +5,19 @@ use std::collections::hash_map::Entry;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use confine::file_id::file_id;
 use confine::mount::detached_tree;
 use confine::mount::idmap::user_namespace;
 use confine::protocol::MountAccess;
-use policy::plan::{Boundary, Plan};
+use policy::plan::{Boundary, Exposed, Plan};
 use policy::text::escape;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::boundary::root::Root;
+use crate::host::beneath;
 use crate::host::identity::{self, Identity};
-use crate::provider::mount_plan::{Tree, access, c_path};
+use crate::provider::mount_plan::{Tree, access};
 use crate::session::agent::Agent;
 use crate::session::error::StartError;
 
@@ -47,14 +51,24 @@ pub(crate) fn open_toolchains(plan: &Plan) -> Result<Vec<Tree>, StartError> {
         .iter()
         .map(|exposed| {
             let tree =
-                c_path(&exposed.host).and_then(|path| Ok(detached_tree(&path, MountAccess::ReadOnly, None)?));
-            tree.map(Tree::Detached).map_err(|source| StartError::Step {
+                open(exposed).and_then(|origin| detached_tree(origin.as_fd(), MountAccess::ReadOnly, None));
+            tree.map_err(io::Error::from).map(Tree::Detached).map_err(|source| StartError::Step {
                 step: format!("exposing {} for \"{}\"", escape::path(&exposed.host), exposed.name),
                 source,
                 remedy: None,
             })
         })
         .collect()
+}
+
+/// Opens what was validated, without following a link on the way.
+fn open(exposed: &Exposed) -> Result<OwnedFd, Errno> {
+    let passage = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let root = rustix::fs::open("/", passage, Mode::empty())?;
+    let path = exposed.host.strip_prefix("/").unwrap_or(&exposed.host);
+    let (parent, name) = beneath::parent(root, path)?;
+    let origin = rustix::fs::openat(parent, name, passage, Mode::empty())?;
+    if file_id(&origin)? == exposed.file_id { Ok(origin) } else { Err(Errno::STALE) }
 }
 
 /// Opens and detaches the tree as root: the agent may not be able to walk to it.
@@ -73,10 +87,9 @@ fn detach(
         source,
         remedy,
     };
-    let path = c_path(&boundary.host).map_err(|error| failed(error, None))?;
+    // The directory that was validated, and not whatever lies at its path by now.
+    let root = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error), None))?;
     let map = if agent.is_unallocated {
-        // Of the directory that was validated, and not of whatever lies at its path by now.
-        let root = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error), None))?;
         let (owner, group) = (root.user(), root.group());
         Some(match maps.entry((owner, group)) {
             Entry::Occupied(made) => made.into_mut(),
@@ -94,7 +107,7 @@ fn detach(
     } else {
         None
     };
-    detached_tree(&path, access(boundary.mode), map.as_ref().map(|map| map.as_fd())).map_err(|errno| {
+    root.detached_tree(access(boundary.mode), map.as_ref().map(|map| map.as_fd())).map_err(|errno| {
         let remedy = map.is_some().then(|| {
             "its file system cannot map owners (overlayfs cannot, ext4, xfs, btrfs and tmpfs can): share a \
              directory of another file system, or run sandboxctl as the user who owns it"

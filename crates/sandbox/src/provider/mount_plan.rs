@@ -10,6 +10,7 @@ use std::{fs, io};
 use confine::protocol::{BindSource, MountAccess, MountPlan};
 use policy::plan::{BoundaryMode, FileId, Plan};
 use policy::rules::limits::TmpfsLimits;
+use rustix::fs::FileType;
 
 use crate::boundary::protect::mounts::Mounts;
 
@@ -113,7 +114,31 @@ pub(crate) fn access(mode: BoundaryMode) -> MountAccess {
     }
 }
 
+/// What something can be mounted on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum MountPoint {
+    Directory,
+    File,
+}
+
+impl MountPoint {
+    fn like(is_directory: bool) -> Self {
+        if is_directory { Self::Directory } else { Self::File }
+    }
+}
+
 impl Tree {
+    /// Returns what it can be mounted on. Root does not look at its path again, which may lead elsewhere by now.
+    fn kind(&self, host: &Path) -> io::Result<MountPoint> {
+        let is_directory = match self {
+            Self::Path => fs::metadata(host)?.is_dir(),
+            Self::Detached(tree) => {
+                FileType::from_raw_mode(rustix::fs::fstat(tree)?.st_mode) == FileType::Directory
+            }
+        };
+        Ok(MountPoint::like(is_directory))
+    }
+
     fn source(self, host: &Path) -> io::Result<BindSource> {
         Ok(match self {
             Self::Path => BindSource::Host(c_path(host)?),
@@ -152,20 +177,17 @@ impl MountPlanBuilder {
     ) -> io::Result<MountPlan> {
         // 5. Toolchains, at the path where they were installed.
         for (exposed, tree) in plan.expose.iter().zip(toolchains) {
+            let kind = tree.kind(&exposed.host)?;
             let source = tree.source(&exposed.host)?;
-            self.bind(source, &exposed.guest, MountAccess::ReadOnly, Some(exposed.file_id), &exposed.host)?;
+            self.bind(source, &exposed.guest, kind, MountAccess::ReadOnly, Some(exposed.file_id));
         }
         // 6. The boundaries, outer before inner, and right after each what is protected in it.
         let mut boundaries: Vec<_> = plan.boundaries.iter().zip(trees).zip(protected).collect();
         boundaries.sort_by_key(|((boundary, _), _)| boundary.guest.components().count());
         for ((boundary, tree), protected) in boundaries {
-            self.bind(
-                tree.source(&boundary.host)?,
-                &boundary.guest,
-                access(boundary.mode),
-                Some(boundary.file_id),
-                &boundary.host,
-            )?;
+            let source = tree.source(&boundary.host)?;
+            let access = access(boundary.mode);
+            self.bind(source, &boundary.guest, MountPoint::Directory, access, Some(boundary.file_id));
             protect(&mut self.plan, &boundary.guest, protected);
         }
         Ok(self.plan)
@@ -174,30 +196,30 @@ impl MountPlanBuilder {
     /// Shows a path of the host as it is there, if it is there: a link stays a link, all else is read-only.
     fn host(&mut self, path: &Path) -> io::Result<()> {
         let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(()) };
+        let kind = MountPoint::like(metadata.is_dir());
         if metadata.is_symlink() {
             self.symlink(path, &fs::read_link(path)?);
             return Ok(());
         }
-        self.bind(BindSource::Host(c_path(path)?), path, MountAccess::ReadOnly, None, path)
+        self.bind(BindSource::Host(c_path(path)?), path, kind, MountAccess::ReadOnly, None);
+        Ok(())
     }
 
-    /// Binds onto a mount point of the kind that `like` is on the host.
+    /// Binds onto a mount point of this kind.
     fn bind(
         &mut self,
         source: BindSource,
         guest: &Path,
+        kind: MountPoint,
         access: MountAccess,
         expected: Option<FileId>,
-        like: &Path,
-    ) -> io::Result<()> {
-        if fs::metadata(like)?.is_dir() {
-            self.directory(guest);
-        } else {
-            self.file(guest, "");
+    ) {
+        match kind {
+            MountPoint::Directory => self.directory(guest),
+            MountPoint::File => self.file(guest, ""),
         }
         self.plan.bind(source, bytes(guest), access, expected);
         self.bound.push(guest.to_path_buf());
-        Ok(())
     }
 
     fn device(&mut self, name: &str) {
@@ -278,4 +300,23 @@ fn bytes(path: &Path) -> &[u8] {
 
 pub(crate) fn c_path(path: &Path) -> io::Result<CString> {
     CString::new(bytes(path)).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    /// Otherwise root would report of any path whether it is there: the shared directory may be a link by now.
+    #[test]
+    fn the_path_of_an_open_tree_is_not_looked_at_again() {
+        let top = tempfile::tempdir().unwrap();
+        let gone = top.path().join("gone");
+        assert!(Tree::Path.kind(&gone).is_err(), "the control");
+        let open = |path: &Path| Tree::Detached(File::open(path).unwrap().into());
+        assert_eq!(open(top.path()).kind(&gone).unwrap(), MountPoint::Directory);
+        fs::write(top.path().join("file"), "").unwrap();
+        assert_eq!(open(&top.path().join("file")).kind(&gone).unwrap(), MountPoint::File);
+    }
 }

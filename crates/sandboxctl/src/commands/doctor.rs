@@ -2,12 +2,15 @@
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::{env, process};
+use std::path::Path;
+use std::{env, io, process};
 
 use anyhow::Context as _;
 use policy::plan::FileId;
 use policy::text::escape;
 use sandbox::doctor::{self, Diagnosis, Patient};
+use sandbox::host::acting::ActingAs;
+use sandbox::host::identity::Identity;
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -17,10 +20,7 @@ use crate::{directories, report};
 
 pub(crate) fn doctor(ui: &Ui, context: &Context) -> Result<ExitCode, CommandError> {
     let directory = env::temp_dir().join(format!("sandboxctl-doctor-{}", process::id()));
-    // A directory that is there already, whoever made it, is an error: in /tmp everybody may.
-    let diagnosis = DirBuilder::new().mode(0o700).create(&directory).and_then(|()| {
-        let metadata = directory.metadata()?;
-        let file_id = FileId { device: metadata.dev(), inode: metadata.ino() };
+    let diagnosis = make(&directory, context.caller).and_then(|file_id| {
         let patient = Patient {
             process: context.process,
             caller: context.caller,
@@ -30,6 +30,7 @@ pub(crate) fn doctor(ui: &Ui, context: &Context) -> Result<ExitCode, CommandErro
             directory: (&directory, file_id),
         };
         let diagnosis = doctor::examine(patient);
+        let _acting = ActingAs::user(context.caller)?;
         fs::remove_dir(&directory)?;
         Ok(diagnosis)
     });
@@ -37,6 +38,15 @@ pub(crate) fn doctor(ui: &Ui, context: &Context) -> Result<ExitCode, CommandErro
         .with_context(|| format!("cannot use {} to try a sandbox with", escape::path(&directory)))?;
     ui.data(&diagnosis, text)?;
     Ok(if diagnosis.healthy { ExitCode::Success } else { ExitCode::Unavailable })
+}
+
+/// Makes an empty directory of the caller's: under sudo the user behind it, as whom it is searched.
+fn make(path: &Path, caller: Identity) -> io::Result<FileId> {
+    let _acting = ActingAs::user(caller)?;
+    // A directory that is there already, whoever made it, is an error: in /tmp everybody may.
+    DirBuilder::new().mode(0o700).create(path)?;
+    let metadata = path.symlink_metadata()?;
+    Ok(FileId { device: metadata.dev(), inode: metadata.ino() })
 }
 
 fn text(diagnosis: &Diagnosis) -> String {

@@ -225,3 +225,19 @@ fn the_working_directory_does_not_tell_which_names_only_root_may_see() {
         assert_eq!(are_alike, who == For::Sudo, "{who:?}: {answers:#?}");
     }
 }
+
+#[test]
+fn the_doctor_tries_a_directory_of_the_caller() {
+    for (who, place) in places("the doctor under sudo") {
+        if who == For::Owner {
+            continue;
+        }
+        let mut doctor = place.command(&place.words("doctor", &["--format", "json"], &[] as &[&str]));
+        if who == For::Sudo {
+            doctor.env("SUDO_UID", NORMAL.to_string()).env("SUDO_GID", NORMAL.to_string());
+        }
+        let output = doctor.env("XDG_STATE_HOME", state(who, &place)).output().unwrap();
+        let found = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && found.contains("\"healthy\": true"), "{who:?}: {found}");
+    }
+}

@@ -104,7 +104,6 @@ mod tests {
 
     use super::*;
     use crate::host::root_only::can_give_files_away;
-    use crate::provider::mount_plan::c_path;
 
     #[test]
     fn a_socket_lies_in_the_directory_that_it_was_found_in() {
@@ -155,8 +154,8 @@ mod tests {
             BufReader::new(other.stdout.take().unwrap()).read_line(&mut ready).unwrap();
             assert_eq!(ready, "ready\n");
 
-            let tree = c_path(&path("shared")).unwrap();
-            let tree = detached_tree(&tree, MountAccess::ReadOnly, None).unwrap();
+            let shared = File::open(path("shared")).unwrap();
+            let tree = detached_tree(shared.as_fd(), MountAccess::ReadOnly, None).unwrap();
             let mut mounts = MountPlan::default();
             let target = path("target").into_os_string().into_encoded_bytes();
             mounts.bind(BindSource::Tree(tree), target, MountAccess::ReadOnly, None);
