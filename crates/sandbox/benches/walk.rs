@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 use policy::protect::table::built_in;
 use sandbox::boundary::detect::baseline::Baseline;
 use sandbox::boundary::protect::search::mounts;
+use sandbox::boundary::root::Root;
 use sandbox::boundary::walk::walk;
+use sandbox::host::identity::Identity;
 
 const ROUNDS: usize = 51;
 
@@ -48,7 +50,8 @@ fn main() -> io::Result<()> {
 
 fn row(name: &str, host: &Path, depth: u32) -> io::Result<()> {
     let list: Vec<String> = built_in().map(str::to_owned).collect();
-    let root = File::open(host)?;
+    let root = Root::of(File::open(host)?.into(), Identity::own())?;
+    let root = root.enter()?;
     let found = walk(&root, depth)?;
     let there = mounts(&root, host, &found, &list)?;
     let walking = median(|| walk(&root, depth).map(drop))?;

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,8 @@ use policy::classify::{Reference, is_configuration, references};
 use policy::plan::Plan;
 use policy::protect::RelativePath;
 use policy::text::escape;
+use sandbox::boundary::root::Root;
+use sandbox::host::identity::Identity;
 use sandbox::host::small_file;
 use sandbox::state::writable;
 
@@ -43,9 +46,9 @@ pub(crate) fn protect(context: &Context, plan: &mut Plan) {
     for reference in references(&of_variables(context)) {
         own.extend(found.refer(reference, Path::new("/"), &trees, Scope::AllRepositories));
     }
-    found.follow(own, &trees, Scope::AllRepositories);
-    for Around { tree, files } in around {
-        found.follow(files, &[tree], Scope::One);
+    found.follow(own, &trees, Scope::AllRepositories, context.caller);
+    for Around { tree, files, reader } in around {
+        found.follow(files, &[tree], Scope::One, reader);
     }
     let Found { named, unread, .. } = found;
     for path in named.iter().map(ToString::to_string) {
@@ -69,23 +72,26 @@ enum Scope {
 struct Around {
     tree: PathBuf,
     files: Vec<PathBuf>,
+    reader: Identity,
 }
 
 /// Finds the repositories whose work trees a boundary lies in. Of one that it is the work tree of, the search through it reads
 /// the configuration.
 fn around(context: &Context, boundary: &Path) -> Vec<Around> {
     let repository = |tree: &Path| {
+        // Root reads it as the user who may have written it: what it names may be a file that is closed to them.
+        let reader = Root::of(File::open(tree).ok()?.into(), context.caller).ok()?.user();
         let dot_git = tree.join(".git");
-        let git = match small_file::read(&dot_git, context.caller) {
+        let git = match small_file::read(&dot_git, reader) {
             Ok(content) => tree.join(gitdir(&content)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(_) => dot_git,
         };
-        let common = small_file::read(&git.join("commondir"), context.caller).ok();
+        let common = small_file::read(&git.join("commondir"), reader).ok();
         let common = common.and_then(|content| Some(git.join(commondir(&content)?)));
         let common = common.unwrap_or_else(|| git.clone());
         let files = vec![common.join("config"), git.join("config.worktree")];
-        Some(Around { tree: tree.to_owned(), files })
+        Some(Around { tree: tree.to_owned(), files, reader })
     };
     boundary.ancestors().skip(1).filter_map(repository).collect()
 }
@@ -100,7 +106,7 @@ struct Found<'a> {
 
 impl Found<'_> {
     /// Reads configurations, and what they include.
-    fn follow(&mut self, mut ahead: Vec<PathBuf>, trees: &[PathBuf], scope: Scope) {
+    fn follow(&mut self, mut ahead: Vec<PathBuf>, trees: &[PathBuf], scope: Scope, reader: Identity) {
         let mut seen = BTreeSet::new();
         while let Some(file) = ahead.pop() {
             if !seen.insert(file.clone()) {
@@ -112,7 +118,7 @@ impl Found<'_> {
             }
             self.name(&file);
             let directory = file.parent().unwrap_or(Path::new("/"));
-            for reference in self.read(&file) {
+            for reference in self.read(&file, reader) {
                 ahead.extend(self.refer(reference, directory, trees, scope));
             }
         }
@@ -146,8 +152,8 @@ impl Found<'_> {
     }
 
     /// Reads what one configuration names. One that is there and cannot be read whole is noted: git may read it.
-    fn read(&mut self, file: &Path) -> Vec<Reference> {
-        let why = match small_file::read(file, self.context.caller) {
+    fn read(&mut self, file: &Path, reader: Identity) -> Vec<Reference> {
+        let why = match small_file::read(file, reader) {
             Ok(content) if is_configuration(&content) => return references(&content),
             // Who names it wants none.
             Err(_) if file == Path::new("/dev/null") => return Vec::new(),

@@ -18,6 +18,36 @@ pub(super) enum Limit {
 }
 
 impl Limit {
+    /// Reads the limit of a group of version 2; `None` where it has none.
+    pub(super) fn of(group: &Path, controller: Controller) -> Option<Self> {
+        let file = match controller {
+            Controller::Memory => "memory.max",
+            Controller::Cpu => "cpu.max",
+            Controller::Pids => "pids.max",
+        };
+        let text = fs::read_to_string(group.join(file)).ok()?;
+        let mut numbers = text.split_ascii_whitespace().map(str::parse::<u64>);
+        let first = numbers.next()?.ok()?;
+        Some(match controller {
+            Controller::Memory => Self::Memory(Bytes(first)),
+            Controller::Cpu => {
+                let period = numbers.next()?.ok().filter(|period| *period > 0)?;
+                let milli = first.saturating_mul(1000) / period;
+                Self::Cpu(MilliCpus(u32::try_from(milli).unwrap_or(u32::MAX)))
+            }
+            Controller::Pids => Self::Pids(u32::try_from(first).unwrap_or(u32::MAX)),
+        })
+    }
+
+    /// Returns the number in it, which can be compared with that of another limit of the same controller.
+    pub(super) fn amount(self) -> u64 {
+        match self {
+            Self::Memory(Bytes(bytes)) => bytes,
+            Self::Cpu(MilliCpus(milli)) => milli.into(),
+            Self::Pids(pids) => pids.into(),
+        }
+    }
+
     pub(super) fn controller(self) -> Controller {
         match self {
             Self::Memory(_) => Controller::Memory,

@@ -53,7 +53,7 @@ impl<'a> CgroupSite<'a> {
                 .flatten()
                 .collect();
         let place = v2::UnifiedSite::find(hierarchy, &wanted);
-        let complete = place.as_ref().is_ok_and(|place| place.enforces_all(&wanted));
+        let complete = place.as_ref().is_ok_and(v2::UnifiedSite::enforces_all);
         let place = if complete || hierarchy.v1.is_empty() {
             place.map(SiteVersion::V2)
         } else {
@@ -89,7 +89,7 @@ impl Cgroup {
         };
         let made = match place {
             Ok(SiteVersion::V1(hierarchy)) => return v1::create(hierarchy, &wanted, &name),
-            Ok(SiteVersion::V2(place)) => place.create(&wanted, &name),
+            Ok(SiteVersion::V2(place)) => place.create(&name),
             Err(reason) => Err(reason),
         };
         match made {
@@ -194,6 +194,26 @@ mod tests {
         assert_eq!(read("memory.swap.max"), "0");
         assert_eq!(read("cpu.max"), "150000 100000");
         assert_eq!(read("pids.max"), "256");
+    }
+
+    #[test]
+    fn a_group_beside_that_of_the_caller_may_use_no_more_than_that() {
+        let (root, hierarchy) = delegated("cpu memory pids\n");
+        let own = |file: &str, limit: &str| fs::write(root.path().join("own").join(file), limit).unwrap();
+        own("memory.max", "1048576\n");
+        own("cpu.max", "max 100000\n");
+        own("pids.max", "1000\n");
+        // Also where nobody asked for one.
+        for wanted in [limits(), Limits { memory: None, ..limits() }] {
+            let (group, findings) = Cgroup::create(CgroupSite::choose(&hierarchy, &wanted));
+            assert_eq!(findings.len(), 3, "{findings:?}");
+            let directory = group.unwrap().directories[0].clone();
+            let read = |file: &str| fs::read_to_string(directory.join(file)).unwrap();
+            assert_eq!(
+                [read("memory.max"), read("cpu.max"), read("pids.max")],
+                ["1048576", "150000 100000", "256"]
+            );
+        }
     }
 
     #[test]

@@ -17,6 +17,8 @@ use crate::report::{Finding, Status};
 pub(super) struct UnifiedSite<'a> {
     parent: &'a Path,
     controllers: Vec<Controller>,
+    /// What was requested, and what the groups below `parent` that this process is in may use.
+    limits: Vec<Limit>,
 }
 
 impl<'a> UnifiedSite<'a> {
@@ -28,12 +30,13 @@ impl<'a> UnifiedSite<'a> {
         let mut best: Option<Self> = None;
         let mut reasons = Vec::new();
         for parent in candidates(unified) {
-            match controllers(parent, wanted) {
+            let limits = bounded(unified, parent, wanted);
+            match controllers(parent, &limits) {
                 Ok(controllers)
                     if best.as_ref().is_none_or(|best| best.controllers.len() < controllers.len()) =>
                 {
-                    let place = Self { parent, controllers };
-                    if place.enforces_all(wanted) {
+                    let place = Self { parent, controllers, limits };
+                    if place.enforces_all() {
                         return Ok(place);
                     }
                     best = Some(place);
@@ -51,16 +54,16 @@ impl<'a> UnifiedSite<'a> {
         })
     }
 
-    pub(super) fn enforces_all(&self, wanted: &[Limit]) -> bool {
-        wanted.iter().all(|limit| self.controllers.contains(&limit.controller()))
+    pub(super) fn enforces_all(&self) -> bool {
+        self.limits.iter().all(|limit| self.controllers.contains(&limit.controller()))
     }
 
     /// Makes one group with every limit that can be set.
-    pub(super) fn create(&self, wanted: &[Limit], name: &str) -> Result<(Cgroup, Vec<Finding>), String> {
+    pub(super) fn create(&self, name: &str) -> Result<(Cgroup, Vec<Finding>), String> {
         let directory = self.parent.join(name);
         fs::create_dir(&directory)
             .map_err(|error| format!("no group can be made in {}: {error}", escape::path(self.parent)))?;
-        let findings = wanted.iter().map(|&limit| self.limit(&directory, limit)).collect();
+        let findings = self.limits.iter().map(|&limit| self.limit(&directory, limit)).collect();
         Ok((Cgroup { version: Version::V2, directories: vec![directory] }, findings))
     }
 
@@ -85,6 +88,18 @@ impl<'a> UnifiedSite<'a> {
 /// rights on a common ancestor.
 pub(super) fn candidates(unified: &Unified) -> impl Iterator<Item = &Path> {
     unified.own.ancestors().take_while(|place| place.starts_with(&unified.mount))
+}
+
+/// Lowers limits to those of the groups that this process is in below `parent`. A group in `parent` lies beside them, and is not
+/// held by what the administrator, or the unit of a service, has set for them.
+fn bounded(unified: &Unified, parent: &Path, wanted: &[Limit]) -> Vec<Limit> {
+    let beside = || unified.own.ancestors().take_while(|group| *group != parent);
+    let lowest = |controller| {
+        let requested = wanted.iter().copied().find(|limit| limit.controller() == controller);
+        let set = beside().filter_map(|group| Limit::of(group, controller));
+        requested.into_iter().chain(set).min_by_key(|limit| limit.amount())
+    };
+    [Controller::Memory, Controller::Cpu, Controller::Pids].into_iter().filter_map(lowest).collect()
 }
 
 /// Returns whether no controller of ours is here, because version 1 has them.

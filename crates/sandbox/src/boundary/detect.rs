@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use policy::classify::Reason;
 use policy::plan::FileId;
 use policy::text::escape;
+use rustix::fs::Stat;
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -90,9 +91,12 @@ impl Baseline {
         let indexes = index::take(mounts);
         let searched = mounts.reach.bases().cloned().collect();
         let dotted = mounts.dotted.clone();
+        let stat = stat_root(root)?;
         Ok((
             Self {
-                root: id_of(root)?,
+                root: beneath::file_id(&stat),
+                root_btime: Facts::of(root).and_then(|facts| facts.btime),
+                root_owner: Some(stat.st_uid),
                 taken,
                 earlier,
                 searched,
@@ -126,7 +130,14 @@ impl Baseline {
 
     /// Returns whether an open directory is the boundary that this was taken of.
     pub fn is_of(&self, root: impl AsFd) -> bool {
-        id_of(root.as_fd()).is_ok_and(|id| id == self.root)
+        let Some(facts) = Facts::of(root.as_fd()) else { return false };
+        facts.file_id == self.root && (self.root_btime.is_none() || self.root_btime == facts.btime)
+    }
+
+    /// Returns whether an open directory belongs to whom the boundary belonged.
+    pub(crate) fn is_of_same_owner(&self, root: impl AsFd) -> bool {
+        let owner = stat_root(root.as_fd()).ok().map(|stat| stat.st_uid);
+        self.root_owner.is_none() || self.root_owner == owner
     }
 
     /// Classifies what was not there, or is another file now, for as long as there is time. `mounts` is what is found
@@ -138,7 +149,7 @@ impl Baseline {
         until: Deadline,
     ) -> Result<Compared, DetectError> {
         let root = root.as_fd();
-        if id_of(root)? != self.root {
+        if !self.is_of(root) {
             return Err(DetectError::AnotherRoot);
         }
         let mut findings: Vec<Finding> = Vec::new();
@@ -393,8 +404,8 @@ fn hiding(root: BorrowedFd<'_>, path: &Path) -> PathBuf {
     path.ancestors().find(closed).unwrap_or(path).to_path_buf()
 }
 
-fn id_of(root: BorrowedFd<'_>) -> Result<FileId, DetectError> {
-    rustix::fs::fstat(root).map(|stat| beneath::file_id(&stat)).map_err(|errno| DetectError::File {
+fn stat_root(root: BorrowedFd<'_>) -> Result<Stat, DetectError> {
+    rustix::fs::fstat(root).map_err(|errno| DetectError::File {
         action: "stat",
         path: PathBuf::new(),
         source: errno.into(),

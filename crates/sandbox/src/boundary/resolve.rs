@@ -16,6 +16,7 @@ use rustix::fs::{CWD, FileType, Mode as Permissions, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::boundary::protect;
+use crate::boundary::root::Root;
 use crate::host::acting::ActingAs;
 use crate::host::beneath;
 use crate::host::identity::Identity;
@@ -126,8 +127,9 @@ impl Missing {
         path
     }
 
-    /// Makes the directories beneath the one that was found, with mode 0755, as this user could: they are the owner. No
-    /// link is followed, and nothing is made where nothing may be shared.
+    /// Makes the directories beneath the one that was found, with mode 0755, as this user could: they are the owner. Root makes
+    /// them as whoever owns that one, who could put a directory of root's in their place. No link is followed, and nothing is
+    /// made where nothing may be shared.
     pub fn create(
         self,
         candidate: &ShareCandidate<'_>,
@@ -144,8 +146,11 @@ impl Missing {
             },
             caller,
         )?;
-        let _acting = ActingAs::user(owner).map_err(|source| failed("make", &resolved, source))?;
+        let failed_making = |source| failed("make", &resolved, source);
         let Self { existing: Found { descriptor: mut directory, mut path, .. }, names } = self;
+        let around = directory.try_clone().and_then(|directory| Root::of(directory, owner));
+        let owner = around.map_err(failed_making)?.user();
+        let _acting = ActingAs::user(owner).map_err(failed_making)?;
         for name in names {
             path.push(&name);
             directory = make(&directory, &name, owner.uid)
@@ -350,6 +355,10 @@ mod tests {
             let metadata = fs::metadata(made).unwrap();
             assert_eq!((metadata.uid(), metadata.gid(), metadata.mode() & 0o7777), (1001, 1002, 0o755));
         }
+        // Root's own would be exchanged for another one of root's.
+        let of_root = top.path().join("by-root/x");
+        create(&of_root, own()).unwrap();
+        assert_eq!(fs::metadata(of_root).unwrap().uid(), 1001);
         symlink("nowhere", top.path().join("link")).unwrap();
         assert!(create(&top.path().join("link/x"), own()).is_err());
         assert!(!top.path().join("nowhere").exists());

@@ -90,7 +90,7 @@ impl AsFd for Entered<'_> {
 }
 
 /// Opens a directory whose path has no links; one that has any now was exchanged.
-fn open_resolved(path: &Path) -> Result<OwnedFd, BoundaryError> {
+pub(crate) fn open_resolved(path: &Path) -> Result<OwnedFd, BoundaryError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = || {
         let root = rustix::fs::openat(CWD, "/", flags, Mode::empty())?;

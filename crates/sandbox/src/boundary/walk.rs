@@ -19,6 +19,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
 use crate::boundary::quarantine::name::is_quarantine;
+use crate::boundary::root::Entered;
 use crate::host::beneath::{file_id, kind_of, listing};
 use crate::host::deadline::Deadline;
 
@@ -184,28 +185,28 @@ pub struct Unseen {
 /// Only the root itself has to be readable: everything else that cannot be looked at is part of the result.
 /// A large tree is shared between two threads where a processor is idle: nearly all the time goes into the
 /// kernel's listing.
-pub fn walk(root: impl AsFd, depth: u32) -> io::Result<Walk> {
+pub fn walk(root: &Entered<'_>, depth: u32) -> io::Result<Walk> {
     walk_until(root, depth, Deadline::NEVER)
 }
 
 /// Walks like [`walk`], and stats files for set-user-id and set-group-id bits: up to a bound, beyond which they are
 /// counted.
-pub fn walk_with_files(root: impl AsFd, depth: u32, until: Deadline) -> io::Result<Walk> {
+pub fn walk_with_files(root: &Entered<'_>, depth: u32, until: Deadline) -> io::Result<Walk> {
     walk_with(root, depth, until, MAX_SET_ID_STATS, Extent::Bounded)
 }
 
 /// Walks like [`walk`], until a deadline.
-pub fn walk_until(root: impl AsFd, depth: u32, until: Deadline) -> io::Result<Walk> {
+pub fn walk_until(root: &Entered<'_>, depth: u32, until: Deadline) -> io::Result<Walk> {
     walk_with(root, depth, until, 0, Extent::Bounded)
 }
 
 /// Walks like [`walk_until`], and looks beyond the bound for repositories.
-pub fn walk_everywhere(root: impl AsFd, depth: u32, until: Deadline) -> io::Result<Walk> {
+pub fn walk_everywhere(root: &Entered<'_>, depth: u32, until: Deadline) -> io::Result<Walk> {
     walk_with(root, depth, until, 0, Extent::Whole)
 }
 
 fn walk_with(
-    root: impl AsFd,
+    root: &Entered<'_>,
     depth: u32,
     until: Deadline,
     set_id_stats: usize,

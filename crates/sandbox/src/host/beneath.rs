@@ -4,6 +4,7 @@
 //! opened from it lies beneath it, wherever that is by now.
 
 use std::ffi::{CStr, OsStr, OsString};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
@@ -11,6 +12,8 @@ use std::path::{Component, Path, PathBuf};
 use policy::plan::FileId;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+
+use crate::host::small_file::open_regular;
 
 /// How directories are opened that are only passed through.
 const PASSAGE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -37,15 +40,10 @@ pub(crate) fn listing(root: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
 /// Opens a regular file for reading; anything else is `EINVAL`, a link `ELOOP`.
 pub(crate) fn file(root: impl AsFd, path: &Path) -> Result<(OwnedFd, Stat), Errno> {
     let (parent, name) = parent(root, path)?;
-    // O_NONBLOCK: a pipe in its place must not hang us.
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+    let failed = |error: io::Error| error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
+    let file = open_regular(parent, name, OFlags::NOFOLLOW).map_err(failed)?.ok_or(Errno::INVAL)?;
     let stat = rustix::fs::fstat(&file)?;
-    if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
-        Ok((file, stat))
-    } else {
-        Err(Errno::INVAL)
-    }
+    Ok((file.into(), stat))
 }
 
 /// Calls `fstatat(2)` on a path, without following a link there.

@@ -2,8 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::host::acting::ActingAs;
 use crate::host::identity::Identity;
@@ -20,12 +23,30 @@ pub fn read(path: &Path, reader: Identity) -> io::Result<Vec<u8>> {
 
 /// Reads the same with the rights that this thread has.
 pub(crate) fn read_as_this_user(path: &Path) -> io::Result<Vec<u8>> {
-    // A pipe in its place must not hang us.
-    let file = File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("no regular file"));
+    match open_regular(CWD, path, OFlags::empty())? {
+        Some(file) => content(file),
+        None => Err(io::Error::other("no regular file")),
     }
-    content(file)
+}
+
+/// Opens a regular file for reading; `None` where it is none, `ELOOP` where `flags` refuse a link.
+///
+/// What it is, is asked before it is opened: to open a device may act on it, to open a pipe wakes or hangs, and to open a
+/// terminal may make it the controlling one of this process.
+pub(crate) fn open_regular(
+    directory: impl AsFd,
+    path: impl rustix::path::Arg,
+    flags: OFlags,
+) -> io::Result<Option<File>> {
+    let found = rustix::fs::openat(directory, path, flags | OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    match FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode) {
+        FileType::RegularFile => {
+            let again = format!("/proc/self/fd/{}", found.as_raw_fd());
+            Ok(Some(rustix::fs::open(again, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?.into()))
+        }
+        FileType::Symlink => Err(Errno::LOOP.into()),
+        _ => Ok(None),
+    }
 }
 
 /// Reads a regular file that is open, of at most 1 MiB.
@@ -42,6 +63,8 @@ pub(crate) fn content(file: File) -> io::Result<Vec<u8>> {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    use rustix::fs::inotify;
+
     use super::*;
 
     #[test]
@@ -57,6 +80,23 @@ mod tests {
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         assert_eq!(message(&pipe).unwrap_err(), "no regular file");
         assert_eq!(message(Path::new("/dev/zero")).unwrap_err(), "no regular file");
+    }
+
+    /// To open a device may act on it, to open a pipe wakes its writer, to open a terminal takes it.
+    #[test]
+    fn what_is_no_regular_file_is_not_opened() {
+        let top = tempfile::tempdir().unwrap();
+        let pipe = top.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let watch = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
+        inotify::add_watch(&watch, &pipe, inotify::WatchFlags::OPEN).unwrap();
+        let was_opened = || rustix::io::read(&watch, &mut [0_u8; 1024]).is_ok();
+        let own = Identity::own();
+        assert_eq!(read(&pipe, own).unwrap_err().to_string(), "no regular file");
+        assert!(!was_opened());
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+        drop(rustix::fs::open(&pipe, flags, Mode::empty()).unwrap());
+        assert!(was_opened(), "the control");
     }
 
     #[test]

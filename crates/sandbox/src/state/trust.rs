@@ -4,17 +4,18 @@
 //! with where its paths led. One byte more, or a directory that has become a link, and the question is asked again.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, OFlags};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::host::acting::ActingAs;
 use crate::host::beneath;
 use crate::host::identity::Identity;
+use crate::host::small_file::open_regular;
 use crate::state::directory::{StateDir, StateError};
 
 /// The name under which a project's file is looked for.
@@ -132,15 +133,12 @@ pub fn find(start: &Path, home: Option<&Path>) -> Option<PathBuf> {
 pub fn read(path: &Path, caller: Identity) -> Result<Candidate, TrustError> {
     let failed = |source| TrustError::Read { path: path.into(), source };
     let _acting = ActingAs::user(caller).map_err(failed)?;
-    // O_NONBLOCK: a pipe in its place must not hang us.
-    let mut file =
-        File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path).map_err(failed)?;
+    let Some(mut file) = open_regular(CWD, path, OFlags::empty()).map_err(failed)? else {
+        return Err(TrustError::NotConfiguration { path: path.into(), what: "no regular file" });
+    };
     // Which file it is, is asked of what was opened: links may lead elsewhere by now.
     let resolved = beneath::path_of(&file).map_err(|errno| failed(errno.into()))?;
     let metadata = file.metadata().map_err(failed)?;
-    if !metadata.is_file() {
-        return Err(TrustError::NotConfiguration { path: resolved, what: "no regular file" });
-    }
     if metadata.uid() != caller.uid && metadata.uid() != 0 {
         return Err(TrustError::Owner { path: resolved, owner: metadata.uid(), caller: caller.uid });
     }
@@ -360,7 +358,7 @@ mod tests {
         assert!(matches!(read(&pipe, Identity::own()), Err(TrustError::NotConfiguration { .. })));
         assert!(matches!(read(top.path(), Identity::own()), Err(TrustError::NotConfiguration { .. })));
         let flood = top.path().join("flood");
-        File::create(&flood).unwrap().set_len(MAX_SIZE + 1).unwrap();
+        fs::File::create(&flood).unwrap().set_len(MAX_SIZE + 1).unwrap();
         assert!(matches!(
             read(&flood, Identity::own()),
             Err(TrustError::NotConfiguration { what: "too large", .. })

@@ -6,7 +6,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -18,7 +17,7 @@ use rustix::io::Errno;
 use crate::host::acting::ActingAs;
 use crate::host::beneath;
 use crate::host::identity::Identity;
-use crate::host::small_file;
+use crate::host::small_file::{self, open_regular};
 use crate::state::record;
 
 /// How many links are followed, as many as the kernel follows (`path_resolution(7)`).
@@ -112,14 +111,11 @@ impl Writable {
     /// Opens a regular file that no agent may write or choose, as this user could.
     pub(crate) fn open(&self, path: &Path, reader: Identity) -> Result<File, Unsafe> {
         let _acting = ActingAs::user(reader)?;
-        // A pipe in its place must not hang us. Which file it is, is asked of what was opened: what an agent links to on
-        // the way counts as well as where that leads.
-        let flags = nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY;
-        let file = File::options().read(true).custom_flags(flags).open(path)?;
+        let Some(file) = open_regular(CWD, path, OFlags::empty())? else { return Err(Unsafe::NotAFile) };
+        // Which file it is, is asked of what was opened: what an agent links to on the way counts as well as where that leads.
         let opened = beneath::path_of(&file).map_err(io::Error::from)?;
         match self.of(path).or_else(|| self.of(&opened)) {
             Some(directory) => Err(Unsafe::Writable(directory.to_owned())),
-            None if !file.metadata()?.is_file() => Err(Unsafe::NotAFile),
             None => Ok(file),
         }
     }

@@ -42,7 +42,7 @@ fn a_repository_that_an_index_lists_later_is_found_in_the_last_look() {
         let info = format!("160000,{},{place}", commit.trim());
         git(&boundary.host, &["update-index", "--add", "--cacheinfo", &info]);
         assert!(is_obeyed(&boundary, place), "the control: git obeys {place}");
-        assert!(set_aside(boundary.root(), &mut findings[0], now()).unwrap());
+        assert!(set_aside(boundary.root().enter().unwrap(), &mut findings[0], now()).unwrap());
         assert!(!is_obeyed(&boundary, place), "{place}");
     }
 }
@@ -235,7 +235,7 @@ fn however_deep_it_is_the_last_look_ends_and_says_that_it_is_not_whole() {
     let mut at = fs::File::open(boundary.host.join("node_modules")).unwrap();
     let name = "n".repeat(255);
     for level in 0..20 {
-        let walk = || walk_everywhere(boundary.root(), 3, Deadline::NEVER).unwrap();
+        let walk = || walk_everywhere(&boundary.root().enter().unwrap(), 3, Deadline::NEVER).unwrap();
         assert_eq!(walk().is_whole, level < 16, "at {level}");
         rustix::fs::mkdirat(&at, &*name, rustix::fs::Mode::RWXU).unwrap();
         at = rustix::fs::openat(&at, &*name, rustix::fs::OFlags::DIRECTORY, rustix::fs::Mode::empty())

@@ -91,7 +91,7 @@ fn what_took_the_place_of_a_protected_file_is_distinguished_from_what_was_change
     boundary.write(".git/config", "[core]\n\tpager = more\n");
     assert_eq!(origins(), [Origin::Earlier], "the same file was protected all the time");
     let mut findings = boundary.compare(&baseline);
-    assert!(set_aside(boundary.root(), &mut findings[0], now()).is_err());
+    assert!(set_aside(boundary.root().enter().unwrap(), &mut findings[0], now()).is_err());
     replace("[core]\n\tpager = less\n[remote \"o\"]\n\turl = x\n");
     assert_eq!(origins(), [], "the pager was there before");
     for executing in ["[core]\n\tpager = evil\n", "[core]\n\tpager = less\n\tfsmonitor = evil\n"] {
@@ -99,7 +99,7 @@ fn what_took_the_place_of_a_protected_file_is_distinguished_from_what_was_change
         assert_eq!(origins(), [Origin::Replaced], "{executing}");
     }
     let mut findings = boundary.compare(&baseline);
-    assert!(set_aside(boundary.root(), &mut findings[0], now()).unwrap());
+    assert!(set_aside(boundary.root().enter().unwrap(), &mut findings[0], now()).unwrap());
     assert!(!boundary.host.join(".git/config").exists());
 }
 
@@ -175,8 +175,21 @@ fn another_directory_at_the_same_path_is_not_compared() {
     let baseline = boundary.baseline();
     fs::rename(&boundary.host, boundary.host.with_extension("old")).unwrap();
     fs::create_dir(&boundary.host).unwrap();
-    assert!(!baseline.is_of(boundary.root()));
-    assert!(baseline.compare(boundary.root(), &boundary.mounts(), Deadline::NEVER).is_err());
+    assert!(!baseline.is_of(boundary.root().enter().unwrap()));
+    assert!(baseline.compare(boundary.root().enter().unwrap(), &boundary.mounts(), Deadline::NEVER).is_err());
+}
+
+/// As where the first directory was removed, and the file system has given its number away again.
+#[test]
+fn another_directory_with_the_same_number_is_not_compared() {
+    let boundary = Boundary::new();
+    let baseline = boundary.baseline();
+    assert!(baseline.is_of(boundary.root().enter().unwrap()), "the control");
+    let mut stored = serde_json::to_value(&baseline).unwrap();
+    let made = &mut stored["root_btime"][0];
+    *made = (made.as_i64().unwrap() - 1).into();
+    let earlier: Baseline = serde_json::from_value(stored).unwrap();
+    assert!(!earlier.is_of(boundary.root().enter().unwrap()));
 }
 
 #[test]
@@ -208,7 +221,7 @@ fn what_cannot_be_looked_into_is_found() {
         ]
     );
     for finding in findings.iter_mut().filter(|finding| finding.origin == Origin::Created) {
-        assert!(set_aside(boundary.root(), finding, now()).unwrap(), "{finding}");
+        assert!(set_aside(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
         assert!(!boundary.host.join(&finding.path).exists(), "{finding}");
     }
     boundary.mode("mine", 0o700).mode("closed", 0o700);

@@ -20,7 +20,7 @@ fn what_is_too_much_to_be_classified_is_not_given_the_benefit_of_the_doubt() {
     let found: Vec<_> = found.filter(|(_, reason)| **reason != Reason::HardLinked).collect();
     assert_eq!(found, [(".claude", &Reason::Hidden), (".vscode", &Reason::Hidden)]);
     for finding in &mut findings {
-        assert!(set_aside(boundary.root(), finding, now()).unwrap(), "{finding}");
+        assert!(set_aside(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
     }
     assert_eq!(boundary.compare(&baseline), []);
 }
@@ -46,13 +46,15 @@ fn when_time_is_over_that_is_said_and_nothing_is_found() {
     let over = Deadline::after(Duration::ZERO);
     let list: Vec<String> = built_in().map(str::to_owned).collect();
     assert!(boundary.walk(3).is_whole);
-    let walk = walk_until(boundary.root(), 3, over).unwrap();
+    let walk = walk_until(&boundary.root().enter().unwrap(), 3, over).unwrap();
     assert!(!walk.is_whole);
     assert!(boundary.mounts().is_whole());
-    let late = mounts_until(boundary.root(), &boundary.host, &boundary.walk(3), &list, over).unwrap();
+    let late =
+        mounts_until(&boundary.root().enter().unwrap(), &boundary.host, &boundary.walk(3), &list, over)
+            .unwrap();
     assert!(!late.is_whole());
     assert_eq!(late.notices, [Notice::OutOfTime]);
-    let compared = baseline.compare(boundary.root(), &boundary.mounts(), over).unwrap();
+    let compared = baseline.compare(boundary.root().enter().unwrap(), &boundary.mounts(), over).unwrap();
     assert!(!compared.is_whole);
     assert_eq!(compared.findings, []);
     assert_eq!(boundary.paths(&baseline), [".bashrc", "sub/.git/hooks/pre-commit"], "the control");
@@ -64,6 +66,8 @@ fn a_walk_stops_within_a_directory_that_has_no_end() {
     for number in 0..5_000 {
         boundary.write(&format!("{number}"), "");
     }
-    assert!(!walk_until(boundary.root(), 3, Deadline::after(Duration::ZERO)).unwrap().is_whole);
-    assert!(walk_until(boundary.root(), 3, Deadline::NEVER).unwrap().is_whole);
+    assert!(
+        !walk_until(&boundary.root().enter().unwrap(), 3, Deadline::after(Duration::ZERO)).unwrap().is_whole
+    );
+    assert!(walk_until(&boundary.root().enter().unwrap(), 3, Deadline::NEVER).unwrap().is_whole);
 }

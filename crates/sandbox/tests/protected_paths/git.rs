@@ -169,7 +169,7 @@ fn nothing_on_the_way_hides_the_repository_of_a_submodule() {
             .collect(),
         ..boundary.walk(0)
     };
-    let searched = mounts(boundary.root(), &boundary.host, &shallow, &list).unwrap();
+    let searched = mounts(&boundary.root().enter().unwrap(), &boundary.host, &shallow, &list).unwrap();
     let found = boundary.paths(&baseline);
     for (named, lies) in names {
         assert!(obeys(&boundary, named), "the control: git obeys {named}");
@@ -201,7 +201,7 @@ fn a_new_link_in_the_list_of_work_trees_is_found() {
     let wanted = [".git/worktrees", "b/.git/worktrees/out", "b/.git/worktrees/x"];
     assert_eq!(found, wanted.map(|path| (path, &Reason::NotAFile, Origin::Created)));
     for finding in &mut findings {
-        assert!(set_aside(boundary.root(), finding, now()).unwrap(), "{finding}");
+        assert!(set_aside(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
     }
     assert!(boundary.host.join("mine/work").is_dir(), "what a link leads to stays");
     assert_eq!(boundary.compare(&boundary.baseline()), []);

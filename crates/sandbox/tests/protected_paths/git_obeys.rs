@@ -187,7 +187,7 @@ fn a_link_far_below_into_the_objects_leads_to_nothing_that_was_missed() {
     let mut findings = boundary.last_look(&baseline);
     assert!(!findings.is_empty());
     for finding in &mut findings {
-        assert!(set_aside(boundary.root(), finding, now()).unwrap(), "{finding}");
+        assert!(set_aside(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
     }
     git(&app, &["status"]);
     assert!(!app.join("obeyed").exists(), "{findings:?}");

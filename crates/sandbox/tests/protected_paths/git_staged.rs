@@ -84,7 +84,7 @@ fn what_is_moved_aside_and_staged_too_would_be_written_again() {
     let staged = Reason::StagesProtected { files: 1, example: "lefthook.yml".into() };
     assert!(findings.iter().any(|one| one.reason == staged), "{findings:?}");
     let file = findings.iter_mut().find(|one| one.path == Path::new("lefthook.yml")).unwrap();
-    assert!(set_aside(boundary.root(), file, now()).unwrap());
+    assert!(set_aside(boundary.root().enter().unwrap(), file, now()).unwrap());
     git(&boundary.host, &["checkout", "--", "."]);
     assert!(boundary.host.join("lefthook.yml").exists(), "git writes it again");
 }

@@ -4,11 +4,14 @@ use super::*;
 
 fn with(boundary: &Boundary, asked: &[&'static str]) -> Mounts {
     let list: Vec<String> = built_in().chain(asked.iter().copied()).map(str::to_owned).collect();
-    mounts(boundary.root(), &boundary.host, &boundary.walk(3), &list).unwrap()
+    mounts(&boundary.root().enter().unwrap(), &boundary.host, &boundary.walk(3), &list).unwrap()
 }
 
 fn compare(boundary: &Boundary, baseline: &Baseline, asked: &[&'static str]) -> Vec<Finding> {
-    baseline.compare(boundary.root(), &with(boundary, asked), Deadline::NEVER).unwrap().findings
+    baseline
+        .compare(boundary.root().enter().unwrap(), &with(boundary, asked), Deadline::NEVER)
+        .unwrap()
+        .findings
 }
 
 #[test]
@@ -69,7 +72,7 @@ fn names_that_cannot_be_listed_are_asked_for_one_by_one() {
     let repository = sandbox::boundary::walk::Repository { path: "a".into(), git: Git::Directory };
     let walk = Walk { repositories: vec![repository], ..walk };
     let list: Vec<String> = built_in().map(str::to_owned).collect();
-    let found = mounts(boundary.root(), &boundary.host, &walk, &list).unwrap();
+    let found = mounts(&boundary.root().enter().unwrap(), &boundary.host, &walk, &list).unwrap();
     boundary.mode("a", 0o755);
     let found: Vec<_> = found.read_only.iter().map(|one| one.path.to_str().unwrap()).collect();
     assert_eq!(found, ["a/.claude", "a/.git/config", "a/.git/hooks"]);
@@ -80,7 +83,7 @@ fn whatever_appears_at_a_path_that_was_asked_for_is_found() {
     let asked = ["secrets", "ci/deploy.sh", "*.key"];
     let boundary = Boundary::new();
     boundary.repository("").write("ordinary.txt", "");
-    let baseline = Baseline::take(boundary.root(), &with(&boundary, &asked)).unwrap().0;
+    let baseline = Baseline::take(boundary.root().enter().unwrap(), &with(&boundary, &asked)).unwrap().0;
     assert_eq!(compare(&boundary, &baseline, &asked), []);
     boundary
         .write("secrets/anything.txt", "harmless")
@@ -96,7 +99,7 @@ fn whatever_appears_at_a_path_that_was_asked_for_is_found() {
     assert!(findings.iter().all(|one| one.reason == Reason::Listed && one.origin == Origin::Created));
     assert_eq!(compare(&boundary, &baseline, &[]), [], "the control: nobody asked");
     for finding in &mut findings {
-        assert!(set_aside(boundary.root(), finding, now()).unwrap(), "{finding}");
+        assert!(set_aside(boundary.root().enter().unwrap(), finding, now()).unwrap(), "{finding}");
     }
     assert_eq!(compare(&boundary, &baseline, &asked), []);
     assert!(boundary.host.join("ordinary.txt").exists());
@@ -110,7 +113,7 @@ fn what_was_asked_for_and_was_there_is_read_only_and_no_news() {
     let there = with(&boundary, &asked);
     assert_eq!(there.read_only.iter().map(|one| one.path.to_str().unwrap()).collect::<Vec<_>>(), ["secrets"]);
     boundary.until_the_clock_is_past("notes.txt");
-    let baseline = Baseline::take(boundary.root(), &there).unwrap().0;
+    let baseline = Baseline::take(boundary.root().enter().unwrap(), &there).unwrap().0;
     assert_eq!(compare(&boundary, &baseline, &asked), []);
     // A link at such a path is news, and what it leads to is still the user's own.
     boundary.link("notes.txt", "link");

@@ -34,8 +34,10 @@ use sandbox::boundary::protect::mounts::{FileKind, Mounts, Notice};
 use sandbox::boundary::protect::search::{mounts, mounts_until};
 use sandbox::boundary::quarantine::name::QUARANTINE;
 use sandbox::boundary::quarantine::set_aside;
+use sandbox::boundary::root::Root;
 use sandbox::boundary::walk::{Git, Names, Walk, walk, walk_everywhere, walk_until};
 use sandbox::host::deadline::Deadline;
+use sandbox::host::identity::Identity;
 
 /// A boundary in a directory of its own.
 struct Boundary {
@@ -94,17 +96,17 @@ impl Boundary {
         while (now().tv_sec, now().tv_nsec) <= (stat.ctime(), stat.ctime_nsec()) {}
     }
 
-    fn root(&self) -> File {
-        File::open(&self.host).unwrap()
+    fn root(&self) -> Root {
+        root(&self.host)
     }
 
     fn walk(&self, depth: u32) -> Walk {
-        walk(self.root(), depth).unwrap()
+        walk(&self.root().enter().unwrap(), depth).unwrap()
     }
 
     fn mounts(&self) -> Mounts {
         let list: Vec<String> = built_in().map(str::to_owned).collect();
-        mounts(self.root(), &self.host, &self.walk(3), &list).unwrap()
+        mounts(&self.root().enter().unwrap(), &self.host, &self.walk(3), &list).unwrap()
     }
 
     fn read_only(&self) -> Vec<String> {
@@ -112,11 +114,12 @@ impl Boundary {
     }
 
     fn baseline(&self) -> Baseline {
-        Baseline::take(self.root(), &self.mounts()).unwrap().0
+        Baseline::take(self.root().enter().unwrap(), &self.mounts()).unwrap().0
     }
 
     fn compare(&self, baseline: &Baseline) -> Vec<Finding> {
-        let compared = baseline.compare(self.root(), &self.mounts(), Deadline::NEVER).unwrap();
+        let compared =
+            baseline.compare(self.root().enter().unwrap(), &self.mounts(), Deadline::NEVER).unwrap();
         assert!(compared.is_whole);
         compared.findings
     }
@@ -124,15 +127,20 @@ impl Boundary {
     /// What the last look finds, which goes everywhere.
     fn last_look(&self, baseline: &Baseline) -> Vec<Finding> {
         let list: Vec<String> = built_in().map(str::to_owned).collect();
-        let walk = walk_everywhere(self.root(), 3, Deadline::NEVER).unwrap();
+        let walk = walk_everywhere(&self.root().enter().unwrap(), 3, Deadline::NEVER).unwrap();
         assert!(walk.is_whole);
-        let mounts = mounts(self.root(), &self.host, &walk, &list).unwrap();
-        baseline.compare(self.root(), &mounts, Deadline::NEVER).unwrap().findings
+        let mounts = mounts(&self.root().enter().unwrap(), &self.host, &walk, &list).unwrap();
+        baseline.compare(self.root().enter().unwrap(), &mounts, Deadline::NEVER).unwrap().findings
     }
 
     fn paths(&self, baseline: &Baseline) -> Vec<String> {
         self.compare(baseline).iter().map(|finding| finding.path.display().to_string()).collect()
     }
+}
+
+/// Opens a directory as that of a boundary.
+fn root(path: &Path) -> Root {
+    Root::of(File::open(path).unwrap().into(), Identity::own()).unwrap()
 }
 
 fn paths(paths: &[PathBuf]) -> Vec<String> {

@@ -193,7 +193,7 @@ fn what_the_policy_gives_up_is_not_mounted_anywhere() {
     let boundary = Boundary::new();
     boundary.repository("").bare(".git/modules/m").repository("a");
     let list: Vec<String> = built_in().filter(|path| *path != ".git/config").map(str::to_owned).collect();
-    let found = mounts(boundary.root(), &boundary.host, &boundary.walk(3), &list).unwrap();
+    let found = mounts(&boundary.root().enter().unwrap(), &boundary.host, &boundary.walk(3), &list).unwrap();
     assert!(found.read_only.iter().all(|one| !one.path.ends_with("config")), "{found:?}");
     assert_eq!(found.read_only.len(), 3, "the three directories of hooks");
 }

@@ -9,7 +9,7 @@ fn what_was_created_is_moved_to_where_nothing_obeys_it() {
     boundary.write("sub/.git/hooks/pre-commit", "evil").write(".bashrc", "evil");
     let mut findings = boundary.compare(&baseline);
     for finding in &mut findings {
-        assert!(set_aside(boundary.root(), finding, now()).unwrap());
+        assert!(set_aside(boundary.root().enter().unwrap(), finding, now()).unwrap());
     }
     assert!(!boundary.host.join(".bashrc").exists());
     let aside: Vec<_> = findings.iter().map(|one| one.aside.as_ref().unwrap().to_str().unwrap()).collect();
@@ -31,9 +31,9 @@ fn what_is_gone_already_is_no_error() {
     boundary.write("sub/.git/hooks/pre-commit", "evil");
     let mut finding = boundary.compare(&baseline).remove(0);
     fs::remove_dir_all(boundary.host.join("sub")).unwrap();
-    assert!(!set_aside(boundary.root(), &mut finding, now()).unwrap());
+    assert!(!set_aside(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
     boundary.directory("sub/.git/hooks");
-    assert!(!set_aside(boundary.root(), &mut finding, now()).unwrap());
+    assert!(!set_aside(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
     assert_eq!(finding.aside, None);
     assert!(!boundary.host.join(QUARANTINE).exists());
 }
@@ -50,7 +50,7 @@ fn a_link_on_the_way_is_not_followed() {
     // The agent swaps the directory for a link after it was classified.
     fs::remove_dir_all(boundary.host.join("sub")).unwrap();
     boundary.link(&outside, "sub");
-    assert!(!set_aside(boundary.root(), &mut finding, now()).unwrap());
+    assert!(!set_aside(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
     assert!(outside.join(".git/hooks/pre-commit").exists());
 }
 
@@ -62,7 +62,7 @@ fn a_quarantine_that_is_a_link_is_not_written_through() {
     let baseline = boundary.baseline();
     boundary.link(&outside, QUARANTINE).write(".bashrc", "evil");
     let mut finding = boundary.compare(&baseline).remove(0);
-    assert!(set_aside(boundary.root(), &mut finding, now()).unwrap());
+    assert!(set_aside(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
     assert!(fs::symlink_metadata(boundary.host.join(QUARANTINE)).unwrap().is_dir());
 }
@@ -84,7 +84,10 @@ fn closed_directories_do_not_stand_in_the_way() {
         let baseline = boundary.baseline();
         boundary.directory(QUARANTINE).write("sub/.git/hooks/pre-commit", "evil").mode(closed, mode);
         let mut finding = boundary.compare(&baseline).remove(0);
-        assert!(set_aside(boundary.root(), &mut finding, now()).unwrap(), "{closed} {mode:o}");
+        assert!(
+            set_aside(boundary.root().enter().unwrap(), &mut finding, now()).unwrap(),
+            "{closed} {mode:o}"
+        );
         assert!(!boundary.host.join("sub/.git/hooks/pre-commit").exists(), "{closed} {mode:o}");
     }
 }
@@ -95,7 +98,7 @@ fn a_quarantine_that_is_a_file_is_put_out_of_the_way_though_names_are_taken() {
     let baseline = boundary.baseline();
     boundary.write(QUARANTINE, "").write(&format!("{QUARANTINE}-1700000000-0"), "").write(".bashrc", "evil");
     let mut finding = boundary.compare(&baseline).remove(0);
-    assert!(set_aside(boundary.root(), &mut finding, now()).unwrap());
+    assert!(set_aside(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
     assert!(boundary.host.join(format!("{QUARANTINE}-1700000000-1")).is_file());
 }
 
@@ -121,7 +124,7 @@ fn while_the_agent_swaps_directories_and_links_nothing_outside_is_touched() {
         });
         for _ in 0..2000 {
             let mut finding = finding.clone();
-            let _ = set_aside(boundary.root(), &mut finding, now());
+            let _ = set_aside(boundary.root().enter().unwrap(), &mut finding, now());
             if finding.aside.is_some() {
                 boundary.write("again", "evil");
                 let _ =
@@ -143,8 +146,9 @@ fn what_is_moved_as_a_whole_holds_no_repository_for_git() {
     git(&boundary.host, &["init", "-q", outside.to_str().unwrap()]);
     let mut list: Vec<String> = built_in().map(str::to_owned).collect();
     list.push("asked".into());
-    let look = || mounts(boundary.root(), &boundary.host, &boundary.walk(3), &list).unwrap();
-    let baseline = Baseline::take(boundary.root(), &look()).unwrap().0;
+    let look =
+        || mounts(&boundary.root().enter().unwrap(), &boundary.host, &boundary.walk(3), &list).unwrap();
+    let baseline = Baseline::take(boundary.root().enter().unwrap(), &look()).unwrap().0;
     let inner = ["asked/r", "asked/a/b/c/d/e/f/r"];
     for place in inner {
         git(&boundary.host, &["init", "-q", place]);
@@ -154,7 +158,8 @@ fn what_is_moved_as_a_whole_holds_no_repository_for_git() {
     boundary.bare("asked/bare").bare("asked").write("asked/bare/config", OBEYED);
     boundary.repository("asked/case").rename("asked/case/.git", "asked/case/.Git");
     boundary.write("asked/r/dot-git", "taken").link(&outside, "asked/link").mode("asked/case", 0o500);
-    let findings = baseline.compare(boundary.root(), &look(), Deadline::NEVER).unwrap().findings;
+    let findings =
+        baseline.compare(boundary.root().enter().unwrap(), &look(), Deadline::NEVER).unwrap().findings;
     let mut finding = findings.into_iter().find(|one| one.path == Path::new("asked")).unwrap();
     let commits = inner.map(|place| git(&boundary.host.join(place), &["rev-parse", "HEAD"]));
     // Of each place, whether git obeys what lies there.
@@ -175,7 +180,7 @@ fn what_is_moved_as_a_whole_holds_no_repository_for_git() {
     for place in inner {
         fs::remove_file(boundary.host.join(place).join("obeyed")).unwrap();
     }
-    assert!(set_aside(boundary.root(), &mut finding, now()).unwrap());
+    assert!(set_aside(boundary.root().enter().unwrap(), &mut finding, now()).unwrap());
     let aside = finding.aside.unwrap();
     assert_eq!(obeyed(aside.to_str().unwrap()), [false; 3]);
     assert!(boundary.host.join(&aside).join("r/dot-git-/config").exists(), "nothing is lost");

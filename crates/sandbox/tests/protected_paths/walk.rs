@@ -61,7 +61,7 @@ fn follows_no_link_out_of_the_boundary() {
 #[test]
 fn does_not_enter_another_file_system_and_says_so() {
     // /dev is one file system, and what is mounted in it are others.
-    let found = walk(File::open("/dev").unwrap(), 1).unwrap();
+    let found = walk(&root(Path::new("/dev")).enter().unwrap(), 1).unwrap();
     let others = paths(&found.other_file_systems);
     assert!(others.contains(&"pts".to_owned()), "{others:?}");
 }
@@ -89,11 +89,13 @@ fn what_was_not_reached_at_the_start_is_not_taken_for_the_agents() {
     boundary.repository("old").write("old/.git/config", config).until_the_clock_is_past("old/.git/config");
     let list: Vec<String> = built_in().map(str::to_owned).collect();
     let too_late = Deadline::after(Duration::ZERO);
-    let walk = walk_until(boundary.root(), 3, too_late).unwrap();
+    let walk = walk_until(&boundary.root().enter().unwrap(), 3, too_late).unwrap();
     assert!(!walk.is_whole);
-    let mounts = mounts_until(boundary.root(), &boundary.host, &walk, &list, Deadline::NEVER).unwrap();
+    let mounts =
+        mounts_until(&boundary.root().enter().unwrap(), &boundary.host, &walk, &list, Deadline::NEVER)
+            .unwrap();
     assert!(!mounts.is_whole(), "what the walk has not reached, nobody looks at");
-    let (baseline, _) = Baseline::take(boundary.root(), &mounts).unwrap();
+    let (baseline, _) = Baseline::take(boundary.root().enter().unwrap(), &mounts).unwrap();
     boundary.repository("new").write("new/.git/config", config);
     let found: Vec<_> = boundary.compare(&baseline).into_iter().map(|one| (one.path, one.origin)).collect();
     let wanted = [("new/.git/config", Origin::Created), ("old/.git/config", Origin::Earlier)];
@@ -111,7 +113,7 @@ fn names_that_the_walk_has_read_need_not_be_listed_again() {
             .link("a.code-workspace", &format!("{tree}.envrc"));
     }
     let list: Vec<String> = built_in().map(str::to_owned).collect();
-    let look = |walk: &Walk| mounts(boundary.root(), &boundary.host, walk, &list).unwrap();
+    let look = |walk: &Walk| mounts(&boundary.root().enter().unwrap(), &boundary.host, walk, &list).unwrap();
     let walk = boundary.walk(3);
     for read in ["", ".git", "nested", "nested/.git", "bare.git"] {
         let names: BTreeSet<_> = walk.names.of(Path::new(read)).unwrap().map(<[u8]>::to_vec).collect();

@@ -1,5 +1,7 @@
 //! `policy`: what the rules say of a path, a host or a variable.
 
+use std::path::Path;
+
 use policy::Policy;
 use policy::config::overrides::Overrides;
 use policy::rules::network::HostPattern;
@@ -50,12 +52,13 @@ fn rules(context: &Context, args: &PolicyArgs) -> Result<Policy, CommandError> {
 }
 
 fn decide(context: &Context, rules: &Policy, subject: &Subject) -> Result<Answer, CommandError> {
+    let of_path = |path: &Path, access| enforcement::of_path(rules, context.caller, path, as_asked(access));
     Ok(match subject {
-        Subject::Path { path, access, host: false } => enforcement::of_path(rules, path, as_asked(*access)),
+        Subject::Path { path, access, host: false } => of_path(path, *access),
         Subject::Path { path, access, host: true } => {
             let path = context.absolute(path);
             match rules.inside(&path) {
-                Some(inside) => enforcement::of_path(rules, &inside, as_asked(*access)),
+                Some(inside) => of_path(&inside, *access),
                 None => enforcement::of_walls(rules, rules.host_path(&path, as_asked(*access))),
             }
         }

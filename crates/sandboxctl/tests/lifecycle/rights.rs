@@ -241,3 +241,27 @@ fn the_doctor_tries_a_directory_of_the_caller() {
         assert!(output.status.success() && found.contains("\"healthy\": true"), "{who:?}: {found}");
     }
 }
+
+#[test]
+fn a_question_about_a_path_does_not_tell_what_only_root_may_see() {
+    for (who, place) in places("policy check under sudo") {
+        repository(&place, "rootdir/inner/.git");
+        place.write(
+            "workspace/sandbox.toml",
+            "version = 1\n[shared_dirs]\nworkspace = { host = \".\", guest = \"/workspace\" }\n",
+        );
+        fs::set_permissions(place.workspace().join("rootdir"), Permissions::from_mode(0o700)).unwrap();
+        let answers = ["inner", "nothing"].map(|name| {
+            let path = format!("/workspace/rootdir/{name}/.git/hooks");
+            let words = place.words("policy", &["check", "path", &path, "--access", "write"], &[] as &[&str]);
+            let mut command = place.command(&words);
+            if who == For::Sudo {
+                command.env("SUDO_UID", NORMAL.to_string()).env("SUDO_GID", NORMAL.to_string());
+            }
+            let output = command.env("XDG_STATE_HOME", state(who, &place)).output().unwrap();
+            String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).replace(name, "")
+        });
+        let [there, not_there] = &answers;
+        assert_eq!(there == not_there, who != For::Itself, "{who:?}: {answers:#?}");
+    }
+}

@@ -4,7 +4,8 @@
 //! to a new place. Of what nobody looked at, only the times can be asked. An agent can set those of access and modification,
 //! but not that of the last change (`ctime`, which writing, renaming, linking and chmod(2) set), nor that of birth, see inode(7).
 
-use std::os::fd::BorrowedFd;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use policy::plan::FileId;
@@ -83,8 +84,17 @@ pub(crate) struct Facts {
 impl Facts {
     pub(crate) fn at(root: BorrowedFd<'_>, path: &Path) -> Option<Self> {
         let (parent, name) = beneath::parent(root, path).ok()?;
+        Self::statx(parent.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Returns them of what is open.
+    pub(crate) fn of(file: BorrowedFd<'_>) -> Option<Self> {
+        Self::statx(file, OsStr::new(""), AtFlags::EMPTY_PATH)
+    }
+
+    fn statx(directory: BorrowedFd<'_>, name: &OsStr, flags: AtFlags) -> Option<Self> {
         let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-        let stat = rustix::fs::statx(parent, name, AtFlags::SYMLINK_NOFOLLOW, wanted).ok()?;
+        let stat = rustix::fs::statx(directory, name, flags, wanted).ok()?;
         let time = |time: rustix::fs::StatxTimestamp| (time.tv_sec, i64::from(time.tv_nsec));
         let device = rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor);
         Some(Self {

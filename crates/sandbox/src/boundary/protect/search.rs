@@ -21,6 +21,7 @@ use crate::boundary::protect::reach::{Base, DiscoveredBy, Reach};
 use crate::boundary::protect::search::progress::{
     ALTERNATE_LEVELS, Ahead, Leads, OF_GIT, SIGNS, Search, Wanted, is, read_up_to,
 };
+use crate::boundary::root::Entered;
 use crate::boundary::walk::{Git, Repository, Walk};
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
@@ -54,13 +55,13 @@ static BUILT_IN: LazyLock<HashSet<&str>> = LazyLock::new(|| table::built_in().co
 /// is protected in every directory where git keeps the data of a repository found by the walk: of its
 /// submodules and worktrees too, and wherever inside the boundary a `.git` file says. Where `.git/config` is on
 /// the list, so are the hooks, configurations and programs that it names inside the boundary.
-pub fn mounts(root: impl AsFd, host: &Path, walk: &Walk, protected: &[String]) -> io::Result<Mounts> {
+pub fn mounts(root: &Entered<'_>, host: &Path, walk: &Walk, protected: &[String]) -> io::Result<Mounts> {
     mounts_until(root, host, walk, protected, Deadline::NEVER)
 }
 
 /// Searches like [`mounts`], until a deadline: then [`Notice::OutOfTime`] says that there would be more.
 pub fn mounts_until(
-    root: impl AsFd,
+    root: &Entered<'_>,
     host: &Path,
     walk: &Walk,
     protected: &[String],

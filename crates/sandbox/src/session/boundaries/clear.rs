@@ -11,14 +11,13 @@ use std::time::{Duration, SystemTime};
 use policy::classify::Reason;
 use policy::plan::{FileId, Protect};
 use policy::text::escape;
-use rustix::fs::{CWD, Mode, OFlags};
 use tracing::info;
 
 use super::scan::Scan;
 use crate::boundary::detect::finding::{Finding, Origin, lines};
 use crate::boundary::quarantine::name::QUARANTINE;
 use crate::boundary::quarantine::{self, Moved};
-use crate::boundary::root::{Entered, Root};
+use crate::boundary::root::{Entered, Root, open_resolved};
 use crate::host::acting::ActingAs;
 use crate::host::beneath;
 use crate::host::deadline::Deadline;
@@ -171,12 +170,12 @@ fn clear_up_later(
 }
 
 /// Opens the directory that a run shared, without a right that it might refuse: at its place, or beside it under another
-/// name.
+/// name. No link on the way is followed, and it belongs to whom it belonged: root acts in it as that user.
 fn find(remembered: &Remembered, caller: Identity) -> Option<Root> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let baseline = &remembered.baseline;
     let open = |path: &Path| {
-        let opened = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok();
-        opened.filter(|root| remembered.baseline.is_of(root))
+        let opened = open_resolved(path).ok();
+        opened.filter(|root| baseline.is_of(root) && baseline.is_of_same_owner(root))
     };
     let beside = || {
         let FileId { inode, .. } = remembered.baseline.root();
@@ -361,7 +360,37 @@ pub(crate) fn shorten(findings: &mut Vec<Finding>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::{chown, symlink};
+
     use super::*;
+    use crate::boundary::detect::baseline::Baseline;
+    use crate::boundary::protect::mounts::Mounts;
+    use crate::host::root_only::can_give_files_away;
+
+    #[test]
+    fn the_directory_of_an_earlier_run_is_found_where_no_link_leads_and_as_the_same_owners() {
+        let top = tempfile::tempdir().unwrap();
+        let path = |name: &str| top.path().canonicalize().unwrap().join(name);
+        fs::create_dir_all(path("a/p")).unwrap();
+        let (baseline, _) = Baseline::take(File::open(path("a/p")).unwrap(), &Mounts::default()).unwrap();
+        let remembered = Remembered { host: path("a/p"), baseline, stuck: None };
+        let is_found = || find(&remembered, Identity::own()).is_some();
+        assert!(is_found(), "the control");
+        fs::rename(path("a/p"), path("a/renamed")).unwrap();
+        assert!(is_found(), "beside it under another name");
+
+        fs::rename(path("a"), path("b")).unwrap();
+        symlink(path("b"), path("a")).unwrap();
+        assert!(!is_found());
+        fs::remove_file(path("a")).unwrap();
+        fs::rename(path("b"), path("a")).unwrap();
+        assert!(is_found());
+        if can_give_files_away() {
+            chown(path("a/renamed"), Some(4242), None).unwrap();
+            assert!(!is_found());
+        }
+    }
 
     #[test]
     fn many_findings_become_few_and_a_number() {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use policy::classify;
 use policy::plan::{BoundaryMode, Provider};
@@ -14,9 +15,15 @@ use policy::text::escape;
 use policy::{BoundaryRequest, Policy};
 use sandbox::boundary::protect::mounts::{Cause, Mounts};
 use sandbox::boundary::protect::search;
+use sandbox::boundary::root::Root;
 use sandbox::boundary::walk::walk_with_files;
+use sandbox::host::acting::ActingAs;
 use sandbox::host::deadline::Deadline;
+use sandbox::host::identity::Identity;
 use serde::Serialize;
+
+/// How long it is searched.
+const SEARCH_LIMIT: Duration = Duration::from_secs(10);
 
 /// A verdict, and what makes it so.
 #[derive(Serialize)]
@@ -53,7 +60,7 @@ pub(super) fn of_walls(rules: &Policy, verdict: Verdict) -> Answer {
 }
 
 /// Answers for a path as a sandbox would see it that started now.
-pub(super) fn of_path(rules: &Policy, path: &Path, access: PathAccess) -> Answer {
+pub(super) fn of_path(rules: &Policy, caller: Identity, path: &Path, access: PathAccess) -> Answer {
     let verdict = rules.guest_path(path, access);
     let walled = access == PathAccess::Write && rules.provider() != Provider::Local;
     let inside = GuestPath::new(path).ok().filter(|_| walled);
@@ -62,7 +69,7 @@ pub(super) fn of_path(rules: &Policy, path: &Path, access: PathAccess) -> Answer
         return of_walls(rules, verdict);
     };
     // What cannot be looked at holds nothing that could be read-only.
-    let mounts = planned_mounts(rules, wanted).unwrap_or_default();
+    let mounts = planned_mounts(rules, caller, wanted).unwrap_or_default();
     if let Some(protected) = mounts.read_only.iter().find(|file| below.starts_with(&file.path)) {
         if verdict.decision == Decision::Deny {
             return answer(verdict, Enforcement::Prevented);
@@ -86,12 +93,17 @@ fn answer(verdict: Verdict, denial: Enforcement) -> Answer {
     Answer { verdict, enforcement }
 }
 
-/// Lists the mounts that a start would make.
-fn planned_mounts(rules: &Policy, wanted: &BoundaryRequest) -> io::Result<Mounts> {
+/// Lists the mounts that a start would make. It is found and searched with the rights that a start has.
+fn planned_mounts(rules: &Policy, caller: Identity, wanted: &BoundaryRequest) -> io::Result<Mounts> {
+    let acting = ActingAs::user(caller)?;
     let host = wanted.host.canonicalize()?;
     let root = File::open(&host)?;
-    let walk = walk_with_files(&root, rules.protect().depth, Deadline::NEVER)?;
-    search::mounts(&root, &host, &walk, &rules.protect().paths)
+    drop(acting);
+    let root = Root::of(root.into(), caller)?;
+    let root = root.enter()?;
+    let until = Deadline::after(SEARCH_LIMIT);
+    let walk = walk_with_files(&root, rules.protect().depth, until)?;
+    search::mounts_until(&root, &host, &walk, &rules.protect().paths, until)
 }
 
 /// Returns whether detection classifies what is created at this path below a boundary.
