@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags};
@@ -40,6 +40,8 @@ pub(crate) fn open_regular(
 ) -> io::Result<Option<File>> {
     let found = rustix::fs::openat(directory, path, flags | OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     match FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode) {
+        // Reading one of the kernel's may act, too: `/proc/kmsg` gives each message once.
+        FileType::RegularFile if is_of_kernel(&found)? => Ok(None),
         FileType::RegularFile => {
             let again = format!("/proc/self/fd/{}", found.as_raw_fd());
             Ok(Some(rustix::fs::open(again, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?.into()))
@@ -47,6 +49,16 @@ pub(crate) fn open_regular(
         FileType::Symlink => Err(Errno::LOOP.into()),
         _ => Ok(None),
     }
+}
+
+/// Returns whether a file shows something of the kernel's and lies on no disk.
+fn is_of_kernel(file: &OwnedFd) -> Result<bool, Errno> {
+    const PROC: i64 = 0x9fa0;
+    const SYSFS: i64 = 0x6265_6572;
+    const DEBUGFS: i64 = 0x6462_6720;
+    const TRACEFS: i64 = 0x7472_6163;
+    const SECURITYFS: i64 = 0x7363_6673;
+    Ok([PROC, SYSFS, DEBUGFS, TRACEFS, SECURITYFS].contains(&rustix::fs::fstatfs(file)?.f_type))
 }
 
 /// Reads a regular file that is open, of at most 1 MiB.
@@ -79,7 +91,9 @@ mod tests {
         let pipe = top.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         assert_eq!(message(&pipe).unwrap_err(), "no regular file");
-        assert_eq!(message(Path::new("/dev/zero")).unwrap_err(), "no regular file");
+        for special in ["/dev/zero", "/proc/version", "/sys/kernel/uevent_seqnum"] {
+            assert_eq!(message(Path::new(special)).unwrap_err(), "no regular file");
+        }
     }
 
     /// To open a device may act on it, to open a pipe wakes its writer, to open a terminal takes it.
