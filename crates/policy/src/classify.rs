@@ -23,9 +23,12 @@ mod idea;
 pub mod index;
 pub mod layout;
 mod operation;
+mod prompt;
 mod reason;
 pub mod repository;
 mod settings;
+mod value;
+mod versions;
 mod words;
 
 pub use git::{Reference, is_configuration, references, submodules};
@@ -115,11 +118,14 @@ fn classify_content(rule: &ContentRule, content: &[u8], row: &ProtectRow) -> Opt
         ContentRule::GitModules => git::classify_modules(content),
         ContentRule::Settings(format, keys) => settings::classify(content, *format, keys),
         ContentRule::Opencode(keys) => settings::classify_opencode(content, keys),
-        ContentRule::Words(harmless) => settings::classify_words(content, harmless),
-        ContentRule::Versions(beginnings) => settings::classify_versions(content, beginnings),
-        ContentRule::PythonVersions => settings::classify_python_versions(content),
-        ContentRule::Ripgrep => settings::classify_ripgrep(content),
-        ContentRule::Prompt => settings::classify_prompt(content),
+        ContentRule::Content(harmless) => {
+            let is_one =
+                is_empty || harmless.iter().any(|harmless| content.trim_ascii() == harmless.as_bytes());
+            (!is_one).then(|| Reason::Run { program: row.program.to_owned() })
+        }
+        ContentRule::Versions(beginnings) => versions::classify(content, beginnings),
+        ContentRule::PythonVersions => versions::classify_python(content),
+        ContentRule::Prompt => prompt::classify(content),
         ContentRule::Idea => idea::classify(content),
         ContentRule::BuildServer => build_server::classify(content),
         ContentRule::Policy => Some(Reason::Policy),

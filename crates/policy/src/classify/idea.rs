@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use super::reason::Reason;
-use super::settings;
 use crate::protect::SKIPPED;
 use crate::protect::table::content::FileFormat;
-use crate::protect::table::harmless::{GIT_IN_IDEA, IDEA, PROPERTIES};
+use crate::protect::table::harmless::IDEA;
 
 /// How deep a repository may lie that a project names: so deep they are looked for, see `[protect] depth`.
 const DEEPEST: usize = 3;
@@ -14,20 +13,16 @@ const DEEPEST: usize = 3;
 /// What separates attributes in XML.
 const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
+/// What stands for the directory of a project, or of a module.
+const MACROS: [&str; 2] = ["$PROJECT_DIR$", "$MODULE_DIR$"];
+
+/// Attributes that name something in the project, which an IDE shows, indexes or reads as a text.
+const PATHS: [&str; 4] = ["directory", "filepath", "fileurl", "url"];
+
 /// An element's beginning, or the declaration at the start of a file.
 struct Tag<'a> {
     name: &'a str,
     attributes: Vec<(&'a str, &'a str)>,
-    text: Text<'a>,
-}
-
-/// What follows a tag, up to the next one.
-#[derive(Clone, Copy)]
-enum Text<'a> {
-    /// As it stands.
-    Literal(&'a str),
-    /// With references to characters.
-    Escaped(&'a str),
 }
 
 impl<'a> Tag<'a> {
@@ -39,37 +34,94 @@ impl<'a> Tag<'a> {
 /// Classifies a file of a project: each of its components must be one that only describes the project, and lead to nothing that
 /// is not classified.
 pub(super) fn classify(content: &[u8]) -> Option<Reason> {
-    let text = std::str::from_utf8(content).ok();
-    if text.is_some_and(|text| text.trim().is_empty()) {
+    let unreadable = Some(Reason::Unreadable { format: FileFormat::Text });
+    let Ok(text) = std::str::from_utf8(content) else { return unreadable };
+    if text.trim().is_empty() {
         return None;
     }
-    let unreadable = Some(Reason::Unreadable { format: FileFormat::Text });
-    let Some(tags) = text.and_then(tags) else { return unreadable };
-    let mut component = None;
-    for tag in &tags {
-        if tag.name == "component" {
-            let Some(name) = tag.get("name") else { return unreadable };
-            component = Some(name);
-        }
-        if let Some(odd) = odd(tag, component) {
-            return Some(Reason::Setting { key: odd });
-        }
+    let mut document = Document::default();
+    match document.read(text) {
+        Some(()) => document.odd.map(|key| Reason::Setting { key }),
+        None => unreadable,
     }
-    if component.is_none() { unreadable } else { None }
 }
 
-/// Returns what of an element in a component may run something.
-fn odd(tag: &Tag<'_>, component: Option<&str>) -> Option<String> {
-    let odd = match (tag.name, component) {
-        ("component", Some("PropertiesComponent")) => return odd_property(tag.text),
-        // All that the parent knows stands in its text.
-        (name, Some("PropertiesComponent")) => Some(name),
-        ("component", Some(name)) => (!IDEA.contains(&name)).then_some(name),
-        ("option", Some("Git.Settings")) => tag.get("name").filter(|name| !GIT_IN_IDEA.contains(name)),
-        // Some hold a script, or start a linter of the project's.
-        ("inspection_tool", _) => Some(tag.name),
+/// A file of a project while it is read: components in a `project` or a `module`, or one alone.
+#[derive(Default)]
+struct Document<'a> {
+    /// The elements that are open.
+    open: Vec<&'a str>,
+    /// The component that was read last, and what may be in it.
+    component: Option<(&'a str, &'static [&'static str])>,
+    /// The first thing that may run something.
+    odd: Option<String>,
+}
+
+impl<'a> Document<'a> {
+    /// Reads all elements. `None` where there is anything that such a file does not need and that might hide one: a document
+    /// type, a comment, another encoding, a namespace, text, a component in another one, an end that is missing or too many.
+    fn read(&mut self, text: &'a str) -> Option<()> {
+        let mut rest = without_declaration(text.strip_prefix('\u{feff}').unwrap_or(text))?;
+        let mut is_complete = false;
+        while let Some(after) = rest.trim_start_matches(SPACE).strip_prefix('<') {
+            if is_complete {
+                return None;
+            }
+            if let Some(end) = after.strip_prefix('/') {
+                let (closed, after) = tag(end)?;
+                let is_last = self.open.pop()? == closed.name && closed.attributes.is_empty();
+                rest = after.strip_prefix('>').filter(|_| is_last)?;
+            } else {
+                let (element, after) = tag(after)?;
+                self.element(&element)?;
+                rest = if let Some(after) = after.strip_prefix('/') {
+                    after.strip_prefix('>')?
+                } else {
+                    self.open.push(element.name);
+                    after.strip_prefix('>')?
+                };
+            }
+            is_complete = self.open.is_empty();
+        }
+        let is_whole = rest.trim_start_matches(SPACE).is_empty() && is_complete;
+        (is_whole && self.component.is_some()).then_some(())
+    }
+
+    /// Looks at an element where it begins.
+    fn element(&mut self, tag: &Tag<'a>) -> Option<()> {
+        let is_root = |name: &str| matches!(name, "project" | "module");
+        let odd = match (tag.name, self.open.as_slice()) {
+            ("component", [] | ["project" | "module"]) => {
+                let name = tag.get("name")?;
+                let listed = IDEA.iter().find(|(listed, _)| *listed == name);
+                self.component = Some((name, listed.map_or(&[], |(_, elements)| elements)));
+                if listed.is_none() { Some(name) } else { odd_attribute(tag) }
+            }
+            ("component", _) => return None,
+            (name, []) if is_root(name) => {
+                let odd = tag.attributes.iter().find(|(key, _)| !matches!(*key, "type" | "version"));
+                odd.map(|(key, _)| *key).or_else(|| odd_attribute(tag))
+            }
+            (name, open) => {
+                let is_in_component = open.contains(&"component");
+                let (component, elements) = self.component.filter(|_| is_in_component)?;
+                if elements.contains(&name) {
+                    odd(tag, component).or_else(|| odd_attribute(tag))
+                } else {
+                    Some(name)
+                }
+            }
+        };
+        self.odd = self.odd.take().or_else(|| odd.map(str::to_owned));
+        Some(())
+    }
+}
+
+/// Returns what of an element in a component may run something, or leads to what is not searched.
+fn odd<'a>(tag: &Tag<'a>, component: &str) -> Option<&'a str> {
+    match (tag.name, component) {
         // Of a formatter, its interpreter is one of the IDE's own. Its program is not.
-        ("option", Some("Black")) => tag.get("name").filter(|name| *name != "sdkName"),
+        ("option", "Black") => tag.get("name").filter(|name| *name != "sdkName"),
         // Only repositories of git are searched for.
         ("mapping", _) => tag
             .get("directory")
@@ -77,28 +129,22 @@ fn odd(tag: &Tag<'_>, component: Option<&str>) -> Option<String> {
             .or_else(|| tag.get("vcs").filter(|vcs| !matches!(*vcs, "" | "Git"))),
         ("module", _) => {
             let paths = [tag.get("filepath"), tag.get("fileurl")];
-            paths
-                .into_iter()
-                .flatten()
-                .find(|path| !is_classified(path.strip_prefix("file://").unwrap_or(path)))
+            paths.into_iter().flatten().find(|path| !is_classified(path))
         }
         _ => None,
-    };
-    odd.map(str::to_owned)
+    }
 }
 
-/// Returns the first of what an IDE and its plugins remember of a project, as JSON, that may name a program.
-fn odd_property(text: Text<'_>) -> Option<String> {
-    let json = match text {
-        Text::Literal(json) => json.to_owned(),
-        Text::Escaped(text) => text.replace("&quot;", "\""),
+/// Returns an attribute whose value may name a program, a file elsewhere or an address.
+fn odd_attribute<'a>(tag: &Tag<'a>) -> Option<&'a str> {
+    let is_plain = |value: &str| {
+        let is_part = |letter: char| letter.is_alphanumeric() || " ._+-()[]#,@=*?".contains(letter);
+        value.chars().all(is_part) && !value.contains("..")
     };
-    let is_plain = matches!(text, Text::Literal(_)) || !json.contains('&');
-    match settings::classify(json.as_bytes(), FileFormat::Json, PROPERTIES) {
-        Some(Reason::Setting { key }) => Some(key),
-        None if is_plain => None,
-        _ => Some("PropertiesComponent".to_owned()),
-    }
+    let is_odd = |(name, value): &&(&str, &str)| {
+        !(is_plain(value) || PATHS.contains(name) && components_in_project(value).is_some())
+    };
+    tag.attributes.iter().find(is_odd).map(|(name, _)| *name)
 }
 
 /// Returns whether a repository of a project lies where repositories are looked for.
@@ -119,48 +165,27 @@ fn is_classified(file: &str) -> bool {
 
 /// Returns the names on the way from a project to something in it; `None` if it may lie elsewhere.
 fn components_in_project(path: &str) -> Option<Vec<&str>> {
-    let rest = path.strip_prefix("$PROJECT_DIR$")?;
-    let is_plain = rest.is_empty() || rest.starts_with('/') && !rest.contains(['$', '&', '\\']);
+    let path = path.strip_prefix("file://").unwrap_or(path);
+    let rest = MACROS.iter().find_map(|directory| path.strip_prefix(directory))?;
+    let is_plain =
+        rest.is_empty() || rest.starts_with('/') && !rest.contains(['$', '&', '\\', ':', '~', '%']);
     let names: Vec<&str> = rest.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
     (is_plain && !names.contains(&"..")).then_some(names)
 }
 
-/// Lists every element. `None` where there is anything that such a file does not need and that might hide one:
-/// a document type, a comment, another encoding, a namespace.
-fn tags(text: &str) -> Option<Vec<Tag<'_>>> {
-    let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if let Some(after) = rest.strip_prefix("<?") {
-        let (declaration, after) = tag(after)?;
-        let encoding = declaration.get("encoding").unwrap_or("utf-8");
-        let is_plain = declaration.get("version") == Some("1.0") && encoding.eq_ignore_ascii_case("utf-8");
-        rest = after.strip_prefix("?>").filter(|_| declaration.name == "xml" && is_plain)?;
-    }
-    let mut tags = Vec::new();
-    while let Some((_, after)) = rest.split_once('<') {
-        if let Some(end) = after.strip_prefix('/') {
-            let (closed, after) = tag(end)?;
-            rest = after.strip_prefix('>').filter(|_| closed.attributes.is_empty())?;
-            continue;
-        }
-        let (mut element, after) = tag(after)?;
-        rest = after.strip_prefix('/').unwrap_or(after).strip_prefix('>')?;
-        if let Some(literal) = rest.strip_prefix("<![CDATA[") {
-            let (text, after) = literal.split_once("]]>")?;
-            // Nothing else follows, or it would belong to the same text.
-            rest = after.trim_start_matches(SPACE).starts_with("</").then_some(after)?;
-            element.text = Text::Literal(text);
-        } else {
-            element.text = Text::Escaped(rest.split('<').next().unwrap_or_default());
-        }
-        tags.push(element);
-    }
-    Some(tags)
+/// Returns what follows the declaration of a version of XML, if there is one, and it is that of a plain text.
+fn without_declaration(text: &str) -> Option<&str> {
+    let Some(after) = text.strip_prefix("<?") else { return Some(text) };
+    let (declaration, after) = tag(after)?;
+    let encoding = declaration.get("encoding").unwrap_or("utf-8");
+    let is_plain = declaration.get("version") == Some("1.0") && encoding.eq_ignore_ascii_case("utf-8");
+    after.strip_prefix("?>").filter(|_| declaration.name == "xml" && is_plain)
 }
 
 /// Returns a name and the attributes after it, and what follows them.
 fn tag(text: &str) -> Option<(Tag<'_>, &str)> {
     let (name, mut rest) = name(text)?;
-    let mut tag = Tag { name, attributes: Vec::new(), text: Text::Literal("") };
+    let mut tag = Tag { name, attributes: Vec::new() };
     loop {
         let after = rest.trim_start_matches(SPACE);
         if after.starts_with(['/', '>', '?']) {
@@ -198,8 +223,9 @@ mod tests {
     fn components_that_only_describe_pass() {
         for content in [
             "",
-            "<component name=\"Encoding\">",
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<project version='4'>\n  <component name = 'Encoding' >\n    <file url=\"file://$PROJECT_DIR$/a&gt;b\" charset='>' />\n  </component >\n</project>\n",
+            "<component name=\"Encoding\"></component>",
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<project version='4'>\n  <component name = 'Encoding' >\n    <file url=\"file://$PROJECT_DIR$/a b\" charset='UTF-8' />\n  </component >\n  <component name='ProjectRootManager' project-jdk-name='Python 3.12 (a)' />\n</project>\n",
+            "<module type='WEB_MODULE' version='4'><component name='NewModuleRootManager' inherit-compiler-output='true'><content url='file://$MODULE_DIR$'><sourceFolder url='file://$MODULE_DIR$/src' isTestSource='false' /></content></component></module>",
         ] {
             assert_eq!(classify(content.as_bytes()), None, "{content}");
         }
@@ -242,44 +268,71 @@ mod tests {
     }
 
     #[test]
-    fn what_an_ide_remembers_of_a_project_passes() {
-        let properties = |text: &str| format!("<component name='PropertiesComponent'>{text}</component>");
-        let json = r#"{"keyToString": {"RunOnceActivity.ShowReadmeOnStart": "true", "git-widget-placeholder": "main",
-            "last_opened_file_path": "/home/a/b", "main.executor": "Run", "node.js.selected.package.eslint": "(autodetect)",
-            "nodejs_package_manager_path": "npm"}}"#;
-        let written = [format!("<![CDATA[{json}]]>"), json.replace('"', "&quot;"), String::new()];
-        for text in &written {
-            let rest = "<component name='ProjectId' id='x'/><component name='RunManager' selected='x'/>";
-            let git = "<component name='Git.Settings'><option name='RECENT_GIT_ROOT_PATH' value='$PROJECT_DIR$'/></component>";
-            let content = format!("<project version='4'>{}{rest}{git}</project>", properties(text));
-            assert_eq!(classify(content.as_bytes()), None, "{content}");
-        }
-        for (from, to) in [
-            ("\"npm\"", "\"./evil\""),
-            ("(autodetect)", "./evil"),
-            ("git-widget-placeholder", "nodejs_interpreter_path"),
-            ("keyToString", "keyToStringList"),
+    fn a_value_that_leads_elsewhere_is_found() {
+        let is_found = |content: &str, odd: &str| {
+            assert_eq!(
+                classify(content.as_bytes()),
+                Some(Reason::Setting { key: odd.to_owned() }),
+                "{content}"
+            );
+        };
+        let file =
+            |url: &str| format!("<component name='Encoding'><file url='{url}' charset='UTF-8'/></component>");
+        for url in [
+            "file:///etc/passwd",
+            "https://evil.example",
+            "~/.ssh",
+            "$USER_HOME$/x",
+            "file://$PROJECT_DIR$/../x",
+            "../x",
+            "a&#47;b",
+            "file://$PROJECT_DIR$/$APPLICATION_HOME_DIR$",
+            "$PROJECT_DIR$x",
         ] {
-            for text in [
-                format!("<![CDATA[{}]]>", json.replace(from, to)),
-                json.replace(from, to).replace('"', "&quot;"),
-            ] {
-                assert!(classify(properties(&text).as_bytes()).is_some(), "{text}");
-            }
+            is_found(&file(url), "url");
         }
-        let evil = "{&quot;keyToString&quot;: {&quot;nodejs_interpreter_path&quot;: &quot;evil&quot;}}";
-        for text in [
-            format!("<x/>{evil}"),
-            format!("<![CDATA[{{}}]]>{evil}"),
-            format!("<![CDATA[]]><![CDATA[{evil}]]>"),
-            format!(" <![CDATA[{evil}]]>"),
-            evil.replace("nodejs", "&#110;odejs"),
-            "<property name='nodejs_interpreter_path' value='evil'/>".to_owned(),
+        // Only what names a file may have a path.
+        is_found("<component name='Encoding'><file charset='$PROJECT_DIR$/evil'/></component>", "charset");
+        is_found(
+            "<component name='ProjectRootManager'><output url='file://$PROJECT_DIR$/.git'/></component>",
+            "output",
+        );
+        is_found(
+            "<module external.linked.project.path='x'><component name='Encoding'/></module>",
+            "external.linked.project.path",
+        );
+        for name in ["Git.Settings", "PropertiesComponent", "RunManager", "TaskManager"] {
+            is_found(&format!("<project version='4'><component name='{name}'/></project>"), name);
+        }
+    }
+
+    #[test]
+    fn a_component_does_not_hide_what_stands_around_it() {
+        let option = "<option name='PATH_TO_GIT' value='evil'/>";
+        for (content, is_readable) in [
+            (
+                format!("<component name='Git.Settings'><component name='Encoding'/>{option}</component>"),
+                true,
+            ),
+            (
+                format!(
+                    "<component name='Encoding'><component name='Git.Settings'>{option}</component></component>"
+                ),
+                false,
+            ),
+            (
+                format!(
+                    "<component name='Encoding'><file><component name='Git.Settings'>{option}</component></file></component>"
+                ),
+                false,
+            ),
+            (format!("<component name='Encoding'/>{option}"), false),
+            (format!("<component name='Encoding'></component></component>{option}"), false),
         ] {
-            assert!(classify(properties(&text).as_bytes()).is_some(), "{text}");
+            let reason = classify(format!("<project version='4'>{content}</project>").as_bytes());
+            let unreadable = Some(Reason::Unreadable { format: FileFormat::Text });
+            assert!(reason == unreadable || is_readable && reason.is_some(), "{content}: {reason:?}");
         }
-        let git = "<component name='Git.Settings'><option name='PATH_TO_GIT' value='./evil'/></component>";
-        assert_eq!(classify(git.as_bytes()), Some(Reason::Setting { key: "PATH_TO_GIT".to_owned() }));
     }
 
     #[test]
@@ -290,7 +343,7 @@ mod tests {
             "<component xname=\"Encoding\" name=\"Runs\"/>",
             "<component x='name=\"Encoding\"' name=\"Runs\"/>",
             "<component x='>' name = 'Runs'/>",
-            "<project a='>'><component name='Encoding'/><component\r\n\tname='Runs'/></project>",
+            "<project version='4'><component name='Encoding'/><component\r\n\tname='Runs'/></project>",
         ] {
             assert_eq!(classify(content.as_bytes()), runs, "{content}");
         }
@@ -306,6 +359,15 @@ mod tests {
             "<component name='Encoding'xname='Runs'/>",
             "<component name=Encoding/>",
             "<component name='Encoding'",
+            "<component name='Encoding'>",
+            "<component name='Encoding'/></component>",
+            "<component name='Encoding'></project>",
+            "<component name='Encoding'/><component name='Encoding'/>",
+            "<component name='Encoding'>text</component>",
+            "<component name='Encoding'><![CDATA[<]]></component>",
+            "<component name='Encoding'/>text",
+            "<project><option/><component name='Encoding'/></project>",
+            "<!DOCTYPE x [<!ENTITY y 'z'>]><component name='Encoding'/>",
             "<component name='Encoding' x='<component name=\"Runs\"/>'/>",
             "<x:component name='Runs'/><component name='Encoding'/>",
             "<component x:name='Runs' name='Encoding'/>",

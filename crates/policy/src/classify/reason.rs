@@ -112,7 +112,9 @@ impl fmt::Display for Reason {
             }
             Self::Hook => f.write_str("it is a git hook that is not a sample"),
             Self::GitElsewhere => f.write_str("it makes git take its configuration from somewhere else"),
-            Self::Setting { key } => write!(f, "its setting `{key}` may run a program"),
+            Self::Setting { key } => {
+                write!(f, "its setting `{key}` may run a program, or say what is read and where it goes")
+            }
             Self::StartUp => f.write_str("a shell runs it when it starts"),
             Self::Run { program } => write!(f, "{program} would run it, or what it says"),
             Self::NotOfGit => {

@@ -43,7 +43,6 @@ fn an_ordinary_clone_passes_untouched() {
         ("hooks/pre-commit", "#!/bin/sh\n"),
         ("templates/.bashrc", "alias x=y\n"),
         ("config", "Host example\n  ProxyCommand nc\n"),
-        (".ssh/config", "Host *\n"),
         ("app/config", "key=value\n"),
         ("package.json", "{\"scripts\": {\"command\": \"x\"}}"),
     ] {
@@ -174,9 +173,8 @@ fn settings_of_editors_and_agents_that_run_something_are_found() {
         (".codex/config.toml", "[profiles.x]\napproval_policy = 'never'\n"),
         (".claude/commands/x.md", "---\nallowed-tools: Bash\n---\n"),
         (".claude/commands/x.md", "Run !`./evil`"),
-        (".idea/startup.xml", "<component name=\"ProjectStartupSharedConfiguration\">"),
-        (".idea/watcherTasks.xml", "<component name=\"ProjectTasksOptions\">"),
-        (".ripgreprc", "--smart-case\n--pre=./evil\n"),
+        (".idea/startup.xml", "<component name=\"ProjectStartupSharedConfiguration\"/>"),
+        (".idea/watcherTasks.xml", "<component name=\"ProjectTasksOptions\"/>"),
         (".gitconfig", "[core]\npager = evil\n"),
         (".config/git/config", "[core]\npager = evil\n"),
     ] {
@@ -191,13 +189,12 @@ fn settings_of_editors_and_agents_that_run_nothing_pass() {
         (".vscode/settings.json", "{\n  // comment \"git.path\": 1\n  \"editor.tabSize\": 2, /* , */\n}\n"),
         (".vscode/settings.json", ""),
         (".vscode/extensions.json", r#"{"recommendations": ["rust-lang.rust-analyzer"]}"#),
-        (".mcp.json", r#"{"mcpServers": {"x": {"url": "https://example.org/a//b"}}}"#),
+        (".mcp.json", "{}"),
         (".claude/settings.json", r#"{"permissions": {"deny": ["Read(.env)"]}, "model": "opus"}"#),
         (".claude/commands/x.md", "Write tests for $ARGUMENTS"),
         (".claude/skills/x/SKILL.md", "---\nname: x\n---\n"),
         (".codex/config.toml", "model = 'x'\n"),
-        (".idea/modules.xml", "<component name=\"ProjectModuleManager\">"),
-        (".ripgreprc", "--pretty\n# --pre=x\n"),
+        (".idea/modules.xml", "<component name=\"ProjectModuleManager\"/>"),
         (".cursor/rules/x.mdc", "Be nice"),
     ] {
         assert_eq!(file(path, content), None, "{path}: {content}");
@@ -209,6 +206,8 @@ fn what_runs_while_a_prompt_is_read_is_found() {
     let path = ".claude/skills/a/SKILL.md";
     for content in [
         "See !`evil`",
+        "See !{evil} and more",
+        "See @{/home/me/.ssh/id_rsa}",
         "```!\nevil\n```\n",
         "---js\n{ name: require('evil') }\n---\n",
         "---javascript\n---\n",
@@ -376,16 +375,16 @@ fn json_whose_lines_readers_end_differently_is_unreadable() {
     }
     assert_eq!(file(".mcp.json", "{} /* unclosed"), unreadable);
     assert_eq!(file(".mcp.json", "{// comment\r\n}\r\n"), None);
-    assert_eq!(file(".mcp.json", "{\"description\": \"a\u{2028}b\"}"), None);
+    assert_eq!(file(".kateproject", "{\"name\": \"a\u{2028}b\"}"), None);
 }
 
 #[test]
 fn what_opencode_replaces_before_it_reads_is_found() {
     for path in ["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/tui.json"] {
-        for content in [r#"{"$schema": "{env:A}"}"#, r#"{"$schema": "{file:a.txt}"}"#, "{}\n// {env:A}"] {
+        for content in [r#"{"version": "{env:A}"}"#, r#"{"version": "{file:a.txt}"}"#, "{}\n// {env:A}"] {
             assert!(matches!(file(path, content), Some(Reason::Setting { .. })), "{path}: {content}");
         }
-        assert_eq!(file(path, r#"{"$schema": "{x}"}"#), None, "{path}");
+        assert_eq!(file(path, "{}\n// {x}"), None, "{path}");
     }
 }
 
@@ -455,11 +454,13 @@ fn only_what_concerns_somebody_need_be_read() {
 
 #[test]
 fn only_a_directory_in_which_nothing_is_obeyed_need_not_be_looked_into() {
-    for path in [".claude/worktrees", ".claude/worktrees/x/y", ".vscode/ipch", ".idea/shelf/x"] {
+    for path in [".claude/worktrees", ".claude/worktrees/x/y", ".junie/memory"] {
         assert!(is_inert(Path::new(path)), "{path}");
     }
-    for path in ["", ".claude", ".claude/skills", ".config/git", ".ssh", ".git/hooks", ".devcontainer", "src"]
-    {
+    for path in [
+        "", ".claude", ".claude/skills", ".config/git", ".idea/shelf", ".ssh", ".git/hooks", ".devcontainer",
+        "src",
+    ] {
         assert!(!is_inert(Path::new(path)), "{path}");
     }
 }

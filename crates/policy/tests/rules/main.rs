@@ -8,5 +8,6 @@ mod limits;
 mod network;
 mod path;
 mod protect;
+mod settings;
 mod shared_dir;
 mod table;

@@ -45,7 +45,10 @@ fn what_no_list_knows_in_the_directory_of_a_program_counts() {
         ".agents/skills/a/bin/git", ".augment/of-tomorrow", ".codex/x.py", ".continue/x", ".cursor/bin/x",
         ".factory/commands/x", ".gemini/sandbox.Dockerfile", ".github/hooks/x.sh", ".idea/x.sh",
         ".kilocode/setup-script", ".roo/tools/x.ts", ".ropeproject/history", ".vibe/agents.py",
-        ".vscode/extensions/x/main.js", ".zed/x",
+        ".vscode/extensions/x/main.js", ".zed/x", ".ssh/known_hosts", ".config/git/credentials",
+        ".mvn/wrapper/maven-wrapper.properties", ".idea/caches/build_file_checksums.ser", ".idea/copilot/x",
+        ".vscode/browse.vc.db", ".opencode/themes/x.ts", ".mise/tasks/x", ".config/mise/tasks/x",
+        "mise/tasks/x", "mise-tasks/x", ".mise-tasks/x",
     ] {
         assert!(matches!(file(path, "evil"), Some(Reason::Run { .. })), "{path}");
         assert_eq!(classify(Path::new(path), EntryType::Link, b""), Some(Reason::NotAFile), "{path}");
@@ -70,7 +73,6 @@ fn what_no_list_knows_in_the_directory_of_a_program_counts() {
         ".qwen/settings.json.orig",
         ".roo/rules/x.txt",
         ".ropeproject/autoimport.db",
-        ".ssh/known_hosts",
         ".vscode/rust.code-snippets",
     ] {
         assert_eq!(file(path, "text"), None, "{path}");
@@ -139,7 +141,7 @@ fn what_uv_takes_for_a_directory_is_no_version_of_python() {
 
 #[test]
 fn a_bare_repository_is_found_among_what_is_harmless() {
-    for directory in [".devcontainer", ".ssh", ".config/git", "somewhere"] {
+    for directory in [".devcontainer", ".claude/worktrees", "somewhere"] {
         let config = format!("{directory}/r/config");
         assert!(file(&config, "[core]\nfsmonitor = evil\n").is_some(), "{config}");
         assert_eq!(file(&config, "[core]\nbare = true\n"), None, "{config}");

@@ -44,7 +44,7 @@ fn what_programs_obey_in_such_a_repository_counts_beside_the_outer_rules() {
 
 #[test]
 fn a_bare_repository_in_such_a_directory_is_one() {
-    for place in [".devcontainer/r", ".ssh/r", ".config/git/r", ".idea/shelf/r", "sub/r"] {
+    for place in [".devcontainer/r", ".claude/worktrees/r", ".junie/memory/r", "sub/r"] {
         let boundary = Boundary::new();
         let baseline = boundary.baseline();
         boundary

@@ -17,11 +17,12 @@ struct Kind {
 const DIRECTORIES: Kind = Kind {
     obeyed: &[
         ".agents/skills/a/bin/git", ".claude/skills/x/bin/tree", ".codex/x.py", ".cursor/bin/x",
-        ".idea/x.sh", ".roo/tools/x.ts", ".vscode/extensions/x/main.js",
+        ".idea/x.sh", ".mise/tasks/a", ".mvn/wrapper/x.properties", ".roo/tools/x.ts", ".ssh/known_hosts",
+        ".vscode/extensions/x/main.js",
     ],
     harmless: &[
         ".claude/plans/x.md", ".claude/worktrees/x/run.sh", ".cursor/debug.log", ".cursor/rules/x.mdc",
-        ".idea/.name", ".roo/rules/x.txt", ".vscode/x.code-snippets",
+        ".idea/.name", ".idea/shelf/x.patch", ".roo/rules/x.txt", ".vscode/x.code-snippets",
     ],
 };
 
@@ -29,7 +30,8 @@ const DIRECTORIES: Kind = Kind {
 const PATTERNS: Kind = Kind {
     obeyed: &[
         ".commitlintrc.ts", ".config/hk.local.pkl", ".config/mise.prod.toml", ".direnv/flake-profile-a.rc",
-        ".lintstagedrc.yml", ".zshrc.zwc", "mise.local.lock", "mise/config.prod.local.toml", "user.bazelrc",
+        ".lintstagedrc.yml", ".miserc.local.toml", ".zshrc.zwc", "mise.local.lock", "mise/conf.d/a.toml",
+        "mise/config.prod.local.toml", "mise/tasks/a", "mise-tasks/a", "user.bazelrc",
     ],
     harmless: &[".config/mise-prod", ".direnv/bin/x", "lint-staged.config", "mise/main.rs"],
 };

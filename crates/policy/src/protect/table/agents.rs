@@ -7,8 +7,8 @@ use super::row::{FileRules, ProtectRow, read_only};
 /// Work trees that an agent makes for itself: what is in one is looked at as in any repository.
 const WORKTREES: (&str, ContentRule) = ("worktrees/*", ContentRule::Harmless);
 
-/// What is in the directory of an agent of which no more is known: hooks and plugins run, settings that only
-/// name servers elsewhere pass, and so does text.
+/// What is in the directory of an agent of which no more is known: hooks and plugins run, settings may name a server,
+/// and text passes.
 const DIRECTORY: FileRules = &[
     WORKTREES,
     ("hooks/*", ContentRule::Run),
@@ -17,8 +17,8 @@ const DIRECTORY: FileRules = &[
     ("memory/*", ContentRule::Harmless),
     ("*.md", ContentRule::Prompt),
     ("*.mdc", ContentRule::Prompt),
-    ("*.json", ContentRule::Settings(FileFormat::Json, harmless::SERVERS)),
-    ("*.jsonc", ContentRule::Settings(FileFormat::Json, harmless::SERVERS)),
+    ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
+    ("*.jsonc", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
     ("*.toml", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING)),
     ("*.yaml", ContentRule::Settings(FileFormat::Yaml, harmless::NOTHING)),
     ("*.yml", ContentRule::Settings(FileFormat::Yaml, harmless::NOTHING)),
@@ -26,7 +26,8 @@ const DIRECTORY: FileRules = &[
     ("**/.config.kiro", ContentRule::Harmless),
 ];
 
-const SERVERS: FileRules = &[("", ContentRule::Settings(FileFormat::Json, harmless::SERVERS))];
+/// A file of which every setting counts.
+const NO_JSON: FileRules = &[("", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))];
 
 const OPENCODE: FileRules = &[
     WORKTREES,
@@ -37,7 +38,7 @@ const OPENCODE: FileRules = &[
     ("kilo.jsonc", ContentRule::Opencode(harmless::OPENCODE)),
     ("*.json", ContentRule::Opencode(harmless::NOTHING)),
     ("*.md", ContentRule::Prompt),
-    ("themes/*", ContentRule::Harmless),
+    ("themes/*.json", ContentRule::Harmless),
 ];
 
 const OPENCODE_DOCS: &str = "opencode, \"Config\", \"Plugins\" and \"Custom Tools\"";
@@ -53,8 +54,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "runs what their settings name, takes what skills allow, and loads each `.ts` in it",
         "Agent Skills specification; Codebuff, \"Customizing agents\"",
         &[
-            ("skills/*.json", ContentRule::Settings(FileFormat::Json, harmless::OTHER_OF_AGENTS)),
-            ("*.json", ContentRule::Settings(FileFormat::Json, harmless::SERVERS)),
+            ("skills/*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
+            ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
             ("*.toml", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING)),
             ("**/agents/openai.yaml", ContentRule::Settings(FileFormat::Yaml, harmless::SKILL_OF_CODEX)),
             ("*.md", ContentRule::Prompt),
@@ -72,10 +73,10 @@ pub(super) const ROWS: &[ProtectRow] = &[
             ("scheduled_tasks.lock", ContentRule::Harmless),
             // A directory with one is a plugin, also among skills: its `bin` is searched for programs.
             ("**/.claude-plugin/plugin.json", ContentRule::Run),
-            ("**/.mcp.json", ContentRule::Settings(FileFormat::Json, harmless::SERVERS)),
+            ("**/.mcp.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
             ("**/.lsp.json", ContentRule::Run),
-            ("skills/*.json", ContentRule::Settings(FileFormat::Json, harmless::OTHER_OF_AGENTS)),
-            ("*.json", ContentRule::Settings(FileFormat::Json, harmless::SERVERS)),
+            ("skills/*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
+            ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
             ("*.md", ContentRule::Prompt),
         ],
     ),
@@ -84,7 +85,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "Claude Code, Copilot CLI and others",
         "starts the servers that it names",
         "Claude Code, \"MCP\"; Model Context Protocol",
-        SERVERS,
+        NO_JSON,
     ),
     read_only(
         ".codex",
@@ -94,7 +95,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         &[
             ("config.toml", ContentRule::Settings(FileFormat::Toml, harmless::CODEX)),
             ("*.toml", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING)),
-            ("*.json", ContentRule::Settings(FileFormat::Json, harmless::SERVERS)),
+            ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
             ("*.md", ContentRule::Prompt),
         ],
     ),
@@ -113,7 +114,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         &[
             WORKTREES,
             ("settings.json", ContentRule::Settings(FileFormat::Json, harmless::GEMINI)),
-            ("*.json", ContentRule::Settings(FileFormat::Json, harmless::SERVERS)),
+            ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
             ("*.toml", ContentRule::Settings(FileFormat::Toml, harmless::GEMINI_COMMAND)),
             // Of Gemini Code Assist, on its machines.
             ("config.yaml", ContentRule::Harmless),
@@ -138,7 +139,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only("tui.jsonc", "opencode", "the same as `tui.json`", OPENCODE_DOCS, OPENCODE),
     read_only(
         ".opencode.json", "OpenCode, before it became Crush", "starts the servers that it names",
-        OPENCODE_GO, SERVERS,
+        OPENCODE_GO, NO_JSON,
     ),
     read_only("opencode.jsonc", "opencode", "the same as `opencode.json`", OPENCODE_DOCS, OPENCODE),
     read_only(
@@ -168,7 +169,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "takes what skills allow, and runs their scripts",
         "GitHub Copilot, \"Agent skills\"",
         &[
-            ("*.json", ContentRule::Settings(FileFormat::Json, harmless::OTHER_OF_AGENTS)),
+            ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
             ("*.md", ContentRule::Prompt),
         ],
     ),
@@ -177,11 +178,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "GitLab Duo",
         "starts the servers that it names",
         "GitLab Duo, \"Model Context Protocol clients\"",
-        SERVERS,
+        NO_JSON,
     ),
-    read_only(".github/mcp.json", "GitHub Copilot CLI", "starts the servers that it names", MCP, SERVERS),
-    read_only(".github/lsp.json", "GitHub Copilot CLI", "starts language servers that it names", LSP, OTHER),
-    read_only("lsp.json", "GitHub Copilot CLI", "the same as `.github/lsp.json`", LSP, OTHER),
+    read_only(".github/mcp.json", "GitHub Copilot CLI", "starts the servers that it names", MCP, NO_JSON),
+    read_only(
+        ".github/lsp.json", "GitHub Copilot CLI", "starts language servers that it names", LSP, NO_JSON,
+    ),
+    read_only("lsp.json", "GitHub Copilot CLI", "the same as `.github/lsp.json`", LSP, NO_JSON),
     read_only(
         ".github/extensions",
         "GitHub Copilot CLI",
@@ -205,7 +208,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     read_only(
         ".ai/mcp/mcp.json", "JetBrains AI Assistant", "starts the servers that it names",
-        "JetBrains AI Assistant, \"MCP\"", SERVERS,
+        "JetBrains AI Assistant, \"MCP\"", NO_JSON,
     ),
     read_only(
         ".codebuddy", "CodeBuddy Code", "runs hooks and servers", "CodeBuddy Code, \"Hooks\"", DIRECTORY,
@@ -247,13 +250,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     read_only(
         ".continuerc.json", "Continue", "the same as `.continue`", "Continue, \"config.json Reference\"",
-        SERVERS,
+        NO_JSON,
     ),
-    read_only(".crush.json", "Crush", "runs servers and `$(commands)` that it names", CRUSH, SERVERS),
-    read_only(".crush/crush.json", "Crush", "the same as `.crush.json`", CRUSH, SERVERS),
+    read_only(".crush.json", "Crush", "runs servers and `$(commands)` that it names", CRUSH, NO_JSON),
+    read_only(".crush/crush.json", "Crush", "the same as `.crush.json`", CRUSH, NO_JSON),
     read_only(".crushrc", "Crush", "runs it as a script of Bash", CRUSH, &[("", ContentRule::Run)]),
     read_only("crushrc", "Crush", "the same as `.crushrc`", CRUSH, &[("", ContentRule::Run)]),
-    read_only("crush.json", "Crush", "the same as `.crush.json`", CRUSH, SERVERS),
+    read_only("crush.json", "Crush", "the same as `.crush.json`", CRUSH, NO_JSON),
     read_only(".qwen", "Qwen Code", "the same as `.gemini`", "Qwen Code, \"Configuration\"", DIRECTORY),
     read_only(".factory", "Droid", "runs hooks and servers", "Factory, \"Hooks\" and \"MCP\"", DIRECTORY),
     read_only(".augment", "Auggie", "runs hooks and servers", "Augment Code, \"CLI\"", DIRECTORY),
@@ -271,7 +274,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
             ("extensions/*", ContentRule::Run),
             ("git/*", ContentRule::Run),
             ("npm/*", ContentRule::Run),
-            ("themes/*", ContentRule::Harmless),
+            ("themes/*.json", ContentRule::Harmless),
             ("settings.json", ContentRule::Settings(FileFormat::Json, harmless::PI)),
             ("*.md", ContentRule::Prompt),
         ],
@@ -333,9 +336,6 @@ const KILO: &str = "Kilo Code, \"Using MCP\" and \"Configuration\"";
 
 const GPTME: &str = "gptme, \"Configuration\"";
 
-const GPTME_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Toml, harmless::GPTME))];
-
-/// A file of which every setting counts.
-const OTHER: FileRules = &[("", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))];
+const GPTME_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING))];
 
 const CRUSH: &str = "Crush, \"Configuration\"";

@@ -10,11 +10,12 @@ const CARGO: FileRules = &[("", ContentRule::Settings(FileFormat::Toml, harmless
 
 const MISE_TOML: FileRules = &[("", ContentRule::Settings(FileFormat::Toml, harmless::MISE))];
 
-const MISE_DIRECTORY: FileRules = &[
-    ("tasks/*", ContentRule::Harmless),
-    ("*.toml", ContentRule::Settings(FileFormat::Toml, harmless::MISE)),
-    ("*", ContentRule::Run),
-];
+const MISE_DIRECTORY: FileRules =
+    &[("*.toml", ContentRule::Settings(FileFormat::Toml, harmless::MISE)), ("*", ContentRule::Run)];
+
+const MISE_TASKS: &str = "mise, \"File Tasks\"";
+
+const MISE_TASKS_EFFECT: &str = "evaluates the headers of all tasks in it when it runs or lists any";
 
 const MISE: &str = "mise, \"Configuration\" and \"Hooks\"";
 
@@ -47,6 +48,9 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".mise.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
     read_only(".mise.*.toml", "mise", "the same as `mise.toml`", MISE_ENVIRONMENTS, MISE_TOML),
     read_only(".miserc.toml", "mise", "chooses which of its files are read", MISE, MISE_TOML),
+    read_only(".miserc.*.toml", "mise", "the same as `.miserc.toml`", MISE, MISE_TOML),
+    read_only(".config/miserc.toml", "mise", "the same as `.miserc.toml`", MISE, MISE_TOML),
+    read_only(".config/miserc.*.toml", "mise", "the same as `.miserc.toml`", MISE, MISE_TOML),
     read_only(".rtx.local.toml", "mise, once rtx", "the same as `mise.toml`", MISE, MISE_TOML),
     read_only(".rtx.toml", "mise, once rtx", "the same as `mise.toml`", MISE, MISE_TOML),
     read_only("mise.lock", "mise", MISE_LOCK_EFFECT, MISE_LOCK, RUN),
@@ -57,8 +61,11 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".config/mise.lock", "mise", "the same as `mise.lock`", MISE_LOCK, RUN),
     read_only(".config/mise.*.lock", "mise", "the same as `mise.lock`", MISE_LOCK, RUN),
     read_only(".mise", "mise", "the same as `mise.toml`", MISE, MISE_DIRECTORY),
-    read_only("mise/config.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
-    read_only("mise/config.*.toml", "mise", "the same as `mise.toml`", MISE_ENVIRONMENTS, MISE_TOML),
+    read_only("mise/*.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
+    read_only("mise/conf.d", "mise", "the same as `mise.toml`", MISE, MISE_DIRECTORY),
+    read_only("mise/tasks", "mise", MISE_TASKS_EFFECT, MISE_TASKS, RUN),
+    read_only("mise-tasks", "mise", MISE_TASKS_EFFECT, MISE_TASKS, RUN),
+    read_only(".mise-tasks", "mise", MISE_TASKS_EFFECT, MISE_TASKS, RUN),
     read_only(".config/mise.toml", "mise", "the same as `mise.toml`", MISE, MISE_TOML),
     read_only(".config/mise.*.toml", "mise", "the same as `mise.toml`", MISE_ENVIRONMENTS, MISE_TOML),
     read_only(".config/mise", "mise", "the same as `mise.toml`", MISE, MISE_DIRECTORY),
@@ -249,9 +256,9 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(
         ".mvn",
         "Maven, and IDEs that open the project",
-        "loads extensions, and takes arguments and those of Java",
+        "loads extensions, takes arguments and those of Java, and in IDEs the address of Maven itself",
         "Maven, \"Configuring Apache Maven\"",
-        &[("wrapper/*", ContentRule::Harmless), ("*", ContentRule::Run)],
+        RUN,
     ),
     read_only(".bazelrc", "bazel", "takes arguments from it, of which some run programs", BAZEL, RUN),
     read_only(".bazelrc.*", "bazel", "the same as `.bazelrc`, where that imports it", BAZEL, RUN),

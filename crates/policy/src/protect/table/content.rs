@@ -23,14 +23,12 @@ pub(crate) enum ContentRule {
     Settings(FileFormat, &'static harmless::Keys),
     /// The same in JSON, of which opencode replaces parts before it reads it.
     Opencode(&'static harmless::Keys),
-    /// Lines whose first word is one of these.
-    Words(&'static [&'static str]),
+    /// One of these texts, and no more.
+    Content(&'static [&'static str]),
     /// Names of programs and their versions, which may have one of these before them.
     Versions(&'static [&'static str]),
     /// Versions of Python: everything else may be a directory of the project.
     PythonVersions,
-    /// Arguments of ripgrep.
-    Ripgrep,
     /// A prompt for an agent, with a header.
     Prompt,
     /// A file of a project of `JetBrains`.

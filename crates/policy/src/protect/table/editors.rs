@@ -9,25 +9,20 @@ const RUN: FileRules = &[("*", ContentRule::Run)];
 const VIM: &str = "Vim, `:help exrc`; Neovim, `:help 'exrc'`";
 
 const CONTAINER: FileRules = &[
-    ("", ContentRule::Settings(FileFormat::Json, harmless::DEVCONTAINER)),
-    ("*.json", ContentRule::Settings(FileFormat::Json, harmless::DEVCONTAINER)),
-    // What it names runs in the container.
+    ("", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
+    ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
+    // Nothing obeys these but what such a file names.
     ("*", ContentRule::Harmless),
 ];
 
 const VSCODE: FileRules = &[
     ("settings.json", ContentRule::Settings(FileFormat::Json, harmless::VSCODE)),
     ("tasks.json", ContentRule::Settings(FileFormat::Json, harmless::VSCODE_TASKS)),
-    ("c_cpp_properties.json", ContentRule::Settings(FileFormat::Json, harmless::VSCODE_CPP)),
     ("launch.json", ContentRule::Harmless),
-    ("extensions.json", ContentRule::Harmless),
-    ("mcp.json", ContentRule::Settings(FileFormat::Json, harmless::SERVERS)),
+    ("extensions.json", ContentRule::Settings(FileFormat::Json, harmless::VSCODE_EXTENSIONS)),
     ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
     ("*.code-snippets", ContentRule::Harmless),
     ("*.md", ContentRule::Harmless),
-    // What the extension for C++ keeps.
-    ("*.db", ContentRule::Harmless),
-    ("ipch/*", ContentRule::Harmless),
 ];
 
 const IDEA: &str = "IntelliJ IDEA, \"Startup tasks\", \"File watchers\" and \"Project security\"";
@@ -88,14 +83,9 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "runs what is to start with the project, watchers of files, and interpreters",
         IDEA,
         &[
-            // Changes that were put off, what databases look like, and what plugins keep.
             (".name", ContentRule::Harmless),
-            ("copilot/*", ContentRule::Harmless),
-            ("datasources/*", ContentRule::Harmless),
-            ("httprequests/*", ContentRule::Harmless),
-            ("shelf/*", ContentRule::Harmless),
-            ("sonarlint/*", ContentRule::Harmless),
-            ("*.ser", ContentRule::Harmless),
+            // Changes that were put off. Their lists name files that the IDE removes.
+            ("shelf/*.patch", ContentRule::Harmless),
             ("*.xml", ContentRule::Idea),
             ("*.iml", ContentRule::Idea),
         ],
@@ -168,7 +158,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(
         ".devcontainer",
         "VS Code and others, to open the folder in a container",
-        "runs `initializeCommand` on the host, and shares what images and features ask for, also Docker's socket",
+        "runs `initializeCommand` on the host, and the rest in a container that gets your keys and what images and features ask for",
         "Development Containers, \"devcontainer.json reference\"",
         CONTAINER,
     ),
@@ -185,10 +175,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "Fleet",
         "runs programs that settings name",
         "Fleet, \"Settings\" and \"Run configurations\"",
-        &[
-            ("run.json", ContentRule::Harmless),
-            ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
-        ],
+        &[("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING))],
     ),
     read_only(
         ".nova/Configuration.json",
@@ -267,14 +254,14 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "sourcekit-lsp",
         "the same as `.bsp`",
         "SourceKit-LSP, ExternalBuildServerAdapter",
-        &[("", ContentRule::Settings(FileFormat::Json, harmless::BUILD_SERVER))],
+        NO_JSON,
     ),
     read_only(
         ".sourcekit-lsp/config.json",
         "sourcekit-lsp",
         "takes arguments of compilers, of clangd and of `swift build` from it",
         "SourceKit-LSP, \"Configuration File\"",
-        &[("", ContentRule::Settings(FileFormat::Json, harmless::SOURCEKIT))],
+        NO_JSON,
     ),
     read_only(
         ".jedi",
@@ -319,18 +306,12 @@ pub(super) const ROWS: &[ProtectRow] = &[
         &[("", ContentRule::Settings(FileFormat::Toml, harmless::RUST_ANALYZER))],
     ),
     read_only(
-        ".merlin",
-        "merlin, ocaml-lsp",
-        "runs preprocessors that its flags name",
-        "Merlin, dot-merlin-reader(1)",
-        &[("", ContentRule::Words(harmless::MERLIN))],
+        ".merlin", "merlin, ocaml-lsp", "runs preprocessors that its flags name",
+        "Merlin, dot-merlin-reader(1)", RUN,
     ),
     read_only(
-        ".solargraph.yml",
-        "solargraph",
-        "loads the plugins that it names",
-        "Solargraph, \"Configuration\"",
-        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::SOLARGRAPH))],
+        ".solargraph.yml", "solargraph", "loads the plugins that it names", "Solargraph, \"Configuration\"",
+        RUN,
     ),
     read_only(
         ".phpactor.json",
@@ -351,6 +332,6 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "rope, for pylsp and Emacs",
         "runs `config.py` when the project is opened, and loads objects of Python",
         "rope, \"Configuration\"",
-        &[("*.db", ContentRule::Harmless)],
+        &[("autoimport.db", ContentRule::Harmless)],
     ),
 ];

@@ -88,9 +88,14 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(
         ".config/git",
         "git",
-        "the same as `.git/config`, where this is a home directory",
-        "git-config(1)",
-        &[("config", ContentRule::GitConfig), ("*", ContentRule::Harmless)],
+        "the same as `.git/config`, and takes credentials, where this is a home directory",
+        "git-config(1), git-credential-store(1)",
+        &[
+            ("config", ContentRule::GitConfig),
+            // As any such file of a repository.
+            ("attributes", ContentRule::Harmless),
+            ("ignore", ContentRule::Harmless),
+        ],
     ),
     read_only(
         ".gitconfig",
@@ -108,7 +113,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "Jujutsu",
         "takes objects and remotes from the repository of git that it names",
         "Jujutsu, \"Git compatibility\"",
-        &[("", ContentRule::Words(&["git", "../../../.git"]))],
+        &[("", ContentRule::Content(&["git", "../../../.git"]))],
     ),
     read_only(".jj/repo/config.toml", "Jujutsu", JJ_EFFECT, JJ, JJ_FILES),
     read_only(".jj/workspace-config.toml", "Jujutsu", "the same as `.jj/repo/config.toml`", JJ, JJ_FILES),

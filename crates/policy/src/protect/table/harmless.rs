@@ -2,477 +2,459 @@
 //!
 //! Lists of what is dangerous are never complete: each release of an editor, and each extension, brings settings
 //! that run a program. So these are the ones that only format, display or choose a model, taken from the
-//! documentation that the table of protected paths names. A setting that is missing here costs a person a look
-//! at what was moved aside; a dangerous one on a list would cost more.
+//! documentation that the table of protected paths names, and each with a type of value that cannot carry a command, an address or the
+//! path of what is read. A setting that is missing here costs a person a look at what was moved aside; a dangerous one on a list would
+//! cost more.
 
 /// How the keys of a file are classified.
 #[derive(Debug)]
 pub(crate) enum Keys {
-    /// Only these pass, with all that is in them. A key is written with those above it, `languages/*/tab_size`.
-    /// `*` is any plain name, `editor.*` whatever begins so, `*.executor` whatever ends so, and a `=` at the end asks for a value that is one
-    /// plain word, or the one that follows it. A value that a program might expand (`${…}`, `$(…)`) never passes.
-    Only(&'static [&'static str]),
-    /// All pass but these, at any depth and without regard to case.
+    /// Only these pass, with values of these types. A key is written with those above it, `languages/*/tab_size`. `*` is any plain
+    /// name, `editor.*` whatever begins so, `[*]` a language of Visual Studio Code, and `/**` at the end all keys within, which are of
+    /// the type of their values.
+    Only(&'static [(ValueType, &'static [&'static str])]),
+    /// All pass but these, at any depth and without regard to case: what is in the file runs when a person says so.
     AllBut(&'static [&'static str]),
 }
 
+/// What a value may be, beside truth and number. A list may hold several. What a program might expand (`${…}`, `$(…)`) never passes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ValueType {
+    /// One plain word: no path, address or command.
+    Word,
+    /// The name of a model, which may have one slash, after its provider.
+    Model,
+    /// A path or pattern within the directory, by which the program only leaves out, sorts or colours files.
+    Pattern,
+    /// Text that is only shown to people and models, or that only withholds something.
+    Text,
+    /// This and nothing else.
+    Is(&'static str),
+}
+
+use ValueType::{Is, Model, Pattern, Text, Word};
+
 /// Files of which every setting counts.
-pub(crate) const NOTHING: &Keys = &Keys::Only(&["$schema", "version="]);
+pub(crate) const NOTHING: &Keys = &Keys::Only(&[(Word, &["version"])]);
 
 /// Visual Studio Code, "Default settings" and the extensions that most projects name in their settings.
+pub(crate) const VSCODE: &Keys = &Keys::Only(&[
+    (Word, EDITOR),
+    (Pattern, FILES),
+    (Text, SHOWN),
+    (
+        Word,
+        &[
+            "[*]/editor.*", "[*]/editor.codeActionsOnSave/**", "[*]/editor.quickSuggestions/**",
+            "[*]/files.insertFinalNewline", "[*]/files.trimFinalNewlines",
+            "[*]/files.trimTrailingWhitespace",
+        ],
+    ),
+]);
+
 const EDITOR: &[&str] = &[
-    "[*]/editor.*",
-    "[*]/files.*",
-    "breadcrumbs.*",
-    "cSpell.ignorePaths",
-    "cSpell.ignoreWords",
-    "cSpell.language",
-    "cSpell.words",
-    "css.format.*",
-    "css.lint.*",
-    "diffEditor.*",
-    "editor.*",
-    "explorer.*",
-    "files.associations",
-    "files.autoSave",
-    "files.autoSaveDelay",
-    "files.encoding",
-    "files.eol",
-    "files.exclude",
-    "files.insertFinalNewline",
-    "files.readonlyInclude",
-    "files.trimFinalNewlines",
-    "files.trimTrailingWhitespace",
-    "files.watcherExclude",
-    "html.format.*",
-    "javascript.format.*",
-    "javascript.preferences.*",
-    "json.format.*",
-    "markdown.preview.breaks",
-    "markdown.preview.fontSize",
-    "markdown.preview.lineHeight",
-    "markdown.validate.enabled",
-    "outline.*",
-    "prettier.printWidth",
-    "prettier.semi",
-    "prettier.singleQuote",
-    "prettier.tabWidth",
-    "prettier.trailingComma",
-    "prettier.useTabs",
-    "problems.*",
-    "python.analysis.autoImportCompletions",
-    "python.analysis.diagnosticMode",
-    "python.analysis.exclude",
-    "python.analysis.extraPaths",
-    "python.analysis.ignore",
-    "python.analysis.include",
-    "python.analysis.typeCheckingMode",
-    "python.testing.autoTestDiscoverOnSaveEnabled",
-    "rust-analyzer.cargo.allTargets",
-    "rust-analyzer.cargo.features",
-    "rust-analyzer.check.allTargets",
-    "rust-analyzer.inlayHints.*",
-    "rust-analyzer.lens.*",
-    "scss.format.*",
-    "scss.lint.*",
-    "search.exclude",
-    "search.useIgnoreFiles",
-    "typescript.format.*",
-    "typescript.preferences.*",
-    "workbench.colorCustomizations",
-    "workbench.colorTheme",
-    "workbench.editor.*",
-    "workbench.iconTheme",
-    "workbench.tree.*",
-    "yaml.format.*",
-    "zenMode.*",
+    "cSpell.language", "css.format.*", "css.lint.*", "diffEditor.*", "editor.*",
+    "editor.codeActionsOnSave/**", "editor.quickSuggestions/**", "explorer.*", "files.autoSave",
+    "files.autoSaveDelay", "files.encoding", "files.insertFinalNewline", "files.trimFinalNewlines",
+    "files.trimTrailingWhitespace", "html.format.*", "javascript.format.*", "javascript.preferences.*",
+    "json.format.*", "markdown.preview.breaks", "markdown.preview.fontSize", "markdown.preview.lineHeight",
+    "markdown.validate.enabled", "prettier.printWidth", "prettier.semi", "prettier.singleQuote",
+    "prettier.tabWidth", "prettier.trailingComma", "prettier.useTabs",
+    "python.analysis.autoImportCompletions", "python.analysis.diagnosticMode",
+    "python.analysis.typeCheckingMode", "rust-analyzer.cargo.allTargets", "rust-analyzer.cargo.features",
+    "rust-analyzer.check.allTargets", "rust-analyzer.inlayHints.*", "rust-analyzer.lens.*", "scss.format.*",
+    "scss.lint.*", "search.useIgnoreFiles", "typescript.format.*", "typescript.preferences.*",
+    "workbench.editor.*", "workbench.tree.*", "yaml.format.*",
 ];
 
-pub(crate) const VSCODE: &Keys = &Keys::Only(EDITOR);
+const FILES: &[&str] = &[
+    "cSpell.ignorePaths", "files.associations/**", "files.exclude/**", "files.readonlyInclude/**",
+    "files.watcherExclude/**", "python.analysis.exclude", "python.analysis.ignore", "search.exclude/**",
+];
+
+const SHOWN: &[&str] = &[
+    "cSpell.ignoreWords", "cSpell.words", "editor.fontFamily", "files.eol",
+    "workbench.colorCustomizations/**", "workbench.colorTheme", "workbench.iconTheme",
+];
+
+/// Which extensions are offered, by their names.
+pub(crate) const VSCODE_EXTENSIONS: &Keys =
+    &Keys::Only(&[(Word, &["recommendations", "unwantedRecommendations"])]);
 
 /// coc.nvim, "coc-configuration". Its extensions have names of VS Code's for other settings, `explorer.git.command` among them.
-pub(crate) const COC: &Keys = &Keys::Only(&[
-    "$schema", "coc.preferences.formatOnSave", "coc.preferences.formatOnType", "diagnostic.enable",
-    "diagnostic.virtualText", "inlayHint.enable", "suggest.enablePreselect", "suggest.noselect",
-]);
+pub(crate) const COC: &Keys = &Keys::Only(&[(
+    Word,
+    &[
+        "coc.preferences.formatOnSave", "coc.preferences.formatOnType", "diagnostic.enable",
+        "diagnostic.virtualText", "inlayHint.enable", "suggest.enablePreselect", "suggest.noselect",
+    ],
+)]);
 
 /// Tasks run when a person runs them, but for those that run when the folder is opened.
 pub(crate) const VSCODE_TASKS: &Keys = &Keys::AllBut(&["runOn"]);
 
 pub(crate) const VSCODE_WORKSPACE: &Keys = &Keys::Only(&[
-    "extensions/recommendations", "extensions/unwantedRecommendations", "folders/name",
     // Settings of each folder count too, and other ones than this need not be searched.
-    "folders/path=.", "settings/editor.*", "settings/explorer.*", "settings/files.associations",
-    "settings/files.eol", "settings/files.exclude", "settings/files.insertFinalNewline",
-    "settings/files.trimTrailingWhitespace", "settings/files.watcherExclude", "settings/search.exclude",
-    "settings/workbench.colorCustomizations", "settings/workbench.colorTheme",
-]);
-
-/// Without `compilerPath`, which the extension runs to ask it for its directories.
-pub(crate) const VSCODE_CPP: &Keys = &Keys::Only(&[
-    "configurations/cStandard", "configurations/cppStandard", "configurations/defines",
-    "configurations/intelliSenseMode", "configurations/name", "version",
-]);
-
-/// Development Containers: what runs runs in the container. The host runs `initializeCommand`; `mounts`,
-/// `runArgs` and compose files share what is the host's, and so may images and features, which bring settings of their own.
-pub(crate) const DEVCONTAINER: &Keys = &Keys::Only(&[
-    "$schema", "containerEnv", "containerUser", "customizations/vscode/extensions", "forwardPorts",
-    "hostRequirements", "name", "onCreateCommand", "portsAttributes", "postAttachCommand",
-    "postCreateCommand", "postStartCommand", "remoteUser", "shutdownAction", "updateContentCommand",
-    "waitFor",
+    (Is("."), &["folders/path"]),
+    (
+        Word,
+        &[
+            "extensions/recommendations", "extensions/unwantedRecommendations", "settings/editor.*",
+            "settings/explorer.*", "settings/files.insertFinalNewline",
+            "settings/files.trimTrailingWhitespace",
+        ],
+    ),
+    (
+        Pattern,
+        &[
+            "settings/files.associations/**", "settings/files.exclude/**",
+            "settings/files.watcherExclude/**", "settings/search.exclude/**",
+        ],
+    ),
+    (
+        Text,
+        &[
+            "folders/name",
+            "settings/files.eol",
+            "settings/workbench.colorCustomizations/**",
+            "settings/workbench.colorTheme",
+        ],
+    ),
 ]);
 
 pub(crate) const ZED: &Keys = &Keys::Only(&[
-    "buffer_font_size",
-    "ensure_final_newline_on_save",
-    "file_scan_exclusions",
-    "file_types",
-    "format_on_save=",
-    "hard_tabs",
-    "languages/*/ensure_final_newline_on_save",
-    "languages/*/format_on_save=",
-    "languages/*/hard_tabs",
-    "languages/*/preferred_line_length",
-    "languages/*/remove_trailing_whitespace_on_save",
-    "languages/*/show_wrap_guides",
-    "languages/*/soft_wrap",
-    "languages/*/tab_size",
-    "languages/*/wrap_guides",
-    "preferred_line_length",
-    "remove_trailing_whitespace_on_save",
-    "show_wrap_guides",
-    "soft_wrap",
-    "tab_size",
-    "wrap_guides",
+    (
+        Word,
+        &[
+            "buffer_font_size",
+            "ensure_final_newline_on_save",
+            "format_on_save",
+            "hard_tabs",
+            "languages/*/ensure_final_newline_on_save",
+            "languages/*/format_on_save",
+            "languages/*/hard_tabs",
+            "languages/*/preferred_line_length",
+            "languages/*/remove_trailing_whitespace_on_save",
+            "languages/*/show_wrap_guides",
+            "languages/*/soft_wrap",
+            "languages/*/tab_size",
+            "languages/*/wrap_guides",
+            "preferred_line_length",
+            "remove_trailing_whitespace_on_save",
+            "show_wrap_guides",
+            "soft_wrap",
+            "tab_size",
+            "wrap_guides",
+        ],
+    ),
+    (Pattern, &["file_scan_exclusions", "file_types/**"]),
 ]);
 
 /// Tasks run when a person runs them, but for those that run when a worktree is made.
 pub(crate) const ZED_TASKS: &Keys = &Keys::AllBut(&["hooks"]);
 
 pub(crate) const HELIX: &Keys = &Keys::Only(&[
-    "editor/auto-format", "editor/auto-pairs", "editor/auto-save", "editor/bufferline", "editor/color-modes",
-    "editor/cursor-shape", "editor/cursorcolumn", "editor/cursorline", "editor/file-picker",
-    "editor/indent-guides", "editor/insert-final-newline", "editor/line-number", "editor/rulers",
-    "editor/scrolloff", "editor/soft-wrap", "editor/text-width", "editor/trim-trailing-whitespace",
-    "editor/whitespace", "theme",
+    (
+        Word,
+        &[
+            "editor/auto-format", "editor/auto-pairs", "editor/auto-save/**", "editor/auto-save",
+            "editor/bufferline", "editor/color-modes", "editor/cursor-shape/**", "editor/cursorcolumn",
+            "editor/cursorline", "editor/file-picker/**", "editor/insert-final-newline",
+            "editor/line-number", "editor/rulers", "editor/scrolloff", "editor/soft-wrap/enable",
+            "editor/text-width", "editor/trim-trailing-whitespace", "theme",
+        ],
+    ),
+    (Text, &["editor/indent-guides/**", "editor/whitespace/**"]),
 ]);
 
 pub(crate) const HELIX_LANGUAGES: &Keys = &Keys::Only(&[
-    "language/auto-format", "language/comment-token", "language/comment-tokens", "language/file-types",
-    "language/indent", "language/name", "language/rulers", "language/soft-wrap", "language/text-width",
+    (
+        Word,
+        &[
+            "language/auto-format", "language/file-types", "language/name", "language/rulers",
+            "language/soft-wrap/enable", "language/text-width",
+        ],
+    ),
+    (Text, &["language/comment-token", "language/comment-tokens", "language/indent/**"]),
 ]);
 
 pub(crate) const SUBLIME: &Keys = &Keys::Only(&[
-    "folders",
-    "settings/default_line_ending",
-    "settings/detect_indentation",
-    "settings/ensure_newline_at_eof_on_save",
-    "settings/rulers",
-    "settings/tab_size",
-    "settings/translate_tabs_to_spaces",
-    "settings/trim_trailing_white_space_on_save",
-    "settings/word_wrap",
-    "settings/wrap_width",
+    (Is("."), &["folders/path"]),
+    (Text, &["folders/name"]),
+    (Pattern, &["folders/file_exclude_patterns", "folders/folder_exclude_patterns"]),
+    (
+        Word,
+        &[
+            "settings/default_line_ending",
+            "settings/detect_indentation",
+            "settings/ensure_newline_at_eof_on_save",
+            "settings/rulers",
+            "settings/tab_size",
+            "settings/translate_tabs_to_spaces",
+            "settings/trim_trailing_white_space_on_save",
+            "settings/word_wrap",
+            "settings/wrap_width",
+        ],
+    ),
 ]);
 
-pub(crate) const KATE: &Keys = &Keys::Only(&["files", "name"]);
+pub(crate) const KATE: &Keys = &Keys::Only(&[(Word, &["files/git"]), (Text, &["name"])]);
 
 /// Jujutsu, "Settings".
 pub(crate) const JJ: &Keys = &Keys::Only(&[
-    "$schema", "git/auto-local-bookmark", "git/colocate", "git/fetch", "git/push", "ui/color", "user/email",
-    "user/name",
+    (Word, &["git/auto-local-bookmark", "git/colocate", "ui/color"]),
+    (Text, &["user/email", "user/name"]),
 ]);
 
-/// `LuaLS`, "Settings": `plugin`, `userThirdParty` and `path` lead to code.
+/// `LuaLS`, "Settings": `plugin`, `userThirdParty`, `library` and `path` lead to code.
 pub(crate) const LUA: &Keys = &Keys::Only(&[
-    "$schema", "Lua.completion.*", "Lua.diagnostics.*", "Lua.format.*", "Lua.hint.*", "Lua.hover.*",
-    "Lua.runtime.version=", "Lua.telemetry.enable", "Lua.workspace.checkThirdParty", "Lua.workspace.library",
-    "completion.*", "diagnostics.*", "diagnostics/disable", "diagnostics/globals", "diagnostics/severity",
-    "format.*", "hint.*", "hover.*", "runtime.version=", "runtime/version=", "telemetry.enable",
-    "workspace.checkThirdParty", "workspace.library", "workspace/checkThirdParty", "workspace/library",
-]);
-
-/// Build Server Protocol, "BSP connection details": all but what is run.
-pub(crate) const BUILD_SERVER: &Keys = &Keys::Only(&["bspVersion", "languages", "name", "version"]);
-
-/// `SourceKit`-LSP, "Configuration File".
-pub(crate) const SOURCEKIT: &Keys = &Keys::Only(&[
-    "$schema",
-    "backgroundIndexing",
-    "buildSettingsTimeout",
-    "cancelTextDocumentRequestsOnEditAndClose",
-    "defaultWorkspaceType=",
-    "experimentalFeatures",
-    "swiftPM/configuration=",
+    (
+        Word,
+        &[
+            "Lua.completion.*", "Lua.diagnostics.*", "Lua.diagnostics.severity/**", "Lua.format.enable",
+            "Lua.hint.*", "Lua.hover.*", "Lua.telemetry.enable", "Lua.workspace.checkThirdParty",
+            "completion.*", "diagnostics.*", "diagnostics.severity/**", "diagnostics/disable",
+            "diagnostics/globals", "diagnostics/severity/**", "format.enable", "hint.*", "hover.*",
+            "telemetry.enable", "workspace.checkThirdParty", "workspace/checkThirdParty",
+        ],
+    ),
+    (Text, &["Lua.runtime.version", "runtime.version", "runtime/version"]),
 ]);
 
 /// rust-analyzer, "Configuration".
-pub(crate) const RUST_ANALYZER: &Keys = &Keys::Only(&[
-    "assist", "cargo/allTargets", "cargo/features", "check/allTargets", "completion", "diagnostics/disabled",
-    "hover", "imports", "inlayHints", "lens",
-]);
+pub(crate) const RUST_ANALYZER: &Keys = &Keys::Only(&[(
+    Word,
+    &[
+        "assist/**", "cargo/allTargets", "cargo/features", "check/allTargets", "diagnostics/disabled",
+        "hover/**", "imports/**", "inlayHints/**", "lens/**",
+    ],
+)]);
 
-/// Of `.merlin`, what names directories, packages and endings. `FLG` hands flags to the compiler, of which `-ppx` runs a
-/// program.
-pub(crate) const MERLIN: &[&str] = &["b", "cmi", "cmt", "exclude_query_dir", "ext", "pkg", "s", "suffix"];
-
-/// Solargraph, "Configuration": all but `plugins` and `formatter`.
-pub(crate) const SOLARGRAPH: &Keys =
-    &Keys::Only(&["domains", "exclude", "include", "max_files", "reporters", "require", "require_paths"]);
-
-/// Components of a project of `JetBrains` that only describe it, that remember what was shown, or that say what somebody may run,
-/// but for what `idea` of `classify` finds in them.
-pub(crate) const IDEA: &[&str] = &[
-    "AutoImportSettings",
-    "Black",
-    "BranchesTreeState",
-    "ChangeListManager",
-    "ChangesViewManager",
-    "CodeStyleSettingsManager",
-    "DaemonCodeAnalyzer",
-    "DictionarySettings",
-    "Encoding",
-    "ExecutionTargetManager",
-    "ExternalProjectsData",
-    "FacetManager",
-    "FileEditorManager",
-    "FileTemplateManagerImpl",
-    "FormatOnSaveOptions",
-    "Git.Settings",
-    "GitHubPullRequestSearchHistory",
-    "GitSEFilterConfiguration",
-    "HighlightingSettingsPerFile",
-    "IdeDocumentHistory",
-    "InspectionProjectProfileManager",
-    "JavaScriptSettings",
-    "MarkdownSettings",
-    "MarkdownSettingsMigration",
-    "ModuleRootManager",
-    "NamedScopeManager",
-    "NewModuleRootManager",
-    "OptimizeOnSaveOptions",
-    "ProblemsViewState",
-    "ProjectCodeStyleConfiguration",
-    "ProjectColorInfo",
-    "ProjectDictionaryState",
-    "ProjectFrameBounds",
-    "ProjectId",
-    "ProjectLevelVcsManager",
-    "ProjectModuleManager",
-    "ProjectRootManager",
-    "ProjectView",
-    "ProjectViewState",
-    "PropertiesComponent",
-    "RecentsManager",
-    "RunManager",
-    "SharedIndexes",
-    "SpellCheckerSettings",
-    "StructureViewState",
-    "TaskManager",
-    "TypeScriptGeneratedFilesManager",
-    "UnknownFeatures",
-    "Vcs.Log.Tabs.Properties",
-    "VcsDirectoryMappings",
-    "VcsManagerConfiguration",
-    "WebResourcesPaths",
-    "XDebuggerManager",
-    "com.intellij.coverage.CoverageDataManagerImpl",
+/// Components of a project of `JetBrains` that only describe it, each with the elements that may be in it. What their attributes may
+/// hold, `idea` of `classify` says. Of git and of linters, whose programs they may name, there is none.
+pub(crate) const IDEA: &[(&str, &[&str])] = &[
+    // Of a formatter, its interpreter is one of the IDE's own. Its program is not.
+    ("Black", &["option"]),
+    ("Encoding", &["file"]),
+    // No `inspection_tool`: some hold a script, or start a linter of the project's.
+    ("InspectionProjectProfileManager", &["option", "profile", "settings", "version"]),
+    ("JavaScriptSettings", &["option"]),
+    // No `output`, which is cleared at a build, and no libraries.
+    (
+        "NewModuleRootManager",
+        &["content", "excludeFolder", "excludePattern", "exclude-output", "orderEntry", "sourceFolder"],
+    ),
+    (
+        "ProjectCodeStyleConfiguration",
+        &["code_scheme", "codeStyleSettings", "indentOptions", "option", "settings", "state"],
+    ),
+    ("ProjectModuleManager", &["module", "modules"]),
+    ("ProjectRootManager", &[]),
+    ("VcsDirectoryMappings", &["mapping"]),
 ];
-
-/// Of what `JetBrains` keeps for git, all but which git that is.
-pub(crate) const GIT_IN_IDEA: &[&str] = &[
-    "RECENT_BRANCH_BY_REPOSITORY", "RECENT_COMMON_BRANCH", "RECENT_GIT_ROOT_PATH", "ROOT_SYNC", "UPDATE_TYPE",
-];
-
-/// What `JetBrains` remembers of a project: what was shown, asked and found.
-pub(crate) const PROPERTIES: &Keys = &Keys::Only(&[
-    "keyToString/*.executor=",
-    "keyToString/ASKED_*",
-    "keyToString/ModuleVcsDetector.initialDetectionPerformed",
-    "keyToString/RunOnceActivity.*",
-    "keyToString/SHARE_PROJECT_CONFIGURATION_FILES",
-    "keyToString/WebServerToolWindow*",
-    "keyToString/cf.first.check.clang-format",
-    "keyToString/cidr.known.project.marker",
-    "keyToString/git-widget-placeholder",
-    "keyToString/ignore.virus.scanning.warn.message",
-    "keyToString/junie.onboarding.icon.badge.shown",
-    "keyToString/kotlin-language-version-configured",
-    "keyToString/last_opened_file_path",
-    "keyToString/node.js.detected.package.*",
-    "keyToString/node.js.selected.package.*=(autodetect)",
-    "keyToString/nodejs_package_manager_path=",
-    "keyToString/run.code.analysis.last.selected.profile",
-    "keyToString/settings.editor.selected.configurable",
-    "keyToString/settings.editor.splitter.proportion",
-    "keyToString/to.speed.mode.migration.done",
-    "keyToString/vue.rearranger.settings.migration",
-]);
 
 /// dprint, "Global Configuration": neither `plugins` nor `extends`.
-pub(crate) const DPRINT: &Keys =
-    &Keys::Only(&["$schema", "excludes", "includes", "indentWidth", "lineWidth", "newLineKind", "useTabs"]);
+pub(crate) const DPRINT: &Keys = &Keys::Only(&[
+    (Is("https://dprint.dev/schemas/v0.json"), &["$schema"]),
+    (Word, &["indentWidth", "lineWidth", "newLineKind", "useTabs"]),
+    (Pattern, &["excludes"]),
+]);
 
 /// Build Server Protocol, with the program of sbt, which `build_server` of `classify` classifies.
-pub(crate) const SBT: &Keys = &Keys::Only(&["argv", "bspVersion", "languages", "name", "version"]);
+pub(crate) const SBT: &Keys =
+    &Keys::Only(&[(Word, &["bspVersion", "languages", "name", "version"]), (Text, &["argv"])]);
 
 /// pyrefly, "Configuration": neither the interpreter nor the build system, which it runs.
 pub(crate) const PYREFLY: &Keys = &Keys::Only(&[
-    "disable-project-excludes-heuristics", "disable-search-path-heuristics", "enabled-ignores", "errors",
-    "ignore-errors-in-generated-code", "ignore-missing-imports", "infer-with-first-use",
-    "permissive-ignores", "preset=", "project-excludes", "project-includes", "python-platform=",
-    "python-version=", "replace-imports-with-any", "search-path", "skip-interpreter-query",
-    "strict-callable-subtyping", "sub-config/errors", "sub-config/ignore-missing-imports",
-    "sub-config/matches", "sub-config/replace-imports-with-any", "sub-config/untyped-def-behavior",
-    "untyped-def-behavior=", "use-ignore-files",
+    (
+        Word,
+        &[
+            "disable-project-excludes-heuristics", "disable-search-path-heuristics", "enabled-ignores",
+            "errors/**", "ignore-errors-in-generated-code", "infer-with-first-use", "permissive-ignores",
+            "preset", "python-platform", "python-version", "skip-interpreter-query",
+            "strict-callable-subtyping", "sub-config/errors/**", "sub-config/untyped-def-behavior",
+            "untyped-def-behavior", "use-ignore-files",
+        ],
+    ),
+    (Pattern, &["project-excludes", "sub-config/matches"]),
 ]);
 
 /// Headers of prompts, rules, skills and agents: what they are called, when they are meant, and which tools they are left.
 pub(crate) const PROMPT: &Keys = &Keys::Only(&[
-    "agent=", "alwaysApply", "applyTo", "argument-hint", "author", "category", "color", "compatibility",
-    "context=", "description", "disable-model-invocation", "disallowed-tools", "disallowedTools",
-    "displayName", "effort=", "fileMatchPattern", "globs", "inclusion", "keywords", "license", "metadata",
-    "mode=", "model", "name", "paths", "tags", "temperature=", "title", "tools", "trigger", "user-invocable",
-    "version", "when_to_use",
+    (
+        Word,
+        &[
+            "agent", "alwaysApply", "context", "disable-model-invocation", "effort", "inclusion", "mode",
+            "temperature", "trigger", "user-invocable", "version",
+        ],
+    ),
+    (Model, &["model"]),
+    (Pattern, &["applyTo", "fileMatchPattern", "globs", "paths"]),
+    (
+        Text,
+        &[
+            "argument-hint", "author", "category", "color", "compatibility", "description",
+            "disallowed-tools", "disallowedTools", "displayName", "keywords", "license", "metadata", "name",
+            "tags", "title", "tools", "when_to_use",
+        ],
+    ),
 ]);
 
-/// Servers that are reached over the network; whatever names a command is missing.
-pub(crate) const SERVERS: &Keys = &Keys::Only(&[
-    "$schema", "description", "mcpServers/*/description", "mcpServers/*/disabled", "mcpServers/*/timeout",
-    "mcpServers/*/type=", "mcpServers/*/url", "permissions/deny", "servers/*/type=", "servers/*/url",
-    "version=",
-]);
-
-/// Files that an agent finds somewhere in its directory: those of skills and plugins, whose data may be named
-/// anything.
-pub(crate) const OTHER_OF_AGENTS: &Keys = &Keys::AllBut(&[
-    "allow", "approval_policy", "apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "command",
-    "commands", "defaultMode", "env", "headersHelper", "hooks", "lspServers", "mcp_servers", "mcpServers",
-    "monitors", "notify", "otelHeadersHelper", "runOn", "sandbox_mode", "statusLine",
-]);
-
-/// Codex, "Agent Skills": how a skill looks and whether it may be chosen, without the servers that it depends on.
-pub(crate) const SKILL_OF_CODEX: &Keys = &Keys::Only(&["interface", "policy"]);
+/// Codex, "Agent Skills": how a skill looks.
+pub(crate) const SKILL_OF_CODEX: &Keys = &Keys::Only(&[(Text, &["interface"])]);
 
 /// Claude Code, "All settings".
 pub(crate) const CLAUDE: &Keys = &Keys::Only(&[
-    "$schema",
-    "alwaysThinkingEnabled",
-    "attribution",
-    "includeCoAuthoredBy",
-    "language",
-    "model",
-    "outputStyle",
-    "permissions/ask",
-    "permissions/deny",
-    "permissions/disableBypassPermissionsMode",
-    "showTurnDuration",
-    "spinnerTipsEnabled",
-    "terminalProgressBarEnabled",
+    (Is("https://json.schemastore.org/claude-code-settings.json"), &["$schema"]),
+    (
+        Word,
+        &[
+            "alwaysThinkingEnabled",
+            "includeCoAuthoredBy",
+            "language",
+            "permissions/disableBypassPermissionsMode",
+            "showTurnDuration",
+            "spinnerTipsEnabled",
+            "terminalProgressBarEnabled",
+        ],
+    ),
+    (Model, &["model"]),
+    (Text, &["attribution/**", "outputStyle", "permissions/ask", "permissions/deny"]),
 ]);
 
 /// Codex, "Config reference".
 pub(crate) const CODEX: &Keys = &Keys::Only(&[
-    "hide_agent_reasoning", "model", "model_reasoning_effort", "model_reasoning_summary", "model_verbosity",
-    "project_doc_fallback_filenames", "project_doc_max_bytes", "show_raw_agent_reasoning",
+    (
+        Word,
+        &[
+            "hide_agent_reasoning", "model_reasoning_effort", "model_reasoning_summary", "model_verbosity",
+            "project_doc_max_bytes", "show_raw_agent_reasoning",
+        ],
+    ),
+    (Model, &["model"]),
 ]);
 
 /// Gemini CLI, "Configuration".
 pub(crate) const GEMINI: &Keys = &Keys::Only(&[
-    "$schema", "context/fileName", "contextFileName", "general/vimMode", "model/maxSessionTurns",
-    "model/name", "theme", "ui/hideBanner", "ui/hideTips", "ui/theme",
+    (
+        Word,
+        &["general/vimMode", "model/maxSessionTurns", "theme", "ui/hideBanner", "ui/hideTips", "ui/theme"],
+    ),
+    (Model, &["model/name"]),
 ]);
 
-/// A command of Gemini CLI is a prompt; `!{…}` in it runs a program.
-pub(crate) const GEMINI_COMMAND: &Keys = &Keys::Only(&["description", "prompt"]);
+/// A command of Gemini CLI is a prompt; `!{…}` in it runs a program, and `@{…}` reads a file.
+pub(crate) const GEMINI_COMMAND: &Keys = &Keys::Only(&[(Text, &["description", "prompt"])]);
 
 /// opencode, "Config".
 pub(crate) const OPENCODE: &Keys = &Keys::Only(&[
-    "$schema", "autoupdate", "disabled_providers", "model", "small_model", "theme", "username",
+    (Is("https://opencode.ai/config.json"), &["$schema"]),
+    (Word, &["autoupdate", "disabled_providers", "theme"]),
+    (Model, &["model", "small_model"]),
+    (Text, &["username"]),
 ]);
 
 /// pi, "Settings".
 pub(crate) const PI: &Keys = &Keys::Only(&[
-    "branchSummary", "collapseChangelog", "compaction", "defaultModel", "defaultProvider",
-    "defaultThinkingLevel", "enabledModels", "hideThinkingBlock", "images", "markdown", "quietStartup",
-    "retry", "theme=", "thinkingBudgets",
+    (
+        Word,
+        &[
+            "branchSummary/**", "collapseChangelog", "compaction/**", "defaultProvider",
+            "defaultThinkingLevel", "hideThinkingBlock", "images/**", "quietStartup", "retry/**", "theme",
+            "thinkingBudgets/**",
+        ],
+    ),
+    (Model, &["defaultModel"]),
 ]);
 
-/// gptme, "Project config".
-pub(crate) const GPTME: &Keys = &Keys::Only(&["agent/name", "base_prompt", "files", "prompt"]);
+/// aider, "Options reference". Of a model with a slash the first half says where everything is sent.
+pub(crate) const AIDER: &Keys = &Keys::Only(&[(
+    Word,
+    &[
+        "architect", "attribute-author", "attribute-committer", "auto-commits", "cache-prompts",
+        "code-theme", "dark-mode", "dirty-commits", "edit-format", "editor-model", "light-mode",
+        "map-refresh", "map-tokens", "model", "pretty", "show-diffs", "stream", "subtree-only", "vim",
+        "weak-model",
+    ],
+)]);
 
-/// aider, "Options reference".
-pub(crate) const AIDER: &Keys = &Keys::Only(&[
-    "architect", "attribute-author", "attribute-committer", "auto-commits", "cache-prompts", "code-theme",
-    "dark-mode", "dirty-commits", "edit-format", "editor-model", "light-mode", "map-refresh", "map-tokens",
-    "model", "pretty", "read", "show-diffs", "stream", "subtree-only", "vim", "weak-model",
-]);
-
-/// The Cargo Book, "Configuration".
-pub(crate) const CARGO: &Keys = &Keys::Only(&[
-    "build/incremental", "build/jobs", "build/target=", "build/target-dir=", "cache/auto-clean-frequency",
-    "future-incompat-report/frequency", "net/offline", "net/retry", "profile/*/codegen-units",
-    "profile/*/debug", "profile/*/incremental", "profile/*/lto", "profile/*/opt-level",
-    "profile/*/overflow-checks", "profile/*/panic", "profile/*/strip", "term/color", "term/progress",
-    "term/quiet", "term/verbose",
-]);
+/// The Cargo Book, "Configuration": neither `target`, which may be a file that names a linker, nor `target-dir`, which is cleaned.
+pub(crate) const CARGO: &Keys = &Keys::Only(&[(
+    Word,
+    &[
+        "build/incremental", "build/jobs", "net/offline", "net/retry", "profile/*/codegen-units",
+        "profile/*/debug", "profile/*/incremental", "profile/*/lto", "profile/*/opt-level",
+        "profile/*/overflow-checks", "profile/*/panic", "profile/*/strip", "term/color", "term/quiet",
+        "term/verbose",
+    ],
+)]);
 
 /// The rustup book, "Overrides".
-pub(crate) const RUST_TOOLCHAIN: &Keys =
-    &Keys::Only(&["toolchain/channel=", "toolchain/components=", "toolchain/profile=", "toolchain/targets="]);
+pub(crate) const RUST_TOOLCHAIN: &Keys = &Keys::Only(&[(
+    Word,
+    &["toolchain/channel", "toolchain/components", "toolchain/profile", "toolchain/targets"],
+)]);
 
 /// mise, "Configuration": tools by name and version.
-pub(crate) const MISE: &Keys = &Keys::Only(&["min_version=", "tools/*="]);
+pub(crate) const MISE: &Keys = &Keys::Only(&[(Word, &["min_version", "tools/*"])]);
 
 /// npm and pnpm, "config": neither where packages come from nor what runs for them.
-pub(crate) const NPM: &Keys = &Keys::Only(&[
-    "audit", "auto-install-peers", "color", "dedupe-peer-dependents", "engine-strict", "fund", "hoist",
-    "legacy-peer-deps", "link-workspace-packages", "loglevel", "package-lock", "prefer-workspace-packages",
-    "progress", "save-exact", "save-prefix", "shamefully-hoist", "strict-peer-dependencies",
-    "update-notifier",
-]);
+pub(crate) const NPM: &Keys = &Keys::Only(&[(
+    Word,
+    &[
+        "audit", "auto-install-peers", "color", "dedupe-peer-dependents", "engine-strict", "fund", "hoist",
+        "legacy-peer-deps", "link-workspace-packages", "loglevel", "package-lock",
+        "prefer-workspace-packages", "progress", "save-exact", "shamefully-hoist",
+        "strict-peer-dependencies", "update-notifier",
+    ],
+)]);
 
-/// pnpm, "Settings (pnpm-workspace.yaml)": the workspace, and the versions of what it depends on.
-pub(crate) const PNPM: &Keys = &Keys::Only(&["catalog", "catalogs", "overrides", "packages"]);
+/// pnpm, "Settings (pnpm-workspace.yaml)": the workspace, and nothing of where packages come from.
+pub(crate) const PNPM: &Keys = &Keys::Only(&[(Pattern, &["packages"])]);
 
 /// Yarn, "Settings (.yarnrc.yml)".
-pub(crate) const YARN: &Keys = &Keys::Only(&[
-    "compressionLevel", "defaultSemverRangePrefix", "enableColors", "enableGlobalCache",
-    "enableProgressBars", "enableTelemetry", "enableTimers", "logFilters", "nmHoistingLimits", "nmMode",
-    "nodeLinker", "pnpFallbackMode", "pnpMode", "preferInteractive", "supportedArchitectures",
-]);
+pub(crate) const YARN: &Keys = &Keys::Only(&[(
+    Word,
+    &[
+        "compressionLevel", "enableColors", "enableGlobalCache", "enableProgressBars", "enableTelemetry",
+        "enableTimers", "nmHoistingLimits", "nmMode", "nodeLinker", "pnpFallbackMode", "pnpMode",
+        "preferInteractive",
+    ],
+)]);
 
 /// Bun, "bunfig.toml".
-pub(crate) const BUN: &Keys = &Keys::Only(&[
-    "install/dev", "install/exact", "install/frozenLockfile", "install/optional", "install/peer",
-    "install/production", "install/saveTextLockfile", "logLevel", "smol", "telemetry", "test/coverage",
-    "test/coverageThreshold",
-]);
+pub(crate) const BUN: &Keys = &Keys::Only(&[(
+    Word,
+    &[
+        "install/dev", "install/exact", "install/frozenLockfile", "install/optional", "install/peer",
+        "install/production", "install/saveTextLockfile", "logLevel", "smol", "telemetry", "test/coverage",
+        "test/coverageThreshold",
+    ],
+)]);
 
 /// uv, "Settings".
-pub(crate) const UV: &Keys = &Keys::Only(&[
-    "compile-bytecode", "concurrent-builds", "concurrent-downloads", "exclude-newer=", "link-mode",
-    "no-cache", "offline", "prerelease", "resolution",
-]);
+pub(crate) const UV: &Keys = &Keys::Only(&[(
+    Word,
+    &[
+        "compile-bytecode", "concurrent-builds", "concurrent-downloads", "exclude-newer", "link-mode",
+        "no-cache", "offline", "prerelease", "resolution",
+    ],
+)]);
 
 /// Tools by name and version, as `.sdkmanrc` and `.prototools` have them.
-pub(crate) const VERSIONS: &Keys = &Keys::Only(&["*="]);
+pub(crate) const VERSIONS: &Keys = &Keys::Only(&[(Word, &["*"])]);
 
-/// .NET, "global.json overview", without `sdk.paths`.
+/// .NET, "global.json overview", without `sdk.paths` and the packages of `msbuild-sdks`.
 pub(crate) const DOTNET: &Keys = &Keys::Only(&[
-    "$schema", "msbuild-sdks/*=", "sdk/allowPrerelease", "sdk/errorMessage", "sdk/rollForward=",
-    "sdk/version=", "test/runner=",
+    (Word, &["sdk/allowPrerelease", "sdk/rollForward", "sdk/version", "test/runner"]),
+    (Text, &["sdk/errorMessage"]),
 ]);
 
 /// Ansible, "Configuration Settings".
-pub(crate) const ANSIBLE: &Keys = &Keys::Only(&[
-    "defaults/forks", "defaults/gathering", "defaults/host_key_checking", "defaults/nocows",
-    "defaults/retry_files_enabled", "defaults/timeout", "diff/always",
-]);
-
-/// Of `ssh_config(5)`, what neither runs a program nor reads another file.
-pub(crate) const SSH: &[&str] = &[
-    "host", "hostname", "identitiesonly", "identityfile", "port", "serveralivecountmax",
-    "serveraliveinterval", "user",
-];
+pub(crate) const ANSIBLE: &Keys = &Keys::Only(&[(
+    Word,
+    &[
+        "defaults/forks", "defaults/gathering", "defaults/nocows", "defaults/retry_files_enabled",
+        "defaults/timeout", "diff/always",
+    ],
+)]);

@@ -1,7 +1,6 @@
 //! Rows of shells, of what they start by themselves, and of interpreters and debuggers.
 
 use super::content::ContentRule;
-use super::harmless;
 use super::row::{FileRules, ProtectRow, read_only};
 
 const START_UP: FileRules = &[("", ContentRule::StartUp)];
@@ -101,21 +100,14 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "ripgrep",
         "takes arguments from it, of which `--pre` runs a program",
         "rg(1), RIPGREP_CONFIG_PATH",
-        &[("", ContentRule::Ripgrep)],
+        RUN,
     ),
     read_only(
         ".ssh",
         "ssh, sshd",
-        "runs what `ProxyCommand`, `Match exec` and `rc` say, and lets in who is authorised",
+        "runs what `ProxyCommand`, `Match exec` and `rc` say, and believes who is authorised and which hosts are known",
         "ssh_config(5), sshd(8)",
-        &[
-            ("config", ContentRule::Words(harmless::SSH)),
-            ("authorized_keys", ContentRule::Run),
-            ("authorized_keys2", ContentRule::Run),
-            ("environment", ContentRule::Run),
-            ("rc", ContentRule::Run),
-            ("*", ContentRule::Harmless),
-        ],
+        RUN,
     ),
     read_only(".tmux.conf", "tmux", EFFECT_AT_START, "tmux(1)", RUN),
     read_only(".screenrc", "screen", EFFECT_AT_START, "screen(1)", RUN),

@@ -41,7 +41,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     writable(
         "build.sbt",
         "sbt, and editors that import the project",
-        "all of it; so do `project`, `.sbtopts`, `.jvmopts`, `pom.xml`, `mvnw`, `.mvn/wrapper`, `.scalafix.conf`, \
+        "all of it; so do `project`, `.sbtopts`, `.jvmopts`, `pom.xml`, `mvnw`, `.scalafix.conf`, \
          `.bloop`",
     ),
     writable(

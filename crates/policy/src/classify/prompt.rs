@@ -1,0 +1,60 @@
+//! Prompts of agents: text with a header, of which some of these run something while they read it.
+
+use super::reason::Reason;
+use super::settings;
+use crate::protect::table::content::FileFormat;
+use crate::protect::table::harmless::PROMPT;
+
+/// Classifies a prompt: each key of its header must be harmless, and nothing may run while it is read.
+pub(super) fn classify(content: &[u8]) -> Option<Reason> {
+    let text = String::from_utf8_lossy(content);
+    let setting = |key: &str| Some(Reason::Setting { key: key.to_owned() });
+    if let Some(mark) = ["!`", "```!", "!{", "@{", "// turbo"].into_iter().find(|mark| text.contains(mark)) {
+        return setting(mark);
+    }
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    if let Some(after) = text.strip_prefix("---") {
+        let Some(header) = header(after) else {
+            return Some(Reason::Unreadable { format: FileFormat::Yaml });
+        };
+        if let Some(reason) = settings::classify(header.as_bytes(), FileFormat::Yaml, PROMPT) {
+            return Some(reason);
+        }
+        if has_table_of_tools(header) {
+            return setting("tools");
+        }
+    }
+    ["hooks:", "allowed-tools:", "mcpServers:"]
+        .into_iter()
+        .find(|mark| text.contains(mark))
+        .and_then(|mark| setting(mark.trim_end_matches(':')))
+}
+
+/// Returns whether a header may say of each tool whether it may be used. To opencode that is a permission; a list of names only leaves
+/// others out. YAML has many ways to write a mapping, an alias among them: only what is surely none passes.
+fn has_table_of_tools(header: &str) -> bool {
+    let may_be_one = |text: &str| {
+        let text = text.trim_matches(' ');
+        text.starts_with(['&', '*', '?', ':'])
+            || text.ends_with(':')
+            || ["{", ": ", "\":", "':"].into_iter().any(|mark| text.contains(mark))
+    };
+    let mut is_of_tools = false;
+    header.split(['\n', '\r']).any(|line| {
+        let value = line.strip_prefix("tools:");
+        // A line that is empty, a comment or further to the right ends nothing.
+        if !line.is_empty() && !line.starts_with([' ', '-', '#']) {
+            is_of_tools = value.is_some();
+        }
+        is_of_tools && may_be_one(value.unwrap_or(line))
+    })
+}
+
+/// Returns the header of a prompt, after its first `---`. Where it does not end, everything may be one. `None` where readers
+/// disagree: some take what follows on that line for a language and run it, and some end the header at a line that only
+/// begins with `---`.
+fn header(after: &str) -> Option<&str> {
+    let is_alone = |line: &str| line.split('\n').next().unwrap_or_default().trim_end().is_empty();
+    let (header, rest) = after.split_once("\n---").unwrap_or((after, ""));
+    (is_alone(header) && is_alone(rest)).then_some(header)
+}

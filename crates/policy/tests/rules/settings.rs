@@ -1,0 +1,197 @@
+//! Settings of editors, agents and tools: the type of a value decides, in the form in which its program reads it.
+
+use policy::classify::{FileFormat, Reason};
+
+use crate::classify::file;
+
+/// What no value of a harmless setting may be: an address, what is read elsewhere, a command, a template.
+const ELSEWHERE: &[&str] = &[
+    "oobabooga/http://127.0.0.1:18999/https", "http://evil.example", "//evil.example/x", "~/.ssh/id_rsa",
+    "/etc/passwd", "../x", "evil:latest", "{{exec(command=evil)}}", "$HOME", "${x}", "$(evil)", "`evil`",
+];
+
+/// What a pattern of files may be, and a word may not.
+const NO_WORD: &[&str] = &["./evil", "evil --flag -c", "--evil", "a/b/c"];
+
+#[test]
+fn a_value_that_could_be_an_address_a_path_or_a_command_is_found_whatever_its_key() {
+    for (path, key, harmless) in [
+        (".aider.conf.yml", "model: VALUE", "sonnet"),
+        (".aider.conf.yml", "weak-model: VALUE", "gpt-4o"),
+        (".aider.conf.yml", "auto-commits: VALUE", "false"),
+        (".codex/config.toml", "model = 'VALUE'", "gpt-5.1-codex"),
+        (".claude/settings.json", r#"{"model": "VALUE"}"#, "opus"),
+        (
+            ".claude/settings.json",
+            r#"{"$schema": "VALUE"}"#,
+            "https://json.schemastore.org/claude-code-settings.json",
+        ),
+        (".gemini/settings.json", r#"{"model": {"name": "VALUE"}}"#, "gemini-2.5-pro"),
+        (".gemini/settings.json", r#"{"ui": {"theme": "VALUE"}}"#, "Default"),
+        ("opencode.json", r#"{"model": "VALUE"}"#, "anthropic/claude-sonnet-4-5"),
+        ("opencode.json", r#"{"theme": "VALUE"}"#, "tokyonight"),
+        (".pi/settings.json", r#"{"defaultModel": "VALUE"}"#, "anthropic/opus"),
+        (".pi/settings.json", r#"{"compaction": {"of-tomorrow": "VALUE"}}"#, "on"),
+        (".claude/agents/a.md", "---\nmodel: VALUE\n---\n", "Claude Sonnet 4.5 (copilot)"),
+        (".vscode/settings.json", r#"{"editor.of.tomorrow": "VALUE"}"#, "on"),
+        (".vscode/settings.json", r#"{"[c]": {"editor.defaultFormatter": "VALUE"}}"#, "xaver.clang-format"),
+        (".vscode/settings.json", r#"{"rust-analyzer.cargo.features": ["VALUE"]}"#, "all"),
+        (".vscode/extensions.json", r#"{"recommendations": ["VALUE"]}"#, "vue.volar"),
+        (".helix/config.toml", "theme = 'VALUE'", "onedark"),
+        (".luarc.json", r#"{"diagnostics": {"globals": ["VALUE"]}}"#, "vim"),
+        ("mise.toml", "[tools]\nnode = 'VALUE'", "22.1.0"),
+        (".cargo/config.toml", "[profile.dev]\nstrip = 'VALUE'", "debuginfo"),
+        (".npmrc", "loglevel=VALUE", "warn"),
+        (".yarnrc.yml", "nodeLinker: VALUE", "node-modules"),
+        ("uv.toml", "resolution = 'VALUE'", "lowest"),
+        ("global.json", r#"{"test": {"runner": "VALUE"}}"#, "Microsoft.Testing.Platform"),
+        ("ansible.cfg", "[defaults]\ngathering = VALUE", "smart"),
+    ] {
+        is_found(path, key, harmless, &[ELSEWHERE, NO_WORD].concat());
+    }
+    for (path, key, harmless) in [
+        (".cursor/rules/a.mdc", "---\nglobs: VALUE\n---\n", "src/**/*.ts,*.tsx"),
+        (".vscode/settings.json", r#"{"files.exclude": {"VALUE": true}}"#, "**/__pycache__"),
+        (".vscode/settings.json", r#"{"files.exclude": {"a": {"when": "VALUE"}}}"#, "b.ts"),
+        (".zed/settings.json", r#"{"file_scan_exclusions": ["VALUE"]}"#, "**/.git"),
+        ("pnpm-workspace.yaml", "packages:\n  - 'VALUE'", "packages/*"),
+    ] {
+        is_found(path, key, harmless, ELSEWHERE);
+    }
+}
+
+fn is_found(path: &str, key: &str, harmless: &str, payloads: &[&str]) {
+    let with = |value: &str| key.replace("VALUE", value);
+    assert_eq!(file(path, &with(harmless)), None, "{path}: {}", with(harmless));
+    for payload in payloads {
+        assert!(file(path, &with(payload)).is_some(), "{path}: {}", with(payload));
+    }
+}
+
+#[test]
+fn a_key_that_says_what_is_read_or_sent_or_where_is_found() {
+    for (path, content) in [
+        (".aider.conf.yml", "read: README.md"),
+        (".codex/config.toml", "project_doc_fallback_filenames = ['x']"),
+        (".gemini/settings.json", r#"{"context": {"fileName": "x"}}"#),
+        ("gptme.toml", "files = ['README.md']"),
+        (".mcp.json", r#"{"mcpServers": {"x": {"url": "https://evil.example"}}}"#),
+        (".cursor/mcp.json", r#"{"mcpServers": {"x": {"type": "http"}}}"#),
+        (".devcontainer/devcontainer.json", r#"{"postCreateCommand": "evil"}"#),
+        (".devcontainer.json", r#"{"containerEnv": {"GIT_SSH_COMMAND": "evil"}}"#),
+        (".vscode/settings.json", r#"{"python.analysis.extraPaths": ["a"]}"#),
+        (".luarc.json", r#"{"workspace.library": ["a"]}"#),
+        ("a.sublime-project", r#"{"folders": [{"path": "a"}]}"#),
+        (".cargo/config.toml", "[build]\ntarget = 'evil.json'"),
+        (".cargo/config.toml", "[build]\ntarget-dir = '.git'"),
+        ("ansible.cfg", "[defaults]\nhost_key_checking = False"),
+        (".jj/repo/config.toml", "git.push = 'evil'"),
+        ("pnpm-workspace.yaml", "overrides:\n  a: https://evil.example/a.tgz"),
+        ("global.json", r#"{"msbuild-sdks": {"Evil": "1.0"}}"#),
+        (".jj/repo/store/git_target", "../../../.git=evil"),
+        (".gemini/commands/a.toml", "prompt = 'see @{/home/me/.ssh/id_rsa}'"),
+        (".claude/skills/a/data.json", r#"{"of-tomorrow": "evil"}"#),
+    ] {
+        assert!(file(path, content).is_some(), "{path}: {content}");
+    }
+}
+
+#[test]
+fn a_value_of_another_form_than_its_key_has_is_found() {
+    for (path, content) in [
+        // A table where a value should be, and a value where there should be keys.
+        (".vscode/settings.json", r#"{"editor.tabSize": {"command": "x"}}"#),
+        ("mise.toml", "[tools]\nnode = {version = '22', postinstall = 'evil'}"),
+        (".zed/settings.json", r#"{"languages": "x"}"#),
+        (".claude/settings.json", r#"{"permissions": ["x"]}"#),
+        ("opencode.json", r#""x""#),
+        // What JavaScript merges into every object.
+        (".vscode/settings.json", r#"{"files.exclude": {"__proto__": {"a": "b"}}}"#),
+        (".vscode/settings.json", r#"{"workbench.colorCustomizations": {"constructor": {"prototype": {}}}}"#),
+        // Twice, of which each reader takes another.
+        (".vscode/settings.json", r#"{"editor.tabSize": "./evil", "editor.tabSize": 2}"#),
+        (".vscode/settings.json", r#"{"editor.tabSize": 2, "editor.tabSize": "./evil"}"#),
+    ] {
+        assert!(file(path, content).is_some(), "{path}: {content}");
+    }
+}
+
+#[test]
+fn a_value_of_yaml_that_goes_on_in_another_line_is_found() {
+    for content in [
+        "theme: a\n  b", "model: sh\n  -c", "model:\n  sh\n  -c", "model: \"a\n  b\"", "model: |\n  evil",
+        "model: >-\n  evil", "model:\n- a\n  - b", "model: [a,\n b]", "model: {a: b}", "model:\n  a: b",
+        "model: *a", "model: &a b", "model: 'a' b", "model: \"\\x2fevil\"",
+    ] {
+        assert!(file(".aider.conf.yml", content).is_some(), "{content:?}");
+    }
+    for content in [
+        "model: a # why", "model: 'a'", "model: \"a\"", "model:\n  - a\n  - b # why", "model:\n- a\n- 'b'",
+        "model: [a, \"b\"]", "model:",
+    ] {
+        assert_eq!(file(".aider.conf.yml", content), None, "{content:?}");
+    }
+    let prompt = |header: &str| file(".claude/agents/a.md", &format!("---\n{header}\n---\nText\n"));
+    assert!(prompt("description: &a evil\nmodel: *a").is_some());
+    for header in [
+        "description: Use it: when\n  it rains, & \"not\" otherwise\nmodel: opus",
+        "metadata:\n  a: b\n  c:\n    - d",
+        "globs: [\"**/*.{ts,tsx}\", 'a/**']",
+        "globs: *.ts",
+        "globs:",
+        "paths:\n  - \"src/**/*.{ts,tsx}\"\n  - lib/**",
+        "applyTo: \"**/*.ts,**/*.tsx\"",
+        "color: \"#ff0000\"",
+    ] {
+        assert_eq!(prompt(header), None, "{header}");
+    }
+}
+
+#[test]
+fn toml_whose_lines_readers_end_differently_is_unreadable() {
+    for end in ["\u{2028}", "\u{2029}", "\u{85}"] {
+        let content = format!("# x{end}preload = ['./evil.ts']\n");
+        assert_eq!(
+            file("bunfig.toml", &content),
+            Some(Reason::Unreadable { format: FileFormat::Toml }),
+            "{content:?}"
+        );
+    }
+    assert_eq!(file("bunfig.toml", "# a comment\r\n[install]\r\nexact = true\r\n"), None);
+}
+
+#[test]
+fn what_projects_have_in_their_settings_passes() {
+    for (path, content) in [
+        (
+            ".vscode/settings.json",
+            r##"{
+  "editor.formatOnSave": true,
+  "editor.defaultFormatter": "esbenp.prettier-vscode",
+  "editor.codeActionsOnSave": { "source.fixAll.eslint": "explicit" },
+  "editor.rulers": [80, 100],
+  "editor.fontFamily": "'Fira Code', monospace",
+  "files.eol": "\n",
+  "files.exclude": { "**/.git": true, "**/node_modules": true },
+  "files.associations": { "*.css": "tailwindcss" },
+  "search.exclude": { "dist/**": true },
+  "cSpell.words": ["lefthook", "über"],
+  "workbench.colorCustomizations": { "titleBar.activeBackground": "#ff0000", "[Default Dark+]": { "a": "#fff" } },
+  "typescript.preferences.importModuleSpecifier": "relative",
+  "[python]": { "editor.tabSize": 4, "editor.codeActionsOnSave": { "source.organizeImports": true } }
+}"##,
+        ),
+        (
+            ".claude/settings.json",
+            r#"{"permissions": {"deny": ["Read(./.env)", "Bash(rm:*)"]}, "attribution": {"commit": "By Claude\n\nhttps://example.org"}}"#,
+        ),
+        (
+            ".helix/config.toml",
+            "[editor.cursor-shape]\ninsert = 'bar'\n[editor.indent-guides]\nrender = true\ncharacter = '╎'\n",
+        ),
+        (".cargo/config.toml", "[profile.release]\nlto = \"thin\"\n[net]\nretry = 3\n"),
+        ("bunfig.toml", "[test]\ncoverage = true\ncoverageThreshold = 0.9\n"),
+    ] {
+        assert_eq!(file(path, content), None, "{path}: {content}");
+    }
+}
