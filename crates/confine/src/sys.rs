@@ -16,7 +16,7 @@ use rustix::io::Errno;
 // --- namespaces, mounts, processes -------------------------------------------------------------------------
 
 /// The descriptors that a new process keeps.
-pub(crate) struct Kept<'a> {
+pub(crate) struct KeptDescriptors<'a> {
     /// Numbers 0 to 2.
     pub(crate) streams: [BorrowedFd<'a>; 3],
     /// Number 3.
@@ -50,7 +50,7 @@ pub(crate) struct Child {
 pub(crate) fn clone3<D: Copy + 'static>(
     namespaces: u64,
     cgroup: Option<BorrowedFd<'_>>,
-    kept: &Kept<'_>,
+    kept: &KeptDescriptors<'_>,
     data: D,
     child: fn(D, ChildTable<'_>) -> i32,
 ) -> io::Result<Child> {
@@ -113,7 +113,7 @@ pub(crate) fn clone3<D: Copy + 'static>(
 }
 
 /// Moves what a new process keeps to the first five numbers and closes everything else. Allocates nothing.
-fn clean_table(kept: &Kept<'_>) -> Result<(OwnedFd, OwnedFd), Errno> {
+fn clean_table(kept: &KeptDescriptors<'_>) -> Result<(OwnedFd, OwnedFd), Errno> {
     const CONTROL: RawFd = 3;
     const PROGRAM: RawFd = 4;
     // Out of the way first: any of them may lie where another one goes.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use confine::guard;
-use confine::init::{self, Client};
+use confine::init::{self, ClientLocation};
 use confine::mount::setns;
 use confine::process::supervise;
 use confine::protocol::{CONTROL_ARGUMENT, EXEC_ARGUMENT, RENDEZVOUS_ARGUMENT, SETNS_ARGUMENT};
@@ -26,10 +26,10 @@ fn main() -> ExitCode {
     let first = arguments.first().and_then(|first| first.to_str()).unwrap_or_default();
     ExitCode::from(if first.as_bytes() == CONTROL_ARGUMENT.to_bytes() {
         // When the control socket is gone, so is the client.
-        init::run(Client::Inherited).unwrap_or(container::FAILED)
+        init::run(ClientLocation::Inherited).unwrap_or(container::FAILED)
     } else if first == RENDEZVOUS_ARGUMENT {
         let directory = arguments.get(1).map(PathBuf::from).unwrap_or_default();
-        init::run(Client::Rendezvous(directory)).unwrap_or_else(|error| {
+        init::run(ClientLocation::Rendezvous(directory)).unwrap_or_else(|error| {
             container::print(container::FAILED, &format!("cannot receive requests of the client: {error}"))
         })
     } else if first == EXEC_ARGUMENT {

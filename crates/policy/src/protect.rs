@@ -142,12 +142,12 @@ impl TryFrom<String> for RelativePath {
 pub struct Protected {
     paths: Vec<RelativePath>,
     /// Made when first asked: most starts only hand the paths on.
-    index: OnceLock<Index>,
+    index: OnceLock<PathIndex>,
 }
 
 /// Where each path is in the list.
 #[derive(Clone, Debug, Default)]
-struct Index {
+struct PathIndex {
     /// Positions by lower-case path: a file system may ignore case, and git does for `.git`.
     all: HashMap<String, usize>,
     /// The same for what lies in `.git`, as seen from there.
@@ -158,7 +158,7 @@ struct Index {
     deepest: usize,
 }
 
-impl Index {
+impl PathIndex {
     fn of(paths: &[RelativePath]) -> Self {
         let mut index = Self::default();
         for (position, RelativePath(path)) in paths.iter().enumerate() {
@@ -226,8 +226,8 @@ impl Protected {
         }
     }
 
-    fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::of(&self.paths))
+    fn index(&self) -> &PathIndex {
+        self.index.get_or_init(|| PathIndex::of(&self.paths))
     }
 
     /// Lists every protected path, relative to a boundary's root or a repository's.

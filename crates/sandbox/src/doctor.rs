@@ -56,7 +56,7 @@ pub struct Diagnosis {
     /// Whether container engines answer. A sandbox needs none.
     pub engines: Vec<EngineCheck>,
     /// Why the throw-away sandbox did not start or did not end well.
-    pub failure: Option<Failure>,
+    pub failure: Option<DoctorFailure>,
 }
 
 /// One layer.
@@ -87,7 +87,7 @@ pub struct EngineCheck {
 
 /// Why there is no report.
 #[derive(Debug, Serialize)]
-pub struct Failure {
+pub struct DoctorFailure {
     pub message: String,
     /// What to do about it, where that is known.
     pub fix: Option<String>,
@@ -111,7 +111,7 @@ pub fn examine(patient: Patient<'_>) -> Diagnosis {
     }
 }
 
-fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, Failure> {
+fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, DoctorFailure> {
     let outcome = provider::run(Launch {
         parent: None,
         plan: &throw_away_plan(patient.directory),
@@ -128,9 +128,10 @@ fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, Failure> {
     });
     match outcome {
         Ok(outcome) if outcome.end == End::Exited(0) => Ok(outcome.report),
-        Ok(outcome) => {
-            Err(Failure { message: format!("`true` in a sandbox ended with {:?}", outcome.end), fix: None })
-        }
+        Ok(outcome) => Err(DoctorFailure {
+            message: format!("`true` in a sandbox ended with {:?}", outcome.end),
+            fix: None,
+        }),
         Err(error) => {
             let fix = match &error {
                 StartError::Layer { remedy, .. } | StartError::Refused { remedy, .. } => Some(remedy.clone()),
@@ -138,7 +139,7 @@ fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, Failure> {
                 StartError::Engine(error) => error.remedy(),
                 StartError::Secret(_) => None,
             };
-            Err(Failure { message: error.to_string(), fix })
+            Err(DoctorFailure { message: error.to_string(), fix })
         }
     }
 }

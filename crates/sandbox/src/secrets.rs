@@ -38,11 +38,11 @@ const DEADLINE: Duration = Duration::from_secs(30);
 ///
 /// It cannot be printed, compared or copied by accident. Its bytes are cleared when it is dropped. What that
 /// cannot reach: the caller's own environment where the value came from there, pages the kernel has swapped out
-/// or copied for a fork, and whatever a reader of [`Value::as_bytes`] makes of it.
-pub struct Value(Zeroizing<Vec<u8>>);
+/// or copied for a fork, and whatever a reader of [`SecretValue::as_bytes`] makes of it.
+pub struct SecretValue(Zeroizing<Vec<u8>>);
 
 /// Reads the values of a plan's secrets, each by the variable that it becomes.
-pub type SecretReader<'a> = dyn FnMut() -> Result<Vec<(String, Value)>, SecretError> + 'a;
+pub type SecretReader<'a> = dyn FnMut() -> Result<Vec<(String, SecretValue)>, SecretError> + 'a;
 
 /// What a secret may be read from, gathered by the caller.
 pub struct SourceContext<'a> {
@@ -114,7 +114,7 @@ pub enum SecretFailure {
 }
 
 /// Reads the value of a secret. Neither arguments nor errors nor logs ever hold it.
-pub fn read(secret: &Secret, surroundings: &mut SourceContext<'_>) -> Result<Value, SecretError> {
+pub fn read(secret: &Secret, surroundings: &mut SourceContext<'_>) -> Result<SecretValue, SecretError> {
     let (origin, value) = match &secret.source {
         SecretSource::Env(variable) => (format!("env:{variable}"), from_env(variable, surroundings)),
         SecretSource::File(path) => (format!("file:{}", escape::path(path)), from_file(path, surroundings)),
@@ -122,10 +122,14 @@ pub fn read(secret: &Secret, surroundings: &mut SourceContext<'_>) -> Result<Val
             (format!("command:{line}"), from_command(line, DEADLINE, surroundings))
         }
     };
-    value.and_then(Value::checked).map_err(|reason| SecretError { name: secret.name.clone(), origin, reason })
+    value.and_then(SecretValue::checked).map_err(|reason| SecretError {
+        name: secret.name.clone(),
+        origin,
+        reason,
+    })
 }
 
-impl Value {
+impl SecretValue {
     /// Returns the bytes, for the one place that passes them on.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -166,12 +170,12 @@ impl Value {
     }
 }
 
-fn from_env(variable: &str, surroundings: &SourceContext<'_>) -> Result<Value, SecretFailure> {
+fn from_env(variable: &str, surroundings: &SourceContext<'_>) -> Result<SecretValue, SecretFailure> {
     let value = surroundings.env.get(OsStr::new(variable)).ok_or(SecretFailure::NotSet)?;
-    Ok(Value(value.as_bytes().to_vec().into()))
+    Ok(SecretValue(value.as_bytes().to_vec().into()))
 }
 
-fn from_file(path: &Path, surroundings: &SourceContext<'_>) -> Result<Value, SecretFailure> {
+fn from_file(path: &Path, surroundings: &SourceContext<'_>) -> Result<SecretValue, SecretFailure> {
     let file = surroundings.programs.writable().open(path, surroundings.caller)?;
     let metadata = file.metadata().map_err(SecretFailure::Read)?;
     let owner = metadata.uid();
@@ -184,7 +188,7 @@ fn from_file(path: &Path, surroundings: &SourceContext<'_>) -> Result<Value, Sec
     if metadata.mode() & forbidden != 0 {
         return Err(SecretFailure::Permissions(metadata.mode() & 0o7777));
     }
-    let value = Value::read_from(&file).map_err(|errno| SecretFailure::Read(errno.into()))?;
+    let value = SecretValue::read_from(&file).map_err(|errno| SecretFailure::Read(errno.into()))?;
     Ok(value.without_newline())
 }
 
@@ -192,7 +196,7 @@ fn from_command(
     line: &str,
     deadline: Duration,
     surroundings: &mut SourceContext<'_>,
-) -> Result<Value, SecretFailure> {
+) -> Result<SecretValue, SecretFailure> {
     let until = Deadline::after(deadline);
     let programs = surroundings.programs;
     // What the kernel refuses below is said in better words where the text shows it.
@@ -214,7 +218,7 @@ fn from_command(
         let value = running.stdout(Bytes(MAX_SIZE as u64 + 1), Excess::Refused)?;
         let mut said = [value, running.stderr(Bytes(MAX_LOG as u64), Excess::Dropped)?];
         let (stop, _) = running.finish(until, surroundings.parent, &mut said)?;
-        Ok((stop, said.map(|stream| Value(stream.finish().bytes.into()))))
+        Ok((stop, said.map(|stream| SecretValue(stream.finish().bytes.into()))))
     };
     let (stop, [value, log]) = run().map_err(SecretFailure::Read)?;
     let value = value.without_newline();

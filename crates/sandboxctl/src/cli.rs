@@ -13,7 +13,7 @@ use crate::error::code;
 pub(crate) use self::build::BuildArgs;
 pub(crate) use self::deferred::Deferred;
 pub(crate) use self::keys::KeyFlags;
-pub(crate) use self::source::{Answers, Source, Trusted};
+pub(crate) use self::source::{Answers, ConfigSource, Trusted};
 
 mod build;
 mod deferred;
@@ -34,7 +34,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) global: Global,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 impl Cli {
@@ -72,7 +72,7 @@ pub(crate) enum Format {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Write a commented sandbox.toml; an existing one is never overwritten
     Init(InitArgs),
     /// Build the image of container providers, for every platform that `[image]` names
@@ -123,7 +123,7 @@ pub(crate) struct InitArgs {
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
-    pub(crate) request: Request,
+    pub(crate) request: PlanRequest,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]
@@ -139,7 +139,7 @@ pub(crate) struct RunArgs {
 #[derive(Args, Debug)]
 pub(crate) struct ExecArgs {
     #[command(flatten)]
-    pub(crate) source: Source,
+    pub(crate) source: ConfigSource,
     /// Set a variable, or let the caller's pass
     #[arg(short, long, value_name = "KEY[=VALUE]")]
     pub(crate) env: Vec<OsString>,
@@ -174,7 +174,7 @@ pub(crate) enum EngineFlag {
 #[derive(Args, Debug)]
 pub(crate) struct ShellArgs {
     #[command(flatten)]
-    pub(crate) request: Request,
+    pub(crate) request: PlanRequest,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]
@@ -196,7 +196,7 @@ pub(crate) struct LifeArgs {
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
     #[command(flatten)]
-    pub(crate) request: Request,
+    pub(crate) request: PlanRequest,
     /// The command and its arguments; without it, `[agent] command` is planned
     #[arg(last = true, value_name = "CMD")]
     pub(crate) argv: Vec<OsString>,
@@ -215,9 +215,9 @@ pub(crate) struct ShowArgs {
 
 /// What a plan is made from: where the configuration is, and the flags that go before it.
 #[derive(Args, Debug, Default)]
-pub(crate) struct Request {
+pub(crate) struct PlanRequest {
     #[command(flatten)]
-    pub(crate) source: Source,
+    pub(crate) source: ConfigSource,
     /// Name the sandbox, for `exec`, plans and JSON; the host name inside is always `sandbox`
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
@@ -240,7 +240,7 @@ pub(crate) struct Request {
     pub(crate) create_dirs: bool,
 }
 
-impl Request {
+impl PlanRequest {
     /// Returns the provider that was typed: no file and no variable says otherwise.
     pub(crate) fn provider(&self) -> Option<Provider> {
         let (_, typed) = self.keys.0.iter().find(|(key, _)| key.path == "provider")?;
@@ -283,7 +283,7 @@ pub(crate) enum ConfigCommand {
         #[arg(long)]
         origin: bool,
         #[command(flatten)]
-        source: Source,
+        source: ConfigSource,
     },
     /// Print the JSON Schema of sandbox.toml
     Schema,
@@ -307,7 +307,7 @@ pub(crate) struct PolicyArgs {
     #[command(subcommand)]
     pub(crate) subject: Subject,
     #[command(flatten)]
-    pub(crate) source: Source,
+    pub(crate) source: ConfigSource,
 }
 
 /// What a question to the policy is about.

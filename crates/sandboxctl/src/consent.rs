@@ -9,7 +9,7 @@ use sandbox::state::directory::StateDir;
 use sandbox::state::trust::{Store, Trust};
 use serde_json::json;
 
-use crate::cli::{Source, Trusted};
+use crate::cli::{ConfigSource, Trusted};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
 use crate::files::FoundFile;
@@ -18,7 +18,7 @@ use crate::text;
 /// Refuses a file that widens this and is not trusted.
 pub(crate) fn require(
     context: &Context,
-    source: &Source,
+    source: &ConfigSource,
     file: &FoundFile,
     all: &[Widening],
     widenings: &[&Widening],

@@ -15,7 +15,7 @@ use sandbox::boundary::error::BoundaryError;
 use sandbox::boundary::resolve::{Found, Lead};
 use sandbox::host::acting::ActingAs;
 
-use crate::cli::Request;
+use crate::cli::PlanRequest;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::ui::{self, Ui};
@@ -53,7 +53,7 @@ impl Directories {
     }
 
     /// Lists the directories that may be created because they are missing.
-    pub(crate) fn to_make<'p>(&self, request: &Request, policy: &'p Policy) -> Vec<&'p BoundaryRequest> {
+    pub(crate) fn to_make<'p>(&self, request: &PlanRequest, policy: &'p Policy) -> Vec<&'p BoundaryRequest> {
         let answers = &request.source.answers;
         if request.create_dirs || answers.yes || !answers.no_input && ui::can_ask() {
             let is_missing =
@@ -92,7 +92,7 @@ impl Directories {
         &mut self,
         ui: &Ui,
         context: &Context,
-        request: &Request,
+        request: &PlanRequest,
         missing: &[&BoundaryRequest],
     ) -> Result<(), CommandError> {
         for wanted in missing {

@@ -21,7 +21,7 @@ use sandbox::host::programs::Programs;
 use sandbox::image;
 use sandbox::state::record::RunId;
 
-use crate::cli::Request;
+use crate::cli::PlanRequest;
 use crate::context::Context;
 use crate::directories::{self, Directories};
 use crate::error::CommandError;
@@ -82,7 +82,7 @@ impl LoadedSettings {
 pub(crate) fn plan(
     ui: &Ui,
     context: &Context,
-    request: &Request,
+    request: &PlanRequest,
     argv: Vec<OsString>,
     known: &mut dyn FnMut(Provider),
 ) -> Result<Loaded, CommandError> {
@@ -113,7 +113,7 @@ pub(crate) fn plan(
 /// configuration that is found now are nothing to it.
 pub(crate) fn for_exec(
     context: &Context,
-    request: &Request,
+    request: &PlanRequest,
     argv: Vec<OsString>,
 ) -> Result<Loaded, CommandError> {
     let Rules { file, policy, ignored, asked, mut directories, programs } =
@@ -139,7 +139,7 @@ struct Rules {
 /// Makes the rules for what was typed.
 fn rules(
     context: &Context,
-    request: &Request,
+    request: &PlanRequest,
     argv: Vec<OsString>,
     known: &mut dyn FnMut(Provider),
 ) -> Result<Rules, CommandError> {

@@ -41,16 +41,17 @@ pub(crate) fn protect(context: &Context, plan: &mut Plan) {
     }
     let around: Vec<Around> = boundaries.iter().flat_map(|boundary| around(context, boundary)).collect();
     let trees: Vec<PathBuf> = around.iter().map(|one| &one.tree).chain(&boundaries).cloned().collect();
-    let mut found = Found { context, boundaries: &boundaries, named: BTreeSet::new(), unread: Vec::new() };
+    let mut found =
+        NamedPaths { context, boundaries: &boundaries, named: BTreeSet::new(), unread: Vec::new() };
     let mut own = files(context);
     for reference in references(&of_variables(context)) {
-        own.extend(found.refer(reference, Path::new("/"), &trees, Scope::AllRepositories));
+        own.extend(found.refer(reference, Path::new("/"), &trees, ConfigScope::AllRepositories));
     }
-    found.follow(own, &trees, Scope::AllRepositories, context.caller);
+    found.follow(own, &trees, ConfigScope::AllRepositories, context.caller);
     for Around { tree, files, reader } in around {
-        found.follow(files, &[tree], Scope::One, reader);
+        found.follow(files, &[tree], ConfigScope::One, reader);
     }
-    let Found { named, unread, .. } = found;
+    let NamedPaths { named, unread, .. } = found;
     for path in named.iter().map(ToString::to_string) {
         if !plan.protect.paths.contains(&path) {
             plan.protect.paths.push(path);
@@ -61,7 +62,7 @@ pub(crate) fn protect(context: &Context, plan: &mut Plan) {
 
 /// Where a configuration counts.
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum Scope {
+enum ConfigScope {
     /// In every repository.
     AllRepositories,
     /// In one, whose work tree is known.
@@ -97,16 +98,16 @@ fn around(context: &Context, boundary: &Path) -> Vec<Around> {
 }
 
 /// What configurations name, as far as they have been read.
-struct Found<'a> {
+struct NamedPaths<'a> {
     context: &'a Context,
     boundaries: &'a [PathBuf],
     named: BTreeSet<RelativePath>,
     unread: Vec<String>,
 }
 
-impl Found<'_> {
+impl NamedPaths<'_> {
     /// Reads configurations, and what they include.
-    fn follow(&mut self, mut ahead: Vec<PathBuf>, trees: &[PathBuf], scope: Scope, reader: Identity) {
+    fn follow(&mut self, mut ahead: Vec<PathBuf>, trees: &[PathBuf], scope: ConfigScope, reader: Identity) {
         let mut seen = BTreeSet::new();
         while let Some(file) = ahead.pop() {
             if !seen.insert(file.clone()) {
@@ -130,7 +131,7 @@ impl Found<'_> {
         reference: Reference,
         directory: &Path,
         trees: &[PathBuf],
-        scope: Scope,
+        scope: ConfigScope,
     ) -> Option<PathBuf> {
         match reference {
             Reference::Configuration(path) => return Some(directory.join(in_home(self.context, &path))),
@@ -141,7 +142,7 @@ impl Found<'_> {
                 }
                 if path.is_absolute() {
                     self.name(&path);
-                } else if scope == Scope::AllRepositories {
+                } else if scope == ConfigScope::AllRepositories {
                     self.named.extend(path.to_str().and_then(|path| path.parse().ok()));
                 }
             }

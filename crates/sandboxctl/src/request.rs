@@ -7,11 +7,11 @@ use policy::config::overrides::{EnvFile, Overrides};
 use policy::text::escape;
 use sandbox::host::small_file;
 
-use crate::cli::Request;
+use crate::cli::PlanRequest;
 use crate::context::Context;
 
 /// Collects the flags and the command, unchecked. Reads the files of variables that they name.
-pub(crate) fn overrides(context: &Context, request: &Request, argv: Vec<OsString>) -> Overrides {
+pub(crate) fn overrides(context: &Context, request: &PlanRequest, argv: Vec<OsString>) -> Overrides {
     Overrides {
         name: request.name.clone(),
         platform: request.platform.clone(),

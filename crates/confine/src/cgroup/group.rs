@@ -12,7 +12,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 /// The groups of one sandbox.
 #[derive(Debug)]
 pub struct Cgroup {
-    pub(super) version: Version,
+    pub(super) version: CgroupVersion,
     /// One directory for each controller of version 1 (fewer where some are mounted together), or one for
     /// all.
     pub(super) directories: Vec<PathBuf>,
@@ -40,7 +40,7 @@ pub struct CgroupError {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Version {
+pub(super) enum CgroupVersion {
     V1,
     V2,
 }
@@ -57,14 +57,14 @@ impl Cgroup {
             source,
         };
         match self.version {
-            Version::V1 => {
+            CgroupVersion::V1 => {
                 let tasks = |directory: &PathBuf| {
                     let file = fs::OpenOptions::new().write(true).open(directory.join("tasks"));
                     file.map(OwnedFd::from).map_err(|source| failed(directory, source))
                 };
                 self.directories.iter().map(tasks).collect::<Result<_, _>>().map(CgroupEntry::V1)
             }
-            Version::V2 => {
+            CgroupVersion::V2 => {
                 let directory = &self.directories[0];
                 let file = fs::File::open(directory).map_err(|source| failed(directory, source))?;
                 Ok(CgroupEntry::V2(file.into()))
@@ -75,8 +75,8 @@ impl Cgroup {
     /// Returns how many processes inside the kernel has killed for lack of memory; `None` where it does not count them.
     pub fn oom_kills(&self) -> Option<u64> {
         let file = match self.version {
-            Version::V1 => "memory.oom_control",
-            Version::V2 => "memory.events",
+            CgroupVersion::V1 => "memory.oom_control",
+            CgroupVersion::V2 => "memory.events",
         };
         let text = self.directories.iter().find_map(|one| fs::read_to_string(one.join(file)).ok())?;
         text.lines().find_map(|line| line.strip_prefix("oom_kill "))?.trim().parse().ok()
@@ -87,7 +87,7 @@ impl Cgroup {
     /// Fails after two seconds; what is left then is swept later ([`super::sweep`]).
     pub fn kill_and_remove(self) -> Result<(), CgroupError> {
         let deadline = Instant::now() + PATIENCE;
-        if self.version == Version::V2 {
+        if self.version == CgroupVersion::V2 {
             // Linux 5.14; where the file is missing, processes are killed one by one below.
             let _ = fs::write(self.directories[0].join("cgroup.kill"), "1");
         }
@@ -130,7 +130,7 @@ fn kill_and_wait(directory: &Path, left: Duration) {
 }
 
 fn members(directory: &Path) -> Vec<Pid> {
-    // Version 1 moves threads: one of ours that is inside must not be the end of us.
+    // CgroupVersion 1 moves threads: one of ours that is inside must not be the end of us.
     let this = rustix::process::getpid();
     let text = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
     let numbers = text.lines().filter_map(|line| line.parse().ok());

@@ -1,4 +1,4 @@
-//! Version 1: each controller has a hierarchy of its own, and each limit stands for itself.
+//! CgroupVersion 1: each controller has a hierarchy of its own, and each limit stands for itself.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -6,7 +6,7 @@ use std::{fs, io};
 use policy::rules::limits::Bytes;
 use policy::text::escape;
 
-use super::group::{Cgroup, Version};
+use super::group::{Cgroup, CgroupVersion};
 use super::hierarchy::Hierarchy;
 use super::limit::{Limit, has_swap, quota, set};
 use crate::report::{Finding, Status};
@@ -47,7 +47,7 @@ pub(super) fn create(hierarchy: &Hierarchy, wanted: &[Limit], name: &str) -> (Op
             directories.push(directory);
         }
     }
-    let group = (!directories.is_empty()).then_some(Cgroup { version: Version::V1, directories });
+    let group = (!directories.is_empty()).then_some(Cgroup { version: CgroupVersion::V1, directories });
     (group, findings)
 }
 

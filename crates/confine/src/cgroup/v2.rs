@@ -1,4 +1,4 @@
-//! Version 2: one hierarchy, in which a directory can be delegated to a user.
+//! CgroupVersion 2: one hierarchy, in which a directory can be delegated to a user.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -7,7 +7,7 @@ use policy::rules::limits::{Bytes, MilliCpus};
 use policy::text::escape;
 use rustix::fs::{Access, access};
 
-use super::group::{Cgroup, Version};
+use super::group::{Cgroup, CgroupVersion};
 use super::hierarchy::{Controller, Hierarchy, Unified};
 use super::limit::{Limit, PERIOD, has_swap, quota, set};
 use crate::report::{Finding, Status};
@@ -64,7 +64,7 @@ impl<'a> UnifiedSite<'a> {
         fs::create_dir(&directory)
             .map_err(|error| format!("no group can be made in {}: {error}", escape::path(self.parent)))?;
         let findings = self.limits.iter().map(|&limit| self.limit(&directory, limit)).collect();
-        Ok((Cgroup { version: Version::V2, directories: vec![directory] }, findings))
+        Ok((Cgroup { version: CgroupVersion::V2, directories: vec![directory] }, findings))
     }
 
     fn limit(&self, directory: &Path, limit: Limit) -> Finding {

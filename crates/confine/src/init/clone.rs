@@ -17,12 +17,12 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use crate::capabilities;
 use crate::mount::rootfs::unshare_namespaces;
 use crate::protocol::{AGENT_ID, CONTROL_ARGUMENT, ControlSocket, Event, Failure, Step};
-use crate::sys::{self, Child, ChildTable, Kept};
+use crate::sys::{self, Child, ChildTable, KeptDescriptors};
 
 /// Everything that is needed to start PID 1 of a new sandbox.
 pub struct CloneOptions<'a> {
     /// Who the agent is on the host.
-    pub identity: Identity,
+    pub identity: AgentIdentity,
     /// Standard input, output and error of PID 1.
     pub streams: [BorrowedFd<'a>; 3],
     /// A cgroup v2 directory to be created in.
@@ -31,7 +31,7 @@ pub struct CloneOptions<'a> {
 
 /// Who the agent is on the host. Inside it is always [`AGENT_ID`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Identity {
+pub enum AgentIdentity {
     /// The caller, who is a normal user.
     Caller {
         /// User id on the host.
@@ -80,18 +80,18 @@ const WRITTEN: u8 = b'w';
 pub fn clone_init(options: &CloneOptions<'_>, program: &[u8]) -> io::Result<InitProcess> {
     let mut file = File::from(file_in_memory()?);
     let (mut ours, theirs) = ControlSocket::pair()?;
-    let (Identity::Caller { uid, gid } | Identity::Other { uid, gid }) = options.identity;
+    let (AgentIdentity::Caller { uid, gid } | AgentIdentity::Other { uid, gid }) = options.identity;
     let maps = Maps::new(uid, gid);
     let all_signals = nix::sys::signal::SigSet::all();
     let before = all_signals.thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK)?;
-    let kept = Kept { streams: options.streams, control: theirs.as_fd(), program: file.as_fd() };
+    let kept = KeptDescriptors { streams: options.streams, control: theirs.as_fd(), program: file.as_fd() };
     let cloned = sys::clone3(NAMESPACES, options.cgroup, &kept, (options.identity, maps), run_child);
     before.thread_set_mask()?;
     drop(theirs);
     let Child { pid, pidfd } = cloned?;
     let mapped = match options.identity {
-        Identity::Caller { .. } => Ok(()),
-        Identity::Other { .. } => maps.write_for(pid).and_then(|()| send_byte(&mut ours, MAPPED)),
+        AgentIdentity::Caller { .. } => Ok(()),
+        AgentIdentity::Other { .. } => maps.write_for(pid).and_then(|()| send_byte(&mut ours, MAPPED)),
     };
     let written = mapped.and_then(|()| file.write_all(program)).and_then(|()| send_byte(&mut ours, WRITTEN));
     if let Err(error) = written {
@@ -116,7 +116,7 @@ fn send_byte(control: &mut ControlSocket, byte: u8) -> io::Result<()> {
 /// Runs the new process until it executes PID 1. Returns the exit code of what failed, and was reported.
 ///
 /// Between here and `execveat` nothing allocates and nothing locks.
-fn run_child((identity, maps): (Identity, Maps), table: ChildTable<'_>) -> i32 {
+fn run_child((identity, maps): (AgentIdentity, Maps), table: ChildTable<'_>) -> i32 {
     // 1. Five descriptors stay, at numbers of their own: the streams, the control socket and PID 1's program. All
     //    others are closed at once. The caller's end of a control socket is a lifeline, ours or that of a sandbox
     //    which another thread was just starting, and only the caller's death may close it.
@@ -137,14 +137,14 @@ fn run_child((identity, maps): (Identity, Maps), table: ChildTable<'_>) -> i32 {
 }
 
 /// Maps the user and the group, becomes them, and creates the other namespaces, whose capabilities it keeps.
-fn take_identity(identity: Identity, maps: &Maps, control: BorrowedFd<'_>) -> Result<(), (Step, Errno)> {
+fn take_identity(identity: AgentIdentity, maps: &Maps, control: BorrowedFd<'_>) -> Result<(), (Step, Errno)> {
     let failed = |step| move |errno| (step, errno);
 
     // 2. Map one user and one group. A normal user may do so alone, once it has given up setgroups(2)
     //    (user_namespaces(7)); root's choice of somebody else can only be written from outside.
     match identity {
-        Identity::Caller { .. } => maps.write_for_self().map_err(failed(Step::IdMap))?,
-        Identity::Other { .. } => {
+        AgentIdentity::Caller { .. } => maps.write_for_self().map_err(failed(Step::IdMap))?,
+        AgentIdentity::Other { .. } => {
             await_byte(control, MAPPED).map_err(failed(Step::Parent))?;
             // 3. Become that user, with no supplementary group. Capabilities in the new namespace stay, since
             //    no id 0 exists there whose loss could drop them.

@@ -31,7 +31,7 @@ mod probe;
 
 /// Where PID 1 finds its client.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Client {
+pub enum ClientLocation {
     /// At the other end of the control socket that PID 1 was executed with.
     Inherited,
     /// At a socket in this directory, which its container sees.
@@ -39,7 +39,7 @@ pub enum Client {
 }
 
 /// Runs PID 1. The returned code is its exit status.
-pub fn run(client: Client) -> io::Result<u8> {
+pub fn run(client: ClientLocation) -> io::Result<u8> {
     // 1. Nobody may look into this process: not the agent, which has the same user, and not before anything
     //    secret has arrived.
     capabilities::not_dumpable().map_err(io::Error::other)?;
@@ -49,13 +49,13 @@ pub fn run(client: Client) -> io::Result<u8> {
 
     // A second guard beside the lifeline, for when this process is stopped and cannot watch that. A client that is gone
     // already has closed the lifeline. In a container the parent is the engine's, and may end when it likes.
-    if client == Client::Inherited {
+    if client == ClientLocation::Inherited {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     }
 
     // 2. The part of the rootfs that is the same whatever is run there. An engine has made it already.
     let (mut control, mut rootfs) = match client {
-        Client::Inherited => {
+        ClientLocation::Inherited => {
             let mut control = ControlSocket::from(sys::duplicate_inherited(CONTROL_FD)?);
             let Some(Request::Prepare { mounts, hostname }) = control.receive()? else { return Ok(125) };
             match rootfs::prepare(&mounts, &hostname) {
@@ -63,7 +63,9 @@ pub fn run(client: Client) -> io::Result<u8> {
                 Err(failed) => return refuse(&mut control, failed),
             }
         }
-        Client::Rendezvous(directory) => (ControlSocket::connect(&directory.join(RENDEZVOUS_SOCKET))?, None),
+        ClientLocation::Rendezvous(directory) => {
+            (ControlSocket::connect(&directory.join(RENDEZVOUS_SOCKET))?, None)
+        }
     };
 
     let filter = seccomp::compile(Pid1::Ours);
@@ -139,7 +141,7 @@ fn failed<E: Into<io::Error>>(step: Step) -> impl FnOnce(E) -> Refusal {
 }
 
 /// An agent that runs.
-struct Agent {
+struct RunningAgent {
     pid: i32,
     /// The processes that have to end with it.
     others: OtherProcesses,
@@ -152,7 +154,7 @@ fn start_agent(
     spec: &InitSpec,
     cgroups: &[OwnedFd],
     filter: &SeccompFilter,
-) -> Result<Agent, Refusal> {
+) -> Result<RunningAgent, Refusal> {
     // 5. A terminal of our own, unless one was opened outside, while nothing restricts the opening of devices; the client gets the master.
     let slave = match spec.terminal {
         Some(Terminal::New { size, .. }) => {
@@ -206,7 +208,7 @@ fn start_agent(
     //     it, and not when we do.
     stdio::replace_by_null().map_err(failed(Step::Stdio))?;
     match unable {
-        None => Ok(Agent { pid, others: others(&spec.rootfs), _terminal: slave }),
+        None => Ok(RunningAgent { pid, others: others(&spec.rootfs), _terminal: slave }),
         Some(Unable::Prepare(step, errno)) => Err(failed(step)(errno)),
         Some(Unable::Workdir(errno)) => Err(failed(Step::Workdir(spec.workdir.clone()))(errno)),
         Some(Unable::Execute(errno)) => {
@@ -283,7 +285,7 @@ fn prepare_agent(spec: &InitSpec, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) 
 }
 
 /// Reaps, forwards and watches the lifeline until the agent has ended and everything else with it.
-fn supervise(control: &mut ControlSocket, agent: &Agent) -> io::Result<u8> {
+fn supervise(control: &mut ControlSocket, agent: &RunningAgent) -> io::Result<u8> {
     // SIGTERM is how an engine asks for the end.
     let mask = SigSet::from_iter([Signal::SIGCHLD, Signal::SIGTERM]);
     let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;

@@ -38,7 +38,8 @@ pub(super) fn compile<'a>(
     groups: impl Iterator<Item = &'a SyscallGroup>,
     unknown: SeccompAction,
 ) -> Vec<sock_filter> {
-    let mut code = Code { reversed: Vec::with_capacity(512), answers: Vec::new(), leaves: Vec::new() };
+    let mut code =
+        Instructions { reversed: Vec::with_capacity(512), answers: Vec::new(), leaves: Vec::new() };
     code.tree(&ranges(groups, unknown));
     code.push(load(NUMBER));
     code.push(statement(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
@@ -77,14 +78,14 @@ type Label = usize;
 
 /// The program, made from its end to its beginning: jumps lead forward only, so what they lead to is there
 /// already, and what is there already can be led to again.
-struct Code<'a> {
+struct Instructions<'a> {
     reversed: Vec<sock_filter>,
     answers: Vec<(SeccompAction, Label)>,
     /// The latest place of each list of cases.
     leaves: Vec<(&'a [Case], SeccompAction, Label)>,
 }
 
-impl<'a> Code<'a> {
+impl<'a> Instructions<'a> {
     /// Emits a binary search over `ranges`, which are not empty; the number is in the accumulator.
     fn tree(&mut self, ranges: &[Range<'a>]) -> Label {
         if let [range] = ranges {

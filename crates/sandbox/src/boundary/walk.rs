@@ -16,14 +16,16 @@ use policy::protect::SKIPPED;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
-use self::queue::{At, Job, MAX_WAITING, Parent, Queue, keep};
+use self::queue::{At, Job, MAX_WAITING, ParentDirectory, Queue, keep};
 use self::signs::{Signs, name_for_git};
 use crate::boundary::quarantine::name::is_quarantine;
 use crate::boundary::root::Entered;
 use crate::host::beneath::{file_id, kind_of, listing};
 use crate::host::deadline::Deadline;
 
-pub use self::found::{Beyond, Extent, Git, Names, Repository, SetId, Socket, Unread, Unseen, Walk};
+pub use self::found::{
+    Beyond, Extent, Git, Names, Repository, SetId, SocketFile, UnreadDirectory, Unseen, Walk,
+};
 
 mod found;
 mod queue;
@@ -95,7 +97,7 @@ fn walk_with(
     let id = file_id(&rustix::fs::fstat(&directory)?);
     let queue = Queue::new(extent, set_id_stats);
     let mut walker = Walker::new(id, &queue, until);
-    walker.enter(&Arc::new(Parent { directory, path: PathBuf::new() }), depth)?;
+    walker.enter(&Arc::new(ParentDirectory { directory, path: PathBuf::new() }), depth)?;
     std::thread::scope(|scope| {
         let mut helper = None;
         while let Some(job) = queue.take() {
@@ -195,7 +197,7 @@ impl<'a> Walker<'a> {
                 }
             }
             Err(errno) => {
-                let unread = Unread { path: job.path(), errno: errno.raw_os_error() };
+                let unread = UnreadDirectory { path: job.path(), errno: errno.raw_os_error() };
                 self.found.is_whole &= keep(&mut self.found.unread, MAX_FOUND, unread);
             }
         }
@@ -212,19 +214,19 @@ impl<'a> Walker<'a> {
             return Ok(());
         }
         match job.place {
-            At::Beyond => self.find_repositories(&Arc::new(Parent { directory, path })),
+            At::Beyond => self.find_repositories(&Arc::new(ParentDirectory { directory, path })),
             // What is in it is no work tree, but sockets that git itself listens on lie right in it.
             At::Within(_) if is_git(&job.name) => {
                 self.read(&directory, &path, |_, _| {})?;
                 self.keep_names(&path);
                 Ok(())
             }
-            At::Within(levels) => self.enter(&Arc::new(Parent { directory, path }), levels),
+            At::Within(levels) => self.enter(&Arc::new(ParentDirectory { directory, path }), levels),
         }
     }
 
-    fn enter(&mut self, parent: &Arc<Parent>, levels: u32) -> Result<(), Errno> {
-        let Parent { directory, path } = parent.as_ref();
+    fn enter(&mut self, parent: &Arc<ParentDirectory>, levels: u32) -> Result<(), Errno> {
+        let ParentDirectory { directory, path } = parent.as_ref();
         let mut below = Vec::new();
         let mut links = Vec::new();
         let mut signs = Signs::default();
@@ -277,8 +279,8 @@ impl<'a> Walker<'a> {
     }
 
     /// Looks at a directory beyond the bound.
-    fn find_repositories(&mut self, parent: &Arc<Parent>) -> Result<(), Errno> {
-        let Parent { directory, path } = parent.as_ref();
+    fn find_repositories(&mut self, parent: &Arc<ParentDirectory>) -> Result<(), Errno> {
+        let ParentDirectory { directory, path } = parent.as_ref();
         if path.as_os_str().len() > MAX_PATH_LENGTH {
             self.found.is_whole = false;
             return Ok(());
@@ -373,7 +375,7 @@ impl<'a> Walker<'a> {
                             // finds that out.
                             file_id.inode = 0;
                         }
-                        let socket = Socket { path, file_id };
+                        let socket = SocketFile { path, file_id };
                         self.found.is_whole &= keep(&mut self.found.sockets, MAX_FOUND, socket);
                     }
                 }

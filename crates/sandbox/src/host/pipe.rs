@@ -31,13 +31,13 @@ pub(crate) enum Direction {
 /// Wait for [`Pipes::fds`] with [`Pipes::tick`] as the longest time, then call [`Pipes::on_ready`] for each that is ready, and
 /// [`Pipes::on_tick`]. No call ever waits. When they are dropped, what the agent has not read is still in the caller's pipe.
 #[derive(Default)]
-pub(crate) struct Pipes<'a>(Vec<Option<Relay<'a>>>);
+pub(crate) struct Pipes<'a>(Vec<Option<PipeRelay<'a>>>);
 
 /// Which relay waits.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Source(usize);
+pub(crate) struct PipeSource(usize);
 
-enum Relay<'a> {
+enum PipeRelay<'a> {
     Input(Input<'a>),
     Output(Output<'a>),
 }
@@ -52,12 +52,12 @@ impl<'a> Pipes<'a> {
             Direction::ToAgent => {
                 let flags = OFlags::WRONLY | OFlags::CLOEXEC;
                 let null = rustix::fs::open(c"/dev/null", flags, Mode::empty())?;
-                (Relay::Input(Input { outer, inner: writer, null, offer: Offer::None }), reader)
+                (PipeRelay::Input(Input { outer, inner: writer, null, offer: Offer::None }), reader)
             }
             Direction::FromAgent => {
                 // Only this end: the agent's own must block, as a program expects. It may read from this one, too.
                 rustix::io::ioctl_fionbio(&reader, true)?;
-                (Relay::Output(Output { outer, inner: reader, size, unsent: Vec::new() }), writer)
+                (PipeRelay::Output(Output { outer, inner: reader, size, unsent: Vec::new() }), writer)
             }
         };
         self.0.push(Some(relay));
@@ -65,12 +65,12 @@ impl<'a> Pipes<'a> {
     }
 
     /// Lists what to wait for, and for which events.
-    pub(crate) fn fds(&self) -> Vec<(Source, BorrowedFd<'_>, PollFlags)> {
+    pub(crate) fn fds(&self) -> Vec<(PipeSource, BorrowedFd<'_>, PollFlags)> {
         let mut fds = Vec::new();
         for (at, relay) in self.0.iter().enumerate() {
-            let mut wait = |fd, events| fds.push((Source(at), fd, events));
+            let mut wait = |fd, events| fds.push((PipeSource(at), fd, events));
             match relay {
-                Some(Relay::Input(input)) => match input.offer {
+                Some(PipeRelay::Input(input)) => match input.offer {
                     Offer::None => {
                         wait(input.outer, PollFlags::IN);
                         wait(input.inner.as_fd(), PollFlags::empty());
@@ -78,11 +78,11 @@ impl<'a> Pipes<'a> {
                     Offer::InSlot(_) => wait(input.inner.as_fd(), PollFlags::OUT),
                     Offer::InSlots(_) => wait(input.inner.as_fd(), PollFlags::empty()),
                 },
-                Some(Relay::Output(output)) if output.unsent.is_empty() => {
+                Some(PipeRelay::Output(output)) if output.unsent.is_empty() => {
                     wait(output.inner.as_fd(), PollFlags::IN);
                     wait(output.outer, PollFlags::empty());
                 }
-                Some(Relay::Output(output)) => wait(output.outer, PollFlags::OUT),
+                Some(PipeRelay::Output(output)) => wait(output.outer, PollFlags::OUT),
                 None => {}
             }
         }
@@ -90,12 +90,12 @@ impl<'a> Pipes<'a> {
     }
 
     /// Moves bytes.
-    pub(crate) fn on_ready(&mut self, Source(at): Source, events: PollFlags) -> Result<(), Errno> {
+    pub(crate) fn on_ready(&mut self, PipeSource(at): PipeSource, events: PollFlags) -> Result<(), Errno> {
         let ready = match self.0.get_mut(at).and_then(Option::as_mut) {
             // Nobody reads on the other side, of what the agent gets or of what it writes.
             Some(_) if events.contains(PollFlags::ERR) => Ok(ControlFlow::Break(())),
-            Some(Relay::Input(input)) => input.on_ready(),
-            Some(Relay::Output(output)) => output.on_ready(),
+            Some(PipeRelay::Input(input)) => input.on_ready(),
+            Some(PipeRelay::Output(output)) => output.on_ready(),
             None => return Ok(()),
         };
         if ready?.is_break() {
@@ -106,24 +106,25 @@ impl<'a> Pipes<'a> {
 
     /// Returns how long to wait at most; `None` is for ever.
     pub(crate) fn tick(&self) -> Option<Duration> {
-        let spread =
-            |relay: &Option<_>| matches!(relay, Some(Relay::Input(Input { offer: Offer::InSlots(_), .. })));
+        let spread = |relay: &Option<_>| {
+            matches!(relay, Some(PipeRelay::Input(Input { offer: Offer::InSlots(_), .. })))
+        };
         self.0.iter().any(spread).then_some(GLANCE)
     }
 
     /// Checks whether the agent has read what no event reports.
     pub(crate) fn on_tick(&mut self) -> Result<(), Errno> {
         self.0.iter_mut().flatten().try_for_each(|relay| match relay {
-            Relay::Input(input @ Input { offer: Offer::InSlots(_), .. }) => input.settle(),
-            Relay::Input(_) | Relay::Output(_) => Ok(()),
+            PipeRelay::Input(input @ Input { offer: Offer::InSlots(_), .. }) => input.settle(),
+            PipeRelay::Input(_) | PipeRelay::Output(_) => Ok(()),
         })
     }
 
     /// Checks whether everything that the agent has written is where the caller finds it.
     pub(crate) fn is_delivered(&self) -> bool {
         self.0.iter().flatten().all(|relay| match relay {
-            Relay::Input(_) => true,
-            Relay::Output(output) => {
+            PipeRelay::Input(_) => true,
+            PipeRelay::Output(output) => {
                 output.unsent.is_empty() && rustix::io::ioctl_fionread(&output.inner) == Ok(0)
             }
         })

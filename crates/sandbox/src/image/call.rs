@@ -23,7 +23,7 @@ use crate::engine::error::EngineError;
 use crate::engine::kind::EngineKind;
 use crate::host::child::{Group, Running};
 use crate::host::deadline::Deadline;
-use crate::host::terminal::{Ends, Relay, Signals, Source};
+use crate::host::terminal::{Ends, Relay, RelaySource, Signals};
 
 /// How many lines are kept of what is printed, to say why it failed.
 const KEPT: usize = 400;
@@ -80,12 +80,12 @@ pub(super) fn run(
     // With it goes our end of the terminal, which would keep that open.
     drop(command);
     let mut stream = match screen {
-        Some(relay) => BuildOutput::Terminal(Box::new(relay)),
-        None => BuildOutput::Pipe(running.child.stderr.take()),
+        Some(relay) => ShownBuild::Terminal(Box::new(relay)),
+        None => ShownBuild::Pipe(running.child.stderr.take()),
     };
     let (status, ended) =
         watch(&mut running, &signals, &mut stream, &mut output, progress).map_err(failed)?;
-    if let BuildOutput::Terminal(relay) = stream {
+    if let ShownBuild::Terminal(relay) = stream {
         // A terminal that is gone is no reason for the image not to be there.
         let _ = relay.finish(DRAIN_TIMEOUT);
     }
@@ -108,26 +108,26 @@ fn terminal(caller: BorrowedFd<'_>) -> io::Result<(Relay, Stdio)> {
 }
 
 /// How buildx prints.
-enum BuildOutput {
+enum ShownBuild {
     /// Line by line; nothing once it has ended.
     Pipe(Option<ChildStderr>),
     /// By drawing.
     Terminal(Box<Relay>),
 }
 
-impl BuildOutput {
+impl ShownBuild {
     /// Lists what to wait for, and for which events.
-    fn fds(&self) -> Vec<(Source, BorrowedFd<'_>, PollFlags)> {
+    fn fds(&self) -> Vec<(RelaySource, BorrowedFd<'_>, PollFlags)> {
         match self {
             Self::Pipe(pipe) => {
-                pipe.iter().map(|pipe| (Source::Master, pipe.as_fd(), PollFlags::IN)).collect()
+                pipe.iter().map(|pipe| (RelaySource::Master, pipe.as_fd(), PollFlags::IN)).collect()
             }
             Self::Terminal(relay) => relay.fds(),
         }
     }
 
     /// Reads what it prints now.
-    fn read(&mut self, source: Source, events: PollFlags) -> io::Result<Vec<u8>> {
+    fn read(&mut self, source: RelaySource, events: PollFlags) -> io::Result<Vec<u8>> {
         match self {
             Self::Pipe(pipe) => {
                 let mut bytes = vec![0; 16 << 10];
@@ -150,7 +150,7 @@ impl BuildOutput {
 fn watch(
     running: &mut Running,
     signals: &Signals,
-    stream: &mut BuildOutput,
+    stream: &mut ShownBuild,
     output: &mut OutputLines,
     progress: &mut BuildProgress<'_>,
 ) -> io::Result<(ExitStatus, Option<Signal>)> {
@@ -167,7 +167,7 @@ fn watch(
             .filter(|(_, events)| !events.is_empty())
             .collect();
         while let Some(signal) = signals.read()? {
-            if let (Signal::SIGWINCH, BuildOutput::Terminal(relay)) = (signal, &mut *stream) {
+            if let (Signal::SIGWINCH, ShownBuild::Terminal(relay)) = (signal, &mut *stream) {
                 relay.on_signal(signal)?;
             }
             if matches!(signal, Signal::SIGINT | Signal::SIGTERM | Signal::SIGHUP | Signal::SIGQUIT) {

@@ -9,12 +9,12 @@ use confine::protocol::{EnvEntry, ExpectedMount, Grant, LandlockAccess, MountedF
 use confine::report::{Report, Status};
 use policy::plan::{BoundaryMode, Layer, Need, Plan};
 
-use crate::secrets::Value;
+use crate::secrets::SecretValue;
 use crate::session::error::StartError;
 use crate::session::remedy;
 
 /// Returns the environment of the agent.
-pub(crate) fn environment(plan: &Plan, secrets: &[(String, Value)]) -> Vec<EnvEntry> {
+pub(crate) fn environment(plan: &Plan, secrets: &[(String, SecretValue)]) -> Vec<EnvEntry> {
     let plain = plan.env.iter().map(|variable| entry(OsStr::new(&variable.name), variable.value.as_bytes()));
     plain.chain(secrets.iter().map(|(name, value)| entry(OsStr::new(name), value.as_bytes()))).collect()
 }

@@ -116,12 +116,12 @@ pub(crate) fn access(mode: BoundaryMode) -> MountAccess {
 
 /// What something can be mounted on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum MountPoint {
+enum MountPointKind {
     Directory,
     File,
 }
 
-impl MountPoint {
+impl MountPointKind {
     fn like(is_directory: bool) -> Self {
         if is_directory { Self::Directory } else { Self::File }
     }
@@ -129,14 +129,14 @@ impl MountPoint {
 
 impl Tree {
     /// Returns what it can be mounted on. Root does not look at its path again, which may lead elsewhere by now.
-    fn kind(&self, host: &Path) -> io::Result<MountPoint> {
+    fn kind(&self, host: &Path) -> io::Result<MountPointKind> {
         let is_directory = match self {
             Self::Path => fs::metadata(host)?.is_dir(),
             Self::Detached(tree) => {
                 FileType::from_raw_mode(rustix::fs::fstat(tree)?.st_mode) == FileType::Directory
             }
         };
-        Ok(MountPoint::like(is_directory))
+        Ok(MountPointKind::like(is_directory))
     }
 
     fn source(self, host: &Path) -> io::Result<BindSource> {
@@ -187,7 +187,7 @@ impl MountPlanBuilder {
         for ((boundary, tree), protected) in boundaries {
             let source = tree.source(&boundary.host)?;
             let access = access(boundary.mode);
-            self.bind(source, &boundary.guest, MountPoint::Directory, access, Some(boundary.file_id));
+            self.bind(source, &boundary.guest, MountPointKind::Directory, access, Some(boundary.file_id));
             protect(&mut self.plan, &boundary.guest, protected);
         }
         Ok(self.plan)
@@ -196,7 +196,7 @@ impl MountPlanBuilder {
     /// Shows a path of the host as it is there, if it is there: a link stays a link, all else is read-only.
     fn host(&mut self, path: &Path) -> io::Result<()> {
         let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(()) };
-        let kind = MountPoint::like(metadata.is_dir());
+        let kind = MountPointKind::like(metadata.is_dir());
         if metadata.is_symlink() {
             self.symlink(path, &fs::read_link(path)?);
             return Ok(());
@@ -210,13 +210,13 @@ impl MountPlanBuilder {
         &mut self,
         source: BindSource,
         guest: &Path,
-        kind: MountPoint,
+        kind: MountPointKind,
         access: MountAccess,
         expected: Option<FileId>,
     ) {
         match kind {
-            MountPoint::Directory => self.directory(guest),
-            MountPoint::File => self.file(guest, ""),
+            MountPointKind::Directory => self.directory(guest),
+            MountPointKind::File => self.file(guest, ""),
         }
         self.plan.bind(source, bytes(guest), access, expected);
         self.bound.push(guest.to_path_buf());
@@ -315,8 +315,8 @@ mod tests {
         let gone = top.path().join("gone");
         assert!(Tree::Path.kind(&gone).is_err(), "the control");
         let open = |path: &Path| Tree::Detached(File::open(path).unwrap().into());
-        assert_eq!(open(top.path()).kind(&gone).unwrap(), MountPoint::Directory);
+        assert_eq!(open(top.path()).kind(&gone).unwrap(), MountPointKind::Directory);
         fs::write(top.path().join("file"), "").unwrap();
-        assert_eq!(open(&top.path().join("file")).kind(&gone).unwrap(), MountPoint::File);
+        assert_eq!(open(&top.path().join("file")).kind(&gone).unwrap(), MountPointKind::File);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use confine::init::clone::Identity;
+use confine::init::clone::AgentIdentity;
 
 use crate::host::identity::{self, Free, HostUid};
 use crate::session::error::StartError;
@@ -11,7 +11,7 @@ use crate::session::streams::Owner;
 /// The agent's user on the host, held for as long as the sandbox runs.
 pub(crate) struct Agent {
     /// How PID 1 becomes that user.
-    pub(crate) identity: Identity,
+    pub(crate) identity: AgentIdentity,
     /// The user id on the host.
     pub(crate) uid: u32,
     /// The group id on the host.
@@ -34,7 +34,7 @@ impl Agent {
     /// Returns a normal caller's agent.
     pub(crate) fn for_test(id: u32) -> Self {
         Self {
-            identity: Identity::Caller { uid: id, gid: id },
+            identity: AgentIdentity::Caller { uid: id, gid: id },
             uid: id,
             gid: id,
             is_unallocated: false,
@@ -50,7 +50,7 @@ pub(crate) fn choose(caller: identity::Identity, locks: &Path) -> Result<Agent, 
     if process.0 != 0 {
         let (uid, gid) = process;
         return Ok(Agent {
-            identity: Identity::Caller { uid, gid },
+            identity: AgentIdentity::Caller { uid, gid },
             uid,
             gid,
             is_unallocated: false,
@@ -60,7 +60,7 @@ pub(crate) fn choose(caller: identity::Identity, locks: &Path) -> Result<Agent, 
     if caller.uid != 0 && caller.gid != 0 {
         let (uid, gid) = (caller.uid, caller.gid);
         return Ok(Agent {
-            identity: Identity::Other { uid, gid },
+            identity: AgentIdentity::Other { uid, gid },
             uid,
             gid,
             is_unallocated: false,
@@ -76,7 +76,7 @@ pub(crate) fn choose(caller: identity::Identity, locks: &Path) -> Result<Agent, 
     })?;
     let uid = claimed.uid();
     Ok(Agent {
-        identity: Identity::Other { uid, gid: uid },
+        identity: AgentIdentity::Other { uid, gid: uid },
         uid,
         gid: uid,
         is_unallocated: true,

@@ -96,25 +96,25 @@ impl<'a> Attendance<'a> {
     }
 
     /// Lists what to wait for. Only what cannot be undone is, so each is ready once.
-    pub(crate) fn fds(&self) -> Vec<(Source, BorrowedFd<'_>)> {
+    pub(crate) fn fds(&self) -> Vec<(AttendedSource, BorrowedFd<'_>)> {
         if self.is_reported {
             return Vec::new();
         }
         let streams = self.streams.iter().zip(STANDARD).enumerate();
         let streams = streams.filter(|(_, (far, _))| **far == Far::There);
-        let streams = streams.map(|(at, (_, stream))| (Source::Stream(at), stream()));
-        self.parent.iter().map(|parent| (Source::Parent, parent.as_fd())).chain(streams).collect()
+        let streams = streams.map(|(at, (_, stream))| (AttendedSource::Stream(at), stream()));
+        self.parent.iter().map(|parent| (AttendedSource::Parent, parent.as_fd())).chain(streams).collect()
     }
 
     /// Reports once that nobody is left, where something of [`Self::fds`] was ready.
-    pub(crate) fn on_ready(&mut self, source: Source, events: PollFlags) -> Option<Deserted> {
+    pub(crate) fn on_ready(&mut self, source: AttendedSource, events: PollFlags) -> Option<Deserted> {
         match source {
-            Source::Parent => return self.report_once(Deserted::ByParent),
+            AttendedSource::Parent => return self.report_once(Deserted::ByParent),
             // A pipe that nobody can write to any more, or read from; a socket without the other one.
-            Source::Stream(at) if events.intersects(PollFlags::HUP | PollFlags::ERR) => {
+            AttendedSource::Stream(at) if events.intersects(PollFlags::HUP | PollFlags::ERR) => {
                 self.streams[at] = Far::Gone;
             }
-            Source::Stream(_) => {}
+            AttendedSource::Stream(_) => {}
         }
         if is_deserted(self.streams) { self.report_once(Deserted::ByStreams) } else { None }
     }
@@ -126,17 +126,17 @@ impl<'a> Attendance<'a> {
 
 /// Who has something to say.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Source {
+pub(crate) enum AttendedSource {
     Parent,
     /// The number of a standard stream.
     Stream(usize),
 }
 
 /// Returns which events to wait for: none that a stream has while its other end is open.
-pub(crate) fn events(source: Source) -> PollFlags {
+pub(crate) fn events(source: AttendedSource) -> PollFlags {
     match source {
-        Source::Parent => PollFlags::IN,
-        Source::Stream(_) => PollFlags::empty(),
+        AttendedSource::Parent => PollFlags::IN,
+        AttendedSource::Stream(_) => PollFlags::empty(),
     }
 }
 
@@ -182,8 +182,8 @@ mod tests {
         let mut attendance =
             Attendance { parent: Some(&parent), streams: [Far::Unknown; 3], is_reported: false };
         assert_eq!(attendance.fds().len(), 1);
-        assert_eq!(attendance.on_ready(Source::Parent, PollFlags::IN), Some(Deserted::ByParent));
-        assert_eq!(attendance.on_ready(Source::Parent, PollFlags::IN), None);
+        assert_eq!(attendance.on_ready(AttendedSource::Parent, PollFlags::IN), Some(Deserted::ByParent));
+        assert_eq!(attendance.on_ready(AttendedSource::Parent, PollFlags::IN), None);
         assert_eq!(attendance.fds().len(), 0);
     }
 }

@@ -13,7 +13,7 @@ use tracing::debug;
 pub(crate) use self::clear::{Left, sweep};
 use self::clear::{MAX_REPORTED, clear_up, shorten};
 use self::coverage::Coverage;
-use self::guard::Writable;
+use self::guard::WritableBoundary;
 pub(crate) use self::guard::{Guard, Losses};
 use self::scan::{QUICK_SCAN_LIMIT, Scan};
 use crate::boundary::detect::baseline::Baseline;
@@ -29,7 +29,7 @@ use crate::host::identity::Identity;
 use crate::session::error::StartError;
 use crate::session::outcome::Notice;
 use crate::state::client::Client;
-use crate::state::record::{Kept, Placed, Record, RecordError, Remembered, RunId, Runs, Version};
+use crate::state::record::{Kept, Placed, Record, RecordError, RecordVersion, Remembered, RunId, Runs};
 
 mod beside;
 mod clear;
@@ -46,7 +46,7 @@ const FIRST_SCAN_LIMIT: Duration = Duration::from_secs(10);
 pub(crate) struct Boundaries<'a> {
     plan: &'a Plan,
     mounts: Vec<Mounts>,
-    writable: Vec<Writable<'a>>,
+    writable: Vec<WritableBoundary<'a>>,
     guard: Guard,
     coverage: Coverage,
     /// What was reported while the agent runs.
@@ -151,7 +151,7 @@ impl<'a> Boundaries<'a> {
             let remembered = Remembered { host: boundary.host.clone(), baseline, stuck: None };
             let read_only = mounts.read_only.clone();
             drop(root);
-            writable.push(Writable { boundary, root: held, remembered, read_only });
+            writable.push(WritableBoundary { boundary, root: held, remembered, read_only });
             all.push(mounts);
         }
         limit::refuse_too_many(plan, &all)?;
@@ -164,7 +164,8 @@ impl<'a> Boundaries<'a> {
             let protect = plan.protect.clone();
             let cgroups = Vec::new();
             let (id, owner) = (id.clone(), caller.uid);
-            let record = Record { version: Version, id, owner, client, boundaries, protect, cgroups, placed };
+            let record =
+                Record { version: RecordVersion, id, owner, client, boundaries, protect, cgroups, placed };
             Ok((runs.keep(&record)?, record))
         };
         let (kept, record) = Client::this().map_err(RecordError::from).and_then(keep).map_err(recorded)?;
@@ -238,7 +239,7 @@ impl<'a> Boundaries<'a> {
         let mut detected = Vec::new();
         let mut coverage = Coverage::default();
         let mut remaining = Vec::new();
-        for Writable { boundary, root, remembered, .. } in &self.writable {
+        for WritableBoundary { boundary, root, remembered, .. } in &self.writable {
             let here = |path: PathBuf| boundary.guest.join(path);
             let cleared =
                 root.enter().and_then(|root| clear_up(&root, remembered, &self.plan.protect, notice));

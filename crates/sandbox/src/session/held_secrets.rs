@@ -6,7 +6,7 @@ use policy::plan::Plan;
 use rustix::io::Errno;
 use rustix::process::DumpableBehavior;
 
-use crate::secrets::{SecretReader, Value};
+use crate::secrets::{SecretReader, SecretValue};
 use crate::session::error::StartError;
 
 /// The values of a plan's secrets, for as long as it takes to hand them over.
@@ -14,7 +14,7 @@ use crate::session::error::StartError;
 /// Until they are gone nobody but root can look into this process, neither in `/proc` nor with ptrace(2). Of root's own
 /// process that is true in any case. A process that is made meanwhile is closed in the same way, and could then not map its user.
 pub(crate) struct HeldSecrets {
-    values: Vec<(String, Value)>,
+    values: Vec<(String, SecretValue)>,
     before: Option<DumpableBehavior>,
 }
 
@@ -45,7 +45,7 @@ impl HeldSecrets {
 }
 
 impl Deref for HeldSecrets {
-    type Target = [(String, Value)];
+    type Target = [(String, SecretValue)];
 
     fn deref(&self) -> &Self::Target {
         &self.values

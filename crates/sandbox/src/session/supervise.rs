@@ -11,14 +11,14 @@ use policy::plan::Provider;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::attendance::{self, Attendance, Deserted};
+use super::attendance::{self, Attendance, AttendedSource, Deserted};
 use super::boundaries::{Boundaries, Guard, Losses};
 use super::remedy;
 use super::streams::Streams;
 use crate::boundary::detect::finding::Finding;
 use crate::host::capture::Capture;
-use crate::host::pipe::{self, Pipes};
-use crate::host::terminal::{Relay, Signals, Source};
+use crate::host::pipe::{PipeSource, Pipes};
+use crate::host::terminal::{Relay, RelaySource, Signals};
 use crate::session::error::StartError;
 use crate::session::outcome::{End, Notice, Output};
 
@@ -220,9 +220,9 @@ struct Ready {
     control: bool,
     signals: bool,
     captures: bool,
-    relay: Vec<(Source, PollFlags)>,
-    pipes: Vec<(pipe::Source, PollFlags)>,
-    attendance: Vec<(attendance::Source, PollFlags)>,
+    relay: Vec<(RelaySource, PollFlags)>,
+    pipes: Vec<(PipeSource, PollFlags)>,
+    attendance: Vec<(AttendedSource, PollFlags)>,
 }
 
 fn wait(

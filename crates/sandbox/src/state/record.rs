@@ -10,7 +10,7 @@ use policy::plan::{FileId, Protect};
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::unread::Unread;
+pub(crate) use self::unread::UnreadRecord;
 use self::unread::hosts;
 use crate::boundary::detect::baseline::Baseline;
 use crate::boundary::detect::finding::Finding;
@@ -35,7 +35,7 @@ pub enum RecordError {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Record {
     /// The form of the record.
-    pub version: Version,
+    pub version: RecordVersion,
     /// The run. Unique, and the name of the record's file.
     pub id: RunId,
     /// The user whose run it is.
@@ -88,20 +88,20 @@ pub struct Stuck {
 /// The form of a record: this one. A record of any other is not read.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(into = "u32", try_from = "u32")]
-pub struct Version;
+pub struct RecordVersion;
 
-impl Version {
+impl RecordVersion {
     /// Goes up whenever what a record holds means something else.
     const NUMBER: u32 = 4;
 }
 
-impl From<Version> for u32 {
-    fn from(_: Version) -> Self {
-        Version::NUMBER
+impl From<RecordVersion> for u32 {
+    fn from(_: RecordVersion) -> Self {
+        RecordVersion::NUMBER
     }
 }
 
-impl TryFrom<u32> for Version {
+impl TryFrom<u32> for RecordVersion {
     type Error = String;
 
     fn try_from(number: u32) -> Result<Self, Self::Error> {
@@ -138,7 +138,7 @@ pub struct Swept {
     /// The records whose clients are dead.
     pub dead: Vec<Record>,
     /// What cannot be read.
-    pub(crate) unread: Vec<Unread>,
+    pub(crate) unread: Vec<UnreadRecord>,
 }
 
 impl Kept<'_> {
@@ -259,21 +259,21 @@ impl Runs {
     }
 
     /// Moves a record that cannot be read to where it is not taken for one.
-    fn set_unread_aside(&self, name: &str, text: &[u8], reason: String) -> Unread {
+    fn set_unread_aside(&self, name: &str, text: &[u8], reason: String) -> UnreadRecord {
         let (file, reason) = match self.0.set_aside(name, UNREAD) {
             Ok(file) => (file, reason),
             Err(error) => (self.0.path().join(name), format!("{reason}; {error}")),
         };
-        Unread { file, hosts: hosts(text), reason }
+        UnreadRecord { file, hosts: hosts(text), reason }
     }
 
     /// Lists what was set aside and is still there.
-    fn unread(&self) -> Vec<Unread> {
+    fn unread(&self) -> Vec<UnreadRecord> {
         let Ok(aside) = self.0.within(UNREAD) else { return Vec::new() };
         let unread = |name: String| {
             let text = aside.read(&name).ok().flatten().unwrap_or_default();
             let reason = "it could not be read when it was found".into();
-            Unread { file: aside.path().join(&name), hosts: hosts(&text), reason }
+            UnreadRecord { file: aside.path().join(&name), hosts: hosts(&text), reason }
         };
         aside.names().unwrap_or_default().into_iter().map(unread).collect()
     }
@@ -340,7 +340,7 @@ mod tests {
 
     fn record(client: Client) -> Record {
         Record {
-            version: Version,
+            version: RecordVersion,
             protect: Protect {
                 paths: vec![],
                 allow: vec![],

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::source::Source;
+use super::source::ConfigSource;
 
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "flags, as they are typed")]
 pub(crate) struct BuildArgs {
     #[command(flatten)]
-    pub(crate) source: Source,
+    pub(crate) source: ConfigSource,
     /// Build for these platforms; a list with commas, or several times
     #[arg(long, value_name = "OS/ARCH")]
     pub(crate) platform: Vec<String>,

@@ -6,7 +6,7 @@ use clap::Args;
 
 /// Where the configuration comes from, and whether it is trusted.
 #[derive(Args, Debug, Default)]
-pub(crate) struct Source {
+pub(crate) struct ConfigSource {
     /// Use this file and do not search for sandbox.toml
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

@@ -10,7 +10,7 @@ use sandbox::session::attendance::Parent;
 use sandbox::session::streams::Stdio;
 
 use super::run::Sources;
-use crate::cli::{self, ExecArgs, Format, KeyFlags, Request};
+use crate::cli::{self, ExecArgs, Format, KeyFlags, PlanRequest};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
@@ -39,7 +39,7 @@ pub(crate) fn exec(
     })?;
 
     // 2. The command and its variables, for the provider that it was found in.
-    let request = Request {
+    let request = PlanRequest {
         source,
         name: Some(sandbox.name().to_owned()),
         env,
@@ -47,7 +47,7 @@ pub(crate) fn exec(
             .and("agent.workdir", workdir)
             .and("limits.timeout", timeout)
             .and("provider", Some(sandbox.provider().to_string())),
-        ..Request::default()
+        ..PlanRequest::default()
     };
     let mut loaded = load::for_exec(&context, &request, argv)?;
     let mut sources = Some(Sources {

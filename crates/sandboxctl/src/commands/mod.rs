@@ -4,7 +4,7 @@ use std::io;
 
 use sandbox::session::attendance::Parent;
 
-use crate::cli::{Command, Deferred};
+use crate::cli::{CliCommand, Deferred};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
@@ -24,22 +24,26 @@ mod shell;
 mod trust;
 
 /// Runs the command of a command line for `parent`, the process that has started this one.
-pub(crate) fn run(ui: &Ui, parent: io::Result<Parent>, command: Command) -> Result<ExitCode, CommandError> {
+pub(crate) fn run(
+    ui: &Ui,
+    parent: io::Result<Parent>,
+    command: CliCommand,
+) -> Result<ExitCode, CommandError> {
     match command {
         // These two say the same to every caller, and must work where a caller has not even a home.
-        Command::Completions(args) => completions::completions(ui, &args),
-        Command::Man(args) => man::man(ui, &args),
-        Command::Init(args) => init::init(ui, &Context::gather()?, &args),
+        CliCommand::Completions(args) => completions::completions(ui, &args),
+        CliCommand::Man(args) => man::man(ui, &args),
+        CliCommand::Init(args) => init::init(ui, &Context::gather()?, &args),
         // No part of it needs root: whoever may use the engine may build, and reads and writes their own files.
-        Command::Build(Deferred(args)) => build::build(ui, &Context::gather()?.become_caller()?, &args),
-        Command::Run(Deferred(args)) => run::run(ui, Context::gather()?, parent, args),
-        Command::Exec(Deferred(args)) => exec::exec(ui, Context::gather()?, parent, args),
-        Command::Shell(Deferred(args)) => shell::shell(ui, Context::gather()?, parent, &args),
-        Command::Plan(Deferred(args)) => plan::plan(ui, &Context::gather()?, args),
-        Command::Trust(args) => trust::trust(ui, &Context::gather()?, &args),
-        Command::Untrust(args) => trust::untrust(ui, &Context::gather()?, &args),
-        Command::Config(command) => config::config(ui, &Context::gather()?, &command),
-        Command::Policy(command) => policy::policy(ui, &Context::gather()?, &command),
-        Command::Doctor => doctor::doctor(ui, &Context::gather()?),
+        CliCommand::Build(Deferred(args)) => build::build(ui, &Context::gather()?.become_caller()?, &args),
+        CliCommand::Run(Deferred(args)) => run::run(ui, Context::gather()?, parent, args),
+        CliCommand::Exec(Deferred(args)) => exec::exec(ui, Context::gather()?, parent, args),
+        CliCommand::Shell(Deferred(args)) => shell::shell(ui, Context::gather()?, parent, &args),
+        CliCommand::Plan(Deferred(args)) => plan::plan(ui, &Context::gather()?, args),
+        CliCommand::Trust(args) => trust::trust(ui, &Context::gather()?, &args),
+        CliCommand::Untrust(args) => trust::untrust(ui, &Context::gather()?, &args),
+        CliCommand::Config(command) => config::config(ui, &Context::gather()?, &command),
+        CliCommand::Policy(command) => policy::policy(ui, &Context::gather()?, &command),
+        CliCommand::Doctor => doctor::doctor(ui, &Context::gather()?),
     }
 }

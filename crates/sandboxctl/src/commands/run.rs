@@ -17,7 +17,7 @@ use sandbox::host::programs::Programs;
 use sandbox::provider;
 use sandbox::provider::launch::Launch;
 use sandbox::provider::native::early::EarlyInit;
-use sandbox::secrets::{self, SecretError, SourceContext, Value};
+use sandbox::secrets::{self, SecretError, SecretValue, SourceContext};
 use sandbox::session::attendance::Parent;
 use sandbox::session::outcome::{End, Notice};
 use sandbox::session::streams::Stdio;
@@ -205,7 +205,7 @@ impl Sources {
         ui: &Ui,
         plan: &Plan,
         parent: Option<&Parent>,
-    ) -> Result<Vec<(String, Value)>, SecretError> {
+    ) -> Result<Vec<(String, SecretValue)>, SecretError> {
         // First of all: a command that gives a secret is started by a thread of its own.
         confine::clear_variables(&variables(plan));
         let mut surroundings = SourceContext {

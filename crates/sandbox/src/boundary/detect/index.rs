@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use crate::boundary::detect::finding::Origin;
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::protect::path_list::MAX_HIDDEN;
-use crate::boundary::protect::path_list::{Listed, PathList, Staged};
+use crate::boundary::protect::path_list::{ListContent, PathList, Staged};
 use crate::host::beneath;
 use crate::host::stamp::Stamp;
 
@@ -49,9 +49,9 @@ impl Index {
 pub(crate) fn take(mounts: &Mounts) -> Vec<Index> {
     let remember = |list: &PathList| {
         let hidden = match &list.listed {
-            Listed::Paths(paths) => paths.hidden.iter().map(|path| text(path)).collect(),
-            Listed::Lines(lines) => lines.clone(),
-            Listed::TooMany | Listed::Malformed => Vec::new(),
+            ListContent::Paths(paths) => paths.hidden.iter().map(|path| text(path)).collect(),
+            ListContent::Lines(lines) => lines.clone(),
+            ListContent::TooMany | ListContent::Malformed => Vec::new(),
         };
         let staged = list.staged.iter().flat_map(|staged| &staged.files);
         let staged = staged.map(|(path, number)| (text(path), number.clone())).collect();
@@ -83,18 +83,18 @@ pub(crate) fn added_entries(
         let mut found = |reason, origin| changes.push((list.path.clone(), reason, origin));
         match &list.listed {
             // Git does not write a path that leads elsewhere, nor what cannot be read.
-            Listed::Malformed => found(unreadable, is_new),
-            Listed::TooMany => found(unreadable, Origin::Earlier),
-            Listed::Paths(Paths { outside: Some(path), .. }) => {
+            ListContent::Malformed => found(unreadable, is_new),
+            ListContent::TooMany => found(unreadable, Origin::Earlier),
+            ListContent::Paths(Paths { outside: Some(path), .. }) => {
                 found(Reason::WritesElsewhere { example: text(path) }, is_new);
             }
-            Listed::Paths(paths) => {
+            ListContent::Paths(paths) => {
                 let now = paths.hidden.iter().map(|path| text(path));
                 if let Some((files, example)) = hidden.and_then(|before| added(before, now)) {
                     found(Reason::HidesChanges { files, example }, Origin::Earlier);
                 }
             }
-            Listed::Lines(now) => {
+            ListContent::Lines(now) => {
                 let lines = added(hidden.unwrap_or_default(), now.iter().cloned());
                 if let Some((lines, example)) = lines.filter(|_| !is_own) {
                     found(Reason::HidesByLines { lines, example }, Origin::Earlier);

@@ -27,7 +27,7 @@ pub struct PathList {
     pub path: PathBuf,
     /// The directory of git's data that it belongs to.
     pub git: PathBuf,
-    pub listed: Listed,
+    pub listed: ListContent,
     /// Of an index, the work tree, and what would be written to protected paths in it: names of contents.
     pub(crate) staged: Option<Staged>,
     pub(crate) stamp: Stamp,
@@ -45,7 +45,7 @@ pub(crate) struct Staged {
 
 /// What a file lists.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Listed {
+pub enum ListContent {
     /// These paths.
     Paths(Paths),
     /// These lines, without those that say nothing.
@@ -74,9 +74,9 @@ impl PathList {
             ListKind::Reference => {
                 let content = up_to(file, MAX_REFERENCE_LENGTH)?;
                 let outside = Some(repository::leads_out(&content)?.to_path_buf());
-                Listed::Paths(Paths { outside, ..Paths::default() })
+                ListContent::Paths(Paths { outside, ..Paths::default() })
             }
-            ListKind::Lines => Listed::Lines(lines(&up_to(file, MAX_CONTENT as u64)?)),
+            ListKind::Lines => ListContent::Lines(lines(&up_to(file, MAX_CONTENT as u64)?)),
             ListKind::Index | ListKind::Merged => {
                 let content = up_to(file, MAX_SIZE + 1)?;
                 let read = match kind {
@@ -84,7 +84,7 @@ impl PathList {
                         return Some(Self {
                             path,
                             git: git.into(),
-                            listed: Listed::TooMany,
+                            listed: ListContent::TooMany,
                             staged: None,
                             stamp,
                         });
@@ -92,7 +92,7 @@ impl PathList {
                     ListKind::Merged => index::merged(&content),
                     _ => index::read(&content, format(), MAX_HIDDEN, shared),
                 };
-                read.map_or_else(|MalformedIndex| Listed::Malformed, Listed::Paths)
+                read.map_or_else(|MalformedIndex| ListContent::Malformed, ListContent::Paths)
             }
         };
         Some(Self { path, git: git.into(), listed, staged: None, stamp })
@@ -108,7 +108,7 @@ impl PathList {
         format: ObjectFormat,
         is_protected: impl Fn(&Path) -> bool,
     ) {
-        if !self.path.ends_with("index") || !matches!(self.listed, Listed::Paths(_)) {
+        if !self.path.ends_with("index") || !matches!(self.listed, ListContent::Paths(_)) {
             return;
         }
         let read = |path: &Path| up_to(beneath::file(&root, path).ok()?.0, MAX_SIZE);

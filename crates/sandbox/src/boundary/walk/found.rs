@@ -18,11 +18,11 @@ pub struct Walk {
     pub repositories: Vec<Repository>,
     /// Work trees of Mercurial, Jujutsu and Sapling.
     pub trees: Vec<PathBuf>,
-    pub sockets: Vec<Socket>,
+    pub sockets: Vec<SocketFile>,
     /// Links outside git's own directories. They may lead to what was not entered.
     pub links: Vec<PathBuf>,
     /// Directories that could not be read. What is in them is not protected.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<UnreadDirectory>,
     /// Directories deeper than the bound, which were not entered. What is in them is not protected.
     pub deeper: Unseen,
     /// Directories that were not entered because of their name, see [`SKIPPED`]. What is in them is not
@@ -109,14 +109,14 @@ pub enum Git {
 
 /// A Unix socket.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Socket {
+pub struct SocketFile {
     pub path: PathBuf,
     pub file_id: FileId,
 }
 
 /// A directory that could not be read.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Unread {
+pub struct UnreadDirectory {
     pub path: PathBuf,
     pub errno: i32,
 }

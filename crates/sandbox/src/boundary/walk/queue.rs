@@ -14,13 +14,13 @@ pub(super) const MAX_WAITING: usize = 100_000;
 
 /// A directory that is still to be looked at.
 pub(super) struct Job {
-    pub(super) parent: Arc<Parent>,
+    pub(super) parent: Arc<ParentDirectory>,
     pub(super) name: CString,
     pub(super) place: At,
 }
 
 /// A directory in which others are still to be looked at. They share its path, which may be long.
-pub(super) struct Parent {
+pub(super) struct ParentDirectory {
     pub(super) directory: OwnedFd,
     pub(super) path: PathBuf,
 }
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn no_more_directories_wait_than_there_is_room_for() {
         let directory = listing(std::fs::File::open("/").unwrap(), Path::new("")).unwrap();
-        let parent = Arc::new(Parent { directory, path: "x".into() });
+        let parent = Arc::new(ParentDirectory { directory, path: "x".into() });
         let jobs = |number: usize| {
             let job = |_| Job { parent: Arc::clone(&parent), name: c"x".into(), place: At::Within(0) };
             (0..number).map(job).collect::<Vec<_>>()

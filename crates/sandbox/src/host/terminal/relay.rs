@@ -40,7 +40,7 @@ pub struct Ends<'a> {
 
 /// What a relay waits for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Source {
+pub enum RelaySource {
     /// The caller's keyboard.
     Input,
     /// The caller's screen.
@@ -127,34 +127,34 @@ impl Relay {
     }
 
     /// Lists what to wait for, and for which events.
-    pub fn fds(&self) -> Vec<(Source, BorrowedFd<'_>, PollFlags)> {
+    pub fn fds(&self) -> Vec<(RelaySource, BorrowedFd<'_>, PollFlags)> {
         let mut fds = Vec::with_capacity(3);
         if let Some(input) = &self.input {
             if self.in_foreground && !self.input_ended && self.to_agent.len() < MAX_BUFFERED {
-                fds.push((Source::Input, input.as_fd(), PollFlags::IN));
+                fds.push((RelaySource::Input, input.as_fd(), PollFlags::IN));
             }
         }
         if !self.to_screen.is_empty() {
-            fds.push((Source::Output, self.output.as_fd(), PollFlags::OUT));
+            fds.push((RelaySource::Output, self.output.as_fd(), PollFlags::OUT));
         }
         let mut events = PollFlags::empty();
         events.set(PollFlags::IN, self.to_screen.len() < MAX_BUFFERED);
         events.set(PollFlags::OUT, !self.to_agent.is_empty());
         if !self.master_ended && !events.is_empty() {
-            fds.push((Source::Master, self.master.as_fd(), events));
+            fds.push((RelaySource::Master, self.master.as_fd(), events));
         }
         fds
     }
 
     /// Moves bytes. Never waits.
-    pub fn on_ready(&mut self, source: Source, events: PollFlags) -> io::Result<()> {
+    pub fn on_ready(&mut self, source: RelaySource, events: PollFlags) -> io::Result<()> {
         match source {
-            Source::Input => {
+            RelaySource::Input => {
                 self.read_input()?;
                 self.write_master()
             }
-            Source::Output => self.write_screen(),
-            Source::Master => {
+            RelaySource::Output => self.write_screen(),
+            RelaySource::Master => {
                 if events.contains(PollFlags::OUT) {
                     self.write_master()?;
                 }

@@ -15,7 +15,7 @@ use super::arguments;
 use super::identity::ContainerUser;
 use crate::engine::image::Image;
 use crate::provider::init_spec;
-use crate::secrets::Value;
+use crate::secrets::SecretValue;
 use crate::session::error::StartError;
 use crate::session::streams::{OwnTerminal, Streams};
 
@@ -24,7 +24,7 @@ pub(super) fn of(
     plan: &Plan,
     image: &Image,
     user: &ContainerUser,
-    secrets: &[(String, Value)],
+    secrets: &[(String, SecretValue)],
     streams: &Streams,
     terminal: Option<&OwnTerminal>,
     mounts: Vec<ExpectedMount>,
@@ -65,7 +65,7 @@ pub(super) fn of(
 /// Returns the environment of the agent: what the image sets, unless it is reserved, and over that what the plan says.
 ///
 /// Not what the engine passes: its settings may hold more, such as proxies with passwords.
-pub(super) fn environment(plan: &Plan, image: &Image, secrets: &[(String, Value)]) -> Vec<EnvEntry> {
+pub(super) fn environment(plan: &Plan, image: &Image, secrets: &[(String, SecretValue)]) -> Vec<EnvEntry> {
     let given = image.config.env.iter().filter_map(|entry| {
         let (name, value) = entry.split_once('=')?;
         Some((OsString::from(name), OsString::from(value)))

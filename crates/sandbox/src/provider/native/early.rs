@@ -68,7 +68,7 @@ impl HostSide {
 
 /// A PID 1 that mounts what every sandbox sees.
 pub(super) struct StartedInit {
-    pub(super) child: Child,
+    pub(super) child: InitChild,
     pub(super) control: ControlSocket,
     pub(super) builder: MountPlanBuilder,
 }
@@ -81,7 +81,7 @@ impl StartedInit {
         let options = CloneOptions { identity: host.agent.identity, streams: host.streams.inside(), cgroup };
         let InitProcess { pidfd, mut control, .. } =
             clone_init(&options, init_program::bytes()).map_err(remedy::entering)?;
-        let child = Child(pidfd);
+        let child = InitChild(pidfd);
         let (mounts, builder) =
             mount_plan::system_mounts().map_err(StartError::step("planning the mounts"))?;
         send(&mut control, &Request::Prepare { mounts, hostname: mount_plan::HOSTNAME.into() }, &[])?;
@@ -90,9 +90,9 @@ impl StartedInit {
 }
 
 /// PID 1 of a sandbox, which ends with this at the latest.
-pub(super) struct Child(OwnedFd);
+pub(super) struct InitChild(OwnedFd);
 
-impl Child {
+impl InitChild {
     /// Kills it, and waits until its namespace has ended: it is no zombie before that has.
     pub(super) fn end(&self) {
         // One that has ended is still ours to collect, so neither call can hit anybody else.
@@ -104,7 +104,7 @@ impl Child {
     }
 }
 
-impl Drop for Child {
+impl Drop for InitChild {
     fn drop(&mut self) {
         self.end();
         let _ = rustix::process::waitid(WaitId::PidFd(self.0.as_fd()), WaitIdOptions::EXITED);

@@ -1,4 +1,4 @@
-//! Limits of a native sandbox: by cgroup where there is one for us, by rlimits where not.
+//! LimitEnforcement of a native sandbox: by cgroup where there is one for us, by rlimits where not.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -13,7 +13,7 @@ use crate::session::error::StartError;
 use crate::session::remedy;
 
 /// The limits of one sandbox, in force until this is dropped.
-pub(super) struct Limits<'a> {
+pub(super) struct LimitEnforcement<'a> {
     plan: &'a Plan,
     hierarchy: &'a Hierarchy,
     /// Where groups are still to be made.
@@ -24,7 +24,7 @@ pub(super) struct Limits<'a> {
     findings: Vec<Finding>,
 }
 
-impl<'a> Limits<'a> {
+impl<'a> LimitEnforcement<'a> {
     /// Chooses where the groups will be. Groups that PID 1 has to be created in are made at once; others by [`Self::apply`].
     pub(super) fn choose(plan: &'a Plan, hierarchy: &'a Hierarchy) -> Result<Self, StartError> {
         let site = CgroupSite::choose(hierarchy, &plan.limits);
@@ -136,7 +136,7 @@ impl<'a> Limits<'a> {
     }
 }
 
-impl Drop for Limits<'_> {
+impl Drop for LimitEnforcement<'_> {
     fn drop(&mut self) {
         self.remove();
     }

@@ -15,11 +15,11 @@ use policy::rules::network;
 use policy::text::escape;
 
 use self::early::{EarlyInit, HostSide, StartedInit, send};
-use self::limits::Limits;
+use self::limits::LimitEnforcement;
 use crate::host::terminal::Signals;
 use crate::provider::launch::Launch;
 use crate::provider::{idmap, init_spec, mount_plan};
-use crate::secrets::Value;
+use crate::secrets::SecretValue;
 use crate::session::agent::Agent;
 use crate::session::attendance::{Attendance, refuse_deserted};
 use crate::session::boundaries::{self, Boundaries};
@@ -50,7 +50,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let hierarchy = std::mem::take(&mut host.hierarchy);
 
     // 4. Where what may be used is bounded, in cgroups that PID 1 may have to be created in.
-    let mut limits = Limits::choose(plan, &hierarchy)?;
+    let mut limits = LimitEnforcement::choose(plan, &hierarchy)?;
     let started = started.unwrap_or_else(|| StartedInit::start(&host, limits.clone_into_cgroup()))?;
     let (HostSide { agent, mut streams, .. }, StartedInit { child, mut control, mut builder }) =
         (host, started);
@@ -159,7 +159,7 @@ fn recorded(error: RecordError) -> StartError {
 fn send_init_spec(
     control: &mut ControlSocket,
     mut spec: InitSpec,
-    limits: &Limits<'_>,
+    limits: &LimitEnforcement<'_>,
 ) -> Result<(), StartError> {
     let trees = match &mut spec.rootfs {
         Rootfs::Own { mounts, .. } => mounts.take_trees(),
@@ -203,9 +203,9 @@ fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {
 fn init_spec(
     plan: &Plan,
     mounts: MountPlan,
-    secrets: &[(String, Value)],
+    secrets: &[(String, SecretValue)],
     streams: &Streams,
-    limits: &Limits<'_>,
+    limits: &LimitEnforcement<'_>,
     agent: &Agent,
 ) -> Result<InitSpec, StartError> {
     let namespaces = Expectations::NAMESPACES.map(|(name, _)| Ok((name.to_owned(), namespace_inode(name)?)));

@@ -24,7 +24,7 @@ use crate::host::deadline::Deadline;
 use crate::host::identity::Identity;
 use crate::session::outcome::Notice;
 use crate::state::client::ProcessError;
-use crate::state::record::{Placed, Record, RecordError, Remembered, RunId, Runs, Stuck, Unread};
+use crate::state::record::{Placed, Record, RecordError, Remembered, RunId, Runs, Stuck, UnreadRecord};
 
 /// How many things that the agent made are reported one by one while it runs.
 pub(super) const MAX_REPORTED: usize = 20;
@@ -43,24 +43,24 @@ const MAX_NEIGHBOURS: usize = 100_000;
 
 /// What earlier runs have left in a directory, and nobody could clear up.
 pub(crate) struct Left {
-    place: Place,
+    place: LeftIn,
     /// What it is, for the report.
     pub(crate) what: String,
 }
 
-enum Place {
+enum LeftIn {
     /// In this directory.
     Host(PathBuf),
     /// In those of a record that cannot be read.
-    Unread(Unread),
+    UnreadRecord(UnreadRecord),
 }
 
 impl Left {
     /// Returns whether it may lie in this directory.
     pub(crate) fn concerns(&self, host: &Path) -> bool {
         match &self.place {
-            Place::Host(place) => place.starts_with(host) || host.starts_with(place),
-            Place::Unread(unread) => unread.concerns(host),
+            LeftIn::Host(place) => place.starts_with(host) || host.starts_with(place),
+            LeftIn::UnreadRecord(unread) => unread.concerns(host),
         }
     }
 }
@@ -86,7 +86,7 @@ pub(crate) fn sweep(
             "{what}: review {hosts}, then remove {}",
             escape::path(&unread.file)
         )));
-        all_left.push(Left { place: Place::Unread(unread), what });
+        all_left.push(Left { place: LeftIn::UnreadRecord(unread), what });
     }
     for record in swept.dead {
         let is_gone = record.placed.as_ref().is_none_or(|placed| remove(placed, &record.id));
@@ -98,7 +98,7 @@ pub(crate) fn sweep(
             let stuck = clear_up_later(remembered, runs.owner(), &record.protect, notice);
             if !stuck.is_empty() {
                 let what = format!("{} that an earlier run left could not be moved aside", stuck.len());
-                all_left.push(Left { place: Place::Host(remembered.host.clone()), what });
+                all_left.push(Left { place: LeftIn::Host(remembered.host.clone()), what });
                 remaining.push(Remembered { stuck: Some(stuck), ..remembered.clone() });
             }
         }

@@ -49,7 +49,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const CLASSIFY_LIMIT: Duration = Duration::from_millis(200);
 
 /// A writable boundary of a run.
-pub(super) struct Writable<'a> {
+pub(super) struct WritableBoundary<'a> {
     pub(super) boundary: &'a Boundary,
     pub(super) root: Root,
     pub(super) remembered: Remembered,
@@ -58,7 +58,7 @@ pub(super) struct Writable<'a> {
 
 /// Watches over the protected paths of a run.
 pub(crate) struct Guard {
-    places: Vec<Place>,
+    places: Vec<GuardedPath>,
     began: Instant,
     /// Notifies of changes, from [`POLLING_PHASE`] on; `None` where the kernel does not.
     inotify: OnceCell<Option<Inotify>>,
@@ -68,7 +68,7 @@ pub(crate) struct Guard {
 }
 
 /// A protected path.
-struct Place {
+struct GuardedPath {
     /// Which of the writable boundaries it lies in.
     boundary: usize,
     one: ReadOnly,
@@ -98,14 +98,14 @@ pub(crate) struct Losses {
 
 impl Guard {
     /// Begins to watch. Everything that was replaced before is found by the first check.
-    pub(super) fn new(writable: &[Writable<'_>], on_replaced: OnReplaced) -> Self {
+    pub(super) fn new(writable: &[WritableBoundary<'_>], on_replaced: OnReplaced) -> Self {
         let mut places = Vec::new();
         for (boundary, of) in writable.iter().enumerate() {
             let root = of.root.enter().ok();
             for one in &of.read_only {
                 let may_hold = root.as_ref().filter(|_| places.len() < MAX_HELD);
                 let held = may_hold.and_then(|root| hold(root, &one.path));
-                places.push(Place { boundary, one: one.clone(), _held: held });
+                places.push(GuardedPath { boundary, one: one.clone(), _held: held });
             }
         }
         let began = Instant::now();
@@ -131,7 +131,7 @@ impl Guard {
     }
 
     /// Checks for the last time, and returns what was removed. What lies there now is classified with everything else.
-    pub(super) fn final_check(&self, writable: &[Writable<'_>]) -> Vec<String> {
+    pub(super) fn final_check(&self, writable: &[WritableBoundary<'_>]) -> Vec<String> {
         let states = self.states.borrow();
         let mut losses = Vec::new();
         for (number, boundary) in writable.iter().enumerate() {
@@ -147,7 +147,7 @@ impl Guard {
     }
 
     /// Checks, if it is time, and returns what is new.
-    pub(super) fn check(&self, writable: &[Writable<'_>]) -> Losses {
+    pub(super) fn check(&self, writable: &[WritableBoundary<'_>]) -> Losses {
         let began = Instant::now();
         let mut losses = Losses::default();
         if self.next.get().is_none_or(|next| next > began) {
@@ -183,9 +183,9 @@ impl Guard {
     }
 }
 
-impl Place {
+impl GuardedPath {
     /// Describes how the protection was removed, if it was.
-    fn loss(&self, root: &Entered<'_>, boundary: &Writable<'_>) -> Option<String> {
+    fn loss(&self, root: &Entered<'_>, boundary: &WritableBoundary<'_>) -> Option<String> {
         let stat = beneath::stat(root, &self.one.path).ok();
         if stat.as_ref().map(beneath::file_id) == Some(self.one.file_id) {
             return None;
@@ -202,7 +202,7 @@ impl Place {
     fn check(
         &self,
         root: &Entered<'_>,
-        boundary: &Writable<'_>,
+        boundary: &WritableBoundary<'_>,
         state: &mut State,
         on_replaced: OnReplaced,
         losses: &mut Losses,
@@ -243,7 +243,7 @@ fn hold(root: &Entered<'_>, path: &Path) -> Option<OwnedFd> {
 }
 
 /// Watches every directory on the path to a protected path; `None` where not all of them can be.
-fn watch(writable: &[Writable<'_>], places: &[Place]) -> Option<Inotify> {
+fn watch(writable: &[WritableBoundary<'_>], places: &[GuardedPath]) -> Option<Inotify> {
     let directories: BTreeSet<(usize, PathBuf)> = places
         .iter()
         .flat_map(|place| place.one.path.ancestors().skip(1).map(|path| (place.boundary, path.to_path_buf())))

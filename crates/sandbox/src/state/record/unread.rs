@@ -9,14 +9,14 @@ use crate::state::client::Client;
 
 /// A record that cannot be read: what its run left behind was not searched.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Unread {
+pub(crate) struct UnreadRecord {
     pub(crate) file: PathBuf,
     /// The directories that it names; none where it was torn.
     pub(crate) hosts: Vec<PathBuf>,
     pub(crate) reason: String,
 }
 
-impl Unread {
+impl UnreadRecord {
     /// Returns whether the run may have shared something of this directory. One that names none may have shared any.
     pub(crate) fn concerns(&self, host: &Path) -> bool {
         self.hosts.is_empty() || self.hosts.iter().any(|one| one.starts_with(host) || host.starts_with(one))

@@ -16,7 +16,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::boundary::protect::mounts::{Cause, Link};
-use crate::boundary::protect::path_list::{Listed, PathList};
+use crate::boundary::protect::path_list::{ListContent, PathList};
 use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::progress::Leads;
 use crate::boundary::protect::search::progress::MODULE;
@@ -191,7 +191,7 @@ impl Search<'_> {
             };
             let mut lists = std::mem::take(&mut self.path_lists);
             for list in lists.iter_mut().filter(|list| list.git == git) {
-                let Listed::Paths(paths) = &mut list.listed else { continue };
+                let ListContent::Paths(paths) = &mut list.listed else { continue };
                 // Those of a repository beyond the bound lie beyond it too, and were found there.
                 let is_beyond = self.reach.is_beyond(&list.path);
                 for submodule in paths.submodules.iter().filter(|_| !is_beyond) {

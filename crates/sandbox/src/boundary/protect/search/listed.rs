@@ -25,16 +25,16 @@ pub(crate) struct Listed<'a> {
     open: Vec<(Pattern<'a>, Cause)>,
     /// With which bytes the first names begin, the names of patterns end, and those of open ones begin. Most names of a
     /// project's do none of it.
-    begins: Bytes,
-    ends: Bytes,
-    opens: Bytes,
+    begins: ByteSet,
+    ends: ByteSet,
+    opens: ByteSet,
     longest: usize,
 }
 
 /// A set of bytes, in which upper and lower case are the same.
-struct Bytes([bool; 256]);
+struct ByteSet([bool; 256]);
 
-impl Bytes {
+impl ByteSet {
     fn insert(&mut self, byte: u8) {
         self.0[usize::from(byte.to_ascii_lowercase())] = true;
         self.0[usize::from(byte.to_ascii_uppercase())] = true;
@@ -51,9 +51,9 @@ impl<'a> Listed<'a> {
             all: Vec::new(),
             patterns: Vec::new(),
             open: Vec::new(),
-            begins: Bytes([false; 256]),
-            ends: Bytes([false; 256]),
-            opens: Bytes([false; 256]),
+            begins: ByteSet([false; 256]),
+            ends: ByteSet([false; 256]),
+            opens: ByteSet([false; 256]),
             longest: 0,
         };
         for (path, cause) in paths {

@@ -28,7 +28,7 @@ const STICKY: u32 = 0o1000;
 const MADE_UP: [FsWord; 6] = [PROC_SUPER_MAGIC, 0x6265_6572, 0x0187, 0x0102_1994, 0x1cd1, 0x6367_7270];
 
 /// A place on the way, which has no links.
-enum Place {
+enum OnTheWay {
     Inside(PathBuf),
     Outside(PathBuf),
 }
@@ -36,7 +36,7 @@ enum Place {
 impl Search<'_> {
     /// Resolves `path`, seen from `base` in the boundary.
     pub(crate) fn resolve(&self, base: &Path, path: &Path) -> Result<Leads, Errno> {
-        let mut at = Place::Inside(base.to_path_buf());
+        let mut at = OnTheWay::Inside(base.to_path_buf());
         let mut links = Vec::new();
         let mut ahead = VecDeque::new();
         self.turn(&mut at, &mut ahead, path);
@@ -45,17 +45,17 @@ impl Search<'_> {
         while let Some(component) = ahead.pop_front() {
             found = None;
             let target = match &mut at {
-                Place::Inside(path) if component == ".." => {
+                OnTheWay::Inside(path) if component == ".." => {
                     if !path.pop() {
-                        at = Place::Outside(self.host.parent().unwrap_or(Path::new("/")).into());
+                        at = OnTheWay::Outside(self.host.parent().unwrap_or(Path::new("/")).into());
                     }
                     continue;
                 }
-                Place::Outside(path) if component == ".." => {
+                OnTheWay::Outside(path) if component == ".." => {
                     path.pop();
                     continue;
                 }
-                Place::Inside(path) => {
+                OnTheWay::Inside(path) => {
                     path.push(&component);
                     let stat = match beneath::stat(self.root, path) {
                         Ok(stat) => stat,
@@ -78,11 +78,11 @@ impl Search<'_> {
                     path.pop();
                     target
                 }
-                Place::Outside(path) => {
+                OnTheWay::Outside(path) => {
                     let parent = path.clone();
                     path.push(&component);
                     if path == self.host {
-                        at = Place::Inside(PathBuf::new());
+                        at = OnTheWay::Inside(PathBuf::new());
                         continue;
                     }
                     match outside(&parent, path) {
@@ -101,7 +101,7 @@ impl Search<'_> {
             }
             self.turn(&mut at, &mut ahead, &target);
         }
-        let Place::Inside(at) = at else { return Ok(unfollowed(links)) };
+        let OnTheWay::Inside(at) = at else { return Ok(unfollowed(links)) };
         let stat = match found {
             Some(stat) => stat,
             None if at == Path::new("") => rustix::fs::fstat(self.root)?,
@@ -111,13 +111,13 @@ impl Search<'_> {
     }
 
     /// Puts the components of a path before those that are still ahead.
-    fn turn(&self, at: &mut Place, ahead: &mut VecDeque<OsString>, path: &Path) {
+    fn turn(&self, at: &mut OnTheWay, ahead: &mut VecDeque<OsString>, path: &Path) {
         let mut rest = path;
         if path.is_absolute() {
             // The boundary's own path has no links, so the way to it need not be walked.
             (*at, rest) = match path.strip_prefix(self.host) {
-                Ok(inside) => (Place::Inside(PathBuf::new()), inside),
-                Err(_) => (Place::Outside("/".into()), path),
+                Ok(inside) => (OnTheWay::Inside(PathBuf::new()), inside),
+                Err(_) => (OnTheWay::Outside("/".into()), path),
             };
         }
         let wanted = |part: &Component| matches!(part, Component::Normal(_) | Component::ParentDir);
