@@ -130,7 +130,7 @@ fn kill_and_wait(directory: &Path, left: Duration) {
 }
 
 fn members(directory: &Path) -> Vec<Pid> {
-    // CgroupVersion 1 moves threads: one of ours that is inside must not be the end of us.
+    // Version 1 moves threads: one of ours that is inside must not be the end of us.
     let this = rustix::process::getpid();
     let text = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
     let numbers = text.lines().filter_map(|line| line.parse().ok());

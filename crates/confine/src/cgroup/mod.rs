@@ -1,7 +1,7 @@
 //! Limits on everything inside a sandbox together: control groups of version 2 or 1 (cgroups(7)).
 //!
 //! The launcher makes a group before the sandbox starts and removes it afterwards; but for `inside.rs`, nothing in here
-//! runs inside. CgroupVersion 2 is used where it has every controller that is wanted and its directory is ours to use,
+//! runs inside. Version 2 is used where it has every controller that is wanted and its directory is ours to use,
 //! else version 1.
 //!
 //! A process is never moved by its number: writing `cgroup.procs` waits for all processors to pass a quiet
@@ -44,7 +44,7 @@ enum SiteVersion<'a> {
 impl<'a> CgroupSite<'a> {
     /// Finds a place where `limits` hold.
     ///
-    /// One version or the other: a sandbox in two at once would need both ways in. CgroupVersion 2 with some of the limits is taken
+    /// One version or the other: a sandbox in two at once would need both ways in. Version 2 with some of the limits is taken
     /// only where version 1 has nothing to offer.
     pub fn choose(hierarchy: &'a Hierarchy, limits: &Limits) -> Self {
         let wanted: Vec<Limit> =

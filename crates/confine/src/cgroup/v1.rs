@@ -1,4 +1,4 @@
-//! CgroupVersion 1: each controller has a hierarchy of its own, and each limit stands for itself.
+//! Version 1: each controller has a hierarchy of its own, and each limit stands for itself.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};

@@ -1,4 +1,4 @@
-//! CgroupVersion 2: one hierarchy, in which a directory can be delegated to a user.
+//! Version 2: one hierarchy, in which a directory can be delegated to a user.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};

@@ -1,4 +1,4 @@
-//! LimitEnforcement of a native sandbox: by cgroup where there is one for us, by rlimits where not.
+//! Limits of a native sandbox: by cgroup where there is one for us, by rlimits where not.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
