@@ -16,7 +16,6 @@ use crate::protect::table::content::ContentRule;
 pub use crate::protect::table::content::FileFormat;
 use crate::protect::table::row::ProtectRow;
 
-mod alias;
 mod build_server;
 mod git;
 mod idea;

@@ -1,18 +1,17 @@
 //! What git obeys: its configuration, `.gitmodules`, and files that say where a repository is.
 //!
-//! A setting counts unless it is known to run nothing. What cannot be read is suspicious.
+//! A setting counts unless it is of a type that runs nothing, and has a value of that type. What cannot be read is suspicious.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path};
+use std::path::Path;
 
 pub use self::named::{Reference, is_configuration, references, submodules};
 use self::syntax::{ConfigEntry, MalformedConfig, read};
-use self::values::may_hold;
 use super::reason::Reason;
 use crate::protect::table;
 use crate::protect::table::content::FileFormat;
 
+mod executing;
 mod harmless;
 mod named;
 mod syntax;
@@ -38,22 +37,21 @@ pub(super) fn has(content: &[u8], (section, key): (&str, &str), value: &str) -> 
 
 /// Classifies a configuration of git.
 pub(super) fn classify_config(content: &[u8], kind: ConfigKind) -> Option<Reason> {
-    classify_entries(content, |entry, all| counts(entry, all, kind))
+    classify_entries(content, |entry| counts(entry, kind))
 }
 
-/// Returns the settings of a configuration that count, with their values; all of it where it cannot be read.
+/// Returns the settings of a configuration that count, with their values, and the paths that it names; all of it where it cannot be
+/// read.
 pub(super) fn counting(content: &[u8], kind: ConfigKind) -> Vec<u8> {
     let Ok(entries) = read(content) else { return content.to_vec() };
-    let counting = entries.iter().filter(|entry| counts(entry, &entries, kind));
-    counting.flat_map(|entry| format!("{entry:?}").into_bytes()).collect()
+    let counting = entries.iter().filter(|entry| counts(entry, kind)).map(|entry| format!("{entry:?}"));
+    counting.chain([format!("{:?}", references(content))]).flat_map(String::into_bytes).collect()
 }
 
-fn counts(entry: &ConfigEntry, all: &[ConfigEntry], kind: ConfigKind) -> bool {
-    match harmless::values(entry) {
-        Some(_) if kind == ConfigKind::Repository && entry.is("core", "worktree") => true,
-        Some(values) => !may_hold(entry, values, all),
-        None => kind != ConfigKind::Loose || named::is_known_to_run(entry),
-    }
+fn counts(entry: &ConfigEntry, kind: ConfigKind) -> bool {
+    let is_of_git = || harmless::values(entry).is_some() || executing::is_known_to_run(entry);
+    kind == ConfigKind::Repository && entry.is("core", "worktree")
+        || !harmless::runs_nothing(entry) && (kind != ConfigKind::Loose || is_of_git())
 }
 
 /// Classifies the options of an interrupted operation, which are written like a configuration.
@@ -67,18 +65,13 @@ pub(super) fn classify_options(content: &[u8], strategy: impl Fn(&str) -> Option
     }
 }
 
-/// Classifies a `.gitmodules`: the same, and what made git itself run something: names that lead out of
-/// `.git/modules` (CVE-2018-11235), values that read as options (CVE-2018-17456), and paths at which a program obeys what is there.
+/// Classifies a `.gitmodules`: the same, and paths at which a program obeys what is there. No type holds what made git itself run
+/// something: names that lead out of `.git/modules` (CVE-2018-11235), and values that read as options (CVE-2018-17456).
 pub(super) fn classify_modules(content: &[u8]) -> Option<Reason> {
-    classify_entries(content, |entry, all| {
-        let option = entry.value().as_bytes().starts_with(b"-");
-        let leads_out = |name: &OsStr| Path::new(name).components().any(|part| part == Component::ParentDir);
+    classify_entries(content, |entry| {
         // Git checks a submodule out at its path, and what it brings along lies there.
         let is_obeyed = entry.is("submodule", "path") && is_protected(&entry.value().to_string_lossy());
-        counts(entry, all, ConfigKind::Repository)
-            || option
-            || is_obeyed
-            || entry.subsection.as_deref().is_some_and(leads_out)
+        counts(entry, ConfigKind::Repository) || is_obeyed
     })
 }
 
@@ -103,16 +96,12 @@ pub(super) fn classify_git_file(content: &[u8]) -> Option<Reason> {
     (!ordinary).then_some(Reason::GitElsewhere)
 }
 
-fn classify_entries(
-    content: &[u8],
-    suspicious: impl Fn(&ConfigEntry, &[ConfigEntry]) -> bool,
-) -> Option<Reason> {
+fn classify_entries(content: &[u8], suspicious: impl Fn(&ConfigEntry) -> bool) -> Option<Reason> {
     match read(content) {
         Err(MalformedConfig) => Some(Reason::Unreadable { format: FileFormat::Git }),
-        Ok(entries) => entries
-            .iter()
-            .find(|entry| suspicious(entry, &entries))
-            .map(|entry| Reason::Setting { key: entry.name() }),
+        Ok(entries) => {
+            entries.iter().find(|entry| suspicious(entry)).map(|entry| Reason::Setting { key: entry.name() })
+        }
     }
 }
 

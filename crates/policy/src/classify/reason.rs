@@ -52,7 +52,7 @@ pub enum Reason {
     WritesElsewhere { example: String },
     /// A git hook that is not a sample. It counts without the executable bit too, which costs one `chmod`.
     Hook,
-    /// It makes git look for its configuration and hooks somewhere else.
+    /// It leads git to a repository, or to configuration and hooks, somewhere else.
     GitElsewhere,
     /// A setting that runs a program, or makes one run without being asked about, or that is not among those
     /// that are known to be harmless.
@@ -111,7 +111,9 @@ impl fmt::Display for Reason {
                 write!(f, "it has git write to `{example}`, which is no place for git to write to")
             }
             Self::Hook => f.write_str("it is a git hook that is not a sample"),
-            Self::GitElsewhere => f.write_str("it makes git take its configuration from somewhere else"),
+            Self::GitElsewhere => {
+                f.write_str("it leads git to a repository or a configuration somewhere else")
+            }
             Self::Setting { key } => {
                 write!(f, "its setting `{key}` may run a program, or say what is read and where it goes")
             }

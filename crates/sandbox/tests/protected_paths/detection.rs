@@ -1,5 +1,6 @@
 //! What an agent has made, distinguished from what was there.
 
+use super::git_data::{git, served};
 use super::*;
 
 #[test]
@@ -33,24 +34,31 @@ fn a_created_hook_configuration_and_start_up_file_are_found() {
 fn an_ordinary_clone_passes_untouched() {
     let boundary = Boundary::new();
     let source = boundary.host.parent().unwrap().join("source");
-    let git = |directory: &Path, arguments: &[&str]| {
-        let status = Command::new("git")
-            .args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"])
-            .args(arguments)
-            .current_dir(directory)
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .status()
-            .unwrap();
-        assert!(status.success());
-    };
+    let url = "https://example.org/source";
+    let clone =
+        |words: &[&str]| git(&boundary.host, &[&["-c", &served(&source), "clone", "-q"], words].concat());
     git(&boundary.host, &["init", "-q", source.to_str().unwrap()]);
     git(&source, &["commit", "-q", "--allow-empty", "-m", "x"]);
-    git(&source, &["submodule", "--quiet", "add", source.to_str().unwrap(), "module"]);
+    git(&source, &["-c", &served(&source), "submodule", "--quiet", "add", url, "module"]);
     git(&source, &["commit", "-q", "-m", "submodule"]);
     let baseline = boundary.baseline();
-    let url = format!("file://{}", source.display());
-    git(&boundary.host, &["clone", "-q", "--recurse-submodules", &url, "clone"]);
-    git(&boundary.host, &["clone", "-q", "--bare", &url, "bare.git"]);
+    clone(&["--recurse-submodules", url, "clone"]);
+    clone(&["--bare", url, "bare.git"]);
+    clone(&["--mirror", url, "mirror.git"]);
+    clone(&[
+        "--depth",
+        "1",
+        "--filter",
+        "blob:none",
+        "--sparse",
+        &format!("file://{}/clone", boundary.host.display()),
+        "copy",
+    ]);
+    clone(&["./clone", "near"]);
+    // As a path is inside.
+    let config = fs::read_to_string(boundary.host.join("near/.git/config")).unwrap();
+    boundary.write("near/.git/config", &config.replace(boundary.host.to_str().unwrap(), "/workspace"));
+    assert!(boundary.host.join("clone/module/.git").is_file(), "the control");
     git(&boundary.host.join("clone"), &["worktree", "add", "-q", "../tree"]);
     assert_eq!(boundary.compare(&baseline), []);
     assert!(boundary.walk(3).repositories.len() >= 4, "{:?}", boundary.walk(3).repositories);
@@ -92,7 +100,7 @@ fn what_took_the_place_of_a_protected_file_is_distinguished_from_what_was_change
     assert_eq!(origins(), [Origin::Earlier], "the same file was protected all the time");
     let mut findings = boundary.compare(&baseline);
     assert!(set_aside(boundary.root().enter().unwrap(), &mut findings[0], now()).is_err());
-    replace("[core]\n\tpager = less\n[remote \"o\"]\n\turl = x\n");
+    replace("[core]\n\tpager = less\n[remote \"o\"]\n\turl = x:y\n");
     assert_eq!(origins(), [], "the pager was there before");
     for executing in ["[core]\n\tpager = evil\n", "[core]\n\tpager = less\n\tfsmonitor = evil\n"] {
         replace(executing);

@@ -22,6 +22,11 @@ pub(crate) fn git(directory: &Path, words: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+/// A repository on a server, for the URL `https://example.org/source`: git takes a directory for it.
+pub(crate) fn served(source: &Path) -> String {
+    format!("url.{}.insteadOf=https://example.org/source", source.display())
+}
+
 /// A boundary that is a repository with one commit, and a file beside it that is none of the agent's business.
 pub(crate) fn committed() -> (Boundary, PathBuf) {
     let boundary = Boundary::new();
@@ -543,7 +548,8 @@ fn a_submodule_whose_work_tree_is_no_place_for_one_is_moved_aside() {
             fs::write(source.join(brought), "evil").unwrap();
             git(&source, &["add", "-A"]);
             git(&source, &["commit", "-q", "-m", "x"]);
-            git(&boundary.host, &["submodule", "--quiet", "add", "../source", "sub"]);
+            let add = ["submodule", "--quiet", "add", "https://example.org/source", "sub"];
+            git(&boundary.host, &[&["-c", &served(&source)], &add[..]].concat());
             let config = format!("[core]\n\trepositoryformatversion = 0\n\tworktree = {work_tree}\n");
             boundary.write(".git/modules/sub/config", &config);
         };
@@ -664,22 +670,22 @@ fn ordinary_work_with_git_passes_untouched() {
     let source = boundary.host.with_file_name("source");
     git(boundary.host.parent().unwrap(), &["clone", "-q", boundary.host.to_str().unwrap(), "source"]);
     git(&source, &["tag", "-a", "v1", "-m", "x"]);
-    let url = format!("file://{}", source.display());
+    let (url, served) = ("https://example.org/source", served(&source));
     let baseline = boundary.baseline();
-    let here = |words: &[&str]| drop(git(&boundary.host, words));
-    here(&["submodule", "--quiet", "add", &url, "libs/objects/foo"]);
+    let here = |words: &[&str]| drop(git(&boundary.host, &[&["-c", &served], words].concat()));
+    here(&["submodule", "--quiet", "add", url, "libs/objects/foo"]);
     here(&["commit", "-q", "-m", "submodule"]);
     here(&["submodule", "--quiet", "update", "--init", "--recursive"]);
     assert!(boundary.host.join("libs/objects/foo/.git").is_file(), "the control");
     // Its directory holds another repository; and one is gone, of which git keeps the data.
-    here(&["clone", "-q", &url, "libs/objects/foo/nested"]);
-    here(&["submodule", "--quiet", "add", &url, "gone"]);
+    here(&["clone", "-q", url, "libs/objects/foo/nested"]);
+    here(&["submodule", "--quiet", "add", url, "gone"]);
     here(&["rm", "-q", "-f", "gone"]);
     assert!(boundary.host.join(".git/modules/gone/config").is_file(), "the control");
     here(&["worktree", "add", "-q", "tree"]);
-    here(&["clone", "-q", &url, "node_modules/dependency"]);
-    here(&["clone", "-q", "--bare", &url, "bare.git"]);
-    here(&["fetch", "-q", "--tags", &url]);
+    here(&["clone", "-q", url, "node_modules/dependency"]);
+    here(&["clone", "-q", "--bare", url, "bare.git"]);
+    here(&["fetch", "-q", "--tags", url]);
     for number in ["2", "3", "4"] {
         boundary.write("file", number);
         here(&["commit", "-q", "-a", "-m", number]);

@@ -7,6 +7,7 @@ mod ends;
 mod git;
 mod git_data;
 mod git_obeys;
+mod git_settings;
 mod git_staged;
 mod listed;
 mod mounts;

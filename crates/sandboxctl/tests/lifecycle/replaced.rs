@@ -91,7 +91,7 @@ fn a_harmless_change_of_the_host_stays_and_is_said() {
         // What editors, forges and git-lfs write while somebody works.
         let theirs = format!(
             "{CONFIG}[user]\n\tname = x\n[branch \"main\"]\n\tvscode-merge-base = origin/main\n\tgk-merge-base = origin/main\n\
-             [remote \"origin\"]\n\tgh-resolved = base\n[lfs]\n\trepositoryformatversion = 0\n"
+             [remote \"origin\"]\n\turl = https://example.org/x\n\tgh-resolved = base\n[lfs]\n\trepositoryformatversion = 0\n"
         );
         replace(&place, &theirs);
         let (output, said) = finished(client);

@@ -6,78 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::super::words;
+use super::executing::is_known_to_run;
 use super::harmless;
 use super::syntax::{ConfigEntry, read};
-use super::values::{may_hold, repository};
-
-/// Keys that are known to run a program, whatever the subsection, see git-config(1): only of these the words are looked for in the
-/// work tree. Those that hold a program or something else are on the list of harmless ones, with what else they may hold.
-const EXECUTING: &[(&str, &str)] = &[
-    ("b4", "gpgbin"),
-    ("browser", "path"),
-    ("cola", "blameviewer"),
-    ("cola", "terminal"),
-    // With these, git puts a file of theirs into what people send, or writes files where they say.
-    ("commit", "template"),
-    ("core", "askpass"),
-    ("core", "editor"),
-    ("core", "gitproxy"),
-    ("core", "hookspath"),
-    ("core", "pager"),
-    // The pager of that name.
-    ("delta", "pager"),
-    ("diff", "external"),
-    ("diff", "textconv"),
-    ("difftool", "path"),
-    ("format", "outputdirectory"),
-    ("format", "signaturefile"),
-    // Options of `git diff` that git-gui adds: of some, it runs a program, or writes a file.
-    ("gui", "diffopts"),
-    ("gui", "editor"),
-    ("gui", "historybrowser"),
-    // With these, git keeps what a server sends in a file that they name.
-    ("http", "cookiefile"),
-    ("http", "savecookies"),
-    ("imap", "tunnel"),
-    // A template brings hooks into repositories that are made later.
-    ("init", "templatedir"),
-    ("include", "path"),
-    ("includeif", "path"),
-    ("instaweb", "browser"),
-    // Where the scripts lie that the server runs.
-    ("instaweb", "gitwebdir"),
-    ("instaweb", "httpd"),
-    ("instaweb", "modulepath"),
-    ("interactive", "difffilter"),
-    ("lfs", "clean"),
-    ("lfs", "path"),
-    ("lfs", "smudge"),
-    ("man", "path"),
-    ("merge", "driver"),
-    ("mergetool", "path"),
-    // Allowing every protocol, or `ext`, lets a URL run a program.
-    ("protocol", "allow"),
-    ("remote", "receivepack"),
-    ("remote", "uploadpack"),
-    ("remote", "vcs"),
-    ("secrets", "providers"),
-    ("sendemail", "smtpserver"),
-    // Options of the program that sends: of some, they run another one, or write files.
-    ("sendemail", "smtpserveroption"),
-    ("sequence", "editor"),
-    ("stgit", "editor"),
-    ("stgit", "pager"),
-    // A configuration of Subversion names programs that reach a server.
-    ("svn", "config-dir"),
-    ("svn", "configdir"),
-    ("web", "browser"),
-];
-
-/// Keys that end like this run a program in every section: `core.sshCommand`, `difftool.<tool>.cmd`,
-/// `gpg.<format>.program`, `credential.helper`, `uploadpack.packObjectsHook`, `hook.<name>.command`. So do the options of
-/// git-annex for ssh, rsync and their like, and its transport.
-const EXECUTING_ENDS: &[&str] =
-    &["cmd", "command", "helper", "hook", "program", "prog", "-options", "-transport"];
+use super::values::repository;
 
 /// A path that a configuration names and git obeys, as it stands there: relative or absolute.
 ///
@@ -102,16 +34,21 @@ pub enum Reference {
 /// What cannot be read as a configuration names nothing: git refuses it as a whole.
 pub fn references(content: &[u8]) -> Vec<Reference> {
     let entries = read(content).unwrap_or_default();
-    let is_remote = |name: &Path| {
-        let of_remote = |entry: &ConfigEntry| {
-            entry.section == "remote" && entry.subsection.as_deref() == Some(name.as_os_str())
-        };
-        name == Path::new(".") || entries.iter().any(of_remote)
+    let of_remotes = |entry: &&ConfigEntry| entry.section == "remote" && entry.subsection.is_some();
+    let has_url = |name: &OsStr| {
+        let mut urls = entries
+            .iter()
+            .filter(|entry| entry.is("remote", "url"))
+            .filter(|entry| entry.subsection.as_deref() == Some(name));
+        urls.clone().next().is_some() && urls.all(|url| !url.value().is_empty())
     };
     // A name of a remote is no path, and each branch has one.
-    let is_path =
-        |reference: &Reference| !matches!(reference, Reference::Repository(name) if is_remote(name));
-    entries.iter().flat_map(named_by).filter(is_path).collect()
+    let is_path = |reference: &Reference| !matches!(reference, Reference::Repository(name) if name == Path::new(".") || has_url(name.as_os_str()));
+    // For git, the name of a remote without a URL is its path.
+    let names: BTreeSet<&OsStr> =
+        entries.iter().filter(of_remotes).filter_map(|entry| entry.subsection.as_deref()).collect();
+    let remotes = names.into_iter().map(|name| Reference::Repository(name.into()));
+    entries.iter().flat_map(named_by).chain(remotes).filter(is_path).collect()
 }
 
 /// Returns whether this can be read as a configuration of git. What cannot names nothing here, whatever git makes of it.
@@ -188,7 +125,7 @@ fn named_by(entry: &ConfigEntry) -> Vec<Reference> {
         let bytes = path.as_os_str().as_bytes();
         !bytes.is_empty() && !bytes.starts_with(b"%")
     };
-    if entry.is("core", "hookspath") {
+    if entry.is("core", "hookspath") || entry.is("gitflow", "hooks") {
         // Husky names `.husky/_`, and what is in there runs the hooks beside it.
         let beside = value.parent().filter(|_| value.file_name().is_some_and(|name| name == "_"));
         let all = [Some(value), beside].into_iter().flatten();
@@ -208,11 +145,7 @@ fn named_by(entry: &ConfigEntry) -> Vec<Reference> {
         return vec![Reference::Repository(path)];
     }
     // An alias runs only for whoever types it, and may well name what the agent is to work on.
-    let runs = || match harmless::values(entry) {
-        Some(values) => !may_hold(entry, values, &[]),
-        None => is_known_to_run(entry),
-    };
-    if entry.section == "alias" || !runs() {
+    if entry.section == "alias" || !is_known_to_run(entry) || harmless::runs_nothing(entry) {
         return Vec::new();
     }
     // These are one word, which no shell takes apart.
@@ -224,13 +157,6 @@ fn named_by(entry: &ConfigEntry) -> Vec<Reference> {
         programs(command, COMMAND_LEVELS)
     };
     paths.into_iter().filter(|path| is_in_reach(&path.as_path())).map(Reference::Program).collect()
-}
-
-/// Returns whether a setting that is not on the list of harmless ones is known to run a program.
-pub(super) fn is_known_to_run(entry: &ConfigEntry) -> bool {
-    EXECUTING.iter().any(|(section, key)| entry.is(section, key))
-        || EXECUTING_ENDS.iter().any(|end| entry.key.ends_with(end))
-        || entry.section == "tig"
 }
 
 fn path(bytes: &[u8]) -> PathBuf {

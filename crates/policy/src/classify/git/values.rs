@@ -1,134 +1,85 @@
-//! Values of settings of git: which of them run nothing, where the key is one that may run something.
+//! Values of settings of git: types that hold nothing that is run, and no path but one that the search follows.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::super::alias;
 use super::syntax::ConfigEntry;
 
-/// Encodings by the names that people use.
-const ENCODINGS: &[&str] = &[
-    "ascii", "big5", "cp1250", "cp1251", "cp1252", "cp932", "cp936", "cp949", "cp950", "euc-jp", "euc-kr",
-    "eucjp", "gb18030", "gb2312", "gbk", "iso-8859-1", "iso-8859-15", "iso-8859-2", "iso-8859-5",
-    "iso8859-1", "iso8859-15", "koi8-r", "koi8-u", "latin1", "shift_jis", "sjis", "us-ascii", "utf-8",
-    "utf8", "windows-1250", "windows-1251", "windows-1252", "windows-31j",
-];
-
-/// How URLs of servers begin.
-const SERVERS: &[&str] =
-    &["ftp://", "ftps://", "git://", "http://", "https://", "ssh://", "svn+ssh://", "svn://"];
+/// What git itself speaks with a server. For any other scheme it looks for a program, or an alias, of that name.
+const SCHEMES: &[&str] = &["git", "git+ssh", "http", "https", "ssh", "ssh+git"];
 
 /// What a setting may hold without running anything.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Values {
-    /// Anything.
-    Any,
     /// A truth value: another one is a program.
     Truth,
     /// Truth: the setting protects, and is on by itself.
     True,
-    /// Digits.
-    Number,
-    /// An encoding that keeps ASCII as it is and makes no line end of anything else: what git has encoded, it reads again line by line.
-    Encoding,
-    /// Part of the name of a file, in the directory where git writes it.
-    FileName,
-    /// One of the names of git itself: another one leads to a program, or to a directory.
+    /// A truth value, a number, a date, a colour, or words of git's own.
+    Word,
+    /// One of these.
+    OneOf(&'static [&'static str]),
+    /// A name, as of a branch or a remote.
     Name,
-    /// Text that means nothing else to a shell within quotes, or to Tcl: scripts paste it into what they run.
-    Plain,
-    /// What an alias may stand for.
-    Alias,
-    /// Options of `git merge`.
-    MergeOptions,
-    /// A format of commits that gives one line for each.
-    OneLine,
-    /// A path that has these names in it, one after the other.
-    Within(&'static [&'static str]),
-    /// A URL of a server.
-    Server,
-    /// A URL in place of the subsection, which names a server.
-    InPlaceOfServer,
-    /// A command that a tool writes there itself.
-    Commands(&'static [&'static str]),
+    /// A reference, a pattern of them, or two with a colon between.
+    References,
+    /// Text that is shown and nothing else.
+    Shown,
+    /// A repository: a URL of a server, or a path or the name of a remote, which the search follows.
+    Repository,
+    /// The directory of hooks in a repository, which the search follows.
+    Hooks,
+    /// A work tree, which the search follows.
+    WorkTree,
 }
 
-/// Returns whether a setting runs nothing with the value that it has. Of all settings, an alias may name another one.
-pub(super) fn may_hold(entry: &ConfigEntry, values: Values, all: &[ConfigEntry]) -> bool {
-    let bytes = entry.value().as_bytes();
-    let subsection = entry.subsection.as_deref().unwrap_or_default();
-    // `ext::` runs a program to reach a repository; a carriage return changes what a path means (CVE-2025-48384). In a `file://`,
-    // git decodes `%`: what it then takes for a repository, no value names.
-    let is_hidden = bytes.starts_with(b"file://") && bytes.contains(&b'%');
-    if is_hidden
-        || bytes.contains(&b'\r')
-        || [bytes, subsection.as_bytes()].iter().any(|text| text.starts_with(b"ext::"))
-    {
-        return false;
+/// Returns whether a setting runs nothing with the subsection and the value that it has.
+pub(super) fn may_hold(entry: &ConfigEntry, values: Values) -> bool {
+    has_plain_subsection(entry) && is_of(entry.value(), values)
+}
+
+fn is_of(value: &OsStr, values: Values) -> bool {
+    // The name of a person may be in any encoding.
+    if values == Values::Shown {
+        let text = value.to_string_lossy();
+        return !text.starts_with('-') && !text.contains(char::is_control);
     }
-    // Of a submodule's update, `!` has a shell run it.
-    if matches!(values, Values::Any) {
-        return entry.section != "submodule" || !bytes.starts_with(b"!");
+    if values == Values::WorkTree {
+        return true;
     }
-    let Some(value) = entry.value().to_str() else { return false };
+    let Some(value) = value.to_str() else { return false };
     match values {
-        Values::Any => true,
         Values::Truth => is_truth(value),
         Values::True => ["true", "yes", "on", "1"].iter().any(|truth| value.eq_ignore_ascii_case(truth)),
-        Values::Name => value.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')),
-        Values::Plain => is_plain(value),
-        Values::Alias => {
-            let is_alias = |word: &str| all.iter().any(|other| is_alias(other, word));
-            !value.starts_with('!') && !alias::executes(value, is_alias)
+        Values::Word => {
+            let is_known = |letter: char| letter.is_ascii_alphanumeric() || " .,:#+=_-".contains(letter);
+            let is_option = value
+                .strip_prefix('-')
+                .is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()));
+            value.chars().all(is_known) && !is_option
         }
-        // What follows `git merge`.
-        Values::MergeOptions => !alias::executes(&format!("merge {value}"), |_| false),
-        Values::OneLine => is_one_line(value),
-        Values::Number => value.bytes().all(|byte| byte.is_ascii_digit()),
-        Values::Encoding => ENCODINGS.iter().any(|known| value.eq_ignore_ascii_case(known)),
-        Values::FileName => !value.contains('/'),
-        Values::Within(names) => {
-            let parts: Vec<&str> = value.split('/').filter(|part| !part.is_empty()).collect();
-            parts.windows(names.len()).any(|part| part == names) && !parts.contains(&"..")
+        Values::OneOf(known) => known.contains(&value),
+        Values::Name => value.is_empty() || is_name(value),
+        Values::References => {
+            let parts = value.strip_prefix(['+', '^']).unwrap_or(value);
+            parts.splitn(2, ':').all(|part| is_name(&part.replace('*', "x")))
         }
-        Values::Server => SERVERS.iter().any(|scheme| value.starts_with(scheme)),
-        Values::InPlaceOfServer => subsection.to_str().is_some_and(is_server),
-        Values::Commands(known) => known.contains(&value),
+        Values::Repository => is_server(value) || is_path(value),
+        Values::Hooks => (value == ".git/hooks" || value.ends_with("/.git/hooks")) && is_path(value),
+        Values::Shown | Values::WorkTree => true,
     }
 }
 
-/// Returns whether what git puts in front of the rest of any URL leads to a server: another text may be a directory, or become
-/// `ext::` or `file:` with what follows.
-fn is_server(base: &str) -> bool {
-    let is_host = |host: &str| host.contains(['.', '@']) && !host.contains('/');
-    SERVERS.iter().any(|scheme| base.strip_prefix(scheme).is_some_and(|rest| rest.contains('/')))
-        || base.split_once(':').is_some_and(|(host, _)| is_host(host))
-}
-
-/// Returns whether an entry is the alias of this name. Git ignores the case of one.
-fn is_alias(entry: &ConfigEntry, word: &str) -> bool {
-    let name = entry.subsection.as_deref().unwrap_or(OsStr::new(&entry.key));
-    entry.section == "alias" && name.eq_ignore_ascii_case(word)
-}
-
-/// Returns whether a format of commits gives one line for each. What follows a line end in a list of commands is a command, and
-/// a commit's message may hold anything. A text without `%` is the name of a format, which has many lines.
-fn is_one_line(format: &str) -> bool {
-    let mut parts = format.split('%');
-    let before = parts.next().unwrap_or_default();
-    let is_placeholder = |part: &str| {
-        ["s", "h", "H", "an", "ae", "ar", "cn", "ce", "cr", "d", "D"]
-            .iter()
-            .any(|known| part.starts_with(known))
+/// Returns whether the subsection is a name or, where that selects servers, a URL of one. Git hands the name of a remote on as an
+/// argument.
+fn has_plain_subsection(entry: &ConfigEntry) -> bool {
+    let Some(subsection) = entry.subsection.as_deref() else { return true };
+    let is_plain = match entry.section.as_str() {
+        "credential" | "http" | "lfs" => is_server,
+        _ => is_name,
     };
-    let is_format = format.is_empty() || before.len() < format.len();
-    is_format && !format.contains(['\n', '\r']) && parts.all(is_placeholder)
-}
-
-/// Returns whether a value is text that means nothing else to a shell within quotes, or to Tcl.
-fn is_plain(value: &str) -> bool {
-    value.chars().all(|letter| letter.is_alphanumeric() || " @,/+()._:=-?!%{}~".contains(letter))
+    subsection.to_str().is_some_and(is_plain)
 }
 
 fn is_truth(value: &str) -> bool {
@@ -137,13 +88,63 @@ fn is_truth(value: &str) -> bool {
         .any(|truth| value.eq_ignore_ascii_case(truth))
 }
 
+/// Returns whether text is a name: no option, no absolute path and none that leads up, nothing that a shell expands.
+fn is_name(value: &str) -> bool {
+    value.starts_with(|first: char| first.is_alphanumeric() || matches!(first, '_' | '.'))
+        && value.chars().all(|letter| letter.is_alphanumeric() || "._/+@#-".contains(letter))
+        && !value.contains("..")
+}
+
+/// Returns whether a URL is that of a server: with a scheme that git itself speaks, or in the form of scp(1). For text with `::`
+/// git runs a program.
+fn is_server(url: &str) -> bool {
+    let (authority, path) = match url.split_once("://") {
+        Some((scheme, rest)) if SCHEMES.contains(&scheme) => rest.split_once('/').unwrap_or((rest, "")),
+        Some(_) => return false,
+        None => match url.split_once(':') {
+            Some(parts) => parts,
+            None => return false,
+        },
+    };
+    let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let is_made_of = |text: &str, more: &str| {
+        text.chars().all(|letter| letter.is_ascii_alphanumeric() || more.contains(letter))
+    };
+    host.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && is_made_of(host, ".-_:")
+        && is_made_of(user, ".-_:+=~")
+        && !user.starts_with('-')
+        && is_address(path)
+        && !url.contains("::")
+}
+
+/// Returns whether text may be the path of a repository on this machine: no option, no home, and not what git takes for a host.
+fn is_path(value: &str) -> bool {
+    // Of a `file://`, git decodes `%`: what it then takes for a repository, no value names.
+    let path = match value.strip_prefix("file://") {
+        Some(path) if path.starts_with('/') && !path.contains('%') => path,
+        _ => value,
+    };
+    !path.is_empty()
+        && !path.starts_with(['-', '~'])
+        && !path.split('/').next().is_some_and(|first| first.contains(':'))
+        && is_address(path)
+        && !path.contains("::")
+}
+
+/// Returns whether text consists of what paths and URLs ordinarily do, and of nothing that a shell expands.
+fn is_address(text: &str) -> bool {
+    text.chars().all(|letter| letter.is_alphanumeric() || " ._~%/+@:,=#()-".contains(letter))
+}
+
 /// Returns the repository on this machine that a setting names, if it names one: what is no URL and has no host in front, see
 /// git-fetch(1), "Git URLs".
 pub(super) fn repository(entry: &ConfigEntry) -> Option<PathBuf> {
     let named = match (entry.section.as_str(), entry.key.as_str()) {
-        ("remote", "url" | "pushurl" | "pushdefault") | ("branch", "remote" | "pushremote") => {
-            entry.value.as_deref()
-        }
+        ("remote", "url" | "pushurl" | "pushdefault")
+        | ("branch", "remote" | "pushremote")
+        | ("extensions", "partialclone")
+        | ("submodule", "url") => entry.value.as_deref(),
         ("url", "insteadof" | "pushinsteadof") => entry.subsection.as_deref(),
         _ => None,
     }?

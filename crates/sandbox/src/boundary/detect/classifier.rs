@@ -184,7 +184,8 @@ impl Classifier {
             self.verdicts.push(Classified::of(one.path.into(), reason));
         }
         if one.is_unfollowed && self.verdicts.is_empty() {
-            self.verdicts.push(Classified::of(one.path.into(), Reason::GitElsewhere));
+            let essence = essence_at(root, one);
+            self.verdicts.push(Classified { path: one.path.into(), reason: Reason::GitElsewhere, essence });
         }
         std::mem::take(&mut self.verdicts)
     }
@@ -287,6 +288,14 @@ fn read(parent: &OwnedFd, name: &OsStr, content: &mut Vec<u8>) -> Option<Stat> {
     let (file, stat) = beneath::file(parent, Path::new(name)).ok()?;
     std::fs::File::from(file).take(MAX_CONTENT as u64 + 1).read_to_end(content).ok()?;
     Some(stat)
+}
+
+/// Returns what of a file a program would obey, if what it holds is classified.
+fn essence_at(root: BorrowedFd<'_>, one: &Watched<'_>) -> Option<String> {
+    let (parent, name) = beneath::parent(root, one.path).ok().filter(|_| concerns(one.seen_as))?;
+    let mut content = Vec::new();
+    read(&parent, name, &mut content)?;
+    Some(hex(&essence(one.seen_as, &content)))
 }
 
 /// Returns whether it is a pipe, a socket or a device.

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::boundary::protect::mounts::{Cause, Link, Notice};
 use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::progress::Leads;
-use crate::boundary::protect::search::progress::{Search, is, read_up_to};
+use crate::boundary::protect::search::progress::{OnHost, Search, is, read_up_to};
 use crate::host::beneath;
 
 /// How deep configurations may include each other, as in git.
@@ -115,6 +115,7 @@ impl Search<'_> {
                 })
             }
             Reference::Hooks(path) => {
+                self.expect_in_reach(config, base_of(&path, tree), &[&path]);
                 let (target, stat) = self.named(base_of(&path, tree)?, &path, Path::new(".git/hooks"))?;
                 if git.starts_with(&target) || tree.is_some_and(|tree| tree.starts_with(&target)) {
                     self.notices.push(Notice::HooksAround { config: config.into() });
@@ -129,12 +130,14 @@ impl Search<'_> {
                 None
             }
             Reference::Repository(path) => {
-                let base = base_of(&path, tree.or(Some(git)))?;
                 // Git finds it under both names.
                 let mut bare = path.clone().into_os_string();
                 bare.push(".git");
-                for path in [path, bare.into()] {
-                    self.repositories_at(base, &path, config);
+                let bare = PathBuf::from(bare);
+                let base = base_of(&path, tree);
+                self.expect_in_reach(config, base, &[&path, &bare]);
+                for path in [path, bare] {
+                    self.repositories_at(base?, &path, config);
                 }
                 None
             }
@@ -151,6 +154,32 @@ impl Search<'_> {
                 }
                 None
             }
+        }
+    }
+
+    /// Notes a configuration that names what lies out of the boundary, or nowhere. Links on the way are remembered.
+    ///
+    /// What the host does not have, and only root could make there, is a path inside.
+    fn expect_in_reach(&mut self, config: &Path, base: Option<&Path>, names: &[&Path]) {
+        let (mut is_there, mut leads_out) = (false, base.is_none());
+        for path in names {
+            match base.map(|base| self.resolve(base, path)) {
+                Some(Ok(Leads::To { links, .. })) => {
+                    is_there = true;
+                    self.remember(links);
+                }
+                Some(Ok(Leads::Nowhere { missing })) => drop(self.led(&missing)),
+                Some(Ok(Leads::Unfollowed { links, host, missing })) => {
+                    is_there |= host == OnHost::Nothing;
+                    leads_out |= host != OnHost::Nothing || !links.is_empty();
+                    self.led_to(missing);
+                    self.remember(links);
+                }
+                Some(Err(_)) | None => leads_out = true,
+            }
+        }
+        if leads_out || !is_there {
+            self.unfollowed.insert(config.into());
         }
     }
 

@@ -1,0 +1,228 @@
+//! What git runs, reads and writes because of settings in a repository that the agent has made. Git itself is run first, to show
+//! what it does with them.
+
+use super::git_data::{committed, git, move_all};
+use super::*;
+
+/// What an agent does in a new repository `sub`, what the owner does then, and how it is seen that this was an attack.
+///
+/// Beside the boundary lies `private`, a repository of the owner's. What git has run leaves a file `trace` there.
+struct Attack {
+    agent: &'static str,
+    owner: &'static str,
+    succeeded: &'static str,
+}
+
+const TRACE: &str = "test -e ../trace";
+
+/// A commit of a promisor, of which an object is missing.
+const PROMISE: &str = "mkdir d; echo x > d/f; git add .; git commit -q -m d; t=$(git rev-parse HEAD:d);
+     rm -f .git/index; find .git/objects -path \"*${t#??}\" -delete";
+
+fn sh(boundary: &Boundary, directory: &str, script: &str) -> bool {
+    let mut shell = Command::new("sh");
+    let shell = shell.args(["-c", script]).current_dir(boundary.host.join(directory)).env_clear();
+    for (name, value) in [
+        ("PATH", std::env::var_os("PATH").unwrap()),
+        ("HOME", boundary.host.clone().into()),
+        ("TOP", boundary.host.parent().unwrap().into()),
+        ("GIT_CONFIG_NOSYSTEM", "1".into()),
+        ("GIT_EDITOR", "true".into()),
+    ] {
+        shell.env(name, value);
+    }
+    for name in ["GIT_AUTHOR", "GIT_COMMITTER"] {
+        shell.env(format!("{name}_NAME"), "a").env(format!("{name}_EMAIL"), "a@b");
+    }
+    shell.output().unwrap().status.success()
+}
+
+/// A boundary in which the agent has a repository with a commit, and nothing else of interest.
+fn prepared() -> Boundary {
+    let (boundary, outside) = committed();
+    let private = outside.with_file_name("private");
+    git(private.parent().unwrap(), &["init", "-q", "-b", "main", "private"]);
+    fs::write(private.join("secret"), "PRIVATE").unwrap();
+    git(&private, &["add", "."]);
+    git(&private, &["commit", "-q", "-m", "private"]);
+    boundary
+}
+
+fn attack(boundary: &Boundary, agent: &str) {
+    let made = "git init -q -b main sub && cd sub && git commit -q --allow-empty -m one";
+    assert!(sh(boundary, "", &format!("{made}\n{}", agent.replace("PROMISE", PROMISE))), "{agent}");
+}
+
+const ATTACKS: &[Attack] = &[
+    // Git hands the name of a remote to its children.
+    Attack {
+        agent: "PROMISE; git config remote.origin.url .
+                printf '[remote \"--upload-pack=touch %s/trace;false\"]\\n\\turl = .\\n\\tpromisor = true\\n' $TOP >> .git/config",
+        owner: "cd sub; git status",
+        succeeded: TRACE,
+    },
+    Attack {
+        agent: "git config remote.origin.url .; printf '[remote \"--upload-pack=touch %s/trace;false\"]\\n\\turl = .\\n' $TOP >> .git/config",
+        owner: "cd sub; git fetch --all",
+        succeeded: TRACE,
+    },
+    Attack {
+        agent: "PROMISE; git -C .. add sub
+                printf '[remote \"--upload-pack=touch %s/trace;false\"]\n\turl = .\n\tpromisor = true\n' $TOP >> .git/config",
+        owner: "git status",
+        succeeded: TRACE,
+    },
+    // For a URL with `::`, it looks for an alias, too.
+    Attack {
+        agent: "git config remote.origin.url \"x::--upload-pack=touch $TOP/trace;false\"; git config alias.remote-x 'fetch .'",
+        owner: "cd sub; git fetch",
+        succeeded: TRACE,
+    },
+    Attack {
+        agent: "git config branch.main.remote \"x::--upload-pack=touch $TOP/trace;false\"; git config alias.remote-x 'clone .'
+                git config branch.main.merge refs/heads/main",
+        owner: "cd sub; git fetch",
+        succeeded: TRACE,
+    },
+    Attack {
+        agent: "git config remote.origin.url \"x://--upload-pack=touch $TOP/trace;false\"; git config alias.remote-x '!touch $TOP/trace; :'",
+        owner: "cd sub; git fetch",
+        succeeded: TRACE,
+    },
+    // Its own list of commands begins with what marks a comment.
+    Attack {
+        agent: "git branch f; echo a > a; git add a; git commit -q -m more; git checkout -q f; echo b > b; git add b; git commit -q -m b
+                git checkout -q -b side f~1; echo c > c; git add c; git commit -q -m c; git checkout -q f; git merge -q --no-edit side
+                git config core.commentString \"$(printf '\\t')exec touch $TOP/trace #\"; git config rebase.rebaseMerges true",
+        owner: "cd sub; git rebase main",
+        succeeded: TRACE,
+    },
+    // Options of a merge, and words of an alias, may name any file.
+    Attack {
+        agent: "git checkout -q -b f; git commit -q --allow-empty -m two; git checkout -q main
+                git config branch.main.mergeOptions \"--no-ff -F $TOP/outside\"",
+        owner: "cd sub; git merge f",
+        succeeded: "git -C sub log -1 --format=%B | grep -q own",
+    },
+    Attack {
+        agent: "git config alias.st \"clone -q . $TOP/trace\"",
+        owner: "cd sub; git st",
+        succeeded: TRACE,
+    },
+    // A repository of the owner's is read where a URL leads out: as it stands, through a link, and by the name of a remote without one.
+    Attack {
+        agent: "git remote add origin $TOP/private",
+        owner: "cd sub; git fetch",
+        succeeded: "git -C sub cat-file -e origin/main:secret",
+    },
+    Attack {
+        agent: "git remote add origin ../../private",
+        owner: "cd sub; git fetch",
+        succeeded: "git -C sub cat-file -e origin/main:secret",
+    },
+    Attack {
+        agent: "git remote add origin file://$TOP/private/.git",
+        owner: "cd sub; git fetch",
+        succeeded: "git -C sub cat-file -e origin/main:secret",
+    },
+    Attack {
+        agent: "git config branch.main.remote $TOP/private; git config branch.main.merge refs/heads/main",
+        owner: "cd sub; git fetch",
+        succeeded: "git -C sub cat-file -e FETCH_HEAD:secret",
+    },
+    Attack {
+        agent: "ln -s ../../private way; git config remote.way.prune true; git config branch.main.remote way
+                git config branch.main.merge refs/heads/main",
+        owner: "cd sub; git fetch",
+        succeeded: "git -C sub cat-file -e FETCH_HEAD:secret",
+    },
+];
+
+#[test]
+fn settings_that_have_git_run_read_or_write_something_are_moved_aside() {
+    for Attack { agent, owner, succeeded } in ATTACKS {
+        let boundary = prepared();
+        attack(&boundary, agent);
+        sh(&boundary, "", owner);
+        assert!(sh(&boundary, "", succeeded), "the control: {agent}");
+
+        let boundary = prepared();
+        let baseline = boundary.baseline();
+        attack(&boundary, agent);
+        let moved = move_all(&boundary, &baseline);
+        let configuration = Path::new("sub/.git/config");
+        assert!(
+            moved.iter().any(|one| one.path == configuration && one.origin == Origin::Created),
+            "{agent}: {moved:?}"
+        );
+        sh(&boundary, "", owner);
+        assert!(!sh(&boundary, "", succeeded), "{agent}");
+        assert_eq!(boundary.compare(&baseline), []);
+    }
+}
+
+/// In one run the path leads to a repository of the agent's, in the next one to that of the owner.
+#[test]
+fn a_link_in_the_place_of_a_repository_that_a_setting_names_is_moved_aside() {
+    let before = |boundary: &Boundary| {
+        attack(boundary, "git init -q way; git remote add origin ./way");
+        sh(boundary, "", "touch .git/index");
+        boundary.until_the_clock_is_past(".git/index");
+    };
+    let exchange = "rm -rf way; ln -s ../../private way";
+    let is_read = |boundary: &Boundary| {
+        sh(boundary, "sub", "git fetch");
+        sh(boundary, "sub", "git cat-file -e origin/main:secret")
+    };
+    let boundary = prepared();
+    before(&boundary);
+    sh(&boundary, "sub", exchange);
+    assert!(is_read(&boundary), "the control");
+
+    let boundary = prepared();
+    let baseline = boundary.baseline();
+    before(&boundary);
+    assert_eq!(boundary.compare(&baseline), [], "a repository in the boundary, which was searched");
+    let baseline = boundary.baseline();
+    sh(&boundary, "sub", exchange);
+    let moved: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+    assert!(moved.contains(&"sub/way".into()), "{moved:?}");
+    assert!(!is_read(&boundary));
+}
+
+#[test]
+fn what_a_replaced_configuration_had_before_is_no_news() {
+    let of_owner = "[alias]\n\tst = status\n\tlg = !git log\n[core]\n\tpager = less\n[remote \"origin\"]\n\turl = ../private\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n";
+    for before in ["", of_owner] {
+        let boundary = prepared();
+        let config = fs::read_to_string(boundary.host.join(".git/config")).unwrap();
+        boundary.write(".git/config", &format!("{config}{before}")).until_the_clock_is_past(".git/config");
+        let baseline = boundary.baseline();
+        for ordinary in [
+            "git config user.email a@b.c",
+            "git remote add server git@example.org:a/b.git",
+            "git config branch.main.remote server && git config branch.main.merge refs/heads/main",
+            "git checkout -q -b topic/1 && git branch -q --set-upstream-to=main",
+            "git config branch.topic/1.vscode-merge-base origin/main",
+            "git worktree add -q -b w w && git worktree remove w",
+            "git sparse-checkout set --cone . && git sparse-checkout disable",
+            "git config --add remote.server.fetch '+refs/pull/*/head:refs/remotes/server/pr/*'",
+            "git remote rename server upstream && git remote remove upstream",
+            "git maintenance run --auto && git gc -q && git config pull.rebase true",
+        ] {
+            assert!(sh(&boundary, "", ordinary), "{ordinary}");
+            assert_eq!(boundary.compare(&baseline), [], "{ordinary}");
+        }
+        let replaced = |setting: &str| {
+            let kept = fs::read(boundary.host.join(".git/config")).unwrap();
+            assert!(sh(&boundary, "", setting), "{setting}");
+            let found = boundary.compare(&baseline);
+            let found: Vec<_> = found.iter().map(|one| (one.path.to_str().unwrap(), one.origin)).collect();
+            assert_eq!(found, [(".git/config", Origin::Replaced)], "{setting}");
+            fs::write(boundary.host.join(".git/config"), kept).unwrap();
+        };
+        replaced("git config alias.new status");
+        replaced("git remote add more $TOP/private");
+        replaced("git config remote.pushDefault $TOP/private");
+    }
+}
