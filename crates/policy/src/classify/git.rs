@@ -55,14 +55,11 @@ fn counts(entry: &ConfigEntry, kind: ConfigKind) -> bool {
 }
 
 /// Classifies the options of an interrupted operation, which are written like a configuration.
-pub(super) fn classify_options(content: &[u8], strategy: impl Fn(&str) -> Option<Reason>) -> Option<Reason> {
-    match read(content) {
-        Err(MalformedConfig) => Some(Reason::Unreadable { format: FileFormat::Git }),
-        Ok(entries) => entries
-            .iter()
-            .filter(|entry| entry.is("options", "strategy"))
-            .find_map(|entry| strategy(&entry.value().to_string_lossy())),
-    }
+pub(super) fn classify_options(content: &[u8], is_known: impl Fn(&str, &str) -> bool) -> Option<Reason> {
+    classify_entries(content, |entry| {
+        let is_known = |value| entry.section == "options" && is_known(&entry.key, value);
+        !entry.value().to_str().is_some_and(is_known)
+    })
 }
 
 /// Classifies a `.gitmodules`: the same, and paths at which a program obeys what is there. No type holds what made git itself run

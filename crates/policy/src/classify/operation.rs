@@ -10,6 +10,20 @@ pub(super) const DIRECTORIES: &[&str] = &["rebase-apply", "rebase-merge", "seque
 /// The strategies that git has. Of another one it runs `git-merge-` and the name, which may be a path.
 const STRATEGIES: &[&str] = &["", "octopus", "ort", "ours", "recursive", "resolve", "subtree"];
 
+/// The options of these, see git-merge(1), "MERGE STRATEGIES". Any other one goes to commands that take it for one of their own.
+const STRATEGY_OPTIONS: &[&str] = &[
+    "diff-algorithm", "find-renames", "histogram", "ignore-all-space", "ignore-cr-at-eol",
+    "ignore-space-at-eol", "ignore-space-change", "no-renames", "no-renormalize", "ours", "patience",
+    "rename-threshold", "renormalize", "subtree", "theirs",
+];
+
+/// What `git cherry-pick` and `git revert` keep in `opts` besides the strategy and its options: truth values, numbers and words.
+const KEPT: &[&str] = &[
+    "allow-empty", "allow-empty-message", "allow-ff", "allow-rerere-auto", "default-msg-cleanup",
+    "drop-redundant-commits", "edit", "gpg-sign", "keep-redundant-commits", "mainline", "no-commit",
+    "record-origin", "signoff",
+];
+
 /// Options of `git apply` that `git am` passes on, as git-am(1) lists them.
 const APPLIED: &[&str] = &[
     "-C", "-p", "--directory=", "--exclude=", "--include=", "--ignore-space-change", "--ignore-whitespace",
@@ -40,7 +54,7 @@ const FLAGS: &[&str] = &[
 ];
 
 /// Files that hold options, which git takes as options and nobody else reads.
-const OPTIONS: &[&str] = &["allow_rerere_autoupdate", "gpg_sign_opt", "signoff", "strategy_opts"];
+const OPTIONS: &[&str] = &["allow_rerere_autoupdate", "gpg_sign_opt", "signoff"];
 
 /// Classifies a file of an interrupted operation.
 ///
@@ -64,8 +78,12 @@ pub(super) fn classify(name: &str, content: &[u8]) -> Option<Reason> {
         name if FLAGS.contains(&name) => of(u8::is_ascii_alphabetic),
         name if OPTIONS.contains(&name) => classify_plain(name, content),
         "git-rebase-todo" | "git-rebase-todo.backup" | "todo" => classify_list(content),
-        "strategy" => classify_strategy(&String::from_utf8_lossy(content)),
-        "opts" => git::classify_options(content, classify_strategy),
+        "strategy" => (!is_strategy(&String::from_utf8_lossy(content))).then(|| setting(name)),
+        "strategy_opts" => {
+            let text = String::from_utf8_lossy(content);
+            (!text.split_ascii_whitespace().all(is_strategy_option)).then(|| setting(name))
+        }
+        "opts" => git::classify_options(content, is_option),
         "apply-opt" => classify_applied(content),
         "head-name" if content.trim_ascii() == b"detached HEAD" => None,
         "onto_name" if !content.starts_with(b"-") => classify_plain(name, content),
@@ -112,8 +130,28 @@ fn classify_list(content: &[u8]) -> Option<Reason> {
     commands.find(|command| matches!(*command, "exec" | "x")).map(|_| setting("exec"))
 }
 
-fn classify_strategy(name: &str) -> Option<Reason> {
-    (!STRATEGIES.contains(&name.trim())).then(|| setting("strategy"))
+/// Returns whether git itself keeps an option of this name and value.
+fn is_option(name: &str, value: &str) -> bool {
+    match name {
+        "strategy" => is_strategy(value),
+        "strategy-option" => is_strategy_option(value),
+        name => {
+            KEPT.contains(&name)
+                && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-@._".contains(&byte))
+        }
+    }
+}
+
+fn is_strategy(name: &str) -> bool {
+    STRATEGIES.contains(&name.trim())
+}
+
+/// Returns whether a word is an option of a strategy: as it stands, in quotes, or with `--` as older releases write it.
+fn is_strategy_option(word: &str) -> bool {
+    let word = word.strip_prefix('"').and_then(|word| word.strip_suffix('"')).unwrap_or(word);
+    let (name, value) = word.split_once('=').unwrap_or((word, ""));
+    STRATEGY_OPTIONS.contains(&name.strip_prefix("--").unwrap_or(name))
+        && value.chars().all(|letter| letter.is_alphanumeric() || "%/._-".contains(letter))
 }
 
 /// Classifies words in single quotes.
@@ -146,6 +184,12 @@ mod tests {
             ("msgnum", "3\n"),
             ("head-name", "refs/heads/käse-1.0\n"),
             ("strategy_opts", " \"ours\" \"find-renames=50%\"\n"),
+            ("strategy_opts", " --subtree=a/b --patience"),
+            ("strategy_opts", "\n"),
+            (
+                "opts",
+                "[options]\n\tmainline = 1\n\tgpg-sign = a@b\n\tstrategy-option = theirs\n\tedit = false\n",
+            ),
             (
                 "author-script",
                 "GIT_AUTHOR_NAME='O'\\''Neil'\nGIT_AUTHOR_EMAIL='a@b'\nGIT_AUTHOR_DATE='@1 +0000'\n",
@@ -178,6 +222,13 @@ mod tests {
             ("strategy", "x/evil\n"),
             ("opts", "[options]\n\tstrategy = x/evil\n"),
             ("opts", "[broken"),
+            ("opts", "[options]\n\tstrategy-option = index-output=x\n"),
+            ("opts", "[options]\n\tunheard-of = x\n"),
+            ("opts", "[options]\n\tmainline = $(id)\n"),
+            ("strategy_opts", " \"index-output=/home/me/.zshenv\"\n"),
+            ("strategy_opts", "--index-output=x"),
+            ("strategy_opts", "\"ours index-output=x\""),
+            ("strategy_opts", "subtree='a"),
             ("msgnum", "$(id)\n"),
             ("end", "`id`"),
             ("last", "1\x1b[A\n"),

@@ -269,3 +269,44 @@ fn a_work_tree_whose_name_is_no_text_is_where_git_takes_it_to_be() {
     git(&boundary.host.join("lib"), &["checkout", "--", "."]);
     assert!(!home.join(".zshenv").exists());
 }
+
+#[test]
+fn an_option_of_a_strategy_that_git_does_not_have_is_moved_aside() {
+    let attack = |boundary: &Boundary, option: &str| {
+        let here = |words: &[&str]| drop(git(&boundary.host, words));
+        let commit = |branch: &str, path: &str| {
+            here(&["checkout", "-q", "-b", branch, "main"]);
+            boundary.write(path, branch);
+            here(&["add", path]);
+            here(&["commit", "-q", "-m", branch]);
+        };
+        commit("theirs", "a");
+        commit("ours", "b");
+        here(&[
+            "-c", "sequence.editor=sed -i 1ibreak", "rebase", "-q", "-i", "-s", "resolve", "-X", option,
+            "theirs",
+        ]);
+        assert!(boundary.host.join(".git/rebase-merge/strategy_opts").exists(), "the control");
+    };
+    let prepared = || {
+        let (boundary, outside) = committed();
+        (boundary, outside.with_file_name("written"))
+    };
+    let (boundary, written) = prepared();
+    attack(&boundary, &format!("index-output={}", written.display()));
+    git(&boundary.host, &["rebase", "--continue"]);
+    assert!(written.exists(), "the control");
+
+    let (boundary, written) = prepared();
+    let baseline = boundary.baseline();
+    attack(&boundary, &format!("index-output={}", written.display()));
+    let moved: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+    assert_eq!(moved, [PathBuf::from(".git/rebase-merge/strategy_opts")]);
+    git(&boundary.host, &["rebase", "--continue"]);
+    assert!(!written.exists());
+
+    let (boundary, _) = prepared();
+    let baseline = boundary.baseline();
+    attack(&boundary, "ours");
+    assert_eq!(found(&boundary, &baseline), [], "an option that it has");
+}
