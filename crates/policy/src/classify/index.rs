@@ -36,6 +36,9 @@ const BEFORE_NUMBER: usize = 40;
 /// Where in them the mode stands.
 const MODE: usize = 24;
 
+/// The mode of a directory in a sparse index, which stands for all that is in it and is left out of the work tree.
+const DIRECTORY: u32 = 0o040_000;
+
 /// The mode of a submodule, and the bits of a mode that say what an entry is.
 const SUBMODULE: u32 = 0o160_000;
 const KIND: u32 = 0o170_000;
@@ -278,7 +281,11 @@ fn entries(
         if !follows || name[end..].iter().any(|byte| *byte != 0) {
             return Err(MalformedIndex);
         }
-        let is_hidden = flags & ASSUME_VALID != 0 || more & SKIP_WORKTREE != 0;
+        let is_left_out = more & SKIP_WORKTREE != 0;
+        if (kind == DIRECTORY) != path.ends_with(b"/") || kind == DIRECTORY && !is_left_out {
+            return Err(MalformedIndex);
+        }
+        let is_hidden = flags & ASSUME_VALID != 0 || is_left_out;
         see(Path::new(OsStr::from_bytes(&path)), IndexEntry { kind, number: name_of_content, is_hidden });
         match &mut last {
             Some((last, side)) => {

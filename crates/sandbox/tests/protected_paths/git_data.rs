@@ -157,7 +157,7 @@ fn a_link_of_the_users_in_gits_data_stays_theirs() {
 }
 
 /// An index of version 2 or 4 with these entries: mode, number of the content, path. Nobody checks its checksum.
-fn index(version: u32, entries: &[(u32, &str, &str)]) -> Vec<u8> {
+pub(crate) fn index(version: u32, entries: &[(u32, &str, &str)]) -> Vec<u8> {
     let mut index =
         [b"DIRC", &version.to_be_bytes()[..], &u32::try_from(entries.len()).unwrap().to_be_bytes()].concat();
     let mut before = 0;

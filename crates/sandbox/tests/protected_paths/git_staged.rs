@@ -1,7 +1,7 @@
 //! What an index holds for protected paths: git writes it there as soon as somebody throws changes away. Git itself is run first, to
 //! show that it does.
 
-use super::git_data::{committed, git};
+use super::git_data::{committed, git, index, move_all};
 use super::*;
 
 /// A repository with hooks in its work tree, and a setting of an editor, all of it committed.
@@ -130,4 +130,42 @@ fn what_was_staged_at_the_start_is_the_users_own() {
     boundary.write("file", "2");
     git(&boundary.host, &["add", "file"]);
     assert_eq!(staged(&boundary, &baseline), []);
+}
+
+#[test]
+fn a_directory_of_an_index_that_is_not_left_out_of_the_work_tree_is_found() {
+    let prepared = || {
+        let (boundary, _) = committed();
+        boundary.write("scripts/x", "1");
+        git(&boundary.host, &["add", "scripts/x"]);
+        git(&boundary.host, &["commit", "-q", "-m", "scripts"]);
+        boundary.until_the_clock_is_past(".git/index");
+        boundary
+    };
+    let attack = |boundary: &Boundary| {
+        let [file, scripts] =
+            ["HEAD:file", "HEAD:scripts"].map(|name| git(&boundary.host, &["rev-parse", name]));
+        let entries = [(0o100_644, file.trim(), "file"), (0o040_000, scripts.trim(), "scripts/")];
+        let forged = index(2, &entries);
+        let (entries, checksum) = forged.split_at(forged.len() - 20);
+        fs::write(boundary.host.join(".git/index"), [entries, b"sdir\0\0\0\0", checksum].concat()).unwrap();
+        boundary.write("scripts/x", "2");
+    };
+    let is_shown = |boundary: &Boundary| git(&boundary.host, &["status", "-s"]).contains("scripts/x");
+    let boundary = prepared();
+    attack(&boundary);
+    assert!(!is_shown(&boundary), "the control: git hides the change");
+
+    let boundary = prepared();
+    let baseline = boundary.baseline();
+    attack(&boundary);
+    let found: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+    assert_eq!(found, [PathBuf::from(".git/index")]);
+
+    let boundary = prepared();
+    let baseline = boundary.baseline();
+    git(&boundary.host, &["sparse-checkout", "set", "--sparse-index"]);
+    assert!(git(&boundary.host, &["ls-files", "--sparse"]).contains("scripts/\n"), "the control");
+    let reasons: Vec<_> = boundary.compare(&baseline).into_iter().map(|one| one.reason).collect();
+    assert!(matches!(reasons[..], [Reason::HidesChanges { files: 1, .. }]), "one of git's own: {reasons:?}");
 }
