@@ -34,9 +34,13 @@ pub fn is_reference_or_log(content: &[u8]) -> bool {
     content.starts_with(b"ref: ") || (number >= 40 && is_number)
 }
 
-/// Returns whether a reference may have this name: in `refs`, and not out of it again.
+/// Returns whether a reference may have this name: in `refs`, and not out of it again. Git makes no branch and no tag that reads as an
+/// option, and programs hand the name of a branch on.
 pub fn is_reference_name(name: &[u8]) -> bool {
+    let is_option = |kind: &[u8]| name.strip_prefix(kind).is_some_and(|name| name.starts_with(b"-"));
     name.starts_with(b"refs/")
+        && !is_option(b"refs/heads/")
+        && !is_option(b"refs/tags/")
         && !name.split(|byte| *byte == b'/').any(|part| matches!(part, b"" | b"." | b".."))
 }
 
@@ -149,6 +153,8 @@ mod tests {
             ("ref:commondir", "commondir"),
             ("ref: refs/../config", "refs/../config"),
             ("ref: HEAD", "HEAD"),
+            ("ref: refs/heads/--output=x", "refs/heads/--output=x"),
+            ("ref: refs/tags/-x", "refs/tags/-x"),
         ] {
             assert_eq!(leads_out(outside.as_bytes()), Some(Path::new(target)), "{outside}");
         }

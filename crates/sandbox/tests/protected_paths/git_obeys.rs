@@ -45,6 +45,31 @@ fn a_reference_that_leads_out_of_the_references_is_moved_aside() {
 }
 
 #[test]
+fn a_branch_whose_name_is_an_option_is_moved_aside() {
+    let attack = |boundary: &Boundary| {
+        let name = "refs/heads/--output=written";
+        let head = git(&boundary.host, &["rev-parse", "HEAD"]);
+        boundary.write(&format!(".git/{name}"), &head).write(".git/HEAD", &format!("ref: {name}\n"));
+    };
+    // As scripts do.
+    let is_obeyed = |boundary: &Boundary| {
+        let branch = git(&boundary.host, &["branch", "--show-current"]);
+        git(&boundary.host, &["log", branch.trim()]);
+        boundary.host.join("written").exists()
+    };
+    let (boundary, _) = committed();
+    attack(&boundary);
+    assert!(is_obeyed(&boundary), "the control");
+
+    let (boundary, _) = committed();
+    let baseline = boundary.baseline();
+    attack(&boundary);
+    let moved: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+    assert_eq!(moved, [PathBuf::from(".git/HEAD")]);
+    assert!(!is_obeyed(&boundary));
+}
+
+#[test]
 fn a_reference_of_a_submodule_and_of_a_linked_work_tree_is_looked_at_too() {
     let (boundary, _) = committed();
     boundary.bare(".git/modules/lib");
