@@ -18,6 +18,7 @@ pub(crate) const EXAMPLES: &[(&str, &str, &str, &str)] = &[
     (".gitmodules", ".gitmodules", "[submodule \"s\"]\nupdate = !evil", "[submodule \"s\"]\npath = s"),
     (".gitmodules", ".gitmodules", "[submodule \"s\"]\npath = .vscode/x", "[submodule \"s\"]\npath = tools"),
     (".gitmodules", ".gitmodules", "[submodule \"s\"]\npath = .Git/hooks", "[submodule \"s\"]\npath = .x"),
+    (".gitreview", ".gitreview", "[gerrit]\nhost=evil.example\n", ""),
     (".lfsconfig", ".lfsconfig", "[lfs]\nurl = http://evil/", "[lfs]\nlocksverify = false"),
     (".lfsconfig", ".lfsconfig", "[remote \"o\"]\nlfsurl = http://evil/", ""),
     (".b4-config", ".b4-config", "[b4]\nprep-perpatch-check-cmd = evil", ""),

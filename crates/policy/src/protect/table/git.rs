@@ -144,6 +144,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         &[("", ContentRule::GitModules)],
     ),
     read_only(
+        ".gitreview",
+        "git-review",
+        "chooses the server that it pushes to, and that it takes a hook from",
+        "git-review, \"Installation and Configuration\"",
+        RUN,
+    ),
+    read_only(
         ".lfsconfig",
         "git-lfs, in its hooks too",
         "chooses the server that it uploads to",

@@ -10,8 +10,8 @@ const PATTERNS_OF_FILES: &[&str] = &[".*ignore"];
 /// What git, Mercurial and people keep beside their files.
 const OF_REPOSITORIES: &[&str] = &[
     ".bare", ".empty", ".git-authors", ".git-blame-ignore-revs", ".git-crypt", ".gitallowed",
-    ".gitattributes", ".gitkeep", ".gitmessage", ".gitreview", ".hg_archival.txt", ".hgeol", ".hgsigs",
-    ".hgsubstate", ".hgtags", ".keep", ".licensed.yml", ".licenses", ".mailmap", ".placeholder", ".reuse",
+    ".gitattributes", ".gitkeep", ".gitmessage", ".hg_archival.txt", ".hgeol", ".hgsigs", ".hgsubstate",
+    ".hgtags", ".keep", ".licensed.yml", ".licenses", ".mailmap", ".placeholder", ".reuse",
 ];
 
 /// What services elsewhere obey: forges, their machines, and hosts of what is built.
