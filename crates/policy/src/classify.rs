@@ -35,6 +35,10 @@ pub use git::{Reference, is_configuration, references, submodules};
 /// The directory in which a program is classified that a configuration of git names, wherever it lies. There is none of this name.
 pub const PROGRAMS: &str = ".git/programs";
 
+/// How names end that git makes in its directory, see gitrepository-layout(5).
+const GIT_EXTENSIONS: [&str; 12] =
+    ["bitmap", "graph", "idx", "ipc", "keep", "lock", "midx", "mtimes", "pack", "pid", "rev", "sample"];
+
 /// What was found at a path, without following links.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum EntryType {
@@ -53,7 +57,7 @@ pub enum EntryType {
 
 /// Returns whether the content at this path matters, so that a caller need not read every file.
 pub fn concerns(relative: &Path) -> bool {
-    FileRole::of(relative).is_some()
+    FileRole::of(relative).is_some() || FileRole::above_git(relative).is_some()
 }
 
 /// Returns whether no program obeys anything in a directory, so that a caller need not look into it.
@@ -81,11 +85,19 @@ pub fn classify(relative: &Path, found: EntryType, content: &[u8]) -> Option<Rea
     if mode & 0o6000 != 0 {
         return Some(Reason::SetId);
     }
-    let place = place?;
+    // In a directory that looks like git's, within one of another program, both decide.
+    let above = FileRole::above_git(relative).filter(|_| !is_reference(content));
+    let mut roles = place.into_iter().chain(above).peekable();
+    roles.peek()?;
     if content.len() > MAX_CONTENT {
         return Some(Reason::TooLarge { bytes: content.len() });
     }
-    match place {
+    roles.find_map(|role| classify_role(role, relative, content))
+}
+
+/// Classifies content by which program would obey it.
+fn classify_role(role: FileRole, relative: &Path, content: &[u8]) -> Option<Reason> {
+    match role {
         FileRole::Hook => Some(Reason::Hook),
         FileRole::Program => Some(Reason::Run { program: "git".to_owned() }),
         FileRole::GitConfig => git::classify_config(content, git::ConfigKind::Repository),
@@ -144,6 +156,12 @@ pub fn essence(relative: &Path, content: &[u8]) -> Vec<u8> {
     }
 }
 
+/// Returns whether a file holds what git writes into a branch, which may be called anything.
+fn is_reference(content: &[u8]) -> bool {
+    let content = content.trim_ascii();
+    matches!(content.len(), 40 | 64) && content.iter().all(u8::is_ascii_hexdigit)
+}
+
 /// Which program outside would obey the file.
 #[derive(Clone, Copy, Debug)]
 enum FileRole {
@@ -193,6 +211,26 @@ impl FileRole {
             Some((_, ContentRule::Harmless)) | None => (*name == "config").then_some(Self::LooseConfig),
             Some((row, content)) => Some(Self::Listed(row, content)),
         }
+    }
+
+    /// Returns the role that a file in a `.git` has for the program whose directory that lies in: some of these programs search theirs for
+    /// names that end in a certain way, wherever they are. Names that git makes do not end so.
+    fn above_git(relative: &Path) -> Option<Self> {
+        let folded = relative.to_string_lossy().to_ascii_lowercase();
+        let components: Vec<&str> = folded.split('/').filter(|name| !name.is_empty()).collect();
+        let is_within = components.iter().skip(1).any(|name| *name == ".git");
+        let (row, content) = table::content_rule(&components).filter(|_| is_within)?;
+        let counts = match content {
+            ContentRule::Harmless => false,
+            ContentRule::Run => {
+                let extension = Path::new(components.last()?).extension()?.to_str()?;
+                extension.len() <= 6
+                    && extension.starts_with(|first: char| first.is_ascii_alphabetic())
+                    && !GIT_EXTENSIONS.contains(&extension)
+            }
+            _ => true,
+        };
+        counts.then_some(Self::Listed(row, content))
     }
 
     /// Returns a file in `.git`, by the directories between.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use policy::classify::{EntryType, Reason, classify};
+use policy::classify::{EntryType, Reason, classify, concerns};
 use policy::protect::Protected;
 use policy::protect::table::{GROUPS, Treatment, built_in, is_known, rows};
 
@@ -137,6 +137,51 @@ fn what_uv_takes_for_a_directory_is_no_version_of_python() {
     ] {
         assert_eq!(file(".python-version", content), None, "{content:?}");
     }
+}
+
+#[test]
+fn a_directory_that_looks_like_that_of_git_hides_nothing_from_the_program_around_it() {
+    let agent = "---\nname: a\nhooks: {}\n---\n";
+    for directory in ["lfs", "ai", "annex", "logs", "patches", "refs/heads", "objects"] {
+        for (path, content) in [
+            (".opencode/agent/DOTGIT/build.md", "---\npermission:\n  bash: allow\n---\n"),
+            (".opencode/command/DOTGIT/x.md", "!`evil`"),
+            (".claude/agents/DOTGIT/general-purpose.md", agent),
+            (".claude/commands/a/DOTGIT/x.md", agent),
+            (".gemini/commands/DOTGIT/x.toml", "prompt = '!{evil}'"),
+            (".agents/DOTGIT/index.ts", "evil"),
+            (".pi/extensions/DOTGIT/index.ts", "evil"),
+            (".idea/DOTGIT/x.iml", "<module><component name='Runs'/></module>"),
+        ] {
+            let path = path.replace("DOTGIT", &format!(".git/{directory}"));
+            assert!(file(&path, content).is_some(), "{path}");
+            assert!(concerns(Path::new(&path)), "{path}");
+        }
+    }
+    let hash = "0494aea0494aea0494aea0494aea0494aea04940\n";
+    for path in [
+        "HEAD",
+        "index",
+        "packed-refs",
+        "refs/heads/main",
+        "refs/heads/v1.2",
+        "refs/heads/x.ts",
+        "refs/heads/x.json",
+        "logs/HEAD",
+        "objects/pack/pack-0494aea.pack",
+        "objects/pack/pack-0494aea.idx",
+        "hooks/pre-commit.sample",
+        "sharedindex.a494aea0494aea0494aea0494aea0494aea04940",
+        "lfs/objects/04/94/0494aea",
+        "shallow.lock",
+        "gc.pid",
+    ] {
+        for directory in [".claude/skills/r", ".agents/r", ".codex/worktrees/w", ".claude/worktrees/w"] {
+            let path = format!("{directory}/.git/{path}");
+            assert_eq!(file(&path, hash), None, "{path}");
+        }
+    }
+    assert_eq!(file(".claude/worktrees/w/.git/lfs/x.md", agent), None);
 }
 
 #[test]

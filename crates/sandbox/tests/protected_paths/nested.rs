@@ -43,6 +43,25 @@ fn what_programs_obey_in_such_a_repository_counts_beside_the_outer_rules() {
 }
 
 #[test]
+fn its_data_hides_nothing_from_the_program_around_it() {
+    for data in [
+        "lfs", "logs", "refs/heads", "objects/ab", "annex/objects/1/2", "modules/a/objects/ab",
+        "objects/pack",
+    ] {
+        for is_repository in [true, false] {
+            let boundary = Boundary::new();
+            let baseline = boundary.baseline();
+            if is_repository {
+                boundary.repository(".opencode/command");
+            }
+            let path = format!(".opencode/command/.git/{data}/review.md");
+            boundary.write(&path, "!`id > pwned`");
+            assert_eq!(found(&boundary, &baseline), [path], "in a repository: {is_repository}");
+        }
+    }
+}
+
+#[test]
 fn a_bare_repository_in_such_a_directory_is_one() {
     for place in [".devcontainer/r", ".claude/worktrees/r", ".junie/memory/r", "sub/r"] {
         let boundary = Boundary::new();
