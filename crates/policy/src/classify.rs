@@ -74,7 +74,14 @@ pub fn is_inert(relative: &Path) -> bool {
 pub fn classify(relative: &Path, found: EntryType, content: &[u8]) -> Option<Reason> {
     let place = FileRole::of(relative);
     let mode = match found {
-        EntryType::Directory => return None,
+        EntryType::Directory => {
+            return match place {
+                Some(FileRole::Listed(row, ContentRule::Exists)) => {
+                    Some(Reason::Run { program: row.program.to_owned() })
+                }
+                _ => None,
+            };
+        }
         EntryType::Link if leads_to_protected(relative) => return Some(Reason::NotAFile),
         EntryType::Link | EntryType::Special => {
             let expected = !matches!(place, None | Some(FileRole::LooseConfig));
@@ -123,6 +130,7 @@ fn classify_content(rule: &ContentRule, content: &[u8], row: &ProtectRow) -> Opt
     let is_empty = content.trim_ascii().is_empty();
     match rule {
         ContentRule::Harmless => None,
+        ContentRule::Exists => Some(Reason::Run { program: row.program.to_owned() }),
         ContentRule::Run => (!is_empty).then(|| Reason::Run { program: row.program.to_owned() }),
         ContentRule::StartUp => (!is_empty).then_some(Reason::StartUp),
         ContentRule::GitConfig => git::classify_config(content, git::ConfigKind::Repository),
@@ -222,7 +230,7 @@ impl FileRole {
         let (row, content) = table::content_rule(&components).filter(|_| is_within)?;
         let counts = match content {
             ContentRule::Harmless => false,
-            ContentRule::Run => {
+            ContentRule::Run | ContentRule::Exists => {
                 let extension = Path::new(components.last()?).extension()?.to_str()?;
                 extension.len() <= 6
                     && extension.starts_with(|first: char| first.is_ascii_alphabetic())

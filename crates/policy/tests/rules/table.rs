@@ -20,8 +20,8 @@ fn every_row_finds_what_it_is_for_and_lets_the_harmless_pass() {
     let mut shown = BTreeSet::new();
     for (row, path, dangerous, harmless) in EXAMPLES {
         assert!(file(path, dangerous).is_some(), "{path}: {dangerous}");
-        // Of two, whatever they hold counts, and a policy is reported in any case.
-        if ![".git/commondir", ".git/hooks"].contains(row) {
+        // Of three, whatever they hold counts, and a policy is reported in any case.
+        if ![".git/commondir", ".git/hooks", "$TMPDIR"].contains(row) {
             assert_eq!(file(path, harmless), None, "{path}: {harmless}");
         }
         // A repository may lie anywhere, and be called anything.
@@ -182,6 +182,15 @@ fn a_directory_that_looks_like_that_of_git_hides_nothing_from_the_program_around
         }
     }
     assert_eq!(file(".claude/worktrees/w/.git/lfs/x.md", agent), None);
+}
+
+#[test]
+fn a_directory_that_a_program_uses_for_its_own_counts_even_if_it_is_empty() {
+    let directory = |path: &str| classify(Path::new(path), EntryType::Directory, b"");
+    assert!(matches!(directory("$TMPDIR"), Some(Reason::Run { .. })));
+    for path in [".claude", ".config/nvim", "TMPDIR", "a/$TMPDIR"] {
+        assert_eq!(directory(path), None, "{path}");
+    }
 }
 
 #[test]

@@ -30,8 +30,9 @@ const DIRECTORIES: Kind = Kind {
 const PATTERNS: Kind = Kind {
     obeyed: &[
         ".commitlintrc.ts", ".config/hk.local.pkl", ".config/mise.prod.toml", ".direnv/flake-profile-a.rc",
-        ".lintstagedrc.yml", ".miserc.local.toml", ".zshrc.zwc", "mise.local.lock", "mise/conf.d/a.toml",
-        "mise/config.prod.local.toml", "mise/tasks/a", "mise-tasks/a", "user.bazelrc",
+        ".config/config.cjs", ".lintstagedrc.yml", ".miserc.local.toml", ".zshrc.zwc", "mise.local.lock",
+        "mise/conf.d/a.toml", "mise/config.prod.local.toml", "mise/tasks/a", "mise-tasks/a",
+        "tools/bazel.linux-x86_64", "user.bazelrc",
     ],
     harmless: &[".config/mise-prod", ".direnv/bin/x", "lint-staged.config", "mise/main.rs"],
 };

@@ -135,6 +135,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         OPENCODE_DOCS,
         OPENCODE,
     ),
+    read_only(
+        ".config/opencode",
+        "opencode",
+        "the same as `.opencode`, where this is a home directory",
+        OPENCODE_DOCS,
+        OPENCODE,
+    ),
     read_only("tui.json", "opencode", "loads the plugins that it names", OPENCODE_DOCS, OPENCODE),
     read_only("tui.jsonc", "opencode", "the same as `tui.json`", OPENCODE_DOCS, OPENCODE),
     read_only(

@@ -252,6 +252,14 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "Conan, \".conanrc\"",
         RUN,
     ),
+    read_only("conanws.py", "conan", "runs it at any command", "Conan, \"Workspace files\"", RUN),
+    read_only(
+        "conanws.yml",
+        "conan",
+        "names packages whose `conanfile.py` it runs",
+        "Conan, \"Workspace files\"",
+        RUN,
+    ),
     // Builds and operations.
     read_only(
         ".mvn",
@@ -272,6 +280,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     read_only(".bazeliskrc", "bazelisk", "chooses where bazel itself comes from", "Bazelisk, README", RUN),
     read_only("tools/bazel", "bazelisk, bazel", "runs it in place of bazel", "Bazelisk, README", RUN),
+    read_only(
+        "tools/bazel.*",
+        "bazelisk",
+        "the same as `tools/bazel`, for a platform",
+        "Bazelisk, README",
+        RUN,
+    ),
     read_only(
         "ansible.cfg",
         "ansible",

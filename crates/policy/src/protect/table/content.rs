@@ -13,6 +13,8 @@ pub(crate) enum ContentRule {
     Harmless,
     /// It is run, or says what is: whatever it holds counts.
     Run,
+    /// The same, and a directory counts even if it is empty: a program uses whichever is there.
+    Exists,
     /// A shell runs it when it starts.
     StartUp,
     /// A configuration of git.

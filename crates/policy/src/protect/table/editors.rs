@@ -6,6 +6,10 @@ use super::row::{FileRules, ProtectRow, read_only};
 
 const RUN: FileRules = &[("*", ContentRule::Run)];
 
+const AT_HOME: &str = "runs it at its start, where this is a home directory";
+
+const EMACS: &str = "GNU Emacs Manual, \"The Emacs Initialization File\"";
+
 const VIM: &str = "Vim, `:help exrc`; Neovim, `:help 'exrc'`";
 
 const CONTAINER: FileRules = &[
@@ -133,12 +137,40 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "GNU Emacs Manual, \"Per-Directory Local Variables\"",
         RUN,
     ),
+    read_only(".emacs", "Emacs", AT_HOME, EMACS, RUN),
+    read_only(".emacs.el", "Emacs", AT_HOME, EMACS, RUN),
+    read_only(".emacs.d", "Emacs", AT_HOME, EMACS, RUN),
+    read_only(".config/emacs", "Emacs", AT_HOME, EMACS, RUN),
+    read_only(".config/nvim", "Neovim", AT_HOME, "Neovim, `:help config`", RUN),
+    read_only(".config/vim", "Vim", AT_HOME, "Vim, `:help vimrc`", RUN),
+    read_only(
+        ".config/helix",
+        "Helix",
+        "the same as `.helix`, where this is a home directory",
+        "Helix, \"Configuration\"",
+        RUN,
+    ),
+    read_only(
+        ".config/zed",
+        "Zed",
+        "the same as `.zed`, where this is a home directory",
+        "Zed, \"Configuring Zed\"",
+        RUN,
+    ),
+    read_only(
+        "$TMPDIR",
+        "Neovim",
+        "listens on a socket in it where the variable of this name is not set",
+        "Neovim, `:help tempfile`",
+        &[("", ContentRule::Exists), ("*", ContentRule::Exists)],
+    ),
     read_only(".dir-locals-2.el", "Emacs", "the same as `.dir-locals.el`", "GNU Emacs Manual", RUN),
     // Indexes, which editors have made when a file is opened or saved.
     read_only(".ctags.d", CTAGS, CTAGS_EFFECT, CTAGS_DOCS, RUN),
     read_only("ctags.d", CTAGS, CTAGS_EFFECT, CTAGS_DOCS, RUN),
     read_only(".ctags", "ctags of Exuberant", CTAGS_EFFECT, "ctags(1) of Exuberant Ctags, FILES", RUN),
     read_only(".gutctags", "ctags, by vim-gutentags", CTAGS_EFFECT, "vim-gutentags, README", RUN),
+    read_only("obj/gtags.conf", "gtags, in editors too", GTAGS_EFFECT, GTAGS, RUN),
     read_only("gtags.conf", "gtags, in editors too", GTAGS_EFFECT, GTAGS, RUN),
     read_only(".globalrc", "gtags, in editors too", GTAGS_EFFECT, GTAGS, RUN),
     read_only(
@@ -192,11 +224,14 @@ pub(super) const ROWS: &[ProtectRow] = &[
         ".lazy.lua", "Neovim, with lazy.nvim", "runs it when started there", "lazy.nvim, local_spec", RUN,
     ),
     read_only(
-        ".vim/coc-settings.json",
-        "Vim, with coc.nvim",
-        "runs language servers and formatters that it names",
-        "coc.nvim, `:help coc-configuration`",
-        &[("", ContentRule::Settings(FileFormat::Json, harmless::COC))],
+        ".vim",
+        "Vim, also with coc.nvim",
+        "runs it at its start, where this is a home directory; runs language servers and formatters that `coc-settings.json` names",
+        "Vim, `:help vimfiles`; coc.nvim, `:help coc-configuration`",
+        &[
+            ("coc-settings.json", ContentRule::Settings(FileFormat::Json, harmless::COC)),
+            ("*", ContentRule::Run),
+        ],
     ),
     read_only(
         ".joyride/scripts",
@@ -274,6 +309,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "pyrefly.toml",
         "pyrefly",
         "runs the interpreter and the build system that it names",
+        "pyrefly, \"Configuration\"",
+        &[("", ContentRule::Settings(FileFormat::Toml, harmless::PYREFLY))],
+    ),
+    read_only(
+        ".pyrefly.toml",
+        "pyrefly",
+        "the same as `pyrefly.toml`",
         "pyrefly, \"Configuration\"",
         &[("", ContentRule::Settings(FileFormat::Toml, harmless::PYREFLY))],
     ),

@@ -68,6 +68,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         BY_PLACE,
     ),
     read_only(".git/lazygit.yml", "lazygit", LAZYGIT_EFFECT, LAZYGIT, RUN),
+    read_only(
+        ".git/info/lefthook-remotes",
+        "lefthook",
+        "runs what the files there say that its configuration names",
+        LEFTHOOK_REMOTES,
+        RUN,
+    ),
     read_only(".git/rebase-apply", "git", "goes on with it at `git am --continue`", "git-am(1)", BY_PLACE),
     read_only(
         ".git/rebase-merge",
@@ -135,6 +142,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     read_only(".sl/config", "Sapling", HG_EFFECT, SL, RUN),
     read_only(".sl/sharedpath", "Sapling", "reads `config` somewhere else", SL, RUN),
+    read_only(".config/lazygit", "lazygit", LAZYGIT_EFFECT, LAZYGIT, RUN),
     read_only(".lazygit.yml", "lazygit", LAZYGIT_EFFECT, LAZYGIT, RUN),
     read_only(
         ".gitmodules",
@@ -168,6 +176,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     read_only(".commitlintrc", "commitlint", COMMITLINT_EFFECT, COMMITLINT, RUN),
     read_only(".commitlintrc.*", "commitlint", COMMITLINT_EFFECT, COMMITLINT, RUN),
+    read_only(
+        ".config/config.*",
+        "commitlint, and others that use cosmiconfig",
+        "loads it",
+        COSMICONFIG,
+        RUN,
+    ),
     read_only("commitlint.config.*", "commitlint", COMMITLINT_EFFECT, COMMITLINT, RUN),
     read_only(".czrc", "commitizen, in its hook too", "loads the adapter that it names", CZ, RUN),
     read_only(".cz-config.*", "cz-customizable, by commitizen", "loads it", "cz-customizable, README", RUN),
@@ -309,5 +324,9 @@ const PRE_COMMIT: &str = "pre-commit, its hook; Python, \"-m\"";
 
 const PRE_COMMIT_EFFECT: &str =
     "takes it for the program itself: the hook runs `python -m pre_commit` in the work tree";
+
+const LEFTHOOK_REMOTES: &str = "lefthook, `remotes`";
+
+const COSMICONFIG: &str = "cosmiconfig, \"Usage for end users\"";
 
 const LEFTHOOK: &str = "lefthook, \"Configuration\"";

@@ -23,6 +23,8 @@ const OCTAVE: &str = "GNU Octave manual, \"Startup Files\"";
 
 const RVM: &str = "RVM, \"Project files\"";
 
+const PRY: &str = "pry, \"Customization and configuration\"";
+
 const IRB: &str = "irb, irb/init.rb, rc_file_generators";
 
 const ZSH_AUTOENV: &str = "zsh-autoenv, README";
@@ -64,6 +66,25 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "many an `.envrc` that was allowed runs it too",
         "direnv-stdlib(1), source_env_if_exists",
         START_UP,
+    ),
+    read_only(
+        ".direnvrc",
+        "direnv",
+        "runs it for every `.envrc`, where this is a home directory",
+        "direnv(1)",
+        RUN,
+    ),
+    read_only(".config/direnv", "direnv", "the same as `.direnvrc`", "direnv(1)", RUN),
+    read_only(
+        "_opam/.opam-switch/environment",
+        "opam, by its shell hook",
+        "sets the variables that it names at the next prompt",
+        "opam, \"Shell hook\" and \"Local switches\"",
+        RUN,
+    ),
+    read_only(
+        "_opam/.opam-switch/switch-config", "opam, by its shell hook", "the same as `environment`",
+        "opam, \"Local switches\"", RUN,
     ),
     read_only(".autoenv.zsh", "zsh-autoenv", ENTERED, ZSH_AUTOENV, START_UP),
     read_only(
@@ -110,9 +131,12 @@ pub(super) const ROWS: &[ProtectRow] = &[
         RUN,
     ),
     read_only(".tmux.conf", "tmux", EFFECT_AT_START, "tmux(1)", RUN),
+    read_only(".config/tmux", "tmux", EFFECT_AT_START, "tmux(1)", RUN),
     read_only(".screenrc", "screen", EFFECT_AT_START, "screen(1)", RUN),
     // Interpreters and debuggers that read a file where they are started.
     read_only(".gdbinit", "gdb", HERE, "gdb(1), \"Auto-loading safe path\"", RUN),
+    read_only(".config/gdb", "gdb", EFFECT_AT_START, "gdb(1), \"Initialization Files\"", RUN),
+    read_only(".gdbearlyinit", "gdb", EFFECT_AT_START, "gdb(1), \"Initialization Files\"", RUN),
     read_only(".lldbinit", "lldb", HERE, "lldb(1), target.load-cwd-lldbinit", RUN),
     read_only(".pdbrc", "pdb of Python", HERE, "Python library reference, pdb", RUN),
     read_only(".byebugrc", "byebug", HERE, "byebug, README", RUN),
@@ -126,14 +150,24 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only("renv/activate.R", "R, with renv", HERE, "renv, \"activate\"", RUN),
     read_only("packrat/init.R", "R, with packrat", HERE, "packrat, \"init\"", RUN),
     read_only(".irbrc", "irb", HERE, "irb(1)", RUN),
+    read_only(".config/irb", "irb", HERE, IRB, RUN),
+    read_only(".config/pry", "pry", EFFECT_AT_START, PRY, RUN),
     read_only("_irbrc", "irb", HERE, "irb(1)", RUN),
     read_only("irb.rc", "irb", HERE, IRB, RUN),
     read_only("$irbrc", "irb", HERE, IRB, RUN),
-    read_only(".pryrc", "pry", HERE, "pry, \"Customization and configuration\"", RUN),
+    read_only(".pryrc", "pry", HERE, PRY, RUN),
     read_only(".ghci", "ghci", HERE, "GHC User's Guide, \"The .ghci and .haskeline files\"", RUN),
     read_only(".ocamlinit", "ocaml, utop", HERE, "OCaml manual, \"The toplevel system\"", RUN),
     read_only(".erlang", "erl", EFFECT_AT_START, "erl(1)", RUN),
     read_only(".iex.exs", "iex", HERE, "Elixir, IEx, \"The .iex.exs file\"", RUN),
     read_only(".octaverc", "octave", HERE, OCTAVE, RUN),
     read_only("startup.m", "octave, MATLAB", HERE, OCTAVE, RUN),
+    read_only("PKG_ADD", "octave", HERE, "GNU Octave manual, \"Creating Packages\"", RUN),
+    read_only(
+        "PKG_DEL",
+        "octave",
+        "runs it when the directory leaves its path",
+        "GNU Octave manual, \"Creating Packages\"",
+        RUN,
+    ),
 ];
