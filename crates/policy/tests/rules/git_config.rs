@@ -331,6 +331,17 @@ fn what_a_configuration_of_git_names_is_known() {
             vec![program("tools/x.sed"), program("-ftools/x.sed")],
         ),
         ("[credential]\nhelper = !./helper\n", vec![program("./helper")]),
+        ("[filter \"x\"]\nclean = sh clean\n", vec![program("clean"), program("clean.js")]),
+        ("[filter \"x\"]\nclean = make -s -C tools clean\n", vec![program("tools"), program("tools.js")]),
+        (
+            "[filter \"x\"]\nclean = /usr/bin/python3.13 -u tools all\n",
+            vec![program("/usr/bin/python3.13"), program("tools"), program("tools.js")],
+        ),
+        (
+            "[filter \"x\"]\nclean = node tools/clean\n",
+            vec![program("tools/clean"), program("tools/clean.js")],
+        ),
+        ("[filter \"x\"]\nclean = sh -c status\n", vec![]),
         (
             "[filter \"x\"]\nclean = 'my tools/fmt.sh'\n",
             vec![program("my tools/fmt.sh"), program("tools/fmt.sh")],
@@ -378,7 +389,7 @@ fn a_path_that_is_no_text_is_the_one_that_git_takes() {
         (b"[include]\n\tpath = \xfe/c\n", Reference::Configuration(path(b"\xfe/c"))),
         (b"[core]\n\thooksPath = h\xff\n", Reference::Hooks(path(b"h\xff"))),
         (b"[remote \"o\"]\n\turl = ../\xff\n", Reference::Repository(path(b"../\xff"))),
-        (b"[filter \"x\"]\n\tclean = sh 't\xff/x'\n", Reference::Program(path(b"t\xff/x"))),
+        (b"[filter \"x\"]\n\tclean = cat 't\xff/x'\n", Reference::Program(path(b"t\xff/x"))),
     ] {
         assert_eq!(references(config), [named]);
     }

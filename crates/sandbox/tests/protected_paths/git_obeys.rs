@@ -222,16 +222,21 @@ fn a_link_far_below_into_the_objects_leads_to_nothing_that_was_missed() {
 fn a_program_may_have_any_name_and_be_a_directory() {
     let (boundary, _) = committed();
     boundary.write("tools/strip/__main__.py", "pass\n").write("x/Makefile", "all:\n").write("src/lib.c", "");
+    boundary.write("make/Makefile", "all:\n").write("clean", "").write("js/clean.js", "").write("all/x", "");
     boundary.write(
         ".git/config",
         "[filter \"a\"]\n\tclean = python3 tools/strip\n\tsmudge = tools/fmt.sample\n[filter \"b\"]\n\tclean = make -C ./x\n\
-         \tsmudge = sh -c 'cd ./ && cat'\n\tprocess = node tools/new\n",
+         \tsmudge = sh -c 'cd ./ && cat'\n\tprocess = node tools/new\n[filter \"c\"]\n\tclean = make -s -C make all\n\tsmudge = sh clean\n\
+         \tprocess = node js/clean\n",
     );
     let read_only = boundary.read_only();
-    for path in ["tools/strip", "x"] {
+    for path in ["clean", "js/clean.js", "make", "tools/strip", "x"] {
         assert!(read_only.iter().any(|one| one == path), "{path}: {read_only:?}");
     }
-    assert!(!read_only.iter().any(|one| one.is_empty() || one == "." || one == "src"), "{read_only:?}");
+    assert!(
+        !read_only.iter().any(|one| one.is_empty() || one == "." || one == "src" || one == "all"),
+        "{read_only:?}"
+    );
     let baseline = boundary.baseline();
     boundary
         .write("tools/fmt.sample", "evil\n")

@@ -81,6 +81,29 @@ fn modules(words: &[Vec<u8>]) -> impl Iterator<Item = PathBuf> + '_ {
     })
 }
 
+/// Programs that take their first word for a script, without a version.
+const INTERPRETERS: &[&[u8]] = &[
+    b"bash", b"bun", b"dash", b"deno", b"fish", b"ksh", b"lua", b"node", b"perl", b"php", b"python", b"ruby",
+    b"sh", b"zsh",
+];
+
+/// Returns whether a script follows this word, or a directory that a program enters or takes for one, whatever its name is. An option
+/// before it changes nothing.
+fn expects_script(word: &[u8], expected: bool) -> bool {
+    match word {
+        b"-C" | b"-f" => true,
+        // What follows is a command, or a module.
+        b"-c" | b"-e" | b"-m" => false,
+        option if option.starts_with(b"-") => expected,
+        word => {
+            let name = word.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+            let version =
+                name.iter().rev().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
+            INTERPRETERS.contains(&&name[..name.len() - version])
+        }
+    }
+}
+
 /// How often a word of a command is taken for a command itself, as `sh -c` does.
 const COMMAND_LEVELS: u32 = 3;
 
@@ -88,7 +111,10 @@ const COMMAND_LEVELS: u32 = 3;
 fn programs(command: &[u8], levels: u32) -> Vec<PathBuf> {
     let words = words::split(command);
     let mut paths = Vec::new();
+    let mut expected = false;
     for (at, word) in words.iter().enumerate() {
+        let is_expected = expected && !word.starts_with(b"-");
+        expected = expects_script(word, expected);
         if let Some(unknown) = word.iter().rposition(|byte| *byte == words::UNKNOWN) {
             // What a shell puts before it may be the root of either.
             let after = word[unknown + 1..].strip_prefix(b"/").filter(|after| !after.is_empty());
@@ -98,7 +124,8 @@ fn programs(command: &[u8], levels: u32) -> Vec<PathBuf> {
         } else {
             // The shell finds a word without `/` on its own search path. What follows a program may be a script for it, and what
             // follows the letter of an option, too.
-            let is_script = |part: &[u8]| part.contains(&b'/') || at > 0 && part.contains(&b'.');
+            let is_script =
+                |part: &[u8]| part.contains(&b'/') || at > 0 && part.contains(&b'.') || is_expected;
             let joined = word
                 .strip_prefix(b"-")
                 .filter(|rest| rest.first() != Some(&b'-'))
@@ -107,6 +134,9 @@ fn programs(command: &[u8], levels: u32) -> Vec<PathBuf> {
             let parts =
                 parts.filter(|part| is_script(part) && !part.starts_with(b"%") && !part.contains(&b'$'));
             paths.extend(parts.map(path));
+            // Node.js finds it without the end of its name, too.
+            let is_stem = is_expected && path(word).extension().is_none();
+            paths.extend(is_stem.then(|| path(word).with_extension("js")));
         }
         let is_command = word.iter().any(|byte| byte.is_ascii_whitespace() || b"$`'\"".contains(byte));
         if let Some(levels) = levels.checked_sub(1).filter(|_| is_command) {
