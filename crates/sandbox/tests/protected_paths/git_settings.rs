@@ -161,6 +161,35 @@ fn settings_that_have_git_run_read_or_write_something_are_moved_aside() {
     }
 }
 
+/// The owner shares a linked work tree, or a clone that borrows objects: what belongs to it outside is not shared.
+#[test]
+fn a_repository_in_the_boundary_that_leads_out_of_it_is_no_place_to_fetch_from() {
+    for lead in ["git -C ../private worktree add -q $TOP/workspace/tree", "git clone -q -s ../private tree"] {
+        let prepared = || {
+            let boundary = prepared();
+            assert!(sh(&boundary, "", lead), "{lead}");
+            assert!(sh(&boundary, "", "git -C ../private commit -q --allow-empty -m x"));
+            boundary.until_the_clock_is_past("tree/.git");
+            boundary
+        };
+        let agent = "git remote add origin ../tree";
+        let is_read = |boundary: &Boundary| {
+            sh(boundary, "sub", "git fetch");
+            sh(boundary, "sub", "git cat-file -e origin/main:secret")
+        };
+        let boundary = prepared();
+        attack(&boundary, agent);
+        assert!(is_read(&boundary), "the control: {lead}");
+
+        let boundary = prepared();
+        let baseline = boundary.baseline();
+        attack(&boundary, agent);
+        let moved: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+        assert_eq!(moved, [PathBuf::from("sub/.git/config")], "{lead}");
+        assert!(!is_read(&boundary), "{lead}");
+    }
+}
+
 /// In one run the path leads to a repository of the agent's, in the next one to that of the owner.
 #[test]
 fn a_link_in_the_place_of_a_repository_that_a_setting_names_is_moved_aside() {

@@ -95,6 +95,7 @@ pub fn mounts_until(
         seen_lists: BTreeSet::new(),
         ahead: Vec::new(),
         work_trees: Vec::new(),
+        sources: Vec::new(),
         dotted: Vec::new(),
         notices: if walk.is_whole { Vec::new() } else { vec![Notice::OutOfTime] },
         base: Base::Tree(PathBuf::new()),
@@ -120,6 +121,7 @@ pub fn mounts_until(
     search.all_ahead();
     search.beyond(walk);
     search.check_work_trees(walk);
+    search.check_sources();
     search.staged();
     search.set_id(walk);
     search.closed();

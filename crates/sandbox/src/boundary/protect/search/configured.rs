@@ -20,6 +20,10 @@ const INCLUDE_LEVELS: u32 = 10;
 /// How many paths are looked for that the configurations of one directory of git's data name.
 pub(super) const MAX_REFERENCES: usize = 256;
 
+/// Files that lead from a repository to another one.
+const POINTERS: [&str; 5] =
+    [".git", ".git/commondir", ".git/objects/info/alternates", "commondir", "objects/info/alternates"];
+
 impl Search<'_> {
     /// Protects what the configurations in a directory of git's data name, and what those name that they include.
     pub(crate) fn configurations(&mut self, git: &Path, tree: Option<&Path>) {
@@ -164,9 +168,10 @@ impl Search<'_> {
         let (mut is_there, mut leads_out) = (false, base.is_none());
         for path in names {
             match base.map(|base| self.resolve(base, path)) {
-                Some(Ok(Leads::To { links, .. })) => {
+                Some(Ok(Leads::To { path, links, .. })) => {
                     is_there = true;
                     self.remember(links);
+                    self.sources.push((config.into(), path));
                 }
                 Some(Ok(Leads::Nowhere { missing })) => drop(self.led(&missing)),
                 Some(Ok(Leads::Unfollowed { links, host, missing })) => {
@@ -180,6 +185,15 @@ impl Search<'_> {
         }
         if leads_out || !is_there {
             self.unfollowed.insert(config.into());
+        }
+    }
+
+    /// Notes configurations that name a repository which takes its data, or a part of them, from where nobody looked.
+    pub(super) fn check_sources(&mut self) {
+        for (config, repository) in std::mem::take(&mut self.sources) {
+            if POINTERS.iter().any(|pointer| self.unfollowed.contains(&repository.join(pointer))) {
+                self.unfollowed.insert(config);
+            }
         }
     }
 

@@ -60,6 +60,8 @@ pub(super) struct Search<'a> {
     /// Repositories that something in another one leads to.
     pub(super) ahead: Vec<Ahead>,
     pub(super) work_trees: Vec<WorkTree>,
+    /// Configurations with what they name in the boundary.
+    pub(super) sources: Vec<(PathBuf, PathBuf)>,
     pub(super) dotted: Vec<Dotted>,
     pub(super) notices: Vec<Notice>,
     /// From where paths are looked for at the moment.
