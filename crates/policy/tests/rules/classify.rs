@@ -454,12 +454,12 @@ fn only_what_concerns_somebody_need_be_read() {
 
 #[test]
 fn only_a_directory_in_which_nothing_is_obeyed_need_not_be_looked_into() {
-    for path in [".claude/worktrees", ".claude/worktrees/x/y", ".junie/memory"] {
+    for path in [".claude/worktrees", ".claude/worktrees/x/y", ".kilo/worktrees"] {
         assert!(is_inert(Path::new(path)), "{path}");
     }
     for path in [
-        "", ".claude", ".claude/skills", ".config/git", ".idea/shelf", ".ssh", ".git/hooks", ".devcontainer",
-        "src",
+        "", ".claude", ".claude/skills", ".config/git", ".idea/shelf", ".junie/memory", ".ssh", ".git/hooks",
+        ".devcontainer", "src",
     ] {
         assert!(!is_inert(Path::new(path)), "{path}");
     }

@@ -41,7 +41,7 @@ fn every_row_finds_what_it_is_for_and_lets_the_harmless_pass() {
 #[test]
 fn what_no_list_knows_in_the_directory_of_a_program_counts() {
     for path in [
-        ".claude/bin/tree", ".claude/skills/x/scripts/y.py", ".claude/workflows/x.js",
+        ".claude/bin/tree", ".claude/skills/x/scripts/y.py", ".junie/memory/x.sh", ".claude/workflows/x.js",
         ".agents/skills/a/bin/git", ".augment/of-tomorrow", ".codex/x.py", ".continue/x", ".cursor/bin/x",
         ".factory/commands/x", ".gemini/sandbox.Dockerfile", ".github/hooks/x.sh", ".idea/x.sh",
         ".kilocode/setup-script", ".roo/tools/x.ts", ".ropeproject/history", ".vibe/agents.py",

@@ -63,7 +63,7 @@ fn its_data_hides_nothing_from_the_program_around_it() {
 
 #[test]
 fn a_bare_repository_in_such_a_directory_is_one() {
-    for place in [".devcontainer/r", ".claude/worktrees/r", ".junie/memory/r", "sub/r"] {
+    for place in [".devcontainer/r", ".claude/worktrees/r", ".cursor/worktrees/a/r", "sub/r"] {
         let boundary = Boundary::new();
         let baseline = boundary.baseline();
         boundary

@@ -14,7 +14,7 @@ const DIRECTORY: FileRules = &[
     ("hooks/*", ContentRule::Run),
     ("plugin/*", ContentRule::Run),
     ("plugins/*", ContentRule::Run),
-    ("memory/*", ContentRule::Harmless),
+    ("memory/*.json", ContentRule::Harmless),
     ("*.md", ContentRule::Prompt),
     ("*.mdc", ContentRule::Prompt),
     ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
@@ -54,7 +54,6 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "runs what their settings name, takes what skills allow, and loads each `.ts` in it",
         "Agent Skills specification; Codebuff, \"Customizing agents\"",
         &[
-            ("skills/*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
             ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
             ("*.toml", ContentRule::Settings(FileFormat::Toml, harmless::NOTHING)),
             ("**/agents/openai.yaml", ContentRule::Settings(FileFormat::Yaml, harmless::SKILL_OF_CODEX)),
@@ -73,9 +72,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
             ("scheduled_tasks.lock", ContentRule::Harmless),
             // A directory with one is a plugin, also among skills: its `bin` is searched for programs.
             ("**/.claude-plugin/plugin.json", ContentRule::Run),
-            ("**/.mcp.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
             ("**/.lsp.json", ContentRule::Run),
-            ("skills/*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
             ("*.json", ContentRule::Settings(FileFormat::Json, harmless::NOTHING)),
             ("*.md", ContentRule::Prompt),
         ],
