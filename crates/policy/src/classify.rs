@@ -170,6 +170,15 @@ fn is_reference(content: &[u8]) -> bool {
     matches!(content.len(), 40 | 64) && content.iter().all(u8::is_ascii_hexdigit)
 }
 
+/// Returns the remote or branch of a configuration of git that comes from or goes to another repository than before, though nothing
+/// counts that says so.
+pub fn redirected(relative: &Path, before: &[u8], now: &[u8]) -> Option<Reason> {
+    let place = FileRole::of(relative)?;
+    let is_configuration = matches!(place, FileRole::GitConfig | FileRole::SubmoduleConfig);
+    let setting = git::redirected(before, now).filter(|_| is_configuration)?;
+    Some(Reason::Redirected { setting })
+}
+
 /// Which program outside would obey the file.
 #[derive(Clone, Copy, Debug)]
 enum FileRole {

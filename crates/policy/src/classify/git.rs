@@ -2,7 +2,8 @@
 //!
 //! A setting counts unless it is of a type that runs nothing, and has a value of that type. What cannot be read is suspicious.
 
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 pub use self::named::{Reference, is_configuration, references, submodules};
@@ -46,6 +47,34 @@ pub(super) fn counting(content: &[u8], kind: ConfigKind) -> Vec<u8> {
     let Ok(entries) = read(content) else { return content.to_vec() };
     let counting = entries.iter().filter(|entry| counts(entry, kind)).map(|entry| format!("{entry:?}"));
     counting.chain([format!("{:?}", references(content))]).flat_map(String::into_bytes).collect()
+}
+
+/// Repositories to fetch from and to push to, by remote and by branch.
+type Routes = BTreeMap<(String, Option<OsString>), Vec<(String, Option<OsString>)>>;
+
+/// Returns the remote or branch for which a configuration names another repository than before. A new one is none, but for the remote
+/// that every push goes to.
+pub(super) fn redirected(before: &[u8], now: &[u8]) -> Option<String> {
+    let routes = |content| -> Option<Routes> {
+        let mut routes = Routes::new();
+        for ConfigEntry { section, subsection, key, value } in read(content).ok()? {
+            if let ("remote", "url" | "pushurl" | "pushdefault") | ("branch", "remote" | "pushremote") =
+                (section.as_str(), key.as_str())
+            {
+                routes.entry((section, subsection)).or_default().push((key, value));
+            }
+        }
+        Some(routes)
+    };
+    let (before, now) = (routes(before)?, routes(now)?);
+    let mut others = now.iter().filter(|(of, route)| match before.get(*of) {
+        Some(known) => known != *route,
+        None => of.1.is_none(),
+    });
+    others.next().map(|((section, subsection), _)| {
+        let name = subsection.as_deref().unwrap_or(OsStr::new("pushDefault"));
+        format!("{section}.{}", name.to_string_lossy())
+    })
 }
 
 fn counts(entry: &ConfigEntry, kind: ConfigKind) -> bool {

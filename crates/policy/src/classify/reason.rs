@@ -48,6 +48,11 @@ pub enum Reason {
         /// One of them.
         example: String,
     },
+    /// A configuration of git that has a remote, or a branch that was there, come from or go to another repository.
+    Redirected {
+        /// The remote or branch, as git writes it.
+        setting: String,
+    },
     /// It lists a path that git would write to, though no work tree has it.
     WritesElsewhere { example: String },
     /// A git hook that is not a sample. It counts without the executable bit too, which costs one `chmod`.
@@ -109,6 +114,9 @@ impl fmt::Display for Reason {
             ),
             Self::WritesElsewhere { example } => {
                 write!(f, "it has git write to `{example}`, which is no place for git to write to")
+            }
+            Self::Redirected { setting } => {
+                write!(f, "`{setting}` names another repository to fetch from or to push to")
             }
             Self::Hook => f.write_str("it is a git hook that is not a sample"),
             Self::GitElsewhere => {

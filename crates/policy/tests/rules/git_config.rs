@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use policy::classify::{FileFormat, Reason, Reference, classify, references, submodules};
+use policy::classify::{FileFormat, Reason, Reference, classify, redirected, references, submodules};
 
 use crate::classify::{FILE, file};
 
@@ -379,6 +379,26 @@ fn what_a_configuration_of_git_names_is_known() {
     ] {
         assert_eq!(references(config.as_bytes()), named, "{config}");
     }
+}
+
+#[test]
+fn another_repository_of_a_remote_or_branch_that_was_there_is_seen() {
+    let remote = "[remote \"o\"]\nurl = https://a/x\n[branch \"main\"]\nremote = o\n[branch \"b\"]\nmerge = refs/heads/b\n";
+    let seen = |now: &str| redirected(Path::new(".git/config"), remote.as_bytes(), now.as_bytes());
+    for (added, setting) in [
+        ("", None),
+        ("[remote \"p\"]\nurl = https://b/x\n[branch \"b\"]\nremote = p\n", None),
+        ("[user]\nname = x\n", None),
+        ("[remote \"o\"]\npushurl = https://b/x\n", Some("remote.o")),
+        ("[remote \"o\"]\nurl =\nurl = https://b/x\n", Some("remote.o")),
+        ("[branch \"main\"]\npushRemote = p\n", Some("branch.main")),
+        ("[remote]\npushDefault = p\n", Some("remote.pushDefault")),
+    ] {
+        let setting = setting.map(|setting| Reason::Redirected { setting: setting.into() });
+        assert_eq!(seen(&format!("{remote}{added}")), setting, "{added}");
+    }
+    assert!(seen(&remote.replace("https://a/x", "https://b/x")).is_some());
+    assert_eq!(seen("[user]\nname = x\n"), None, "what is gone leads nowhere");
 }
 
 #[test]

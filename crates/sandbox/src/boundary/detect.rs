@@ -186,6 +186,13 @@ impl Baseline {
                 }
             }
         }
+        for one in watched(mounts) {
+            let is_said = findings.iter().any(|finding| finding.path == one.path);
+            if let Some(reason) = self.redirected(root, &one).filter(|_| !is_said) {
+                let (path, origin) = (one.path.into(), Origin::Earlier);
+                findings.push(Finding { path, reason, origin, aside: None, restored: false });
+            }
+        }
         let was_searched = |git: &Path| self.searched.contains(&Base::Git(git.into()));
         // What is moved aside does not lie there any more.
         let goes = |path: &Path| {
@@ -237,6 +244,16 @@ impl Baseline {
     /// Lists what is new at one protected path, however it came there.
     pub(crate) fn findings_at(&self, root: impl AsFd, one: &ReadOnly, until: Deadline) -> Vec<Finding> {
         self.findings_of(root.as_fd(), &Watched::of(one), &Reach::default(), &mut Classifier::until(until))
+    }
+
+    /// Returns whether a configuration of git that the host has replaced leads elsewhere than before: the agent may have written it.
+    fn redirected(&self, root: BorrowedFd<'_>, one: &Watched<'_>) -> Option<Reason> {
+        let entry = self.entry(one.path)?;
+        let is_unchanged = Facts::at(root, one.path).is_none_or(|facts| entry.is_unchanged(root, &facts));
+        match self.original(one.path).filter(|_| !is_unchanged)? {
+            Original::File(before) => classifier::redirected(root, one, &before.bytes),
+            Original::Link(_) => None,
+        }
     }
 
     /// Classifies what lies within a protected directory that is new, by rules of its own: a repository, mostly.

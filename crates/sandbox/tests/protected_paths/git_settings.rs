@@ -220,6 +220,22 @@ fn a_link_in_the_place_of_a_repository_that_a_setting_names_is_moved_aside() {
 }
 
 #[test]
+fn a_replaced_configuration_that_leads_elsewhere_is_reported_and_stays() {
+    let boundary = prepared();
+    assert!(sh(&boundary, "", "git remote add origin https://example.org/x"));
+    boundary.until_the_clock_is_past(".git/config");
+    let baseline = boundary.baseline();
+    assert!(sh(&boundary, "", "git config remote.origin.pushurl https://evil.example/x"));
+    assert_eq!(
+        git(&boundary.host, &["remote", "get-url", "--push", "origin"]),
+        "https://evil.example/x\n",
+        "the control"
+    );
+    let found: Vec<_> = boundary.compare(&baseline).into_iter().map(|one| (one.reason, one.origin)).collect();
+    assert_eq!(found, [(Reason::Redirected { setting: "remote.origin".into() }, Origin::Earlier)]);
+}
+
+#[test]
 fn what_a_replaced_configuration_had_before_is_no_news() {
     let of_owner = "[alias]\n\tst = status\n\tlg = !git log\n[core]\n\tpager = less\n[remote \"origin\"]\n\turl = ../private\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n";
     for before in ["", of_owner] {

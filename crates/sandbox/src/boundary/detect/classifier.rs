@@ -184,7 +184,7 @@ impl Classifier {
             self.verdicts.push(Classified::of(one.path.into(), reason));
         }
         if one.is_unfollowed && self.verdicts.is_empty() {
-            let essence = essence_at(root, one);
+            let essence = content(root, one).map(|content| hex(&essence(one.seen_as, &content)));
             self.verdicts.push(Classified { path: one.path.into(), reason: Reason::GitElsewhere, essence });
         }
         std::mem::take(&mut self.verdicts)
@@ -290,12 +290,17 @@ fn read(parent: &OwnedFd, name: &OsStr, content: &mut Vec<u8>) -> Option<Stat> {
     Some(stat)
 }
 
-/// Returns what of a file a program would obey, if what it holds is classified.
-fn essence_at(root: BorrowedFd<'_>, one: &Watched<'_>) -> Option<String> {
+/// Reads what is classified of a file, if it is.
+fn content(root: BorrowedFd<'_>, one: &Watched<'_>) -> Option<Vec<u8>> {
     let (parent, name) = beneath::parent(root, one.path).ok().filter(|_| concerns(one.seen_as))?;
     let mut content = Vec::new();
     read(&parent, name, &mut content)?;
-    Some(hex(&essence(one.seen_as, &content)))
+    Some(content)
+}
+
+/// Classifies what has taken the place of a file with this content, where it runs nothing new.
+pub(crate) fn redirected(root: BorrowedFd<'_>, one: &Watched<'_>, before: &[u8]) -> Option<Reason> {
+    policy::classify::redirected(one.seen_as, before, &content(root, one)?)
 }
 
 /// Returns whether it is a pipe, a socket or a device.
