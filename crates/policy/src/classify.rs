@@ -144,11 +144,25 @@ fn classify_content(rule: &ContentRule, content: &[u8], row: &ProtectRow) -> Opt
         }
         ContentRule::Versions(beginnings) => versions::classify(content, beginnings),
         ContentRule::PythonVersions => versions::classify_python(content),
+        ContentRule::HgPaths => classify_hg_paths(content),
         ContentRule::Prompt => prompt::classify(content),
         ContentRule::Idea => idea::classify(content),
         ContentRule::BuildServer => build_server::classify(content),
         ContentRule::Policy => Some(Reason::Policy),
     }
+}
+
+/// Classifies what Mercurial deletes, writes or cuts off to undo a transaction: each path must be one of its own data, and nothing that
+/// it obeys.
+fn classify_hg_paths(content: &[u8]) -> Option<Reason> {
+    let text = String::from_utf8_lossy(content);
+    let leads_elsewhere = |path: &str| {
+        let folded = path.to_ascii_lowercase();
+        let components: Vec<&str> = [".hg"].into_iter().chain(folded.split('/')).collect();
+        path.starts_with('/') || components.contains(&"..") || table::content_rule(&components).is_some()
+    };
+    let odd = text.split(['\0', '\n']).find(|path| leads_elsewhere(path));
+    odd.map(|path| Reason::Setting { key: path.to_owned() })
 }
 
 /// Returns what of a file's content a program obeys: where this is the same, the same is run. Of a configuration of git these are the

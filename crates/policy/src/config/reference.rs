@@ -59,7 +59,7 @@ fn protected_paths() -> String {
 fn row(ProtectRow { path, program, effect, source, treatment }: &ProtectRow) -> String {
     match treatment {
         Treatment::Writable => format!("| `{path}` | {program} | {effect} |\n"),
-        Treatment::ReadOnly(_) | Treatment::ReadOnlyFile(_) => {
+        Treatment::ReadOnly(_) | Treatment::ReadOnlyFile(_) | Treatment::Classified(_) => {
             format!("| `{path}` | {program} | {effect} | {source} |\n")
         }
     }

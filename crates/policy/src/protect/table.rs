@@ -88,6 +88,12 @@ pub fn is_only_a_file(path: &str) -> bool {
     rows().any(|row| is_one(row) && row.path.eq_ignore_ascii_case(path))
 }
 
+/// Returns whether a path stays writable and is only classified.
+pub fn is_only_classified(path: &Path) -> bool {
+    let is_one = |row: &ProtectRow| matches!(row.treatment, Treatment::Classified(_));
+    rows().any(|row| is_one(row) && Path::new(row.path) == path)
+}
+
 /// Returns whether a path is protected without being asked for.
 pub fn is_built_in(path: &str) -> bool {
     built_in().any(|listed| listed.eq_ignore_ascii_case(path))

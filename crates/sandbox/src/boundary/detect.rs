@@ -345,6 +345,8 @@ impl Baseline {
         match self.entry(one.path) {
             // Nothing is known of its content, and it may be the work of an editor of the user's.
             Some(_) if one.cause == Cause::Asked => Before::Same,
+            // The agent may write it as it is.
+            Some(_) if one.stays_writable() => Before::Another,
             Some(entry) if entry.is_surely(facts) => Before::Same,
             Some(_) => Before::Another,
             None if self.hidden.iter().any(|hidden| one.path.starts_with(&hidden.path)) => Before::Missed,

@@ -28,6 +28,9 @@ fn every_row_is_read_only_where_it_exists() {
     let mut expected: Vec<_> = all().map(|path| PathBuf::from(path.replace('*', "Some Name"))).collect();
     // It is a directory, in which others lie.
     expected.retain(|path| !path.ends_with(".jj/repo"));
+    // Their program writes them at every command.
+    expected
+        .retain(|path| !path.iter().any(|name| name == ".hg") || !path.iter().any(|name| name == "store"));
     expected.sort();
     assert_eq!(boundary.mounts().read_only.into_iter().map(|one| one.path).collect::<Vec<_>>(), expected);
 }
@@ -123,4 +126,25 @@ fn what_was_asked_for_and_was_there_is_read_only_and_no_news() {
         .map(|finding| finding.path)
         .collect();
     assert_eq!(found, [PathBuf::from("link")]);
+}
+
+#[test]
+fn what_its_program_writes_at_every_command_stays_writable_and_is_classified() {
+    const ORDINARY: &str = "2\nplain\0dirstate\0undo.backup.dirstate.bck\u{0}0\n";
+    const EVIL: &str = "2\nplain\0x\0../../../precious\u{0}0\n";
+    for tree in ["", "nested/"] {
+        let boundary = Boundary::new();
+        let undo = format!("{tree}.hg/store/undo.backupfiles");
+        let journal = format!("{tree}.hg/store/journal");
+        boundary.write(&undo, EVIL).write(&format!("{tree}.hg/requires"), "store\n");
+        let baseline = boundary.baseline_of_old();
+        assert_eq!(boundary.read_only(), [""; 0]);
+        assert_eq!(boundary.paths(&baseline), [""; 0], "the control: it is the user's own");
+        boundary.write(&undo, ORDINARY).write(&journal, "data/a.i\u{0}67\n");
+        assert_eq!(boundary.paths(&baseline), [""; 0], "what a commit writes");
+        boundary.write(&undo, &EVIL.replace('x', "y")).write(&journal, "../../../precious\u{0}0\n");
+        let found = boundary.compare(&baseline).into_iter();
+        let found: Vec<_> = found.map(|one| (one.path.display().to_string(), one.origin)).collect();
+        assert_eq!(found, [(journal, Origin::Created), (undo, Origin::Replaced)]);
+    }
 }

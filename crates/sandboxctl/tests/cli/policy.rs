@@ -21,7 +21,7 @@ fn check_answers_with_its_exit_code() {
     code: 77
     --- stdout
     deny: `/workspace/.git/hooks/post-commit` must not be written: `.git/hooks` is protected in `workspace`; `[protect] allow` gives it up by name (default)
-    detected, not prevented: nothing is there yet to be made read-only; what the agent makes is moved aside when the command has ended, if a program outside would obey it or `[protect] paths` names it
+    detected, not prevented: nothing is there yet to be made read-only, or its program writes it at every command; what the agent makes is moved aside when the command has ended, if a program outside would obey it or `[protect] paths` names it
     ");
     assert_snapshot!(env.call(&["policy", "check", "host", "example.org"]), @r#"
     code: 77

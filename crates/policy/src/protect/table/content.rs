@@ -31,6 +31,8 @@ pub(crate) enum ContentRule {
     Versions(&'static [&'static str]),
     /// Versions of Python: everything else may be a directory of the project.
     PythonVersions,
+    /// Paths in `.hg` and in its store, with which Mercurial undoes a transaction.
+    HgPaths,
     /// A prompt for an agent, with a header.
     Prompt,
     /// A file of a project of `JetBrains`.

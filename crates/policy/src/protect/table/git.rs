@@ -113,6 +113,10 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     read_only(".hg/hgrc", "Mercurial", HG_EFFECT, HG, RUN),
     read_only(".hg/hgrc-not-shared", "Mercurial", "the same as `.hg/hgrc`", HG, RUN),
+    hg_transaction(".hg/store/journal"),
+    hg_transaction(".hg/store/journal.backupfiles"),
+    hg_transaction(".hg/store/undo"),
+    hg_transaction(".hg/store/undo.backupfiles"),
     read_only(".hgsub", "Mercurial", "enters the repositories that it names", "hg(1), subrepos", RUN),
     read_only(".hg/sharedpath", "Mercurial", "reads `hgrc` and hooks somewhere else", "hg(1), share", RUN),
     read_only(
@@ -275,6 +279,16 @@ pub(super) const ROWS: &[ProtectRow] = &[
         RUN,
     ),
 ];
+
+const fn hg_transaction(path: &'static str) -> ProtectRow {
+    ProtectRow {
+        path,
+        program: "Mercurial",
+        effect: "deletes and writes the files that it names; it stays writable, and is moved aside if it names any but Mercurial's own",
+        source: "Mercurial, mercurial/transaction.py",
+        treatment: Treatment::Classified(NewFiles(&[("", ContentRule::HgPaths)])),
+    }
+}
 
 const fn lefthook(path: &'static str) -> ProtectRow {
     read_only(path, "lefthook", AT_COMMIT, LEFTHOOK, RUN)

@@ -22,6 +22,8 @@ pub enum Treatment {
     ReadOnly(NewFiles),
     /// The same where it is a file: where it is a directory, it is its program's data, which must stay writable.
     ReadOnlyFile(NewFiles),
+    /// It stays writable, because its program writes it at every command, and is classified by its content whenever that has changed.
+    Classified(NewFiles),
     /// It stays writable, because agents edit it all day, and runs when a person runs it. It is listed so that
     /// people know.
     Writable,
@@ -41,7 +43,9 @@ impl ProtectRow {
     /// Returns how what is new at this path is classified, if it is.
     pub(super) fn new_files(&self) -> Option<NewFiles> {
         match self.treatment {
-            Treatment::ReadOnly(classified) | Treatment::ReadOnlyFile(classified) => Some(classified),
+            Treatment::ReadOnly(files) | Treatment::ReadOnlyFile(files) | Treatment::Classified(files) => {
+                Some(files)
+            }
             Treatment::Writable => None,
         }
     }

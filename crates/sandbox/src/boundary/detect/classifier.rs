@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use policy::classify::{EntryType, MAX_CONTENT, Reason, classify, concerns, essence, is_inert};
 use policy::plan::FileId;
+use policy::protect::table;
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
@@ -74,6 +75,11 @@ impl<'a> Watched<'a> {
             is_followed: mounts.followed.contains(&one.path),
             ..Self::of(one)
         }
+    }
+
+    /// Returns whether it is a file that is classified and not protected.
+    pub(crate) fn stays_writable(&self) -> bool {
+        table::is_only_classified(self.seen_as)
     }
 
     fn link(Link { path, seen_as, cause, base }: &'a Link, hold: Hold) -> Self {

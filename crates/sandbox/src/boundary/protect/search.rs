@@ -450,6 +450,10 @@ impl Search<'_> {
         if path == Path::new("") {
             return;
         }
+        if table::is_only_classified(&seen_as) {
+            self.loose.insert(Link { path, seen_as, cause, base });
+            return;
+        }
         let kind = FileKind::from(FileType::from_raw_mode(stat.st_mode));
         if kind == FileKind::File && stat.st_nlink > 1 {
             self.notices.push(Notice::HardLinked { path: path.clone() });

@@ -125,7 +125,7 @@ impl fmt::Display for Enforcement {
         f.write_str(match self {
             Self::Prevented => "prevented: the sandbox refuses it",
             Self::Detected => {
-                "detected, not prevented: nothing is there yet to be made read-only; what the agent makes is moved aside \
+                "detected, not prevented: nothing is there yet to be made read-only, or its program writes it at every command; what the agent makes is moved aside \
                  when the command has ended, if a program outside would obey it or `[protect] paths` names it"
             }
             Self::None => "not enforced: nothing keeps the agent from it",
