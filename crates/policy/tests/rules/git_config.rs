@@ -222,6 +222,7 @@ fn settings_of_git_that_run_nothing_pass() {
         "[filter \"lfs\"]\n\trequired = true\n\tclean = git-lfs clean -- %f\n\tsmudge = git-lfs smudge -- %f\n\tprocess = git-lfs filter-process\n",
         "[annex]\n\tuuid = 0-1\n\tversion = 10\n[filter \"annex\"]\n\tsmudge = git-annex smudge -- %f\n\tclean = git-annex smudge --clean -- %f\n[remote \"origin\"]\n\tannex-uuid = 0-2\n\tannex-ignore = false\n",
         "[gitflow \"branch\"]\nmaster = main\n[gitflow \"prefix\"]\nfeature = feature/\nversiontag =\n[gitflow \"path\"]\nhooks = /workspace/.git/hooks\n",
+        "[git-town-branch \"x\"]\n\tparent = main\n",
         "[gitflow]\n\tversion = 1.0\n[gitflow \"branch.main\"]\n\ttype = base\n",
         "[branch \"x\"]\n\tvscode-merge-base = origin/main\n\tgithub-pr-owner-number = a#b#1\n\tgk-merge-base = origin/main\n\tgh-merge-base = main\n\tgk-last-accessed = 2025-11-23T10:00:00.000Z\n",
         "[remote \"origin\"]\n\tgh-resolved = base\n[remote \"up\"]\n\tgh-resolved = a/b\n\tglab-resolved = base\n",

@@ -44,6 +44,7 @@ pub(super) const ROWS: &[Row] = &[
     ("filter", &["clean", "process", "smudge"], OneOf(FILTERS)),
     ("filter", &["required"], Word),
     ("gc", GC, Word),
+    ("git-town-branch", &["branchtype", "parent"], Name),
     ("gitflow", &["hooks"], Hooks),
     ("gitflow", GITFLOW, Name),
     // What git-gui writes when it ends.
