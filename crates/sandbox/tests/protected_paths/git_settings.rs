@@ -161,6 +161,19 @@ fn settings_that_have_git_run_read_or_write_something_are_moved_aside() {
     }
 }
 
+/// On the host there is nothing at a path inside. At another one there may be a disk, once it is mounted.
+#[test]
+fn a_path_at_which_nothing_is_counts_unless_it_is_one_inside() {
+    for (url, counts) in
+        [("/no-such-directory/sub", false), ("/no-such-directory/disk/x", true), ("./x", true)]
+    {
+        let boundary = prepared();
+        let baseline = boundary.baseline();
+        attack(&boundary, &format!("git remote add origin {url}"));
+        assert_eq!(boundary.paths(&baseline).contains(&"sub/.git/config".into()), counts, "{url}");
+    }
+}
+
 /// The owner shares a linked work tree, or a clone that borrows objects: what belongs to it outside is not shared.
 #[test]
 fn a_repository_in_the_boundary_that_leads_out_of_it_is_no_place_to_fetch_from() {

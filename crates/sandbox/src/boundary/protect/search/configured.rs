@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::boundary::protect::mounts::{Cause, Link, Notice};
 use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::progress::Leads;
-use crate::boundary::protect::search::progress::{OnHost, Search, is, read_up_to};
+use crate::boundary::protect::search::progress::{OnHost, Search, Wanted, is, read_up_to};
 use crate::host::beneath;
 
 /// How deep configurations may include each other, as in git.
@@ -175,7 +175,8 @@ impl Search<'_> {
                 }
                 Some(Ok(Leads::Nowhere { missing })) => drop(self.led(&missing)),
                 Some(Ok(Leads::Unfollowed { links, host, missing })) => {
-                    is_there |= host == OnHost::Nothing;
+                    is_there |=
+                        host == OnHost::Nothing && self.as_seen_inside(path, Wanted::Objects).is_some();
                     leads_out |= host != OnHost::Nothing || !links.is_empty();
                     self.led_to(missing);
                     self.remember(links);

@@ -210,7 +210,7 @@ impl Search<'_> {
 
     /// Resolves a path that was written inside, where the boundary has another path: `git worktree add` does so. On the
     /// host there is nothing at such a path, so git obeys nothing there.
-    fn as_seen_inside(&self, named: &Path, wanted: Wanted) -> Option<PathBuf> {
+    pub(super) fn as_seen_inside(&self, named: &Path, wanted: Wanted) -> Option<PathBuf> {
         let parts: Vec<Component> = named.components().collect();
         // Past the root, and past at least one directory.
         (2..parts.len()).find_map(|start| {
