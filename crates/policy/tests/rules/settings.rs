@@ -105,6 +105,7 @@ fn a_value_of_another_form_than_its_key_has_is_found() {
         (".zed/settings.json", r#"{"languages": "x"}"#),
         (".claude/settings.json", r#"{"permissions": ["x"]}"#),
         ("opencode.json", r#""x""#),
+        (".claude/settings.json", r#"{"attribution": {"of-tomorrow": "evil"}}"#),
         // What JavaScript merges into every object.
         (".vscode/settings.json", r#"{"files.exclude": {"__proto__": {"a": "b"}}}"#),
         (".vscode/settings.json", r#"{"workbench.colorCustomizations": {"constructor": {"prototype": {}}}}"#),

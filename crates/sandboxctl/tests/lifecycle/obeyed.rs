@@ -34,7 +34,9 @@ const PATTERNS: Kind = Kind {
         "mise/conf.d/a.toml", "mise/config.prod.local.toml", "mise/tasks/a", "mise-tasks/a",
         "tools/bazel.linux-x86_64", "user.bazelrc",
     ],
-    harmless: &[".config/mise-prod", ".direnv/bin/x", "lint-staged.config", "mise/main.rs"],
+    harmless: &[
+        ".config/mise-prod", ".direnv/bin/x", "lint-staged.config", "mise/Cargo.toml", "mise/main.rs",
+    ],
 };
 
 /// Repositories of other programs than git, below the root.

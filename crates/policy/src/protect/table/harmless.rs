@@ -159,23 +159,25 @@ pub(crate) const HELIX: &Keys = &Keys::Only(&[
         &[
             "editor/auto-format", "editor/auto-pairs", "editor/auto-save/**", "editor/auto-save",
             "editor/bufferline", "editor/color-modes", "editor/cursor-shape/**", "editor/cursorcolumn",
-            "editor/cursorline", "editor/file-picker/**", "editor/insert-final-newline",
-            "editor/line-number", "editor/rulers", "editor/scrolloff", "editor/soft-wrap/enable",
-            "editor/text-width", "editor/trim-trailing-whitespace", "theme",
+            "editor/cursorline", "editor/file-picker/**", "editor/indent-guides/render",
+            "editor/indent-guides/skip-levels", "editor/insert-final-newline", "editor/line-number",
+            "editor/rulers", "editor/scrolloff", "editor/soft-wrap/enable", "editor/text-width",
+            "editor/trim-trailing-whitespace", "editor/whitespace/render", "editor/whitespace/render/**",
+            "theme",
         ],
     ),
-    (Text, &["editor/indent-guides/**", "editor/whitespace/**"]),
+    (Text, &["editor/indent-guides/character", "editor/whitespace/characters/**"]),
 ]);
 
 pub(crate) const HELIX_LANGUAGES: &Keys = &Keys::Only(&[
     (
         Word,
         &[
-            "language/auto-format", "language/file-types", "language/name", "language/rulers",
-            "language/soft-wrap/enable", "language/text-width",
+            "language/auto-format", "language/indent/tab-width", "language/file-types", "language/name",
+            "language/rulers", "language/soft-wrap/enable", "language/text-width",
         ],
     ),
-    (Text, &["language/comment-token", "language/comment-tokens", "language/indent/**"]),
+    (Text, &["language/comment-token", "language/comment-tokens", "language/indent/unit"]),
 ]);
 
 pub(crate) const SUBLIME: &Keys = &Keys::Only(&[
@@ -319,7 +321,7 @@ pub(crate) const CLAUDE: &Keys = &Keys::Only(&[
         ],
     ),
     (Model, &["model"]),
-    (Text, &["attribution/**", "outputStyle", "permissions/ask", "permissions/deny"]),
+    (Text, &["attribution/commit", "attribution/pr", "outputStyle", "permissions/ask", "permissions/deny"]),
 ]);
 
 /// Codex, "Config reference".
