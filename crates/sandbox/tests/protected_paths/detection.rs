@@ -55,6 +55,9 @@ fn an_ordinary_clone_passes_untouched() {
         "copy",
     ]);
     clone(&["./clone", "near"]);
+    git(&boundary.host.join("near"), &["remote", "add", "beside", "../clone"]);
+    git(&boundary.host.join("near"), &["worktree", "add", "-q", "../of-near"]);
+    git(&boundary.host.join("clone/module"), &["remote", "add", "beside", "../../clone"]);
     // As a path is inside.
     let config = fs::read_to_string(boundary.host.join("near/.git/config")).unwrap();
     boundary.write("near/.git/config", &config.replace(boundary.host.to_str().unwrap(), "/workspace"));

@@ -116,6 +116,12 @@ const ATTACKS: &[Attack] = &[
         succeeded: "git -C sub cat-file -e origin/main:secret",
     },
     Attack {
+        agent: "for i in $(seq 300); do printf '[remote \"r%s\"]\n\turl = ..\n' $i; done >> .git/config
+                git remote add origin $TOP/private",
+        owner: "cd sub; git fetch origin",
+        succeeded: "git -C sub cat-file -e origin/main:secret",
+    },
+    Attack {
         agent: "git remote add origin ../../private",
         owner: "cd sub; git fetch",
         succeeded: "git -C sub cat-file -e origin/main:secret",

@@ -34,21 +34,21 @@ pub enum Reference {
 /// What cannot be read as a configuration names nothing: git refuses it as a whole.
 pub fn references(content: &[u8]) -> Vec<Reference> {
     let entries = read(content).unwrap_or_default();
-    let of_remotes = |entry: &&ConfigEntry| entry.section == "remote" && entry.subsection.is_some();
-    let has_url = |name: &OsStr| {
-        let mut urls = entries
-            .iter()
-            .filter(|entry| entry.is("remote", "url"))
-            .filter(|entry| entry.subsection.as_deref() == Some(name));
-        urls.clone().next().is_some() && urls.all(|url| !url.value().is_empty())
+    let remotes = || {
+        let of_remotes = entries.iter().filter(|entry| entry.section == "remote");
+        of_remotes.filter_map(|entry| Some((entry.subsection.as_deref()?, entry)))
     };
-    // A name of a remote is no path, and each branch has one.
-    let is_path = |reference: &Reference| !matches!(reference, Reference::Repository(name) if name == Path::new(".") || has_url(name.as_os_str()));
-    // For git, the name of a remote without a URL is its path.
-    let names: BTreeSet<&OsStr> =
-        entries.iter().filter(of_remotes).filter_map(|entry| entry.subsection.as_deref()).collect();
-    let remotes = names.into_iter().map(|name| Reference::Repository(name.into()));
-    entries.iter().flat_map(named_by).chain(remotes).filter(is_path).collect()
+    // An empty one takes back those before it.
+    let urls = || remotes().filter(|(_, entry)| entry.key == "url");
+    let mut with_url: BTreeSet<&OsStr> = urls().map(|(name, _)| name).collect();
+    for (name, _) in urls().filter(|(_, entry)| entry.value().is_empty()) {
+        with_url.remove(name);
+    }
+    // A name of a remote is no path, and each branch has one. For git, that of a remote without a URL is its path.
+    let is_path = |reference: &Reference| !matches!(reference, Reference::Repository(name) if name == Path::new(".") || with_url.contains(name.as_os_str()));
+    let names: BTreeSet<&OsStr> = remotes().map(|(name, _)| name).collect();
+    let names = names.into_iter().map(|name| Reference::Repository(name.into()));
+    entries.iter().flat_map(named_by).chain(names).filter(is_path).collect()
 }
 
 /// Returns whether this can be read as a configuration of git. What cannot names nothing here, whatever git makes of it.

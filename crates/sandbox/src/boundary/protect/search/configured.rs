@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::boundary::protect::mounts::{Cause, Link, Notice};
 use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::progress::Leads;
-use crate::boundary::protect::search::progress::{OnHost, Search, Wanted, is, read_up_to};
+use crate::boundary::protect::search::progress::{OnHost, Search, Source, Wanted, is, read_up_to};
 use crate::host::beneath;
 
 /// How deep configurations may include each other, as in git.
@@ -46,6 +46,8 @@ impl Search<'_> {
             let references = self.references(&config).into_iter();
             for reference in references.flat_map(|one| self.in_homes(one)).collect::<Vec<_>>() {
                 if left == 0 {
+                    // What is not followed may lead anywhere.
+                    self.unfollowed.insert(config.clone());
                     return self.notices.push(Notice::TooManySettings { config });
                 }
                 left -= 1;
@@ -119,7 +121,7 @@ impl Search<'_> {
                 })
             }
             Reference::Hooks(path) => {
-                self.expect_in_reach(config, base_of(&path, tree), &[&path]);
+                self.expect_in_reach(config, git, base_of(&path, tree), &[&path]);
                 let (target, stat) = self.named(base_of(&path, tree)?, &path, Path::new(".git/hooks"))?;
                 if git.starts_with(&target) || tree.is_some_and(|tree| tree.starts_with(&target)) {
                     self.notices.push(Notice::HooksAround { config: config.into() });
@@ -139,7 +141,7 @@ impl Search<'_> {
                 bare.push(".git");
                 let bare = PathBuf::from(bare);
                 let base = base_of(&path, tree);
-                self.expect_in_reach(config, base, &[&path, &bare]);
+                self.expect_in_reach(config, git, base, &[&path, &bare]);
                 for path in [path, bare] {
                     self.repositories_at(base?, &path, config);
                 }
@@ -164,24 +166,27 @@ impl Search<'_> {
     /// Notes a configuration that names what lies out of the boundary, or nowhere. Links on the way are remembered.
     ///
     /// What the host does not have, and only root could make there, is a path inside.
-    fn expect_in_reach(&mut self, config: &Path, base: Option<&Path>, names: &[&Path]) {
-        let (mut is_there, mut leads_out) = (false, base.is_none());
+    fn expect_in_reach(&mut self, config: &Path, git: &Path, base: Option<&Path>, names: &[&Path]) {
+        let Some(base) = base else {
+            return self.sources.push((config.into(), Source::InTreeOf(git.into())));
+        };
+        let (mut is_there, mut leads_out) = (false, false);
         for path in names {
-            match base.map(|base| self.resolve(base, path)) {
-                Some(Ok(Leads::To { path, links, .. })) => {
+            match self.resolve(base, path) {
+                Ok(Leads::To { path, links, .. }) => {
                     is_there = true;
                     self.remember(links);
-                    self.sources.push((config.into(), path));
+                    self.sources.push((config.into(), Source::At(path)));
                 }
-                Some(Ok(Leads::Nowhere { missing })) => drop(self.led(&missing)),
-                Some(Ok(Leads::Unfollowed { links, host, missing })) => {
+                Ok(Leads::Nowhere { missing }) => drop(self.led(&missing)),
+                Ok(Leads::Unfollowed { links, host, missing }) => {
                     is_there |=
                         host == OnHost::Nothing && self.as_seen_inside(path, Wanted::Objects).is_some();
                     leads_out |= host != OnHost::Nothing || !links.is_empty();
                     self.led_to(missing);
                     self.remember(links);
                 }
-                Some(Err(_)) | None => leads_out = true,
+                Err(_) => leads_out = true,
             }
         }
         if leads_out || !is_there {
@@ -191,8 +196,17 @@ impl Search<'_> {
 
     /// Notes configurations that name a repository which takes its data, or a part of them, from where nobody looked.
     pub(super) fn check_sources(&mut self) {
-        for (config, repository) in std::mem::take(&mut self.sources) {
-            if POINTERS.iter().any(|pointer| self.unfollowed.contains(&repository.join(pointer))) {
+        for (config, source) in std::mem::take(&mut self.sources) {
+            let leads_out = match source {
+                Source::At(place) => {
+                    POINTERS.iter().any(|pointer| self.unfollowed.contains(&place.join(pointer)))
+                }
+                // What is relative was followed from each work tree that there is.
+                Source::InTreeOf(git) => {
+                    !self.seen_trees.iter().any(|(of, tree)| *of == git && tree.is_some())
+                }
+            };
+            if leads_out {
                 self.unfollowed.insert(config);
             }
         }

@@ -60,8 +60,8 @@ pub(super) struct Search<'a> {
     /// Repositories that something in another one leads to.
     pub(super) ahead: Vec<Ahead>,
     pub(super) work_trees: Vec<WorkTree>,
-    /// Configurations with what they name in the boundary.
-    pub(super) sources: Vec<(PathBuf, PathBuf)>,
+    /// Configurations with what they name.
+    pub(super) sources: Vec<(PathBuf, Source)>,
     pub(super) dotted: Vec<Dotted>,
     pub(super) notices: Vec<Notice>,
     /// From where paths are looked for at the moment.
@@ -82,6 +82,14 @@ pub(super) struct Ahead {
     pub(super) git: Git,
     /// What leads there, unless it is found without.
     pub(super) behind: Option<PathBuf>,
+}
+
+/// What a configuration names.
+pub(super) enum Source {
+    /// This, in the boundary.
+    At(PathBuf),
+    /// Something in a work tree of this directory of git's data, which may be found later.
+    InTreeOf(PathBuf),
 }
 
 /// A work tree that a configuration names.
