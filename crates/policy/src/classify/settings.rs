@@ -193,7 +193,7 @@ impl SettingsReader {
         self.covering().any(|covers| matches!(covers, Covers::Wholly(ValueType::Text)))
     }
 
-    /// Reads lines of `key = value`, below `[sections]`. Readers disagree about white space that is not of ASCII, and
+    /// Reads lines of `key = value`, below `[sections]`. What is indented after one goes on with its value for some readers. Readers disagree about white space that is not of ASCII, and
     /// about which control characters end a line: a text with one of them has no single meaning, and is refused.
     fn ini(&mut self, text: &str) -> Option<()> {
         let text = text.replace("\r\n", "\n");
@@ -201,24 +201,27 @@ impl SettingsReader {
             return None;
         }
         let mut section = None;
-        for line in text.split('\n').map(|line| line.trim_matches([' ', '\t'])) {
+        let mut has_key = false;
+        for line in text.split('\n') {
+            let is_indented = line.starts_with([' ', '\t']);
+            let line = line.trim_matches([' ', '\t']);
             if line.is_empty() || line.starts_with(['#', ';']) {
                 continue;
             }
             let is_odd = |letter: char| letter == '\u{feff}' || !letter.is_ascii() && letter.is_whitespace();
-            if line.contains(is_odd) {
+            if line.contains(is_odd) || is_indented && has_key {
                 return None;
             }
             self.path.clear();
-            if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-                let name = name.trim_ascii();
-                section = Some(name);
+            if let Some(rest) = line.strip_prefix('[') {
+                section = Some(rest.strip_suffix(']').filter(|name| is_plain(name))?);
                 continue;
             }
             let (key, value) = line.split_once('=').or_else(|| line.split_once(':')).unwrap_or((line, ""));
             self.path.extend(section.map(str::to_owned));
             self.enter(key.trim_ascii());
             self.value(value.trim_ascii());
+            has_key = true;
         }
         Some(())
     }

@@ -394,7 +394,8 @@ fn lines_that_readers_trim_or_end_differently_are_unreadable() {
     for content in [
         "\u{85}# x\u{85}\n", "# x\u{85}script-shell=./evil", "# x\rscript-shell=./evil",
         "# x\u{2028}script-shell=./evil", "fund\u{a0}=false", "\u{a0}; comment",
-        "\u{feff}\u{feff}fund=false", "fund=fal\0se",
+        "\u{feff}\u{feff}fund=false", "fund=fal\0se", "fund=false\n\taudit=false", "fund=false\n [x]",
+        "[x]y]\nfund=false",
     ] {
         assert_eq!(file(".npmrc", content), unreadable, "{content:?}");
     }
