@@ -316,7 +316,8 @@ pub(crate) fn execute_file(file: BorrowedFd<'_>, arguments: &[&CStr; 2]) -> Errn
     last_errno()
 }
 
-/// Calls `mount_setattr(2)` on the mount that `tree` is, and with `recursive` on all below it.
+/// Calls `mount_setattr(2)` on the mount that `tree` is, and with `recursive` on all below it. Makes them private as well: a copy
+/// of a shared mount is its peer (`mount_namespaces(7)`), so that what is mounted on it appears on the host, and the other way round.
 ///
 /// `id_map` is a user namespace: owners on disk are shown as that namespace maps them.
 pub(crate) fn mount_setattr(
@@ -336,7 +337,7 @@ pub(crate) fn mount_setattr(
     let attributes = Attributes {
         set: set | if id_map.is_some() { MOUNT_ATTR_IDMAP } else { 0 },
         clear: 0,
-        propagation: 0,
+        propagation: libc::MS_PRIVATE,
         user_namespace: id_map.map_or(0, |fd| u64::from(fd.as_raw_fd().unsigned_abs())),
     };
     let flags = libc::AT_EMPTY_PATH | if recursive { libc::AT_RECURSIVE } else { 0 };

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use policy::config::problem::Scope;
 use policy::config::{ConfigFile, PathBase};
+use sandbox::host::acting::ActingAs;
 use sandbox::state::trust::{self, Candidate};
 
 use crate::context::Context;
@@ -42,7 +43,8 @@ pub(crate) fn required(context: &Context, named: Option<&Path>) -> Result<FoundF
 pub(crate) fn user(context: &Context) -> Result<Option<FoundFile>, CommandError> {
     let path = context.settings().join(trust::FILE_NAME);
     // A link that leads nowhere is there, and reading it says so.
-    if path.symlink_metadata().is_ok() { found(context, &path).map(Some) } else { Ok(None) }
+    let is_there = ActingAs::user(context.caller).is_ok_and(|_acting| path.symlink_metadata().is_ok());
+    if is_there { found(context, &path).map(Some) } else { Ok(None) }
 }
 
 impl FoundFile {

@@ -16,6 +16,7 @@ mod obeyed;
 mod origin;
 mod own_git;
 mod pid_1;
+mod propagation;
 mod refused;
 mod replaced;
 mod rights;

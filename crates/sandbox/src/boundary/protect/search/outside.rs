@@ -2,7 +2,7 @@
 //! the work tree can.
 
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use policy::classify::repository::commondir;
@@ -10,6 +10,7 @@ use policy::classify::{Reference, is_configuration, references};
 
 use super::configured::MAX_REFERENCES;
 use super::progress::Search;
+use super::resolve::{Unresolved, canonical};
 use crate::boundary::protect::mounts::Notice;
 use crate::host::small_file;
 
@@ -18,11 +19,21 @@ impl Search<'_> {
     ///
     /// An agent may have written that file. Nothing of what is read is shown.
     pub(crate) fn outside(&mut self, repository: &Path, named: &Path, tree: &Path) {
-        let Ok(git) = self.host.join(repository).join(named).canonicalize() else { return };
+        let config = repository.join(named);
+        let git = match canonical(&self.host.join(repository), named) {
+            Ok(git) => git,
+            Err(Unresolved::Missing) => return,
+            Err(Unresolved::AsksOthers) => return self.notices.push(Notice::TooManySettings { config }),
+        };
         if git.starts_with(self.host) {
             return;
         }
-        let common = small_file::read_as_this_user(&git.join("commondir")).ok();
+        let read = |path: &Path| match canonical(Path::new("/"), path) {
+            Ok(path) => small_file::read_as_this_user(&path),
+            Err(Unresolved::Missing) => Err(ErrorKind::NotFound.into()),
+            Err(Unresolved::AsksOthers) => Err(io::Error::other("it lies where a look-up asks others")),
+        };
+        let common = read(&git.join("commondir")).ok();
         let common = common.and_then(|content| Some(git.join(commondir(&content)?)));
         let common = common.unwrap_or_else(|| git.clone());
         let mut ahead = vec![common.join("config"), git.join("config.worktree")];
@@ -32,7 +43,7 @@ impl Search<'_> {
             if self.is_out_of_time() || !seen.insert(config.clone()) {
                 continue;
             }
-            let content = match small_file::read_as_this_user(&config) {
+            let content = match read(&config) {
                 Ok(content) if is_configuration(&content) => content,
                 // Git goes on without a file that is not there, or that its user may not read.
                 Err(error)

@@ -23,9 +23,16 @@ const OTHERS_WRITE: u32 = 0o022;
 /// The bit of a directory's mode that lets only the owners of its files remove them, as in `/tmp`.
 const STICKY: u32 = 0o1000;
 
-/// File systems in which entries appear without anybody who may write there, see statfs(2): those of the kernel, autofs, and
-/// tmpfs, which `/dev` and `/run` are.
-const MADE_UP: [FsWord; 6] = [PROC_SUPER_MAGIC, 0x6265_6572, 0x0187, 0x0102_1994, 0x1cd1, 0x6367_7270];
+/// autofs, see statfs(2): to look a name up there mounts something.
+const AUTOFS: FsWord = 0x0187;
+
+/// File systems in which entries appear without anybody who may write there: those of the kernel, autofs, and tmpfs, which `/dev`
+/// and `/run` are.
+const MADE_UP: [FsWord; 6] = [PROC_SUPER_MAGIC, 0x6265_6572, AUTOFS, 0x0102_1994, 0x1cd1, 0x6367_7270];
+
+/// File systems in which a look-up of any name asks a daemon, or hosts that the name says: autofs, FUSE, AFS and kAFS. An agent
+/// could have a name looked up that holds what it has read.
+const ASKS_OTHERS: [FsWord; 4] = [AUTOFS, 0x6573_5546, 0x5346_414f, 0x6b41_4653];
 
 /// A place on the way, which has no links.
 enum OnTheWay {
@@ -127,12 +134,64 @@ impl Search<'_> {
     }
 }
 
+/// Why a path out of the boundary was not resolved.
+pub(super) enum Unresolved {
+    /// Nothing is there, or it may not be seen.
+    Missing,
+    /// To look it up would ask a daemon, or other hosts.
+    AsksOthers,
+}
+
+/// Resolves a path that an agent may have written, seen from a directory without links: to one without links, without asking
+/// anybody but the kernel.
+pub(super) fn canonical(base: &Path, path: &Path) -> Result<PathBuf, Unresolved> {
+    let names = |path: &Path| -> Vec<OsString> {
+        let wanted = |part: &Component| matches!(part, Component::Normal(_) | Component::ParentDir);
+        path.components().filter(wanted).map(|part| part.as_os_str().to_owned()).collect()
+    };
+    let mut at = if path.is_absolute() { PathBuf::from("/") } else { base.to_owned() };
+    let mut ahead: VecDeque<OsString> = names(path).into();
+    let mut followed = 0;
+    while let Some(name) = ahead.pop_front() {
+        if name == ".." {
+            at.pop();
+            continue;
+        }
+        if asks_others(&at) {
+            return Err(Unresolved::AsksOthers);
+        }
+        let found = at.join(name);
+        let Some(target) = outside(&at, &found).map_err(|_| Unresolved::Missing)? else {
+            at = found;
+            continue;
+        };
+        followed += 1;
+        if followed > MAX_LINKS {
+            return Err(Unresolved::Missing);
+        }
+        if target.is_absolute() {
+            at = "/".into();
+        }
+        for name in names(&target).into_iter().rev() {
+            ahead.push_front(name);
+        }
+    }
+    Ok(at)
+}
+
+fn asks_others(directory: &Path) -> bool {
+    rustix::fs::statfs(directory).is_ok_and(|system| ASKS_OTHERS.contains(&system.f_type))
+}
+
 fn unfollowed(links: Vec<PathBuf>) -> Leads {
     Leads::Unfollowed { links, host: OnHost::Unknown, missing: None }
 }
 
 /// Reads the link at a path outside the boundary, if it is one. Those of `/proc` lead each process elsewhere.
 fn outside(parent: &Path, path: &Path) -> Result<Option<PathBuf>, OnHost> {
+    if asks_others(parent) {
+        return Err(OnHost::Unknown);
+    }
     let metadata = path.symlink_metadata().map_err(|error| {
         let roots = parent.metadata().ok().filter(|parent| parent.uid() == 0).map(|parent| parent.mode());
         match roots.filter(|_| error.kind() == std::io::ErrorKind::NotFound) {
