@@ -1,9 +1,12 @@
 //! What the user sees: data on stdout, everything else on stderr.
 
+use std::collections::VecDeque;
 use std::fmt::Display;
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use anyhow::Context as _;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use serde::Serialize;
 
 use crate::cli::{Format, Global};
@@ -80,7 +83,11 @@ impl Ui {
 
     /// Warns even a caller who wants quiet.
     pub(crate) fn warn_always(&self, message: impl Display) {
-        to_stderr(&self.label("warning:", "33"), &format!(" {}\n", one_line(&message.to_string())));
+        to_stderr(&self.warning_line(&message));
+    }
+
+    fn warning_line(&self, message: &dyn Display) -> String {
+        for_stderr(&self.label("warning:", "33"), &format!(" {}\n", one_line(&message.to_string())))
     }
 
     /// Reports why the command failed: to programs as the one object on stdout, to people on stderr, and there too where
@@ -92,9 +99,9 @@ impl Ui {
             Format::Json if self.json(&error.to_json()).is_ok() => {}
             Format::Json | Format::Text => {
                 let cause = lines(&format!("{:#}", error.cause));
-                to_stderr(&self.label("error:", "31"), &format!(" {cause}\n"));
+                to_stderr(&for_stderr(&self.label("error:", "31"), &format!(" {cause}\n")));
                 for hint in &error.hints {
-                    to_stderr(&self.label("hint:", "36"), &format!(" {}\n", lines(hint)));
+                    to_stderr(&for_stderr(&self.label("hint:", "36"), &format!(" {}\n", lines(hint))));
                 }
             }
         }
@@ -105,9 +112,77 @@ impl Ui {
     }
 }
 
+/// Warnings while a sandbox runs: written as far as nobody has to be waited for. Who supervises it has no time for a reader of
+/// standard error who has stopped reading.
+pub(crate) struct Warnings<'a> {
+    ui: &'a Ui,
+    unwritten: VecDeque<u8>,
+    /// How many there was no room for.
+    left_out: usize,
+}
+
+/// How much poll(2) says that there is room for in a pipe, see pipe(7).
+const PIPE_BUF: usize = 4096;
+
+/// How many bytes of warnings wait, at most.
+const MAX_UNWRITTEN: usize = 1 << 20;
+
+impl<'a> Warnings<'a> {
+    pub(crate) fn new(ui: &'a Ui) -> Self {
+        Self { ui, unwritten: VecDeque::new(), left_out: 0 }
+    }
+
+    /// Warns, unless the caller wants quiet.
+    pub(crate) fn warning(&mut self, message: impl Display) {
+        if !self.ui.quiet {
+            self.warn_always(message);
+        }
+    }
+
+    /// Warns even a caller who wants quiet.
+    pub(crate) fn warn_always(&mut self, message: impl Display) {
+        if self.unwritten.len() < MAX_UNWRITTEN {
+            self.unwritten.extend(self.ui.warning_line(&message).bytes());
+        } else {
+            self.left_out += 1;
+        }
+        self.write_some();
+    }
+
+    /// Writes what there is room for. If poll(2) says that there is room, that is a page of a pipe, and a byte of a terminal.
+    fn write_some(&mut self) {
+        let stderr = rustix::stdio::stderr();
+        let room = if io::stderr().is_terminal() { 1 } else { PIPE_BUF };
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        while !self.unwritten.is_empty() {
+            let mut ready = [PollFd::from_borrowed_fd(stderr, PollFlags::OUT)];
+            if poll(&mut ready, Some(&now)).is_err() || !ready[0].revents().contains(PollFlags::OUT) {
+                return;
+            }
+            let next = self.unwritten.make_contiguous();
+            match rustix::io::write(stderr, &next[..next.len().min(room)]) {
+                Ok(written) => drop(self.unwritten.drain(..written)),
+                Err(Errno::INTR) => {}
+                // A message that nobody can read is no reason to fail.
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+impl Drop for Warnings<'_> {
+    /// Writes the rest: nothing runs any more that waiting would hold up.
+    fn drop(&mut self) {
+        let _ = io::stderr().lock().write_all(self.unwritten.make_contiguous());
+        if self.left_out > 0 {
+            self.ui.warn_always(format_args!("{} more warnings were left out", self.left_out));
+        }
+    }
+}
+
 /// Prints to standard error what was asked for.
 pub(crate) fn print(message: impl Display) {
-    to_stderr("", &format!("{message}\n"));
+    to_stderr(&for_stderr("", &format!("{message}\n")));
 }
 
 /// Returns whether a question can be asked and its answer read.
@@ -117,20 +192,23 @@ pub(crate) fn can_ask() -> bool {
 
 /// Asks a yes-or-no question on the terminal; no is the default.
 pub(crate) fn confirm(question: &str) -> Result<bool, CommandError> {
-    to_stderr("", &format!("{question} [y/N] "));
+    to_stderr(&for_stderr("", &format!("{question} [y/N] ")));
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).context("cannot read the answer from the terminal")?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Writes a label of ours and a text of anybody's.
-fn to_stderr(label: &str, text: &str) {
-    let mut stderr = io::stderr().lock();
+/// Puts a label of ours before a text of anybody's.
+fn for_stderr(label: &str, text: &str) -> String {
     let mut text = several(text);
-    if stderr.is_terminal() {
+    if io::stderr().is_terminal() {
         // While a terminal is relayed to an agent, a newline alone does not go back to the first column.
         text = text.replace('\n', "\r\n");
     }
+    format!("{label}{text}")
+}
+
+fn to_stderr(text: &str) {
     // A message that nobody can read is no reason to fail.
-    let _ = stderr.write_all(format!("{label}{text}").as_bytes());
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }

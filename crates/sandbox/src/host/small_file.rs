@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::fs::{CWD, FileType, FsWord, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::host::acting::ActingAs;
@@ -53,12 +53,13 @@ pub(crate) fn open_regular(
 
 /// Returns whether a file shows something of the kernel's and lies on no disk.
 fn is_of_kernel(file: &OwnedFd) -> Result<bool, Errno> {
-    const PROC: i64 = 0x9fa0;
-    const SYSFS: i64 = 0x6265_6572;
-    const DEBUGFS: i64 = 0x6462_6720;
-    const TRACEFS: i64 = 0x7472_6163;
-    const SECURITYFS: i64 = 0x7363_6673;
-    Ok([PROC, SYSFS, DEBUGFS, TRACEFS, SECURITYFS].contains(&rustix::fs::fstatfs(file)?.f_type))
+    // See statfs(2): proc, sysfs, debugfs, tracefs, securityfs, cgroup of both versions, bpf, configfs, pstore, efivarfs,
+    // selinuxfs, binfmt_misc.
+    const OF_KERNEL: [FsWord; 13] = [
+        0x9fa0, 0x6265_6572, 0x6462_6720, 0x7472_6163, 0x7363_6673, 0x0027_e0eb, 0x6367_7270, 0xcafe_4a11,
+        0x6265_6570, 0x6165_676c, 0xde5e_81e4, 0xf97c_ff8c, 0x4249_4e4d,
+    ];
+    Ok(OF_KERNEL.contains(&rustix::fs::fstatfs(file)?.f_type))
 }
 
 /// Reads a regular file that is open, of at most 1 MiB.

@@ -30,7 +30,7 @@ use crate::exit_code::ExitCode;
 use crate::load::{self, Loaded};
 use crate::output;
 use crate::report;
-use crate::ui::{self, Ui};
+use crate::ui::{self, Ui, Warnings};
 
 pub(crate) fn run(
     ui: &Ui,
@@ -116,6 +116,7 @@ pub(super) fn carry_out(
         ui.warning(warning);
     }
     let mut noticed: Vec<PathBuf> = Vec::new();
+    let mut shown = Warnings::new(ui);
     let started = provider::run(Launch {
         plan,
         secrets: &mut || {
@@ -135,25 +136,26 @@ pub(super) fn carry_out(
                     let status = report::status(finding.status);
                     info!(status, reason = finding.reason, "layer {}", finding.layer);
                 }
-                warn_of_weak_layers(ui, loaded, &report);
+                warn_of_weak_layers(&mut shown, loaded, &report);
             }
             Notice::Detected(finding) => {
                 let warning = made(&finding);
-                ui.warning(&warning);
+                shown.warning(&warning);
                 warnings.push(warning);
                 noticed.push(finding.path);
             }
             Notice::Warning(warning) => match plan.provider {
                 // That there is no isolation is said to a person whether or not they want to hear it, and once: to
                 // programs the report says it, layer by layer.
-                Provider::Local => ui.warn_always(&warning),
+                Provider::Local => shown.warn_always(&warning),
                 Provider::Docker | Provider::Podman | Provider::Native => {
-                    ui.warning(&warning);
+                    shown.warning(&warning);
                     warnings.push(warning);
                 }
             },
         },
     });
+    drop(shown);
     let outcome = started?;
     let (code, failure) = exit_of(&outcome.end, plan.provider);
     match ui.format() {
@@ -233,13 +235,13 @@ fn variables(plan: &Plan) -> Vec<&str> {
     variables.collect()
 }
 
-fn warn_of_weak_layers(ui: &Ui, loaded: &Loaded, report: &Report) {
+fn warn_of_weak_layers(shown: &mut Warnings<'_>, loaded: &Loaded, report: &Report) {
     let plan = &loaded.plan;
     // Without isolation every layer is missing, which has been said in one sentence.
     if plan.provider != Provider::Local {
         for finding in report::weak(plan, &loaded.asked, report) {
             let status = report::status(finding.status);
-            ui.warning(format_args!("layer {} is {status} enforced: {}", finding.layer, finding.reason));
+            shown.warning(format_args!("layer {} is {status} enforced: {}", finding.layer, finding.reason));
         }
     }
 }

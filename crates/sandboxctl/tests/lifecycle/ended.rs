@@ -1,7 +1,7 @@
 //! How a run ends, as its caller sees it.
 
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -150,5 +150,31 @@ fn files_belong_to_the_caller() {
             let made = place.workspace().join(name).symlink_metadata().unwrap();
             assert_eq!((made.uid(), made.gid()), (owner.uid(), owner.gid()), "{name} by {caller:?}");
         }
+    }
+}
+
+#[test]
+fn a_timeout_holds_while_nobody_reads_what_the_client_warns_of() {
+    for caller in callers("warnings that nobody reads") {
+        let place = Place::new(caller);
+        // It fills the pipe, and then the client has something to say.
+        let script =
+            "exec 9> lock; flock 9; echo ready; while :; do echo line >&2; done & echo evil > .envrc; wait";
+        let mut client = place.inside(&["--timeout", "4s"], &["sh", "-c", script]);
+        let mut client = client.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(client.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        let lock = place.workspace().join("lock");
+        let freed = Command::new("flock").args(["--timeout", "30"]).arg(&lock).arg("true").status().unwrap();
+        // From here on somebody reads.
+        let output = client.wait_with_output().unwrap();
+        assert!(freed.success(), "by {caller:?}: the agent lives on");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.code() == Some(124) && said.contains(".envrc"),
+            "{caller:?}: {:?}",
+            output.status
+        );
     }
 }

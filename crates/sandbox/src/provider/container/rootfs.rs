@@ -95,8 +95,16 @@ fn check_in_container(
     let made = to_check
         .engine
         .call(words.chain(["--entrypoint=/x", to_check.image.id.as_str()]), crate::engine::START);
-    let checked =
-        made.and_then(|container| check(to_check.places, |path| socket.kind_in(container.trim(), path)));
+    let checked = made.and_then(|container| {
+        let kind_in = |path: &Path| socket.kind_in(container.trim(), path);
+        let found = check(to_check.places, kind_in)?;
+        // Of a container that is gone the engine says the same as of a path at which nothing is. Every container has a root.
+        if kind_in(Path::new("/"))? == Some(EntryKind::Directory) {
+            return Ok(found);
+        }
+        let message = "somebody has removed the container in which the image was checked";
+        Err(EngineError::refused(to_check.engine.kind(), message.to_owned()))
+    });
     (checked, sweep::remove(to_check.engine, run).map(drop))
 }
 
