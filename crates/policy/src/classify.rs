@@ -159,7 +159,9 @@ fn classify_hg_paths(content: &[u8]) -> Option<Reason> {
     let leads_elsewhere = |path: &str| {
         let folded = path.to_ascii_lowercase();
         let components: Vec<&str> = [".hg"].into_iter().chain(folded.split('/')).collect();
-        path.starts_with('/') || components.contains(&"..") || table::content_rule(&components).is_some()
+        // A path may be written in more than one way.
+        let is_plain = !components.iter().any(|component| matches!(*component, "" | "." | ".."));
+        !path.is_empty() && (!is_plain || table::content_rule(&components).is_some())
     };
     let odd = text.split(['\0', '\n']).find(|path| leads_elsewhere(path));
     odd.map(|path| Reason::Setting { key: path.to_owned() })

@@ -61,6 +61,10 @@ pub(crate) const EXAMPLES: &[(&str, &str, &str, &str)] = &[
         "2\nplain\0hgrc\0evil\u{0}0\n",
         "2\nplain\0dirstate\0journal.backup.dirstate.bck\u{0}0\n",
     ),
+    (
+        ".hg/store/journal.backupfiles", ".hg/store/journal.backupfiles", "2\nplain\0./hgrc\0evil\u{0}0\n",
+        "2\nplain\0dirstate\0\u{0}0\n",
+    ),
     (".hg/store/undo", ".hg/store/undo", "/home/me/precious\u{0}0\n", "00manifest.i\u{0}227\n"),
     (
         ".hg/store/undo.backupfiles",

@@ -75,6 +75,19 @@ fn what_an_index_would_write_to_a_protected_path_is_reported() {
 }
 
 #[test]
+fn many_entries_that_lie_there_hide_none_that_does_not() {
+    let boundary = with_hooks(&[]);
+    let baseline = boundary.baseline();
+    for number in 0..1100 {
+        boundary.write(&format!(".cursor/rules/{number}.txt"), "");
+    }
+    git(&boundary.host, &["add", ".cursor"]);
+    assert_eq!(staged(&boundary, &baseline), [], "the control");
+    stage(&boundary, ".husky/post-checkout");
+    assert_eq!(staged(&boundary, &baseline), [(1, ".husky/post-checkout".to_owned())]);
+}
+
+#[test]
 fn what_is_moved_aside_and_staged_too_would_be_written_again() {
     let boundary = with_hooks(&[]);
     let baseline = boundary.baseline();

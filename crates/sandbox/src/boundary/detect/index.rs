@@ -1,5 +1,6 @@
 //! Indexes of git and their like: what they say that they did not say at the start.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::os::fd::BorrowedFd;
@@ -21,6 +22,9 @@ use crate::host::stamp::Stamp;
 
 /// How much is read of a file to compare it with what an index holds. One that is larger is another one.
 const LARGEST_STAGED: u64 = 16 << 20;
+
+/// How much is read to compare files with what indexes hold. What is beyond that is taken for another one.
+const MAX_COMPARED: u64 = 1 << 30;
 
 /// An index as it was at the start.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -121,11 +125,15 @@ fn newly_staged(
     let known: BTreeSet<(&str, &str)> =
         before.iter().map(|(path, number)| (path.as_str(), number.as_str())).collect();
     let is_new = |(path, number): &&(PathBuf, String)| !known.contains(&(&text(path), number));
+    let left = Cell::new(MAX_COMPARED);
     let is_elsewhere = |(path, number): &&(PathBuf, String)| {
         let path = staged.tree.join(path);
-        goes(&path) || number_of(root, &path, staged.format).as_ref() != Some(number)
+        let size = beneath::stat(root, &path).map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0));
+        left.set(left.get().saturating_sub(size.min(LARGEST_STAGED)));
+        let is_compared = left.get() > 0;
+        goes(&path) || !is_compared || number_of(root, &path, staged.format).as_ref() != Some(number)
     };
-    let mut new = staged.files.iter().filter(is_new).take(MAX_HIDDEN).filter(is_elsewhere).peekable();
+    let mut new = staged.files.iter().filter(is_new).filter(is_elsewhere).peekable();
     let example = text(&new.peek()?.0);
     Some((new.count(), example))
 }
