@@ -10,7 +10,7 @@ fuzz_target!(|content: &[u8]| {
         if let Ok(paths) = read(content, format, 3, |_| Some(content.to_vec())) {
             assert!(paths.hidden.len() <= 3);
         }
-        let _ = staged(content, format, |_| true, |_| Some(content.to_vec()));
+        let _ = staged(content, format, |_, _| true, |_| Some(content.to_vec()));
     }
     let _ = merged(content);
 });

@@ -166,12 +166,27 @@ pub fn read(
     Ok(found)
 }
 
-/// Returns the paths of files in an index that are wanted, with the number of the content that git would write there. Of a split index these
-/// are also those of its shared one, deleted ones too.
+/// What git writes at a path of an index.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StagedKind {
+    /// A file, or a link.
+    File,
+    /// The work tree of a submodule, with all that is in it.
+    Submodule,
+}
+
+impl StagedKind {
+    fn of(kind: u32) -> Self {
+        if kind == SUBMODULE { Self::Submodule } else { Self::File }
+    }
+}
+
+/// Returns the paths of files and submodules in an index that are wanted, with the number of the content that git would write
+/// there. Of a split index these are also those of its shared one, deleted ones too.
 pub fn staged(
     content: &[u8],
     format: ObjectFormat,
-    is_wanted: impl Fn(&Path) -> bool,
+    is_wanted: impl Fn(&Path, StagedKind) -> bool,
     shared: impl FnOnce(&str) -> Option<Vec<u8>>,
 ) -> Result<Vec<(PathBuf, String)>, MalformedIndex> {
     let mut staged = Vec::new();
@@ -179,7 +194,7 @@ pub fn staged(
     let link = entries(content, format, |path, entry| {
         if path.as_os_str().is_empty() {
             replaced.push(hex(entry.number));
-        } else if entry.kind != SUBMODULE && is_wanted(path) {
+        } else if is_wanted(path, StagedKind::of(entry.kind)) {
             staged.push((path.into(), hex(entry.number)));
         }
     })?;
@@ -192,7 +207,7 @@ pub fn staged(
     // A shared index that cannot be read is refused where it lies.
     let _ = entries(&shared(&shared_name(number)).unwrap_or_default(), format, |path, entry| {
         let replacing = ahead.next_if(|(position, _)| *position == at).map(|(_, number)| number);
-        if entry.kind != SUBMODULE && is_wanted(path) {
+        if is_wanted(path, StagedKind::of(entry.kind)) {
             staged.push((path.into(), replacing.unwrap_or_else(|| hex(entry.number))));
         }
         at += 1;

@@ -88,6 +88,23 @@ fn many_entries_that_lie_there_hide_none_that_does_not() {
 }
 
 #[test]
+fn a_submodule_at_or_above_a_protected_path_is_reported() {
+    for path in [".vscode", ".githooks/deep", ".husky"] {
+        let boundary = with_hooks(&[]);
+        let commit = git(&boundary.host, &["rev-parse", "HEAD"]);
+        let add = |path: &str| {
+            let info = format!("160000,{},{path}", commit.trim());
+            git(&boundary.host, &["update-index", "--add", "--replace", "--cacheinfo", &info]);
+        };
+        let baseline = boundary.baseline();
+        add("vendor/lib");
+        assert_eq!(staged(&boundary, &baseline), [], "the control");
+        add(path);
+        assert_eq!(staged(&boundary, &baseline), [(1, path.to_owned())]);
+    }
+}
+
+#[test]
 fn what_is_moved_aside_and_staged_too_would_be_written_again() {
     let boundary = with_hooks(&[]);
     let baseline = boundary.baseline();

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use policy::classify::index::{self, MalformedIndex, ObjectFormat, Paths};
+use policy::classify::index::{self, MalformedIndex, ObjectFormat, Paths, StagedKind};
 use policy::classify::{MAX_CONTENT, layout, repository};
 
 use crate::host::beneath;
@@ -106,7 +106,7 @@ impl PathList {
         root: impl AsFd,
         tree: &Path,
         format: ObjectFormat,
-        is_protected: impl Fn(&Path) -> bool,
+        is_protected: impl Fn(&Path, StagedKind) -> bool,
     ) {
         if !self.path.ends_with("index") || !matches!(self.listed, ListContent::Paths(_)) {
             return;

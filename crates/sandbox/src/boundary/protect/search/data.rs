@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use policy::classify::MAX_CONTENT;
-use policy::classify::index::ObjectFormat;
+use policy::classify::index::{ObjectFormat, StagedKind};
 use policy::classify::layout;
 use policy::classify::repository::{self, MAX_POINTER_LENGTH};
 use policy::protect::table;
@@ -222,7 +222,7 @@ impl Search<'_> {
             let led: Vec<&Path> = led.collect();
             // An index is sorted: what begins with the same name comes together.
             let last = RefCell::new((OsString::new(), Vec::new()));
-            let is_protected = |path: &Path| {
+            let is_protected = |path: &Path, kind: StagedKind| {
                 let Some(first) = path.iter().next() else { return false };
                 let (name, candidates) = &mut *last.borrow_mut();
                 if name != first {
@@ -231,9 +231,10 @@ impl Search<'_> {
                         .extend(led.iter().filter(|led| led.starts_with(first)).map(|led| led.to_path_buf()));
                     first.clone_into(name);
                 }
+                let is_above = |listed: &Path| kind == StagedKind::Submodule && listed.starts_with(path);
                 candidates.iter().any(|listed| match listed.to_str() {
-                    Some(listed) => table::covers(listed, path),
-                    None => path.starts_with(listed),
+                    Some(text) => table::covers(text, path) || is_above(listed),
+                    None => path.starts_with(listed) || is_above(listed),
                 })
             };
             list.stage(self.root, tree, self.object_format(&list.git), is_protected);
