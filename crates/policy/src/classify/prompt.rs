@@ -5,11 +5,15 @@ use super::settings;
 use crate::protect::table::content::FileFormat;
 use crate::protect::table::harmless::PROMPT;
 
+/// What has an agent run or read something. A `$` may be an argument, which is put in first: with none, `!$1` and a backtick are a `!`
+/// and a backtick.
+const MARKS: [&str; 7] = ["!`", "```!", "!{", "!$", "@{", "@$", "// turbo"];
+
 /// Classifies a prompt: each key of its header must be harmless, and nothing may run while it is read.
 pub(super) fn classify(content: &[u8]) -> Option<Reason> {
     let text = String::from_utf8_lossy(content);
     let setting = |key: &str| Some(Reason::Setting { key: key.to_owned() });
-    if let Some(mark) = ["!`", "```!", "!{", "@{", "// turbo"].into_iter().find(|mark| text.contains(mark)) {
+    if let Some(mark) = MARKS.into_iter().find(|mark| text.contains(mark)) {
         return setting(mark);
     }
     let text = text.trim_start_matches('\u{feff}').trim_start();

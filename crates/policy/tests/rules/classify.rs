@@ -207,6 +207,8 @@ fn what_runs_while_a_prompt_is_read_is_found() {
     for content in [
         "See !`evil`",
         "See !{evil} and more",
+        "See !$1`evil`",
+        "See !$ARGUMENTS{evil}",
         "See @{/home/me/.ssh/id_rsa}",
         "```!\nevil\n```\n",
         "---js\n{ name: require('evil') }\n---\n",
