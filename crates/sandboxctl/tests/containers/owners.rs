@@ -114,7 +114,11 @@ fn root_does_nothing_for_a_record_that_the_user_behind_sudo_has_written() {
             let mut record: serde_json::Value = serde_json::from_slice(&text).unwrap();
             let boundary = &mut record["boundaries"][0];
             boundary["host"] = serde_json::json!(directory);
-            boundary["baseline"]["root"] = serde_json::json!({ "device": found.dev(), "inode": found.ino() });
+            let baseline = boundary["baseline"].as_object_mut().unwrap();
+            baseline["root"] = serde_json::json!({ "device": found.dev(), "inode": found.ino() });
+            // What records of earlier clients do not have.
+            baseline.remove("root_btime");
+            baseline.remove("root_owner");
             fs::write(&file, record.to_string()).unwrap();
             place.give(&file);
         };
