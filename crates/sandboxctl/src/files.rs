@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use anyhow::Context as _;
 use policy::config::problem::Scope;
 use policy::config::{ConfigFile, PathBase};
 use sandbox::host::acting::ActingAs;
@@ -43,7 +44,9 @@ pub(crate) fn required(context: &Context, named: Option<&Path>) -> Result<FoundF
 pub(crate) fn user(context: &Context) -> Result<Option<FoundFile>, CommandError> {
     let path = context.settings().join(trust::FILE_NAME);
     // A link that leads nowhere is there, and reading it says so.
-    let is_there = ActingAs::user(context.caller).is_ok_and(|_acting| path.symlink_metadata().is_ok());
+    let acting = ActingAs::user(context.caller).context("cannot look for the user's sandbox.toml")?;
+    let is_there = path.symlink_metadata().is_ok();
+    drop(acting);
     if is_there { found(context, &path).map(Some) } else { Ok(None) }
 }
 

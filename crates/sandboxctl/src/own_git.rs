@@ -4,7 +4,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -14,6 +13,7 @@ use policy::classify::{Reference, is_configuration, references};
 use policy::plan::Plan;
 use policy::protect::RelativePath;
 use policy::text::escape;
+use rustix::fs::{Mode, OFlags};
 use sandbox::boundary::root::Root;
 use sandbox::host::identity::Identity;
 use sandbox::host::small_file;
@@ -80,9 +80,11 @@ struct Around {
 /// the configuration.
 fn around(context: &Context, boundary: &Path) -> Vec<Around> {
     let repository = |tree: &Path| {
-        // Root reads it as the user who may have written it: what it names may be a file that is closed to them.
-        let reader = Root::of(File::open(tree).ok()?.into(), context.caller).ok()?.user();
         let dot_git = tree.join(".git");
+        // Root reads it as whoever has made it: what it names may be a file that is closed to them.
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(&dot_git, flags, Mode::empty()).ok()?;
+        let reader = Root::of(opened, context.caller).ok()?.user();
         let git = match small_file::read(&dot_git, reader) {
             Ok(content) => tree.join(gitdir(&content)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -112,8 +113,8 @@ impl Ui {
     }
 }
 
-/// Warnings while a sandbox runs: written as far as nobody has to be waited for. Who supervises it has no time for a reader of
-/// standard error who has stopped reading.
+/// Warnings while a sandbox runs: whoever reads standard error is waited for a moment, and no longer. Who supervises the sandbox has
+/// no time for a reader who has stopped reading.
 pub(crate) struct Warnings<'a> {
     ui: &'a Ui,
     unwritten: VecDeque<u8>,
@@ -123,6 +124,9 @@ pub(crate) struct Warnings<'a> {
 
 /// How much poll(2) says that there is room for in a pipe, see pipe(7).
 const PIPE_BUF: usize = 4096;
+
+/// How long each warning waits for room: a reader who reads makes some.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// How many bytes of warnings wait, at most.
 const MAX_UNWRITTEN: usize = 1 << 20;
@@ -153,10 +157,12 @@ impl<'a> Warnings<'a> {
     fn write_some(&mut self) {
         let stderr = rustix::stdio::stderr();
         let room = if io::stderr().is_terminal() { 1 } else { PIPE_BUF };
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let until = Instant::now() + PATIENCE;
         while !self.unwritten.is_empty() {
             let mut ready = [PollFd::from_borrowed_fd(stderr, PollFlags::OUT)];
-            if poll(&mut ready, Some(&now)).is_err() || !ready[0].revents().contains(PollFlags::OUT) {
+            let left =
+                Timespec::try_from(until.saturating_duration_since(Instant::now())).unwrap_or_default();
+            if poll(&mut ready, Some(&left)).is_err() || !ready[0].revents().contains(PollFlags::OUT) {
                 return;
             }
             let next = self.unwritten.make_contiguous();

@@ -121,7 +121,11 @@ fn write(page: &mut String) -> fmt::Result {
         writeln!(page, "- `{name}`")?;
     }
     writeln!(page, "\n## Paths that are protected\n")?;
-    writeln!(page, "These stay read-only in every writable boundary and in every repository within it:\n")?;
+    writeln!(
+        page,
+        "These stay read-only in every writable boundary and in every repository within it. What Mercurial undoes a \
+         transaction with (`.hg/store/journal*`, `undo*`) stays writable, and is classified:\n"
+    )?;
     for path in table::built_in() {
         writeln!(page, "- `{path}`")?;
     }

@@ -96,7 +96,7 @@ impl Baseline {
             Self {
                 root: beneath::file_id(&stat),
                 root_btime: Facts::of(root).and_then(|facts| facts.btime),
-                root_owner: Some(stat.st_uid),
+                root_owner: stat.st_uid,
                 taken,
                 earlier,
                 searched,
@@ -136,8 +136,7 @@ impl Baseline {
 
     /// Returns whether an open directory belongs to whom the boundary belonged.
     pub(crate) fn is_of_same_owner(&self, root: impl AsFd) -> bool {
-        let owner = stat_root(root.as_fd()).ok().map(|stat| stat.st_uid);
-        self.root_owner.is_none() || self.root_owner == owner
+        stat_root(root.as_fd()).is_ok_and(|stat| stat.st_uid == self.root_owner)
     }
 
     /// Classifies what was not there, or is another file now, for as long as there is time. `mounts` is what is found

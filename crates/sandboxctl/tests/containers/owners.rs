@@ -116,9 +116,8 @@ fn root_does_nothing_for_a_record_that_the_user_behind_sudo_has_written() {
             boundary["host"] = serde_json::json!(directory);
             let baseline = boundary["baseline"].as_object_mut().unwrap();
             baseline["root"] = serde_json::json!({ "device": found.dev(), "inode": found.ino() });
-            // What records of earlier clients do not have.
-            baseline.remove("root_btime");
-            baseline.remove("root_owner");
+            baseline["root_btime"] = serde_json::Value::Null;
+            baseline["root_owner"] = serde_json::json!(found.uid());
             fs::write(&file, record.to_string()).unwrap();
             place.give(&file);
         };

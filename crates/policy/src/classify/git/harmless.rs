@@ -6,7 +6,7 @@
 use super::executing::is_known_to_run;
 use super::syntax::ConfigEntry;
 use super::values::Values::{
-    self, Hooks, Name, OneOf, References, Repository, Shown, True, Truth, Word, WorkTree,
+    self, Hooks, Name, NameWithBlanks, OneOf, References, Repository, Shown, True, Truth, Word, WorkTree,
 };
 use super::values::may_hold;
 
@@ -33,6 +33,11 @@ pub(super) const ROWS: &[Row] = &[
     ("core", CORE, Word),
     ("core", &["fsmonitor"], Truth),
     ("core", &["protecthfs", "protectntfs"], True),
+    (
+        "core",
+        &["sharedrepository"],
+        OneOf(&["0", "1", "2", "all", "everybody", "false", "group", "true", "umask"]),
+    ),
     ("core", &["worktree"], WorkTree),
     ("credential", &["interactive", "provider", "usehttppath", "username", "validate"], Name),
     ("devcontainers-theme", ALL, Truth),
@@ -73,7 +78,8 @@ pub(super) const ROWS: &[Row] = &[
     ("remote", &["tagopt"], OneOf(&["--no-tags", "--tags"])),
     ("rerere", ALL, Word),
     ("status", ALL, Word),
-    ("submodule", &["branch", "path"], Name),
+    ("submodule", &["branch"], Name),
+    ("submodule", &["path"], NameWithBlanks),
     ("submodule", &["active", "fetchrecursesubmodules", "ignore", "recurse", "shallow", "update"], Word),
     ("submodule", &["url"], Repository),
     ("tag", &["forcesignannotated", "gpgsign", "sort"], Word),
@@ -114,8 +120,8 @@ const GC: &[&str] = &[
 ];
 
 const GITFLOW: &[&str] = &[
-    "bugfix", "develop", "feature", "hotfix", "master", "parent", "prefix", "release", "support", "type",
-    "version", "versiontag",
+    "base", "bugfix", "develop", "feature", "hotfix", "master", "parent", "prefix", "release", "support",
+    "type", "version", "versiontag",
 ];
 
 const REMOTE: &[&str] = &[

@@ -22,6 +22,8 @@ pub(super) enum Values {
     OneOf(&'static [&'static str]),
     /// A name, as of a branch or a remote.
     Name,
+    /// The same, with blanks in it, as the path of a submodule may have.
+    NameWithBlanks,
     /// A reference, a pattern of them, or two with a colon between.
     References,
     /// Text that is shown and nothing else.
@@ -61,6 +63,7 @@ fn is_of(value: &OsStr, values: Values) -> bool {
         }
         Values::OneOf(known) => known.contains(&value),
         Values::Name => value.is_empty() || is_name(value),
+        Values::NameWithBlanks => is_name_with_blanks(value),
         Values::References => {
             let parts = value.strip_prefix(['+', '^']).unwrap_or(value);
             parts.splitn(2, ':').all(|part| is_name(&part.replace('*', "x")))
@@ -77,6 +80,8 @@ fn has_plain_subsection(entry: &ConfigEntry) -> bool {
     let Some(subsection) = entry.subsection.as_deref() else { return true };
     let is_plain = match entry.section.as_str() {
         "credential" | "http" | "lfs" => is_server,
+        // By itself, git calls a submodule by its path.
+        "submodule" => is_name_with_blanks,
         _ => is_name,
     };
     subsection.to_str().is_some_and(is_plain)
@@ -91,8 +96,12 @@ fn is_truth(value: &str) -> bool {
 /// Returns whether text is a name: no option, no absolute path and none that leads up, nothing that a shell expands.
 fn is_name(value: &str) -> bool {
     value.starts_with(|first: char| first.is_alphanumeric() || matches!(first, '_' | '.'))
-        && value.chars().all(|letter| letter.is_alphanumeric() || "._/+@#-".contains(letter))
+        && value.chars().all(|letter| letter.is_alphanumeric() || "._/+@#-(),=".contains(letter))
         && !value.contains("..")
+}
+
+fn is_name_with_blanks(value: &str) -> bool {
+    is_name(&value.replace(' ', "_"))
 }
 
 /// Returns whether a URL is that of a server: with a scheme that git itself speaks, or in the form of scp(1). For text with `::`

@@ -22,11 +22,9 @@ pub struct Baseline {
     /// The boundary's root: another directory at the same path has another baseline.
     pub(super) root: FileId,
     /// When that was made, where the file system knows it: the number of a directory that is gone can be had again.
-    #[serde(default)]
     pub(super) root_btime: Option<Time>,
     /// Whom it belonged to.
-    #[serde(default)]
-    pub(super) root_owner: Option<u32>,
+    pub(super) root_owner: u32,
     /// When it was taken, in seconds and nanoseconds of the clock that file systems use.
     pub(super) taken: Time,
     /// From when what is known of a part of it is, where another run began before.

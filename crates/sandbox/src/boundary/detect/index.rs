@@ -131,7 +131,12 @@ fn newly_staged(
         let size = beneath::stat(root, &path).map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0));
         left.set(left.get().saturating_sub(size.min(LARGEST_STAGED)));
         let is_compared = left.get() > 0;
-        goes(&path) || !is_compared || number_of(root, &path, staged.format).as_ref() != Some(number)
+        // A submodule that lies there was searched.
+        let is_checked_out = || beneath::stat(root, &path.join(".git")).is_ok();
+        if goes(&path) {
+            return true;
+        }
+        !is_checked_out() && (!is_compared || number_of(root, &path, staged.format).as_ref() != Some(number))
     };
     let mut new = staged.files.iter().filter(is_new).filter(is_elsewhere).peekable();
     let example = text(&new.peek()?.0);

@@ -23,7 +23,7 @@ impl Search<'_> {
         let git = match canonical(&self.host.join(repository), named) {
             Ok(git) => git,
             Err(Unresolved::Missing) => return,
-            Err(Unresolved::AsksOthers) => return self.notices.push(Notice::TooManySettings { config }),
+            Err(Unresolved::Unknown) => return self.notices.push(Notice::TooManySettings { config }),
         };
         if git.starts_with(self.host) {
             return;
@@ -31,7 +31,7 @@ impl Search<'_> {
         let read = |path: &Path| match canonical(Path::new("/"), path) {
             Ok(path) => small_file::read_as_this_user(&path),
             Err(Unresolved::Missing) => Err(ErrorKind::NotFound.into()),
-            Err(Unresolved::AsksOthers) => Err(io::Error::other("it lies where a look-up asks others")),
+            Err(Unresolved::Unknown) => Err(io::Error::other("it cannot be looked up")),
         };
         let common = read(&git.join("commondir")).ok();
         let common = common.and_then(|content| Some(git.join(commondir(&content)?)));

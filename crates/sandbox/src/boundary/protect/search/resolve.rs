@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -138,8 +139,8 @@ impl Search<'_> {
 pub(super) enum Unresolved {
     /// Nothing is there, or it may not be seen.
     Missing,
-    /// To look it up would ask a daemon, or other hosts.
-    AsksOthers,
+    /// To look it up would ask a daemon or other hosts, or it leads each process elsewhere, or in a circle.
+    Unknown,
 }
 
 /// Resolves a path that an agent may have written, seen from a directory without links: to one without links, without asking
@@ -157,17 +158,23 @@ pub(super) fn canonical(base: &Path, path: &Path) -> Result<PathBuf, Unresolved>
             at.pop();
             continue;
         }
-        if asks_others(&at) {
-            return Err(Unresolved::AsksOthers);
-        }
         let found = at.join(name);
-        let Some(target) = outside(&at, &found).map_err(|_| Unresolved::Missing)? else {
+        let is_there = || match found.symlink_metadata().map_err(|error| error.kind()) {
+            Err(ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied) => {
+                Unresolved::Missing
+            }
+            Ok(_) | Err(_) => Unresolved::Unknown,
+        };
+        if asks_others(&at) {
+            return Err(Unresolved::Unknown);
+        }
+        let Some(target) = outside(&at, &found).map_err(|_| is_there())? else {
             at = found;
             continue;
         };
         followed += 1;
         if followed > MAX_LINKS {
-            return Err(Unresolved::Missing);
+            return Err(Unresolved::Unknown);
         }
         if target.is_absolute() {
             at = "/".into();
@@ -179,8 +186,13 @@ pub(super) fn canonical(base: &Path, path: &Path) -> Result<PathBuf, Unresolved>
     Ok(at)
 }
 
+/// Returns whether a look-up in a directory asks others, or may.
 fn asks_others(directory: &Path) -> bool {
-    rustix::fs::statfs(directory).is_ok_and(|system| ASKS_OTHERS.contains(&system.f_type))
+    match rustix::fs::statfs(directory) {
+        Ok(system) => ASKS_OTHERS.contains(&system.f_type),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => false,
+        Err(_) => true,
+    }
 }
 
 fn unfollowed(links: Vec<PathBuf>) -> Leads {
