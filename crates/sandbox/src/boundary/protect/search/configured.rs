@@ -180,8 +180,10 @@ impl Search<'_> {
                 }
                 Ok(Leads::Nowhere { missing }) => drop(self.led(&missing)),
                 Ok(Leads::Unfollowed { links, host, missing }) => {
-                    is_there |=
-                        host == OnHost::Nothing && self.as_seen_inside(path, Wanted::Objects).is_some();
+                    // The boundary itself may be mounted at a path of one name.
+                    let is_boundary = path.is_absolute() && path.components().count() == 2;
+                    let is_inside = is_boundary || self.as_seen_inside(path, Wanted::Objects).is_some();
+                    is_there |= host == OnHost::Nothing && is_inside;
                     leads_out |= host != OnHost::Nothing || !links.is_empty();
                     self.led_to(missing);
                     self.remember(links);
