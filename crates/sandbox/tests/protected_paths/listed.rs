@@ -148,3 +148,19 @@ fn what_its_program_writes_at_every_command_stays_writable_and_is_classified() {
         assert_eq!(found, [(journal, Origin::Created), (undo, Origin::Replaced)]);
     }
 }
+
+#[test]
+fn a_pattern_below_a_directory_is_found_behind_a_link_to_one() {
+    let boundary = Boundary::new();
+    boundary.link("data", "mise").link("cfg", ".config");
+    boundary
+        .write("data/config.local.toml", "")
+        .write("data/other.toml", "")
+        .write("cfg/mise.local.toml", "");
+    let read_only = boundary.read_only();
+    for (path, is_protected) in
+        [("data/config.local.toml", true), ("data/other.toml", false), ("cfg/mise.local.toml", true)]
+    {
+        assert_eq!(read_only.contains(&path.to_owned()), is_protected, "{path}: {read_only:?}");
+    }
+}

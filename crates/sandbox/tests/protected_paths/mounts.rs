@@ -197,3 +197,36 @@ fn what_the_policy_gives_up_is_not_mounted_anywhere() {
     assert!(found.read_only.iter().all(|one| !one.path.ends_with("config")), "{found:?}");
     assert_eq!(found.read_only.len(), 3, "the three directories of hooks");
 }
+
+#[test]
+fn what_a_link_in_a_protected_directory_leads_to_is_protected() {
+    let boundary = Boundary::new();
+    boundary.repository("").write("scripts/pre-commit", "#!/bin/sh\n").write("cfg/settings.json", "{}");
+    boundary.write(".husky/_/h", "").write("tools/x/y", "");
+    boundary.link("../../scripts/pre-commit", ".git/hooks/pre-commit");
+    for (target, link) in [
+        ("../../cfg/settings.json", ".claude/deep/settings.json"),
+        ("../../tools", ".husky/_/all"),
+        ("../..", ".husky/_/around"),
+        ("../../.husky/_", ".husky/_/itself"),
+        ("../../scripts/none", ".git/hooks/post-commit"),
+        ("/etc/passwd", ".git/hooks/outside"),
+    ] {
+        let directory = boundary.host.join(link);
+        fs::create_dir_all(directory.parent().unwrap()).unwrap();
+        boundary.link(target, link);
+    }
+    let read_only = boundary.read_only();
+    for path in ["scripts/pre-commit", "cfg/settings.json", "tools"] {
+        assert!(read_only.contains(&path.to_owned()), "{path}: {read_only:?}");
+    }
+    assert!(!read_only.contains(&"scripts".to_owned()));
+
+    // What appears where a link leads to nothing is a hook, too.
+    let baseline = boundary.baseline();
+    boundary
+        .write("scripts/none", "#!/bin/sh\n")
+        .mode("scripts/none", 0o755)
+        .write("scripts/other", "#!/bin/sh\n");
+    assert_eq!(boundary.paths(&baseline), ["scripts/none"]);
+}

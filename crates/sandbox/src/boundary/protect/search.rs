@@ -4,20 +4,22 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::LazyLock;
 
 use policy::classify::{MAX_CONTENT, submodules};
-use policy::protect::table;
+use policy::protect::table::{self, Pattern};
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 
-use self::listed::Listed;
+use self::listed::{Listed, pattern_below};
 use crate::boundary::protect::mounts::{
     Cause, FileKind, Link, MODULE_LEVELS, MaskedSocket, Mounts, Nested, Notice, ReadOnly,
 };
 use crate::boundary::protect::reach::{Base, DiscoveredBy, Reach};
+use crate::boundary::protect::search::links::LINK_LEVELS;
 use crate::boundary::protect::search::progress::{
     ALTERNATE_LEVELS, Ahead, Leads, OF_GIT, SIGNS, Search, Wanted, is, read_up_to,
 };
@@ -363,6 +365,10 @@ impl Search<'_> {
         }
         self.dotted(&directory, dotted);
         for (path, cause) in found {
+            if let Some(pattern) = pattern_below(&path) {
+                self.behind_link(base, seen_as, &pattern, cause);
+                continue;
+            }
             let Some(Component::Normal(first)) = path.components().next() else { continue };
             match rustix::fs::statat(&directory, first, AtFlags::SYMLINK_NOFOLLOW) {
                 Err(Errno::NOENT | Errno::NOTDIR) => {}
@@ -376,6 +382,28 @@ impl Search<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// Protects what fits a pattern in a directory to which a link leads.
+    fn behind_link(&mut self, base: &Path, seen_as: &Path, pattern: &Pattern<'_>, cause: Cause) {
+        // A link that leads elsewhere is said of the other paths of the list that lie there.
+        let Ok(Leads::To { path: directory, stat, .. }) =
+            self.resolve(Path::new(""), &base.join(pattern.directory))
+        else {
+            return;
+        };
+        if !is(FileType::Directory, &stat) {
+            return;
+        }
+        let names = || {
+            let listing = beneath::listing(self.root, &directory)?;
+            let entries = beneath::entries(listing.as_fd())?.take_while(|_| !self.until.is_over());
+            Ok::<_, Errno>(entries.filter_map(Result::ok).map(|(name, _)| name).collect::<Vec<_>>())
+        };
+        for name in names().unwrap_or_default().iter().filter(|name| pattern.fits(name.as_bytes())) {
+            let listed = pattern.directory.join(name);
+            self.follow_listed(&base.join(&listed), &seen_as.join(&listed), cause);
         }
     }
 
@@ -459,13 +487,20 @@ impl Search<'_> {
             self.notices.push(Notice::HardLinked { path: path.clone() });
         }
         let file_id = beneath::file_id(stat);
-        // The user's own may lie behind a link that an agent made.
-        let cause = if self.behind.is_some() { cause.max(Cause::Named) } else { cause };
+        // The user's own may lie behind a link that an agent made. What is asked for counts whatever it holds.
+        let is_behind = self.behind.is_some() && cause != Cause::Asked;
+        let cause = if is_behind { cause.max(Cause::Named) } else { cause };
         let one = ReadOnly { path: path.clone(), file_id, kind, seen_as, cause, base };
         // The stronger reason is the lesser one.
         let is_stronger = |before: &ReadOnly| (cause, &one.base) <= (before.cause, &before.base);
-        if self.read_only.get(&path).is_none_or(is_stronger) {
-            self.read_only.insert(path, one);
+        let seen_as = one.seen_as.clone();
+        let before = self.read_only.get(&path);
+        let is_first = before.is_none();
+        if before.is_none_or(is_stronger) {
+            self.read_only.insert(path.clone(), one);
+        }
+        if is_first && kind == FileKind::Directory && !matches!(cause, Cause::SetId | Cause::Closed) {
+            self.links_within(&path, &seen_as, cause, LINK_LEVELS);
         }
     }
 

@@ -1,17 +1,57 @@
 //! Links that make a repository look near which lies where the walk does not go: too deep, or in `node_modules`.
 
 use std::collections::{BTreeSet, HashSet};
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use rustix::fs::FileType;
+use rustix::io::Errno;
 
+use crate::boundary::protect::mounts::Cause;
 use crate::boundary::protect::search::progress::Leads;
 use crate::boundary::protect::search::progress::Wanted;
 use crate::boundary::protect::search::progress::{Search, is};
 use crate::boundary::walk::{Git, Walk};
 use crate::host::beneath;
 
+/// How deep links are looked for in a protected directory: as deep as a new one is classified.
+pub(super) const LINK_LEVELS: u32 = 8;
+
 impl Search<'_> {
+    /// Protects what links in a protected directory lead to: a hook is often one, to a script in the work tree. The links themselves
+    /// cannot be changed.
+    pub(super) fn links_within(&mut self, directory: &Path, seen_as: &Path, cause: Cause, levels: u32) {
+        let list = || {
+            let listing = beneath::listing(self.root, directory)?;
+            let may_lead = |kind: FileType| matches!(kind, FileType::Directory | FileType::Symlink);
+            let entries = beneath::entries(listing.as_fd())?.take_while(|_| !self.until.is_over());
+            let entries = entries.filter(|entry| entry.as_ref().map_or(true, |(_, kind)| may_lead(*kind)));
+            entries.collect::<Result<Vec<_>, Errno>>()
+        };
+        // What cannot be listed can be changed by nobody inside.
+        for (name, kind) in list().unwrap_or_default() {
+            if self.is_out_of_time() {
+                return;
+            }
+            let (path, seen_as) = (directory.join(&name), seen_as.join(&name));
+            if kind == FileType::Directory {
+                if let Some(levels) = levels.checked_sub(1) {
+                    self.links_within(&path, &seen_as, cause, levels);
+                }
+                continue;
+            }
+            match self.resolve(Path::new(""), &path) {
+                Ok(Leads::To { path: target, stat, .. }) if !directory.starts_with(&target) => {
+                    let base = self.led(&target);
+                    self.protect(target, &stat, seen_as, cause, base);
+                }
+                Ok(Leads::Nowhere { missing }) => drop(self.led(&missing)),
+                Ok(Leads::Unfollowed { missing, .. }) => self.led_to(missing),
+                Ok(Leads::To { .. }) | Err(_) => {}
+            }
+        }
+    }
+
     /// Protects the repositories that links lead to or into. Where git stands in one, it finds the repository above.
     ///
     /// The user's own may lie there, unprotected until an agent made a link to them. So only what is known to be new

@@ -153,7 +153,8 @@ impl<'a> Listed<'a> {
     }
 }
 
-/// Puts the names that are there in the place of patterns that lie in a directory below, and sorts what was found.
+/// Puts the names that are there in the place of patterns that lie in a directory below, unless a link leads there, and sorts what
+/// was found.
 fn with_names_below(
     directory: BorrowedFd<'_>,
     found: Vec<(PathBuf, Cause)>,
@@ -163,8 +164,16 @@ fn with_names_below(
         found.into_iter().partition(|(path, _)| pattern_below(path).is_some());
     for (path, cause) in below {
         let Some((parent, pattern)) = path.parent().zip(pattern_below(&path)) else { continue };
-        // What cannot be listed is said of the other paths of the list that lie there.
-        let Ok(listing) = beneath::listing(directory, parent) else { continue };
+        let listing = match beneath::listing(directory, parent) {
+            Ok(listing) => listing,
+            // Where a link leads is for the search to say.
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                found.push((path, cause));
+                continue;
+            }
+            // What cannot be listed is said of the other paths of the list that lie there.
+            Err(_) => continue,
+        };
         let Ok(names) = beneath::entries(listing.as_fd()) else { continue };
         let names = names.take_while(|_| !until.is_over()).filter_map(Result::ok).map(|(name, _)| name);
         let fitting = names.filter(|name| pattern.fits(name.as_bytes()));
@@ -175,7 +184,7 @@ fn with_names_below(
 }
 
 /// Parses the pattern that a path is, if its names lie in a directory below.
-fn pattern_below(path: &Path) -> Option<Pattern<'_>> {
+pub(super) fn pattern_below(path: &Path) -> Option<Pattern<'_>> {
     path.to_str().and_then(Pattern::of).filter(|pattern| pattern.directory != Path::new(""))
 }
 
