@@ -52,7 +52,8 @@ fn programs_learn_each_name_but_allowed_ones() {
     }
 }
 
-/// What editors, desktops and tools leave, and what the agent takes away again.
+/// What editors, desktops and tools leave, and what the agent takes away again. The machine may have a `/workspace` of its own, so the
+/// clone does not name it.
 const ORDINARY: &str = r"
 for name in .gitignore .dockerignore .editorconfig .env .env.local .gitlab-ci.yml .prettierrc.json .eslintrc.cjs .rubocop.yml \
     .coverage .flake8 .file.swp .nfs000001 .fuse_hidden01 .goutputstream-X1 .tmpAb12 .terraform.lock.hcl .DS_Store .config.old; do
@@ -62,7 +63,7 @@ mkdir .venv .pytest_cache .mypy_cache .ruff_cache .next .gradle .turbo .parcel-c
 mkdir .gone; echo x > .gone/x; rm -r .gone
 ln -s nobody@host:1 '.#file'
 git config --global user.name a; git config --global user.email a@example.org
-git worktree add -q tree; git clone -q . clone
+git worktree add -q tree; git clone -q . clone; git -C clone remote set-url origin ..
 ";
 
 #[test]
