@@ -25,7 +25,7 @@ pub struct Walk {
     pub unread: Vec<UnreadDirectory>,
     /// Directories deeper than the bound, which were not entered. What is in them is not protected.
     pub deeper: Unseen,
-    /// Directories that were not entered because of their name, see [`SKIPPED`]. What is in them is not
+    /// Directories that were not entered because of their name, see [`SKIPPED`](policy::protect::SKIPPED). What is in them is not
     /// protected.
     pub skipped: Unseen,
     /// Directories of other file systems, which were not entered. What is in them is not protected.
