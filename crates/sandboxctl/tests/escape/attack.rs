@@ -29,7 +29,8 @@ const UNSHARE: &[&str] = &[
     "unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc", "--net", "--ipc",
     "--uts",
 ];
-const BUBBLEWRAP: &[&str] = &["bwrap", "--dev-bind", "/", "/", "--unshare-all", "--proc", "/proc"];
+const BUBBLEWRAP: &[&str] =
+    &["bwrap", "--dev-bind", "/", "/", "--unshare-all", "--proc", "/proc", "--tmpfs", "/run"];
 
 /// A program that tries to get out.
 pub(crate) struct Attack {
@@ -125,8 +126,9 @@ impl Attack {
                 };
                 let mut argv: Vec<OsString> = start.iter().chain(more).map(OsString::from).collect();
                 if let Control::Bubblewrap(_) = self.control {
+                    // In a tmpfs: a mount point in the root would be made on the host.
                     argv.extend(["--bind".into(), place.workspace().into()]);
-                    argv.extend(["/workspace", "--chdir", "/workspace"].map(OsString::from));
+                    argv.extend(["/run/workspace", "--chdir", "/run/workspace"].map(OsString::from));
                 }
                 argv.extend(attack.into_iter().map(OsString::from));
                 self.compare(&place, argv, "the control", |attempt| attempt.1);

@@ -35,9 +35,8 @@ for directory in ["/tmp", "/run", "/dev/shm", "/home/agent"]:
     ]);
 }
 
-const TMPFS: &[&str] = &[
-    "--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", "/dev/shm", "--tmpfs", "/home", "--dir", "/home/agent",
-];
+const TMPFS: &[&str] =
+    &["--tmpfs", "/tmp", "--tmpfs", "/dev/shm", "--tmpfs", "/home", "--dir", "/home/agent"];
 
 #[test]
 fn every_tmpfs_is_bounded() {
