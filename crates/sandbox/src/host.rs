@@ -9,6 +9,7 @@ pub mod deadline;
 mod guard;
 pub mod identity;
 pub(crate) mod init_program;
+pub mod links;
 pub(crate) mod pipe;
 pub mod programs;
 #[cfg(test)]

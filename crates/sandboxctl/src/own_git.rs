@@ -16,6 +16,7 @@ use policy::text::escape;
 use rustix::fs::{Mode, OFlags};
 use sandbox::boundary::root::Root;
 use sandbox::host::identity::Identity;
+use sandbox::host::links;
 use sandbox::host::small_file;
 use sandbox::state::writable;
 
@@ -25,6 +26,19 @@ use crate::own_files;
 /// Where git looks for the configuration of a machine, by where it is installed.
 const OF_MACHINE: [&str; 3] =
     ["/etc/gitconfig", "/usr/local/etc/gitconfig", "/home/linuxbrew/.linuxbrew/etc/gitconfig"];
+
+/// Variables that stand for a setting, see git(1), "ENVIRONMENT VARIABLES".
+const SETTINGS: [(&str, &str); 9] = [
+    ("GIT_ASKPASS", "core.askPass"),
+    ("GIT_EDITOR", "core.editor"),
+    ("GIT_EXTERNAL_DIFF", "diff.external"),
+    ("GIT_PAGER", "core.pager"),
+    ("GIT_PROXY_COMMAND", "core.gitProxy"),
+    ("GIT_SEQUENCE_EDITOR", "sequence.editor"),
+    ("GIT_SSH", "core.sshCommand"),
+    ("GIT_SSH_COMMAND", "core.sshCommand"),
+    ("GIT_TEMPLATE_DIR", "init.templateDir"),
+];
 
 /// How many files are read at most, with those that they include.
 const MAX_FILES: usize = 100;
@@ -45,10 +59,12 @@ pub(crate) fn protect(context: &Context, plan: &mut Plan) {
         NamedPaths { context, boundaries: &boundaries, named: BTreeSet::new(), unread: Vec::new() };
     let mut own = files(context);
     for reference in references(&of_variables(context)) {
-        own.extend(found.refer(reference, Path::new("/"), &trees, ConfigScope::AllRepositories));
+        let (at, scope) = (Path::new("/"), ConfigScope::AllRepositories);
+        own.extend(found.refer(reference, at, &trees, scope, context.caller));
     }
     found.follow(own, &trees, ConfigScope::AllRepositories, context.caller);
-    for Around { tree, files, reader } in around {
+    for Around { tree, files, hooks, reader } in around {
+        found.obeyed(&hooks, reader);
         found.follow(files, &[tree], ConfigScope::One, reader);
     }
     let NamedPaths { named, unread, .. } = found;
@@ -73,6 +89,7 @@ enum ConfigScope {
 struct Around {
     tree: PathBuf,
     files: Vec<PathBuf>,
+    hooks: PathBuf,
     reader: Identity,
 }
 
@@ -94,7 +111,7 @@ fn around(context: &Context, boundary: &Path) -> Vec<Around> {
         let common = common.and_then(|content| Some(git.join(commondir(&content)?)));
         let common = common.unwrap_or_else(|| git.clone());
         let files = vec![common.join("config"), git.join("config.worktree")];
-        Some(Around { tree: tree.to_owned(), files, reader })
+        Some(Around { tree: tree.to_owned(), files, hooks: common.join("hooks"), reader })
     };
     boundary.ancestors().skip(1).filter_map(repository).collect()
 }
@@ -122,7 +139,7 @@ impl NamedPaths<'_> {
             self.name(&file);
             let directory = file.parent().unwrap_or(Path::new("/"));
             for reference in self.read(&file, reader) {
-                ahead.extend(self.refer(reference, directory, trees, scope));
+                ahead.extend(self.refer(reference, directory, trees, scope, reader));
             }
         }
     }
@@ -134,17 +151,16 @@ impl NamedPaths<'_> {
         directory: &Path,
         trees: &[PathBuf],
         scope: ConfigScope,
+        reader: Identity,
     ) -> Option<PathBuf> {
         match reference {
             Reference::Configuration(path) => return Some(directory.join(in_home(self.context, &path))),
             Reference::Hooks(path) | Reference::Program(path) => {
                 let path = in_home(self.context, &path);
                 for tree in trees {
-                    self.name(&tree.join(&path));
+                    self.obeyed(&tree.join(&path), reader);
                 }
-                if path.is_absolute() {
-                    self.name(&path);
-                } else if scope == ConfigScope::AllRepositories {
+                if path.is_relative() && scope == ConfigScope::AllRepositories {
                     self.named.extend(path.to_str().and_then(|path| path.parse().ok()));
                 }
             }
@@ -172,6 +188,27 @@ impl NamedPaths<'_> {
         };
         self.unread.push(format!("{}: {why}", escape::path(file)));
         Vec::new()
+    }
+
+    /// Protects a path where it leads into a boundary, and what links in it lead to: a directory of hooks may hold links to files of
+    /// a repository.
+    fn obeyed(&mut self, path: &Path, reader: Identity) {
+        self.name(path);
+        let places = writable::places(path, reader).unwrap_or_default();
+        // What lies in a boundary is searched there, and what lies around one is a place to work in.
+        let Some(directory) = places.last().filter(|place| {
+            let mut boundaries = self.boundaries.iter();
+            !boundaries.any(|boundary| place.starts_with(boundary) || boundary.starts_with(place))
+        }) else {
+            return;
+        };
+        let found = links::within(directory, reader).unwrap_or_default();
+        for link in found.paths {
+            self.name(&directory.join(link));
+        }
+        if found.may_be_more {
+            self.unread.push(format!("{}: there are too many files", escape::path(directory)));
+        }
     }
 
     /// Protects a path where it leads into a boundary: by its name, as a link on the way, or as what links lead to, though
@@ -206,15 +243,19 @@ fn files(context: &Context) -> Vec<PathBuf> {
 fn of_variables(context: &Context) -> Vec<u8> {
     let variable = |name: &str| context.variable(name).map(OsStr::as_bytes);
     let count = context.variable("GIT_CONFIG_COUNT").and_then(|count| count.to_str()?.parse().ok());
-    let setting = |number: usize| {
+    let numbered = |number: usize| {
         let key = variable(&format!("GIT_CONFIG_KEY_{number}"))?;
-        let value = variable(&format!("GIT_CONFIG_VALUE_{number}"))?;
+        Some((key, variable(&format!("GIT_CONFIG_VALUE_{number}"))?))
+    };
+    let named = SETTINGS.iter().filter_map(|(name, key)| Some((key.as_bytes(), variable(name)?)));
+    let setting = |(key, value): (&[u8], &[u8])| {
         let (section, name) = key.split_at(key.iter().rposition(|byte| *byte == b'.')?);
         let mut words = section.splitn(2, |byte| *byte == b'.');
         let (section, below) = (words.next()?, quoted(words.next().unwrap_or_default()));
         Some([b"[", section, b" ", &below, b"]\n", &name[1..], b" = ", &quoted(value), b"\n"].concat())
     };
-    (0..count.unwrap_or(0).min(MAX_NAMED)).filter_map(setting).flatten().collect()
+    let numbered = (0..count.unwrap_or(0).min(MAX_NAMED)).filter_map(numbered);
+    numbered.chain(named).filter_map(setting).flatten().collect()
 }
 
 /// Quotes a value for a configuration of git.

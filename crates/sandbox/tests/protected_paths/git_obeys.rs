@@ -46,10 +46,16 @@ fn a_reference_that_leads_out_of_the_references_is_moved_aside() {
 
 #[test]
 fn a_branch_whose_name_is_an_option_is_moved_aside() {
-    let attack = |boundary: &Boundary| {
-        let name = "refs/heads/--output=written";
+    let name = "refs/heads/--output=written";
+    let attack = |boundary: &Boundary, is_link: bool| {
         let head = git(&boundary.host, &["rev-parse", "HEAD"]);
-        boundary.write(&format!(".git/{name}"), &head).write(".git/HEAD", &format!("ref: {name}\n"));
+        boundary.write(&format!(".git/{name}"), &head);
+        fs::remove_file(boundary.host.join(".git/HEAD")).unwrap();
+        if is_link {
+            boundary.link(name, ".git/HEAD");
+        } else {
+            boundary.write(".git/HEAD", &format!("ref: {name}\n"));
+        }
     };
     // As scripts do.
     let is_obeyed = |boundary: &Boundary| {
@@ -57,16 +63,24 @@ fn a_branch_whose_name_is_an_option_is_moved_aside() {
         git(&boundary.host, &["log", branch.trim()]);
         boundary.host.join("written").exists()
     };
-    let (boundary, _) = committed();
-    attack(&boundary);
-    assert!(is_obeyed(&boundary), "the control");
+    for is_link in [false, true] {
+        let (boundary, _) = committed();
+        attack(&boundary, is_link);
+        assert!(is_obeyed(&boundary), "the control");
 
+        let (boundary, _) = committed();
+        let baseline = boundary.baseline();
+        attack(&boundary, is_link);
+        let moved: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
+        assert_eq!(moved, [PathBuf::from(".git/HEAD")]);
+        assert!(!is_obeyed(&boundary));
+    }
+    // The form that git makes with `core.preferSymlinkRefs`.
     let (boundary, _) = committed();
     let baseline = boundary.baseline();
-    attack(&boundary);
-    let moved: Vec<_> = move_all(&boundary, &baseline).into_iter().map(|one| one.path).collect();
-    assert_eq!(moved, [PathBuf::from(".git/HEAD")]);
-    assert!(!is_obeyed(&boundary));
+    fs::remove_file(boundary.host.join(".git/HEAD")).unwrap();
+    boundary.link("refs/heads/main", ".git/HEAD");
+    assert_eq!(found(&boundary, &baseline), []);
 }
 
 #[test]

@@ -202,7 +202,7 @@ fn what_the_policy_gives_up_is_not_mounted_anywhere() {
 fn what_a_link_in_a_protected_directory_leads_to_is_protected() {
     let boundary = Boundary::new();
     boundary.repository("").write("scripts/pre-commit", "#!/bin/sh\n").write("cfg/settings.json", "{}");
-    boundary.write(".husky/_/h", "").write("tools/x/y", "");
+    boundary.write(".husky/_/h", "").write("tools/x/y", "").write("own/pre-push", "").link("own", "way");
     boundary.link("../../scripts/pre-commit", ".git/hooks/pre-commit");
     for (target, link) in [
         ("../../cfg/settings.json", ".claude/deep/settings.json"),
@@ -210,6 +210,7 @@ fn what_a_link_in_a_protected_directory_leads_to_is_protected() {
         ("../..", ".husky/_/around"),
         ("../../.husky/_", ".husky/_/itself"),
         ("../../scripts/none", ".git/hooks/post-commit"),
+        ("../../way/pre-push", ".git/hooks/pre-push"),
         ("/etc/passwd", ".git/hooks/outside"),
     ] {
         let directory = boundary.host.join(link);
@@ -217,7 +218,7 @@ fn what_a_link_in_a_protected_directory_leads_to_is_protected() {
         boundary.link(target, link);
     }
     let read_only = boundary.read_only();
-    for path in ["scripts/pre-commit", "cfg/settings.json", "tools"] {
+    for path in ["scripts/pre-commit", "cfg/settings.json", "tools", "own/pre-push"] {
         assert!(read_only.contains(&path.to_owned()), "{path}: {read_only:?}");
     }
     assert!(!read_only.contains(&"scripts".to_owned()));
@@ -229,4 +230,89 @@ fn what_a_link_in_a_protected_directory_leads_to_is_protected() {
         .mode("scripts/none", 0o755)
         .write("scripts/other", "#!/bin/sh\n");
     assert_eq!(boundary.paths(&baseline), ["scripts/none"]);
+    // So is what another link on the way is made to lead to, whoever made it.
+    fs::remove_file(boundary.host.join("way")).unwrap();
+    boundary.link("scripts", "way");
+    let mut paths = boundary.paths(&baseline);
+    paths.sort();
+    assert_eq!(paths, ["scripts/none", "way"]);
+}
+
+#[test]
+fn what_links_lead_to_in_a_directory_of_hooks_outside_is_protected() {
+    // Where the directory lies, and what makes git take its hooks from there.
+    type Case = (&'static str, fn(&Boundary, &Path));
+    let cases: [Case; 9] = [
+        ("hooks", |boundary, directory| {
+            boundary
+                .repository("")
+                .write(".git/config", &format!("[core]\nhooksPath = {}\n", directory.display()));
+        }),
+        ("hooks", |boundary, _| {
+            boundary.repository("").write(".git/config", "[core]\nhooksPath = ../outside/hooks\n");
+        }),
+        ("hooks", |boundary, _| {
+            boundary.repository("").write(".git/config", "[core]\nhooksPath = ~/outside/hooks\n");
+        }),
+        ("template/hooks", |boundary, _| {
+            boundary.repository("").write(".git/config", "[init]\ntemplateDir = ~/outside/template\n");
+        }),
+        ("hooks", |boundary, directory| {
+            boundary.repository("");
+            fs::remove_dir_all(boundary.host.join(".git/hooks")).unwrap();
+            boundary.link(directory, ".git/hooks");
+        }),
+        ("more", |boundary, directory| {
+            let link = boundary.host.with_file_name("outside").join("template");
+            fs::create_dir(&link).unwrap();
+            symlink(directory, link.join("hooks")).unwrap();
+            boundary.repository("").write(".git/config", "[init]\ntemplateDir = ../outside/template\n");
+        }),
+        ("real/hooks", |boundary, _| {
+            boundary.write(".git", "gitdir: ../outside/real\n");
+        }),
+        ("real/hooks", |boundary, _| {
+            boundary.link("../outside/real", ".git");
+        }),
+        ("real/hooks", |boundary, directory| {
+            let data = directory.parent().unwrap().join("worktrees/tree");
+            fs::create_dir_all(&data).unwrap();
+            fs::write(data.join("commondir"), "../..\n").unwrap();
+            boundary.write(".git", &format!("gitdir: {}\n", data.display()));
+        }),
+    ];
+    for (number, (place, leads)) in cases.into_iter().enumerate() {
+        let boundary = Boundary::new();
+        let directory = boundary.host.with_file_name("outside").join(place);
+        fs::create_dir_all(&directory).unwrap();
+        boundary.write("git/pre-commit", "#!/bin/sh\n").write("git/other", "").directory("through");
+        boundary.write("through/x", "").link("through", "way");
+        for (target, name) in [
+            ("git/pre-commit", "pre-commit"),
+            ("git/none", "post-commit"),
+            ("way/x", "pre-push"),
+            ("", "all"),
+            ("../outside", "elsewhere"),
+        ] {
+            symlink(boundary.host.join(target), directory.join(name)).unwrap();
+        }
+        leads(&boundary, &directory);
+        let read_only = boundary.read_only();
+        for path in ["git/pre-commit", "through/x"] {
+            assert!(read_only.iter().any(|one| one == path), "{number}, {path}: {read_only:?}");
+        }
+        assert!(
+            !read_only.iter().any(|one| ["", "git", "git/other"].contains(&one.as_str())),
+            "{number}: {read_only:?}"
+        );
+
+        let baseline = boundary.baseline();
+        boundary.write("git/none", "#!/bin/sh\n").mode("git/none", 0o755).write("git/more", "#!/bin/sh\n");
+        boundary.write("new/x", "#!/bin/sh\n");
+        fs::remove_file(boundary.host.join("way")).unwrap();
+        boundary.link("new", "way");
+        let mut paths = boundary.paths(&baseline);
+        paths.sort();
+        assert_eq!(paths, ["git/none", "new/x", "way"], "{number}");
+    }
 }

@@ -219,13 +219,16 @@ fn what_variables_name_is_protected_like_what_a_file_names() {
         ("GIT_CONFIG_VALUE_0", "sh tools/fmt"),
         ("GIT_CONFIG_KEY_1", "core.hooksPath"),
         ("GIT_CONFIG_VALUE_1", "tools/../hooks"),
+        ("GIT_EXTERNAL_DIFF", "tools/diff"),
     ];
-    let attack = format!("{HOOK}; echo 'touch obeyed-filter; cat' > tools/fmt");
+    let attack =
+        format!("{HOOK}; echo 'touch obeyed-filter; cat' > tools/fmt; echo 'touch obeyed-diff' > tools/diff");
     for caller in callers("variables of git") {
         let place = Place::new(caller);
         outside(
             &place,
-            "git init -q .; mkdir hooks tools; echo cat > tools/fmt; echo '*.x filter=a \"b\".c' > .gitattributes",
+            "git init -q .; mkdir hooks tools; echo cat > tools/fmt; echo : > tools/diff; chmod +x tools/diff; \
+             echo '*.x filter=a \"b\".c' > .gitattributes; git add .",
         );
         let git = |script: &str| {
             let script = format!("git config user.name a; git config user.email a; {script}");
@@ -233,12 +236,62 @@ fn what_variables_name_is_protected_like_what_a_file_names() {
         };
         let said = place.inside(&[""; 0], &["sh", "-c", &attack]).envs(variables).output().unwrap();
         let said = String::from_utf8_lossy(&said.stderr);
-        assert_eq!(said.matches("Read-only file system").count(), 2, "by {caller:?}: {said}");
-        git("git commit -q --allow-empty -m x");
-        let obeyed = place.workspace().join("obeyed-hook");
-        assert!(!obeyed.exists(), "by {caller:?}: {said}");
+        assert_eq!(said.matches("Read-only file system").count(), 3, "by {caller:?}: {said}");
+        let work = "git commit -q --allow-empty -m x; echo >> .gitattributes; git --no-pager diff";
+        let obeyed = ["obeyed-hook", "obeyed-diff"].map(|trace| place.workspace().join(trace));
+        git(work);
+        assert!(obeyed.iter().all(|trace| !trace.exists()), "by {caller:?}: {said}");
         outside(&place, &attack);
-        git("git commit -q --allow-empty -m y");
-        assert!(obeyed.exists(), "the control, by {caller:?}");
+        git(work);
+        assert!(obeyed.iter().all(|trace| trace.exists()), "the control, by {caller:?}");
+    }
+}
+
+#[test]
+fn what_links_lead_to_among_hooks_outside_a_shared_directory_is_not_the_agents() {
+    let attack = "printf '#!/bin/sh\\ntouch \"$OBEYED\"\\n' > git/hook";
+    // What makes git take hooks from elsewhere; where they are, seen from the shared directory; and what runs one.
+    for caller in callers("links among hooks outside") {
+        for (prepare, hooks, work) in [
+            ("git config --global core.hooksPath '~/hooks'", "../../home/hooks", "git commit"),
+            ("git config core.hooksPath ../../home/hooks", "../../home/hooks", "git commit"),
+            (
+                "git config --global init.templateDir '~/template'",
+                "../../home/template/hooks",
+                "git init -q ../new; cd ../new; git commit",
+            ),
+            ("cd ..; git init -q .", "../.git/hooks", "cd ..; git commit"),
+        ] {
+            let prepared = || {
+                let place = Place::new(caller);
+                outside(
+                    &place,
+                    &format!(
+                        "mkdir -p web/git web/src; cd web; git init -q .; echo '#!/bin/sh' > git/hook; chmod +x git/hook; mkdir -p {hooks}; \
+                         ln -sf \"$PWD/git/hook\" {hooks}/pre-commit; ln -s \"$PWD\" {hooks}/all; {prepare}"
+                    ),
+                );
+                place
+            };
+            let obeyed = |place: &Place| {
+                let trace = place.path("home/obeyed");
+                outside(
+                    place,
+                    &format!("export OBEYED={}; cd web; {work} -q --allow-empty -m x", trace.display()),
+                );
+                trace.exists()
+            };
+            let place = prepared();
+            outside(&place, &format!("cd web; {attack}"));
+            assert!(obeyed(&place), "the control, {prepare} by {caller:?}");
+
+            let place = prepared();
+            let said =
+                inside(&place, "web", &[], &format!("{attack}; echo 1 > git/other; echo 2 > src/x")).stderr;
+            let said = String::from_utf8_lossy(&said);
+            assert_eq!(said.matches("Read-only file system").count(), 1, "{prepare} by {caller:?}: {said}");
+            assert!(!said.contains("the agent has made"), "{prepare} by {caller:?}: {said}");
+            assert!(!obeyed(&place), "{prepare} by {caller:?}: {said}");
+        }
     }
 }

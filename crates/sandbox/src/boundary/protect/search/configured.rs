@@ -12,6 +12,7 @@ use crate::boundary::protect::mounts::{Cause, Link, Notice};
 use crate::boundary::protect::reach::Base;
 use crate::boundary::protect::search::progress::Leads;
 use crate::boundary::protect::search::progress::{OnHost, Search, Source, Wanted, is, read_up_to};
+use crate::boundary::protect::search::resolve::canonical;
 use crate::host::beneath;
 
 /// How deep configurations may include each other, as in git.
@@ -79,7 +80,7 @@ impl Search<'_> {
     }
 
     /// Lists where a reference may lead that begins with `~`. Whoever works in the boundary may have any directory above
-    /// it for their home; from the others nothing leads into it.
+    /// it for their home; others have links into it at most.
     pub(super) fn in_homes(&self, reference: Reference) -> Vec<Reference> {
         let (path, with): (_, fn(PathBuf) -> Reference) = match &reference {
             Reference::Hooks(path) => (path, Reference::Hooks),
@@ -98,8 +99,11 @@ impl Search<'_> {
             Ok(Leads::Unfollowed { links, missing, .. }) => !links.is_empty() || missing.is_some(),
             Ok(Leads::To { .. } | Leads::Nowhere { .. }) | Err(_) => true,
         };
-        let homes = self.host.ancestors().skip(1);
-        homes.map(|home| home.join(parts.as_path())).filter(leads_here).map(with).collect()
+        // Links may lead here from a directory of hooks.
+        let is_obeyed = matches!(reference, Reference::Hooks(_) | Reference::Program(_));
+        let is_directory = |path: &PathBuf| canonical(self.host, path).is_ok_and(|path| path.is_dir());
+        let homes = self.host.ancestors().skip(1).map(|home| home.join(parts.as_path()));
+        homes.filter(|path| leads_here(path) || is_obeyed && is_directory(path)).map(with).collect()
     }
 
     /// Protects what a reference leads to, if it is what git expects there. Says where it is, if that is a
@@ -122,7 +126,7 @@ impl Search<'_> {
             }
             Reference::Hooks(path) => {
                 self.expect_in_reach(config, git, base_of(&path, tree), &[&path]);
-                let (target, stat) = self.named(base_of(&path, tree)?, &path, Path::new(".git/hooks"))?;
+                let (target, stat) = self.obeyed(base_of(&path, tree)?, &path, Path::new(".git/hooks"))?;
                 if git.starts_with(&target) || tree.is_some_and(|tree| tree.starts_with(&target)) {
                     self.notices.push(Notice::HooksAround { config: config.into() });
                 } else if is(FileType::Directory, &stat) {
@@ -149,7 +153,7 @@ impl Search<'_> {
             }
             Reference::Program(path) => {
                 let seen_as = Path::new(PROGRAMS).join(path.file_name()?);
-                let (target, stat) = self.named(base_of(&path, tree)?, &path, &seen_as)?;
+                let (target, stat) = self.obeyed(base_of(&path, tree)?, &path, &seen_as)?;
                 // Python and make take a directory for a program, and what lies in it for its parts.
                 let is_around =
                     git.starts_with(&target) || tree.is_some_and(|tree| tree.starts_with(&target));
@@ -212,6 +216,16 @@ impl Search<'_> {
                 self.unfollowed.insert(config);
             }
         }
+    }
+
+    /// Resolves the path of a program or a directory of hooks. Where that is a directory out of the boundary, what links in it lead to
+    /// is protected.
+    fn obeyed(&mut self, base: &Path, path: &Path, seen_as: &Path) -> Option<(PathBuf, Box<Stat>)> {
+        let found = self.named(base, path, seen_as);
+        if found.is_none() {
+            self.links_outside(base, path, seen_as, Cause::Named);
+        }
+        found
     }
 
     /// Resolves a path that a configuration names inside the boundary. Links on the way are remembered. What is not there

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use policy::classify::MAX_CONTENT;
 use policy::classify::index::{ObjectFormat, StagedKind};
@@ -259,10 +259,8 @@ impl Search<'_> {
 /// a name, and follows no such link.
 fn is_reference(root: &OwnedFd, path: &Path) -> bool {
     let in_place = path == Path::new("HEAD") || path.starts_with("refs");
-    let is_plain = |target: PathBuf| {
-        target.starts_with("refs") && target.components().all(|part| matches!(part, Component::Normal(_)))
-    };
-    in_place && beneath::read_link(root, path).is_ok_and(is_plain)
+    let is_name = |target: PathBuf| repository::is_reference_name(target.as_os_str().as_bytes());
+    in_place && beneath::read_link(root, path).is_ok_and(is_name)
 }
 
 /// Returns whether git itself reads what lies there, also in a bare repository in which people have more.

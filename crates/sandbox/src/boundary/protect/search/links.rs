@@ -1,4 +1,5 @@
-//! Links that make a repository look near which lies where the walk does not go: too deep, or in `node_modules`.
+//! Links: in directories that nobody inside can change, to what has to be protected too, and those that make a repository look near
+//! which lies where the walk does not go: too deep, or in `node_modules`.
 
 use std::collections::{BTreeSet, HashSet};
 use std::os::fd::AsFd;
@@ -7,12 +8,13 @@ use std::path::Path;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::boundary::protect::mounts::Cause;
+use crate::boundary::protect::mounts::{Cause, Link, Notice};
 use crate::boundary::protect::search::progress::Leads;
 use crate::boundary::protect::search::progress::Wanted;
 use crate::boundary::protect::search::progress::{Search, is};
+use crate::boundary::protect::search::resolve::{asks_others, canonical};
 use crate::boundary::walk::{Git, Walk};
-use crate::host::beneath;
+use crate::host::{beneath, links};
 
 /// How deep links are looked for in a protected directory: as deep as a new one is classified.
 pub(super) const LINK_LEVELS: u32 = 8;
@@ -40,15 +42,50 @@ impl Search<'_> {
                 }
                 continue;
             }
-            match self.resolve(Path::new(""), &path) {
-                Ok(Leads::To { path: target, stat, .. }) if !directory.starts_with(&target) => {
-                    let base = self.led(&target);
-                    self.protect(target, &stat, seen_as, cause, base);
-                }
-                Ok(Leads::Nowhere { missing }) => drop(self.led(&missing)),
-                Ok(Leads::Unfollowed { missing, .. }) => self.led_to(missing),
-                Ok(Leads::To { .. }) | Err(_) => {}
+            self.behind_fixed(&path, directory, &seen_as, cause);
+        }
+    }
+
+    /// Protects what links lead to in a directory out of the boundary, as seen from a directory in it. Programs obey what lies there.
+    pub(super) fn links_outside(&mut self, base: &Path, directory: &Path, seen_as: &Path, cause: Cause) {
+        // What lies around the boundary is a place to work in.
+        let enters = |path: &Path| {
+            let path = canonical(&self.host.join(base), path).ok()?;
+            let is_here = path.starts_with(self.host) || self.host.starts_with(&path);
+            (!is_here && !asks_others(&path)).then_some(path)
+        };
+        let Some(directory) = enters(directory) else { return };
+        let found = links::within_as_this_user(&directory, enters);
+        for link in found.paths {
+            if self.is_out_of_time() {
+                return;
             }
+            self.behind_fixed(&directory.join(&link), &directory, &seen_as.join(&link), cause);
+        }
+        if found.may_be_more {
+            self.notices.push(Notice::TooManySettings { config: directory });
+        }
+    }
+
+    /// Protects what a link leads to that lies in a directory which nobody inside can change. Other links on the way can be replaced, and
+    /// are remembered.
+    fn behind_fixed(&mut self, link: &Path, directory: &Path, seen_as: &Path, cause: Cause) {
+        let links = match self.resolve(Path::new(""), link) {
+            Ok(Leads::To { path: target, stat, links }) if !directory.starts_with(&target) => {
+                let base = self.led(&target);
+                self.protect(target, &stat, seen_as.into(), cause, base);
+                links
+            }
+            Ok(Leads::Nowhere { missing }) => return drop(self.led(&missing)),
+            Ok(Leads::Unfollowed { links, missing, .. }) => {
+                self.led_to(missing);
+                links
+            }
+            Ok(Leads::To { .. }) | Err(_) => return,
+        };
+        for path in links.into_iter().filter(|link| !link.starts_with(directory)) {
+            let base = self.led(&path);
+            self.links.insert(Link { path, seen_as: seen_as.into(), cause, base });
         }
     }
 

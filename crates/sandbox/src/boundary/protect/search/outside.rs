@@ -11,7 +11,7 @@ use policy::classify::{Reference, is_configuration, references};
 use super::configured::MAX_REFERENCES;
 use super::progress::Search;
 use super::resolve::{Unresolved, canonical};
-use crate::boundary::protect::mounts::Notice;
+use crate::boundary::protect::mounts::{Cause, Notice};
 use crate::host::small_file;
 
 impl Search<'_> {
@@ -36,6 +36,7 @@ impl Search<'_> {
         let common = read(&git.join("commondir")).ok();
         let common = common.and_then(|content| Some(git.join(commondir(&content)?)));
         let common = common.unwrap_or_else(|| git.clone());
+        self.links_outside(Path::new(""), &common.join("hooks"), Path::new(".git/hooks"), Cause::Named);
         let mut ahead = vec![common.join("config"), git.join("config.worktree")];
         let mut seen = BTreeSet::new();
         let mut left = MAX_REFERENCES;

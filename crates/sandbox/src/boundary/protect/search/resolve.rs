@@ -187,7 +187,7 @@ pub(super) fn canonical(base: &Path, path: &Path) -> Result<PathBuf, Unresolved>
 }
 
 /// Returns whether a look-up in a directory asks others, or may.
-fn asks_others(directory: &Path) -> bool {
+pub(super) fn asks_others(directory: &Path) -> bool {
     match rustix::fs::statfs(directory) {
         Ok(system) => ASKS_OTHERS.contains(&system.f_type),
         Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => false,
