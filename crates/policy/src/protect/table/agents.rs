@@ -154,6 +154,17 @@ pub(super) const ROWS: &[ProtectRow] = &[
         &[("", ContentRule::Settings(FileFormat::Yaml, harmless::AIDER))],
     ),
     read_only(
+        ".aider.model.settings.yml",
+        "aider",
+        "sends keys and prompts to the server that it names",
+        "aider, \"Advanced model settings\"",
+        &[("", ContentRule::Settings(FileFormat::Yaml, harmless::NOTHING))],
+    ),
+    read_only(
+        ".aider.model.metadata.json", "aider", "takes the provider of a model from it",
+        "aider, \"Advanced model settings\"", NO_JSON,
+    ),
+    read_only(
         ".github/hooks",
         "GitHub Copilot",
         "runs hooks that it names when a session starts, and around each tool",

@@ -269,6 +269,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "Maven, \"Configuring Apache Maven\"",
         RUN,
     ),
+    read_only(
+        ".mavenrc",
+        "Maven",
+        "runs it as a script of the shell, where this is a home directory",
+        "Maven, \"Configuring Apache Maven\"",
+        RUN,
+    ),
     read_only(".bazelrc", "bazel", "takes arguments from it, of which some run programs", BAZEL, RUN),
     read_only(".bazelrc.*", "bazel", "the same as `.bazelrc`, where that imports it", BAZEL, RUN),
     read_only("*.bazelrc", "bazel", "the same as `.bazelrc`, where that imports it", BAZEL, RUN),
@@ -300,6 +307,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
         "terraform, tofu",
         "runs providers and credential helpers that it names, where this is a home directory",
         "Terraform, \"CLI Configuration\"",
+        RUN,
+    ),
+    read_only(
+        ".tofurc",
+        "tofu",
+        "the same as `.terraformrc`, and is taken before it",
+        "OpenTofu, \"CLI Configuration\"",
         RUN,
     ),
 ];

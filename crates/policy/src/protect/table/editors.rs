@@ -139,6 +139,7 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     read_only(".emacs", "Emacs", AT_HOME, EMACS, RUN),
     read_only(".emacs.el", "Emacs", AT_HOME, EMACS, RUN),
+    read_only(".emacs.elc", "Emacs", AT_HOME, EMACS, RUN),
     read_only(".emacs.d", "Emacs", AT_HOME, EMACS, RUN),
     read_only(".config/emacs", "Emacs", AT_HOME, EMACS, RUN),
     read_only(".config/nvim", "Neovim", AT_HOME, "Neovim, `:help config`", RUN),

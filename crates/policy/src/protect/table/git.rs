@@ -24,6 +24,8 @@ const JJ: &str = "Jujutsu, \"Settings\" and \"Secure config\"";
 const JJ_EFFECT: &str =
     "runs editors, pagers, signers and fix tools that it names, and once takes it over as yours";
 
+const JJ_AT_HOME: &str = "runs what `.jj/repo/config.toml` may name, where this is a home directory";
+
 const JJ_FILES: FileRules = &[("", ContentRule::Settings(FileFormat::Toml, harmless::JJ))];
 
 const LAZYGIT: &str = "lazygit, \"User Config\"";
@@ -113,6 +115,8 @@ pub(super) const ROWS: &[ProtectRow] = &[
     ),
     read_only(".hg/hgrc", "Mercurial", HG_EFFECT, HG, RUN),
     read_only(".hg/hgrc-not-shared", "Mercurial", "the same as `.hg/hgrc`", HG, RUN),
+    read_only(".hgrc", "Mercurial", "the same as `.hg/hgrc`, where this is a home directory", HG, RUN),
+    read_only(".config/hg", "Mercurial", "the same as `.hg/hgrc`, where this is a home directory", HG, RUN),
     hg_transaction(".hg/store/journal"),
     hg_transaction(".hg/store/journal.backupfiles"),
     hg_transaction(".hg/store/undo"),
@@ -127,6 +131,14 @@ pub(super) const ROWS: &[ProtectRow] = &[
         &[("", ContentRule::Content(&["git", "../../../.git"]))],
     ),
     read_only(".jj/repo/config.toml", "Jujutsu", JJ_EFFECT, JJ, JJ_FILES),
+    read_only(".jjconfig.toml", "Jujutsu", JJ_AT_HOME, JJ, JJ_FILES),
+    read_only(
+        ".config/jj",
+        "Jujutsu",
+        JJ_AT_HOME,
+        JJ,
+        &[("*.toml", ContentRule::Settings(FileFormat::Toml, harmless::JJ))],
+    ),
     read_only(".jj/workspace-config.toml", "Jujutsu", "the same as `.jj/repo/config.toml`", JJ, JJ_FILES),
     ProtectRow {
         path: ".jj/repo",

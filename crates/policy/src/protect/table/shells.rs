@@ -31,12 +31,20 @@ const ZSH_AUTOENV: &str = "zsh-autoenv, README";
 
 pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".bash_aliases", "bash", EFFECT_AT_START, "Debian's ~/.bashrc", START_UP),
+    read_only(".bash_completion", "bash", EFFECT_AT_START, "bash-completion, README", START_UP),
     read_only(".bash_login", "bash", EFFECT_AT_START, BASH, START_UP),
     read_only(".bash_logout", "bash", EFFECT_AT_START, BASH, START_UP),
     read_only(".bash_profile", "bash", EFFECT_AT_START, BASH, START_UP),
     read_only(".bashrc", "bash", EFFECT_AT_START, BASH, START_UP),
     read_only(".config/fish", "fish", EFFECT_AT_START, "fish(1)", &[("*.fish", ContentRule::StartUp)]),
     read_only(".cshrc", "csh, tcsh", EFFECT_AT_START, CSH, START_UP),
+    read_only(
+        ".inputrc",
+        "bash, and what else reads lines with readline",
+        "has keys type what it says, commands too, where this is a home directory",
+        "readline(3)",
+        RUN,
+    ),
     read_only(".kshrc", "ksh", EFFECT_AT_START, "ksh(1)", START_UP),
     read_only(".login", "csh, tcsh", EFFECT_AT_START, CSH, START_UP),
     read_only(".logout", "csh, tcsh", EFFECT_AT_START, CSH, START_UP),
@@ -162,6 +170,13 @@ pub(super) const ROWS: &[ProtectRow] = &[
     read_only(".iex.exs", "iex", HERE, "Elixir, IEx, \"The .iex.exs file\"", RUN),
     read_only(".octaverc", "octave", HERE, OCTAVE, RUN),
     read_only("startup.m", "octave, MATLAB", HERE, OCTAVE, RUN),
+    read_only(
+        "finish.m",
+        "octave, MATLAB",
+        "runs it at its end, when it was started in this directory",
+        "GNU Octave manual, \"Quitting Octave\"",
+        RUN,
+    ),
     read_only("PKG_ADD", "octave", HERE, "GNU Octave manual, \"Creating Packages\"", RUN),
     read_only(
         "PKG_DEL",
