@@ -336,15 +336,15 @@ fn what_a_configuration_of_git_names_is_known() {
             vec![program("tools/x.sed"), program("-ftools/x.sed")],
         ),
         ("[credential]\nhelper = !./helper\n", vec![program("./helper")]),
-        ("[filter \"x\"]\nclean = sh clean\n", vec![program("clean"), program("clean.js")]),
-        ("[filter \"x\"]\nclean = make -s -C tools clean\n", vec![program("tools"), program("tools.js")]),
+        ("[filter \"x\"]\nclean = sh clean\n", vec![program("clean")]),
+        ("[filter \"x\"]\nclean = make -s -C tools clean\n", vec![program("tools")]),
         (
             "[filter \"x\"]\nclean = /usr/bin/python3.13 -u tools all\n",
-            vec![program("/usr/bin/python3.13"), program("tools"), program("tools.js")],
+            vec![program("/usr/bin/python3.13"), program("tools")],
         ),
         (
             "[filter \"x\"]\nclean = node tools/clean\n",
-            vec![program("tools/clean"), program("tools/clean.js")],
+            vec![program("tools/clean"), program("tools/clean.js"), program("tools/clean.node")],
         ),
         ("[filter \"x\"]\nclean = sh -c status\n", vec![]),
         (

@@ -81,25 +81,41 @@ fn modules(words: &[Vec<u8>]) -> impl Iterator<Item = PathBuf> + '_ {
     })
 }
 
+/// Ends that the name of a script may lack, where a program finds it all the same.
+type Ends = &'static [&'static str];
+
 /// Programs that take their first word for a script, without a version.
-const INTERPRETERS: &[&[u8]] = &[
-    b"bash", b"bun", b"dash", b"deno", b"fish", b"ksh", b"lua", b"node", b"perl", b"php", b"python", b"ruby",
-    b"sh", b"zsh",
+const INTERPRETERS: &[(&[u8], Ends)] = &[
+    (b"bash", &[]),
+    (b"bun", &[".tsx", ".jsx", ".ts", ".mts", ".js", ".mjs", ".cts", ".cjs"]),
+    (b"dash", &[]),
+    (b"deno", &[]),
+    (b"fish", &[]),
+    (b"ksh", &[]),
+    (b"lua", &[]),
+    (b"node", &[".js", ".node"]),
+    (b"perl", &[]),
+    (b"php", &[]),
+    (b"python", &[]),
+    (b"ruby", &[]),
+    (b"sh", &[]),
+    (b"zsh", &[]),
 ];
 
-/// Returns whether a script follows this word, or a directory that a program enters or takes for one, whatever its name is. An option
-/// before it changes nothing.
-fn expects_script(word: &[u8], expected: bool) -> bool {
+/// Returns whether a script follows this word, or a directory that a program enters or takes for one, whatever its name is, and which
+/// ends that may lack. An option before it changes nothing.
+fn expects_script(word: &[u8], expected: Option<Ends>) -> Option<Ends> {
     match word {
-        b"-C" | b"-f" => true,
+        b"-C" | b"-f" => Some(&[]),
         // What follows is a command, or a module.
-        b"-c" | b"-e" | b"-m" => false,
+        b"-c" | b"-e" | b"-m" => None,
         option if option.starts_with(b"-") => expected,
         word => {
             let name = word.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
             let version =
                 name.iter().rev().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
-            INTERPRETERS.contains(&&name[..name.len() - version])
+            let name = &name[..name.len() - version];
+            INTERPRETERS.iter().find(|(interpreter, _)| *interpreter == name).map(|(_, ends)| *ends)
         }
     }
 }
@@ -111,9 +127,9 @@ const COMMAND_LEVELS: u32 = 3;
 fn programs(command: &[u8], levels: u32) -> Vec<PathBuf> {
     let words = words::split(command);
     let mut paths = Vec::new();
-    let mut expected = false;
+    let mut expected = None;
     for (at, word) in words.iter().enumerate() {
-        let is_expected = expected && !word.starts_with(b"-");
+        let ends = expected.filter(|_| !word.starts_with(b"-"));
         expected = expects_script(word, expected);
         if let Some(unknown) = word.iter().rposition(|byte| *byte == words::UNKNOWN) {
             // What a shell puts before it may be the root of either.
@@ -125,7 +141,7 @@ fn programs(command: &[u8], levels: u32) -> Vec<PathBuf> {
             // The shell finds a word without `/` on its own search path. What follows a program may be a script for it, and what
             // follows the letter of an option, too.
             let is_script =
-                |part: &[u8]| part.contains(&b'/') || at > 0 && part.contains(&b'.') || is_expected;
+                |part: &[u8]| part.contains(&b'/') || at > 0 && part.contains(&b'.') || ends.is_some();
             let joined = word
                 .strip_prefix(b"-")
                 .filter(|rest| rest.first() != Some(&b'-'))
@@ -134,9 +150,10 @@ fn programs(command: &[u8], levels: u32) -> Vec<PathBuf> {
             let parts =
                 parts.filter(|part| is_script(part) && !part.starts_with(b"%") && !part.contains(&b'$'));
             paths.extend(parts.map(path));
-            // Node.js finds it without the end of its name, too.
-            let is_stem = is_expected && path(word).extension().is_none();
-            paths.extend(is_stem.then(|| path(word).with_extension("js")));
+            let ends = ends.unwrap_or_default().iter().map(|end| end.as_bytes());
+            if !ends.clone().any(|end| word.ends_with(end)) {
+                paths.extend(ends.map(|end| path(&[word, end].concat())));
+            }
         }
         let is_command = word.iter().any(|byte| byte.is_ascii_whitespace() || b"$`'\"".contains(byte));
         if let Some(levels) = levels.checked_sub(1).filter(|_| is_command) {
