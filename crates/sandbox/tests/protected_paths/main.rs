@@ -13,6 +13,7 @@ mod listed;
 mod mounts;
 mod nested;
 mod origin;
+mod outside;
 mod quarantine;
 mod walk;
 

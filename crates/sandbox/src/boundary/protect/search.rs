@@ -418,7 +418,10 @@ impl Search<'_> {
             Ok(Leads::Unfollowed { links, missing, .. }) => {
                 self.led_to(missing);
                 self.link(path, seen_as, links, cause, |link| Notice::LinkOutside { link });
-                self.links_outside(Path::new(""), path, seen_as, cause);
+                // Of a repository not all is obeyed.
+                if path.file_name() != Some(OsStr::new(".git")) {
+                    self.links_outside(Path::new(""), path, seen_as, cause);
+                }
                 None
             }
             Ok(Leads::To { path: target, stat, links }) => {

@@ -28,14 +28,16 @@ const POINTERS: [&str; 5] =
 impl Search<'_> {
     /// Protects what the configurations in a directory of git's data name, and what those name that they include.
     pub(crate) fn configurations(&mut self, git: &Path, tree: Option<&Path>) {
-        let mut ahead = Vec::new();
+        let (mut ahead, mut outside) = (Vec::new(), Vec::new());
         for name in ["config", "config.worktree"] {
             if !self.in_git.contains(Path::new(name)) {
                 continue;
             }
             // What cannot be looked at is said where the list is gone through.
-            if let Ok(Leads::To { path, .. }) = self.resolve(git, Path::new(name)) {
-                ahead.push((path, INCLUDE_LEVELS));
+            match self.resolve(git, Path::new(name)) {
+                Ok(Leads::To { path, .. }) => ahead.push((path, INCLUDE_LEVELS)),
+                Ok(Leads::Unfollowed { .. }) => outside.push(self.host.join(git).join(name)),
+                Ok(Leads::Nowhere { .. }) | Err(_) => {}
             }
         }
         let mut seen = BTreeSet::new();
@@ -52,13 +54,21 @@ impl Search<'_> {
                     return self.notices.push(Notice::TooManySettings { config });
                 }
                 left -= 1;
-                if let Some(included) = self.refer(reference, &config, git, tree) {
-                    match levels.checked_sub(1) {
-                        Some(levels) => ahead.push((included, levels)),
-                        None => self.notices.push(Notice::TooManySettings { config: config.clone() }),
+                let path = match &reference {
+                    Reference::Configuration(path) => {
+                        config.parent().map(|base| self.host.join(base).join(path))
                     }
+                    _ => None,
+                };
+                match (self.refer(reference, &config, git, tree), levels.checked_sub(1)) {
+                    (Some(included), Some(levels)) => ahead.push((included, levels)),
+                    (Some(_), None) => self.notices.push(Notice::TooManySettings { config: config.clone() }),
+                    (None, _) => outside.extend(path),
                 }
             }
+        }
+        if let Some(tree) = tree {
+            self.configurations_outside(outside, tree);
         }
     }
 
@@ -99,11 +109,16 @@ impl Search<'_> {
             Ok(Leads::Unfollowed { links, missing, .. }) => !links.is_empty() || missing.is_some(),
             Ok(Leads::To { .. } | Leads::Nowhere { .. }) | Err(_) => true,
         };
-        // Links may lead here from a directory of hooks.
-        let is_obeyed = matches!(reference, Reference::Hooks(_) | Reference::Program(_));
-        let is_directory = |path: &PathBuf| canonical(self.host, path).is_ok_and(|path| path.is_dir());
+        // Links may lead here from a directory of hooks, and a configuration may name something here.
+        let is_obeyed = |path: &PathBuf| match &reference {
+            Reference::Hooks(_) | Reference::Program(_) => {
+                canonical(self.host, path).is_ok_and(|path| path.is_dir())
+            }
+            Reference::Configuration(_) => canonical(self.host, path).is_ok_and(|path| path.is_file()),
+            Reference::Repository(_) | Reference::WorkTree(_) => false,
+        };
         let homes = self.host.ancestors().skip(1).map(|home| home.join(parts.as_path()));
-        homes.filter(|path| leads_here(path) || is_obeyed && is_directory(path)).map(with).collect()
+        homes.filter(|path| leads_here(path) || is_obeyed(path)).map(with).collect()
     }
 
     /// Protects what a reference leads to, if it is what git expects there. Says where it is, if that is a

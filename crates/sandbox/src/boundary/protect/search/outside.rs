@@ -1,11 +1,11 @@
-//! Repositories out of the boundary that a work tree in it belongs to: their configuration cannot be written, and what it names in
+//! Repositories and configurations out of the boundary that a work tree in it belongs to: they cannot be written, and what they name in
 //! the work tree can.
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use policy::classify::repository::commondir;
+use policy::classify::repository::{commondir, gitdir};
 use policy::classify::{Reference, is_configuration, references};
 
 use super::configured::MAX_REFERENCES;
@@ -15,29 +15,36 @@ use crate::boundary::protect::mounts::{Cause, Notice};
 use crate::host::small_file;
 
 impl Search<'_> {
-    /// Protects what the configuration of a repository names in a work tree whose `.git` file leads out of the boundary to it.
+    /// Protects what the configuration of a repository names in a work tree whose `.git` leads out of the boundary to it.
     ///
-    /// An agent may have written that file. Nothing of what is read is shown.
-    pub(crate) fn outside(&mut self, repository: &Path, named: &Path, tree: &Path) {
-        let config = repository.join(named);
-        let git = match canonical(&self.host.join(repository), named) {
+    /// An agent may have written what leads there. Nothing of what is read is shown.
+    pub(crate) fn outside(&mut self, repository: &Path, named: &Path, tree: Option<&Path>) {
+        let Some(tree) = tree else { return };
+        let host = self.host.join(repository);
+        // A link leads to git's data, or to a file that says where they are.
+        let git = canonical(&host, named).and_then(|git| match read(&git).as_deref().map(gitdir) {
+            Ok(Some(named)) => canonical(&host, named),
+            Ok(None) | Err(_) => Ok(git),
+        });
+        let git = match git {
             Ok(git) => git,
             Err(Unresolved::Missing) => return,
-            Err(Unresolved::Unknown) => return self.notices.push(Notice::TooManySettings { config }),
+            Err(Unresolved::Unknown) => {
+                return self.notices.push(Notice::TooManySettings { config: repository.join(named) });
+            }
         };
         if git.starts_with(self.host) {
             return;
         }
-        let read = |path: &Path| match canonical(Path::new("/"), path) {
-            Ok(path) => small_file::read_as_this_user(&path),
-            Err(Unresolved::Missing) => Err(ErrorKind::NotFound.into()),
-            Err(Unresolved::Unknown) => Err(io::Error::other("it cannot be looked up")),
-        };
         let common = read(&git.join("commondir")).ok();
         let common = common.and_then(|content| Some(git.join(commondir(&content)?)));
         let common = common.unwrap_or_else(|| git.clone());
         self.links_outside(Path::new(""), &common.join("hooks"), Path::new(".git/hooks"), Cause::Named);
-        let mut ahead = vec![common.join("config"), git.join("config.worktree")];
+        self.configurations_outside(vec![common.join("config"), git.join("config.worktree")], tree);
+    }
+
+    /// Protects what configurations out of the boundary name in a work tree, and what those name that they include.
+    pub(super) fn configurations_outside(&mut self, mut ahead: Vec<PathBuf>, tree: &Path) {
         let mut seen = BTreeSet::new();
         let mut left = MAX_REFERENCES;
         while let Some(config) = ahead.pop() {
@@ -84,5 +91,13 @@ impl Search<'_> {
                 }
             }
         }
+    }
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    match canonical(Path::new("/"), path) {
+        Ok(path) => small_file::read_as_this_user(&path),
+        Err(Unresolved::Missing) => Err(ErrorKind::NotFound.into()),
+        Err(Unresolved::Unknown) => Err(io::Error::other("it cannot be looked up")),
     }
 }

@@ -35,7 +35,7 @@ impl Search<'_> {
             }
             // Git takes what it says as seen from the link.
             Some((target, FileKind::File)) => self.git_file(&target, repository, tree),
-            _ => {}
+            _ => self.outside(repository, Path::new(".git"), tree),
         }
     }
 
@@ -48,7 +48,7 @@ impl Search<'_> {
             self.followed.insert(file.into());
             let discovered_by = self.by(&repository.join(".git"));
             self.git(&git, tree, discovered_by);
-        } else if let Some(tree) = tree {
+        } else {
             self.outside(repository, named, tree);
         }
     }
@@ -60,6 +60,8 @@ impl Search<'_> {
         let Some(named) = repository::commondir(&content) else { return };
         if let Some(common) = self.pointer(&file, git, named, Wanted::Common) {
             self.git(&common, tree, [DiscoveredBy::Path(file)]);
+        } else {
+            self.outside(git, named, tree);
         }
     }
 
