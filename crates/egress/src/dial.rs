@@ -1,0 +1,111 @@
+//! Dialling: a host that was asked for is decided, resolved, decided again with its address, and that address is connected to.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use hickory_resolver::TokioResolver;
+use policy::rules::network::{Host, HostRules};
+use policy::rules::verdict::{Decision, Verdict};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::refusal::Refusal;
+
+/// How long after one address the next one is tried as well (RFC 8305, "Connection Attempt Delay").
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
+
+/// How long all attempts may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How many addresses of a name are tried.
+const MAX_ADDRESSES: usize = 8;
+
+/// A connection that was allowed.
+pub(crate) struct Dialled {
+    pub(crate) stream: TcpStream,
+    /// Where it leads.
+    pub(crate) address: IpAddr,
+    /// What has allowed it.
+    pub(crate) verdict: Verdict,
+}
+
+/// The rules of one sandbox, and the resolver of the host.
+pub(crate) struct Dialer {
+    rules: HostRules,
+    resolver: TokioResolver,
+}
+
+impl Dialer {
+    /// Makes one that resolves names as this host does.
+    pub(crate) fn new(rules: HostRules) -> io::Result<Self> {
+        let resolver = TokioResolver::builder_tokio().map_err(io::Error::other)?.build();
+        Ok(Self { rules, resolver })
+    }
+
+    /// Connects to a host as it was asked for: a name, or an address as text.
+    pub(crate) async fn dial(&self, host: &str, port: u16) -> Result<Dialled, Refusal> {
+        let asked = self.rules.decide(host, port);
+        if asked.decision != Decision::Allow {
+            return Err(Refusal::Rule(asked));
+        }
+        let mut denied = None;
+        let mut allowed = Vec::new();
+        for address in self.resolve(host).await?.into_iter().take(MAX_ADDRESSES) {
+            let verdict = self.rules.decide_resolved(host, address, port);
+            if verdict.decision == Decision::Allow {
+                allowed.push(SocketAddr::new(address, port));
+            } else {
+                denied.get_or_insert(verdict);
+            }
+        }
+        // A name of which one address leads inwards is not to be trusted with its others.
+        if let Some(verdict) = denied {
+            return Err(Refusal::Rule(verdict));
+        }
+        let stream = connect(&allowed).await?;
+        let address = stream.peer_addr().map_err(Refusal::Unreachable)?.ip();
+        Ok(Dialled { stream, address, verdict: asked })
+    }
+
+    async fn resolve(&self, host: &str) -> Result<Vec<IpAddr>, Refusal> {
+        match host.parse::<Host>() {
+            Ok(Host::Address(address)) => Ok(vec![address]),
+            Ok(Host::Name(name)) => {
+                // With its dot at the end, so that no search domain is tried: another name would be decided about.
+                let found = self.resolver.lookup_ip(format!("{name}.")).await;
+                let found = found.map_err(|error| Refusal::Unresolved(error.to_string()))?;
+                Ok(found.iter().collect())
+            }
+            Err(error) => Err(Refusal::Unresolved(error.to_string())),
+        }
+    }
+}
+
+/// Connects to whichever address answers first; each next one is tried when those before have had some time (RFC 8305).
+async fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, Refusal> {
+    let mut attempts = JoinSet::new();
+    for (number, address) in (0..).zip(addresses.iter().copied()) {
+        attempts.spawn(async move {
+            sleep(ATTEMPT_DELAY * number).await;
+            TcpStream::connect(address).await
+        });
+    }
+    let first = async {
+        let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+        while let Some(attempt) = attempts.join_next().await {
+            match attempt.unwrap_or_else(|panicked| Err(io::Error::other(panicked))) {
+                Ok(stream) => return Ok(stream),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    };
+    let connected = timeout(CONNECT_TIMEOUT, first).await;
+    let stream =
+        connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(Refusal::Unreachable)?;
+    // What waits for more to send costs an interactive program a round trip.
+    stream.set_nodelay(true).map_err(Refusal::Unreachable)?;
+    Ok(stream)
+}

@@ -1,0 +1,15 @@
+//! The egress proxy: the one way out of a sandbox.
+//!
+//! PID 1 opens listeners in the network namespace of the sandbox and hands them out. What connects to them says by a protocol
+//! of proxies, HTTP or SOCKS5, or by the address that it connects to, which host it wants; that is decided by the rules,
+//! resolved out here, decided again with the address that was found, and that address is dialled. Nothing else leaves.
+
+pub mod audit;
+mod dial;
+mod http;
+mod listener;
+mod outside;
+pub mod proxy;
+pub mod refusal;
+mod socks;
+mod tunnel;

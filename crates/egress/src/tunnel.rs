@@ -1,0 +1,18 @@
+//! A tunnel: bytes that pass both ways, and are not looked at.
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional_with_sizes};
+
+use crate::outside::Outside;
+
+/// How much is under way in each direction at most. More makes nothing faster, and thousands of tunnels are ordinary.
+const BUFFER: usize = 16 << 10;
+
+/// Passes bytes both ways until both ends have said that there are no more.
+pub(crate) async fn pass<T>(inside: &mut T, outside: &mut Outside) -> io::Result<()>
+where
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    copy_bidirectional_with_sizes(inside, outside, BUFFER, BUFFER).await.map(drop)
+}
