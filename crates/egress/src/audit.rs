@@ -2,13 +2,14 @@
 
 use std::io::Write;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use policy::rules::verdict::{Decision, Verdict};
 use serde::Serialize;
 
 use crate::refusal::Refusal;
+use crate::traffic::Traffic;
 
 /// How a host was asked for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
@@ -58,8 +59,8 @@ pub(crate) struct Open {
     time: SystemTime,
     address: Option<IpAddr>,
     rule: Option<String>,
-    pub(crate) sent: u64,
-    pub(crate) received: u64,
+    error: Option<String>,
+    pub(crate) traffic: Arc<Traffic>,
 }
 
 impl Open {
@@ -74,8 +75,8 @@ impl Open {
             time,
             address: None,
             rule: None,
-            sent: 0,
-            received: 0,
+            error: None,
+            traffic: Arc::default(),
         }
     }
 
@@ -83,6 +84,11 @@ impl Open {
     pub(crate) fn connected(&mut self, address: IpAddr, verdict: &Verdict) {
         self.address = Some(address);
         self.rule = Some(verdict.rule.clone());
+    }
+
+    /// Notes what went wrong after that.
+    pub(crate) fn failed(&mut self, error: String) {
+        self.error = Some(error);
     }
 }
 
@@ -130,10 +136,11 @@ impl Audit {
     /// Records the end of a connection.
     pub(crate) fn closed(&self, open: &Open) {
         let rule = open.rule.as_deref().unwrap_or_default();
-        self.write(open, Decision::Allow, rule, None);
+        self.write(open, Decision::Allow, rule, open.error.clone());
     }
 
     fn write(&self, open: &Open, verdict: Decision, rule: &str, error: Option<String>) {
+        let (sent, received) = open.traffic.total();
         let line = Line {
             time: open.time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis(),
             via: open.via,
@@ -143,8 +150,8 @@ impl Audit {
             verdict,
             rule,
             error,
-            sent: open.sent,
-            received: open.received,
+            sent,
+            received,
             ms: open.began.elapsed().as_millis(),
         };
         let mut text = serde_json::to_vec(&line).unwrap_or_default();
@@ -153,8 +160,8 @@ impl Audit {
         let counts = &mut inner.counts;
         if open.address.is_some() {
             counts.connections += 1;
-            counts.sent += open.sent;
-            counts.received += open.received;
+            counts.sent += sent;
+            counts.received += received;
         } else {
             counts.refusals += 1;
         }

@@ -16,9 +16,6 @@ use crate::refusal::Refusal;
 /// How long after one address the next one is tried as well (RFC 8305, "Connection Attempt Delay").
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// How long all attempts may take.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-
 /// How many addresses of a name are tried.
 const MAX_ADDRESSES: usize = 8;
 
@@ -35,17 +32,24 @@ pub(crate) struct Dialled {
 pub(crate) struct Dialer {
     rules: HostRules,
     resolver: TokioResolver,
+    /// How long resolving and connecting may take.
+    limit: Duration,
 }
 
 impl Dialer {
     /// Makes one that resolves names as this host does.
-    pub(crate) fn new(rules: HostRules) -> io::Result<Self> {
+    pub(crate) fn new(rules: HostRules, limit: Duration) -> io::Result<Self> {
         let resolver = TokioResolver::builder_tokio().map_err(io::Error::other)?.build();
-        Ok(Self { rules, resolver })
+        Ok(Self { rules, resolver, limit })
     }
 
     /// Connects to a host as it was asked for: a name, or an address as text.
     pub(crate) async fn dial(&self, host: &str, port: u16) -> Result<Dialled, Refusal> {
+        let dialled = timeout(self.limit, self.dial_patiently(host, port)).await;
+        dialled.unwrap_or_else(|_| Err(Refusal::Unreachable(io::ErrorKind::TimedOut.into())))
+    }
+
+    async fn dial_patiently(&self, host: &str, port: u16) -> Result<Dialled, Refusal> {
         let asked = self.rules.decide(host, port);
         if asked.decision != Decision::Allow {
             return Err(Refusal::Rule(asked));
@@ -102,9 +106,7 @@ async fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, Refusal> {
         }
         Err(last)
     };
-    let connected = timeout(CONNECT_TIMEOUT, first).await;
-    let stream =
-        connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(Refusal::Unreachable)?;
+    let stream = first.await.map_err(Refusal::Unreachable)?;
     // What waits for more to send costs an interactive program a round trip.
     stream.set_nodelay(true).map_err(Refusal::Unreachable)?;
     Ok(stream)

@@ -7,113 +7,107 @@ use std::time::Duration;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{
-    CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRAILER, UPGRADE,
-};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 
-use crate::audit::Via;
+use crate::audit::{Open, Via};
+use crate::headers::strip;
+use crate::limits::MAX_HEAD;
 use crate::outside::Outside;
-use crate::proxy::Proxy;
+use crate::proxy::{Admission, Proxy};
 use crate::refusal::Refusal;
+use crate::request::{Target, framing, target};
 use crate::tunnel;
 
-/// How long the head of a request may take to arrive.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// How large it may be, in bytes.
-const MAX_HEAD: usize = 64 << 10;
-
-/// The port of plain HTTP.
-const HTTP: u16 = 80;
-
-/// Headers that are about one connection and not about the message (RFC 9110, section 7.6.1), beside those that `Connection` names.
-const HOP_BY_HOP: [HeaderName; 5] =
-    [CONNECTION, TE, TRAILER, UPGRADE, HeaderName::from_static("proxy-connection")];
-
-/// What a proxy is told, and nobody behind it.
-const FOR_PROXY: [HeaderName; 3] = [
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-authorization"),
-    HeaderName::from_static("proxy-authenticate"),
-];
+/// How much of a body is held at most while it passes.
+const BUFFER: usize = 2 * MAX_HEAD;
 
 type Body = BoxBody<Bytes, hyper::Error>;
 
-pub(crate) async fn speak(stream: TcpStream, proxy: &Arc<Proxy>) -> io::Result<()> {
+/// Answers the requests of one connection.
+pub(crate) async fn speak(stream: TcpStream, proxy: &Arc<Proxy>, admission: Admission) -> io::Result<()> {
     let serve = service_fn(|request| {
-        let proxy = Arc::clone(proxy);
-        async move { Ok::<_, hyper::Error>(answer(request, &proxy).await) }
+        let (proxy, admission) = (Arc::clone(proxy), Arc::clone(&admission));
+        async move { Ok::<_, hyper::Error>(answer(request, &proxy, admission).await) }
     });
     let mut server = hyper::server::conn::http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(MAX_HEAD);
+    server.timer(TokioTimer::new()).header_read_timeout(proxy.limits().head);
+    // The buffer grows beyond its own limit at times, so what must hold is said of the head.
+    server.max_header_size(MAX_HEAD).max_buf_size(BUFFER);
     // Names of headers arrive as they were written: some servers look at that.
     server.preserve_header_case(true);
-    server.serve_connection(TokioIo::new(stream), serve).with_upgrades().await.map_err(io::Error::other)
+    let served = server.serve_connection(TokioIo::new(stream), serve).with_upgrades().await;
+    served.map_err(|error| {
+        if error.is_parse() || error.is_timeout() {
+            proxy.audit().refused(&Open::new(Via::Http, "", 0), &Refusal::Unparsed(error.to_string()));
+        }
+        io::Error::other(error)
+    })
 }
 
-async fn answer(request: Request<Incoming>, proxy: &Arc<Proxy>) -> Response<Body> {
-    let (host, port) = match target(&request) {
+async fn answer(request: Request<Incoming>, proxy: &Arc<Proxy>, admission: Admission) -> Response<Body> {
+    let asked =
+        framing(request.method(), request.headers()).and_then(|()| target(request.method(), request.uri()));
+    let Target { host, port } = match asked {
         Ok(target) => target,
-        Err(refusal) => return refused(&refusal, "", 0),
+        Err(refusal) => {
+            proxy.audit().refused(&Open::new(Via::Http, "", 0), &refusal);
+            return refused(&refusal, "", 0);
+        }
     };
     let outside = match proxy.connect(Via::Http, &host, port).await {
         Ok(outside) => outside,
         Err(refusal) => return refused(&refusal, &host, port),
     };
+    let idle = proxy.limits().idle;
     if request.method() == Method::CONNECT {
-        return tunnel(request, outside);
+        return tunnel(request, outside, idle, admission);
     }
-    forward(request, outside)
-        .await
-        .unwrap_or_else(|error| refused(&Refusal::Unreachable(io::Error::other(error)), &host, port))
-}
-
-/// Returns the host and the port that a request names, or why it is none to a proxy.
-fn target<B>(request: &Request<B>) -> Result<(String, u16), Refusal> {
-    let uri = request.uri();
-    let is_connect = request.method() == Method::CONNECT;
-    let authority = uri.authority().ok_or(Refusal::Malformed(
-        "this is the egress proxy of a sandbox: it takes CONNECT, or a request for a whole URL",
-    ))?;
-    if authority.as_str().contains('@') {
-        return Err(Refusal::Malformed("the target names a user"));
-    }
-    let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-    let port = match (authority.port(), is_connect) {
-        // `port_u16` of a number that is none is nothing: that would become another port.
-        (Some(port), _) => port.as_u16(),
-        (None, true) => return Err(Refusal::Malformed("CONNECT names no port")),
-        (None, false) => HTTP,
-    };
-    if port == 0 {
-        return Err(Refusal::Malformed("no server listens on port 0"));
-    }
-    if !is_connect && uri.scheme_str() != Some("http") {
-        return Err(Refusal::Malformed("only http:// is forwarded: for everything else use CONNECT"));
-    }
-    Ok((host, port))
+    forward(request, outside, idle).await.unwrap_or_else(|refusal| refused(&refusal, &host, port))
 }
 
 /// Answers a CONNECT, and passes bytes once the client has read the answer.
-fn tunnel(request: Request<Incoming>, mut outside: Outside) -> Response<Body> {
+fn tunnel(
+    request: Request<Incoming>,
+    mut outside: Outside,
+    idle: Duration,
+    admission: Admission,
+) -> Response<Body> {
     tokio::spawn(async move {
+        let _admission = admission;
         let inside = hyper::upgrade::on(request).await.map_err(io::Error::other)?;
-        tunnel::pass(&mut TokioIo::new(inside), &mut outside).await
+        tunnel::pass(&mut TokioIo::new(inside), &mut outside, idle).await
     });
     Response::new(empty())
 }
 
 /// Forwards a request of plain HTTP, and the answer. Bodies pass as they arrive.
-async fn forward(request: Request<Incoming>, outside: Outside) -> Result<Response<Body>, hyper::Error> {
+async fn forward(
+    request: Request<Incoming>,
+    outside: Outside,
+    idle: Duration,
+) -> Result<Response<Body>, Refusal> {
     let mut client = hyper::client::conn::http1::Builder::new();
-    client.preserve_header_case(true);
-    let (mut sender, connection) = client.handshake(TokioIo::new(outside)).await?;
-    tokio::spawn(connection);
-    let response = sender.send_request(to_origin(request)).await?;
+    client.preserve_header_case(true).max_buf_size(BUFFER);
+    let traffic = outside.traffic();
+    let unreachable = |error| Refusal::Unreachable(io::Error::other(error));
+    let (mut sender, connection) = client.handshake(TokioIo::new(outside)).await.map_err(unreachable)?;
+    let passing = tokio::spawn(async move {
+        tokio::select! { _ = connection => Ok(()), () = traffic.stopped(idle) => Err(Refusal::Silent(idle)) }
+    });
+    let sent = sender.send_request(to_origin(request)).await;
+    // Without it the connection ends, at the latest with the body of the answer.
+    drop(sender);
+    let response = match sent {
+        Ok(response) => response,
+        Err(error) => {
+            passing.await.unwrap_or(Ok(()))?;
+            return Err(unreachable(error));
+        }
+    };
     let (mut head, body) = response.into_parts();
     strip(&mut head.headers);
     Ok(Response::from_parts(head, body.boxed()))
@@ -122,35 +116,39 @@ async fn forward(request: Request<Incoming>, outside: Outside) -> Result<Respons
 /// Turns a request to a proxy into one to the server: the path alone, the host of the URL, and nothing that was for the proxy.
 fn to_origin<B>(request: Request<B>) -> Request<B> {
     let (mut head, body) = request.into_parts();
+    // First, because `Connection` may name any header.
+    strip(&mut head.headers);
     let uri = std::mem::take(&mut head.uri);
     // The host that was decided about, whatever the header says (RFC 9112, section 3.2.2).
     if let Some(host) = uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok()) {
         head.headers.insert(HOST, host);
     }
     head.uri = uri.into_parts().path_and_query.map_or_else(|| Uri::from_static("/"), Uri::from);
-    strip(&mut head.headers);
     Request::from_parts(head, body)
-}
-
-fn strip(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = headers
-        .get_all(CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| name.trim().parse().ok())
-        .collect();
-    for name in HOP_BY_HOP.iter().chain(&FOR_PROXY).chain(&named) {
-        headers.remove(name);
-    }
 }
 
 fn refused(refusal: &Refusal, host: &str, port: u16) -> Response<Body> {
     let body = Full::from(refusal.to_json(host, port)).map_err(|never| match never {}).boxed();
     let mut response = Response::new(body);
-    *response.status_mut() = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::FORBIDDEN);
+    *response.status_mut() = status(refusal);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if matches!(refusal, Refusal::Malformed(_)) {
+        // What follows on this connection may be its body, read by nobody.
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     response
+}
+
+/// Returns a refusal as it is written to a connection on which no request was read.
+pub(crate) fn raw(refusal: &Refusal) -> Vec<u8> {
+    let (status, body) = (status(refusal), refusal.to_json("", 0));
+    let length = body.len();
+    format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+        .into_bytes()
+}
+
+fn status(refusal: &Refusal) -> StatusCode {
+    StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::FORBIDDEN)
 }
 
 fn empty() -> Body {

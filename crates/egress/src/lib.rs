@@ -6,10 +6,14 @@
 
 pub mod audit;
 mod dial;
+mod headers;
 mod http;
+pub mod limits;
 mod listener;
 mod outside;
 pub mod proxy;
 pub mod refusal;
-mod socks;
+pub mod request;
+pub mod socks;
+mod traffic;
 mod tunnel;

@@ -2,28 +2,126 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
+use rustix::io::Errno;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
 
-use crate::proxy::Proxy;
+use crate::audit::{Open, Via};
+use crate::proxy::{Admission, Proxy};
+use crate::refusal::Refusal;
 use crate::{http, socks};
 
-/// Serves a listener of the sandbox's until it fails.
-pub(crate) async fn serve(listener: TcpListener, proxy: &Arc<Proxy>) -> io::Result<()> {
-    loop {
-        let (stream, _) = listener.accept().await?;
-        let proxy = Arc::clone(proxy);
-        // What goes wrong in one connection concerns nobody else, and the program inside sees it end.
-        tokio::spawn(async move { speak(stream, &proxy).await });
+/// How many connections too many are told so at once; others just close.
+const TURNED_AWAY: usize = 32;
+
+/// How long that may take.
+const TURN_AWAY_TIME: Duration = Duration::from_secs(1);
+
+/// How long to wait when there is no descriptor for another connection.
+const RETRY: Duration = Duration::from_millis(50);
+
+/// How a client of HTTP/2 begins when it has not asked (RFC 9113, section 3.4), as far as no method of HTTP/1 does.
+const HTTP2: &[u8] = b"PRI ";
+
+/// How a client of TLS begins: a record of a handshake.
+const TLS: u8 = 0x16;
+
+/// An empty SETTINGS, and a GOAWAY with `HTTP_1_1_REQUIRED` (RFC 9113, sections 6.5 and 6.8).
+const HTTP1_REQUIRED: &[u8] = b"\0\0\0\x04\0\0\0\0\0\
+    \0\0\x39\x07\0\0\0\0\0\0\0\0\0\0\0\0\x0dthis proxy speaks HTTP/1.1 and SOCKS5, not HTTP/2";
+
+impl Proxy {
+    /// Serves the explicit listener, to which programs speak HTTP or SOCKS5.
+    ///
+    /// # Errors
+    ///
+    /// The listener is none.
+    pub async fn serve(self: Arc<Self>, listener: TcpListener) -> io::Result<()> {
+        let turned_away = Arc::new(Semaphore::new(TURNED_AWAY));
+        loop {
+            let stream = accept(&listener).await?;
+            let proxy = Arc::clone(&self);
+            // What goes wrong in one connection concerns nobody else, and the program inside sees it end.
+            match proxy.admit() {
+                Ok(admission) => {
+                    tokio::spawn(async move { speak(stream, &proxy, admission).await });
+                }
+                Err(refusal) => {
+                    proxy.audit().refused(&Open::new(Via::Http, "", 0), &refusal);
+                    if let Ok(permit) = Arc::clone(&turned_away).try_acquire_owned() {
+                        tokio::spawn(async move {
+                            let _permit = permit;
+                            timeout(TURN_AWAY_TIME, turn_away(stream, &refusal)).await
+                        });
+                    }
+                }
+            }
+        }
     }
 }
 
-async fn speak(stream: TcpStream, proxy: &Arc<Proxy>) -> io::Result<()> {
+/// Accepts the next connection. A client that has gone, or a lack of descriptors or memory, does not end the listener.
+pub(crate) async fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
+    loop {
+        let error = match listener.accept().await {
+            Ok((stream, _)) => return Ok(stream),
+            Err(error) => error,
+        };
+        match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::BADF | Errno::INVAL | Errno::NOTSOCK | Errno::OPNOTSUPP) => return Err(error),
+            Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => sleep(RETRY).await,
+            // What has happened on the network to the connection that waited: see accept(2).
+            _ => {}
+        }
+    }
+}
+
+async fn speak(mut stream: TcpStream, proxy: &Arc<Proxy>, admission: Admission) -> io::Result<()> {
     stream.set_nodelay(true)?;
+    let mut first = [0; HTTP2.len()];
+    let read = timeout(proxy.limits().head, stream.peek(&mut first)).await??;
+    let refused = match (read, first[0]) {
+        (0, _) => return Ok(()),
+        (_, socks::VERSION) => return socks::speak(stream, proxy, admission).await,
+        (_, TLS) => {
+            Refusal::Malformed("TLS was spoken to the proxy: the URL of this proxy begins with http://")
+        }
+        _ if first == HTTP2 => {
+            Refusal::Malformed("HTTP/2 was spoken to the proxy: it takes HTTP/1.1 and SOCKS5")
+        }
+        _ => return http::speak(stream, proxy, admission).await,
+    };
+    proxy.audit().refused(&Open::new(Via::Http, "", 0), &refused);
+    if first == HTTP2 {
+        stream.write_all(HTTP1_REQUIRED).await?;
+    } else {
+        stream.write_all(&http::raw(&refused)).await?;
+    }
+    linger(stream).await
+}
+
+/// Refuses a connection in the protocol that it speaks.
+async fn turn_away(mut stream: TcpStream, refusal: &Refusal) -> io::Result<()> {
     let mut first = [0];
     match stream.peek(&mut first).await? {
-        0 => Ok(()),
-        _ if first[0] == socks::VERSION => socks::speak(stream, proxy).await,
-        _ => http::speak(stream, proxy).await,
+        0 => return Ok(()),
+        _ if first[0] == socks::VERSION => stream.write_all(&socks::NO_METHOD_REPLY).await?,
+        _ => stream.write_all(&http::raw(refusal)).await?,
     }
+    linger(stream).await
+}
+
+/// Closes a connection of which not everything was read, so that the other end reads what was written (RFC 9112, section 9.6).
+async fn linger(mut stream: TcpStream) -> io::Result<()> {
+    stream.shutdown().await?;
+    let mut rest = [0; 4096];
+    let drain = async {
+        while stream.read(&mut rest).await? != 0 {}
+        Ok(())
+    };
+    timeout(TURN_AWAY_TIME, drain).await.unwrap_or(Ok(()))
 }

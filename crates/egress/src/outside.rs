@@ -8,27 +8,37 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::audit::Open;
+use crate::audit::{Audit, Open};
 use crate::dial::Dialled;
-use crate::proxy::Proxy;
+use crate::traffic::Traffic;
 
 /// A connection to a host that was allowed. Dropped, it is recorded with what has passed.
 pub(crate) struct Outside {
     stream: TcpStream,
     open: Open,
-    proxy: Arc<Proxy>,
+    audit: Arc<Audit>,
 }
 
 impl Outside {
-    pub(crate) fn new(dialled: Dialled, mut open: Open, proxy: Arc<Proxy>) -> Self {
+    pub(crate) fn new(dialled: Dialled, mut open: Open, audit: Arc<Audit>) -> Self {
         open.connected(dialled.address, &dialled.verdict);
-        Self { stream: dialled.stream, open, proxy }
+        Self { stream: dialled.stream, open, audit }
+    }
+
+    /// Returns what counts the bytes that pass.
+    pub(crate) fn traffic(&self) -> Arc<Traffic> {
+        Arc::clone(&self.open.traffic)
+    }
+
+    /// Notes that it ends by an error.
+    pub(crate) fn failed(&mut self, error: &io::Error) {
+        self.open.failed(error.to_string());
     }
 }
 
 impl Drop for Outside {
     fn drop(&mut self) {
-        self.proxy.audit().closed(&self.open);
+        self.audit.closed(&self.open);
     }
 }
 
@@ -40,8 +50,7 @@ impl AsyncRead for Outside {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        let got = buffer.filled().len() - before;
-        self.open.received += got as u64;
+        self.open.traffic.received(buffer.filled().len() - before);
         Poll::Ready(Ok(()))
     }
 }
@@ -53,7 +62,7 @@ impl AsyncWrite for Outside {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let sent = ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;
-        self.open.sent += sent as u64;
+        self.open.traffic.sent(sent);
         Poll::Ready(Ok(sent))
     }
 
@@ -63,5 +72,19 @@ impl AsyncWrite for Outside {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let sent = ready!(Pin::new(&mut self.stream).poll_write_vectored(context, parts))?;
+        self.open.traffic.sent(sent);
+        Poll::Ready(Ok(sent))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
     }
 }

@@ -1,6 +1,7 @@
 //! Why a connection was refused, for the program that asked and for the person behind it.
 
 use std::io;
+use std::time::Duration;
 
 use policy::rules::verdict::Verdict;
 use serde::Serialize;
@@ -17,9 +18,18 @@ pub enum Refusal {
     /// It has, and nobody answers there.
     #[error("the host could not be reached: {0}")]
     Unreachable(io::Error),
+    /// Somebody does, and then says nothing.
+    #[error("the host was reached, and has said nothing for {} s", .0.as_secs())]
+    Silent(Duration),
     /// What was asked is none of this proxy's.
     #[error("{0}")]
     Malformed(&'static str),
+    /// What was said is no request.
+    #[error("this is no request: {0}")]
+    Unparsed(String),
+    /// The sandbox has as many connections as it may have.
+    #[error("the sandbox has {0} connections through its proxy, which are all that it may have at once")]
+    Busy(usize),
 }
 
 /// A refusal as a program reads it.
@@ -40,29 +50,39 @@ impl Refusal {
     /// Returns the status of HTTP that says it.
     pub(crate) fn status(&self) -> u16 {
         match self {
+            Self::Malformed(_) | Self::Unparsed(_) => 400,
             Self::Rule(_) => 403,
             Self::Unresolved(_) | Self::Unreachable(_) => 502,
-            Self::Malformed(_) => 400,
+            Self::Busy(_) => 503,
+            Self::Silent(_) => 504,
         }
+    }
+
+    /// Returns what programs tell refusals apart by.
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Rule(_) => "egress.denied",
+            Self::Unresolved(_) => "egress.unresolved",
+            Self::Unreachable(_) => "egress.unreachable",
+            Self::Silent(_) => "egress.silent",
+            Self::Malformed(_) | Self::Unparsed(_) => "egress.malformed",
+            Self::Busy(_) => "egress.busy",
+        }
+    }
+
+    /// Returns whether the same may succeed later without anybody doing anything.
+    fn retry(&self) -> bool {
+        matches!(self, Self::Unresolved(_) | Self::Unreachable(_) | Self::Silent(_) | Self::Busy(_))
     }
 
     /// Describes it in JSON: the host, the rule that is missing, how a person allows it, and that to try again does not help.
     pub fn to_json(&self, host: &str, port: u16) -> String {
-        let remedy = match self {
-            Self::Rule(_) => Some(format!(
-                "add \"{}\" to `allow` in `[network]` of sandbox.toml",
-                if port == 443 { host.to_owned() } else { format!("{host}:{port}") }
-            )),
-            Self::Unresolved(_) | Self::Unreachable(_) | Self::Malformed(_) => None,
-        };
-        let error = match self {
-            Self::Rule(_) => "egress.denied",
-            Self::Unresolved(_) => "egress.unresolved",
-            Self::Unreachable(_) => "egress.unreachable",
-            Self::Malformed(_) => "egress.malformed",
-        };
-        let retry = matches!(self, Self::Unresolved(_) | Self::Unreachable(_));
-        let body = Body { error, message: self.to_string(), host, port, remedy, retry };
+        let remedy = matches!(self, Self::Rule(_)).then(|| {
+            let pattern = if port == 443 { host.to_owned() } else { format!("{host}:{port}") };
+            format!("add \"{pattern}\" to `allow` in `[network]` of sandbox.toml")
+        });
+        let body =
+            Body { error: self.code(), message: self.to_string(), host, port, remedy, retry: self.retry() };
         serde_json::to_string(&body).unwrap_or_default()
     }
 }

@@ -1,6 +1,7 @@
 //! A tunnel: bytes that pass both ways, and are not looked at.
 
 use std::io;
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional_with_sizes};
 
@@ -9,10 +10,18 @@ use crate::outside::Outside;
 /// How much is under way in each direction at most. More makes nothing faster, and thousands of tunnels are ordinary.
 const BUFFER: usize = 16 << 10;
 
-/// Passes bytes both ways until both ends have said that there are no more.
-pub(crate) async fn pass<T>(inside: &mut T, outside: &mut Outside) -> io::Result<()>
+/// Passes bytes both ways until both ends have said that there are no more, or nothing has passed for so long.
+pub(crate) async fn pass<T>(inside: &mut T, outside: &mut Outside, idle: Duration) -> io::Result<()>
 where
     T: AsyncRead + AsyncWrite + Unpin,
 {
-    copy_bidirectional_with_sizes(inside, outside, BUFFER, BUFFER).await.map(drop)
+    let traffic = outside.traffic();
+    let passed = tokio::select! {
+        passed = copy_bidirectional_with_sizes(inside, outside, BUFFER, BUFFER) => passed.map(drop),
+        () = traffic.stopped(idle) => Err(io::ErrorKind::TimedOut.into()),
+    };
+    if let Err(error) = &passed {
+        outside.failed(error);
+    }
+    passed
 }

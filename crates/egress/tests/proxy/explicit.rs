@@ -1,77 +1,14 @@
-//! The proxy listener, spoken to as programs do, in front of real servers on loopback.
-#![expect(clippy::unwrap_used, reason = "what a helper cannot do fails the test that asked for it")]
+//! The explicit listener: HTTP and SOCKS5 as to a proxy.
 
-use std::net::SocketAddr;
-
-use egress::audit::Audit;
-use egress::proxy::Proxy;
-use policy::rules::network::{HostRule, HostRules, NetworkMode};
-use policy::rules::verdict::Origin;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 
-/// Serves a proxy with these hosts allowed, and returns where.
-async fn proxy(allow: &[String]) -> SocketAddr {
-    let rule = |host: &String| HostRule { pattern: host.parse().unwrap(), origin: Origin::Default };
-    let rules = HostRules::new(NetworkMode::Allowlist, allow.iter().map(rule).collect(), Vec::new());
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let at = listener.local_addr().unwrap();
-    tokio::spawn(Proxy::new(rules, Audit::new(std::io::sink())).unwrap().serve(listener));
-    at
-}
-
-/// A server that takes one connection, reads until `until` arrives, answers, closes, and returns what it has read.
-async fn server(until: &'static str, answer: &'static str) -> (SocketAddr, tokio::task::JoinHandle<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let at = listener.local_addr().unwrap();
-    let serve = async move {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        let mut got = String::new();
-        while !got.contains(until) {
-            let mut buffer = [0; 4096];
-            let count = stream.read(&mut buffer).await.unwrap();
-            assert_ne!(count, 0, "it ended after {got:?}");
-            got.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
-        }
-        stream.write_all(answer.as_bytes()).await.unwrap();
-        got
-    };
-    (at, tokio::spawn(serve))
-}
-
-/// Sends all of it, and returns all that comes back until the other end closes.
-async fn exchange(at: SocketAddr, parts: &[&[u8]]) -> Vec<u8> {
-    let mut stream = TcpStream::connect(at).await.unwrap();
-    for part in parts {
-        stream.write_all(part).await.unwrap();
-    }
-    stream.shutdown().await.unwrap();
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).await.unwrap();
-    answer
-}
-
-/// Sends a request of HTTP, and returns all that comes back until the other end closes.
-async fn said(at: SocketAddr, request: &str) -> String {
-    let mut stream = TcpStream::connect(at).await.unwrap();
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = Vec::new();
-    // What is refused before it was read whole may end in a reset, after the answer.
-    let _ = stream.read_to_end(&mut answer).await;
-    String::from_utf8(answer).unwrap()
-}
+use crate::support::{exchange, proxy, said, server, tunnel};
 
 #[tokio::test]
 async fn connect_passes_bytes_both_ways_to_a_host_that_is_allowed() {
     let (at, server) = server("ping", "pong").await;
     let proxy = proxy(&[at.to_string()]).await;
-    let mut stream = TcpStream::connect(proxy).await.unwrap();
-    stream.write_all(format!("CONNECT {at} HTTP/1.1\r\nHost: {at}\r\n\r\n").as_bytes()).await.unwrap();
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        head.push(stream.read_u8().await.unwrap());
-    }
-    assert!(head.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&head));
+    let mut stream = tunnel(proxy, at).await;
     stream.write_all(b"ping").await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
@@ -163,6 +100,11 @@ async fn what_is_malformed_is_refused() {
         (format!("GET http://me@{at}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"), "400"),
         ("CONNECT 127.0.0.1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".to_owned(), "400"),
         ("CONNECT 127.0.0.1:0 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".to_owned(), "400"),
+        (format!("GET http://{at}/ HTTP/1.1\r\nHost: x\r\nHost: y\r\nConnection: close\r\n\r\n"), "400"),
+        (
+            format!("CONNECT {at} HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody"),
+            "400",
+        ),
         ("CONNECT 127.0.0.1:99999 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".to_owned(), "400"),
         ("CONNECT 0x7f.1:80 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".to_owned(), "403"),
         ("CONNECT 2130706433:80 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".to_owned(), "403"),

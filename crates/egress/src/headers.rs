@@ -1,0 +1,31 @@
+//! Headers that end at a proxy, and are taken out of what passes through it.
+
+use hyper::header::{CONNECTION, HeaderMap, HeaderName, TE, TRAILER, UPGRADE};
+
+/// Headers that are about one connection and not about the message (RFC 9110, section 7.6.1), beside those that `Connection` names.
+const HOP_BY_HOP: [HeaderName; 6] = [
+    CONNECTION,
+    TE,
+    TRAILER,
+    UPGRADE,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+];
+
+/// What a proxy is told, and nobody behind it.
+const FOR_PROXY: [HeaderName; 2] =
+    [HeaderName::from_static("proxy-authorization"), HeaderName::from_static("proxy-authenticate")];
+
+/// Takes out what ends here.
+pub(crate) fn strip(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in HOP_BY_HOP.iter().chain(&FOR_PROXY).chain(&named) {
+        headers.remove(name);
+    }
+}

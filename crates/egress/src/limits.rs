@@ -1,0 +1,53 @@
+//! Limits: how much of the proxy's memory, descriptors and patience one sandbox may use.
+
+use std::time::Duration;
+
+/// How large the head of a request or of an answer may be, in bytes.
+pub(crate) const MAX_HEAD: usize = 64 << 10;
+
+/// The limits of one sandbox.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Limits {
+    /// How many connections it may have open to its proxy at once. Each needs two descriptors.
+    pub connections: usize,
+    /// How long what a client asks for may take to arrive.
+    pub head: Duration,
+    /// How long it may take to reach a host.
+    pub connect: Duration,
+    /// For how long nothing may pass, either way. What lasts longer ends after this span at the earliest, after twice as much at the latest.
+    pub idle: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 1024,
+            head: Duration::from_secs(30),
+            connect: Duration::from_secs(30),
+            // A model may think for minutes before its first word, and a database may wait for hours: those send keep-alives.
+            idle: Duration::from_secs(30 * 60),
+        }
+    }
+}
+
+impl Limits {
+    /// Lowers the number of connections to what so many descriptors are enough for.
+    #[must_use]
+    pub fn within(self, descriptors: usize) -> Self {
+        // Standard streams, listeners, logs, DNS, and connections to upstreams that are kept.
+        let kept = 64.min(descriptors / 2);
+        Self { connections: self.connections.min((descriptors - kept) / 2), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Limits;
+
+    #[test]
+    fn connections_fit_into_the_descriptors() {
+        for (descriptors, connections) in [(1 << 20, 1024), (1024, 480), (64, 16), (0, 0)] {
+            assert_eq!(Limits::default().within(descriptors).connections, connections, "{descriptors}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What a request of HTTP asks a proxy for, decided by its first line and its headers alone.
+
+use hyper::header::{CONTENT_LENGTH, HOST, HeaderMap, TRANSFER_ENCODING};
+use hyper::{Method, Uri};
+
+use crate::refusal::Refusal;
+
+/// The port of plain HTTP.
+const HTTP: u16 = 80;
+
+/// A host, as a request names it: not yet decided about, perhaps not even a name.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Target {
+    /// A name, or an address without brackets.
+    pub host: String,
+    pub port: u16,
+}
+
+/// Returns the host and the port that a request names, or why it is none to a proxy.
+///
+/// # Errors
+///
+/// The target is none that a proxy takes: neither `HOST:PORT` after CONNECT nor a whole URL of plain HTTP (RFC 9112, section 3.2).
+pub fn target(method: &Method, uri: &Uri) -> Result<Target, Refusal> {
+    let is_connect = method == Method::CONNECT;
+    let authority = uri.authority().ok_or(Refusal::Malformed(
+        "this is the egress proxy of a sandbox: it takes CONNECT, or a request for a whole URL",
+    ))?;
+    if authority.as_str().contains('@') {
+        return Err(Refusal::Malformed("the target names a user"));
+    }
+    if !is_connect && uri.scheme_str() != Some("http") {
+        return Err(Refusal::Malformed("only http:// is forwarded: for everything else use CONNECT"));
+    }
+    let host = authority.host();
+    let host = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host).to_owned();
+    // What follows the host is read here: `Authority::port` takes an empty port and one above 65535 for none, and none is another port.
+    let after = authority.as_str().get(authority.host().len()..).unwrap_or_default();
+    let port = match after.strip_prefix(':') {
+        Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
+            port.parse().map_err(|_| Refusal::Malformed("the port is no number from 1 to 65535"))?
+        }
+        Some(_) => return Err(Refusal::Malformed("the port is no number from 1 to 65535")),
+        None if is_connect => return Err(Refusal::Malformed("CONNECT names no port")),
+        None => HTTP,
+    };
+    if port == 0 {
+        return Err(Refusal::Malformed("no server listens on port 0"));
+    }
+    Ok(Target { host, port })
+}
+
+/// Checks that everybody who reads this request finds its end in the same place (RFC 9112, sections 3.2 and 6.3).
+///
+/// The parser has refused or removed the rest by now: a header folded over two lines, a space before a colon, two lengths that differ, a
+/// length beside chunks.
+///
+/// # Errors
+///
+/// The body is framed in a way that servers read differently, or two hosts are named.
+pub fn framing(method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
+    let mut encodings = headers.get_all(TRANSFER_ENCODING).iter();
+    if let Some(first) = encodings.next() {
+        if encodings.next().is_some() || !first.as_bytes().eq_ignore_ascii_case(b"chunked") {
+            return Err(Refusal::Malformed("`Transfer-Encoding` is something else than `chunked`"));
+        }
+    }
+    if headers.get_all(HOST).iter().count() > 1 {
+        return Err(Refusal::Malformed("there are two `Host` headers"));
+    }
+    let no_length = headers.get(CONTENT_LENGTH).is_none_or(|length| length == "0");
+    if method == Method::CONNECT && (headers.contains_key(TRANSFER_ENCODING) || !no_length) {
+        return Err(Refusal::Malformed("CONNECT has a body"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+
+    fn asked(method: &str, uri: &str) -> Result<(String, u16), String> {
+        let uri = uri.parse().map_err(|_| "no URI".to_owned())?;
+        target(&method.parse().unwrap(), &uri)
+            .map(|target| (target.host, target.port))
+            .map_err(|refusal| refusal.to_string())
+    }
+
+    #[test]
+    fn a_target_is_a_host_and_a_port() {
+        for (method, uri, host, port) in [
+            ("CONNECT", "api.example.org:443", "api.example.org", 443),
+            ("CONNECT", "[2001:db8::1]:22", "2001:db8::1", 22),
+            ("GET", "http://api.example.org", "api.example.org", 80),
+            ("GET", "http://api.example.org:8080/path?query", "api.example.org", 8080),
+            ("GET", "http://[2001:db8::1]/", "2001:db8::1", 80),
+        ] {
+            assert_eq!(asked(method, uri), Ok((host.to_owned(), port)), "{method} {uri}");
+        }
+    }
+
+    #[test]
+    fn what_could_be_read_as_another_host_or_port_is_refused() {
+        for (method, uri) in [
+            ("CONNECT", "api.example.org"),
+            ("CONNECT", "api.example.org:"),
+            ("CONNECT", "api.example.org:0"),
+            ("CONNECT", "api.example.org:65536"),
+            ("CONNECT", "api.example.org:+443"),
+            ("CONNECT", "me@api.example.org:443"),
+            ("CONNECT", "/path"),
+            ("GET", "/path"),
+            ("OPTIONS", "*"),
+            ("GET", "http://api.example.org:/"),
+            ("GET", "http://api.example.org:99999/"),
+            ("GET", "http://me@api.example.org/"),
+            ("GET", "https://api.example.org/"),
+            ("GET", "ftp://api.example.org/"),
+            ("GET", "api.example.org:80"),
+        ] {
+            assert!(asked(method, uri).is_err(), "{method} {uri}: {:?}", asked(method, uri));
+        }
+    }
+
+    #[test]
+    fn a_body_that_servers_frame_differently_is_refused() {
+        let check = |method: &Method, headers: &[(hyper::header::HeaderName, &'static str)]| {
+            let headers = headers.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value)));
+            let mut map = HeaderMap::new();
+            headers.for_each(|(name, value)| _ = map.append(name, value));
+            framing(method, &map).is_ok()
+        };
+        assert!(check(&Method::POST, &[(TRANSFER_ENCODING, "Chunked"), (HOST, "a")]));
+        assert!(check(&Method::CONNECT, &[(CONTENT_LENGTH, "0")]));
+        assert!(!check(&Method::POST, &[(TRANSFER_ENCODING, "gzip, chunked")]));
+        assert!(!check(&Method::POST, &[(TRANSFER_ENCODING, "identity"), (TRANSFER_ENCODING, "chunked")]));
+        assert!(!check(&Method::POST, &[(HOST, "a"), (HOST, "b")]));
+        assert!(!check(&Method::CONNECT, &[(CONTENT_LENGTH, "4")]));
+        assert!(!check(&Method::CONNECT, &[(TRANSFER_ENCODING, "chunked")]));
+    }
+}

@@ -1,0 +1,8 @@
+//! The proxy in front of real servers on loopback, spoken to as programs do.
+#![expect(clippy::unwrap_used, reason = "what a helper cannot do fails the test that asked for it")]
+
+mod descriptors;
+mod explicit;
+mod limits;
+mod smuggling;
+mod support;
