@@ -215,6 +215,9 @@ pub struct Exposed {
 pub struct Protect {
     /// Relative paths that are protected in a boundary's root and in every repository within it.
     pub paths: Vec<String>,
+    /// Those of them that the caller's own configuration of git names in every work tree: nothing but git obeys them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub of_git: Vec<String>,
     /// Names with a leading dot that are not reported where they are new, though no list knows them.
     #[serde(default)]
     pub allow: Vec<String>,
@@ -231,6 +234,7 @@ impl Protect {
     /// What a plan without writable boundaries protects.
     pub const NOTHING: Self = Self {
         paths: Vec::new(),
+        of_git: Vec::new(),
         allow: Vec::new(),
         unread: Vec::new(),
         depth: 1,

@@ -103,6 +103,7 @@ impl Policy {
             limits: config.limits.or_default(),
             protect: plan::Protect {
                 paths: protected.paths().iter().map(ToString::to_string).collect(),
+                of_git: Vec::new(),
                 allow: check::names(config),
                 unread: Vec::new(),
                 depth: config.protect.depth.as_ref().map_or(DEPTH, |depth| depth.value),

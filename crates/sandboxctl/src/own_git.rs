@@ -55,8 +55,13 @@ pub(crate) fn protect(context: &Context, plan: &mut Plan) {
     }
     let around: Vec<Around> = boundaries.iter().flat_map(|boundary| around(context, boundary)).collect();
     let trees: Vec<PathBuf> = around.iter().map(|one| &one.tree).chain(&boundaries).cloned().collect();
-    let mut found =
-        NamedPaths { context, boundaries: &boundaries, named: BTreeSet::new(), unread: Vec::new() };
+    let mut found = NamedPaths {
+        context,
+        boundaries: &boundaries,
+        named: BTreeSet::new(),
+        in_trees: BTreeSet::new(),
+        unread: Vec::new(),
+    };
     let mut own = files(context);
     for reference in references(&of_variables(context)) {
         let (at, scope) = (Path::new("/"), ConfigScope::AllRepositories);
@@ -67,8 +72,9 @@ pub(crate) fn protect(context: &Context, plan: &mut Plan) {
         found.obeyed(&hooks, reader);
         found.follow(files, &[tree], ConfigScope::One, reader);
     }
-    let NamedPaths { named, unread, .. } = found;
-    for path in named.iter().map(ToString::to_string) {
+    let NamedPaths { named, in_trees, unread, .. } = found;
+    plan.protect.of_git = in_trees.iter().map(ToString::to_string).collect();
+    for path in named.union(&in_trees).map(ToString::to_string) {
         if !plan.protect.paths.contains(&path) {
             plan.protect.paths.push(path);
         }
@@ -121,6 +127,8 @@ struct NamedPaths<'a> {
     context: &'a Context,
     boundaries: &'a [PathBuf],
     named: BTreeSet<RelativePath>,
+    /// Those that are relative to any work tree.
+    in_trees: BTreeSet<RelativePath>,
     unread: Vec<String>,
 }
 
@@ -132,7 +140,7 @@ impl NamedPaths<'_> {
             if !seen.insert(file.clone()) {
                 continue;
             }
-            if seen.len() > MAX_FILES || self.named.len() > MAX_NAMED {
+            if seen.len() > MAX_FILES || self.named.len() + self.in_trees.len() > MAX_NAMED {
                 self.unread.push(format!("{} and others: there are too many", escape::path(&file)));
                 break;
             }
@@ -161,7 +169,7 @@ impl NamedPaths<'_> {
                     self.obeyed(&tree.join(&path), reader);
                 }
                 if path.is_relative() && scope == ConfigScope::AllRepositories {
-                    self.named.extend(path.to_str().and_then(|path| path.parse().ok()));
+                    self.in_trees.extend(path.to_str().and_then(|path| path.parse().ok()));
                 }
             }
             // Which work tree and which remotes there are, each repository says for itself.

@@ -35,6 +35,7 @@ pub mod finding;
 mod index;
 mod origin;
 pub(crate) mod overlap;
+mod prepared;
 
 /// What a comparison has found.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -343,6 +343,7 @@ mod tests {
             version: RecordVersion,
             protect: Protect {
                 paths: vec![],
+                of_git: vec![],
                 allow: vec![],
                 unread: vec![],
                 depth: 3,

@@ -295,3 +295,51 @@ fn what_links_lead_to_among_hooks_outside_a_shared_directory_is_not_the_agents()
         }
     }
 }
+
+#[test]
+fn a_repository_is_not_made_around_hooks_that_an_earlier_run_has_prepared() {
+    const HOOK: &str = "printf '#!/bin/sh\\ntouch \"$OBEYED\"\\n' > hook; chmod +x hook";
+    let prepare = |hooks: &str| match hooks {
+        "a link" => format!("mkdir d/h; cd d/h; {HOOK}; mv hook pre-commit; cd ..; ln -s h .githooks"),
+        _ => format!("mkdir d/.githooks; cd d/.githooks; {HOOK}; mv hook pre-commit"),
+    };
+    let init = "cd d; git init -q .; echo x > new; git init -q ../other";
+    for caller in callers("hooks that an earlier run has prepared") {
+        for hooks in ["a directory", "a link"] {
+            let prepared = || {
+                let place = Place::new(caller);
+                place.write("home/.gitconfig", "[core]\n\thooksPath = .githooks\n");
+                outside(&place, "mkdir d");
+                place
+            };
+            let obeyed = |place: &Place| {
+                let trace = place.path("home/obeyed");
+                let work = "cd d; git commit -q --allow-empty -m x || true";
+                outside(place, &format!("export OBEYED={}; {work}", trace.display()));
+                trace.exists()
+            };
+            let place = prepared();
+            outside(&place, &prepare(hooks));
+            outside(&place, init);
+            assert!(obeyed(&place), "the control, {hooks} by {caller:?}");
+
+            let place = prepared();
+            let said = inside(&place, "", &[], &prepare(hooks)).stderr;
+            assert!(!String::from_utf8_lossy(&said).contains("moved to"), "{hooks} by {caller:?}");
+            let said = inside(&place, "", &[], init).stderr;
+            let said = String::from_utf8_lossy(&said);
+            assert!(
+                said.contains("/workspace/d/.git: it makes a program obey"),
+                "{hooks} by {caller:?}: {said}"
+            );
+            assert_eq!(said.matches("moved to").count(), 1, "{hooks} by {caller:?}: {said}");
+            assert!(!obeyed(&place), "{hooks} by {caller:?}: {said}");
+        }
+        // What others obey too was obeyed before.
+        let place = Place::new(caller);
+        place.write("workspace/sandbox.toml", "version = 1\n[protect]\npaths = [\"Makefile\"]\n");
+        outside(&place, "mkdir d; echo all: > d/Makefile; touch d/.envrc");
+        let said = inside(&place, "", &[], "git init -q d").stderr;
+        assert_eq!(String::from_utf8_lossy(&said), "", "by {caller:?}");
+    }
+}

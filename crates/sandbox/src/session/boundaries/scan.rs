@@ -51,7 +51,9 @@ impl Scan {
         let walk = walk_everywhere(root, by.depth, until)?;
         let mounts = search::mounts_until(root, &remembered.host, &walk, &by.paths, until)?;
         let names = remembered.baseline.new_names(root, &mounts, by);
+        let prepared = remembered.baseline.prepared(root, &mounts, by);
         let mut scan = Self::compared(walk, mounts, root, remembered, until)?;
+        scan.findings.extend(prepared);
         // What is moved aside needs no other word.
         let is_reported = |name: &Finding| scan.findings.iter().any(|one| name.path.starts_with(&one.path));
         let names: Vec<Finding> = names.into_iter().filter(|name| !is_reported(name)).collect();
