@@ -4,7 +4,8 @@
 //! ([`HostRules::decide`]), and with the address they resolved to ([`HostRules::decide_resolved`]), which is the
 //! address that must then be dialled. Nothing here resolves a name.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,15 @@ pub enum NetworkMode {
 pub struct HostRule {
     pub pattern: HostPattern,
     pub origin: Origin,
+}
+
+/// The ports on which a host may be reached.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum AllowedPorts {
+    /// These, one at least.
+    Only(BTreeSet<u16>),
+    /// Every one but these.
+    AllBut(BTreeSet<u16>),
 }
 
 /// The network rules of one sandbox, ready to be asked.
@@ -89,7 +99,7 @@ impl HostRules {
         if self.mode == NetworkMode::Allowlist {
             if let Some(what) = internal::address(address) {
                 let named = self.allow.find_exact(&Host::Address(address), port).is_some();
-                let localhost = internal::is_localhost(&host) && address.is_loopback();
+                let localhost = host.is_localhost() && address.is_loopback();
                 if !named && !localhost {
                     return asked.stricter(Verdict::deny(
                         format!(
@@ -103,9 +113,50 @@ impl HostRules {
         asked
     }
 
+    /// Returns the ports on which a host may be reached, as [`HostRules::decide`] says for each of them.
+    ///
+    /// # Errors
+    ///
+    /// The verdict that denies it on every port.
+    pub fn ports(&self, host: &Host) -> Result<AllowedPorts, Verdict> {
+        if self.mode == NetworkMode::None {
+            return Err(network_is_off());
+        }
+        let mut denied_on = BTreeMap::new();
+        for ports in self.deny.exact(host).chain(self.deny.below(host)) {
+            if let Some(rule) = self.deny.rule(ports.any) {
+                return Err(denied(rule));
+            }
+            denied_on.extend(&ports.one);
+        }
+        let mut allowed_on = BTreeSet::new();
+        let inwards = self.mode == NetworkMode::Allowlist && internal::host(host).is_some();
+        let below = self.allow.below(host).filter(|_| !inwards);
+        let mut every = self.mode == NetworkMode::Open;
+        for ports in self.allow.exact(host).chain(below) {
+            every |= ports.any.is_some();
+            allowed_on.extend(ports.one.keys());
+        }
+        if every {
+            return Ok(AllowedPorts::AllBut(denied_on.into_keys().collect()));
+        }
+        let denying = allowed_on.iter().find_map(|port| denied_on.get(port).copied());
+        allowed_on.retain(|port| !denied_on.contains_key(port));
+        match (allowed_on.is_empty(), self.deny.rule(denying)) {
+            (false, _) => Ok(AllowedPorts::Only(allowed_on)),
+            (true, Some(rule)) => Err(denied(rule)),
+            (true, None) => Err(self.not_allowed(host)),
+        }
+    }
+
+    /// Returns every port that a rule names to allow it.
+    pub fn named_ports(&self) -> BTreeSet<u16> {
+        self.allow.rules.iter().filter_map(|rule| rule.pattern.port()).collect()
+    }
+
     fn decide_host(&self, host: &Host, port: u16) -> Verdict {
         if self.mode == NetworkMode::None {
-            return Verdict::deny("the network is off: `[network] mode = \"none\"`", Origin::Default);
+            return network_is_off();
         }
         if let Some(rule) = self.deny.find(host, port) {
             return denied(rule);
@@ -124,16 +175,20 @@ impl HostRules {
             Some(rule) => {
                 Verdict::allow(format!("`{}` in `[network] allow`", rule.pattern), rule.origin.clone())
             }
-            None => Verdict::deny(
-                format!(
-                    "`{}` matches nothing in `[network] allow`, which allows {}",
-                    HostAndPort { host, port },
-                    self.allowed
-                ),
-                Origin::Default,
-            ),
+            None => self.not_allowed(HostAndPort { host, port }),
         }
     }
+
+    fn not_allowed(&self, what: impl fmt::Display) -> Verdict {
+        Verdict::deny(
+            format!("`{what}` matches nothing in `[network] allow`, which allows {}", self.allowed),
+            Origin::Default,
+        )
+    }
+}
+
+fn network_is_off() -> Verdict {
+    Verdict::deny("the network is off: `[network] mode = \"none\"`", Origin::Default)
 }
 
 fn denied(rule: &HostRule) -> Verdict {
@@ -186,27 +241,36 @@ impl RuleIndex {
 
     /// Returns the rule that names this host itself.
     fn find_exact(&self, host: &Host, port: u16) -> Option<&HostRule> {
-        self.exact.get(host).and_then(|ports| self.at(ports, port))
+        self.exact(host).find_map(|ports| self.at(ports, port))
     }
 
     /// Returns the most specific rule that matches: the host itself, else the longest suffix.
     fn find(&self, host: &Host, port: u16) -> Option<&HostRule> {
-        self.find_exact(host, port).or_else(|| match host {
-            Host::Address(_) => None,
-            Host::Name(name) => name
-                .bytes()
-                .enumerate()
-                .rev()
-                .filter(|(_, byte)| *byte == b'.')
-                .take(self.longest)
-                .filter_map(|(dot, _)| self.suffixes.get(&name[dot + 1..]))
-                .filter_map(|ports| self.at(ports, port))
-                // From the right, so the longest comes last.
-                .last(),
-        })
+        // The longest comes last.
+        let below = || self.below(host).filter_map(|ports| self.at(ports, port)).last();
+        self.find_exact(host, port).or_else(below)
+    }
+
+    /// Returns the ports of the rules that name this host itself.
+    fn exact(&self, host: &Host) -> impl Iterator<Item = &Ports> {
+        self.exact.get(host).into_iter()
+    }
+
+    /// Returns the ports of the rules for every name below one of those that this host is below, the shortest first.
+    fn below(&self, host: &Host) -> impl Iterator<Item = &Ports> {
+        let name = match host {
+            Host::Address(_) => "",
+            Host::Name(name) => name,
+        };
+        let dots = name.bytes().enumerate().rev().filter(|(_, byte)| *byte == b'.').take(self.longest);
+        dots.filter_map(|(dot, _)| self.suffixes.get(&name[dot + 1..]))
     }
 
     fn at(&self, ports: &Ports, port: u16) -> Option<&HostRule> {
-        ports.one.get(&port).copied().or(ports.any).and_then(|position| self.rules.get(position))
+        self.rule(ports.one.get(&port).copied().or(ports.any))
+    }
+
+    fn rule(&self, position: Option<usize>) -> Option<&HostRule> {
+        position.and_then(|position| self.rules.get(position))
     }
 }

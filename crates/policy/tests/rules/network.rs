@@ -1,6 +1,6 @@
 use std::net::IpAddr;
 
-use policy::rules::network::{Host, HostError, HostPattern, HostRule, HostRules, NetworkMode};
+use policy::rules::network::{AllowedPorts, Host, HostError, HostPattern, HostRule, HostRules, NetworkMode};
 use policy::rules::verdict::{Decision, Origin};
 
 fn rules(mode: NetworkMode, allow: &[&str], deny: &[&str]) -> HostRules {
@@ -244,4 +244,57 @@ fn errors_do_not_pass_control_characters_on_to_a_terminal() {
         assert!(!error.to_string().contains('\u{1b}'), "{error:?}");
         assert!(!allowlist(&[]).decide(text, 1).rule.contains('\u{1b}'), "{text:?}");
     }
+}
+
+#[test]
+fn the_ports_of_a_host_are_those_on_which_it_is_allowed() {
+    let only = |ports: &[u16]| Some(AllowedPorts::Only(ports.iter().copied().collect()));
+    let all_but = |ports: &[u16]| Some(AllowedPorts::AllBut(ports.iter().copied().collect()));
+    for (allow, deny, host, expected) in [
+        (&["a.example.org:443"][..], &[][..], "a.example.org", only(&[443])),
+        (&["a.example.org:443", "*.example.org:22"], &[], "a.example.org", only(&[22, 443])),
+        (&["a.example.org:443", "*.example.org"], &[], "a.example.org", all_but(&[])),
+        (&["*.example.org", "*.b.example.org:22"], &["*.example.org:22"], "a.b.example.org", all_but(&[22])),
+        (&["a.example.org:443"], &["*.example.org:22"], "a.example.org", only(&[443])),
+        (&["a.example.org:443"], &["a.example.org:443"], "a.example.org", None),
+        (&["a.example.org"], &["*.example.org"], "a.example.org", None),
+        (&["a.example.org"], &[], "b.example.org", None),
+        (&["*.a.example.org"], &[], "a.example.org", None),
+        (&["a.localhost:80", "*.a.localhost"], &[], "a.localhost", only(&[80])),
+        (&["*.a.localhost"], &[], "b.a.localhost", None),
+        (&["192.0.2.1:80"], &[], "192.0.2.1", only(&[80])),
+        (&[], &[], "a.example.org", None),
+    ] {
+        let rules = rules(NetworkMode::Allowlist, allow, deny);
+        let ports = rules.ports(&host.parse().expect("a host"));
+        assert_eq!(ports.clone().ok(), expected, "{allow:?} {deny:?} {host}");
+        for port in [22, 80, 443] {
+            let listed = match &ports {
+                Ok(AllowedPorts::Only(ports)) => ports.contains(&port),
+                Ok(AllowedPorts::AllBut(ports)) => !ports.contains(&port),
+                Err(_) => false,
+            };
+            assert_eq!(listed, allows(&rules, host, port), "{allow:?} {deny:?} {host}:{port}");
+        }
+    }
+    let host = "a.example.org".parse().expect("a host");
+    assert_eq!(rules(NetworkMode::Open, &[], &[]).ports(&host), Ok(AllowedPorts::AllBut([].into())));
+    assert!(rules(NetworkMode::None, &["a.example.org"], &[]).ports(&host).is_err());
+}
+
+#[test]
+fn a_host_without_ports_is_denied_with_the_rule_that_says_so() {
+    let host = "a.example.org".parse().expect("a host");
+    let why =
+        |allow, deny| rules(NetworkMode::Allowlist, allow, deny).ports(&host).expect_err("no ports").rule;
+    assert_eq!(
+        why(&["b.example.org:443"], &[]),
+        "`a.example.org` matches nothing in `[network] allow`, which allows `b.example.org:443`"
+    );
+    let denied = "`a.example.org:443` in `[network] deny`, which wins over `allow`";
+    assert_eq!(why(&["*.example.org:443"], &["a.example.org:443"]), denied);
+    assert_eq!(
+        allowlist(&["a.example.org:443", "b.example.org", "c.example.org:22"]).named_ports(),
+        [22, 443].into()
+    );
 }

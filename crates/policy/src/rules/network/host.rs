@@ -93,6 +93,13 @@ pub enum HostError {
     TooWide { given: String },
 }
 
+impl Host {
+    /// Returns whether this name stands for loopback whatever a resolver answers (RFC 6761, section 6.3).
+    pub fn is_localhost(&self) -> bool {
+        matches!(self, Self::Name(name) if name == "localhost" || name.ends_with(".localhost"))
+    }
+}
+
 impl FromStr for Host {
     type Err = HostError;
 

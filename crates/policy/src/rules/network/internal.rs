@@ -44,14 +44,9 @@ const IPV6: &[(Ipv6Addr, u32, &str)] = &[
 pub(super) fn host(host: &Host) -> Option<&'static str> {
     match host {
         Host::Address(ip) => address(*ip),
-        Host::Name(_) if is_localhost(host) => Some("a name of this host"),
+        Host::Name(_) if host.is_localhost() => Some("a name of this host"),
         Host::Name(_) => None,
     }
-}
-
-/// Returns whether a name stands for loopback whatever a resolver answers (RFC 6761, section 6.3).
-pub(super) fn is_localhost(host: &Host) -> bool {
-    matches!(host, Host::Name(name) if name == "localhost" || name.ends_with(".localhost"))
 }
 
 /// Returns what an address is, if it leads inwards.
