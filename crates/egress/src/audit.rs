@@ -128,6 +128,7 @@ impl Audit {
     pub(crate) fn refused(&self, open: &Open, refusal: &Refusal) {
         let (verdict, rule, error) = match refusal {
             Refusal::Rule(verdict) => (verdict.decision, verdict.rule.clone(), None),
+            Refusal::Mismatch(reason) => (Decision::Deny, reason.clone(), None),
             other => (Decision::Allow, String::new(), Some(other.to_string())),
         };
         self.write(open, verdict, &rule, error);

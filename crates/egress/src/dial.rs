@@ -43,6 +43,11 @@ impl Dialer {
         Ok(Self { rules, resolver, limit })
     }
 
+    /// Returns the rules.
+    pub(crate) fn rules(&self) -> &HostRules {
+        &self.rules
+    }
+
     /// Connects to a host as it was asked for: a name, or an address as text.
     pub(crate) async fn dial(&self, host: &str, port: u16) -> Result<Dialled, Refusal> {
         let dialled = timeout(self.limit, self.dial_patiently(host, port)).await;

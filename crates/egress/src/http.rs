@@ -140,8 +140,8 @@ fn refused(refusal: &Refusal, host: &str, port: u16) -> Response<Body> {
 }
 
 /// Returns a refusal as it is written to a connection on which no request was read.
-pub(crate) fn raw(refusal: &Refusal) -> Vec<u8> {
-    let (status, body) = (status(refusal), refusal.to_json("", 0));
+pub(crate) fn raw(refusal: &Refusal, host: &str, port: u16) -> Vec<u8> {
+    let (status, body) = (status(refusal), refusal.to_json(host, port));
     let length = body.len();
     format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
         .into_bytes()

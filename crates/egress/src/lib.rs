@@ -5,15 +5,20 @@
 //! resolved out here, decided again with the address that was found, and that address is dialled. Nothing else leaves.
 
 pub mod audit;
+pub mod client_hello;
 mod dial;
+pub mod dns;
+pub mod first_bytes;
 mod headers;
 mod http;
 pub mod limits;
 mod listener;
+pub mod names;
 mod outside;
 pub mod proxy;
 pub mod refusal;
 pub mod request;
 pub mod socks;
 mod traffic;
+mod transparent;
 mod tunnel;

@@ -10,6 +10,8 @@ pub(crate) const MAX_HEAD: usize = 64 << 10;
 pub struct Limits {
     /// How many connections it may have open to its proxy at once. Each needs two descriptors.
     pub connections: usize,
+    /// How many listeners it may have for names. Each needs a descriptor.
+    pub listeners: usize,
     /// How long what a client asks for may take to arrive.
     pub head: Duration,
     /// How long it may take to reach a host.
@@ -22,6 +24,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 1024,
+            listeners: 4096,
             head: Duration::from_secs(30),
             connect: Duration::from_secs(30),
             // A model may think for minutes before its first word, and a database may wait for hours: those send keep-alives.
@@ -31,12 +34,14 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Lowers the number of connections to what so many descriptors are enough for.
+    /// Lowers the numbers of connections and of listeners to what so many descriptors are enough for.
     #[must_use]
     pub fn within(self, descriptors: usize) -> Self {
-        // Standard streams, listeners, logs, DNS, and connections to upstreams that are kept.
+        // Standard streams, logs, DNS, and connections to upstreams that are kept.
         let kept = 64.min(descriptors / 2);
-        Self { connections: self.connections.min((descriptors - kept) / 2), ..self }
+        let listeners = self.listeners.min((descriptors - kept) / 4);
+        let connections = self.connections.min((descriptors - kept - listeners) / 2);
+        Self { connections, listeners, ..self }
     }
 }
 
@@ -45,9 +50,12 @@ mod tests {
     use super::Limits;
 
     #[test]
-    fn connections_fit_into_the_descriptors() {
-        for (descriptors, connections) in [(1 << 20, 1024), (1024, 480), (64, 16), (0, 0)] {
-            assert_eq!(Limits::default().within(descriptors).connections, connections, "{descriptors}");
+    fn connections_and_listeners_fit_into_the_descriptors() {
+        for (descriptors, expected) in
+            [(1 << 20, (1024, 4096)), (4096, (1024, 1008)), (1024, (360, 240)), (64, (12, 8)), (0, (0, 0))]
+        {
+            let limits = Limits::default().within(descriptors);
+            assert_eq!((limits.connections, limits.listeners), expected, "{descriptors}");
         }
     }
 }

@@ -99,7 +99,7 @@ async fn speak(mut stream: TcpStream, proxy: &Arc<Proxy>, admission: Admission) 
     if first == HTTP2 {
         stream.write_all(HTTP1_REQUIRED).await?;
     } else {
-        stream.write_all(&http::raw(&refused)).await?;
+        stream.write_all(&http::raw(&refused, "", 0)).await?;
     }
     linger(stream).await
 }
@@ -110,13 +110,13 @@ async fn turn_away(mut stream: TcpStream, refusal: &Refusal) -> io::Result<()> {
     match stream.peek(&mut first).await? {
         0 => return Ok(()),
         _ if first[0] == socks::VERSION => stream.write_all(&socks::NO_METHOD_REPLY).await?,
-        _ => stream.write_all(&http::raw(refusal)).await?,
+        _ => stream.write_all(&http::raw(refusal, "", 0)).await?,
     }
     linger(stream).await
 }
 
 /// Closes a connection of which not everything was read, so that the other end reads what was written (RFC 9112, section 9.6).
-async fn linger(mut stream: TcpStream) -> io::Result<()> {
+pub(crate) async fn linger(mut stream: TcpStream) -> io::Result<()> {
     stream.shutdown().await?;
     let mut rest = [0; 4096];
     let drain = async {

@@ -68,6 +68,11 @@ impl Proxy {
         permit.map(Arc::new).map_err(|_| Refusal::Busy(self.limits.connections))
     }
 
+    /// Returns the rules.
+    pub(crate) fn rules(&self) -> &HostRules {
+        self.dialer.rules()
+    }
+
     /// Connects to a host as it was asked for, a name or an address as text. Both outcomes are recorded: a refusal at once, a
     /// connection when it ends.
     pub(crate) async fn connect(

@@ -21,6 +21,9 @@ pub enum Refusal {
     /// Somebody does, and then says nothing.
     #[error("the host was reached, and has said nothing for {} s", .0.as_secs())]
     Silent(Duration),
+    /// What a program says first is for another host than it has connected to.
+    #[error("{0}")]
+    Mismatch(String),
     /// What was asked is none of this proxy's.
     #[error("{0}")]
     Malformed(&'static str),
@@ -51,7 +54,7 @@ impl Refusal {
     pub(crate) fn status(&self) -> u16 {
         match self {
             Self::Malformed(_) | Self::Unparsed(_) => 400,
-            Self::Rule(_) => 403,
+            Self::Rule(_) | Self::Mismatch(_) => 403,
             Self::Unresolved(_) | Self::Unreachable(_) => 502,
             Self::Busy(_) => 503,
             Self::Silent(_) => 504,
@@ -65,6 +68,7 @@ impl Refusal {
             Self::Unresolved(_) => "egress.unresolved",
             Self::Unreachable(_) => "egress.unreachable",
             Self::Silent(_) => "egress.silent",
+            Self::Mismatch(_) => "egress.mismatch",
             Self::Malformed(_) | Self::Unparsed(_) => "egress.malformed",
             Self::Busy(_) => "egress.busy",
         }

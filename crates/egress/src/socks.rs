@@ -140,7 +140,7 @@ impl Refusal {
     /// Returns the reply that says it (RFC 1928, section 6).
     fn socks_reply(&self) -> u8 {
         match self {
-            Self::Rule(_) => 2,
+            Self::Rule(_) | Self::Mismatch(_) => 2,
             Self::Unreachable(error) if error.kind() == io::ErrorKind::ConnectionRefused => 5,
             Self::Unresolved(_) | Self::Unreachable(_) | Self::Silent(_) => 4,
             Self::Malformed(_) | Self::Unparsed(_) | Self::Busy(_) => 1,

@@ -63,13 +63,16 @@ pub struct HostRules {
     deny: RuleIndex,
     /// What the last rule answers: what would have been allowed.
     allowed: String,
+    /// Every port that a rule names to allow it.
+    named_ports: BTreeSet<u16>,
 }
 
 impl HostRules {
     /// Makes rules ready; of two rules with the same pattern the first is the one that is named.
     pub fn new(mode: NetworkMode, allow: Vec<HostRule>, deny: Vec<HostRule>) -> Self {
         let allowed = listing(allow.iter().map(|rule| &rule.pattern));
-        Self { mode, allow: RuleIndex::new(allow), deny: RuleIndex::new(deny), allowed }
+        let named_ports = allow.iter().filter_map(|rule| rule.pattern.port()).collect();
+        Self { mode, allow: RuleIndex::new(allow), deny: RuleIndex::new(deny), allowed, named_ports }
     }
 
     /// Decides about a host as it was asked for: a name, or an address as text.
@@ -150,8 +153,8 @@ impl HostRules {
     }
 
     /// Returns every port that a rule names to allow it.
-    pub fn named_ports(&self) -> BTreeSet<u16> {
-        self.allow.rules.iter().filter_map(|rule| rule.pattern.port()).collect()
+    pub fn named_ports(&self) -> &BTreeSet<u16> {
+        &self.named_ports
     }
 
     fn decide_host(&self, host: &Host, port: u16) -> Verdict {

@@ -1,0 +1,161 @@
+//! What a client says first to an address that stands for a name: TLS and HTTP say a name themselves, and it must be that one.
+//!
+//! Otherwise a program could connect to a name that is allowed, at a server that serves many, and ask there for one that is not
+//! (domain fronting). What cannot be seen: names within TLS, whose `ClientHello` may name one host and whose requests another; a
+//! protocol that begins plain and goes over to TLS (STARTTLS, databases); HTTP/2 without TLS; requests of HTTP after the first on a connection.
+
+use policy::rules::network::Host;
+
+use crate::client_hello::{self, ClientHello};
+use crate::limits::MAX_HEAD;
+
+/// How many headers it may have.
+const MAX_HEADERS: usize = 128;
+
+/// The first byte of a TLS handshake.
+const TLS: u8 = 22;
+
+/// How HTTP/2 without TLS begins (RFC 9113, section 3.4). Its names are compressed.
+const HTTP_2: &[u8] = b"PRI * HTTP/2.0";
+
+/// Where a client has connected to.
+#[derive(Clone, Copy, Debug)]
+pub struct Meant<'a> {
+    pub name: &'a str,
+    pub port: u16,
+}
+
+/// What first bytes say.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Judgement {
+    /// Too little to know.
+    Undecided,
+    /// They may pass.
+    Pass,
+    /// They may not.
+    Refuse { protocol: Protocol, reason: String },
+}
+
+/// What a client speaks, as far as it matters for how it is refused.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Protocol {
+    Tls,
+    Http,
+    Other,
+}
+
+/// Says what a client speaks that has begun with these bytes.
+pub fn protocol(bytes: &[u8]) -> Protocol {
+    match bytes {
+        [TLS, ..] => Protocol::Tls,
+        _ if is_request(bytes) == Some(true) => Protocol::Http,
+        _ => Protocol::Other,
+    }
+}
+
+/// Judges the bytes that a client has sent so far.
+pub fn judge(bytes: &[u8], meant: Meant<'_>) -> Judgement {
+    match (bytes, is_request(bytes)) {
+        ([TLS, ..], _) => tls(bytes, meant),
+        // A ClientHello in the form of SSL 2, which some servers still take (RFC 5246, appendix E.2): it can name no server. What
+        // begins with 255 is telnet.
+        ([0x80..=0xfe, _, 1, 3, ..], _) => {
+            let reason =
+                format!("the TLS ClientHello has the form of SSL 2, which cannot name `{}`", meant.name);
+            refuse(Protocol::Tls, reason)
+        }
+        ([] | [0x80..=0xfe] | [0x80..=0xfe, _] | [0x80..=0xfe, _, 1], _) => Judgement::Undecided,
+        (_, Some(true)) => http(bytes, meant),
+        (_, Some(false)) => Judgement::Pass,
+        (_, None) if bytes.len() < MAX_HEAD => Judgement::Undecided,
+        (_, None) => refuse(Protocol::Other, "the first line is too long".into()),
+    }
+}
+
+/// Returns whether bytes begin a request of HTTP/1, once that is known: a method in capitals, and a first line that ends in a version.
+fn is_request(bytes: &[u8]) -> Option<bool> {
+    // Servers skip empty lines before a request (RFC 9112, section 2.2).
+    let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n'))?;
+    let bytes = &bytes[start..];
+    let method = bytes.iter().take_while(|byte| matches!(byte, b'A'..=b'Z' | b'_' | b'-')).count();
+    match (method, bytes.get(method)) {
+        (0, _) => Some(false),
+        (_, None) => None,
+        (_, Some(b' ')) => {
+            let line = &bytes[..bytes.iter().position(|byte| *byte == b'\n')?];
+            let has_version = line.windows(6).any(|part| part == b" HTTP/");
+            Some(has_version && !line.starts_with(HTTP_2))
+        }
+        _ => Some(false),
+    }
+}
+
+fn tls(bytes: &[u8], meant: Meant<'_>) -> Judgement {
+    let name = match client_hello::parse(bytes) {
+        Ok(ClientHello::Partial) => return Judgement::Undecided,
+        Ok(ClientHello::Complete { server_name }) => server_name,
+        Err(error) => return refuse(Protocol::Tls, error.to_string()),
+    };
+    let Some(name) = name else {
+        let reason = format!("the TLS ClientHello names no server (SNI); it must name `{}`", meant.name);
+        return refuse(Protocol::Tls, reason);
+    };
+    let name = String::from_utf8_lossy(&name);
+    if is_meant(&name, meant) {
+        return Judgement::Pass;
+    }
+    refuse(
+        Protocol::Tls,
+        format!("the TLS ClientHello names {name:?}, and the connection is to `{}`", meant.name),
+    )
+}
+
+fn http(bytes: &[u8], meant: Meant<'_>) -> Judgement {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    match request.parse(bytes) {
+        Ok(httparse::Status::Partial) if bytes.len() < MAX_HEAD => return Judgement::Undecided,
+        Ok(httparse::Status::Partial) => {
+            return refuse(Protocol::Http, "the head of the request is too large".into());
+        }
+        Ok(httparse::Status::Complete(_)) => {}
+        Err(error) => return refuse(Protocol::Http, format!("the request is malformed: {error}")),
+    }
+    let mut hosts = request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("host"));
+    let (host, other) = (hosts.next(), hosts.next());
+    let host = host.filter(|_| other.is_none()).map(|header| String::from_utf8_lossy(header.value));
+    let Some(host) = host else {
+        let reason = format!("the request has not one `Host` header; it must name `{}`", meant.name);
+        return refuse(Protocol::Http, reason);
+    };
+    // A whole URL wins over the header (RFC 9112, section 3.2.2).
+    let authority = match request.path.unwrap_or_default() {
+        "*" => None,
+        path if path.starts_with('/') => None,
+        url => Some(
+            url.split_once("://").map_or(url, |(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or(rest)),
+        ),
+    };
+    for named in [Some(host.as_ref()), authority].into_iter().flatten() {
+        if request.method == Some("CONNECT") || !is_authority_meant(named.trim(), meant) {
+            let reason = format!("the request is for {named:?}, and the connection is to `{}`", meant.name);
+            return refuse(Protocol::Http, reason);
+        }
+    }
+    Judgement::Pass
+}
+
+fn is_authority_meant(authority: &str, meant: Meant<'_>) -> bool {
+    match authority.split_once(':') {
+        Some((name, port)) => is_meant(name, meant) && port.parse() == Ok(meant.port),
+        None => is_meant(authority, meant),
+    }
+}
+
+fn is_meant(name: &str, meant: Meant<'_>) -> bool {
+    name.parse() == Ok(Host::Name(meant.name.to_owned()))
+}
+
+fn refuse(protocol: Protocol, reason: String) -> Judgement {
+    Judgement::Refuse { protocol, reason }
+}

@@ -1,0 +1,243 @@
+//! The names that programs inside have asked for: each has an address of its own, and listeners there for the ports that rules allow.
+//!
+//! A program that knows no proxy asks the DNS server for a name and connects to the address that it gets. Which listener accepts
+//! that connection says which name and which port it means. Nothing is resolved outside before: that happens when it is connected.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use policy::rules::network::{AllowedPorts, Host, HostRules};
+use policy::rules::verdict::{Origin, Verdict};
+use tokio::net::TcpListener;
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use self::seen::{Novelty, Seen};
+use self::table::{Capacity, Table};
+use crate::audit::{Open, Via};
+use crate::proxy::Proxy;
+use crate::refusal::Refusal;
+use crate::transparent;
+
+mod seen;
+mod table;
+
+/// The ports that are listened on for a name whose rule has no port: SSH, HTTP, HTTPS and git.
+///
+/// Every listener takes its port from servers inside that listen on all addresses. So the ports of databases (3306, 5432, 6379) and
+/// those that development servers like (3000, 8000, 8080) are left out: agents start such servers. A rule that names
+/// the port has it listened on, and the proxy listener takes every port.
+pub const USUAL_PORTS: [u16; 4] = [22, 80, 443, 9418];
+
+/// How many ports are listened on for one name.
+const MAX_PORTS: usize = 64;
+
+/// How many names have an address at a time.
+const MAX_NAMES: usize = 1024;
+
+/// How long a listener may take to be opened.
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A listener that is being opened.
+pub type Listening<'a> = Pin<Box<dyn Future<Output = io::Result<TcpListener>> + Send + 'a>>;
+
+/// Opens listeners inside the sandbox.
+pub trait Listen: Send + Sync {
+    /// Opens one at this address.
+    fn listen(&self, at: SocketAddrV4) -> Listening<'_>;
+}
+
+/// The names of one sandbox.
+pub struct Names {
+    proxy: Arc<Proxy>,
+    listen: Box<dyn Listen>,
+    table: Mutex<Table<Served>>,
+    seen: StdMutex<Seen>,
+}
+
+/// What serves a name.
+struct Served {
+    ports: Ports,
+    /// What is connected has it, too.
+    name: Arc<str>,
+    /// Dropped, they are closed.
+    _listeners: JoinSet<()>,
+}
+
+impl Served {
+    fn is_connected(&self) -> bool {
+        Arc::strong_count(&self.name) > 1
+    }
+}
+
+/// The ports to listen on for a name.
+#[derive(Eq, PartialEq)]
+enum Ports {
+    /// The rules name each: all of them, or the name has no address.
+    All(BTreeSet<u16>),
+    /// The rules name none: those that can be had.
+    Some(BTreeSet<u16>),
+}
+
+impl Ports {
+    fn new(rules: &HostRules, allowed: AllowedPorts) -> Self {
+        match allowed {
+            AllowedPorts::Only(ports) => Self::All(ports.into_iter().take(MAX_PORTS).collect()),
+            AllowedPorts::AllBut(denied) => {
+                let ports = USUAL_PORTS.iter().chain(rules.named_ports());
+                Self::Some(ports.filter(|port| !denied.contains(port)).take(MAX_PORTS).copied().collect())
+            }
+        }
+    }
+
+    fn each(&self) -> &BTreeSet<u16> {
+        match self {
+            Self::All(ports) | Self::Some(ports) => ports,
+        }
+    }
+}
+
+/// Which listeners could be opened on an address, and which could not.
+#[derive(Default)]
+struct Opened {
+    listeners: Vec<(u16, TcpListener)>,
+    failures: Vec<(u16, io::Error)>,
+}
+
+impl Names {
+    /// Makes one without a name in it.
+    pub fn new(proxy: Arc<Proxy>, listen: impl Listen + 'static) -> Arc<Self> {
+        let capacity = Capacity { names: MAX_NAMES, listeners: proxy.limits().listeners };
+        let (table, seen) = (Mutex::new(Table::new(capacity)), StdMutex::default());
+        Arc::new(Self { proxy, listen: Box::new(listen), table, seen })
+    }
+
+    /// Returns the address that stands for a name, and has it served there.
+    ///
+    /// # Errors
+    ///
+    /// No rule allows the name on any port, or no listener could be opened; both are recorded.
+    pub async fn address(&self, name: &Host) -> Result<Ipv4Addr, Refusal> {
+        let ports = Ports::new(self.proxy.rules(), self.ports(name)?);
+        let name = name.to_string();
+        // Who asks for the same name at the same time waits for the one address.
+        let mut table = self.table.lock().await;
+        match table.get(&name) {
+            Some((address, served)) if served.ports == ports => return Ok(address),
+            _ => table.remove(&name),
+        }
+        if !table.make_room(ports.each().len(), Served::is_connected) {
+            return Err(self.failed(&name, 0, io::Error::other("too many names are connected to")));
+        }
+        let (address, opened) = self.open(&mut table, &name, &ports).await?;
+        let shared: Arc<str> = name.as_str().into();
+        let mut listeners = JoinSet::new();
+        for (port, listener) in opened {
+            let door =
+                transparent::Listener { port, name: Arc::downgrade(&shared), proxy: Arc::clone(&self.proxy) };
+            listeners.spawn(door.serve(listener));
+        }
+        let count = listeners.len();
+        table.insert(&name, address, count, Served { ports, name: shared, _listeners: listeners });
+        Ok(address)
+    }
+
+    /// Returns the ports on which rules allow a name.
+    ///
+    /// # Errors
+    ///
+    /// There is none, which is recorded.
+    pub(crate) fn ports(&self, name: &Host) -> Result<AllowedPorts, Refusal> {
+        self.proxy.rules().ports(name).map_err(|verdict| self.refused(&name.to_string(), verdict))
+    }
+
+    /// Returns the name that an address stands for.
+    pub(crate) async fn name(&self, address: Ipv4Addr) -> Option<String> {
+        self.table.lock().await.name(address).map(str::to_owned)
+    }
+
+    /// Records that a name was refused.
+    pub(crate) fn refused(&self, name: &str, verdict: Verdict) -> Refusal {
+        self.record(name, 0, Refusal::Rule(verdict))
+    }
+
+    /// Opens the listeners of a name on the next address, and where a program inside has one of the ports there, on the one after.
+    async fn open(
+        &self,
+        table: &mut Table<Served>,
+        name: &str,
+        ports: &Ports,
+    ) -> Result<(Ipv4Addr, Vec<(u16, TcpListener)>), Refusal> {
+        let mut retried = false;
+        loop {
+            let address = table.next_address();
+            let address =
+                address.ok_or_else(|| self.failed(name, 0, io::Error::other("all addresses are used up")))?;
+            let Opened { listeners, failures } = self.listen(address, ports.each()).await;
+            let taken = failures.iter().any(|(_, error)| error.kind() == io::ErrorKind::AddrInUse);
+            if taken && !retried {
+                retried = true;
+                continue;
+            }
+            let enough = match ports {
+                Ports::All(_) => failures.is_empty(),
+                Ports::Some(_) => !listeners.is_empty(),
+            };
+            // Each is recorded, also where the others are enough.
+            let mut refusal = None;
+            for (port, error) in failures {
+                refusal = Some(self.failed(name, port, error));
+            }
+            return match (enough, refusal) {
+                (true, _) => Ok((address, listeners)),
+                (false, Some(refusal)) => Err(refusal),
+                (false, None) => Err(self.failed(name, 0, io::Error::other("every usual port is denied"))),
+            };
+        }
+    }
+
+    async fn listen(&self, address: Ipv4Addr, ports: &BTreeSet<u16>) -> Opened {
+        let mut opened = Opened::default();
+        for port in ports.iter().copied() {
+            let listening = timeout(LISTEN_TIMEOUT, self.listen.listen(SocketAddrV4::new(address, port)));
+            match listening.await.unwrap_or_else(|late| Err(late.into())) {
+                Ok(listener) => opened.listeners.push((port, listener)),
+                Err(error) => opened.failures.push((port, error)),
+            }
+        }
+        opened
+    }
+
+    /// Records why a name has no listener on a port.
+    fn failed(&self, name: &str, port: u16, error: io::Error) -> Refusal {
+        let error = match error.kind() {
+            io::ErrorKind::AddrInUse => io::Error::new(
+                error.kind(),
+                format!(
+                    "a program inside listens on port {port} of all addresses; have it listen on 127.0.0.1 alone"
+                ),
+            ),
+            _ => error,
+        };
+        self.record(name, port, Refusal::Unreachable(error))
+    }
+
+    fn record(&self, name: &str, port: u16, refusal: Refusal) -> Refusal {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match seen.note(&format!("{name}:{port}"), Instant::now()) {
+            Novelty::New => self.proxy.audit().refused(&Open::new(Via::Dns, name, port), &refusal),
+            Novelty::TooMany => {
+                let rule = "too many names were refused: the next ones are not recorded for some minutes";
+                let rest = Refusal::Rule(Verdict::deny(rule, Origin::Default));
+                self.proxy.audit().refused(&Open::new(Via::Dns, "*", 0), &rest);
+            }
+            Novelty::Known => {}
+        }
+        refusal
+    }
+}

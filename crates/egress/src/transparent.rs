@@ -1,0 +1,108 @@
+//! Connections to an address that stands for a name. The program inside knows of no proxy, so nothing is said to it but in its own protocol.
+
+use std::io;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+
+use self::inside::Inside;
+use crate::audit::{Open, Via};
+use crate::first_bytes::Protocol;
+use crate::http;
+use crate::listener::{accept, linger};
+use crate::proxy::Proxy;
+use crate::refusal::Refusal;
+use crate::tunnel;
+
+mod inside;
+
+/// The ports of HTTP and HTTPS, where clients speak first: what they say is judged before anything is dialled.
+const CLIENT_SPEAKS_FIRST: [u16; 2] = [80, 443];
+
+/// How long that is waited for. Then it is another protocol, whose server may be the one that speaks first, and it is dialled; what
+/// the client says after all is judged then.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long to wait for what a client says first, to refuse it in its own protocol.
+const FIRST_WORD: Duration = Duration::from_millis(200);
+
+/// A TLS record with a fatal alert (RFC 8446, section 6), but for what it says.
+const ALERT: [u8; 6] = [21, 3, 3, 0, 2, 2];
+const ACCESS_DENIED: u8 = 49;
+const INTERNAL_ERROR: u8 = 80;
+const UNRECOGNIZED_NAME: u8 = 112;
+
+/// A listener for one name on one port.
+pub(crate) struct Listener {
+    pub(crate) port: u16,
+    /// Gone once the name was forgotten.
+    pub(crate) name: Weak<str>,
+    pub(crate) proxy: Arc<Proxy>,
+}
+
+impl Listener {
+    /// Serves it as long as the name is there.
+    pub(crate) async fn serve(self, listener: TcpListener) {
+        loop {
+            let Ok(stream) = accept(&listener).await else { return };
+            let Some(name) = self.name.upgrade() else { return };
+            let (port, proxy) = (self.port, Arc::clone(&self.proxy));
+            match proxy.admit() {
+                Ok(admission) => {
+                    tokio::spawn(async move {
+                        let _admission = admission;
+                        speak(stream, &name, port, &proxy).await
+                    });
+                }
+                Err(refusal) => proxy.audit().refused(&Open::new(Via::Transparent, &name, port), &refusal),
+            }
+        }
+    }
+}
+
+async fn speak(stream: TcpStream, name: &Arc<str>, port: u16, proxy: &Arc<Proxy>) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut inside = Inside::new(stream, Arc::clone(name), port, proxy.limits().head);
+    if CLIENT_SPEAKS_FIRST.contains(&port) {
+        let judged = timeout(PATIENCE, inside.judge()).await;
+        if let (Ok(Err(broken)), None) = (judged, inside.refusal()) {
+            return Err(broken);
+        }
+    }
+    if inside.refusal().is_none() {
+        match proxy.connect(Via::Transparent, name, port).await {
+            // What goes wrong in a tunnel is seen at both of its ends.
+            Ok(mut outside) => _ = tunnel::pass(&mut inside, &mut outside, proxy.limits().idle).await,
+            Err(refusal) => {
+                let _ = timeout(FIRST_WORD, inside.judge()).await;
+                return refuse(inside, name, port, &refusal).await;
+            }
+        }
+    }
+    let Some(reason) = inside.refusal() else { return Ok(()) };
+    let refusal = Refusal::Mismatch(reason.to_owned());
+    proxy.audit().refused(&Open::new(Via::Transparent, name, port), &refusal);
+    refuse(inside, name, port, &refusal).await
+}
+
+/// Says in the client's own protocol that it is refused, where it has a word for that, and closes.
+async fn refuse(inside: Inside, name: &str, port: u16, refusal: &Refusal) -> io::Result<()> {
+    let (protocol, mut stream) = inside.into_parts();
+    let answer = match protocol {
+        Protocol::Tls => {
+            let alert = match refusal {
+                Refusal::Mismatch(_) => UNRECOGNIZED_NAME,
+                Refusal::Rule(_) => ACCESS_DENIED,
+                _ => INTERNAL_ERROR,
+            };
+            [&ALERT[..], &[alert]].concat()
+        }
+        Protocol::Http => http::raw(refusal, name, port),
+        Protocol::Other => return Ok(()),
+    };
+    stream.write_all(&answer).await?;
+    linger(stream).await
+}

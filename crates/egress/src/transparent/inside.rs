@@ -1,0 +1,129 @@
+//! The inner end of a connection: nothing is read from it before its first bytes were judged.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
+
+use crate::first_bytes::{self, Judgement, Meant, Protocol};
+
+/// A program inside, connected to an address that stands for a name.
+pub(super) struct Inside {
+    stream: TcpStream,
+    name: Arc<str>,
+    port: u16,
+    /// How long the first bytes may take, from the first of them on, until they are enough to be judged.
+    within: Duration,
+    /// What has come and was not passed on.
+    bytes: Vec<u8>,
+    state: State,
+}
+
+enum State {
+    /// Too little has come, until this point in time.
+    Judging(Option<Pin<Box<Sleep>>>),
+    /// It may pass.
+    Passing,
+    /// It may not, for this reason.
+    Refused(Protocol, String),
+}
+
+impl Inside {
+    pub(super) fn new(stream: TcpStream, name: Arc<str>, port: u16, within: Duration) -> Self {
+        Self { stream, name, port, within, bytes: Vec::new(), state: State::Judging(None) }
+    }
+
+    /// Waits until the first bytes were judged. They are not lost when that is given up.
+    pub(super) async fn judge(&mut self) -> io::Result<()> {
+        std::future::poll_fn(|context| self.poll_judge(context)).await
+    }
+
+    /// Returns why they may not pass.
+    pub(super) fn refusal(&self) -> Option<&str> {
+        match &self.state {
+            State::Refused(_, reason) => Some(reason),
+            State::Judging(_) | State::Passing => None,
+        }
+    }
+
+    /// Returns what the client speaks, and the stream.
+    pub(super) fn into_parts(self) -> (Protocol, TcpStream) {
+        let protocol = match self.state {
+            State::Refused(protocol, _) => protocol,
+            State::Judging(_) | State::Passing => first_bytes::protocol(&self.bytes),
+        };
+        (protocol, self.stream)
+    }
+
+    fn poll_judge(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while let State::Judging(deadline) = &mut self.state {
+            let late = deadline.as_mut().is_some_and(|deadline| deadline.as_mut().poll(context).is_ready());
+            let mut buffer = [0; 4096];
+            let mut buffer = ReadBuf::new(&mut buffer);
+            let count = if late {
+                0
+            } else {
+                ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
+                buffer.filled().len()
+            };
+            if deadline.is_none() && count > 0 {
+                *deadline = Some(Box::pin(sleep(self.within)));
+            }
+            self.bytes.extend_from_slice(buffer.filled());
+            let protocol = first_bytes::protocol(&self.bytes);
+            let meant = Meant { name: &self.name, port: self.port };
+            match first_bytes::judge(&self.bytes, meant) {
+                Judgement::Undecided if count > 0 => {}
+                Judgement::Undecided if late || protocol != Protocol::Other => {
+                    let reason = "what the client says first breaks off".to_owned();
+                    self.state = State::Refused(protocol, reason);
+                }
+                Judgement::Undecided | Judgement::Pass => self.state = State::Passing,
+                Judgement::Refuse { protocol, reason } => self.state = State::Refused(protocol, reason),
+            }
+        }
+        let refused = || io::Error::from(io::ErrorKind::PermissionDenied);
+        Poll::Ready(if self.refusal().is_some() { Err(refused()) } else { Ok(()) })
+    }
+}
+
+impl AsyncRead for Inside {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        ready!(self.poll_judge(context))?;
+        if self.bytes.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(context, buffer);
+        }
+        let count = buffer.remaining().min(self.bytes.len());
+        let rest = self.bytes.split_off(count);
+        buffer.put_slice(&self.bytes);
+        self.bytes = rest;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Inside {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
