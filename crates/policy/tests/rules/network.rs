@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use policy::rules::network::{AllowedPorts, Host, HostError, HostPattern, HostRule, HostRules, NetworkMode};
