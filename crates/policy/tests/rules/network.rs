@@ -296,6 +296,6 @@ fn a_host_without_ports_is_denied_with_the_rule_that_says_so() {
     assert_eq!(why(&["*.example.org:443"], &["a.example.org:443"]), denied);
     assert_eq!(
         allowlist(&["a.example.org:443", "b.example.org", "c.example.org:22"]).named_ports(),
-        [22, 443].into()
+        &BTreeSet::from([22, 443])
     );
 }
