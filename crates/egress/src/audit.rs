@@ -2,14 +2,19 @@
 
 use std::io::Write;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use hyper::Method;
 use policy::rules::verdict::{Decision, Verdict};
 use serde::Serialize;
 
 use crate::refusal::Refusal;
+use crate::refused::{Refused, RefusedHosts};
 use crate::traffic::Traffic;
+
+/// How much of a text of the sandbox's a line holds, in characters. No name is longer.
+const MAX_TEXT: usize = 300;
 
 /// How a host was asked for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
@@ -30,8 +35,10 @@ pub enum Via {
 /// How often what has happened.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Counts {
-    /// Connections to hosts.
+    /// Connections to hosts, those that are open still not among them.
     pub connections: u64,
+    /// Requests on routes that were answered.
+    pub requests: u64,
     /// What was refused, or not reached.
     pub refusals: u64,
     /// Bytes that have left.
@@ -48,6 +55,7 @@ pub struct Audit {
 struct Inner {
     lines: Box<dyn Write + Send>,
     counts: Counts,
+    refused: RefusedHosts,
 }
 
 /// What is known of a connection while it lasts.
@@ -58,38 +66,57 @@ pub(crate) struct Open {
     began: Instant,
     time: SystemTime,
     address: Option<IpAddr>,
-    rule: Option<String>,
+    rule: String,
     error: Option<String>,
     pub(crate) traffic: Arc<Traffic>,
+}
+
+/// A request on a route, without what it carries.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Requested {
+    method: String,
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
 }
 
 impl Open {
     /// Begins one.
     pub(crate) fn new(via: Via, host: &str, port: u16) -> Self {
-        let (began, time) = (Instant::now(), SystemTime::now());
         Self {
             via,
-            host: host.to_owned(),
+            host: shortened(host),
             port,
-            began,
-            time,
+            began: Instant::now(),
+            time: SystemTime::now(),
             address: None,
-            rule: None,
+            rule: String::new(),
             error: None,
             traffic: Arc::default(),
         }
     }
 
-    /// Notes which address was dialled, and by which rule.
-    pub(crate) fn connected(&mut self, address: IpAddr, verdict: &Verdict) {
-        self.address = Some(address);
-        self.rule = Some(verdict.rule.clone());
+    /// Notes which address was dialled, and by which rule. Another proxy may know the address alone.
+    pub(crate) fn connected(&mut self, address: Option<IpAddr>, verdict: &Verdict) {
+        self.address = address;
+        self.rule.clone_from(&verdict.rule);
     }
 
     /// Notes what went wrong after that.
     pub(crate) fn failed(&mut self, error: String) {
         self.error = Some(error);
     }
+}
+
+impl Requested {
+    /// Notes one. What is asked for stands in the path; a query may hold anything.
+    pub(crate) fn new(method: &Method, path: &str) -> Self {
+        Self { method: shortened(method.as_str()), path: shortened(path), status: None }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(MAX_TEXT).collect()
 }
 
 /// A line, as it is written.
@@ -107,6 +134,8 @@ struct Line<'a> {
     /// What went wrong although it was allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    #[serde(flatten)]
+    request: Option<&'a Requested>,
     sent: u64,
     received: u64,
     /// How long it has lasted.
@@ -114,34 +143,76 @@ struct Line<'a> {
 }
 
 impl Audit {
-    /// Makes one that writes its lines there.
+    /// Makes one that writes its lines there, each with one call; [`crate::rotate::Rotated`] keeps them within bounds.
     pub fn new(lines: impl Write + Send + 'static) -> Self {
-        Self { inner: Mutex::new(Inner { lines: Box::new(lines), counts: Counts::default() }) }
+        let (counts, refused) = (Counts::default(), RefusedHosts::default());
+        Self { inner: Mutex::new(Inner { lines: Box::new(lines), counts, refused }) }
     }
 
     /// Returns what has happened until now.
     pub fn counts(&self) -> Counts {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).counts
+        self.inner().counts
+    }
+
+    /// Returns which hosts no rule has allowed, the most wanted first.
+    pub fn refused_hosts(&self) -> Vec<Refused> {
+        self.inner().refused.listing()
     }
 
     /// Records what was not connected.
     pub(crate) fn refused(&self, open: &Open, refusal: &Refusal) {
-        let (verdict, rule, error) = match refusal {
-            Refusal::Rule(verdict) => (verdict.decision, verdict.rule.clone(), None),
-            Refusal::Mismatch(reason) => (Decision::Deny, reason.clone(), None),
-            other => (Decision::Allow, String::new(), Some(other.to_string())),
-        };
-        self.write(open, verdict, &rule, error);
+        self.refuse(open, None, refusal);
+    }
+
+    /// Records a request on a route that was not answered by its upstream.
+    pub(crate) fn request_refused(&self, open: &Open, requested: &Requested, refusal: &Refusal) {
+        let requested = Requested { status: Some(refusal.status()), ..requested.clone() };
+        self.refuse(open, Some(&requested), refusal);
+    }
+
+    /// Records a request on a route that was answered. Its bytes are counted with its connection.
+    pub(crate) fn answered(&self, open: &Open, requested: &Requested, route: &str, status: u16) {
+        let requested = Requested { status: Some(status), ..requested.clone() };
+        self.write(open, Decision::Allow, &format!("route `{route}`"), None, Some(&requested));
+        self.inner().counts.requests += 1;
     }
 
     /// Records the end of a connection.
     pub(crate) fn closed(&self, open: &Open) {
-        let rule = open.rule.as_deref().unwrap_or_default();
-        self.write(open, Decision::Allow, rule, open.error.clone());
+        self.write(open, Decision::Allow, &open.rule, open.error.as_deref(), None);
+        let (sent, received) = open.traffic.total();
+        let counts = &mut self.inner().counts;
+        counts.connections += 1;
+        counts.sent += sent;
+        counts.received += received;
     }
 
-    fn write(&self, open: &Open, verdict: Decision, rule: &str, error: Option<String>) {
+    fn refuse(&self, open: &Open, requested: Option<&Requested>, refusal: &Refusal) {
+        match refusal {
+            Refusal::Rule(verdict) => self.write(open, verdict.decision, &verdict.rule, None, requested),
+            Refusal::Mismatch(_) | Refusal::Token(_) | Refusal::Operation { .. } => {
+                self.write(open, Decision::Deny, &refusal.to_string(), None, requested);
+            }
+            other => self.write(open, Decision::Allow, "", Some(&other.to_string()), requested),
+        }
+        let mut inner = self.inner();
+        inner.counts.refusals += 1;
+        if matches!(refusal, Refusal::Rule(_)) {
+            inner.refused.add(&open.host, open.port);
+        }
+    }
+
+    fn write(
+        &self,
+        open: &Open,
+        verdict: Decision,
+        rule: &str,
+        error: Option<&str>,
+        request: Option<&Requested>,
+    ) {
         let (sent, received) = open.traffic.total();
+        // Both may quote what was asked for.
+        let (rule, error) = (&*shortened(rule), error.map(shortened));
         let line = Line {
             time: open.time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis(),
             via: open.via,
@@ -151,22 +222,18 @@ impl Audit {
             verdict,
             rule,
             error,
+            request,
             sent,
             received,
             ms: open.began.elapsed().as_millis(),
         };
         let mut text = serde_json::to_vec(&line).unwrap_or_default();
         text.push(b'\n');
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let counts = &mut inner.counts;
-        if open.address.is_some() {
-            counts.connections += 1;
-            counts.sent += sent;
-            counts.received += received;
-        } else {
-            counts.refusals += 1;
-        }
         // A log that is full stops nobody from working; whoever reads it sees where it ends.
-        let _ = inner.lines.write_all(&text);
+        let _ = self.inner().lines.write_all(&text);
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

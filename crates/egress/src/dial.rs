@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hickory_resolver::TokioResolver;
@@ -23,14 +24,13 @@ const MAX_ADDRESSES: usize = 8;
 pub(crate) struct Dialled {
     pub(crate) stream: TcpStream,
     /// Where it leads.
-    pub(crate) address: IpAddr,
+    pub(crate) address: Option<IpAddr>,
     /// What has allowed it.
     pub(crate) verdict: Verdict,
 }
 
-/// The rules of one sandbox, and the resolver of the host.
+/// The resolver of the host, and how long it is waited for.
 pub(crate) struct Dialer {
-    rules: HostRules,
     resolver: TokioResolver,
     /// How long resolving and connecting may take.
     limit: Duration,
@@ -38,31 +38,26 @@ pub(crate) struct Dialer {
 
 impl Dialer {
     /// Makes one that resolves names as this host does.
-    pub(crate) fn new(rules: HostRules, limit: Duration) -> io::Result<Self> {
+    pub(crate) fn new(limit: Duration) -> io::Result<Self> {
         let resolver = TokioResolver::builder_tokio().map_err(io::Error::other)?.build();
-        Ok(Self { rules, resolver, limit })
-    }
-
-    /// Returns the rules.
-    pub(crate) fn rules(&self) -> &HostRules {
-        &self.rules
+        Ok(Self { resolver, limit })
     }
 
     /// Connects to a host as it was asked for: a name, or an address as text.
-    pub(crate) async fn dial(&self, host: &str, port: u16) -> Result<Dialled, Refusal> {
-        let dialled = timeout(self.limit, self.dial_patiently(host, port)).await;
-        dialled.unwrap_or_else(|_| Err(Refusal::Unreachable(io::ErrorKind::TimedOut.into())))
+    pub(crate) async fn dial(&self, rules: &HostRules, host: &str, port: u16) -> Result<Dialled, Refusal> {
+        let dialled = timeout(self.limit, self.dial_patiently(rules, host, port)).await;
+        dialled.unwrap_or_else(|_| Err(Refusal::Unreachable(Arc::new(io::ErrorKind::TimedOut.into()))))
     }
 
-    async fn dial_patiently(&self, host: &str, port: u16) -> Result<Dialled, Refusal> {
-        let asked = self.rules.decide(host, port);
+    async fn dial_patiently(&self, rules: &HostRules, host: &str, port: u16) -> Result<Dialled, Refusal> {
+        let asked = rules.decide(host, port);
         if asked.decision != Decision::Allow {
             return Err(Refusal::Rule(asked));
         }
         let mut denied = None;
         let mut allowed = Vec::new();
         for address in self.resolve(host).await?.into_iter().take(MAX_ADDRESSES) {
-            let verdict = self.rules.decide_resolved(host, address, port);
+            let verdict = rules.decide_resolved(host, address, port);
             if verdict.decision == Decision::Allow {
                 allowed.push(SocketAddr::new(address, port));
             } else {
@@ -73,8 +68,8 @@ impl Dialer {
         if let Some(verdict) = denied {
             return Err(Refusal::Rule(verdict));
         }
-        let stream = connect(&allowed).await?;
-        let address = stream.peer_addr().map_err(Refusal::Unreachable)?.ip();
+        let stream = connect(&allowed).await.map_err(|error| Refusal::Unreachable(Arc::new(error)))?;
+        let address = stream.peer_addr().ok().map(|address| address.ip());
         Ok(Dialled { stream, address, verdict: asked })
     }
 
@@ -93,7 +88,7 @@ impl Dialer {
 }
 
 /// Connects to whichever address answers first; each next one is tried when those before have had some time (RFC 8305).
-async fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, Refusal> {
+async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     let mut attempts = JoinSet::new();
     for (number, address) in (0..).zip(addresses.iter().copied()) {
         attempts.spawn(async move {
@@ -111,8 +106,8 @@ async fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, Refusal> {
         }
         Err(last)
     };
-    let stream = first.await.map_err(Refusal::Unreachable)?;
+    let stream = first.await?;
     // What waits for more to send costs an interactive program a round trip.
-    stream.set_nodelay(true).map_err(Refusal::Unreachable)?;
+    stream.set_nodelay(true)?;
     Ok(stream)
 }

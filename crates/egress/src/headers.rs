@@ -3,18 +3,10 @@
 use hyper::header::{CONNECTION, HeaderMap, HeaderName, TE, TRAILER, UPGRADE};
 
 /// Headers that are about one connection and not about the message (RFC 9110, section 7.6.1), beside those that `Connection` names.
-const HOP_BY_HOP: [HeaderName; 6] = [
-    CONNECTION,
-    TE,
-    TRAILER,
-    UPGRADE,
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
-];
+const HOP_BY_HOP: [HeaderName; 5] = [CONNECTION, TE, TRAILER, UPGRADE, HeaderName::from_static("keep-alive")];
 
-/// What a proxy is told, and nobody behind it.
-const FOR_PROXY: [HeaderName; 2] =
-    [HeaderName::from_static("proxy-authorization"), HeaderName::from_static("proxy-authenticate")];
+/// How names begin of what a proxy is told, and nobody behind it.
+const FOR_PROXY: &str = "proxy-";
 
 /// Takes out what ends here.
 pub(crate) fn strip(headers: &mut HeaderMap) {
@@ -25,7 +17,9 @@ pub(crate) fn strip(headers: &mut HeaderMap) {
         .flat_map(|value| value.split(','))
         .filter_map(|name| name.trim().parse().ok())
         .collect();
-    for name in HOP_BY_HOP.iter().chain(&FOR_PROXY).chain(&named) {
+    let for_proxy: Vec<HeaderName> =
+        headers.keys().filter(|name| name.as_str().starts_with(FOR_PROXY)).cloned().collect();
+    for name in HOP_BY_HOP.iter().chain(&for_proxy).chain(&named) {
         headers.remove(name);
     }
 }

@@ -1,12 +1,11 @@
 //! HTTP/1.1 as to a proxy: CONNECT for a tunnel, and a whole URL for plain HTTP (RFC 9110, section 9.3.6; RFC 9112, section 3.2.2).
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::Incoming;
 use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Uri};
@@ -14,24 +13,24 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 
 use crate::audit::{Open, Via};
+use crate::body::{Body, passing, whole};
 use crate::headers::strip;
 use crate::limits::MAX_HEAD;
 use crate::outside::Outside;
 use crate::proxy::{Admission, Proxy};
 use crate::refusal::Refusal;
 use crate::request::{Target, framing, target};
-use crate::tunnel;
+use crate::{routed, tunnel};
 
 /// How much of a body is held at most while it passes.
 const BUFFER: usize = 2 * MAX_HEAD;
 
-type Body = BoxBody<Bytes, hyper::Error>;
-
 /// Answers the requests of one connection.
 pub(crate) async fn speak(stream: TcpStream, proxy: &Arc<Proxy>, admission: Admission) -> io::Result<()> {
+    let own = stream.local_addr()?;
     let serve = service_fn(|request| {
         let (proxy, admission) = (Arc::clone(proxy), Arc::clone(&admission));
-        async move { Ok::<_, hyper::Error>(answer(request, &proxy, admission).await) }
+        async move { Ok::<_, hyper::Error>(answer(request, &proxy, own, admission).await) }
     });
     let mut server = hyper::server::conn::http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(proxy.limits().head);
@@ -48,11 +47,21 @@ pub(crate) async fn speak(stream: TcpStream, proxy: &Arc<Proxy>, admission: Admi
     })
 }
 
-async fn answer(request: Request<Incoming>, proxy: &Arc<Proxy>, admission: Admission) -> Response<Body> {
+async fn answer(
+    request: Request<Incoming>,
+    proxy: &Arc<Proxy>,
+    own: SocketAddr,
+    admission: Admission,
+) -> Response<Body> {
     let asked =
         framing(request.method(), request.headers()).and_then(|()| target(request.method(), request.uri()));
-    let Target { host, port } = match asked {
-        Ok(target) => target,
+    let (host, port) = match asked {
+        Ok(Target::Host { host, port }) if !is_own(&request, own, &host, port) => (host, port),
+        // A client that uses the proxy for the proxy's own URL as well means the same.
+        Ok(_) => {
+            let answered = routed::answer(request, proxy).await;
+            return answered.unwrap_or_else(|(refusal, host, port)| refused(&refusal, &host, port));
+        }
         Err(refusal) => {
             proxy.audit().refused(&Open::new(Via::Http, "", 0), &refusal);
             return refused(&refusal, "", 0);
@@ -69,6 +78,11 @@ async fn answer(request: Request<Incoming>, proxy: &Arc<Proxy>, admission: Admis
     forward(request, outside, idle).await.unwrap_or_else(|refusal| refused(&refusal, &host, port))
 }
 
+/// Returns whether a request for a whole URL names this listener.
+fn is_own(request: &Request<Incoming>, own: SocketAddr, host: &str, port: u16) -> bool {
+    request.method() != Method::CONNECT && port == own.port() && host.parse() == Ok(own.ip())
+}
+
 /// Answers a CONNECT, and passes bytes once the client has read the answer.
 fn tunnel(
     request: Request<Incoming>,
@@ -81,7 +95,7 @@ fn tunnel(
         let inside = hyper::upgrade::on(request).await.map_err(io::Error::other)?;
         tunnel::pass(&mut TokioIo::new(inside), &mut outside, idle).await
     });
-    Response::new(empty())
+    Response::new(whole(""))
 }
 
 /// Forwards a request of plain HTTP, and the answer. Bodies pass as they arrive.
@@ -93,9 +107,9 @@ async fn forward(
     let mut client = hyper::client::conn::http1::Builder::new();
     client.preserve_header_case(true).max_buf_size(BUFFER);
     let traffic = outside.traffic();
-    let unreachable = |error| Refusal::Unreachable(io::Error::other(error));
-    let (mut sender, connection) = client.handshake(TokioIo::new(outside)).await.map_err(unreachable)?;
-    let passing = tokio::spawn(async move {
+    let (mut sender, connection) =
+        client.handshake(TokioIo::new(outside)).await.map_err(Refusal::unreachable)?;
+    let connected = tokio::spawn(async move {
         tokio::select! { _ = connection => Ok(()), () = traffic.stopped(idle) => Err(Refusal::Silent(idle)) }
     });
     let sent = sender.send_request(to_origin(request)).await;
@@ -104,13 +118,13 @@ async fn forward(
     let response = match sent {
         Ok(response) => response,
         Err(error) => {
-            passing.await.unwrap_or(Ok(()))?;
-            return Err(unreachable(error));
+            connected.await.unwrap_or(Ok(()))?;
+            return Err(Refusal::unreachable(error));
         }
     };
     let (mut head, body) = response.into_parts();
     strip(&mut head.headers);
-    Ok(Response::from_parts(head, body.boxed()))
+    Ok(Response::from_parts(head, passing(body)))
 }
 
 /// Turns a request to a proxy into one to the server: the path alone, the host of the URL, and nothing that was for the proxy.
@@ -128,8 +142,7 @@ fn to_origin<B>(request: Request<B>) -> Request<B> {
 }
 
 fn refused(refusal: &Refusal, host: &str, port: u16) -> Response<Body> {
-    let body = Full::from(refusal.to_json(host, port)).map_err(|never| match never {}).boxed();
-    let mut response = Response::new(body);
+    let mut response = Response::new(whole(refusal.to_json(host, port)));
     *response.status_mut() = status(refusal);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if matches!(refusal, Refusal::Malformed(_)) {
@@ -149,8 +162,4 @@ pub(crate) fn raw(refusal: &Refusal, host: &str, port: u16) -> Vec<u8> {
 
 fn status(refusal: &Refusal) -> StatusCode {
     StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::FORBIDDEN)
-}
-
-fn empty() -> Body {
-    Full::default().map_err(|never| match never {}).boxed()
 }

@@ -5,7 +5,9 @@
 //! resolved out here, decided again with the address that was found, and that address is dialled. Nothing else leaves.
 
 pub mod audit;
+mod body;
 pub mod client_hello;
+mod current;
 mod dial;
 pub mod dns;
 pub mod first_bytes;
@@ -17,8 +19,15 @@ pub mod names;
 mod outside;
 pub mod proxy;
 pub mod refusal;
+pub mod refused;
 pub mod request;
+pub mod rotate;
+pub mod route;
+mod routed;
+pub mod secret;
 pub mod socks;
+pub mod tls;
 mod traffic;
 mod transparent;
 mod tunnel;
+mod upstream;

@@ -123,7 +123,7 @@ impl Names {
     ///
     /// No rule allows the name on any port, or no listener could be opened; both are recorded.
     pub async fn address(&self, name: &Host) -> Result<Ipv4Addr, Refusal> {
-        let ports = Ports::new(self.proxy.rules(), self.ports(name)?);
+        let ports = Ports::new(&self.proxy.rules(), self.ports(name)?);
         let name = name.to_string();
         // Who asks for the same name at the same time waits for the one address.
         let mut table = self.table.lock().await;
@@ -224,7 +224,7 @@ impl Names {
             ),
             _ => error,
         };
-        self.record(name, port, Refusal::Unreachable(error))
+        self.record(name, port, Refusal::Unreachable(error.into()))
     }
 
     fn record(&self, name: &str, port: u16, refusal: Refusal) -> Refusal {

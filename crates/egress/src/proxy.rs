@@ -7,29 +7,39 @@ use policy::rules::network::HostRules;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::audit::{Audit, Open, Via};
+use crate::current::Live;
 use crate::dial::Dialer;
 use crate::limits::Limits;
 use crate::outside::Outside;
 use crate::refusal::Refusal;
+use crate::route::Route;
+use crate::tls::Roots;
+use crate::upstream::{Connector, Sender};
 
 /// What a proxy is made of. Rules alone are enough: `Proxy::new(rules, audit)`.
 #[derive(Debug)]
 pub struct Setup {
     pub rules: HostRules,
+    /// Where credentials are added.
+    pub routes: Vec<Route>,
+    /// Whose certificates upstreams of routes may have. Without any, none is reached by TLS.
+    pub roots: Roots,
     pub limits: Limits,
 }
 
 impl From<HostRules> for Setup {
     fn from(rules: HostRules) -> Self {
-        Self { rules, limits: Limits::default() }
+        Self { rules, routes: Vec::new(), roots: Roots::default(), limits: Limits::default() }
     }
 }
 
 /// What all connections of one sandbox share.
 pub struct Proxy {
-    dialer: Dialer,
+    live: Live,
+    dialer: Arc<Dialer>,
     audit: Arc<Audit>,
     limits: Limits,
+    sender: Sender,
     connections: Arc<Semaphore>,
 }
 
@@ -43,18 +53,43 @@ impl Proxy {
     ///
     /// The resolver's configuration, `/etc/resolv.conf`, cannot be read.
     pub fn new(setup: impl Into<Setup>, audit: Audit) -> io::Result<Arc<Self>> {
-        let Setup { rules, limits } = setup.into();
-        Ok(Arc::new(Self {
-            dialer: Dialer::new(rules, limits.connect)?,
-            audit: Arc::new(audit),
+        let Setup { rules, routes, roots, limits } = setup.into();
+        let (live, audit) = (Live::new(rules, routes), Arc::new(audit));
+        let dialer = Arc::new(Dialer::new(limits.connect)?);
+        let connector = Connector {
+            live: live.clone(),
+            dialer: Arc::clone(&dialer),
+            audit: Arc::clone(&audit),
+            tls: roots.connector()?,
             limits,
-            connections: Arc::new(Semaphore::new(limits.connections)),
-        }))
+        };
+        let connections = Arc::new(Semaphore::new(limits.connections));
+        Ok(Arc::new(Self { live, dialer, audit, limits, sender: connector.sender(), connections }))
+    }
+
+    /// Puts other rules in force. Connections that are open stay.
+    pub fn set_rules(&self, rules: HostRules) {
+        self.live.set_rules(rules);
+    }
+
+    /// Puts other routes in force, for instance with a credential that was read again. Requests under way stay.
+    pub fn set_routes(&self, routes: Vec<Route>) {
+        self.live.set_routes(routes);
     }
 
     /// Returns the audit log.
     pub fn audit(&self) -> &Audit {
         &self.audit
+    }
+
+    /// Returns what is in force now.
+    pub(crate) fn live(&self) -> &Live {
+        &self.live
+    }
+
+    /// Returns what sends requests to the upstreams of routes.
+    pub(crate) fn sender(&self) -> &Sender {
+        &self.sender
     }
 
     /// Returns the limits of the sandbox.
@@ -68,9 +103,9 @@ impl Proxy {
         permit.map(Arc::new).map_err(|_| Refusal::Busy(self.limits.connections))
     }
 
-    /// Returns the rules.
-    pub(crate) fn rules(&self) -> &HostRules {
-        self.dialer.rules()
+    /// Returns the rules that are in force now.
+    pub(crate) fn rules(&self) -> Arc<HostRules> {
+        Arc::clone(&self.live.get().rules)
     }
 
     /// Connects to a host as it was asked for, a name or an address as text. Both outcomes are recorded: a refusal at once, a
@@ -82,7 +117,7 @@ impl Proxy {
         port: u16,
     ) -> Result<Outside, Refusal> {
         let open = Open::new(via, host, port);
-        match self.dialer.dial(host, port).await {
+        match self.dialer.dial(&self.rules(), host, port).await {
             Ok(dialled) => Ok(Outside::new(dialled, open, Arc::clone(&self.audit))),
             Err(refusal) => {
                 self.audit.refused(&open, &refusal);

@@ -1,13 +1,14 @@
 //! Why a connection was refused, for the program that asked and for the person behind it.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use policy::rules::verdict::Verdict;
 use serde::Serialize;
 
 /// Why nothing was dialled, or nobody answered.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Refusal {
     /// A rule decided.
     #[error("{}", .0.rule)]
@@ -17,7 +18,10 @@ pub enum Refusal {
     Unresolved(String),
     /// It has, and nobody answers there.
     #[error("the host could not be reached: {0}")]
-    Unreachable(io::Error),
+    Unreachable(Arc<io::Error>),
+    /// Somebody does, and is not who he should be.
+    #[error("the host could not be spoken to by TLS: {0}")]
+    Tls(String),
     /// Somebody does, and then says nothing.
     #[error("the host was reached, and has said nothing for {} s", .0.as_secs())]
     Silent(Duration),
@@ -33,6 +37,26 @@ pub enum Refusal {
     /// The sandbox has as many connections as it may have.
     #[error("the sandbox has {0} connections through its proxy, which are all that it may have at once")]
     Busy(usize),
+    /// The path names none of these routes.
+    #[error(
+        "this is the egress proxy of a sandbox: it takes CONNECT, a request for a whole URL, or a path that begins with one of its routes"
+    )]
+    NoRoute(Vec<String>),
+    /// The token of the sandbox is missing, or is another one.
+    #[error(
+        "`/{0}/` wants the token of this sandbox as the key, from the variable that holds it; there is none, or another one"
+    )]
+    Token(String),
+    /// The route is not for this.
+    #[error("`/{route}/` is not for this method and path")]
+    Operation {
+        route: String,
+        /// What it is for.
+        allowed: Vec<String>,
+    },
+    /// The client wants to go on in another protocol.
+    #[error("a route speaks HTTP and changes to no other protocol: do without WebSocket")]
+    Upgrade,
 }
 
 /// A refusal as a program reads it.
@@ -42,6 +66,9 @@ struct Body<'a> {
     message: String,
     host: &'a str,
     port: u16,
+    /// What would be allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allowed: Option<&'a [String]>,
     /// How a person allows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
@@ -50,12 +77,19 @@ struct Body<'a> {
 }
 
 impl Refusal {
+    /// Makes one of an error on the way to a host.
+    pub(crate) fn unreachable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Unreachable(Arc::new(io::Error::other(error)))
+    }
+
     /// Returns the status of HTTP that says it.
     pub(crate) fn status(&self) -> u16 {
         match self {
-            Self::Malformed(_) | Self::Unparsed(_) => 400,
-            Self::Rule(_) | Self::Mismatch(_) => 403,
-            Self::Unresolved(_) | Self::Unreachable(_) => 502,
+            Self::Malformed(_) | Self::Unparsed(_) | Self::NoRoute(_) => 400,
+            Self::Token(_) => 401,
+            Self::Rule(_) | Self::Mismatch(_) | Self::Operation { .. } => 403,
+            Self::Upgrade => 426,
+            Self::Unresolved(_) | Self::Unreachable(_) | Self::Tls(_) => 502,
             Self::Busy(_) => 503,
             Self::Silent(_) => 504,
         }
@@ -67,10 +101,15 @@ impl Refusal {
             Self::Rule(_) => "egress.denied",
             Self::Unresolved(_) => "egress.unresolved",
             Self::Unreachable(_) => "egress.unreachable",
+            Self::Tls(_) => "egress.tls",
             Self::Silent(_) => "egress.silent",
             Self::Mismatch(_) => "egress.mismatch",
             Self::Malformed(_) | Self::Unparsed(_) => "egress.malformed",
             Self::Busy(_) => "egress.busy",
+            Self::NoRoute(_) => "egress.no_route",
+            Self::Token(_) => "egress.token",
+            Self::Operation { .. } => "egress.operation",
+            Self::Upgrade => "egress.upgrade",
         }
     }
 
@@ -85,8 +124,12 @@ impl Refusal {
             let pattern = if port == 443 { host.to_owned() } else { format!("{host}:{port}") };
             format!("add \"{pattern}\" to `allow` in `[network]` of sandbox.toml")
         });
-        let body =
-            Body { error: self.code(), message: self.to_string(), host, port, remedy, retry: self.retry() };
+        let allowed = match self {
+            Self::Operation { allowed, .. } | Self::NoRoute(allowed) => Some(allowed.as_slice()),
+            _ => None,
+        };
+        let (error, message, retry) = (self.code(), self.to_string(), self.retry());
+        let body = Body { error, message, host, port, allowed, remedy, retry };
         serde_json::to_string(&body).unwrap_or_default()
     }
 }

@@ -8,24 +8,32 @@ use crate::refusal::Refusal;
 /// The port of plain HTTP.
 const HTTP: u16 = 80;
 
-/// A host, as a request names it: not yet decided about, perhaps not even a name.
+/// What a request asks for.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Target {
-    /// A name, or an address without brackets.
-    pub host: String,
-    pub port: u16,
+pub enum Target {
+    /// A host: not yet decided about, perhaps not even a name.
+    Host {
+        /// A name, or an address without brackets.
+        host: String,
+        port: u16,
+    },
+    /// A path of the proxy's own.
+    Own,
 }
 
-/// Returns the host and the port that a request names, or why it is none to a proxy.
+/// Returns what a request asks for, or why that is nothing to a proxy.
 ///
 /// # Errors
 ///
-/// The target is none that a proxy takes: neither `HOST:PORT` after CONNECT nor a whole URL of plain HTTP (RFC 9112, section 3.2).
+/// The target is none that a proxy takes: neither `HOST:PORT` after CONNECT, nor a whole URL of plain HTTP, nor a path (RFC 9112, section
+/// 3.2).
 pub fn target(method: &Method, uri: &Uri) -> Result<Target, Refusal> {
     let is_connect = method == Method::CONNECT;
-    let authority = uri.authority().ok_or(Refusal::Malformed(
-        "this is the egress proxy of a sandbox: it takes CONNECT, or a request for a whole URL",
-    ))?;
+    let authority = match uri.authority() {
+        Some(authority) => authority,
+        None if is_connect => return Err(Refusal::Malformed("CONNECT names no host")),
+        None => return Ok(Target::Own),
+    };
     if authority.as_str().contains('@') {
         return Err(Refusal::Malformed("the target names a user"));
     }
@@ -47,7 +55,7 @@ pub fn target(method: &Method, uri: &Uri) -> Result<Target, Refusal> {
     if port == 0 {
         return Err(Refusal::Malformed("no server listens on port 0"));
     }
-    Ok(Target { host, port })
+    Ok(Target::Host { host, port })
 }
 
 /// Checks that everybody who reads this request finds its end in the same place (RFC 9112, sections 3.2 and 6.3).
@@ -83,9 +91,12 @@ mod tests {
 
     fn asked(method: &str, uri: &str) -> Result<(String, u16), String> {
         let uri = uri.parse().map_err(|_| "no URI".to_owned())?;
-        target(&method.parse().unwrap(), &uri)
-            .map(|target| (target.host, target.port))
-            .map_err(|refusal| refusal.to_string())
+        target(&method.parse().unwrap(), &uri).map_err(|refusal| refusal.to_string()).and_then(|target| {
+            match target {
+                Target::Host { host, port } => Ok((host, port)),
+                Target::Own => Err("a path".to_owned()),
+            }
+        })
     }
 
     #[test]

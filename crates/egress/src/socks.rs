@@ -143,7 +143,7 @@ impl Refusal {
             Self::Rule(_) | Self::Mismatch(_) => 2,
             Self::Unreachable(error) if error.kind() == io::ErrorKind::ConnectionRefused => 5,
             Self::Unresolved(_) | Self::Unreachable(_) | Self::Silent(_) => 4,
-            Self::Malformed(_) | Self::Unparsed(_) | Self::Busy(_) => 1,
+            _ => 1,
         }
     }
 }

@@ -4,6 +4,7 @@ pub mod env;
 pub mod limits;
 pub mod network;
 pub mod path;
+pub mod provider;
 pub mod shared_dir;
 pub mod user;
 pub mod verdict;

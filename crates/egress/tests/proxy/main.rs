@@ -4,5 +4,10 @@
 mod descriptors;
 mod explicit;
 mod limits;
+mod log;
+mod routes;
 mod smuggling;
+mod streaming;
 mod support;
+mod tls;
+mod upstream;

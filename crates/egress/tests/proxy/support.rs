@@ -1,7 +1,8 @@
 //! Proxies, servers and clients of these tests.
 
+use std::io::Write;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use egress::audit::Audit;
@@ -28,11 +29,44 @@ pub(crate) async fn proxy(allow: &[String]) -> SocketAddr {
 
 /// Serves a proxy, and returns where and what.
 pub(crate) async fn serve(setup: impl Into<Setup>) -> (SocketAddr, Arc<Proxy>) {
+    let (at, proxy, _) = serve_logged(setup).await;
+    (at, proxy)
+}
+
+/// Serves a proxy, and returns where, what, and what it logs.
+pub(crate) async fn serve_logged(setup: impl Into<Setup>) -> (SocketAddr, Arc<Proxy>, Log) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
-    let proxy = Proxy::new(setup, Audit::new(std::io::sink())).unwrap();
+    let log = Log::default();
+    let proxy = Proxy::new(setup, Audit::new(log.clone())).unwrap();
     tokio::spawn(Arc::clone(&proxy).serve(listener));
-    (at, proxy)
+    (at, proxy, log)
+}
+
+/// What an audit log holds.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    /// Returns all of it.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+
+    /// Returns its lines.
+    pub(crate) fn lines(&self) -> Vec<serde_json::Value> {
+        self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        Write::write(&mut *self.0.lock().unwrap(), bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A server that takes one connection, reads until `until` arrives, answers, closes, and returns what it has read.

@@ -67,12 +67,25 @@ pub struct HostRules {
     named_ports: BTreeSet<u16>,
 }
 
+impl Host {
+    /// Returns whether it leads inwards by what it is called: an internal address, or a name of this host.
+    pub fn is_internal(&self) -> bool {
+        internal::host(self).is_some()
+    }
+}
+
 impl HostRules {
     /// Makes rules ready; of two rules with the same pattern the first is the one that is named.
     pub fn new(mode: NetworkMode, allow: Vec<HostRule>, deny: Vec<HostRule>) -> Self {
         let allowed = listing(allow.iter().map(|rule| &rule.pattern));
         let named_ports = allow.iter().filter_map(|rule| rule.pattern.port()).collect();
         Self { mode, allow: RuleIndex::new(allow), deny: RuleIndex::new(deny), allowed, named_ports }
+    }
+
+    /// Returns rules that allow these hosts and no other, and deny what these here deny: for what is allowed elsewhere than in `allow`.
+    #[must_use]
+    pub fn only(&self, allow: Vec<HostRule>) -> Self {
+        Self { deny: self.deny.clone(), ..Self::new(NetworkMode::Allowlist, allow, Vec::new()) }
     }
 
     /// Decides about a host as it was asked for: a name, or an address as text.

@@ -299,3 +299,15 @@ fn a_host_without_ports_is_denied_with_the_rule_that_says_so() {
         &BTreeSet::from([22, 443])
     );
 }
+
+#[test]
+fn rules_for_other_hosts_keep_what_is_denied() {
+    let all = rules(NetworkMode::None, &["api.example.org"], &["denied.example.org"]);
+    let allow = ["127.0.0.1:11434", "denied.example.org"];
+    let parse = |text: &str| HostRule { pattern: text.parse().expect("a pattern"), origin: Origin::Default };
+    let only = all.only(allow.iter().copied().map(parse).collect());
+    assert!(allows(&only, "127.0.0.1", 11434));
+    for (host, port) in [("127.0.0.1", 80), ("denied.example.org", 443), ("api.example.org", 443)] {
+        assert!(!allows(&only, host, port), "{host}");
+    }
+}

@@ -1,0 +1,63 @@
+//! Bodies of answers: made here, or passed on as they arrive.
+
+use std::error::Error;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body as HttpBody, Bytes, Frame, Incoming, SizeHint};
+use tokio::time::{Instant, Sleep, sleep};
+
+use crate::refusal::Refusal;
+
+/// The body of an answer.
+pub(crate) type Body = BoxBody<Bytes, Box<dyn Error + Send + Sync>>;
+
+/// Returns a body that is all there.
+pub(crate) fn whole(text: impl Into<Bytes>) -> Body {
+    Full::new(text.into()).map_err(|never| match never {}).boxed()
+}
+
+/// Returns a body that passes as it arrives.
+pub(crate) fn passing(body: Incoming) -> Body {
+    body.map_err(Into::into).boxed()
+}
+
+/// Returns a body that passes as it arrives, and ends in an error when nothing has arrived for so long.
+pub(crate) fn patient(body: Incoming, limit: Duration) -> Body {
+    Patient { body, limit, end: Box::pin(sleep(limit)) }.boxed()
+}
+
+struct Patient {
+    body: Incoming,
+    limit: Duration,
+    end: Pin<Box<Sleep>>,
+}
+
+impl HttpBody for Patient {
+    type Data = Bytes;
+    type Error = Box<dyn Error + Send + Sync>;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            let end = Instant::now() + self.limit;
+            self.end.as_mut().reset(end);
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        self.end.as_mut().poll(context).map(|()| Some(Err(Refusal::Silent(self.limit).into())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

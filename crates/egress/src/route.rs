@@ -1,0 +1,431 @@
+//! Routes to providers: a request for `/NAME/…` on the explicit listener goes to one upstream, with a credential that the sandbox never sees.
+
+use hyper::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Uri};
+use policy::rules::network::{Host, HostPattern, HostRule};
+use policy::rules::provider;
+use policy::rules::verdict::Origin;
+
+use crate::refusal::Refusal;
+use crate::secret::Secret;
+
+/// Where a route leads, and for what.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// The first part of its paths.
+    pub name: String,
+    pub upstream: Upstream,
+    /// What is added. Without one nothing is: a server that wants none.
+    pub credential: Option<Credential>,
+    /// What a request must bring to be sent on, in any header that a credential could stand in. Without one all requests are.
+    pub token: Option<Secret>,
+    /// Requests that pass. Others are refused.
+    pub allowed: Vec<Allowed>,
+}
+
+/// A server, and where below it a route begins.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Upstream {
+    pub(crate) scheme: Scheme,
+    pub(crate) host: Host,
+    pub(crate) port: u16,
+    /// What comes before each path; empty, or begins with a slash and does not end in one.
+    prefix: String,
+}
+
+/// How an upstream is spoken to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Scheme {
+    Http,
+    Https,
+}
+
+/// A credential, and how a server wants to be shown it.
+#[derive(Clone, Debug)]
+pub struct Credential {
+    header: HeaderName,
+    /// What the header says before the secret, and after it.
+    around: (String, String),
+    secret: Secret,
+}
+
+/// Requests that pass.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Allowed {
+    pub methods: Vec<Method>,
+    /// A path; with `/*` at its end every path below it.
+    pub path: String,
+}
+
+/// Why there is no such route.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum RouteError {
+    /// The name cannot be part of a path.
+    #[error("`{0}` cannot be the name of a route; expected lower-case letters, digits, `-` and `_`")]
+    Name(String),
+    /// The upstream is no URL of a server.
+    #[error("`{0}` is no upstream; expected a URL such as `https://api.example.org`")]
+    Upstream(String),
+    /// The header is none.
+    #[error("`{0}` is no name of a header")]
+    Header(String),
+    /// The template has no place for the credential, or several.
+    #[error("`{0}` is no template; expected one `{{}}`, such as `Bearer {{}}`")]
+    Template(String),
+    /// The credential cannot stand in a header.
+    #[error("the credential has a character that no header has, such as a line break")]
+    Secret,
+    /// The method is none.
+    #[error("`{0}` is no method")]
+    Method(String),
+}
+
+/// Headers that a credential can stand in. None of them is sent on.
+const CREDENTIALS: [HeaderName; 7] = [
+    AUTHORIZATION,
+    COOKIE,
+    HeaderName::from_static("api-key"),
+    HeaderName::from_static("cookie2"),
+    HeaderName::from_static("x-api-key"),
+    HeaderName::from_static("x-auth-token"),
+    HeaderName::from_static("x-goog-api-key"),
+];
+
+/// Parts of a query that a credential can stand in.
+const CREDENTIAL_PARAMETERS: [&str; 5] = ["access_token", "api-key", "api_key", "key", "token"];
+
+impl Route {
+    /// Makes one that lets nothing pass yet.
+    ///
+    /// # Errors
+    ///
+    /// The name cannot be part of a path, or the upstream is no URL of a server.
+    pub fn new(name: &str, upstream: &str) -> Result<Self, RouteError> {
+        let is_part =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
+        if name.is_empty() || !name.bytes().all(is_part) {
+            return Err(RouteError::Name(name.to_owned()));
+        }
+        let upstream = Upstream::new(upstream)?;
+        Ok(Self { name: name.to_owned(), upstream, credential: None, token: None, allowed: Vec::new() })
+    }
+
+    /// Makes one as the table of providers has it.
+    ///
+    /// # Errors
+    ///
+    /// The credential cannot stand in a header.
+    pub fn of(
+        provider: &provider::Provider,
+        secret: Option<Secret>,
+        token: Option<Secret>,
+    ) -> Result<Self, RouteError> {
+        let form = secret.as_ref().and_then(|secret| provider.form(secret.value()));
+        let credential = match (form, secret) {
+            (Some(form), Some(secret)) => Some(Credential::new(form.header, form.template, secret)?),
+            _ => None,
+        };
+        let allowed: Result<_, _> =
+            provider.allowed.iter().map(|one| Allowed::new(one.methods, one.path)).collect();
+        Ok(Self { credential, token, allowed: allowed?, ..Self::new(provider.name, provider.upstream)? })
+    }
+
+    /// Returns the rule that lets its upstream be reached.
+    pub(crate) fn rule(&self) -> HostRule {
+        let (host, port) = (self.upstream.host.clone(), Some(self.upstream.port));
+        HostRule { pattern: HostPattern::Exact { host, port }, origin: Origin::Default }
+    }
+
+    /// Returns whether a request brings the token.
+    pub(crate) fn admits(&self, headers: &HeaderMap) -> bool {
+        let Some(token) = &self.token else { return true };
+        let own = self.credential.iter().map(|credential| &credential.header);
+        // All are looked at, whichever fits.
+        CREDENTIALS.iter().chain(own).flat_map(|name| headers.get_all(name)).fold(false, |found, value| {
+            let value = value.as_bytes();
+            let bare = match value.split_at_checked(7) {
+                Some((scheme, rest)) if scheme.eq_ignore_ascii_case(b"Bearer ") => rest,
+                _ => value,
+            };
+            found | token.is(bare)
+        })
+    }
+
+    /// Checks that a request is one that passes, and returns what is asked of the upstream.
+    pub(crate) fn resolve(&self, method: &Method, path: &str, query: Option<&str>) -> Result<Uri, Refusal> {
+        let allowed = self
+            .allowed
+            .iter()
+            .any(|one| one.methods.contains(method) && provider::Allowed::matches(&one.path, path));
+        if !is_plain(path) || !allowed {
+            return Err(Refusal::Operation { route: self.name.clone(), allowed: self.listing() });
+        }
+        let mut names = form_urlencoded::parse(query.unwrap_or_default().as_bytes()).map(|(name, _)| name);
+        if names.any(|name| CREDENTIAL_PARAMETERS.contains(&name.to_ascii_lowercase().as_str())) {
+            return Err(Refusal::Malformed("the query has a credential: send the token in a header"));
+        }
+        let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+        let uri = format!("{}{}{path}{query}", self.upstream.origin(), self.upstream.prefix);
+        uri.parse().map_err(|_| Refusal::Malformed("the path is none"))
+    }
+
+    /// Takes out what could be a credential of the sandbox's own, and adds the route's.
+    pub(crate) fn credit(&self, headers: &mut HeaderMap) -> Result<(), RouteError> {
+        for name in &CREDENTIALS {
+            headers.remove(name);
+        }
+        match &self.credential {
+            Some(credential) => credential.add(headers),
+            None => Ok(()),
+        }
+    }
+
+    fn listing(&self) -> Vec<String> {
+        let one = |allowed: &Allowed| {
+            let methods: Vec<&str> = allowed.methods.iter().map(Method::as_str).collect();
+            format!("{} /{}{}", methods.join("|"), self.name, allowed.path)
+        };
+        self.allowed.iter().map(one).collect()
+    }
+}
+
+/// Splits the path of a request into the route that it names and what is below it.
+pub(crate) fn find<'a, 'b>(routes: &'a [Route], path: &'b str) -> Option<(&'a Route, &'b str)> {
+    let below = path.strip_prefix('/')?;
+    let (name, rest) = match below.find('/') {
+        Some(slash) => below.split_at(slash),
+        None => (below, "/"),
+    };
+    Some((routes.iter().find(|route| route.name == name)?, rest))
+}
+
+/// Returns whether every server finds the same parts in this path: no steps up, no parts without a name, no slashes in disguise.
+fn is_plain(path: &str) -> bool {
+    let lower = path.to_ascii_lowercase();
+    let disguised = ["%2e", "%2f", "%5c", "%00", "\\"].iter().any(|text| lower.contains(text));
+    let mut parts = path.split('/').skip(1).peekable();
+    let mut plain = !disguised && path.is_ascii();
+    while let Some(part) = parts.next() {
+        // The last one may be empty: that is a slash at the end.
+        plain &= !part.starts_with('.') && (!part.is_empty() || parts.peek().is_none());
+    }
+    plain
+}
+
+impl Upstream {
+    fn new(url: &str) -> Result<Self, RouteError> {
+        let none = || RouteError::Upstream(url.to_owned());
+        let uri: Uri = url.parse().map_err(|_| none())?;
+        let (scheme, usual) = match uri.scheme_str() {
+            Some("https") => (Scheme::Https, 443),
+            Some("http") => (Scheme::Http, 80),
+            _ => return Err(none()),
+        };
+        let authority = uri.authority().ok_or_else(none)?;
+        let host = authority.host().parse().map_err(|_| none())?;
+        let port = match authority.as_str().strip_prefix(authority.host()) {
+            Some("") => usual,
+            Some(rest) => rest
+                .strip_prefix(':')
+                .and_then(|port| port.parse().ok())
+                .filter(|port| *port != 0)
+                .ok_or_else(none)?,
+            // What comes before the host is a user.
+            None => return Err(none()),
+        };
+        let prefix = uri.path().trim_end_matches('/').to_owned();
+        if uri.query().is_some() || !is_plain(&prefix) {
+            return Err(none());
+        }
+        Ok(Self { scheme, host, port, prefix })
+    }
+
+    /// Returns its URL without a path.
+    fn origin(&self) -> String {
+        let (scheme, usual) = match self.scheme {
+            Scheme::Http => ("http", 80),
+            Scheme::Https => ("https", 443),
+        };
+        let host = match &self.host {
+            Host::Address(address) if address.is_ipv6() => format!("[{address}]"),
+            host => host.to_string(),
+        };
+        if self.port == usual {
+            format!("{scheme}://{host}")
+        } else {
+            format!("{scheme}://{host}:{}", self.port)
+        }
+    }
+}
+
+impl Credential {
+    /// Makes one for this header, whose value is the template with the secret in place of `{}`.
+    ///
+    /// # Errors
+    ///
+    /// There is no such header, no place for the secret, or the secret has characters that no header has.
+    pub fn new(header: &str, template: &str, secret: Secret) -> Result<Self, RouteError> {
+        let header = header.parse().map_err(|_| RouteError::Header(header.to_owned()))?;
+        let around = match template.split_once("{}") {
+            Some((before, after)) if !after.contains("{}") => (before.to_owned(), after.to_owned()),
+            _ => return Err(RouteError::Template(template.to_owned())),
+        };
+        let made = Self { header, around, secret };
+        made.add(&mut HeaderMap::new())?;
+        Ok(made)
+    }
+
+    fn add(&self, headers: &mut HeaderMap) -> Result<(), RouteError> {
+        let (before, after) = &self.around;
+        let value = zeroize::Zeroizing::new(format!("{before}{}{after}", self.secret.value()));
+        let mut value = HeaderValue::from_str(&value).map_err(|_| RouteError::Secret)?;
+        value.set_sensitive(true);
+        headers.insert(self.header.clone(), value);
+        Ok(())
+    }
+}
+
+impl Allowed {
+    /// Makes one of methods and a path; with `/*` at its end every path below it.
+    ///
+    /// # Errors
+    ///
+    /// A method is none.
+    pub fn new(methods: &[&str], path: &str) -> Result<Self, RouteError> {
+        let parse = |method: &&str| method.parse().map_err(|_| RouteError::Method((*method).to_owned()));
+        Ok(Self { methods: methods.iter().map(parse).collect::<Result<_, _>>()?, path: path.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use zeroize::Zeroizing;
+
+    use super::*;
+
+    fn secret(text: &str) -> Secret {
+        Secret::from(Zeroizing::new(text.to_owned()))
+    }
+
+    fn anthropic() -> Route {
+        let provider = provider::Provider::named("anthropic").unwrap();
+        Route::of(provider, Some(secret("sk-real")), Some(secret("token"))).unwrap()
+    }
+
+    #[test]
+    fn a_route_is_found_by_the_first_part_of_the_path() {
+        let routes = [anthropic()];
+        for (path, rest) in [
+            ("/anthropic/v1/messages", Some("/v1/messages")),
+            ("/anthropic/", Some("/")),
+            ("/anthropic", Some("/")),
+            ("/anthropicx/v1", None),
+            ("//anthropic/v1", None),
+            ("/Anthropic/v1", None),
+            ("/", None),
+            ("*", None),
+        ] {
+            assert_eq!(find(&routes, path).map(|(_, rest)| rest), rest, "{path}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_allowed_reaches_the_upstream_and_no_path_leads_elsewhere() {
+        let route = anthropic();
+        let resolve = |method: &str, path: &str, query| {
+            route.resolve(&method.parse().unwrap(), path, query).map(|uri| uri.to_string()).ok()
+        };
+        assert_eq!(
+            resolve("POST", "/v1/messages", Some("beta=true")).as_deref(),
+            Some("https://api.anthropic.com/v1/messages?beta=true")
+        );
+        assert!(resolve("GET", "/v1/models/claude-x", None).is_some());
+        for (method, path) in [
+            ("GET", "/v1/messages"),
+            ("POST", "/v1/messages/batches"),
+            ("POST", "/v1/organizations/me"),
+            ("POST", "/v1/messagesx"),
+            ("GET", "/v1/models/../organizations"),
+            ("GET", "/v1/models/%2e%2e/organizations"),
+            ("GET", "/v1/models/%2E%2E%2Forganizations"),
+            ("GET", "/v1/models/..%5corganizations"),
+            ("GET", "/v1/models/..;/organizations"),
+            ("GET", "/v1/models//organizations"),
+            ("GET", "//v1/models"),
+            ("GET", "/v1/models/\\..\\organizations"),
+            ("CONNECT", "/v1/messages"),
+            ("TRACE", "/v1/messages"),
+        ] {
+            assert_eq!(resolve(method, path, None), None, "{method} {path}");
+        }
+        for query in ["key=x", "a=b&access_token=x", "k%65y=x", "API_KEY=x"] {
+            assert_eq!(resolve("POST", "/v1/messages", Some(query)), None, "{query}");
+        }
+    }
+
+    #[test]
+    fn the_token_counts_in_every_header_of_credentials_and_in_no_other() {
+        let route = anthropic();
+        let admits = |name: &'static str, value: &'static str| {
+            route.admits(&HeaderMap::from_iter([(
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            )]))
+        };
+        for (name, value) in [
+            ("x-api-key", "token"),
+            ("authorization", "Bearer token"),
+            ("authorization", "bearer token"),
+            ("x-goog-api-key", "token"),
+        ] {
+            assert!(admits(name, value), "{name}: {value}");
+        }
+        for (name, value) in [
+            ("x-api-key", "token2"),
+            ("x-api-key", ""),
+            ("x-api-key", "sk-real"),
+            ("authorization", "Basic token"),
+            ("x-other", "token"),
+        ] {
+            assert!(!admits(name, value), "{name}: {value}");
+        }
+        assert!(!route.admits(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn what_the_sandbox_brings_is_replaced_by_the_credential() {
+        let route = anthropic();
+        let mut headers = HeaderMap::new();
+        for name in CREDENTIALS {
+            headers.append(name.clone(), HeaderValue::from_static("token"));
+            headers.append(name, HeaderValue::from_static("another"));
+        }
+        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+        route.credit(&mut headers).unwrap();
+        assert_eq!(headers.len(), 2, "{headers:?}");
+        assert_eq!(headers["x-api-key"], "sk-real");
+        assert!(!format!("{headers:?} {route:?}").contains("sk-real"));
+        assert!(!format!("{route:?}").contains("token\""));
+    }
+
+    #[test]
+    fn what_is_no_route_is_refused() {
+        for name in ["", "a/b", "A", "..", "a b"] {
+            assert!(Route::new(name, "https://api.example.org").is_err(), "{name}");
+        }
+        for upstream in [
+            "api.example.org", "ftp://api.example.org", "https://", "https://me@api.example.org",
+            "https://api.example.org:0", "https://api.example.org:x", "https://api.example.org/a/../b",
+            "https://api.example.org/?a", "https://0x7f.1/",
+        ] {
+            assert!(Route::new("a", upstream).is_err(), "{upstream}");
+        }
+        for (header, template, value) in
+            [("a b", "{}", "x"), ("a", "", "x"), ("a", "{}{}", "x"), ("a", "{}", "x\r\nb: c")]
+        {
+            assert!(Credential::new(header, template, secret(value)).is_err(), "{header} {template}");
+        }
+        let route = Route::new("a", "http://[::1]:8080/v1/").unwrap();
+        assert_eq!(route.upstream.origin() + &route.upstream.prefix, "http://[::1]:8080/v1");
+    }
+}

@@ -1,0 +1,95 @@
+//! Requests on a route: checked, given their credential, and sent to the upstream. Nothing is stored, and redirects are passed on.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::header::{HOST, UPGRADE};
+use hyper::{Request, Response, Uri};
+use tokio::time::timeout;
+
+use crate::audit::{Open, Requested, Via};
+use crate::body::{Body, patient};
+use crate::headers::strip;
+use crate::proxy::Proxy;
+use crate::refusal::Refusal;
+use crate::route::{Route, find};
+
+/// What a request came to: an answer of the upstream's, or a refusal, with where it was to go.
+pub(crate) type Outcome = Result<Response<Body>, (Refusal, String, u16)>;
+
+/// Answers a request for a path of this proxy's own.
+pub(crate) async fn answer(request: Request<Incoming>, proxy: &Arc<Proxy>) -> Outcome {
+    let current = proxy.live().get();
+    let Some((route, path)) = find(&current.routes, request.uri().path()) else {
+        let names = current.routes.iter().map(|route| route.name.clone()).collect();
+        let refusal = Refusal::NoRoute(names);
+        proxy.audit().refused(&Open::new(Via::Http, "", 0), &refusal);
+        return Err((refusal, String::new(), 0));
+    };
+    let (host, port) = (route.upstream.host.to_string(), route.upstream.port);
+    let open = Open::new(Via::Route, &host, port);
+    let requested = Requested::new(request.method(), request.uri().path());
+    let checked = check(&request, route, path);
+    let answered = match checked {
+        Ok(uri) => send(request, route, uri, proxy).await,
+        Err(refusal) => Err(refusal),
+    };
+    match answered {
+        Ok(response) => {
+            proxy.audit().answered(&open, &requested, &route.name, response.status().as_u16());
+            Ok(response)
+        }
+        Err(refusal) => {
+            proxy.audit().request_refused(&open, &requested, &refusal);
+            Err((refusal, host, port))
+        }
+    }
+}
+
+/// Checks that a request may be sent, and returns as what.
+fn check(request: &Request<Incoming>, route: &Route, path: &str) -> Result<Uri, Refusal> {
+    if !route.admits(request.headers()) {
+        return Err(Refusal::Token(route.name.clone()));
+    }
+    let uri = route.resolve(request.method(), path, request.uri().query())?;
+    // A connection that changes its protocol would carry requests that nobody looks at.
+    if request.headers().contains_key(UPGRADE) {
+        return Err(Refusal::Upgrade);
+    }
+    Ok(uri)
+}
+
+async fn send(
+    request: Request<Incoming>,
+    route: &Route,
+    uri: Uri,
+    proxy: &Arc<Proxy>,
+) -> Result<Response<Body>, Refusal> {
+    let (mut head, body) = request.into_parts();
+    strip(&mut head.headers);
+    // The upstream's is set with its URL.
+    head.headers.remove(HOST);
+    route.credit(&mut head.headers).map_err(Refusal::unreachable)?;
+    head.uri = uri;
+    let idle = proxy.limits().idle;
+    let answered = timeout(idle, proxy.sender().request(Request::from_parts(head, body))).await;
+    let response = answered.map_err(|_| Refusal::Silent(idle))?.map_err(|error| cause(&error))?;
+    let (mut head, body) = response.into_parts();
+    strip(&mut head.headers);
+    Ok(Response::from_parts(head, patient(body, idle)))
+}
+
+/// Returns what went wrong beneath an error of the client.
+fn cause(error: &hyper_util::client::legacy::Error) -> Refusal {
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    let mut deepest = String::new();
+    while let Some(error) = next {
+        if let Some(refusal) = error.downcast_ref::<Refusal>() {
+            return refusal.clone();
+        }
+        deepest = error.to_string();
+        next = error.source();
+    }
+    Refusal::unreachable(deepest)
+}

@@ -1,0 +1,87 @@
+//! The audit log: what it says of what has passed and of what was refused, and that it stays within bounds.
+
+use std::io::{Read, Seek, SeekFrom, Write};
+
+use egress::rotate::Rotated;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::support::{rules, said, serve_logged, server, tunnel};
+
+#[tokio::test]
+async fn a_connection_is_recorded_with_what_has_passed() {
+    let (at, server) = server("ping", "pong!").await;
+    let (proxy, shared, log) = serve_logged(rules(&[at.to_string()])).await;
+    let mut stream = tunnel(proxy, at).await;
+    stream.write_all(b"ping").await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    drop(stream);
+    server.await.unwrap();
+    while shared.audit().counts().connections == 0 {
+        tokio::task::yield_now().await;
+    }
+    let counts = shared.audit().counts();
+    assert_eq!((counts.sent, counts.received, counts.refusals), (4, 5, 0));
+    let lines = log.lines();
+    let line = &lines[0];
+    assert_eq!((line["via"].as_str(), line["host"].as_str()), (Some("http"), Some("127.0.0.1")), "{line}");
+    assert_eq!(
+        (line["verdict"].as_str(), line["address"].as_str()),
+        (Some("allow"), Some("127.0.0.1")),
+        "{line}"
+    );
+    assert_eq!((line["sent"].as_u64(), line["received"].as_u64()), (Some(4), Some(5)), "{line}");
+    assert!(line["rule"].as_str().unwrap().contains(&at.to_string()) && lines.len() == 1, "{line}");
+}
+
+#[tokio::test]
+async fn refused_hosts_are_counted_by_their_canonical_names() {
+    let (proxy, shared, log) = serve_logged(rules(&[])).await;
+    for host in ["a.example.org:443", "A.example.org.:443", "b.example.org:22"] {
+        said(proxy, format!("CONNECT {host} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).await;
+    }
+    said(proxy, b"\x05\x01\x00\x05\x01\x00\x03\x03a\0b\x00\x50").await;
+    let refused = shared.audit().refused_hosts();
+    let all: Vec<_> = refused.iter().map(|one| (one.host.as_str(), one.port, one.count)).collect();
+    assert_eq!(all, [("a.example.org", 443, 2), ("b.example.org", 22, 1)]);
+    assert_eq!((shared.audit().counts().refusals, log.lines().len()), (4, 4));
+    assert!(log.lines().iter().all(|line| line["verdict"] == "deny"), "{}", log.text());
+}
+
+#[tokio::test]
+async fn a_line_stays_short_and_a_line() {
+    let (proxy, _, log) = serve_logged(rules(&[])).await;
+    let long = "a".repeat(50_000);
+    said(proxy, format!("CONNECT {long}:443 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).await;
+    let name = b"\x05\x01\x00\x05\x01\x00\x03\x09a\n{\"x\":1}\x00\x50";
+    said(proxy, name).await;
+    assert!(log.lines().len() == 2 && log.text().len() < 3000, "{}", log.text());
+}
+
+#[test]
+fn two_files_hold_the_last_lines_and_grow_no_further() {
+    let (first, second) = (tempfile(), tempfile());
+    let clone = |file: &std::fs::File| file.try_clone().unwrap();
+    let content = |file: &std::fs::File| {
+        let mut text = String::new();
+        clone(file).seek(SeekFrom::Start(0)).unwrap();
+        clone(file).read_to_string(&mut text).unwrap();
+        text
+    };
+    let mut log = Rotated::new(clone(&first), clone(&second), 100).unwrap();
+    for number in 0..55 {
+        // The reading below moves the offset that the descriptors share, so nothing is read in between.
+        writeln!(log, "line {number:04}").unwrap();
+    }
+    assert_eq!((content(&first).len(), content(&second).len()), (100, 50));
+    assert!(content(&first).ends_with("line 0049\n") && content(&second).ends_with("line 0054\n"));
+    // Another one goes on where this one ended: in the file that is not full.
+    let mut log = Rotated::new(clone(&first), clone(&second), 100).unwrap();
+    writeln!(log, "line 0055").unwrap();
+    assert!(content(&second).ends_with("line 0054\nline 0055\n"));
+    assert!(content(&first).ends_with("line 0049\n"));
+}
+
+fn tempfile() -> std::fs::File {
+    tempfile::tempfile().unwrap()
+}
