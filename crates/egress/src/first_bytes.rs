@@ -1,7 +1,7 @@
 //! What a client says first to an address that stands for a name: TLS and HTTP say a name themselves, and it must be that one.
 //!
 //! Otherwise a program could connect to a name that is allowed, at a server that serves many, and ask there for one that is not
-//! (domain fronting). What cannot be seen: names within TLS, whose `ClientHello` may name one host and whose requests another; a
+//! (domain fronting). Of an encrypted `ClientHello`, the outer name counts. What cannot be seen: names within TLS, whose `ClientHello` may name one host and whose requests another; a
 //! protocol that begins plain and goes over to TLS (STARTTLS, databases); HTTP/2 without TLS; requests of HTTP after the first on a connection.
 
 use policy::rules::network::Host;
@@ -81,9 +81,10 @@ fn is_request(bytes: &[u8]) -> Option<bool> {
     match (method, bytes.get(method)) {
         (0, _) => Some(false),
         (_, None) => None,
-        (_, Some(b' ')) => {
+        // Some servers take any white space for the one space.
+        (_, Some(b' ' | b'\t' | 0x0b | 0x0c)) => {
             let line = &bytes[..bytes.iter().position(|byte| *byte == b'\n')?];
-            let has_version = line.windows(6).any(|part| part == b" HTTP/");
+            let has_version = line.windows(5).any(|part| part == b"HTTP/");
             Some(has_version && !line.starts_with(HTTP_2))
         }
         _ => Some(false),

@@ -18,11 +18,11 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use self::seen::{Novelty, Seen};
-use self::table::{Capacity, Table};
+use self::table::{Capacity, Table, Use};
 use crate::audit::{Open, Via};
 use crate::proxy::Proxy;
 use crate::refusal::Refusal;
-use crate::transparent;
+use crate::transparent::{self, Meant};
 
 mod seen;
 mod table;
@@ -63,15 +63,15 @@ pub struct Names {
 /// What serves a name.
 struct Served {
     ports: Ports,
-    /// What is connected has it, too.
-    name: Arc<str>,
+    meant: Arc<Meant>,
     /// Dropped, they are closed.
     _listeners: JoinSet<()>,
 }
 
 impl Served {
-    fn is_connected(&self) -> bool {
-        Arc::strong_count(&self.name) > 1
+    fn last_use(&self) -> Use<Instant> {
+        // Each connection has it, too.
+        if Arc::strong_count(&self.meant) > 1 { Use::Now } else { Use::Last(self.meant.last_use()) }
     }
 }
 
@@ -128,22 +128,25 @@ impl Names {
         // Who asks for the same name at the same time waits for the one address.
         let mut table = self.table.lock().await;
         match table.get(&name) {
-            Some((address, served)) if served.ports == ports => return Ok(address),
+            Some((address, served)) if served.ports == ports => {
+                served.meant.touch();
+                return Ok(address);
+            }
             _ => table.remove(&name),
         }
-        if !table.make_room(ports.each().len(), Served::is_connected) {
+        if !table.make_room(ports.each().len(), Served::last_use) {
             return Err(self.failed(&name, 0, io::Error::other("too many names are connected to")));
         }
         let (address, opened) = self.open(&mut table, &name, &ports).await?;
-        let shared: Arc<str> = name.as_str().into();
+        let meant = Arc::new(Meant::new(&name));
         let mut listeners = JoinSet::new();
         for (port, listener) in opened {
-            let door =
-                transparent::Listener { port, name: Arc::downgrade(&shared), proxy: Arc::clone(&self.proxy) };
-            listeners.spawn(door.serve(listener));
+            let serving =
+                transparent::Listener { port, meant: Arc::downgrade(&meant), proxy: Arc::clone(&self.proxy) };
+            listeners.spawn(serving.serve(listener));
         }
         let count = listeners.len();
-        table.insert(&name, address, count, Served { ports, name: shared, _listeners: listeners });
+        table.insert(&name, address, count, Served { ports, meant, _listeners: listeners });
         Ok(address)
     }
 
@@ -207,7 +210,14 @@ impl Names {
             let listening = timeout(LISTEN_TIMEOUT, self.listen.listen(SocketAddrV4::new(address, port)));
             match listening.await.unwrap_or_else(|late| Err(late.into())) {
                 Ok(listener) => opened.listeners.push((port, listener)),
-                Err(error) => opened.failures.push((port, error)),
+                Err(error) => {
+                    let taken = error.kind() == io::ErrorKind::AddrInUse;
+                    opened.failures.push((port, error));
+                    if !taken {
+                        // Whatever it is, the next port has it as well.
+                        break;
+                    }
+                }
             }
         }
         opened

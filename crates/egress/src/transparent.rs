@@ -1,8 +1,8 @@
 //! Connections to an address that stands for a name. The program inside knows of no proxy, so nothing is said to it but in its own protocol.
 
 use std::io;
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
@@ -35,11 +35,32 @@ const ACCESS_DENIED: u8 = 49;
 const INTERNAL_ERROR: u8 = 80;
 const UNRECOGNIZED_NAME: u8 = 112;
 
+/// A name that is meant by who connects to its address.
+pub(crate) struct Meant {
+    name: String,
+    last_use: Mutex<Instant>,
+}
+
+impl Meant {
+    pub(crate) fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), last_use: Mutex::new(Instant::now()) }
+    }
+
+    /// Notes that it is used.
+    pub(crate) fn touch(&self) {
+        *self.last_use.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    pub(crate) fn last_use(&self) -> Instant {
+        *self.last_use.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// A listener for one name on one port.
 pub(crate) struct Listener {
     pub(crate) port: u16,
     /// Gone once the name was forgotten.
-    pub(crate) name: Weak<str>,
+    pub(crate) meant: Weak<Meant>,
     pub(crate) proxy: Arc<Proxy>,
 }
 
@@ -48,24 +69,29 @@ impl Listener {
     pub(crate) async fn serve(self, listener: TcpListener) {
         loop {
             let Ok(stream) = accept(&listener).await else { return };
-            let Some(name) = self.name.upgrade() else { return };
+            let Some(meant) = self.meant.upgrade() else { return };
+            meant.touch();
             let (port, proxy) = (self.port, Arc::clone(&self.proxy));
             match proxy.admit() {
                 Ok(admission) => {
                     tokio::spawn(async move {
                         let _admission = admission;
-                        speak(stream, &name, port, &proxy).await
+                        let spoken = speak(stream, &meant.name, port, &proxy).await;
+                        meant.touch();
+                        spoken
                     });
                 }
-                Err(refusal) => proxy.audit().refused(&Open::new(Via::Transparent, &name, port), &refusal),
+                Err(refusal) => {
+                    proxy.audit().refused(&Open::new(Via::Transparent, &meant.name, port), &refusal);
+                }
             }
         }
     }
 }
 
-async fn speak(stream: TcpStream, name: &Arc<str>, port: u16, proxy: &Arc<Proxy>) -> io::Result<()> {
+async fn speak(stream: TcpStream, name: &str, port: u16, proxy: &Arc<Proxy>) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let mut inside = Inside::new(stream, Arc::clone(name), port, proxy.limits().head);
+    let mut inside = Inside::new(stream, name.to_owned(), port, proxy.limits().head);
     if CLIENT_SPEAKS_FIRST.contains(&port) {
         let judged = timeout(PATIENCE, inside.judge()).await;
         if let (Ok(Err(broken)), None) = (judged, inside.refusal()) {

@@ -18,6 +18,13 @@ pub(crate) struct Capacity {
     pub(crate) listeners: usize,
 }
 
+/// When a name was used.
+pub(crate) enum Use<T> {
+    /// It is.
+    Now,
+    Last(T),
+}
+
 /// Names, the address of each, and what serves it.
 pub(crate) struct Table<T> {
     capacity: Capacity,
@@ -26,29 +33,23 @@ pub(crate) struct Table<T> {
     listeners: usize,
     /// How many addresses were given out.
     given: u32,
-    /// Counts what was asked, so that the entry that was asked for longest ago is known.
-    clock: u64,
 }
 
 struct Entry<T> {
     address: Ipv4Addr,
     listeners: usize,
-    asked: u64,
     serves: T,
 }
 
 impl<T> Table<T> {
     pub(crate) fn new(capacity: Capacity) -> Self {
         let (entries, names) = (HashMap::new(), HashMap::new());
-        Self { capacity, entries, names, listeners: 0, given: 0, clock: 0 }
+        Self { capacity, entries, names, listeners: 0, given: 0 }
     }
 
-    /// Returns the address of a name and what serves it, and remembers that it was asked for.
-    pub(crate) fn get(&mut self, name: &str) -> Option<(Ipv4Addr, &T)> {
-        let entry = self.entries.get_mut(name)?;
-        self.clock += 1;
-        entry.asked = self.clock;
-        Some((entry.address, &entry.serves))
+    /// Returns the address of a name, and what serves it.
+    pub(crate) fn get(&self, name: &str) -> Option<(Ipv4Addr, &T)> {
+        self.entries.get(name).map(|entry| (entry.address, &entry.serves))
     }
 
     /// Returns the name that an address stands for.
@@ -66,17 +67,18 @@ impl<T> Table<T> {
         })
     }
 
-    /// Makes room for a name with so many listeners: takes out the names that were asked for longest ago, but none in use. Returns
+    /// Makes room for a name with so many listeners: takes out the names that were used longest ago, and none that is in use. Returns
     /// whether there is room now.
-    pub(crate) fn make_room(&mut self, listeners: usize, in_use: impl Fn(&T) -> bool) -> bool {
+    pub(crate) fn make_room<U: Ord>(&mut self, listeners: usize, use_of: impl Fn(&T) -> Use<U>) -> bool {
         while self.entries.len() >= self.capacity.names
             || self.listeners + listeners > self.capacity.listeners
         {
-            let unused = self.entries.iter().filter(|(_, entry)| !in_use(&entry.serves));
-            let Some(oldest) = unused.min_by_key(|(_, entry)| entry.asked).map(|(name, _)| name.clone())
-            else {
-                return false;
-            };
+            let unused = self.entries.iter().filter_map(|(name, entry)| match use_of(&entry.serves) {
+                Use::Now => None,
+                Use::Last(time) => Some((time, name)),
+            });
+            let Some((_, oldest)) = unused.min() else { return false };
+            let oldest = oldest.clone();
             self.remove(&oldest);
         }
         true
@@ -85,10 +87,9 @@ impl<T> Table<T> {
     /// Adds a name.
     pub(crate) fn insert(&mut self, name: &str, address: Ipv4Addr, listeners: usize, serves: T) {
         self.remove(name);
-        self.clock += 1;
         self.listeners += listeners;
         self.names.insert(address, name.to_owned());
-        self.entries.insert(name.to_owned(), Entry { address, listeners, asked: self.clock, serves });
+        self.entries.insert(name.to_owned(), Entry { address, listeners, serves });
     }
 
     /// Takes a name out, and ends what serves it.
@@ -104,48 +105,67 @@ impl<T> Table<T> {
 mod tests {
     use super::*;
 
-    fn add(table: &mut Table<bool>, name: &str, listeners: usize, in_use: bool) -> Option<Ipv4Addr> {
-        if !table.make_room(listeners, |in_use| *in_use) {
+    /// Adds a name that was used last at this time, or is in use.
+    fn add(
+        table: &mut Table<Option<u32>>,
+        name: &str,
+        listeners: usize,
+        used: Option<u32>,
+    ) -> Option<Ipv4Addr> {
+        if !table.make_room(listeners, |used| used.map_or(Use::Now, Use::Last)) {
             return None;
         }
         let address = table.next_address()?;
-        table.insert(name, address, listeners, in_use);
+        table.insert(name, address, listeners, used);
         Some(address)
     }
 
     #[test]
-    fn holds_no_more_than_its_limits_however_many_names_are_asked_for() {
+    fn holds_no_more_than_its_capacity_however_many_names_are_asked_for() {
         let mut table = Table::new(Capacity { names: 64, listeners: 100 });
         let mut last = NETWORK;
         for number in 0..1_000_000 {
-            let address = add(&mut table, &format!("{number}.example.org"), 2, false).expect("there is room");
+            let name = format!("{number}.example.org");
+            let address = add(&mut table, &name, 2, Some(number)).expect("there is room");
             assert!(address > last, "{address} was given out before");
             last = address;
         }
         assert_eq!((table.entries.len(), table.names.len(), table.listeners), (50, 50, 100));
-        assert_eq!(table.name(last), Some("999999.example.org"));
+        assert_eq!(
+            (table.name(last), table.get("999950.example.org").is_some()),
+            (Some("999999.example.org"), true)
+        );
         assert!(table.entries.capacity() < 256 && table.names.capacity() < 256);
     }
 
     #[test]
-    fn takes_out_what_was_asked_for_longest_ago_and_nothing_in_use() {
+    fn takes_out_what_was_used_longest_ago_and_nothing_in_use() {
         let mut table = Table::new(Capacity { names: 3, listeners: 100 });
-        let used = add(&mut table, "used", 1, true).expect("there is room");
-        add(&mut table, "old", 1, false).expect("there is room");
-        add(&mut table, "asked again", 1, false).expect("there is room");
-        assert!(table.get("old").is_some() && table.get("asked again").is_some());
-        add(&mut table, "new", 1, true).expect("there is room");
-        assert!(table.get("old").is_none());
-        add(&mut table, "newer", 1, true).expect("there is room");
-        assert_eq!(add(&mut table, "too many", 1, false), None);
-        assert_eq!(table.get("used"), Some((used, &true)));
+        for (name, used) in [("in use", None), ("recent", Some(2)), ("old", Some(1)), ("in use too", None)] {
+            assert!(add(&mut table, name, 1, used).is_some(), "{name}");
+        }
+        assert!(table.get("old").is_none() && table.get("recent").is_some());
+        assert!(add(&mut table, "in use as well", 1, None).is_some());
+        assert_eq!(add(&mut table, "too many", 1, Some(3)), None);
+        assert!(table.get("in use").is_some());
+    }
+
+    #[test]
+    fn makes_room_for_as_many_listeners_as_are_wanted() {
+        let mut table = Table::new(Capacity { names: 100, listeners: 6 });
+        for used in 0..3 {
+            assert!(add(&mut table, &used.to_string(), 2, Some(used)).is_some());
+        }
+        assert!(add(&mut table, "four", 4, Some(3)).is_some());
+        assert!(table.get("1").is_none() && table.get("2").is_some());
+        assert_eq!(add(&mut table, "seven", 7, Some(4)), None);
     }
 
     #[test]
     fn an_address_that_was_taken_out_is_not_given_again() {
         let mut table = Table::new(Capacity { names: 3, listeners: 100 });
-        let first = add(&mut table, "a", 1, false).expect("there is room");
-        let second = add(&mut table, "a", 2, false).expect("there is room");
+        let first = add(&mut table, "a", 1, Some(0)).expect("there is room");
+        let second = add(&mut table, "a", 2, Some(0)).expect("there is room");
         assert_eq!((table.name(first), table.name(second), table.listeners), (None, Some("a"), 2));
         table.given = ADDRESSES - 2;
         assert_eq!(table.next_address(), Some(Ipv4Addr::new(127, 127, 255, 255)));

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::first_bytes::{self, Judgement, Meant, Protocol};
 /// A program inside, connected to an address that stands for a name.
 pub(super) struct Inside {
     stream: TcpStream,
-    name: Arc<str>,
+    name: String,
     port: u16,
     /// How long the first bytes may take, from the first of them on, until they are enough to be judged.
     within: Duration,
@@ -34,7 +34,7 @@ enum State {
 }
 
 impl Inside {
-    pub(super) fn new(stream: TcpStream, name: Arc<str>, port: u16, within: Duration) -> Self {
+    pub(super) fn new(stream: TcpStream, name: String, port: u16, within: Duration) -> Self {
         Self { stream, name, port, within, bytes: Vec::new(), state: State::Judging(None) }
     }
 
