@@ -6,8 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::{Arc, Mutex};
 
 use egress::audit::Audit;
+use egress::limits::Limits;
 use egress::names::{Listen, Listening, Names};
-use egress::proxy::Proxy;
+use egress::proxy::{Proxy, Setup};
 use policy::rules::network::{HostRule, HostRules, NetworkMode};
 use policy::rules::verdict::Origin;
 use tokio::net::{TcpListener, TcpStream};
@@ -37,10 +38,14 @@ pub(crate) struct Sandbox {
 }
 
 pub(crate) fn sandbox(allow: &[&str]) -> Sandbox {
+    sandbox_within(Limits::default(), allow)
+}
+
+pub(crate) fn sandbox_within(limits: Limits, allow: &[&str]) -> Sandbox {
     let rule = |host: &&str| HostRule { pattern: host.parse().unwrap(), origin: Origin::Default };
     let rules = HostRules::new(NetworkMode::Allowlist, allow.iter().map(rule).collect(), Vec::new());
     let (listeners, log) = (Listeners::default(), Log::default());
-    let proxy = Proxy::new(rules, Audit::new(log.clone())).unwrap();
+    let proxy = Proxy::new(Setup { rules, limits }, Audit::new(log.clone())).unwrap();
     Sandbox { names: Names::new(proxy, listeners.clone()), listeners, log }
 }
 
@@ -59,9 +64,9 @@ impl Listeners {
         self.taken.lock().unwrap().push(taken);
     }
 
-    pub(crate) async fn connect(&self, address: Ipv4Addr, port: u16) -> TcpStream {
+    pub(crate) async fn connect(&self, address: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
         let at = self.at.lock().unwrap()[&SocketAddrV4::new(address, port)];
-        TcpStream::connect(at).await.unwrap()
+        TcpStream::connect(at).await
     }
 }
 

@@ -1,11 +1,12 @@
 //! Connections to an address that stands for a name, by programs that know no proxy, with real servers behind it.
 
+use egress::limits::Limits;
 use policy::rules::network::Host;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-use crate::inside::{Sandbox, sandbox};
+use crate::inside::{Sandbox, sandbox, sandbox_within};
 
 /// What OpenSSL sends first to `a.localhost`.
 const HELLO: &[u8] = include_bytes!("client_hello/openssl");
@@ -34,7 +35,7 @@ async fn server(banner: &'static str, answer: &'static str) -> (u16, JoinHandle<
 /// well, without a name server.
 async fn connect(sandbox: &Sandbox, port: u16) -> TcpStream {
     let address = sandbox.names.address(&"a.localhost".parse::<Host>().unwrap()).await.unwrap();
-    let stream = sandbox.listeners.connect(address, port).await;
+    let stream = sandbox.listeners.connect(address, port).await.unwrap();
     stream.set_nodelay(true).unwrap();
     stream
 }
@@ -238,4 +239,46 @@ async fn a_host_that_is_not_reached_is_said_in_the_protocol_of_the_client() {
     }
     let lines = sandbox.log.lines();
     assert!(lines.len() == 3 && lines.iter().all(|line| line["error"].is_string()), "{lines:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn on_the_port_of_https_a_client_that_says_nothing_is_dialled_for_after_a_while() {
+    // Nobody listens on this port of the machine, which shows in the log that it was dialled.
+    let sandbox = sandbox(&["a.localhost:443"]);
+    assert_eq!(rest(connect(&sandbox, 443).await).await, b"");
+    let lines = sandbox.log.lines();
+    assert_eq!((lines.len(), lines[0]["verdict"].as_str()), (1, Some("allow")), "{lines:?}");
+    assert!(lines[0]["error"].as_str().unwrap().contains("could not be reached"), "{lines:?}");
+}
+
+#[tokio::test]
+async fn a_name_that_was_not_used_for_longest_gives_way_and_one_in_use_does_not() {
+    let (port, _server) = server("banner", "").await;
+    let limits = Limits { listeners: 2, ..Limits::default() };
+    let sandbox = sandbox_within(limits, &[&format!("a.localhost:{port}"), "*.example.org:443"]);
+    let address = async |name: &str| sandbox.names.address(&name.parse::<Host>().unwrap()).await;
+    let mut used = connect(&sandbox, port).await;
+    used.read_exact(&mut [0; 6]).await.unwrap();
+
+    let first = address("first.example.org").await.unwrap();
+    let second = address("second.example.org").await.unwrap();
+    assert_eq!(sandbox.listeners.ports(second), [443]);
+    // The runtime closes the listener when it comes to it.
+    tokio::task::yield_now().await;
+    let refused = sandbox.listeners.connect(first, 443).await;
+    assert_eq!(refused.map(drop).map_err(|error| error.kind()), Err(std::io::ErrorKind::ConnectionRefused));
+    assert_ne!(address("first.example.org").await.unwrap(), first, "an address is given out once");
+    connect(&sandbox, port).await;
+}
+
+#[tokio::test]
+async fn connections_count_against_the_limit_of_the_sandbox() {
+    let (port, _server) = server("banner", "").await;
+    let limits = Limits { connections: 1, ..Limits::default() };
+    let sandbox = sandbox_within(limits, &[&format!("a.localhost:{port}")]);
+    let mut first = connect(&sandbox, port).await;
+    first.read_exact(&mut [0; 6]).await.unwrap();
+    assert_eq!(rest(connect(&sandbox, port).await).await, b"");
+    let line = &sandbox.log.lines()[0];
+    assert!(line["error"].as_str().unwrap().contains("1 connections"), "{line}");
 }
