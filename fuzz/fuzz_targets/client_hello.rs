@@ -1,0 +1,35 @@
+//! What a client says first, cut anywhere: how it is judged does not depend on where it is cut, and what passes as TLS names the
+//! name that was meant.
+#![no_main]
+
+use egress::client_hello::{ClientHello, MAX_LENGTH, parse};
+use egress::first_bytes::{Judgement, Meant, judge};
+use libfuzzer_sys::fuzz_target;
+use policy::rules::network::Host;
+
+const MEANT: Meant<'_> = Meant { name: "a.localhost", port: 443 };
+
+fuzz_target!(|input: (u16, Vec<u8>)| {
+    let (cut, mut bytes) = input;
+    bytes.truncate(MAX_LENGTH - 1);
+    let cut = usize::from(cut).min(bytes.len());
+
+    let (part, whole) = (judge(&bytes[..cut], MEANT), judge(&bytes, MEANT));
+    match part {
+        Judgement::Undecided => {}
+        Judgement::Pass => assert_eq!(whole, Judgement::Pass, "{cut}"),
+        Judgement::Refuse { .. } => assert!(matches!(whole, Judgement::Refuse { .. }), "{cut}: {whole:?}"),
+    }
+
+    match (parse(&bytes[..cut]), parse(&bytes)) {
+        (Ok(ClientHello::Partial), _) => {}
+        (part, whole) => assert_eq!(part, whole, "{cut}"),
+    }
+    if bytes.first() == Some(&22) && whole == Judgement::Pass {
+        let Ok(ClientHello::Complete { server_name: Some(name) }) = parse(&bytes) else {
+            panic!("it passes without a name");
+        };
+        let name = String::from_utf8(name).expect("a host is ASCII");
+        assert_eq!(name.parse(), Ok(Host::Name("a.localhost".to_owned())));
+    }
+});
