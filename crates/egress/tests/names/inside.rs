@@ -45,7 +45,7 @@ pub(crate) fn sandbox_within(limits: Limits, allow: &[&str]) -> Sandbox {
     let rule = |host: &&str| HostRule { pattern: host.parse().unwrap(), origin: Origin::Default };
     let rules = HostRules::new(NetworkMode::Allowlist, allow.iter().map(rule).collect(), Vec::new());
     let (listeners, log) = (Listeners::default(), Log::default());
-    let proxy = Proxy::new(Setup { rules, limits }, Audit::new(log.clone())).unwrap();
+    let proxy = Proxy::new(Setup { limits, ..rules.into() }, Audit::new(log.clone())).unwrap();
     Sandbox { names: Names::new(proxy, listeners.clone()), listeners, log }
 }
 
