@@ -158,7 +158,7 @@ mod tests {
         extension(SERVER_NAME, &list16(&named(HOST_NAME, name)))
     }
 
-    /// A message, without a record, with this in place of its extensions and their length.
+    /// Makes a message, without a record, with this in place of its extensions and their length.
     fn message(tail: &[u8]) -> Vec<u8> {
         let body = [&[3, 3][..], &[7; 32], &[1, 9], &list16(&[0x13, 1, 0x13, 2]), &[1, 0], tail].concat();
         let length = u32::try_from(body.len()).expect("a length").to_be_bytes();
