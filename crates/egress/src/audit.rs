@@ -66,6 +66,7 @@ pub(crate) struct Open {
     began: Instant,
     time: SystemTime,
     address: Option<IpAddr>,
+    through: Option<String>,
     rule: String,
     error: Option<String>,
     pub(crate) traffic: Arc<Traffic>,
@@ -90,15 +91,16 @@ impl Open {
             began: Instant::now(),
             time: SystemTime::now(),
             address: None,
+            through: None,
             rule: String::new(),
             error: None,
             traffic: Arc::default(),
         }
     }
 
-    /// Notes which address was dialled, and by which rule. Another proxy may know the address alone.
-    pub(crate) fn connected(&mut self, address: Option<IpAddr>, verdict: &Verdict) {
-        self.address = address;
+    /// Notes which address was dialled, or through which other proxy, and by which rule.
+    pub(crate) fn connected(&mut self, address: Option<IpAddr>, through: Option<String>, verdict: &Verdict) {
+        (self.address, self.through) = (address, through);
         self.rule.clone_from(&verdict.rule);
     }
 
@@ -129,6 +131,9 @@ struct Line<'a> {
     port: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<IpAddr>,
+    /// The proxy that this host is behind, where it was on the way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    through: Option<&'a str>,
     verdict: Decision,
     rule: &'a str,
     /// What went wrong although it was allowed.
@@ -219,6 +224,7 @@ impl Audit {
             host: &open.host,
             port: open.port,
             address: open.address,
+            through: open.through.as_deref(),
             verdict,
             rule,
             error,

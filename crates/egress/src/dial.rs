@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hickory_resolver::TokioResolver;
-use policy::rules::network::{Host, HostRules};
+use policy::rules::network::{Host, HostError, HostRules};
 use policy::rules::verdict::{Decision, Verdict};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use crate::parent::{Parent, ParentProxy, Purpose};
 use crate::refusal::Refusal;
 
 /// How long after one address the next one is tried as well (RFC 8305, "Connection Attempt Delay").
@@ -23,14 +24,17 @@ const MAX_ADDRESSES: usize = 8;
 /// A connection that was allowed.
 pub(crate) struct Dialled {
     pub(crate) stream: TcpStream,
-    /// Where it leads.
+    /// Where it leads. Another proxy on the way may know that alone.
     pub(crate) address: Option<IpAddr>,
+    /// The proxy on the way.
+    pub(crate) parent: Option<Arc<ParentProxy>>,
     /// What has allowed it.
     pub(crate) verdict: Verdict,
 }
 
-/// The resolver of the host, and how long it is waited for.
+/// The resolver of the host, the proxy that it is behind, and how long both are waited for.
 pub(crate) struct Dialer {
+    parent: Parent,
     resolver: TokioResolver,
     /// How long resolving and connecting may take.
     limit: Duration,
@@ -38,51 +42,74 @@ pub(crate) struct Dialer {
 
 impl Dialer {
     /// Makes one that resolves names as this host does.
-    pub(crate) fn new(limit: Duration) -> io::Result<Self> {
+    pub(crate) fn new(parent: Parent, limit: Duration) -> io::Result<Self> {
         let resolver = TokioResolver::builder_tokio().map_err(io::Error::other)?.build();
-        Ok(Self { resolver, limit })
+        Ok(Self { parent, resolver, limit })
     }
 
     /// Connects to a host as it was asked for: a name, or an address as text.
-    pub(crate) async fn dial(&self, rules: &HostRules, host: &str, port: u16) -> Result<Dialled, Refusal> {
-        let dialled = timeout(self.limit, self.dial_patiently(rules, host, port)).await;
+    pub(crate) async fn dial(
+        &self,
+        rules: &HostRules,
+        host: &str,
+        port: u16,
+        purpose: Purpose,
+    ) -> Result<Dialled, Refusal> {
+        let dialled = timeout(self.limit, self.dial_patiently(rules, host, port, purpose)).await;
         dialled.unwrap_or_else(|_| Err(Refusal::Unreachable(Arc::new(io::ErrorKind::TimedOut.into()))))
     }
 
-    async fn dial_patiently(&self, rules: &HostRules, host: &str, port: u16) -> Result<Dialled, Refusal> {
-        let asked = rules.decide(host, port);
-        if asked.decision != Decision::Allow {
-            return Err(Refusal::Rule(asked));
+    async fn dial_patiently(
+        &self,
+        rules: &HostRules,
+        host: &str,
+        port: u16,
+        purpose: Purpose,
+    ) -> Result<Dialled, Refusal> {
+        let verdict = rules.decide(host, port);
+        if verdict.decision != Decision::Allow {
+            return Err(Refusal::Rule(verdict));
+        }
+        let name: Host = host.parse().map_err(|error: HostError| Refusal::Unresolved(error.to_string()))?;
+        if let Some(parent) = self.parent.of(&name, port, purpose) {
+            let addresses =
+                self.resolve(&parent.host).await.map_err(|error| Refusal::Parent(error.to_string()))?;
+            let addresses: Vec<_> =
+                addresses.into_iter().map(|ip| SocketAddr::new(ip, parent.port)).collect();
+            let mut stream = connect(&addresses).await.map_err(|error| Refusal::Parent(error.to_string()))?;
+            if purpose == Purpose::Tunnel {
+                parent.tunnel(&mut stream, &name, port).await?;
+            }
+            return Ok(Dialled { stream, address: None, parent: Some(Arc::clone(parent)), verdict });
         }
         let mut denied = None;
         let mut allowed = Vec::new();
-        for address in self.resolve(host).await?.into_iter().take(MAX_ADDRESSES) {
-            let verdict = rules.decide_resolved(host, address, port);
-            if verdict.decision == Decision::Allow {
+        for address in self.resolve(&name).await?.into_iter().take(MAX_ADDRESSES) {
+            let resolved = rules.decide_resolved(host, address, port);
+            if resolved.decision == Decision::Allow {
                 allowed.push(SocketAddr::new(address, port));
             } else {
-                denied.get_or_insert(verdict);
+                denied.get_or_insert(resolved);
             }
         }
         // A name of which one address leads inwards is not to be trusted with its others.
-        if let Some(verdict) = denied {
-            return Err(Refusal::Rule(verdict));
+        if let Some(denied) = denied {
+            return Err(Refusal::Rule(denied));
         }
         let stream = connect(&allowed).await.map_err(|error| Refusal::Unreachable(Arc::new(error)))?;
         let address = stream.peer_addr().ok().map(|address| address.ip());
-        Ok(Dialled { stream, address, verdict: asked })
+        Ok(Dialled { stream, address, parent: None, verdict })
     }
 
-    async fn resolve(&self, host: &str) -> Result<Vec<IpAddr>, Refusal> {
-        match host.parse::<Host>() {
-            Ok(Host::Address(address)) => Ok(vec![address]),
-            Ok(Host::Name(name)) => {
+    async fn resolve(&self, host: &Host) -> Result<Vec<IpAddr>, Refusal> {
+        match host {
+            Host::Address(address) => Ok(vec![*address]),
+            Host::Name(name) => {
                 // With its dot at the end, so that no search domain is tried: another name would be decided about.
                 let found = self.resolver.lookup_ip(format!("{name}.")).await;
                 let found = found.map_err(|error| Refusal::Unresolved(error.to_string()))?;
                 Ok(found.iter().collect())
             }
-            Err(error) => Err(Refusal::Unresolved(error.to_string())),
         }
     }
 }

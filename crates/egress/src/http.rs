@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderValue, PROXY_AUTHORIZATION};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -17,6 +17,7 @@ use crate::body::{Body, passing, whole};
 use crate::headers::strip;
 use crate::limits::MAX_HEAD;
 use crate::outside::Outside;
+use crate::parent::ParentProxy;
 use crate::proxy::{Admission, Proxy};
 use crate::refusal::Refusal;
 use crate::request::{Target, framing, target};
@@ -67,15 +68,17 @@ async fn answer(
             return refused(&refusal, "", 0);
         }
     };
-    let outside = match proxy.connect(Via::Http, &host, port).await {
-        Ok(outside) => outside,
-        Err(refusal) => return refused(&refusal, &host, port),
-    };
     let idle = proxy.limits().idle;
-    if request.method() == Method::CONNECT {
-        return tunnel(request, outside, idle, admission);
-    }
-    forward(request, outside, idle).await.unwrap_or_else(|refusal| refused(&refusal, &host, port))
+    let answered = if request.method() == Method::CONNECT {
+        let outside = proxy.connect(Via::Http, &host, port).await;
+        outside.map(|outside| tunnel(request, outside, idle, admission))
+    } else {
+        match proxy.connect_for_requests(&host, port).await {
+            Ok(outside) => forward(request, outside, idle).await,
+            Err(refusal) => Err(refusal),
+        }
+    };
+    answered.unwrap_or_else(|refusal| refused(&refusal, &host, port))
 }
 
 /// Returns whether a request for a whole URL names this listener.
@@ -106,13 +109,13 @@ async fn forward(
 ) -> Result<Response<Body>, Refusal> {
     let mut client = hyper::client::conn::http1::Builder::new();
     client.preserve_header_case(true).max_buf_size(BUFFER);
-    let traffic = outside.traffic();
+    let (traffic, parent) = (outside.traffic(), outside.parent());
     let (mut sender, connection) =
         client.handshake(TokioIo::new(outside)).await.map_err(Refusal::unreachable)?;
     let connected = tokio::spawn(async move {
         tokio::select! { _ = connection => Ok(()), () = traffic.stopped(idle) => Err(Refusal::Silent(idle)) }
     });
-    let sent = sender.send_request(to_origin(request)).await;
+    let sent = sender.send_request(onward(request, parent.as_deref())).await;
     // Without it the connection ends, at the latest with the body of the answer.
     drop(sender);
     let response = match sent {
@@ -127,17 +130,30 @@ async fn forward(
     Ok(Response::from_parts(head, passing(body)))
 }
 
-/// Turns a request to a proxy into one to the server: the path alone, the host of the URL, and nothing that was for the proxy.
-fn to_origin<B>(request: Request<B>) -> Request<B> {
+/// Turns a request to a proxy into one to the server: the path alone, the host of the URL, and nothing that was for the proxy. For
+/// another proxy on the way the URL stays whole.
+fn onward<B>(request: Request<B>, parent: Option<&ParentProxy>) -> Request<B> {
     let (mut head, body) = request.into_parts();
     // First, because `Connection` may name any header.
     strip(&mut head.headers);
-    let uri = std::mem::take(&mut head.uri);
     // The host that was decided about, whatever the header says (RFC 9112, section 3.2.2).
-    if let Some(host) = uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok()) {
+    let host = head.uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
+    if let Some(host) = host {
         head.headers.insert(HOST, host);
     }
-    head.uri = uri.into_parts().path_and_query.map_or_else(|| Uri::from_static("/"), Uri::from);
+    match parent {
+        None => {
+            let path = std::mem::take(&mut head.uri).into_parts().path_and_query;
+            head.uri = path.map_or_else(|| Uri::from_static("/"), Uri::from);
+        }
+        Some(parent) => {
+            let value = parent.authorization().and_then(|value| HeaderValue::from_str(value).ok());
+            if let Some(mut value) = value {
+                value.set_sensitive(true);
+                head.headers.insert(PROXY_AUTHORIZATION, value);
+            }
+        }
+    }
     Request::from_parts(head, body)
 }
 

@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 
 use crate::audit::{Audit, Open};
 use crate::dial::Dialled;
+use crate::parent::ParentProxy;
 use crate::traffic::Traffic;
 
 /// A connection to a host that was allowed. Dropped, it is recorded with what has passed.
@@ -17,12 +18,19 @@ pub(crate) struct Outside {
     stream: TcpStream,
     open: Open,
     audit: Arc<Audit>,
+    parent: Option<Arc<ParentProxy>>,
 }
 
 impl Outside {
     pub(crate) fn new(dialled: Dialled, mut open: Open, audit: Arc<Audit>) -> Self {
-        open.connected(dialled.address, &dialled.verdict);
-        Self { stream: dialled.stream, open, audit }
+        let through = dialled.parent.as_ref().map(ToString::to_string);
+        open.connected(dialled.address, through, &dialled.verdict);
+        Self { stream: dialled.stream, open, audit, parent: dialled.parent }
+    }
+
+    /// Returns the proxy on the way.
+    pub(crate) fn parent(&self) -> Option<Arc<ParentProxy>> {
+        self.parent.clone()
     }
 
     /// Returns what counts the bytes that pass.

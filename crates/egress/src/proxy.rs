@@ -11,6 +11,7 @@ use crate::current::Live;
 use crate::dial::Dialer;
 use crate::limits::Limits;
 use crate::outside::Outside;
+use crate::parent::{Parent, Purpose};
 use crate::refusal::Refusal;
 use crate::route::Route;
 use crate::tls::Roots;
@@ -24,12 +25,15 @@ pub struct Setup {
     pub routes: Vec<Route>,
     /// Whose certificates upstreams of routes may have. Without any, none is reached by TLS.
     pub roots: Roots,
+    /// The proxy that this host is behind.
+    pub parent: Parent,
     pub limits: Limits,
 }
 
 impl From<HostRules> for Setup {
     fn from(rules: HostRules) -> Self {
-        Self { rules, routes: Vec::new(), roots: Roots::default(), limits: Limits::default() }
+        let (roots, parent, limits) = (Roots::default(), Parent::default(), Limits::default());
+        Self { rules, routes: Vec::new(), roots, parent, limits }
     }
 }
 
@@ -53,9 +57,9 @@ impl Proxy {
     ///
     /// The resolver's configuration, `/etc/resolv.conf`, cannot be read.
     pub fn new(setup: impl Into<Setup>, audit: Audit) -> io::Result<Arc<Self>> {
-        let Setup { rules, routes, roots, limits } = setup.into();
+        let Setup { rules, routes, roots, parent, limits } = setup.into();
         let (live, audit) = (Live::new(rules, routes), Arc::new(audit));
-        let dialer = Arc::new(Dialer::new(limits.connect)?);
+        let dialer = Arc::new(Dialer::new(parent, limits.connect)?);
         let connector = Connector {
             live: live.clone(),
             dialer: Arc::clone(&dialer),
@@ -116,8 +120,23 @@ impl Proxy {
         host: &str,
         port: u16,
     ) -> Result<Outside, Refusal> {
+        self.connect_for(Purpose::Tunnel, via, host, port).await
+    }
+
+    /// Connects to a host to send it requests of plain HTTP.
+    pub(crate) async fn connect_for_requests(&self, host: &str, port: u16) -> Result<Outside, Refusal> {
+        self.connect_for(Purpose::Requests, Via::Http, host, port).await
+    }
+
+    async fn connect_for(
+        &self,
+        purpose: Purpose,
+        via: Via,
+        host: &str,
+        port: u16,
+    ) -> Result<Outside, Refusal> {
         let open = Open::new(via, host, port);
-        match self.dialer.dial(&self.rules(), host, port).await {
+        match self.dialer.dial(&self.rules(), host, port, purpose).await {
             Ok(dialled) => Ok(Outside::new(dialled, open, Arc::clone(&self.audit))),
             Err(refusal) => {
                 self.audit.refused(&open, &refusal);

@@ -19,6 +19,9 @@ pub enum Refusal {
     /// It has, and nobody answers there.
     #[error("the host could not be reached: {0}")]
     Unreachable(Arc<io::Error>),
+    /// The proxy that this host is behind does not help.
+    #[error("the proxy that this host is behind, from HTTPS_PROXY or HTTP_PROXY, opens no tunnel: {0}")]
+    Parent(String),
     /// Somebody does, and is not who he should be.
     #[error("the host could not be spoken to by TLS: {0}")]
     Tls(String),
@@ -89,7 +92,7 @@ impl Refusal {
             Self::Token(_) => 401,
             Self::Rule(_) | Self::Mismatch(_) | Self::Operation { .. } => 403,
             Self::Upgrade => 426,
-            Self::Unresolved(_) | Self::Unreachable(_) | Self::Tls(_) => 502,
+            Self::Unresolved(_) | Self::Unreachable(_) | Self::Parent(_) | Self::Tls(_) => 502,
             Self::Busy(_) => 503,
             Self::Silent(_) => 504,
         }
@@ -101,6 +104,7 @@ impl Refusal {
             Self::Rule(_) => "egress.denied",
             Self::Unresolved(_) => "egress.unresolved",
             Self::Unreachable(_) => "egress.unreachable",
+            Self::Parent(_) => "egress.parent",
             Self::Tls(_) => "egress.tls",
             Self::Silent(_) => "egress.silent",
             Self::Mismatch(_) => "egress.mismatch",

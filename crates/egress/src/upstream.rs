@@ -22,6 +22,7 @@ use crate::current::Live;
 use crate::dial::Dialer;
 use crate::limits::{Limits, MAX_HEAD};
 use crate::outside::Outside;
+use crate::parent::Purpose;
 use crate::refusal::Refusal;
 use crate::tls;
 
@@ -72,7 +73,7 @@ impl Connector {
         let https = uri.scheme_str() == Some("https");
         let port = uri.port_u16().unwrap_or(if https { 443 } else { 80 });
         let open = Open::new(Via::Route, &host, port);
-        let mut dialled = self.dialer.dial(&self.live.get().upstreams, &host, port).await?;
+        let mut dialled = self.dialer.dial(&self.live.get().upstreams, &host, port, Purpose::Tunnel).await?;
         dialled.verdict = Verdict::allow("a route names it", Origin::Default);
         let outside = Outside::new(dialled, open, self.audit);
         if !https {

@@ -5,6 +5,7 @@ mod descriptors;
 mod explicit;
 mod limits;
 mod log;
+mod parent;
 mod routes;
 mod smuggling;
 mod streaming;
