@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use self::message::{Answer, Family, Question, Received, Subject};
+use crate::listener::accept;
 use crate::names::Names;
 use crate::refusal::Refusal;
 
@@ -64,7 +65,7 @@ async fn serve_connections(names: &Arc<Names>, listener: TcpListener) -> io::Res
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let place = Arc::clone(&places).acquire_owned().await.map_err(io::Error::other)?;
-        let (stream, _) = listener.accept().await?;
+        let stream = accept(&listener).await?;
         let names = Arc::clone(names);
         tokio::spawn(async move {
             let _place = place;
@@ -111,7 +112,7 @@ async fn answer(names: &Names, bytes: &[u8]) -> Option<Vec<u8>> {
 async fn find(names: &Names, question: &Question) -> Answer {
     match question.subject() {
         Subject::Root => Answer::Empty,
-        Subject::Reverse(Some(address)) if address.is_loopback() => name_of(names, address).await,
+        Subject::Reverse(Some(address)) if address.is_loopback() => name_of(names, address),
         Subject::Reverse(_) => Answer::NoSuchName,
         Subject::NotAHost(name, error) => {
             names.refused(&name, Verdict::deny(error.to_string(), Origin::Default));
@@ -139,9 +140,9 @@ async fn find(names: &Names, question: &Question) -> Answer {
     }
 }
 
-async fn name_of(names: &Names, address: IpAddr) -> Answer {
+fn name_of(names: &Names, address: IpAddr) -> Answer {
     let name = match address {
-        IpAddr::V4(address) if address != Ipv4Addr::LOCALHOST => names.name(address).await,
+        IpAddr::V4(address) if address != Ipv4Addr::LOCALHOST => names.name(address),
         _ => Some("localhost".to_owned()),
     };
     name.map_or(Answer::NoSuchName, Answer::Name)

@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use policy::rules::network::{AllowedPorts, Host, HostRules};
 use policy::rules::verdict::{Origin, Verdict};
 use tokio::net::TcpListener;
-use tokio::sync::Mutex;
+use tokio::sync;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -57,7 +57,9 @@ pub struct Names {
     proxy: Arc<Proxy>,
     listen: Box<dyn Listen>,
     table: Mutex<Table<Served>>,
-    seen: StdMutex<Seen>,
+    /// One name at a time gets its listeners; those that have them do not wait.
+    opening: sync::Mutex<()>,
+    seen: Mutex<Seen>,
 }
 
 /// What serves a name.
@@ -113,8 +115,9 @@ impl Names {
     /// Makes one without a name in it.
     pub fn new(proxy: Arc<Proxy>, listen: impl Listen + 'static) -> Arc<Self> {
         let capacity = Capacity { names: MAX_NAMES, listeners: proxy.limits().listeners };
-        let (table, seen) = (Mutex::new(Table::new(capacity)), StdMutex::default());
-        Arc::new(Self { proxy, listen: Box::new(listen), table, seen })
+        let (table, opening, seen) =
+            (Mutex::new(Table::new(capacity)), sync::Mutex::default(), Mutex::default());
+        Arc::new(Self { proxy, listen: Box::new(listen), table, opening, seen })
     }
 
     /// Returns the address that stands for a name, and has it served there.
@@ -125,19 +128,19 @@ impl Names {
     pub async fn address(&self, name: &Host) -> Result<Ipv4Addr, Refusal> {
         let ports = Ports::new(&self.proxy.rules(), self.ports(name)?);
         let name = name.to_string();
-        // Who asks for the same name at the same time waits for the one address.
-        let mut table = self.table.lock().await;
-        match table.get(&name) {
-            Some((address, served)) if served.ports == ports => {
-                served.meant.touch();
-                return Ok(address);
-            }
-            _ => table.remove(&name),
+        if let Some(address) = self.known(&name, &ports) {
+            return Ok(address);
         }
-        if !table.make_room(ports.each().len(), Served::last_use) {
+        let _opening = self.opening.lock().await;
+        // Who has asked for it at the same time may have it by now.
+        if let Some(address) = self.known(&name, &ports) {
+            return Ok(address);
+        }
+        self.table().remove(&name);
+        if !self.table().make_room(ports.each().len(), Served::last_use) {
             return Err(self.failed(&name, 0, io::Error::other("too many names are connected to")));
         }
-        let (address, opened) = self.open(&mut table, &name, &ports).await?;
+        let (address, opened) = self.open(&name, &ports).await?;
         let meant = Arc::new(Meant::new(&name));
         let mut listeners = JoinSet::new();
         for (port, listener) in opened {
@@ -146,8 +149,20 @@ impl Names {
             listeners.spawn(serving.serve(listener));
         }
         let count = listeners.len();
-        table.insert(&name, address, count, Served { ports, meant, _listeners: listeners });
+        self.table().insert(&name, address, count, Served { ports, meant, _listeners: listeners });
         Ok(address)
+    }
+
+    /// Returns the address of a name that has its listeners, and notes that it is used.
+    fn known(&self, name: &str, ports: &Ports) -> Option<Ipv4Addr> {
+        let table = self.table();
+        let (address, served) = table.get(name).filter(|(_, served)| served.ports == *ports)?;
+        served.meant.touch();
+        Some(address)
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table<Served>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the ports on which rules allow a name.
@@ -160,8 +175,8 @@ impl Names {
     }
 
     /// Returns the name that an address stands for.
-    pub(crate) async fn name(&self, address: Ipv4Addr) -> Option<String> {
-        self.table.lock().await.name(address).map(str::to_owned)
+    pub(crate) fn name(&self, address: Ipv4Addr) -> Option<String> {
+        self.table().name(address).map(str::to_owned)
     }
 
     /// Records that a name was refused.
@@ -170,15 +185,10 @@ impl Names {
     }
 
     /// Opens the listeners of a name on the next address, and where a program inside has one of the ports there, on the one after.
-    async fn open(
-        &self,
-        table: &mut Table<Served>,
-        name: &str,
-        ports: &Ports,
-    ) -> Result<(Ipv4Addr, Vec<(u16, TcpListener)>), Refusal> {
+    async fn open(&self, name: &str, ports: &Ports) -> Result<(Ipv4Addr, Vec<(u16, TcpListener)>), Refusal> {
         let mut retried = false;
         loop {
-            let address = table.next_address();
+            let address = self.table().next_address();
             let address =
                 address.ok_or_else(|| self.failed(name, 0, io::Error::other("all addresses are used up")))?;
             let Opened { listeners, failures } = self.listen(address, ports.each()).await;

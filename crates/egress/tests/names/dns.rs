@@ -6,6 +6,7 @@ use egress::dns;
 use egress::dns::message::{Received, read};
 use hickory_proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::{DNSClass, Name, RData, RecordType};
+use policy::rules::network::Host;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 
@@ -229,6 +230,44 @@ async fn a_server_inside_that_has_the_port_is_named() {
         "{}",
         lines[0]
     );
+}
+
+#[tokio::test]
+async fn who_asks_for_a_name_at_the_same_time_gets_the_same_address() {
+    let sandbox = sandbox(&["*.example.org:443"]);
+    let host: Host = "a.example.org".parse().unwrap();
+    let (one, other) = tokio::join!(sandbox.names.address(&host), sandbox.names.address(&host));
+    assert_eq!(one.unwrap(), other.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn listeners_that_do_not_come_keep_nobody_else_waiting() {
+    let sandbox = sandbox(&["*.example.org:443", "any.example.net", "web.example.net:8443"]);
+    let (client, _) = serve(&sandbox).await;
+    let known = address(&ask(&client, "a.example.org.", RecordType::A).await);
+    sandbox.listeners.take(Taken::Never);
+    let waiting = query("any.example.net.", RecordType::A).to_vec().unwrap();
+    client.send(&waiting).await.unwrap();
+    assert_eq!(address(&ask(&client, "a.example.org.", RecordType::A).await), known);
+    let mut buffer = [0; 512];
+    let length = client.recv(&mut buffer).await.unwrap();
+    assert_eq!(Message::from_vec(&buffer[..length]).unwrap().response_code(), ResponseCode::ServFail);
+    assert_eq!(sandbox.log.lines().len(), 1, "one port after the other is not waited for");
+}
+
+#[tokio::test]
+async fn rules_that_change_change_names() {
+    let sandbox = sandbox(&["a.example.org:443", "b.example.org:443"]);
+    let (client, _) = serve(&sandbox).await;
+    let first = address(&ask(&client, "a.example.org.", RecordType::A).await);
+    sandbox.allow(&["a.example.org:443", "a.example.org:22"]);
+    let second = address(&ask(&client, "a.example.org.", RecordType::A).await);
+    assert_ne!(first, second, "the listeners of an address stay what they are");
+    assert_eq!(sandbox.listeners.ports(second), [22, 443]);
+    assert_eq!(ask(&client, "b.example.org.", RecordType::A).await.response_code(), ResponseCode::NXDomain);
+    sandbox.allow(&["b.example.org:443"]);
+    assert_eq!(ask(&client, "a.example.org.", RecordType::A).await.response_code(), ResponseCode::NXDomain);
+    address(&ask(&client, "b.example.org.", RecordType::A).await);
 }
 
 #[tokio::test]

@@ -23,8 +23,12 @@ pub(crate) struct Listeners {
 
 #[derive(Clone, Copy)]
 pub(crate) enum Taken {
-    Everywhere { port: u16 },
+    Everywhere {
+        port: u16,
+    },
     At(SocketAddrV4),
+    /// PID 1 does not answer any more.
+    Never,
 }
 
 /// The audit log.
@@ -32,6 +36,7 @@ pub(crate) enum Taken {
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
 pub(crate) struct Sandbox {
+    proxy: Arc<Proxy>,
     pub(crate) names: Arc<Names>,
     pub(crate) listeners: Listeners,
     pub(crate) log: Log,
@@ -42,11 +47,21 @@ pub(crate) fn sandbox(allow: &[&str]) -> Sandbox {
 }
 
 pub(crate) fn sandbox_within(limits: Limits, allow: &[&str]) -> Sandbox {
-    let rule = |host: &&str| HostRule { pattern: host.parse().unwrap(), origin: Origin::Default };
-    let rules = HostRules::new(NetworkMode::Allowlist, allow.iter().map(rule).collect(), Vec::new());
     let (listeners, log) = (Listeners::default(), Log::default());
-    let proxy = Proxy::new(Setup { limits, ..rules.into() }, Audit::new(log.clone())).unwrap();
-    Sandbox { names: Names::new(proxy, listeners.clone()), listeners, log }
+    let proxy = Proxy::new(Setup { limits, ..rules(allow).into() }, Audit::new(log.clone())).unwrap();
+    Sandbox { names: Names::new(proxy.clone(), listeners.clone()), proxy, listeners, log }
+}
+
+fn rules(allow: &[&str]) -> HostRules {
+    let rule = |host: &&str| HostRule { pattern: host.parse().unwrap(), origin: Origin::Default };
+    HostRules::new(NetworkMode::Allowlist, allow.iter().map(rule).collect(), Vec::new())
+}
+
+impl Sandbox {
+    /// Puts other rules in force.
+    pub(crate) fn allow(&self, allow: &[&str]) {
+        self.proxy.set_rules(rules(allow));
+    }
 }
 
 impl Listeners {
@@ -73,7 +88,11 @@ impl Listeners {
 impl Listen for Listeners {
     fn listen(&self, at: SocketAddrV4) -> Listening<'_> {
         Box::pin(async move {
+            if self.taken.lock().unwrap().iter().any(|taken| matches!(taken, Taken::Never)) {
+                return std::future::pending().await;
+            }
             let is_taken = |taken: &Taken| match taken {
+                Taken::Never => false,
                 Taken::Everywhere { port } => *port == at.port(),
                 Taken::At(taken) => *taken == at,
             };
