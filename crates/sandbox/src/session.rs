@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub mod attendance;
 pub(crate) mod boundaries;
+pub mod egress;
 pub mod error;
 pub(crate) mod held_secrets;
 pub mod outcome;

@@ -105,6 +105,9 @@ pub(crate) enum CliCommand {
     /// Ask what the policy says of a path, a host or a variable
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Show what has passed through the egress proxy of a sandbox
+    #[command(subcommand)]
+    Egress(EgressCommand),
     /// Test every layer of isolation on this machine, with a temporary sandbox
     Doctor,
     /// Print a completion script for a shell
@@ -287,6 +290,23 @@ pub(crate) enum ConfigCommand {
     },
     /// Print the JSON Schema of sandbox.toml
     Schema,
+}
+
+/// Show what has passed through an egress proxy.
+#[derive(Debug, Subcommand)]
+pub(crate) enum EgressCommand {
+    /// Print one line of JSON for each connection that was allowed or refused
+    Log(EgressLogArgs),
+    /// Be the egress proxy of a sandbox; `run` starts it by itself
+    #[command(hide = true)]
+    Serve,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EgressLogArgs {
+    /// The name of the sandbox, as `run --name` gave it
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
 }
 
 /// Ask what the policy says.

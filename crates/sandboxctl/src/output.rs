@@ -42,6 +42,7 @@ pub(crate) fn run(
         "stdout": outcome.output.as_ref().map(|output| stream(&output.stdout)),
         "stderr": outcome.output.as_ref().map(|output| stream(&output.stderr)),
         "report": outcome.report,
+        "egress": outcome.egress,
         "detected": outcome.detected,
         "warnings": warnings,
     });

@@ -10,10 +10,12 @@ use std::path::PathBuf;
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use policy::rules::network::NetworkMode;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
+use self::listeners::ProxyListeners;
 use crate::lockdown::{self, Lockdown, LockdownError};
 use crate::mount::rootfs::{self, FailedStep};
 use crate::process::command::Command;
@@ -27,6 +29,7 @@ use crate::seccomp::{Pid1, SeccompFilter};
 use crate::{capabilities, cgroup, seccomp, sys};
 
 pub mod clone;
+mod listeners;
 mod probe;
 
 /// Where PID 1 finds its client.
@@ -83,6 +86,7 @@ pub fn run(client: ClientLocation) -> io::Result<u8> {
         }
     };
     let mut descriptors = control.take_descriptors();
+    let proxy = (spec.expected.network == NetworkMode::Allowlist).then(|| descriptors.pop()).flatten();
 
     // 4. The rest of the rootfs, which becomes the root. An engine has connected the standard streams with itself.
     match (&mut spec.rootfs, rootfs) {
@@ -101,12 +105,12 @@ pub fn run(client: ClientLocation) -> io::Result<u8> {
     }
     let cgroups = descriptors;
 
-    match start_agent(&mut control, &spec, &cgroups, &filter) {
-        Ok(agent) => {
+    match start_agent(&mut control, &spec, &cgroups, proxy, &filter) {
+        Ok((agent, listeners)) => {
             // Nothing is needed of it any more, and secrets among it are cleared.
             drop(spec);
             drop(cgroups);
-            supervise(&mut control, &agent)
+            supervise(&mut control, &agent, listeners)
         }
         Err(Refusal::Unexecutable { command, errno }) => {
             control.send(&Event::Unexecutable { command, errno }, &[])?;
@@ -153,8 +157,9 @@ fn start_agent(
     control: &mut ControlSocket,
     spec: &InitSpec,
     cgroups: &[OwnedFd],
+    proxy: Option<OwnedFd>,
     filter: &SeccompFilter,
-) -> Result<RunningAgent, Refusal> {
+) -> Result<(RunningAgent, ProxyListeners), Refusal> {
     // 5. A terminal of our own, unless one was opened outside, while nothing restricts the opening of devices; the client gets the master.
     let slave = match spec.terminal {
         Some(Terminal::New { size, .. }) => {
@@ -168,7 +173,10 @@ fn start_agent(
         Some(Terminal::Stream(_)) | None => None,
     };
 
-    // 6. The same confinement for this process as for the agent: PID 1 has no right that the agent lacks.
+    // 6. The only way out, if there is one: listeners that the egress proxy serves from outside.
+    let listeners = ProxyListeners::open(proxy).map_err(failed(Step::Listeners))?;
+
+    // 7. The same confinement for this process as for the agent: PID 1 has no right that the agent lacks.
     let locked = lockdown::lock_down(&Lockdown {
         rlimit_fallback: &rlimit_fallback(spec),
         account: None,
@@ -184,18 +192,18 @@ fn start_agent(
         Refusal::Failed(Failure::Step { step, errno: None, message: error.to_string() })
     })?;
 
-    // 7. Look from inside, and refuse to go on without a required layer.
+    // 8. Look from inside, and refuse to go on without a required layer.
     let report = probe::report(spec, &locked);
     if let Some(missing) = probe::missing(&report, &spec.required) {
         return Err(Refusal::Failed(Failure::Layer(missing)));
     }
     control.send(&Event::Started(report), &[]).map_err(failed(Step::Report))?;
 
-    // 8. Signals of ours are read from a descriptor; the agent gets an empty mask back before it is executed.
+    // 9. Signals of ours are read from a descriptor; the agent gets an empty mask back before it is executed.
     let all = SigSet::all();
     all.thread_block().map_err(failed(Step::Signals))?;
 
-    // 9. The agent. We stand still until it has executed its command, or has failed to.
+    // 10. The agent. We stand still until it has executed its command, or has failed to.
     let command = Command::new(&spec.argv, &spec.env).map_err(failed(Step::Command))?;
     let mut unable = None;
     let pid = sys::vfork(&mut || {
@@ -204,11 +212,11 @@ fn start_agent(
     });
     let pid = pid.map_err(failed(Step::Fork))?;
 
-    // 14. Our copies of the agent's streams go: whoever reads its output must see its end when the agent closes
+    // 15. Our copies of the agent's streams go: whoever reads its output must see its end when the agent closes
     //     it, and not when we do.
     stdio::replace_by_null().map_err(failed(Step::Stdio))?;
     match unable {
-        None => Ok(RunningAgent { pid, others: others(&spec.rootfs), _terminal: slave }),
+        None => Ok((RunningAgent { pid, others: others(&spec.rootfs), _terminal: slave }, listeners)),
         Some(Unable::Prepare(step, errno)) => Err(failed(step)(errno)),
         Some(Unable::Workdir(errno)) => Err(failed(Step::Workdir(spec.workdir.clone()))(errno)),
         Some(Unable::Execute(errno)) => {
@@ -251,7 +259,7 @@ enum Unable {
 /// Takes the last steps of the agent before its command. Returns only what failed.
 fn become_agent(spec: &InitSpec, command: &Command, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) -> Unable {
     match prepare_agent(spec, slave, cgroups) {
-        // 13. The command, with a clean descriptor table, and signals as a program expects them.
+        // 14. The command, with a clean descriptor table, and signals as a program expects them.
         Ok(()) => Unable::Execute(command.exec()),
         Err(unable) => unable,
     }
@@ -260,7 +268,7 @@ fn become_agent(spec: &InitSpec, command: &Command, slave: Option<&OwnedFd>, cgr
 fn prepare_agent(spec: &InitSpec, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) -> Result<(), Unable> {
     let failed = |step| move |errno| Unable::Prepare(step, errno);
 
-    // 10. A session of its own, so that no terminal but its own can signal it or be pushed input.
+    // 11. A session of its own, so that no terminal but its own can signal it or be pushed input.
     rustix::process::setsid().map_err(failed(Step::Session))?;
     let taken = match (spec.terminal, slave) {
         (Some(Terminal::New { streams, .. }), Some(slave)) => {
@@ -275,31 +283,42 @@ fn prepare_agent(spec: &InitSpec, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) 
     };
     taken.map_err(failed(Step::ControllingTerminal))?;
 
-    // 11. Into the cgroups, by the one way that costs microseconds: `0` means whoever writes.
+    // 12. Into the cgroups, by the one way that costs microseconds: `0` means whoever writes.
     cgroup::enter(cgroups).map_err(failed(Step::Cgroups))?;
 
-    // 12. Where the agent starts, and the caller's umask: what it makes in a shared directory is as private as what the
+    // 13. Where the agent starts, and the caller's umask: what it makes in a shared directory is as private as what the
     //     caller makes there.
     rustix::process::umask(Mode::from_raw_mode(spec.umask));
     rustix::process::chdir(spec.workdir.as_path()).map_err(Unable::Workdir)
 }
 
 /// Reaps, forwards and watches the lifeline until the agent has ended and everything else with it.
-fn supervise(control: &mut ControlSocket, agent: &RunningAgent) -> io::Result<u8> {
+fn supervise(
+    control: &mut ControlSocket,
+    agent: &RunningAgent,
+    mut listeners: ProxyListeners,
+) -> io::Result<u8> {
     // SIGTERM is how an engine asks for the end.
     let mask = SigSet::from_iter([Signal::SIGCHLD, Signal::SIGTERM]);
     let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut waiting = false;
     loop {
-        let mut ready =
-            [PollFd::new(&signals, PollFlags::IN), PollFd::from_borrowed_fd(control.as_fd(), PollFlags::IN)];
+        let proxy = listeners.as_fd();
+        let watched = [signals.as_fd(), control.as_fd()].into_iter().chain(proxy);
+        let mut ready: Vec<_> = watched.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         match poll(&mut ready, waiting.then_some(&now)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
         let is_requested = !ready[1].revents().is_empty();
-        if waiting || !ready[0].revents().is_empty() {
+        let is_asked = ready.get(2).is_some_and(|proxy| !proxy.revents().is_empty());
+        let is_signalled = !ready[0].revents().is_empty();
+        drop(ready);
+        if is_asked {
+            listeners.on_ready();
+        }
+        if waiting || is_signalled {
             // One record and a bounded number of children each time round: an agent may send us SIGCHLD, or orphans,
             // faster than we can take them, and must not keep us from our lifeline.
             if let Ok(Some(signal)) = signals.read_signal() {

@@ -11,6 +11,7 @@ use crate::protocol::{AGENT_ID, Expectations, InitSpec, Rootfs};
 use crate::report::{Finding, Report, Status};
 use crate::{capabilities, cgroup};
 
+mod egress;
 mod mounts;
 
 /// Reports what holds, seen from inside.
@@ -73,7 +74,13 @@ fn namespace(spec: &InitSpec, name: &str, theirs: u64, layer: Layer) -> Result<S
         Layer::Mount => mounts::probe(spec),
         Layer::Pid if std::process::id() != 1 => Err(format!("this is process {}", std::process::id())),
         Layer::Pid => Ok("PID 1 of its own namespace".into()),
-        Layer::Net => interfaces(spec.expected.network),
+        Layer::Net => {
+            let seen = interfaces(spec.expected.network)?;
+            match spec.expected.network {
+                network::NetworkMode::Allowlist => egress::probe().map(|proxy| format!("{seen}; {proxy}")),
+                network::NetworkMode::None | network::NetworkMode::Open => Ok(seen),
+            }
+        }
         _ => Ok("a namespace of its own".into()),
     }
 }

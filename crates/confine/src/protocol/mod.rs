@@ -5,12 +5,14 @@ use std::ffi::CStr;
 
 use serde::{Deserialize, Serialize};
 
+mod egress;
 mod exec;
 mod init_spec;
 mod mount_plan;
 mod socket;
 mod step;
 
+pub use self::egress::{EgressCounts, EgressEvent, EgressSpec, ListenerPort, ListenerSource, Listeners};
 pub use self::exec::{ExecSpec, ExecUser, Rendezvous};
 pub use self::init_spec::{
     EnvEntry, Expectations, ExpectedMount, Grant, InitSpec, LandlockAccess, MountedFile, RlimitFallback,
@@ -60,7 +62,8 @@ pub enum Request {
     Mount(MountPlan),
     /// Nothing more is mounted by a path of the host: what follows comes as trees.
     LeaveHost,
-    /// What to run, and how it is confined. Descriptors: the trees of its mount plan, then cgroup v1 `tasks` files to enter.
+    /// What to run, and how it is confined. Descriptors: the trees of its mount plan, then cgroup v1 `tasks` files to enter. With
+    /// an allow-list of hosts the last one is the socket to the egress proxy, see [`ListenerSource`].
     Start(Box<InitSpec>),
     /// What to run in a container that runs already. Descriptors: the three standard streams.
     Exec(Box<ExecSpec>),

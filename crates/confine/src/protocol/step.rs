@@ -47,6 +47,8 @@ pub enum Step {
     Stdio,
     /// Opening the terminal, and handing it to the client.
     Terminal,
+    /// Opening the listeners that the egress proxy serves.
+    Listeners,
     /// Setting rlimits.
     Rlimits,
     /// Giving up capabilities.
@@ -140,6 +142,7 @@ impl fmt::Display for Step {
             Self::ReadOnlyRootfs => "making the root file system read-only",
             Self::Stdio => "connecting the standard streams",
             Self::Terminal => "opening a terminal",
+            Self::Listeners => "opening the listeners of the egress proxy",
             Self::Rlimits => "setting limits",
             Self::Capabilities => "giving up capabilities",
             Self::Confinement => "confining the command",

@@ -4,9 +4,9 @@ use crate::config::defaults::AGENT;
 use crate::config::effective::Effective;
 use crate::config::problem::{Located, Location, Problem, ProblemCode};
 use crate::config::{Config, ProviderChoice, SecretMode, SecretProvider, SecretTable};
-use crate::plan::Provider;
+use crate::plan::{Network, Provider};
 use crate::protect::{Protected, RelativePath};
-use crate::rules::network::{HostRule, HostRules, NetworkMode};
+use crate::rules::network::{HostPattern, HostRule, HostRules, NetworkMode};
 
 /// Notes every setting whose feature is not there. Each is one line here and one `NotYet` in the schema.
 pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
@@ -46,15 +46,6 @@ pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<
             );
         }
     }
-    let network = &config.network;
-    if let Some(mode) = network.mode.as_ref().filter(|mode| mode.value == NetworkMode::Allowlist) {
-        not_yet(&mode.location, "network.mode".to_owned(), "an allow-list of hosts is", "use \"none\"");
-    }
-    for (key, list) in [("network.allow", &network.allow), ("network.deny", &network.deny)] {
-        if let Some(list) = list.as_ref().filter(|list| !list.value.is_empty()) {
-            not_yet(&list.location, key.to_owned(), "a list of hosts is", "leave it out");
-        }
-    }
     if let Some(timeout) = &config.lifecycle.idle_timeout {
         not_yet(
             &timeout.location,
@@ -64,6 +55,7 @@ pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<
         );
     }
     open_network(config, provider, problems);
+    hosts(config, provider, problems);
     for (name, secret) in &config.secrets {
         proxy_keys(name, secret, problems);
     }
@@ -82,9 +74,48 @@ fn open_network(config: &Config, provider: Provider, problems: &mut Vec<Problem>
                    with all that listens on its loopback";
     problems.push(
         Problem::new(&mode.location, "network.mode", ProblemCode::Refused, message)
-            .expecting("\"none\"")
+            .expecting("\"none\" or \"allowlist\"")
             .hinting("--provider docker or podman has a network of its own that leads out"),
     );
+}
+
+/// Refuses a list of hosts that nothing would enforce.
+fn hosts(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
+    let network = &config.network;
+    let mut refuse = |location: &Location, key: &str, code: ProblemCode, message: &str, hint: &str| {
+        problems.push(Problem::new(location, key, code, message).hinting(hint));
+    };
+    let allow = network.allow.as_ref().filter(|list| !list.value.is_empty());
+    let deny = network.deny.as_ref().filter(|list| !list.value.is_empty());
+    let mode = network.mode.as_ref().map(|mode| &mode.location).or(allow.map(|list| &list.location));
+    match (network_mode(config), mode, allow, deny) {
+        (NetworkMode::Allowlist, Some(location), ..) if provider == Provider::Local => refuse(
+            location,
+            "network.mode",
+            ProblemCode::Refused,
+            "the provider \"local\" isolates nothing, so no list of hosts can be enforced",
+            "--provider native, docker or podman enforces it",
+        ),
+        (NetworkMode::Open, _, _, Some(list)) => refuse(
+            &list.location,
+            "network.deny",
+            ProblemCode::Refused,
+            "nothing enforces a list of denied hosts where the network is open: no proxy is in between",
+            "use mode = \"allowlist\"",
+        ),
+        (NetworkMode::None, Some(mode), Some(list), _)
+            if matches!(list.location, Location::Flag(_)) && !matches!(mode, Location::Flag(_)) =>
+        {
+            refuse(
+                &list.location,
+                "network.allow",
+                ProblemCode::Conflict,
+                "a host is to be reached, and the network is off",
+                "add --network allowlist",
+            );
+        }
+        _ => {}
+    }
 }
 
 /// Notes every setting that only containers have, where none is started.
@@ -194,16 +225,28 @@ pub(super) fn names(config: &Config) -> Vec<String> {
     allowed.filter(RelativePath::may_be_unknown).map(|path| path.to_string()).collect()
 }
 
-/// Returns the network rules.
-pub(super) fn network(config: &Config, mode: NetworkMode) -> HostRules {
-    let rules = |list: &Option<Located<Vec<Located<_>>>>| {
+/// Returns how much of the network is there. Whoever names hosts and nothing else wants to reach them.
+fn network_mode(config: &Config) -> NetworkMode {
+    let names_hosts = config.network.allow.as_ref().is_some_and(|list| !list.value.is_empty());
+    let unsaid = if names_hosts { NetworkMode::Allowlist } else { NetworkMode::None };
+    config.network.mode.as_ref().map_or(unsaid, |mode| mode.value)
+}
+
+/// Returns what a provider is told of the network, and the rules that answer questions about it.
+pub(super) fn network(config: &Config) -> (Network, HostRules) {
+    let mode = network_mode(config);
+    let rules = |list: &Option<Located<Vec<Located<HostPattern>>>>| -> Vec<HostRule> {
         let patterns = list.iter().flat_map(|list| &list.value);
         patterns
-            .map(|pattern: &Located<crate::rules::network::HostPattern>| HostRule {
-                pattern: pattern.value.clone(),
-                origin: pattern.location.origin(),
-            })
+            .map(|pattern| HostRule { pattern: pattern.value.clone(), origin: pattern.location.origin() })
             .collect()
     };
-    HostRules::new(mode, rules(&config.network.allow), rules(&config.network.deny))
+    let (allow, deny) = (rules(&config.network.allow), rules(&config.network.deny));
+    let rules = HostRules::new(mode, allow.clone(), deny.clone());
+    let network = match mode {
+        NetworkMode::None => Network::None,
+        NetworkMode::Allowlist => Network::Allowlist { allow, deny },
+        NetworkMode::Open => Network::Open,
+    };
+    (network, rules)
 }

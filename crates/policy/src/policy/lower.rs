@@ -12,6 +12,7 @@ use crate::config::problem::{self, Location, Problem, ProblemCode};
 use crate::plan::{self, BoundaryMode, Plan, Provider, Variable};
 use crate::protect::covering::covering;
 use crate::rules::env;
+use crate::rules::network::egress;
 use crate::rules::path::normalise;
 use crate::rules::shared_dir::{self, Caller, ShareCandidate, ShareOverlap, SharedHostDir};
 use crate::text::escape;
@@ -51,7 +52,7 @@ impl Policy {
             },
             expose: parts.into_iter().flat_map(|parts| &parts.exposed).cloned().collect(),
             container: self.container.clone(),
-            network: self.network_mode,
+            network: self.network.clone(),
             limits: self.limits.clone(),
             protect: self.protect.clone(),
             layers: self.layers.clone(),
@@ -149,6 +150,9 @@ impl Policy {
                 .collect(),
             Provider::Native => built_in.map(|(name, value)| (name.to_owned(), value)).collect(),
         };
+        if let plan::Network::Allowlist { .. } = self.network {
+            all.extend(egress::variables().map(|(name, value)| (name.to_owned(), value.into())));
+        }
         for variable in parts.iter().flat_map(|parts| &parts.variables) {
             all.insert(variable.name.clone(), variable.value.clone());
         }

@@ -14,6 +14,7 @@ use crate::rules::verdict::{Origin, Verdict, listing};
 
 pub use self::host::{Host, HostAndPort, HostError, HostPattern};
 
+pub mod egress;
 mod host;
 mod internal;
 
@@ -31,7 +32,7 @@ pub enum NetworkMode {
 }
 
 /// One pattern and where it was written.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct HostRule {
     pub pattern: HostPattern,
     pub origin: Origin,

@@ -10,6 +10,7 @@ use crate::engine;
 use crate::host::identity::Identity;
 use crate::secrets;
 use crate::session::attendance::Parent;
+use crate::session::egress::EgressProgram;
 use crate::session::outcome::Notice;
 use crate::session::streams::Stdio;
 
@@ -31,6 +32,8 @@ pub struct Launch<'a> {
     pub own: &'a Path,
     /// The directory where running sandboxes of root lock their host user ids.
     pub locks: &'a Path,
+    /// What the egress proxy is; without one, no plan with an allow-list of hosts is carried out.
+    pub egress: Option<EgressProgram<'a>>,
     /// What leads to container engines.
     pub engines: &'a engine::surroundings::Surroundings,
     /// The process that everything is to end with.

@@ -56,8 +56,14 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     refuse_deserted(parent)?;
     let began = Instant::now();
-    let outcome =
-        |end, output| Outcome { end, report, output, detected: Vec::new(), duration: began.elapsed() };
+    let outcome = |end, output| Outcome {
+        end,
+        report,
+        output,
+        detected: Vec::new(),
+        egress: None,
+        duration: began.elapsed(),
+    };
     let command_name = name.to_string_lossy().into_owned();
     let mut running = match Running::spawn(&mut command, group) {
         Ok(running) => running,

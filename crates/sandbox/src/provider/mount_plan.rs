@@ -10,6 +10,7 @@ use std::{fs, io};
 use confine::protocol::{BindSource, MountAccess, MountPlan};
 use policy::plan::{BoundaryMode, FileId, Plan};
 use policy::rules::limits::TmpfsLimits;
+use policy::rules::network::egress::DNS;
 use rustix::fs::FileType;
 
 use crate::boundary::protect::mounts::Mounts;
@@ -286,7 +287,8 @@ fn etc() -> [(&'static str, String); 7] {
                 "agent:x:1000:1000::{HOME}:/bin/bash\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n"
             ),
         ),
-        ("resolv.conf", "# There is no network here.\n".into()),
+        // Without a network nobody answers there, and a name is found to have no address at once.
+        ("resolv.conf", format!("nameserver {}\n", DNS.ip())),
         ("shells", "/bin/sh\n/bin/bash\n".into()),
     ]
 }

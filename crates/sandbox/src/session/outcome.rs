@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use confine::protocol::Ending;
+use confine::protocol::{EgressCounts, Ending};
 use confine::report::Report;
 use rustix::io::Errno;
 
@@ -30,6 +30,8 @@ pub struct Outcome {
     pub output: Option<Output>,
     /// Things the agent made that would run on the host later, with what was done about them.
     pub detected: Vec<Finding>,
+    /// What has passed through the egress proxy, where there was one.
+    pub egress: Option<EgressCounts>,
     /// From the start of the agent to its end.
     pub duration: Duration,
 }

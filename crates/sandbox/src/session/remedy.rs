@@ -58,6 +58,14 @@ pub(crate) fn failed_step(step: &Step, source: io::Error) -> StartError {
             | Step::Rootfs,
             Some(Errno::PERM | Errno::ACCESS),
         ) => refused_by_host(&io::Error::new(source.kind(), format!("{described}: {source}"))),
+        (Step::Listeners, Some(Errno::PERM | Errno::ACCESS)) => StartError::Step {
+            step: described,
+            source,
+            remedy: Some(
+                "ports below 1024 must need no privilege inside: `sysctl net.ipv4.ip_unprivileged_port_start=0` in the container"
+                    .into(),
+            ),
+        },
         (Step::Mount(_), Some(Errno::STALE)) => StartError::refused(
             described,
             "it is not the directory that was checked a moment ago: somebody swapped it",

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use super::attendance::{self, Attendance, AttendedSource, Deserted};
 use super::boundaries::{Boundaries, Guard, Losses};
+use super::egress::EgressProxy;
 use super::remedy;
 use super::streams::Streams;
 use crate::boundary::detect::finding::Finding;
@@ -72,6 +73,8 @@ pub(crate) struct Watch<'a> {
     /// Who is on the other side.
     pub(crate) gone: Gone<'a>,
     pub(crate) timeout: Option<Duration>,
+    /// The egress proxy, where there is one.
+    pub(crate) egress: Option<&'a mut EgressProxy>,
     /// Whether anybody is left who waits for it.
     pub(crate) attendance: Attendance<'a>,
     /// Completes the report with what only the outside knows, before anybody is notified.
@@ -134,7 +137,7 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
     while state.goes_on(&pipes) {
         let ready = wait(&watch, signals, relay.as_ref(), captures.as_ref(), &pipes, &state)
             .map_err(supervise_error)?;
-        if let (Some(captures), true) = (&mut captures, ready.captures) {
+        if let (Some(captures), true) = (&mut captures, ready.plain.contains(&PlainSource::Captures)) {
             drain(captures).map_err(supervise_error)?;
         }
         if let Some(relay) = relay.as_mut() {
@@ -147,7 +150,7 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
             pipes.on_ready(source, events).map_err(|errno| supervise_error(errno.into()))?;
         }
         pipes.on_tick().map_err(|errno| supervise_error(errno.into()))?;
-        if ready.signals {
+        if ready.plain.contains(&PlainSource::Signals) {
             while let Some(signal) = signals.read().map_err(supervise_error)? {
                 if let Some(relay) = relay.as_mut() {
                     relay.on_signal(signal).or_else(hung_up).map_err(supervise_error)?;
@@ -160,8 +163,14 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
                 on_deserted(deserted, &mut watch.control, &mut state).map_err(supervise_error)?;
             }
         }
+        if let (Some(egress), true) = (&mut watch.egress, ready.plain.contains(&PlainSource::Egress)) {
+            let warning = egress.on_ready().filter(|_| state.end.is_none());
+            if let Some(warning) = warning {
+                (watch.notice)(Notice::Warning(warning));
+            }
+        }
         on_time(&mut watch, &mut state)?;
-        if ready.control {
+        if ready.plain.contains(&PlainSource::Control) {
             if let Err(error) = on_event(&mut watch, &mut state, &mut relay) {
                 // A start that fails when its time is over was ended for that.
                 if state.timed_out.is_none() {
@@ -214,12 +223,19 @@ fn hung_up(error: io::Error) -> io::Result<()> {
     }
 }
 
+/// A source of which it is enough to know that it is ready.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum PlainSource {
+    Control,
+    Signals,
+    Captures,
+    Egress,
+}
+
 /// What is ready.
 #[derive(Default)]
 struct Ready {
-    control: bool,
-    signals: bool,
-    captures: bool,
+    plain: Vec<PlainSource>,
     relay: Vec<(RelaySource, PollFlags)>,
     pipes: Vec<(PipeSource, PollFlags)>,
     attendance: Vec<(AttendedSource, PollFlags)>,
@@ -237,6 +253,9 @@ fn wait(
     // After the end there is nobody on the other side.
     let control = state.end.is_none().then(|| watch.control.as_fd());
     fds.extend(control.map(|control| PollFd::from_borrowed_fd(control, PollFlags::IN)));
+    let proxied = fds.len();
+    let egress = watch.egress.as_ref().and_then(|egress| egress.as_fd());
+    fds.extend(egress.map(|egress| PollFd::from_borrowed_fd(egress, PollFlags::IN)));
     let first = fds.len();
     let captured = captures.into_iter().flatten().filter_map(Capture::pipe);
     fds.extend(captured.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
@@ -274,9 +293,16 @@ fn wait(
         guard.on_ready();
     }
     Ok(Ready {
-        control: ready(&fds[1..first]),
-        signals: ready(&fds[..1]),
-        captures: ready(&fds[first..relayed]),
+        plain: [
+            (PlainSource::Signals, &fds[..1]),
+            (PlainSource::Control, &fds[1..proxied]),
+            (PlainSource::Egress, &fds[proxied..first]),
+            (PlainSource::Captures, &fds[first..relayed]),
+        ]
+        .into_iter()
+        .filter(|(_, fds)| ready(fds))
+        .map(|(source, _)| source)
+        .collect(),
         relay: events(waiting.iter().map(|(source, ..)| *source), &fds[relayed..piped]),
         pipes: events(waiting_pipes.iter().map(|(source, ..)| *source), &fds[piped..attended]),
         attendance: events(attendance.iter().map(|(source, _)| *source), &fds[attended..guarded]),
@@ -463,6 +489,7 @@ mod tests {
             relay: None,
             gone: Gone::Sandbox,
             timeout,
+            egress: None,
             attendance: Attendance::new(None),
             complete: &|_| {},
             boundaries: None,

@@ -211,6 +211,14 @@ impl StateDir {
         })
     }
 
+    /// Opens a file to add to its end; it is made where there is none. Links are not followed.
+    pub(crate) fn append(&self, name: &str) -> Result<File, StateError> {
+        let _acting = self.acting(name)?;
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.directory, name, flags, Mode::from_raw_mode(0o600));
+        file.map(File::from).map_err(|errno| self.failed("open", name, errno.into()))
+    }
+
     /// Moves whatever has this name into a directory within this one, and says where it is.
     pub(crate) fn set_aside(&self, name: &str, within: &str) -> Result<PathBuf, StateError> {
         let aside = self.within(within)?;

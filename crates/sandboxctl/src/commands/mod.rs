@@ -14,6 +14,7 @@ mod build;
 mod completions;
 mod config;
 mod doctor;
+mod egress;
 mod exec;
 mod init;
 mod man;
@@ -44,6 +45,7 @@ pub(crate) fn run(
         CliCommand::Untrust(args) => trust::untrust(ui, &Context::gather()?, &args),
         CliCommand::Config(command) => config::config(ui, &Context::gather()?, &command),
         CliCommand::Policy(command) => policy::policy(ui, &Context::gather()?, &command),
+        CliCommand::Egress(command) => egress::egress(ui, &command),
         CliCommand::Doctor => doctor::doctor(ui, &Context::gather()?),
     }
 }

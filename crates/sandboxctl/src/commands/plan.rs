@@ -2,8 +2,10 @@
 
 use std::fmt::Display;
 
-use policy::plan::{Boundary, BoundaryMode, Container, Need, Plan, Pull, SecretSource, names_a_registry};
-use policy::rules::network;
+use policy::plan::{
+    Boundary, BoundaryMode, Container, Need, Network, Plan, Pull, SecretSource, names_a_registry,
+};
+use policy::rules::network::HostRule;
 use policy::text::escape;
 
 use crate::cli::PlanArgs;
@@ -65,7 +67,7 @@ fn text(plan: &Plan) -> String {
         };
         line("secret", &format_args!("{} from {source}", secret.env_var));
     }
-    line("network", &network(plan.network));
+    line("network", &network(&plan.network));
     line("memory", &limit(plan.limits.memory));
     line("cpus", &limit(plan.limits.cpus));
     line("processes", &limit(plan.limits.pids));
@@ -86,11 +88,16 @@ fn when(container: &Container) -> &'static str {
     }
 }
 
-fn network(mode: network::NetworkMode) -> &'static str {
-    match mode {
-        network::NetworkMode::None => "none",
-        network::NetworkMode::Allowlist => "allowlist",
-        network::NetworkMode::Open => "open",
+fn network(network: &Network) -> String {
+    let list = |rules: &[HostRule]| {
+        let patterns: Vec<_> = rules.iter().map(|rule| rule.pattern.to_string()).collect();
+        patterns.join(", ")
+    };
+    match network {
+        Network::None => "none".into(),
+        Network::Open => "open".into(),
+        Network::Allowlist { allow, deny } if deny.is_empty() => format!("allowlist: {}", list(allow)),
+        Network::Allowlist { allow, deny } => format!("allowlist: {}; not {}", list(allow), list(deny)),
     }
 }
 

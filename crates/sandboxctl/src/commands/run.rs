@@ -128,6 +128,7 @@ pub(super) fn carry_out(
         state: &state,
         own: &own,
         locks: Context::locks(),
+        egress: Some(super::egress::PROGRAM),
         engines: &engines,
         parent,
         notice: &mut |notice| match notice {

@@ -2,7 +2,7 @@
 
 use super::macros::settings;
 use crate::config::form::{HostText, ListOf, NetworkWord};
-use crate::config::key::{Flag, Key, Support, TrustRule, ValueKind};
+use crate::config::key::{Flag, Key, TrustRule, ValueKind};
 use crate::config::problem::Located;
 use crate::rules::network;
 use crate::rules::network::HostPattern;
@@ -24,7 +24,6 @@ settings! {
             trust: TrustRule::Needed("it is `allowlist` or `open`"),
             default: "\"none\"",
             example: "\"none\"",
-            status: Support::NotYet("`allowlist`"),
             flag: Some(Flag {
                 long: "network",
                 short: None,
@@ -34,11 +33,11 @@ settings! {
             variable: Some("SANDBOXCTL_NETWORK"),
         }
         allow: Vec<Located<HostPattern>> as ListOf<HostText> = {
-            doc: "The hosts that may be reached with `allowlist`.",
+            doc: "The hosts that may be reached with `allowlist`, which is the mode where this list has an entry and no mode is set. \
+                 Without a port, a host may be reached on every port.",
             trust: TrustRule::Needed("it is not empty"),
             default: "[]",
             example: "[\"api.github.com:443\", \"*.example.org\"]",
-            status: Support::NotYet("every list that is not empty"),
             flag: Some(Flag {
                 long: "allow-host",
                 short: None,
@@ -51,7 +50,6 @@ settings! {
             trust: TrustRule::Needed("it leaves out a host that is denied without the file"),
             default: "[]",
             example: "[\"internal.example.org\"]",
-            status: Support::NotYet("every list that is not empty"),
         }
     }
 }

@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use confine::mount::mountinfo;
 use confine::protocol::RENDEZVOUS_ARGUMENT;
 use policy::config::defaults::HOME;
-use policy::plan::{Boundary, BoundaryMode, Container, Plan};
+use policy::plan::{Boundary, BoundaryMode, Container, Network, Plan};
 use policy::rules::limits::{Bytes, MilliCpus, TmpfsLimits, TmpfsMemory};
-use policy::rules::network;
 use sha2::{Digest, Sha256};
 
 use super::directories::HeldDirectories;
@@ -147,11 +146,15 @@ pub(super) fn run(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
     // 4. Namespaces of its own, whatever the engine's defaults are.
     words.add(["--ipc=private", "--cgroupns=private"]);
     words.pair("--hostname=", HOSTNAME);
-    match (plan.network, kind) {
-        (network::NetworkMode::None, _) => words.add(["--network=none"]),
+    match (&plan.network, kind) {
+        (Network::None, _) => words.add(["--network=none"]),
+        // What leads out are listeners, and some of those have low ports.
+        (Network::Allowlist { .. }, _) => {
+            words.add(["--network=none", "--sysctl=net.ipv4.ip_unprivileged_port_start=0"]);
+        }
         // Its settings may say that it is the host's.
-        (_, EngineKind::Podman) => words.add(["--network=private"]),
-        (_, EngineKind::Docker) => {}
+        (Network::Open, EngineKind::Podman) => words.add(["--network=private"]),
+        (Network::Open, EngineKind::Docker) => {}
     }
 
     // 5. Limits. Some engines refuse what they cannot set, others leave it out without a word; PID 1 looks.
@@ -199,7 +202,7 @@ pub(super) fn run(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
     }
     let seen = |path: &Path| seen_by_engine(container, path);
     words.mount(*kind, &seen(wanted.rendezvous), &point, BoundaryMode::ReadOnly);
-    for file in ["passwd", "group"] {
+    for file in rendezvous::files_of_etc(&plan.network) {
         words.mount(
             *kind,
             &seen(&wanted.rendezvous.join(file)),
@@ -337,12 +340,7 @@ mod tests {
 
     const ID: FileId = FileId { device: 1, inode: 2 };
 
-    fn words(
-        kind: EngineKind,
-        network: network::NetworkMode,
-        namespace: Namespace,
-        inside: (u32, u32),
-    ) -> Vec<String> {
+    fn words(kind: EngineKind, network: Network, namespace: Namespace, inside: (u32, u32)) -> Vec<String> {
         let boundary = |name: &str, guest: &str, mode| Boundary {
             name: name.to_owned(),
             host: Path::new("/srv").join(name),
@@ -417,7 +415,7 @@ mod tests {
     fn every_container_is_without_rights_and_without_what_engines_add() {
         for (kind, namespace) in [(EngineKind::Docker, Namespace::Host), (EngineKind::Podman, Namespace::Own)]
         {
-            let words = words(kind, network::NetworkMode::None, namespace, (1001, 1002));
+            let words = words(kind, Network::None, namespace, (1001, 1002));
             for flag in [
                 "--rm", "--pull=never", "--init=false", "--no-healthcheck", "--user=1001:1002",
                 "--cap-drop=ALL", "--security-opt=no-new-privileges", "--ipc=private", "--cgroupns=private",
@@ -438,15 +436,15 @@ mod tests {
             assert!(!words.iter().any(|word| word.starts_with("--env") && word.matches('=').count() > 1
                 || word.contains("privileged")));
         }
-        let open = words(EngineKind::Docker, network::NetworkMode::Open, Namespace::Host, (1001, 1001));
+        let open = words(EngineKind::Docker, Network::Open, Namespace::Host, (1001, 1001));
         assert!(!open.iter().any(|word| word.starts_with("--network")));
-        let own = words(EngineKind::Podman, network::NetworkMode::None, Namespace::Own, (1000, 1000));
+        let own = words(EngineKind::Podman, Network::None, Namespace::Own, (1000, 1000));
         assert!(own.iter().any(|word| word == "--userns=keep-id:uid=1000,gid=1000"), "{own:#?}");
     }
 
     #[test]
     fn directories_are_mounted_outer_first_and_as_the_engine_sees_them() {
-        let words = words(EngineKind::Docker, network::NetworkMode::None, Namespace::Host, (1001, 1001));
+        let words = words(EngineKind::Docker, Network::None, Namespace::Host, (1001, 1001));
         let shared: Vec<&str> =
             words.iter().filter(|word| word.contains("/srv/")).map(String::as_str).collect();
         let end = "bind-propagation=rprivate";

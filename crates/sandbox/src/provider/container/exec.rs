@@ -124,6 +124,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
             relay,
             gone: Gone::Exec(&exit),
             timeout: plan.limits.timeout,
+            egress: None,
             attendance: Attendance::new(parent),
             complete: &|_| {},
             boundaries: None,
@@ -141,6 +142,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
         report: Report::default(),
         output: ended.output,
         detected: Vec::new(),
+        egress: None,
         duration,
     })
 }

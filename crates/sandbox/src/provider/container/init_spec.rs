@@ -55,7 +55,7 @@ pub(super) fn of(
             foreign_namespaces: namespaces
                 .map_err(StartError::step("reading the namespaces of this process"))?,
             uid: user.agent.uid,
-            network: plan.network,
+            network: plan.network.mode(),
             mounts,
         },
         required: init_spec::required_inside(plan),

@@ -3,12 +3,14 @@
 //! `docs/containers.md` lists the same steps in the same order.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use confine::protocol::Request;
 use confine::report::{Finding, Report, Status};
 use policy::plan::Layer;
+use policy::rules::network::egress::DNS;
 
 use self::arguments::{ContainerRequest, Run};
 use self::directories::HeldDirectories;
@@ -24,6 +26,7 @@ use crate::host::terminal::Signals;
 use crate::provider::launch::Launch;
 use crate::session::attendance::{Attendance, refuse_deserted};
 use crate::session::boundaries::Boundaries;
+use crate::session::egress::EgressProxy;
 use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
 use crate::session::outcome::{Notice, Outcome};
@@ -52,8 +55,20 @@ const EACH_VOLUME: Duration = Duration::from_millis(500);
 
 /// Runs a plan to its end.
 pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
-    let Launch { plan, secrets, streams, early: _, caller, state, own, locks, engines, parent, notice } =
-        launch;
+    let Launch {
+        plan,
+        secrets,
+        streams,
+        early: _,
+        caller,
+        state,
+        own,
+        locks,
+        egress,
+        engines,
+        parent,
+        notice,
+    } = launch;
 
     // 1. What no engine can do is refused before anything is touched.
     let container = unsupported::refuse_unsupported(plan)?;
@@ -89,8 +104,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
-    let state_directory = StateDir::open(state, caller).map_err(Into::into);
-    let runs = state_directory.and_then(|state| Runs::open(&state)).map_err(StartError::recorded)?;
+    let state_directory =
+        StateDir::open(state, caller).map_err(|error| StartError::recorded(error.into()))?;
+    let runs = Runs::open(&state_directory).map_err(StartError::recorded)?;
     let id = RunId::generate().map_err(StartError::recorded)?;
     let left = sweep::sweep(&runs, &engine, state, own, notice)?;
     let boundaries = Boundaries::open(plan, caller, &runs, &id, Some(sweep::placed(&engine)), &left)?;
@@ -113,8 +129,12 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     })?;
 
     // 7. Where PID 1 and this process meet, with what the engine is to show of ours.
-    let (passwd, group) = (user.passwd(policy::config::defaults::HOME), user.group());
-    let rendezvous = RendezvousDir::prepare(own, &id, &[("passwd", &passwd), ("group", &group)])
+    let files = [
+        ("passwd", user.passwd(policy::config::defaults::HOME)),
+        ("group", user.group()),
+        ("resolv.conf", format!("nameserver {}\n", DNS.ip())),
+    ];
+    let rendezvous = RendezvousDir::prepare(own, &id, &files)
         .map_err(StartError::step("creating the rendezvous directory"))?;
 
     let complete = |report: &mut Report| {
@@ -129,12 +149,19 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let mut outside = Report::default();
     complete(&mut outside);
     let mut mounts = mounts::expected(plan, caller, boundaries.mounts())?;
-    mounts.extend(rendezvous.mounts(&id).map_err(StartError::step("inspecting the rendezvous directory"))?);
+    mounts.extend(
+        rendezvous
+            .mounts(&id, &plan.network)
+            .map_err(StartError::step("inspecting the rendezvous directory"))?,
+    );
     refuse_missing(plan, &outside)?;
     let held = match user.mounter {
         Mounter::EngineByDescriptor => HeldDirectories::open(plan, caller, boundaries.mounts())?,
         Mounter::Client | Mounter::Engine => HeldDirectories::default(),
     };
+
+    // The egress proxy starts meanwhile: PID 1 gives it listeners later.
+    let mut egress = EgressProxy::start(plan, egress, &user.agent, &state_directory)?;
 
     // 8. The engine makes the container and starts PID 1 in it, which comes to meet us.
     let run = Run { id: &id, owner: caller.uid, state, own };
@@ -198,7 +225,10 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     //     setting of the container.
     let spec = init_spec::of(plan, &image, &user, &secrets, &streams, terminal.as_ref(), mounts)?;
     let relay = streams.relay(terminal.as_ref())?;
-    let sent = control.send(&Request::Start(Box::new(spec)), &streams.inside());
+    let port = egress.as_mut().and_then(EgressProxy::take_port);
+    let descriptors: Vec<_> = streams.inside().into_iter().chain(port.as_ref().map(AsFd::as_fd)).collect();
+    let sent = control.send(&Request::Start(Box::new(spec)), &descriptors);
+    drop(port);
     match sent {
         // It has gone already, and says why, if anything does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
@@ -218,6 +248,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
             relay,
             gone: Gone::Sandbox,
             timeout: plan.limits.timeout,
+            egress: egress.as_mut(),
             attendance: Attendance::new(parent),
             complete: &complete,
             boundaries: Some(&boundaries),
@@ -235,6 +266,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     }
     drop(started);
     drop(rendezvous);
+    let egress = egress.and_then(EgressProxy::finish);
     let last = boundaries.close(notice);
     let mut ended = ended?;
     last.complete(&mut ended.report);
@@ -243,6 +275,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         report: ended.report,
         output: ended.output,
         detected: last.detected,
+        egress,
         duration,
     })
 }

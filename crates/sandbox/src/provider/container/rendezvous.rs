@@ -15,7 +15,7 @@ use confine::file_id::file_id;
 use confine::mount::setns::DistinctMount;
 use confine::protocol::{ControlSocket, ExpectedMount, MountedFile, RENDEZVOUS_SOCKET};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
-use policy::plan;
+use policy::plan::{self, Network};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
 use crate::host::identity::Identity;
@@ -66,7 +66,7 @@ pub(super) struct InitConnection {
 
 impl RendezvousDir {
     /// Makes one, with these files besides the program.
-    pub(crate) fn prepare(own: &Path, run: &RunId, files: &[(&str, &str)]) -> io::Result<Self> {
+    pub(crate) fn prepare(own: &Path, run: &RunId, files: &[(&str, String)]) -> io::Result<Self> {
         // Only this process's user may pass here; whoever lives in the container sees the inner directory alone.
         StateDir::open(&own.join(ALL), Identity::own()).map_err(io::Error::other)?;
         let place = TemporaryDir(path_of(own, run));
@@ -96,9 +96,10 @@ impl RendezvousDir {
     }
 
     /// Lists which of its files are mounted where in the container.
-    pub(super) fn mounts(&self, run: &RunId) -> io::Result<Vec<ExpectedMount>> {
-        let files = ["passwd", "group"].map(|file| (self.path().join(file), Path::new("/etc").join(file)));
-        let all = files.into_iter().chain([(self.path().to_owned(), point(run))]);
+    pub(super) fn mounts(&self, run: &RunId, network: &Network) -> io::Result<Vec<ExpectedMount>> {
+        let files =
+            files_of_etc(network).iter().map(|file| (self.path().join(file), Path::new("/etc").join(file)));
+        let all = files.chain([(self.path().to_owned(), point(run))]);
         let mounted = |(ours, path): (PathBuf, PathBuf)| {
             let file = MountedFile::Validated(file_id(open(&ours)?)?);
             Ok(ExpectedMount { path, file, mode: plan::BoundaryMode::ReadOnly })
@@ -144,6 +145,14 @@ impl Drop for TemporaryDir {
         // What stays is found by the next command.
         let _ = fs::remove_dir_all(&self.0);
         let _ = fs::remove_file(lock_of(&self.0));
+    }
+}
+
+/// Lists the files of `/etc` that are ours.
+pub(crate) fn files_of_etc(network: &Network) -> &'static [&'static str] {
+    match network {
+        Network::Allowlist { .. } => &["passwd", "group", "resolv.conf"],
+        Network::None | Network::Open => &["passwd", "group"],
     }
 }
 

@@ -4,7 +4,6 @@ use std::io;
 use std::path::Path;
 
 use policy::plan::{Boundary, Container, Init, Plan};
-use policy::rules::network;
 use policy::text::escape;
 use rustix::io::Errno;
 
@@ -17,11 +16,6 @@ use crate::session::error::StartError;
 
 /// Returns the plan's container, unless it requests what no engine can do.
 pub(super) fn refuse_unsupported(plan: &Plan) -> Result<&Container, StartError> {
-    if plan.network == network::NetworkMode::Allowlist {
-        return Err(StartError::refused(
-            "network = \"allowlist\"", "not supported yet", "network = \"none\" or \"open\"",
-        ));
-    }
     if plan.agent.init == Init::Exec {
         return Err(StartError::refused(
             "agent.init = false",

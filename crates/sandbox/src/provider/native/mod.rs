@@ -3,15 +3,14 @@
 //! `docs/native.md` lists the same steps in the same order.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
 use confine::kernel_file::namespace_inode;
 use confine::protocol::{ControlSocket, Expectations, InitSpec, MountPlan, Request, Rootfs, Terminal};
 use confine::report::{Report, Status};
-use policy::plan::{Init, Layer, Plan};
-use policy::rules::network;
+use policy::plan::{Init, Layer, Network, Plan};
 use policy::text::escape;
 
 use self::early::{EarlyInit, HostSide, StartedInit, send};
@@ -23,6 +22,7 @@ use crate::secrets::SecretValue;
 use crate::session::agent::Agent;
 use crate::session::attendance::{Attendance, refuse_deserted};
 use crate::session::boundaries::{self, Boundaries};
+use crate::session::egress::EgressProxy;
 use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
 use crate::session::outcome::{Notice, Outcome};
@@ -36,7 +36,7 @@ mod limits;
 
 /// Runs a plan to its end.
 pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
-    let Launch { plan, secrets, streams, early, caller, state, locks, parent, notice, .. } = launch;
+    let Launch { plan, secrets, streams, early, caller, state, locks, egress, parent, notice, .. } = launch;
 
     // 1. What this provider cannot do is refused before anything is touched.
     refuse_unsupported(plan)?;
@@ -55,6 +55,11 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let (HostSide { agent, mut streams, .. }, StartedInit { child, mut control, mut builder }) =
         (host, started);
     limits.apply()?;
+
+    // The egress proxy starts meanwhile: PID 1 gives it listeners later, and asks it whether it refuses what it should.
+    let state = StateDir::open(state, caller).map_err(|error| recorded(error.into()))?;
+    let mut egress = EgressProxy::start(plan, egress, &agent, &state)?;
+
     send(&mut control, &Request::Mount(builder.temporary(limits.tmpfs())), &[])?;
     if idmap::makes_trees() {
         send(&mut control, &Request::LeaveHost, &[])?;
@@ -66,8 +71,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
-    let runs = StateDir::open(state, caller).map_err(Into::into).and_then(|state| Runs::open(&state));
-    let runs = runs.map_err(recorded)?;
+    let runs = Runs::open(&state).map_err(recorded)?;
     // Where another provider has left a container, its next command removes that.
     let left = boundaries::sweep(&runs, notice, &mut |_, _| false).map_err(recorded)?;
     let id = RunId::generate().map_err(recorded)?;
@@ -100,7 +104,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 10. What PID 1 is to make and to run, secrets included: over its socket, and so on no argument list.
     let spec = init_spec(plan, mounts, &secrets, &streams, &limits, &agent)?;
-    send_init_spec(&mut control, spec, &limits)?;
+    let port = egress.as_mut().and_then(EgressProxy::take_port);
+    send_init_spec(&mut control, spec, &limits, port.as_ref())?;
+    drop(port);
     drop(secrets);
     streams.close_inside();
     let swept = limits.sweep_others();
@@ -116,6 +122,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
             relay: None,
             gone: Gone::Sandbox,
             timeout: plan.limits.timeout,
+            egress: egress.as_mut(),
             attendance: Attendance::new(parent),
             complete: &complete,
             boundaries: Some(&boundaries),
@@ -134,6 +141,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let has_run_out_of_memory = limits.ran_out_of_memory();
     limits.remove_agents();
     drop(child);
+    let egress = egress.and_then(EgressProxy::finish);
     if swept.left > 0 {
         // What was still ending then has had the time.
         limits.sweep_others();
@@ -147,7 +155,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let mut ended = ended?;
     last.complete(&mut ended.report);
     let detected = last.detected;
-    Ok(Outcome { end: ended.end, report: ended.report, output: ended.output, detected, duration })
+    Ok(Outcome { end: ended.end, report: ended.report, output: ended.output, detected, egress, duration })
 }
 
 fn recorded(error: RecordError) -> StartError {
@@ -160,31 +168,26 @@ fn send_init_spec(
     control: &mut ControlSocket,
     mut spec: InitSpec,
     limits: &LimitEnforcement<'_>,
+    port: Option<&OwnedFd>,
 ) -> Result<(), StartError> {
     let trees = match &mut spec.rootfs {
         Rootfs::Own { mounts, .. } => mounts.take_trees(),
         Rootfs::Engine { .. } => Vec::new(),
     };
-    let descriptors: Vec<_> = trees.iter().map(AsFd::as_fd).chain(limits.tasks()).collect();
+    let port = port.map(AsFd::as_fd);
+    let descriptors: Vec<_> = trees.iter().map(AsFd::as_fd).chain(limits.tasks()).chain(port).collect();
     send(control, &Request::Start(Box::new(spec)), &descriptors)
 }
 
 fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {
-    match plan.network {
-        network::NetworkMode::None => {}
-        network::NetworkMode::Open => {
+    match &plan.network {
+        Network::None | Network::Allowlist { .. } => {}
+        Network::Open => {
             return Err(StartError::Refused {
                 asked: "network = \"open\"".into(),
                 reason: "the native provider has no network to open but the host's own, loopback included"
                     .into(),
-                remedy: "network = \"none\"".into(),
-            });
-        }
-        network::NetworkMode::Allowlist => {
-            return Err(StartError::Refused {
-                asked: "network = \"allowlist\"".into(),
-                reason: "not supported yet".into(),
-                remedy: "network = \"none\"".into(),
+                remedy: "network = \"none\" or \"allowlist\"".into(),
             });
         }
     }
@@ -225,7 +228,7 @@ fn init_spec(
             foreign_namespaces: namespaces
                 .map_err(StartError::step("reading the namespaces of this process"))?,
             uid: agent.uid,
-            network: plan.network,
+            network: plan.network.mode(),
             mounts: init_spec::boundaries(plan).collect(),
         },
         required: init_spec::required_inside(plan),

@@ -1,0 +1,257 @@
+//! What the egress proxy is told, what it reports, and the socket over which PID 1 hands it listeners.
+//!
+//! PID 1 can open sockets in the network of the sandbox, and the proxy can connect to the outside; neither can do both. The socket
+//! between them keeps the bounds of messages, so that neither waits for the rest of one. It is the proxy's lifeline as well.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use policy::rules::network::HostPattern;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+use serde::{Deserialize, Serialize};
+
+/// What the egress proxy of one sandbox is to do. Descriptors: its [`ListenerSource`], then the audit log.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct EgressSpec {
+    /// Which hosts may be reached.
+    pub allow: Vec<HostPattern>,
+    /// Which may not, whatever `allow` has.
+    pub deny: Vec<HostPattern>,
+    /// Who it becomes, where it is root.
+    pub user: Option<(u32, u32)>,
+}
+
+/// What the egress proxy reports to its client.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum EgressEvent {
+    /// It cannot serve.
+    Failed(String),
+    /// The sandbox has ended, and this is what has passed.
+    Ended(EgressCounts),
+}
+
+/// How much has passed through the egress proxy.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct EgressCounts {
+    /// Connections to hosts.
+    pub connections: u64,
+    /// What was refused, or not reached.
+    pub refusals: u64,
+    /// Bytes that have left.
+    pub sent: u64,
+    /// Bytes that have come back.
+    pub received: u64,
+}
+
+/// The listeners that are there before the agent.
+#[derive(Debug)]
+pub struct Listeners {
+    /// Where programs speak to the proxy.
+    pub proxy: OwnedFd,
+    /// DNS over UDP.
+    pub dns_udp: OwnedFd,
+    /// DNS over TCP.
+    pub dns_tcp: OwnedFd,
+}
+
+/// The end of the proxy: it asks for listeners.
+#[derive(Debug)]
+pub struct ListenerSource(OwnedFd);
+
+/// The end of PID 1, which opens them.
+#[derive(Debug)]
+pub struct ListenerPort(OwnedFd);
+
+/// A request: an address of IPv4 and a port.
+const REQUEST: usize = 6;
+
+/// An answer: the number of an error, or 0 with a descriptor.
+const ANSWER: usize = 4;
+
+/// The most descriptors in one message.
+const MOST: usize = 3;
+
+impl ListenerSource {
+    /// Makes both ends.
+    pub fn pair() -> io::Result<(Self, ListenerPort)> {
+        let flags = SocketFlags::CLOEXEC;
+        let (proxy, init) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        Ok((Self(proxy), ListenerPort(init)))
+    }
+
+    /// Receives the first listeners; `None` where PID 1 is gone.
+    pub fn first(&self) -> io::Result<Option<Listeners>> {
+        let (_, descriptors) = self.receive(&mut [0; ANSWER])?;
+        let mut descriptors = descriptors.into_iter();
+        Ok(match (descriptors.next(), descriptors.next(), descriptors.next()) {
+            (Some(proxy), Some(dns_udp), Some(dns_tcp)) => Some(Listeners { proxy, dns_udp, dns_tcp }),
+            _ => None,
+        })
+    }
+
+    /// Asks for one more listener and waits for it. One question at a time.
+    ///
+    /// # Errors
+    ///
+    /// That of bind(2), such as `EADDRINUSE` where a program inside has the port; `EPIPE` where PID 1 is gone.
+    pub fn listen(&self, at: SocketAddrV4) -> io::Result<OwnedFd> {
+        let mut request = [0; REQUEST];
+        request[..4].copy_from_slice(&at.ip().octets());
+        request[4..].copy_from_slice(&at.port().to_be_bytes());
+        send(self.0.as_fd(), &request, &[], SendFlags::NOSIGNAL)?;
+        let mut answer = [0; ANSWER];
+        let (length, descriptors) = self.receive(&mut answer)?;
+        match (length, i32::from_le_bytes(answer), descriptors.into_iter().next()) {
+            (ANSWER, 0, Some(listener)) => Ok(listener),
+            (ANSWER, errno, _) if errno != 0 => Err(io::Error::from_raw_os_error(errno)),
+            _ => Err(Errno::PIPE.into()),
+        }
+    }
+}
+
+impl ListenerSource {
+    /// Waits for one message. The socket itself may be one that never waits, as an event loop wants it.
+    fn receive(&self, bytes: &mut [u8]) -> Result<(usize, Vec<OwnedFd>), Errno> {
+        let mut ready = [PollFd::new(&self.0, PollFlags::IN)];
+        rustix::io::retry_on_intr(|| poll(&mut ready, None))?;
+        receive(self.0.as_fd(), bytes, RecvFlags::empty())
+    }
+}
+
+impl ListenerPort {
+    /// Sends the first listeners.
+    pub(crate) fn send_first(&self, listeners: &Listeners) -> Result<(), Errno> {
+        let descriptors = [listeners.proxy.as_fd(), listeners.dns_udp.as_fd(), listeners.dns_tcp.as_fd()];
+        send(self.0.as_fd(), &[0; ANSWER], &descriptors, SendFlags::NOSIGNAL)
+    }
+
+    /// Receives a request, if there is one; an error of `PIPE` where the proxy is gone. Never waits.
+    pub(crate) fn request(&self) -> Result<Option<SocketAddrV4>, Errno> {
+        let mut request = [0; REQUEST];
+        let (length, _) = match receive(self.0.as_fd(), &mut request, RecvFlags::DONTWAIT) {
+            Err(Errno::AGAIN) => return Ok(None),
+            received => received?,
+        };
+        let [a, b, c, d, high, low] = request;
+        match length {
+            REQUEST => {
+                Ok(Some(SocketAddrV4::new(Ipv4Addr::new(a, b, c, d), u16::from_be_bytes([high, low]))))
+            }
+            _ => Err(Errno::PIPE),
+        }
+    }
+
+    /// Answers one. Never waits: a proxy that does not read its answers is done without.
+    pub(crate) fn answer(&self, listener: Result<OwnedFd, Errno>) -> Result<(), Errno> {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        match listener {
+            Ok(listener) => send(self.0.as_fd(), &[0; ANSWER], &[listener.as_fd()], flags),
+            Err(errno) => send(self.0.as_fd(), &errno.raw_os_error().to_le_bytes(), &[], flags),
+        }
+    }
+}
+
+fn send(
+    socket: BorrowedFd<'_>,
+    bytes: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+    flags: SendFlags,
+) -> Result<(), Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(Errno::INVAL);
+    }
+    rustix::io::retry_on_intr(|| sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, flags)).map(drop)
+}
+
+/// Receives one message; its length is 0 where the other side is gone.
+fn receive(
+    socket: BorrowedFd<'_>,
+    bytes: &mut [u8],
+    flags: RecvFlags,
+) -> Result<(usize, Vec<OwnedFd>), Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let flags = flags | RecvFlags::CMSG_CLOEXEC;
+    let received =
+        rustix::io::retry_on_intr(|| recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut ancillary, flags));
+    let length = match received {
+        Ok(received) => received.bytes,
+        // It died with a message of ours unread: gone is gone.
+        Err(Errno::CONNRESET) => 0,
+        Err(errno) => return Err(errno),
+    };
+    let mut descriptors = Vec::new();
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = message {
+            descriptors.extend(received);
+        }
+    }
+    Ok((length, descriptors))
+}
+
+impl AsFd for ListenerSource {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl AsFd for ListenerPort {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl From<ListenerPort> for OwnedFd {
+    fn from(port: ListenerPort) -> Self {
+        port.0
+    }
+}
+
+impl From<OwnedFd> for ListenerSource {
+    fn from(socket: OwnedFd) -> Self {
+        Self(socket)
+    }
+}
+
+impl From<OwnedFd> for ListenerPort {
+    fn from(socket: OwnedFd) -> Self {
+        Self(socket)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_answered_with_a_listener_or_an_error() {
+        let (proxy, init) = ListenerSource::pair().unwrap();
+        assert_eq!(init.request(), Ok(None));
+        let at = SocketAddrV4::new(Ipv4Addr::new(127, 64, 0, 1), 443);
+        let asking = std::thread::spawn(move || {
+            let answers = [proxy.listen(at).map(drop), proxy.listen(at).map(drop)];
+            (proxy, answers)
+        });
+        let mut answers = vec![Ok(std::fs::File::open("/dev/null").unwrap().into()), Err(Errno::ADDRINUSE)];
+        while !answers.is_empty() {
+            let mut ready = [PollFd::new(&init, PollFlags::IN)];
+            poll(&mut ready, None).unwrap();
+            assert_eq!(init.request(), Ok(Some(at)));
+            init.answer(answers.remove(0)).unwrap();
+        }
+        let (proxy, [first, second]) = asking.join().unwrap();
+        assert!(first.is_ok());
+        assert_eq!(second.unwrap_err().raw_os_error(), Some(libc::EADDRINUSE));
+        drop(proxy);
+        assert_eq!(init.request(), Err(Errno::PIPE));
+    }
+}

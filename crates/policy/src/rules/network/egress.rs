@@ -1,0 +1,31 @@
+//! Where the egress proxy is reached inside a sandbox, and the variables that tell programs so.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+/// Where it speaks HTTP and SOCKS5. Above the ports that the kernel hands out by itself (`ip_local_port_range`), so that no
+/// program has it by chance.
+pub const PROXY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 61080);
+
+/// Where it answers DNS, over UDP and TCP. The address that systemd-resolved has made usual for a resolver on loopback.
+pub const DNS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 53), 53);
+
+/// The name of a host that PID 1 asks for at the start, to see from inside that the proxy answers and refuses. It is no host
+/// (RFC 6761, section 6.4), and this one question is not recorded.
+pub const PROBE: &str = "probe.invalid";
+
+/// Names of variables that programs find a proxy by. Programs differ in which case they read.
+const PROXY_VARIABLES: [&str; 6] =
+    ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+
+/// Returns the variables of a sandbox whose way out is the proxy.
+///
+/// `ALL_PROXY` names it as an HTTP proxy too: as one of SOCKS, it would end programs that lack a library for that.
+pub fn variables() -> impl Iterator<Item = (&'static str, String)> {
+    let direct = || format!("localhost,{},::1", Ipv4Addr::LOCALHOST);
+    PROXY_VARIABLES
+        .into_iter()
+        .map(|name| (name, format!("http://{PROXY}")))
+        .chain([("NO_PROXY", direct()), ("no_proxy", direct())])
+        // Node reads the others only where this is set.
+        .chain([("NODE_USE_ENV_PROXY", "1".to_owned())])
+}

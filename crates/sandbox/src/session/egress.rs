@@ -1,0 +1,145 @@
+//! The egress proxy of one sandbox: a process of its own on the host, which serves the listeners that PID 1 opens inside.
+//!
+//! It ends with its sandbox: the socket that PID 1 answers it on is its lifeline. When it ends before, its listeners are closed, and
+//! nothing leaves the sandbox any more.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use confine::protocol::{ControlSocket, EgressCounts, EgressEvent, EgressSpec, ListenerSource};
+use policy::plan::{Network, Plan};
+use policy::rules::network::{HostPattern, HostRule};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+use super::agent::Agent;
+use super::error::StartError;
+use crate::host::child::{Group, Running};
+use crate::host::deadline::Deadline;
+use crate::host::identity::Identity;
+use crate::host::programs::DIRECTORY;
+use crate::state::directory::{StateDir, StateError};
+
+/// How long it may take to end once its sandbox has.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The directory of the logs, within the state directory.
+const LOGS: &str = "egress";
+
+/// The program that is an egress proxy: it finds its [`EgressSpec`] on standard input, a socket.
+#[derive(Clone, Copy, Debug)]
+pub struct EgressProgram<'a> {
+    pub path: &'a str,
+    pub arguments: &'a [&'a str],
+}
+
+/// Returns what the egress proxies of sandboxes of this name have recorded; `None` where there is nothing.
+pub fn log(state: &Path, caller: Identity, name: &str) -> Result<Option<Vec<u8>>, StateError> {
+    // Names are those of files here, and no way to others.
+    if name.contains('/') {
+        return Ok(None);
+    }
+    StateDir::open(state, caller)?.within(LOGS)?.read(&log_name(name))
+}
+
+fn patterns(rules: &[HostRule]) -> Vec<HostPattern> {
+    rules.iter().map(|rule| rule.pattern.clone()).collect()
+}
+
+fn log_name(name: &str) -> String {
+    format!("{name}.jsonl")
+}
+
+/// An egress proxy that was started. It ends with this at the latest.
+pub(crate) struct EgressProxy {
+    _running: Running,
+    control: ControlSocket,
+    /// What PID 1 gets.
+    port: Option<OwnedFd>,
+    /// What it has reported last of all.
+    counts: Option<EgressCounts>,
+    is_gone: bool,
+}
+
+impl EgressProxy {
+    /// Starts one, where the plan has an allow-list of hosts.
+    pub(crate) fn start(
+        plan: &Plan,
+        program: Option<EgressProgram<'_>>,
+        agent: &Agent,
+        state: &StateDir,
+    ) -> Result<Option<Self>, StartError> {
+        let Network::Allowlist { allow, deny } = &plan.network else { return Ok(None) };
+        let program = program.ok_or_else(|| {
+            StartError::refused(
+                "network = \"allowlist\"",
+                "the caller of this library has named no program that is the egress proxy",
+                "name one in `Launch::egress`",
+            )
+        })?;
+        let log = state.within(LOGS).and_then(|logs| logs.append(&log_name(&plan.name)));
+        let log = log.map_err(|error| {
+            StartError::step("opening the log of the egress proxy")(io::Error::other(error))
+        })?;
+        let start = || {
+            let (mut control, theirs) = ControlSocket::pair()?;
+            let (source, port) = ListenerSource::pair()?;
+            let mut command = Command::new(program.path);
+            // A group of its own: Ctrl-C is for the command.
+            command.args(program.arguments).env_clear().current_dir(DIRECTORY).process_group(0);
+            command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::null());
+            let running = Running::spawn(&mut command, Group::Own)?;
+            // It reads hostile bytes, and does not do so as root.
+            let user = rustix::process::geteuid().is_root().then_some((agent.uid, agent.gid));
+            let spec = EgressSpec { allow: patterns(allow), deny: patterns(deny), user };
+            control.send(&spec, &[source.as_fd(), log.as_fd()])?;
+            Ok(Self { _running: running, control, port: Some(port.into()), counts: None, is_gone: false })
+        };
+        start().map(Some).map_err(StartError::step("starting the egress proxy"))
+    }
+
+    /// Takes the socket that PID 1 answers on.
+    pub(crate) fn take_port(&mut self) -> Option<OwnedFd> {
+        self.port.take()
+    }
+
+    /// Returns what it reports on, as long as it lives.
+    pub(crate) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
+        (!self.is_gone).then(|| self.control.as_fd())
+    }
+
+    /// Reads what it reports. Returns what a person should know while the sandbox lives.
+    pub(crate) fn on_ready(&mut self) -> Option<String> {
+        match self.control.receive::<EgressEvent>() {
+            Ok(Some(EgressEvent::Failed(reason))) => Some(format!("the egress proxy cannot serve: {reason}")),
+            Ok(Some(EgressEvent::Ended(counts))) => {
+                self.counts = Some(counts);
+                None
+            }
+            Ok(None) | Err(_) => {
+                self.is_gone = true;
+                let is_early = self.counts.is_none();
+                is_early.then(|| "the egress proxy has ended: nothing leaves the sandbox any more".into())
+            }
+        }
+    }
+
+    /// Waits for its end, once that of PID 1 has closed its lifeline, and returns how much has passed; `None` where it does not
+    /// say.
+    pub(crate) fn finish(mut self) -> Option<EgressCounts> {
+        let until = Deadline::after(GRACE);
+        while self.counts.is_none() && !self.is_gone {
+            let mut ready = [PollFd::new(&self.control, PollFlags::IN)];
+            match poll(&mut ready, until.left().as_ref()) {
+                Err(Errno::INTR) => {}
+                Ok(1..) => drop(self.on_ready()),
+                Ok(0) | Err(_) => break,
+            }
+        }
+        self.counts
+    }
+}

@@ -1,0 +1,19 @@
+//! `egress`: the egress proxy of a sandbox, and what it has recorded.
+
+use crate::cli::EgressCommand;
+use crate::context::Context;
+use crate::error::CommandError;
+use crate::exit_code::ExitCode;
+use crate::ui::Ui;
+
+mod log;
+mod serve;
+
+pub(crate) use self::serve::PROGRAM;
+
+pub(crate) fn egress(ui: &Ui, command: &EgressCommand) -> Result<ExitCode, CommandError> {
+    match command {
+        EgressCommand::Log(args) => log::log(ui, &Context::gather()?, args),
+        EgressCommand::Serve => serve::serve(),
+    }
+}

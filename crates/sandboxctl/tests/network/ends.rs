@@ -1,0 +1,81 @@
+//! The proxy ends with its sandbox, and the way out with the proxy.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use crate::internet::bash;
+use crate::place::Place;
+use crate::{ask, everywhere, natively};
+
+/// The egress proxies of sandboxes of this place, by their process ids: their logs are in its state directory.
+fn proxies(place: &Place) -> Vec<u32> {
+    let logs = place.home().join(".local/state/sandboxctl/egress");
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let ours = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let opened = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let mut opened = opened.filter_map(|entry| fs::read_link(entry.path()).ok());
+        line.split(|byte| *byte == 0).any(|word| word == b"serve")
+            && opened.any(|path| path.starts_with(&logs))
+    };
+    pids.filter(ours).collect()
+}
+
+#[test]
+fn nothing_leaves_when_the_proxy_is_killed() {
+    natively("a proxy that is killed", |place, internet, who| {
+        let get =
+            ask("GET http://up.example.org:8080/ HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n");
+        let script = format!("({get}) | tail -n 1; read -r line; ({get}) 2>&1; echo done");
+        let mut command =
+            internet.command(&place.inside(&["--allow-host", "up.example.org:8080"], &bash(&script)));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut running = command.spawn().unwrap();
+        let mut said = BufReader::new(running.stdout.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        assert!(line.starts_with("served GET /"), "{who}: {line}");
+        let [proxy] = proxies(place)[..] else { panic!("{who}: {:?}", proxies(place)) };
+        let proxy = rustix::process::Pid::from_raw(proxy.try_into().unwrap()).unwrap();
+        rustix::process::kill_process(proxy, rustix::process::Signal::KILL).unwrap();
+        let mut warned = BufReader::new(running.stderr.take().unwrap());
+        line.clear();
+        warned.read_line(&mut line).unwrap();
+        assert_eq!(
+            line, "warning: the egress proxy has ended: nothing leaves the sandbox any more\n",
+            "{who}"
+        );
+        running.stdin.take().unwrap().write_all(b"go\n").unwrap();
+        let rest: Vec<String> = said.lines().map(Result::unwrap).collect();
+        assert!(rest.iter().any(|line| line.contains("Connection refused")), "{who}: {rest:?}");
+        assert_eq!(rest.last().map(String::as_str), Some("done"), "{who}: {rest:?}");
+        assert!(running.wait().unwrap().success(), "{who}");
+    });
+}
+
+#[test]
+fn the_proxy_ends_with_its_sandbox() {
+    everywhere("the end of a proxy", |place, internet, who| {
+        let output = internet.run(place, &["--allow-host", "up.example.org:8080"], &["true"]);
+        assert!(output.status.success(), "{who}: {output:?}");
+        assert_eq!(proxies(place), [0_u32; 0], "{who}");
+        // And with a client that is killed.
+        let mut command = internet.command(
+            &place.inside(&["--allow-host", "up.example.org:8080"], &bash("echo started; exec sleep 600")),
+        );
+        let mut running = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(running.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let before = proxies(place);
+        assert_eq!(before.len(), 1, "{who}");
+        let proxy = rustix::process::Pid::from_raw(before[0].try_into().unwrap()).unwrap();
+        let pidfd = rustix::process::pidfd_open(proxy, rustix::process::PidfdFlags::empty()).unwrap();
+        running.kill().unwrap();
+        running.wait().unwrap();
+        let mut ends = [rustix::event::PollFd::new(&pidfd, rustix::event::PollFlags::IN)];
+        let limit = rustix::event::Timespec { tv_sec: 30, tv_nsec: 0 };
+        assert_eq!(rustix::event::poll(&mut ends, Some(&limit)), Ok(1), "{who}: the proxy lives on");
+    });
+}

@@ -1,0 +1,45 @@
+//! The network of a sandbox, from inside and from outside: what its rules allow is reached through the egress proxy, and nothing else.
+#![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
+
+mod closed;
+mod ends;
+mod internet;
+mod open;
+
+#[path = "../support/machine.rs"]
+mod machine;
+#[path = "../support/place.rs"]
+mod place;
+
+use crate::internet::Internet;
+use crate::machine::{Feature, callers, is_there, runners};
+use crate::place::Place;
+
+/// Every caller with everything that can run a sandbox here, each with an internet of its own. Only root can make one.
+fn everywhere(test: &str, mut check: impl FnMut(&Place, Internet, &str)) {
+    if !is_there(Feature::Root, test) {
+        return;
+    }
+    let all = callers(test).into_iter();
+    let all = all.flat_map(|caller| runners(caller, test).into_iter().map(move |runner| (caller, runner)));
+    for (caller, runner) in all {
+        let place = Place::on(caller, runner);
+        check(&place, Internet::of(&place), &format!("in {runner:?} by {caller:?}"));
+    }
+}
+
+/// The native sandboxes of every caller alone.
+fn natively(test: &str, mut check: impl FnMut(&Place, Internet, &str)) {
+    if !is_there(Feature::Root, test) {
+        return;
+    }
+    for caller in callers(test) {
+        let place = Place::new(caller);
+        check(&place, Internet::of(&place), &format!("by {caller:?}"));
+    }
+}
+
+/// Bash that speaks to the proxy as a program would: prints all that comes back to a request.
+fn ask(request: &str) -> String {
+    format!("exec 3<>/dev/tcp/127.0.0.1/61080; printf '{request}' >&3; timeout 10 cat <&3; exec 3>&-")
+}

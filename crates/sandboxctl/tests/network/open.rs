@@ -1,0 +1,91 @@
+//! What the rules allow is reached, and the rest is refused with the rule that is missing.
+
+use crate::internet::{SERVER, bash, has, text};
+use crate::{ask, everywhere, natively};
+
+/// The connection closes after the answer.
+fn get(url: &str) -> String {
+    ask(&format!("GET {url} HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n"))
+}
+
+#[test]
+fn a_host_of_the_list_is_reached_and_no_other() {
+    everywhere("hosts of the list", |place, internet, who| {
+        let script =
+            [get("http://up.example.org:8080/one"), get("http://other.example.org:8080/two")].join("\n");
+        let output = internet.run(place, &["--allow-host", "up.example.org:8080"], &bash(&script));
+        let said = text(&output);
+        assert!(
+            said.contains("served GET /one HTTP/1.1 for up.example.org:8080"),
+            "{who}: {said} {output:?}"
+        );
+        assert!(said.contains("HTTP/1.1 403 Forbidden"), "{who}: {said}");
+        assert!(said.contains(r#""remedy":"add \"other.example.org:8080\" to `allow`"#), "{who}: {said}");
+        assert!(!said.contains("served GET /two"), "{who}: {said}");
+    });
+}
+
+#[test]
+fn programs_that_know_proxies_need_nothing_else() {
+    if !has("curl") {
+        return;
+    }
+    natively("curl through the proxy", |place, internet, who| {
+        let script = "curl -sS http://up.example.org:8080/curl; curl -sS -o /dev/null -w '%{http_code}' http://other.example.org/";
+        let output = internet.run(place, &["--allow-host", "up.example.org:8080"], &bash(script));
+        let said = text(&output);
+        assert_eq!(said, "served GET /curl HTTP/1.1 for up.example.org:8080\n403", "{who}: {output:?}");
+    });
+}
+
+#[test]
+fn a_pattern_stands_for_names_below_it_and_a_denial_wins() {
+    natively("patterns", |place, internet, who| {
+        place.write(
+            "home/.config/sandboxctl/sandbox.toml",
+            "[network]\nallow = [\"*.example.org\"]\ndeny = [\"other.example.org\"]\n",
+        );
+        let urls = ["http://host-1.wild.example.org:8080/", "http://other.example.org:8080/"];
+        let output = internet.run(place, &[], &bash(&urls.map(get).join("\n")));
+        let said = text(&output);
+        assert!(said.contains("for host-1.wild.example.org:8080"), "{who}: {said} {output:?}");
+        assert!(said.contains("wins over `allow`"), "{who}: {said}");
+        assert!(!said.contains("for other.example.org"), "{who}: {said}");
+    });
+}
+
+#[test]
+fn what_has_passed_is_counted_and_listed() {
+    natively("counts", |place, internet, who| {
+        let script =
+            [get("http://up.example.org:8080/one"), get("http://other.example.org:8080/two")].join("\n");
+        let flags = ["--format=json", "--name=counted", "--allow-host=up.example.org:8080"];
+        let output = internet.run(place, &flags, &bash(&script));
+        let outcome: serde_json::Value = serde_json::from_str(&text(&output)).unwrap();
+        let egress = &outcome["egress"];
+        assert_eq!(egress["connections"], 1, "{who}: {outcome}");
+        assert_eq!(egress["refusals"], 1, "{who}: the question at the start does not count: {outcome}");
+        assert!(
+            egress["received"].as_u64() > Some(50) && egress["sent"].as_u64() > Some(20),
+            "{who}: {outcome}"
+        );
+        let words =
+            [place.path("sandboxctl").into_os_string(), "egress".into(), "log".into(), "counted".into()];
+        let log = text(&place.outside(&words).output().unwrap());
+        let lines: Vec<serde_json::Value> =
+            log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let [allowed, denied] = lines.as_slice() else { panic!("{who}: {log}") };
+        assert_eq!(
+            (&allowed["host"], &allowed["address"]),
+            (&"up.example.org".into(), &SERVER.into()),
+            "{who}"
+        );
+        assert_eq!(
+            (&denied["host"], &denied["verdict"]),
+            (&"other.example.org".into(), &"deny".into()),
+            "{who}"
+        );
+        let words = [place.path("sandboxctl").into_os_string(), "egress".into(), "log".into(), "../x".into()];
+        assert_eq!(place.outside(&words).output().unwrap().status.code(), Some(125), "{who}");
+    });
+}

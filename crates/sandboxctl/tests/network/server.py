@@ -1,0 +1,116 @@
+"""Servers of a small internet. Each says on standard output who has come, one line for each."""
+
+import socket
+import sys
+import threading
+
+ADDRESS, HOSTS, RESOLVERS = sys.argv[1], sys.argv[2], sys.argv[3:]
+
+
+def say(*words):
+    sys.stdout.write(" ".join(words) + "\n")
+    sys.stdout.flush()
+
+
+def head(connection):
+    got = b""
+    while b"\r\n\r\n" not in got:
+        part = connection.recv(4096)
+        if not part:
+            break
+        got += part
+    return got.decode("latin-1")
+
+
+def web(connection, port):
+    """Answers one request of HTTP with its own first line and the host that it names."""
+    got = head(connection)
+    lines = got.split("\r\n")
+    host = next((line[5:].strip() for line in lines if line.lower().startswith("host:")), "")
+    say("http", str(port), lines[0], host)
+    body = f"served {lines[0]} for {host}\n".encode()
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body)
+    connection.sendall(answer + body)
+
+
+def greet(connection, port):
+    """Speaks first, as servers of SSH and mail do, and repeats one line."""
+    say("greeted", str(port))
+    connection.sendall(b"SSH-2.0-test\r\n")
+    connection.sendall(b"you said " + connection.recv(4096))
+
+
+def serve(address, port, answer):
+    listener = socket.create_server((address, port), backlog=128)
+
+    def accept():
+        while True:
+            connection, _ = listener.accept()
+
+            def one():
+                with connection:
+                    try:
+                        answer(connection, port)
+                    except OSError:
+                        pass
+
+            threading.Thread(target=one, daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+
+
+def names():
+    found = {}
+    with open(HOSTS) as lines:
+        for line in lines:
+            address, *words = line.split()
+            for word in words:
+                found.setdefault(word, []).append(address)
+    return found
+
+
+def reply(query, known):
+    """Answers one question of DNS (RFC 1035): A records of the names that are known. What is no question gets no answer."""
+    if len(query) < 17:
+        say("udp", "53")
+        return None
+    labels, at = [], 12
+    while query[at]:
+        labels.append(query[at + 1 : at + 1 + query[at]].decode("latin-1").lower())
+        at += 1 + query[at]
+    name, end = ".".join(labels), at + 5
+    say("dns", name)
+    addresses = known.get(name, []) if query[at + 1 : at + 3] == b"\0\1" else []
+    code = 0 if name in known else 3
+    header = query[:2] + bytes([0x81, 0x80 | code, 0, 1, 0, len(addresses), 0, 0, 0, 0])
+    records = b"".join(
+        b"\xc0\x0c\0\1\0\1\0\0\0\5\0\4" + socket.inet_aton(address) for address in addresses
+    )
+    return header + query[12:end] + records
+
+
+def resolve(address):
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_DGRAM)
+    listener.bind((address, 53))
+    known = names()
+
+    def receive():
+        while True:
+            query, sender = listener.recvfrom(4096)
+            answer = reply(query, known)
+            if answer:
+                listener.sendto(answer, sender)
+
+    threading.Thread(target=receive, daemon=True).start()
+
+
+for port in (80, 8080):
+    serve(ADDRESS, port, web)
+serve("127.0.0.1", 8080, web)
+serve(ADDRESS, 22, greet)
+for resolver in RESOLVERS:
+    resolve(resolver)
+resolve(ADDRESS)
+say("ready")
+threading.Event().wait()
