@@ -15,8 +15,8 @@ use crate::outside::Outside;
 use crate::parent::{Parent, Purpose};
 use crate::refusal::Refusal;
 use crate::route::Route;
+use crate::sender::{Connector, Sender};
 use crate::tls::Roots;
-use crate::upstream::{Connector, Sender};
 
 /// What a proxy is made of. Rules alone are enough: `Proxy::new(rules, audit)`.
 #[derive(Debug)]

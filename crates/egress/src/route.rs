@@ -1,13 +1,23 @@
 //! Routes to providers: a request for `/NAME/…` on the explicit listener goes to one upstream, with a credential that the sandbox never sees.
 
-use hyper::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::HeaderMap;
 use hyper::{Method, Uri};
-use policy::rules::network::{Host, HostPattern, HostRule};
+use policy::rules::network::{HostPattern, HostRule};
 use policy::rules::provider;
 use policy::rules::verdict::Origin;
 
+use self::credential::CREDENTIALS;
+pub use self::credential::Credential;
+pub use self::error::RouteError;
+use self::path::is_plain;
+pub use self::upstream::Upstream;
 use crate::refusal::Refusal;
 use crate::secret::Secret;
+
+mod credential;
+mod error;
+mod path;
+mod upstream;
 
 /// Where a route leads, and for what.
 #[derive(Clone, Debug)]
@@ -23,32 +33,6 @@ pub struct Route {
     pub allowed: Vec<Allowed>,
 }
 
-/// A server, and where below it a route begins.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Upstream {
-    pub(crate) scheme: Scheme,
-    pub(crate) host: Host,
-    pub(crate) port: u16,
-    /// What comes before each path; empty, or begins with a slash and does not end in one.
-    prefix: String,
-}
-
-/// How an upstream is spoken to.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Scheme {
-    Http,
-    Https,
-}
-
-/// A credential, and how a server wants to be shown it.
-#[derive(Clone, Debug)]
-pub struct Credential {
-    header: HeaderName,
-    /// What the header says before the secret, and after it.
-    around: (String, String),
-    secret: Secret,
-}
-
 /// Requests that pass.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Allowed {
@@ -56,40 +40,6 @@ pub struct Allowed {
     /// A path; with `/*` at its end every path below it.
     pub path: String,
 }
-
-/// Why there is no such route.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum RouteError {
-    /// The name cannot be part of a path.
-    #[error("`{0}` cannot be the name of a route; expected lower-case letters, digits, `-` and `_`")]
-    Name(String),
-    /// The upstream is no URL of a server.
-    #[error("`{0}` is no upstream; expected a URL such as `https://api.example.org`")]
-    Upstream(String),
-    /// The header is none.
-    #[error("`{0}` is no name of a header")]
-    Header(String),
-    /// The template has no place for the credential, or several.
-    #[error("`{0}` is no template; expected one `{{}}`, such as `Bearer {{}}`")]
-    Template(String),
-    /// The credential cannot stand in a header.
-    #[error("the credential has a character that no header has, such as a line break")]
-    Secret,
-    /// The method is none.
-    #[error("`{0}` is no method")]
-    Method(String),
-}
-
-/// Headers that a credential can stand in. None of them is sent on.
-const CREDENTIALS: [HeaderName; 7] = [
-    AUTHORIZATION,
-    COOKIE,
-    HeaderName::from_static("api-key"),
-    HeaderName::from_static("cookie2"),
-    HeaderName::from_static("x-api-key"),
-    HeaderName::from_static("x-auth-token"),
-    HeaderName::from_static("x-goog-api-key"),
-];
 
 /// Parts of a query that a credential can stand in.
 const CREDENTIAL_PARAMETERS: [&str; 5] = ["access_token", "api-key", "api_key", "key", "token"];
@@ -151,8 +101,12 @@ impl Route {
         })
     }
 
-    /// Checks that a request is one that passes, and returns what is asked of the upstream.
-    pub(crate) fn resolve(&self, method: &Method, path: &str, query: Option<&str>) -> Result<Uri, Refusal> {
+    /// Checks that a request is one that passes, and returns what is asked of the upstream. The path is what is below the route's name.
+    ///
+    /// # Errors
+    ///
+    /// The method and the path are not what the route is for, or the query could hold a credential.
+    pub fn resolve(&self, method: &Method, path: &str, query: Option<&str>) -> Result<Uri, Refusal> {
         let allowed = self
             .allowed
             .iter()
@@ -199,92 +153,6 @@ pub(crate) fn find<'a, 'b>(routes: &'a [Route], path: &'b str) -> Option<(&'a Ro
     Some((routes.iter().find(|route| route.name == name)?, rest))
 }
 
-/// Returns whether every server finds the same parts in this path: no steps up, no parts without a name, no slashes in disguise.
-fn is_plain(path: &str) -> bool {
-    let lower = path.to_ascii_lowercase();
-    let disguised = ["%2e", "%2f", "%5c", "%00", "\\"].iter().any(|text| lower.contains(text));
-    let mut parts = path.split('/').skip(1).peekable();
-    let mut plain = !disguised && path.is_ascii();
-    while let Some(part) = parts.next() {
-        // The last one may be empty: that is a slash at the end.
-        plain &= !part.starts_with('.') && (!part.is_empty() || parts.peek().is_none());
-    }
-    plain
-}
-
-impl Upstream {
-    fn new(url: &str) -> Result<Self, RouteError> {
-        let none = || RouteError::Upstream(url.to_owned());
-        let uri: Uri = url.parse().map_err(|_| none())?;
-        let (scheme, usual) = match uri.scheme_str() {
-            Some("https") => (Scheme::Https, 443),
-            Some("http") => (Scheme::Http, 80),
-            _ => return Err(none()),
-        };
-        let authority = uri.authority().ok_or_else(none)?;
-        let host = authority.host().parse().map_err(|_| none())?;
-        let port = match authority.as_str().strip_prefix(authority.host()) {
-            Some("") => usual,
-            Some(rest) => rest
-                .strip_prefix(':')
-                .and_then(|port| port.parse().ok())
-                .filter(|port| *port != 0)
-                .ok_or_else(none)?,
-            // What comes before the host is a user.
-            None => return Err(none()),
-        };
-        let prefix = uri.path().trim_end_matches('/').to_owned();
-        if uri.query().is_some() || !is_plain(&prefix) {
-            return Err(none());
-        }
-        Ok(Self { scheme, host, port, prefix })
-    }
-
-    /// Returns its URL without a path.
-    fn origin(&self) -> String {
-        let (scheme, usual) = match self.scheme {
-            Scheme::Http => ("http", 80),
-            Scheme::Https => ("https", 443),
-        };
-        let host = match &self.host {
-            Host::Address(address) if address.is_ipv6() => format!("[{address}]"),
-            host => host.to_string(),
-        };
-        if self.port == usual {
-            format!("{scheme}://{host}")
-        } else {
-            format!("{scheme}://{host}:{}", self.port)
-        }
-    }
-}
-
-impl Credential {
-    /// Makes one for this header, whose value is the template with the secret in place of `{}`.
-    ///
-    /// # Errors
-    ///
-    /// There is no such header, no place for the secret, or the secret has characters that no header has.
-    pub fn new(header: &str, template: &str, secret: Secret) -> Result<Self, RouteError> {
-        let header = header.parse().map_err(|_| RouteError::Header(header.to_owned()))?;
-        let around = match template.split_once("{}") {
-            Some((before, after)) if !after.contains("{}") => (before.to_owned(), after.to_owned()),
-            _ => return Err(RouteError::Template(template.to_owned())),
-        };
-        let made = Self { header, around, secret };
-        made.add(&mut HeaderMap::new())?;
-        Ok(made)
-    }
-
-    fn add(&self, headers: &mut HeaderMap) -> Result<(), RouteError> {
-        let (before, after) = &self.around;
-        let value = zeroize::Zeroizing::new(format!("{before}{}{after}", self.secret.value()));
-        let mut value = HeaderValue::from_str(&value).map_err(|_| RouteError::Secret)?;
-        value.set_sensitive(true);
-        headers.insert(self.header.clone(), value);
-        Ok(())
-    }
-}
-
 impl Allowed {
     /// Makes one of methods and a path; with `/*` at its end every path below it.
     ///
@@ -299,6 +167,7 @@ impl Allowed {
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::{HeaderName, HeaderValue};
     use zeroize::Zeroizing;
 
     use super::*;
