@@ -160,3 +160,67 @@ fn is_meant(name: &str, meant: Meant<'_>) -> bool {
 fn refuse(protocol: Protocol, reason: String) -> Judgement {
     Judgement::Refuse { protocol, reason }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEANT: Meant<'_> = Meant { name: "api.example.org", port: 8080 };
+
+    #[test]
+    fn only_what_could_still_be_tls_or_http_is_undecided() {
+        for (bytes, undecided) in [
+            (&b""[..], true),
+            (b"\x16", true),
+            (b"\x80\x2e\x01", true),
+            (b"\x80\x2e\x02", false),
+            (b"\xff", false),
+            (b"\r\n", true),
+            (b"G", true),
+            (b"SSH-2", false),
+            (b"PING", true),
+            (b"PING\r", false),
+            (b"USER me", true),
+            (b"USER me\r\n", false),
+            (b"GET /\r\n", false),
+            (b"GET / HTTP/1.1\r\n", true),
+            (b"get / HTTP/1.1", false),
+            (b"\0", false),
+            (b"*", false),
+        ] {
+            assert_eq!(judge(bytes, MEANT) == Judgement::Undecided, undecided, "{}", bytes.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn the_port_counts_where_it_is_written() {
+        for (host, pass) in [
+            ("api.example.org", true),
+            ("API.example.ORG.:8080", true),
+            ("api.example.org:80", false),
+            ("api.example.org:", false),
+            ("api.example.org:08080", true),
+            ("api.example.org:8080:1", false),
+            ("user@api.example.org", false),
+            ("api.example.org, b.example.org", false),
+            ("", false),
+        ] {
+            let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
+            assert_eq!(judge(request.as_bytes(), MEANT) == Judgement::Pass, pass, "{host}");
+        }
+    }
+
+    #[test]
+    fn what_never_ends_is_given_up() {
+        for (begins, goes_on) in [("GET /", "a"), ("GET / HTTP/1.1\r\nX: ", "a"), ("", "A"), ("", "\r\n")] {
+            let bytes = format!("{begins}{}", goes_on.repeat(MAX_HEAD));
+            assert_eq!(
+                judge(&bytes.as_bytes()[..MAX_HEAD - 1], MEANT),
+                Judgement::Undecided,
+                "{begins}{goes_on}"
+            );
+            let whole = judge(bytes.as_bytes(), MEANT);
+            assert!(matches!(whole, Judgement::Refuse { .. }), "{begins}{goes_on}: {whole:?}");
+        }
+    }
+}

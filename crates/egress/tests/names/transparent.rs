@@ -178,6 +178,7 @@ async fn a_request_for_another_host_is_refused() {
         ("GET http://b.localhost/ HTTP/1.1\r\nHost: a.localhost\r\n\r\n", "is for \"b.localhost\""),
         ("GET http://a.localhost@b.localhost/ HTTP/1.1\r\nHost: a.localhost\r\n\r\n", "@b.localhost"),
         ("CONNECT a.localhost HTTP/1.1\r\nHost: a.localhost\r\n\r\n", "is for"),
+        ("GET\t/ HTTP/1.1\r\nHost: a.localhost\r\n\r\n", "malformed"),
         ("GET / HTTP/1.1\r\nHost : a.localhost\r\n\r\n", "malformed"),
         ("GET / HTTP/1.1\r\nX: 1\r\n Host: a.localhost\r\n\r\n", "malformed"),
         ("GET / HTTP/1.1\r\nHost: a.localhost\r\nX: \0\r\n\r\n", "malformed"),
