@@ -43,6 +43,9 @@ const MAX_NAMES: usize = 1024;
 /// How long a listener may take to be opened.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// After which time ports are tried again that a program inside had.
+const RETRY: Duration = Duration::from_secs(60);
+
 /// A listener that is being opened.
 pub type Listening<'a> = Pin<Box<dyn Future<Output = io::Result<TcpListener>> + Send + 'a>>;
 
@@ -66,11 +69,17 @@ pub struct Names {
 struct Served {
     ports: Ports,
     meant: Arc<Meant>,
+    /// When that failed for some of the ports.
+    failed: Option<tokio::time::Instant>,
     /// Dropped, they are closed.
     _listeners: JoinSet<()>,
 }
 
 impl Served {
+    fn is_stale(&self) -> bool {
+        self.failed.is_some_and(|when| when.elapsed() >= RETRY) && matches!(self.last_use(), Use::Last(_))
+    }
+
     fn last_use(&self) -> Use<Instant> {
         // Each connection has it, too.
         if Arc::strong_count(&self.meant) > 1 { Use::Now } else { Use::Last(self.meant.last_use()) }
@@ -149,14 +158,16 @@ impl Names {
             listeners.spawn(serving.serve(listener));
         }
         let count = listeners.len();
-        self.table().insert(&name, address, count, Served { ports, meant, _listeners: listeners });
+        let failed = (count < ports.each().len()).then(tokio::time::Instant::now);
+        self.table().insert(&name, address, count, Served { ports, meant, failed, _listeners: listeners });
         Ok(address)
     }
 
     /// Returns the address of a name that has its listeners, and notes that it is used.
     fn known(&self, name: &str, ports: &Ports) -> Option<Ipv4Addr> {
         let table = self.table();
-        let (address, served) = table.get(name).filter(|(_, served)| served.ports == *ports)?;
+        let (address, served) =
+            table.get(name).filter(|(_, served)| served.ports == *ports && !served.is_stale())?;
         served.meant.touch();
         Some(address)
     }

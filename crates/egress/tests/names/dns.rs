@@ -1,6 +1,7 @@
 //! The DNS server, asked over real sockets, and what it makes of messages of every malformed kind.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::time::Duration;
 
 use egress::dns;
 use egress::dns::message::{Received, read};
@@ -268,6 +269,22 @@ async fn rules_that_change_change_names() {
     sandbox.allow(&["b.example.org:443"]);
     assert_eq!(ask(&client, "a.example.org.", RecordType::A).await.response_code(), ResponseCode::NXDomain);
     address(&ask(&client, "b.example.org.", RecordType::A).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_that_was_taken_is_tried_again_after_a_while() {
+    let sandbox = sandbox(&["any.example.org"]);
+    let host: Host = "any.example.org".parse().unwrap();
+    sandbox.listeners.take(Taken::Everywhere { port: 80 });
+    let first = sandbox.names.address(&host).await.unwrap();
+    sandbox.listeners.give_back();
+    assert_eq!(sandbox.names.address(&host).await.unwrap(), first);
+    tokio::time::advance(Duration::from_secs(60)).await;
+    let second = sandbox.names.address(&host).await.unwrap();
+    let ports = [first, second].map(|address| sandbox.listeners.ports(address));
+    assert_eq!(ports, [vec![22, 443, 9418], vec![22, 80, 443, 9418]]);
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert_eq!(sandbox.names.address(&host).await.unwrap(), second);
 }
 
 #[tokio::test]

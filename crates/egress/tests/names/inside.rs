@@ -79,6 +79,11 @@ impl Listeners {
         self.taken.lock().unwrap().push(taken);
     }
 
+    /// Ends the programs inside that have ports.
+    pub(crate) fn give_back(&self) {
+        self.taken.lock().unwrap().clear();
+    }
+
     pub(crate) async fn connect(&self, address: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
         let at = self.at.lock().unwrap()[&SocketAddrV4::new(address, port)];
         TcpStream::connect(at).await
