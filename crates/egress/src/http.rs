@@ -21,7 +21,7 @@ use crate::parent::ParentProxy;
 use crate::proxy::{Admission, Proxy};
 use crate::refusal::Refusal;
 use crate::request::{Target, framing, target};
-use crate::{routed, tunnel};
+use crate::{explicit, routed};
 
 /// How much of a body is held at most while it passes.
 const BUFFER: usize = 2 * MAX_HEAD;
@@ -34,7 +34,7 @@ pub(crate) async fn speak(stream: TcpStream, proxy: &Arc<Proxy>, admission: Admi
         async move { Ok::<_, hyper::Error>(answer(request, &proxy, own, admission).await) }
     });
     let mut server = hyper::server::conn::http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(proxy.limits().head);
+    server.timer(TokioTimer::new()).header_read_timeout(proxy.limits().kept);
     // The buffer grows beyond its own limit at times, so what must hold is said of the head.
     server.max_header_size(MAX_HEAD).max_buf_size(BUFFER);
     // Names of headers arrive as they were written: some servers look at that.
@@ -71,7 +71,7 @@ async fn answer(
     let idle = proxy.limits().idle;
     let answered = if request.method() == Method::CONNECT {
         let outside = proxy.connect(Via::Http, &host, port).await;
-        outside.map(|outside| tunnel(request, outside, idle, admission))
+        outside.map(|outside| tunnel(request, outside, (host.clone(), port), proxy, admission))
     } else {
         match proxy.connect_for_requests(&host, port).await {
             Ok(outside) => forward(request, outside, idle).await,
@@ -89,14 +89,16 @@ fn is_own(request: &Request<Incoming>, own: SocketAddr, host: &str, port: u16) -
 /// Answers a CONNECT, and passes bytes once the client has read the answer.
 fn tunnel(
     request: Request<Incoming>,
-    mut outside: Outside,
-    idle: Duration,
+    outside: Outside,
+    (host, port): (String, u16),
+    proxy: &Arc<Proxy>,
     admission: Admission,
 ) -> Response<Body> {
+    let proxy = Arc::clone(proxy);
     tokio::spawn(async move {
         let _admission = admission;
         let inside = hyper::upgrade::on(request).await.map_err(io::Error::other)?;
-        tunnel::pass(&mut TokioIo::new(inside), &mut outside, idle).await
+        explicit::pass(TokioIo::new(inside), outside, Via::Http, (&host, port), &proxy).await
     });
     Response::new(whole(""))
 }
@@ -166,14 +168,6 @@ fn refused(refusal: &Refusal, host: &str, port: u16) -> Response<Body> {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response
-}
-
-/// Returns a refusal as it is written to a connection on which no request was read.
-pub(crate) fn raw(refusal: &Refusal, host: &str, port: u16) -> Vec<u8> {
-    let (status, body) = (status(refusal), refusal.to_json(host, port));
-    let length = body.len();
-    format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
-        .into_bytes()
 }
 
 fn status(refusal: &Refusal) -> StatusCode {

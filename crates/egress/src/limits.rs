@@ -12,8 +12,10 @@ pub struct Limits {
     pub connections: usize,
     /// How many listeners it may have for names. Each needs a descriptor.
     pub listeners: usize,
-    /// How long what a client asks for may take to arrive.
+    /// How long what a client says first may take to arrive.
     pub head: Duration,
+    /// How long a connection may wait for its next request of HTTP, and that take to arrive.
+    pub kept: Duration,
     /// How long it may take to reach a host.
     pub connect: Duration,
     /// For how long nothing may pass, either way. What lasts longer ends after this span at the earliest, after twice as much at the latest.
@@ -26,6 +28,8 @@ impl Default for Limits {
             connections: 1024,
             listeners: 4096,
             head: Duration::from_secs(30),
+            // Longer than clients keep connections that they do not use, which then never meet one that is just being closed.
+            kept: Duration::from_secs(120),
             connect: Duration::from_secs(30),
             // A model may think for minutes before its first word, and a database may wait for hours: those send keep-alives.
             idle: Duration::from_secs(30 * 60),

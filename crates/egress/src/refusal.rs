@@ -4,8 +4,17 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::StatusCode;
 use policy::rules::verdict::Verdict;
 use serde::Serialize;
+
+use crate::first_bytes::Protocol;
+
+/// A TLS record with a fatal alert (RFC 8446, section 6), but for what it says.
+const ALERT: [u8; 6] = [21, 3, 3, 0, 2, 2];
+const ACCESS_DENIED: u8 = 49;
+const INTERNAL_ERROR: u8 = 80;
+const UNRECOGNIZED_NAME: u8 = 112;
 
 /// Why nothing was dialled, or nobody answered.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -135,5 +144,30 @@ impl Refusal {
         let (error, message, retry) = (self.code(), self.to_string(), self.retry());
         let body = Body { error, message, host, port, allowed, remedy, retry };
         serde_json::to_string(&body).unwrap_or_default()
+    }
+
+    /// Returns it as an answer of HTTP to a connection that has no request of which it could be the answer.
+    pub(crate) fn to_http(&self, host: &str, port: u16) -> Vec<u8> {
+        let status = StatusCode::from_u16(self.status()).unwrap_or(StatusCode::FORBIDDEN);
+        let body = self.to_json(host, port);
+        let length = body.len();
+        format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+            .into_bytes()
+    }
+
+    /// Returns it as a client understands it that speaks this; nothing where no word of that protocol is known.
+    pub(crate) fn spoken(&self, protocol: Protocol, host: &str, port: u16) -> Vec<u8> {
+        match protocol {
+            Protocol::Tls => {
+                let alert = match self {
+                    Self::Mismatch(_) => UNRECOGNIZED_NAME,
+                    Self::Rule(_) => ACCESS_DENIED,
+                    _ => INTERNAL_ERROR,
+                };
+                [&ALERT[..], &[alert]].concat()
+            }
+            Protocol::Http => self.to_http(host, port),
+            Protocol::Other => Vec::new(),
+        }
     }
 }

@@ -52,12 +52,12 @@ fn check(request: &Request<Incoming>, route: &Route, path: &str) -> Result<Uri, 
     if !route.admits(request.headers()) {
         return Err(Refusal::Token(route.name.clone()));
     }
-    let uri = route.resolve(request.method(), path, request.uri().query())?;
-    // A connection that changes its protocol would carry requests that nobody looks at.
+    // A connection that changes its protocol would carry requests that nobody looks at. This comes first, because clients that try
+    // WebSocket go on with HTTP after a 426, and after a 403 they give up or try again.
     if request.headers().contains_key(UPGRADE) {
         return Err(Refusal::Upgrade);
     }
-    Ok(uri)
+    route.resolve(request.method(), path, request.uri().query())
 }
 
 async fn send(

@@ -9,9 +9,9 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::audit::Via;
+use crate::explicit;
 use crate::proxy::{Admission, Proxy};
 use crate::refusal::Refusal;
-use crate::tunnel;
 
 /// The first byte of every message.
 pub(crate) const VERSION: u8 = 5;
@@ -91,17 +91,16 @@ pub(crate) async fn speak(
     proxy: &Arc<Proxy>,
     _admission: Admission,
 ) -> io::Result<()> {
-    let limits = proxy.limits();
-    let asked = timeout(limits.head, ask(&mut stream)).await??;
-    let dialled = match asked {
-        Some(Asked::Host(host, port)) => proxy.connect(Via::Socks, &host, port).await,
+    let asked = timeout(proxy.limits().head, ask(&mut stream)).await??;
+    let (host, port) = match asked {
+        Some(Asked::Host(host, port)) => (host, port),
         Some(Asked::Unsupported(reply)) => return answer(&mut stream, reply).await,
         None => return stream.write_all(&NO_METHOD_REPLY).await,
     };
-    match dialled {
-        Ok(mut outside) => {
+    match proxy.connect(Via::Socks, &host, port).await {
+        Ok(outside) => {
             answer(&mut stream, SUCCEEDED).await?;
-            tunnel::pass(&mut stream, &mut outside, limits.idle).await
+            explicit::pass(stream, outside, Via::Socks, (&host, port), proxy).await
         }
         Err(refusal) => answer(&mut stream, refusal.socks_reply()).await,
     }

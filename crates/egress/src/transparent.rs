@@ -8,16 +8,12 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-use self::inside::Inside;
 use crate::audit::{Open, Via};
-use crate::first_bytes::Protocol;
-use crate::http;
+use crate::inside::Inside;
 use crate::listener::{accept, linger};
 use crate::proxy::Proxy;
 use crate::refusal::Refusal;
 use crate::tunnel;
-
-mod inside;
 
 /// The ports of HTTP and HTTPS, where clients speak first: what they say is judged before anything is dialled.
 const CLIENT_SPEAKS_FIRST: [u16; 2] = [80, 443];
@@ -28,12 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long to wait for what a client says first, to refuse it in its own protocol.
 const FIRST_WORD: Duration = Duration::from_millis(200);
-
-/// A TLS record with a fatal alert (RFC 8446, section 6), but for what it says.
-const ALERT: [u8; 6] = [21, 3, 3, 0, 2, 2];
-const ACCESS_DENIED: u8 = 49;
-const INTERNAL_ERROR: u8 = 80;
-const UNRECOGNIZED_NAME: u8 = 112;
 
 /// A name that is meant by who connects to its address.
 pub(crate) struct Meant {
@@ -115,20 +105,12 @@ async fn speak(stream: TcpStream, name: &str, port: u16, proxy: &Arc<Proxy>) -> 
 }
 
 /// Says in the client's own protocol that it is refused, where it has a word for that, and closes.
-async fn refuse(inside: Inside, name: &str, port: u16, refusal: &Refusal) -> io::Result<()> {
+async fn refuse(inside: Inside<TcpStream>, name: &str, port: u16, refusal: &Refusal) -> io::Result<()> {
     let (protocol, mut stream) = inside.into_parts();
-    let answer = match protocol {
-        Protocol::Tls => {
-            let alert = match refusal {
-                Refusal::Mismatch(_) => UNRECOGNIZED_NAME,
-                Refusal::Rule(_) => ACCESS_DENIED,
-                _ => INTERNAL_ERROR,
-            };
-            [&ALERT[..], &[alert]].concat()
-        }
-        Protocol::Http => http::raw(refusal, name, port),
-        Protocol::Other => return Ok(()),
-    };
+    let answer = refusal.spoken(protocol, name, port);
+    if answer.is_empty() {
+        return Ok(());
+    }
     stream.write_all(&answer).await?;
     linger(stream).await
 }

@@ -37,7 +37,8 @@ async fn a_head_beyond_64_kib_is_refused_at_once() {
 
 #[tokio::test]
 async fn who_is_slow_to_ask_is_closed() {
-    let limits = Limits { head: Duration::from_millis(200), ..Limits::default() };
+    let short = Duration::from_millis(200);
+    let limits = Limits { head: short, kept: short, ..Limits::default() };
     let (proxy, _) = serve(limited(&[], limits)).await;
     for begun in [&b""[..], b"G", b"GET http://a/ HTTP/1.1\r\nHost:", b"\x05", b"\x05\x01\x00\x05\x01"] {
         let answer = said(proxy, begun).await;

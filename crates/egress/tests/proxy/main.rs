@@ -3,6 +3,7 @@
 
 mod descriptors;
 mod explicit;
+mod fronting;
 mod limits;
 mod log;
 mod parent;

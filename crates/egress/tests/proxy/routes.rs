@@ -152,12 +152,15 @@ async fn a_redirect_is_passed_on_and_not_followed() {
 async fn a_route_does_not_change_to_another_protocol() {
     let (at, received) = upstream(OK).await;
     let (proxy, _) = serve(routed(route(&format!("http://{at}")))).await;
-    let upgrade =
-        "GET /model/v1/models/a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n";
-    let mut stream = TcpStream::connect(proxy).await.unwrap();
-    stream.write_all(format!("{upgrade}x-api-key: {TOKEN}\r\n\r\n").as_bytes()).await.unwrap();
-    let answer = head(&mut stream).await;
-    assert!(answer.starts_with("HTTP/1.1 426"), "{answer}");
+    // Codex tries WebSocket on a path that is for POST.
+    for path in ["/model/v1/models/a", "/model/v1/messages"] {
+        let upgrade = "Host: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n";
+        let mut stream = TcpStream::connect(proxy).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\n{upgrade}x-api-key: {TOKEN}\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let answer = head(&mut stream).await;
+        assert!(answer.starts_with("HTTP/1.1 426"), "{path}: {answer}");
+    }
     assert_eq!(received.connections(), 0);
 }
 

@@ -2,19 +2,17 @@
 
 use std::io;
 use std::pin::Pin;
-
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
 use crate::first_bytes::{self, Judgement, Meant, Protocol};
 
-/// A program inside, connected to an address that stands for a name.
-pub(super) struct Inside {
-    stream: TcpStream,
+/// A program inside that is connected to a name.
+pub(crate) struct Inside<S> {
+    stream: S,
     name: String,
     port: u16,
     /// How long the first bytes may take, from the first of them on, until they are enough to be judged.
@@ -33,18 +31,18 @@ enum State {
     Refused(Protocol, String),
 }
 
-impl Inside {
-    pub(super) fn new(stream: TcpStream, name: String, port: u16, within: Duration) -> Self {
+impl<S: AsyncRead + AsyncWrite + Unpin> Inside<S> {
+    pub(crate) fn new(stream: S, name: String, port: u16, within: Duration) -> Self {
         Self { stream, name, port, within, bytes: Vec::new(), state: State::Judging(None) }
     }
 
     /// Waits until the first bytes were judged. They are not lost when that is given up.
-    pub(super) async fn judge(&mut self) -> io::Result<()> {
+    pub(crate) async fn judge(&mut self) -> io::Result<()> {
         std::future::poll_fn(|context| self.poll_judge(context)).await
     }
 
     /// Returns why they may not pass.
-    pub(super) fn refusal(&self) -> Option<&str> {
+    pub(crate) fn refusal(&self) -> Option<&str> {
         match &self.state {
             State::Refused(_, reason) => Some(reason),
             State::Judging(_) | State::Passing => None,
@@ -52,7 +50,7 @@ impl Inside {
     }
 
     /// Returns what the client speaks, and the stream.
-    pub(super) fn into_parts(self) -> (Protocol, TcpStream) {
+    pub(crate) fn into_parts(self) -> (Protocol, S) {
         let protocol = match self.state {
             State::Refused(protocol, _) => protocol,
             State::Judging(_) | State::Passing => first_bytes::protocol(&self.bytes),
@@ -92,7 +90,7 @@ impl Inside {
     }
 }
 
-impl AsyncRead for Inside {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Inside<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -110,7 +108,7 @@ impl AsyncRead for Inside {
     }
 }
 
-impl AsyncWrite for Inside {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Inside<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
