@@ -48,7 +48,7 @@ impl ProxyListeners {
         for _ in 0..REQUESTS {
             match port.request() {
                 Ok(None) => return,
-                Ok(Some(at)) if port.answer(open(SocketType::STREAM, at)).is_ok() => {}
+                Ok(Some(at)) if port.answer(at, &open(SocketType::STREAM, at)).is_ok() => {}
                 Ok(Some(_)) | Err(_) => {
                     self.0 = None;
                     return;

@@ -9,7 +9,6 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use policy::rules::network::HostPattern;
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -17,7 +16,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What the egress proxy of one sandbox is to do. Descriptors: its [`ListenerSource`], then the audit log.
+/// What the egress proxy of one sandbox is to do. Descriptors: its [`ListenerSource`], then the two files of its log.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct EgressSpec {
     /// Which hosts may be reached.
@@ -42,6 +41,8 @@ pub enum EgressEvent {
 pub struct EgressCounts {
     /// Connections to hosts.
     pub connections: u64,
+    /// Requests to which a credential was added.
+    pub requests: u64,
     /// What was refused, or not reached.
     pub refusals: u64,
     /// Bytes that have left.
@@ -72,8 +73,8 @@ pub struct ListenerPort(OwnedFd);
 /// A request: an address of IPv4 and a port.
 const REQUEST: usize = 6;
 
-/// An answer: the number of an error, or 0 with a descriptor.
-const ANSWER: usize = 4;
+/// An answer: the request, and the number of an error, or 0 with a descriptor.
+const ANSWER: usize = REQUEST + 4;
 
 /// The most descriptors in one message.
 const MOST: usize = 3;
@@ -86,9 +87,9 @@ impl ListenerSource {
         Ok((Self(proxy), ListenerPort(init)))
     }
 
-    /// Receives the first listeners; `None` where PID 1 is gone.
+    /// Waits for the first listeners; `None` where PID 1 is gone.
     pub fn first(&self) -> io::Result<Option<Listeners>> {
-        let (_, descriptors) = self.receive(&mut [0; ANSWER])?;
+        let (_, descriptors) = receive(self.0.as_fd(), &mut [0; ANSWER], RecvFlags::empty())?;
         let mut descriptors = descriptors.into_iter();
         Ok(match (descriptors.next(), descriptors.next(), descriptors.next()) {
             (Some(proxy), Some(dns_udp), Some(dns_tcp)) => Some(Listeners { proxy, dns_udp, dns_tcp }),
@@ -96,32 +97,27 @@ impl ListenerSource {
         })
     }
 
-    /// Asks for one more listener and waits for it. One question at a time.
+    /// Asks for one more listener, which [`Self::answer`] returns. Never waits.
+    pub fn ask(&self, at: SocketAddrV4) -> io::Result<()> {
+        Ok(send(self.0.as_fd(), &encode(at), &[], SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?)
+    }
+
+    /// Receives an answer: what was asked for, and the listener or the error of bind(2), such as `EADDRINUSE` where a program inside
+    /// has the port.
     ///
     /// # Errors
     ///
-    /// That of bind(2), such as `EADDRINUSE` where a program inside has the port; `EPIPE` where PID 1 is gone.
-    pub fn listen(&self, at: SocketAddrV4) -> io::Result<OwnedFd> {
-        let mut request = [0; REQUEST];
-        request[..4].copy_from_slice(&at.ip().octets());
-        request[4..].copy_from_slice(&at.port().to_be_bytes());
-        send(self.0.as_fd(), &request, &[], SendFlags::NOSIGNAL)?;
+    /// `EAGAIN` where there is none yet, because this never waits; `EPIPE` where PID 1 is gone.
+    pub fn answer(&self) -> io::Result<(SocketAddrV4, io::Result<OwnedFd>)> {
         let mut answer = [0; ANSWER];
-        let (length, descriptors) = self.receive(&mut answer)?;
-        match (length, i32::from_le_bytes(answer), descriptors.into_iter().next()) {
+        let (length, descriptors) = receive(self.0.as_fd(), &mut answer, RecvFlags::DONTWAIT)?;
+        let [a, b, c, d, high, low, errno @ ..] = answer;
+        let listener = match (length, i32::from_le_bytes(errno), descriptors.into_iter().next()) {
             (ANSWER, 0, Some(listener)) => Ok(listener),
             (ANSWER, errno, _) if errno != 0 => Err(io::Error::from_raw_os_error(errno)),
-            _ => Err(Errno::PIPE.into()),
-        }
-    }
-}
-
-impl ListenerSource {
-    /// Waits for one message. The socket itself may be one that never waits, as an event loop wants it.
-    fn receive(&self, bytes: &mut [u8]) -> Result<(usize, Vec<OwnedFd>), Errno> {
-        let mut ready = [PollFd::new(&self.0, PollFlags::IN)];
-        rustix::io::retry_on_intr(|| poll(&mut ready, None))?;
-        receive(self.0.as_fd(), bytes, RecvFlags::empty())
+            _ => return Err(Errno::PIPE.into()),
+        };
+        Ok((decode([a, b, c, d, high, low]), listener))
     }
 }
 
@@ -135,27 +131,31 @@ impl ListenerPort {
     /// Receives a request, if there is one; an error of `PIPE` where the proxy is gone. Never waits.
     pub(crate) fn request(&self) -> Result<Option<SocketAddrV4>, Errno> {
         let mut request = [0; REQUEST];
-        let (length, _) = match receive(self.0.as_fd(), &mut request, RecvFlags::DONTWAIT) {
-            Err(Errno::AGAIN) => return Ok(None),
-            received => received?,
-        };
-        let [a, b, c, d, high, low] = request;
-        match length {
-            REQUEST => {
-                Ok(Some(SocketAddrV4::new(Ipv4Addr::new(a, b, c, d), u16::from_be_bytes([high, low]))))
-            }
-            _ => Err(Errno::PIPE),
+        match receive(self.0.as_fd(), &mut request, RecvFlags::DONTWAIT) {
+            Ok((REQUEST, _)) => Ok(Some(decode(request))),
+            Ok(_) => Err(Errno::PIPE),
+            Err(Errno::AGAIN) => Ok(None),
+            Err(errno) => Err(errno),
         }
     }
 
     /// Answers one. Never waits: a proxy that does not read its answers is done without.
-    pub(crate) fn answer(&self, listener: Result<OwnedFd, Errno>) -> Result<(), Errno> {
+    pub(crate) fn answer(&self, at: SocketAddrV4, listener: &Result<OwnedFd, Errno>) -> Result<(), Errno> {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        match listener {
-            Ok(listener) => send(self.0.as_fd(), &[0; ANSWER], &[listener.as_fd()], flags),
-            Err(errno) => send(self.0.as_fd(), &errno.raw_os_error().to_le_bytes(), &[], flags),
-        }
+        let errno = listener.as_ref().err().map_or(0, |errno| errno.raw_os_error());
+        let answer = [&encode(at)[..], &errno.to_le_bytes()].concat();
+        let descriptors: Vec<_> = listener.iter().map(AsFd::as_fd).collect();
+        send(self.0.as_fd(), &answer, &descriptors, flags)
     }
+}
+
+fn encode(at: SocketAddrV4) -> [u8; REQUEST] {
+    let ([a, b, c, d], [high, low]) = (at.ip().octets(), at.port().to_be_bytes());
+    [a, b, c, d, high, low]
+}
+
+fn decode([a, b, c, d, high, low]: [u8; REQUEST]) -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::new(a, b, c, d), u16::from_be_bytes([high, low]))
 }
 
 fn send(
@@ -235,22 +235,16 @@ mod tests {
     #[test]
     fn a_request_is_answered_with_a_listener_or_an_error() {
         let (proxy, init) = ListenerSource::pair().unwrap();
-        assert_eq!(init.request(), Ok(None));
         let at = SocketAddrV4::new(Ipv4Addr::new(127, 64, 0, 1), 443);
-        let asking = std::thread::spawn(move || {
-            let answers = [proxy.listen(at).map(drop), proxy.listen(at).map(drop)];
-            (proxy, answers)
-        });
-        let mut answers = vec![Ok(std::fs::File::open("/dev/null").unwrap().into()), Err(Errno::ADDRINUSE)];
-        while !answers.is_empty() {
-            let mut ready = [PollFd::new(&init, PollFlags::IN)];
-            poll(&mut ready, None).unwrap();
-            assert_eq!(init.request(), Ok(Some(at)));
-            init.answer(answers.remove(0)).unwrap();
-        }
-        let (proxy, [first, second]) = asking.join().unwrap();
-        assert!(first.is_ok());
-        assert_eq!(second.unwrap_err().raw_os_error(), Some(libc::EADDRINUSE));
+        assert_eq!(init.request(), Ok(None));
+        assert_eq!(proxy.answer().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        proxy.ask(at).unwrap();
+        assert_eq!(init.request(), Ok(Some(at)));
+        init.answer(at, &Ok(std::fs::File::open("/dev/null").unwrap().into())).unwrap();
+        init.answer(at, &Err(Errno::ADDRINUSE)).unwrap();
+        assert!(matches!(proxy.answer().unwrap(), (asked, Ok(_)) if asked == at));
+        let (_, refused) = proxy.answer().unwrap();
+        assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::AddrInUse);
         drop(proxy);
         assert_eq!(init.request(), Err(Errno::PIPE));
     }

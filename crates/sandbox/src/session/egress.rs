@@ -3,6 +3,7 @@
 //! It ends with its sandbox: the socket that PID 1 answers it on is its lifeline. When it ends before, its listeners are closed, and
 //! nothing leaves the sandbox any more.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -35,23 +36,29 @@ const LOGS: &str = "egress";
 pub struct EgressProgram<'a> {
     pub path: &'a str,
     pub arguments: &'a [&'a str],
+    /// Its whole environment.
+    pub environment: &'a [(OsString, OsString)],
 }
 
-/// Returns what the egress proxies of sandboxes of this name have recorded; `None` where there is nothing.
-pub fn log(state: &Path, caller: Identity, name: &str) -> Result<Option<Vec<u8>>, StateError> {
+/// Returns what the egress proxies of sandboxes of this name have recorded, in two files that were written in turn; each is `None`
+/// where there is none.
+pub fn log(state: &Path, caller: Identity, name: &str) -> Result<[Option<Vec<u8>>; 2], StateError> {
     // Names are those of files here, and no way to others.
     if name.contains('/') {
-        return Ok(None);
+        return Ok([None, None]);
     }
-    StateDir::open(state, caller)?.within(LOGS)?.read(&log_name(name))
+    let logs = StateDir::open(state, caller)?.within(LOGS)?;
+    let [first, second] = log_names(name);
+    Ok([logs.read(&first)?, logs.read(&second)?])
 }
 
 fn patterns(rules: &[HostRule]) -> Vec<HostPattern> {
     rules.iter().map(|rule| rule.pattern.clone()).collect()
 }
 
-fn log_name(name: &str) -> String {
-    format!("{name}.jsonl")
+/// Returns the names of the two files of a log, which are written in turn.
+fn log_names(name: &str) -> [String; 2] {
+    [format!("{name}.0.jsonl"), format!("{name}.1.jsonl")]
 }
 
 /// An egress proxy that was started. It ends with this at the latest.
@@ -81,7 +88,11 @@ impl EgressProxy {
                 "name one in `Launch::egress`",
             )
         })?;
-        let log = state.within(LOGS).and_then(|logs| logs.append(&log_name(&plan.name)));
+        let open = |logs: StateDir| {
+            let [first, second] = log_names(&plan.name);
+            Ok([logs.open_or_make(&first)?, logs.open_or_make(&second)?])
+        };
+        let log = state.within(LOGS).and_then(open);
         let log = log.map_err(|error| {
             StartError::step("opening the log of the egress proxy")(io::Error::other(error))
         })?;
@@ -90,13 +101,14 @@ impl EgressProxy {
             let (source, port) = ListenerSource::pair()?;
             let mut command = Command::new(program.path);
             // A group of its own: Ctrl-C is for the command.
-            command.args(program.arguments).env_clear().current_dir(DIRECTORY).process_group(0);
+            command.args(program.arguments).env_clear().envs(program.environment.iter().cloned());
+            command.current_dir(DIRECTORY).process_group(0);
             command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::null());
             let running = Running::spawn(&mut command, Group::Own)?;
             // It reads hostile bytes, and does not do so as root.
             let user = rustix::process::geteuid().is_root().then_some((agent.uid, agent.gid));
             let spec = EgressSpec { allow: patterns(allow), deny: patterns(deny), user };
-            control.send(&spec, &[source.as_fd(), log.as_fd()])?;
+            control.send(&spec, &[source.as_fd(), log[0].as_fd(), log[1].as_fd()])?;
             Ok(Self { _running: running, control, port: Some(port.into()), counts: None, is_gone: false })
         };
         start().map(Some).map_err(StartError::step("starting the egress proxy"))

@@ -211,10 +211,10 @@ impl StateDir {
         })
     }
 
-    /// Opens a file to add to its end; it is made where there is none. Links are not followed.
-    pub(crate) fn append(&self, name: &str) -> Result<File, StateError> {
+    /// Opens a file to write in it; it is made where there is none. Links are not followed.
+    pub(crate) fn open_or_make(&self, name: &str) -> Result<File, StateError> {
         let _acting = self.acting(name)?;
-        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.directory, name, flags, Mode::from_raw_mode(0o600));
         file.map(File::from).map_err(|errno| self.failed("open", name, errno.into()))
     }

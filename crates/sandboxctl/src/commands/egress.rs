@@ -6,10 +6,11 @@ use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::ui::Ui;
 
+mod init_socket;
 mod log;
 mod serve;
 
-pub(crate) use self::serve::PROGRAM;
+pub(crate) use self::serve::{ARGUMENTS, VARIABLES};
 
 pub(crate) fn egress(ui: &Ui, command: &EgressCommand) -> Result<ExitCode, CommandError> {
     match command {

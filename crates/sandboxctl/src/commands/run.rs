@@ -19,6 +19,7 @@ use sandbox::provider::launch::Launch;
 use sandbox::provider::native::early::EarlyInit;
 use sandbox::secrets::{self, SecretError, SecretValue, SourceContext};
 use sandbox::session::attendance::Parent;
+use sandbox::session::egress::EgressProgram;
 use sandbox::session::outcome::{End, Notice};
 use sandbox::session::streams::Stdio;
 use tracing::{debug, info};
@@ -108,6 +109,12 @@ pub(super) fn carry_out(
     let loaded = &loaded;
     let plan = &loaded.plan;
     let engines = context.engines(programs.without(&variables(plan)));
+    // The program itself, as it is now, whatever becomes of its path.
+    let passed = super::egress::VARIABLES.map(OsString::from);
+    let environment: Vec<_> = passed
+        .into_iter()
+        .filter_map(|name| context.env.get(&name).cloned().map(|value| (name, value)))
+        .collect();
     let mut sources = Some(Sources { env: std::mem::take(&mut context.env), programs, caller });
     // What runs instead has other programs than the image.
     let mut warnings: Vec<String> = loaded.ignored.iter().cloned().collect();
@@ -128,7 +135,11 @@ pub(super) fn carry_out(
         state: &state,
         own: &own,
         locks: Context::locks(),
-        egress: Some(super::egress::PROGRAM),
+        egress: Some(EgressProgram {
+            path: "/proc/self/exe",
+            arguments: super::egress::ARGUMENTS,
+            environment: &environment,
+        }),
         engines: &engines,
         parent,
         notice: &mut |notice| match notice {

@@ -2,9 +2,9 @@
 
 use std::fs::File;
 use std::io;
-use std::net::TcpListener;
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
+use std::net::{TcpListener, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use confine::account::{Account, RootPolicy};
@@ -16,20 +16,32 @@ use confine::protocol::{
 use confine::report::Status;
 use confine::seccomp::{self, Pid1};
 use egress::audit::Audit;
-use egress::proxy::Proxy;
+use egress::dns;
+use egress::limits::Limits;
+use egress::names::Names;
+use egress::parent::Parent;
+use egress::proxy::{Proxy, Setup};
+use egress::rotate::Rotated;
 use policy::rules::network::{HostPattern, HostRule, HostRules, NetworkMode};
 use policy::rules::user::{UserOrGroup, UserSpec};
 use policy::rules::verdict::Origin;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use sandbox::session::egress::EgressProgram;
-use tokio::io::Interest;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use super::init_socket::InitSocket;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 
-/// This program, as it is now, whatever becomes of its path.
-pub(crate) const PROGRAM: EgressProgram<'static> =
-    EgressProgram { path: "/proc/self/exe", arguments: &["egress", "serve"] };
+/// How long each of the two files of a log may become, in bytes.
+const MAX_LOG: u64 = 4 << 20;
+
+/// The arguments of the egress proxy.
+pub(crate) const ARGUMENTS: &[&str] = &["egress", "serve"];
+
+/// Variables that it reads: the proxy that this host is behind, and the authorities that the caller believes.
+pub(crate) const VARIABLES: [&str; 8] = [
+    "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
 
 /// Serves until the sandbox has ended.
 pub(super) fn serve() -> Result<ExitCode, CommandError> {
@@ -56,41 +68,70 @@ pub(super) fn serve() -> Result<ExitCode, CommandError> {
 }
 
 fn run(control: &mut ControlSocket, spec: EgressSpec) -> anyhow::Result<EgressCounts> {
-    let mut descriptors = control.take_descriptors().into_iter();
-    let (Some(source), Some(log)) = (descriptors.next(), descriptors.next()) else {
-        bail!("descriptors are missing");
-    };
+    let descriptors: Result<[OwnedFd; 3], _> = control.take_descriptors().try_into();
+    let Ok([source, first, second]) = descriptors else { bail!("descriptors are missing") };
 
-    // 3. Everything that is read from files: the configuration of the resolver.
+    // 3. As many descriptors as it may have: each connection needs two, each listener one.
+    let limits = Limits::default().within(raise_descriptors());
+
+    // 4. Everything that is read from files and from the environment.
     let rules = |patterns: Vec<HostPattern>| {
         let rule = |pattern| HostRule { pattern, origin: Origin::Default };
         patterns.into_iter().map(rule).collect()
     };
     let rules = HostRules::new(NetworkMode::Allowlist, rules(spec.allow), rules(spec.deny));
-    let proxy = Proxy::new(rules, Audit::new(File::from(log))).context("the resolver's configuration")?;
+    let audit = Audit::new(Rotated::new(File::from(first), File::from(second), MAX_LOG)?);
+    let setup = Setup { parent: parent()?, limits, ..Setup::from(rules) };
+    let proxy = Proxy::new(setup, audit).context("the resolver's configuration")?;
 
-    // 4. From here on no file is opened and no program executed, and there is no way back to another user.
+    // 5. From here on no file is opened and no program executed, and there is no way back to another user.
     confine(spec.user)?;
 
-    // 5. Connections, until PID 1 is gone. It opens the listeners, and then starts the agent.
+    // 6. Connections, until PID 1 is gone. It opens the listeners, and then starts the agent.
     let source = ListenerSource::from(source);
-    let Some(listeners) = source.first().context("the listeners")? else {
+    let Some(Listeners { proxy: listener, dns_udp, dns_tcp }) = source.first().context("the listeners")?
+    else {
         return Ok(EgressCounts::default());
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let Listeners { proxy: listener, .. } = listeners;
-        let listener = tokio::net::TcpListener::from_std(TcpListener::from(listener))?;
-        tokio::spawn(std::sync::Arc::clone(&proxy).serve(listener));
-        ended(&source).await
+        let init = InitSocket::new(source)?;
+        let names = Names::new(Arc::clone(&proxy), init.clone());
+        let dns_udp = tokio::net::UdpSocket::from_std(UdpSocket::from(dns_udp))?;
+        tokio::spawn(dns::serve(names, dns_udp, tcp(dns_tcp)?));
+        tokio::spawn(Arc::clone(&proxy).serve(tcp(listener)?));
+        init.ended().await
     })?;
     let counts = proxy.audit().counts();
     Ok(EgressCounts {
         connections: counts.connections,
+        requests: counts.requests,
         refusals: counts.refusals,
         sent: counts.sent,
         received: counts.received,
     })
+}
+
+fn tcp(listener: OwnedFd) -> io::Result<tokio::net::TcpListener> {
+    tokio::net::TcpListener::from_std(TcpListener::from(listener))
+}
+
+/// Raises the limit of descriptors to what this user may have, and returns it.
+fn raise_descriptors() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    let current = if setrlimit(Resource::Nofile, raised).is_ok() { raised.current } else { limit.current };
+    current.and_then(|current| usize::try_from(current).ok()).unwrap_or(usize::MAX)
+}
+
+/// Returns the proxy that this host is behind: whoever has started this one has passed on its own variables.
+fn parent() -> anyhow::Result<Parent> {
+    let value = |name: &str| {
+        let value = std::env::var(name).or_else(|_| std::env::var(name.to_lowercase()));
+        value.ok().filter(|value| !value.is_empty())
+    };
+    let [https, http, no_proxy] = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"].map(value);
+    Ok(Parent::new(https.as_deref(), http.as_deref(), no_proxy.as_deref())?)
 }
 
 /// Gives up what only the start needs.
@@ -112,22 +153,4 @@ fn confine(user: Option<(u32, u32)>) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Waits until PID 1 has closed its end.
-async fn ended(source: &ListenerSource) -> io::Result<()> {
-    let lifeline = UnixStream::from(source.as_fd().try_clone_to_owned()?);
-    lifeline.set_nonblocking(true)?;
-    let lifeline = tokio::net::UnixStream::from_std(lifeline)?;
-    loop {
-        lifeline.readable().await?;
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let mut ends = [PollFd::new(source, PollFlags::empty())];
-        if poll(&mut ends, Some(&now))? > 0 {
-            return Ok(());
-        }
-        // It was an answer, which somebody else reads.
-        let waits = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
-        let _ = lifeline.try_io(Interest::READABLE, waits);
-    }
 }
