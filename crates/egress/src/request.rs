@@ -1,5 +1,7 @@
 //! What a request of HTTP asks a proxy for, decided by its first line and its headers alone.
 
+use std::net::Ipv6Addr;
+
 use hyper::header::{CONTENT_LENGTH, HOST, HeaderMap, TRANSFER_ENCODING};
 use hyper::{Method, Uri};
 
@@ -41,16 +43,20 @@ pub fn target(method: &Method, uri: &Uri) -> Result<Target, Refusal> {
         return Err(Refusal::Malformed("only http:// is forwarded: for everything else use CONNECT"));
     }
     let host = authority.host();
-    let host = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host).to_owned();
+    let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    // Brackets around anything else stay, and are refused as no part of a name.
+    let host = address.filter(|address| address.parse::<Ipv6Addr>().is_ok()).unwrap_or(host).to_owned();
     // What follows the host is read here: `Authority::port` takes an empty port and one above 65535 for none, and none is another port.
     let after = authority.as_str().get(authority.host().len()..).unwrap_or_default();
-    let port = match after.strip_prefix(':') {
-        Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
-            port.parse().map_err(|_| Refusal::Malformed("the port is no number from 1 to 65535"))?
+    let no_port = Refusal::Malformed("the port is no number from 1 to 65535");
+    let port = match (after, after.strip_prefix(':')) {
+        ("", _) if is_connect => return Err(Refusal::Malformed("CONNECT names no port")),
+        ("", _) => HTTP,
+        (_, Some(port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
+            port.parse().map_err(|_| no_port)?
         }
-        Some(_) => return Err(Refusal::Malformed("the port is no number from 1 to 65535")),
-        None if is_connect => return Err(Refusal::Malformed("CONNECT names no port")),
-        None => HTTP,
+        // Something else behind the host: a library may pass over it.
+        _ => return Err(no_port),
     };
     if port == 0 {
         return Err(Refusal::Malformed("no server listens on port 0"));
@@ -107,6 +113,7 @@ mod tests {
             ("GET", "http://api.example.org", "api.example.org", 80),
             ("GET", "http://api.example.org:8080/path?query", "api.example.org", 8080),
             ("GET", "http://[2001:db8::1]/", "2001:db8::1", 80),
+            ("GET", "http://[api]/", "[api]", 80),
         ] {
             assert_eq!(asked(method, uri), Ok((host.to_owned(), port)), "{method} {uri}");
         }
@@ -125,6 +132,9 @@ mod tests {
             ("GET", "/path"),
             ("OPTIONS", "*"),
             ("GET", "http://api.example.org:/"),
+            ("GET", "http://[2001:db8::1]80/"),
+            ("GET", "http://[2001:db8::1]x:80/"),
+            ("CONNECT", "[2001:db8::1]443"),
             ("GET", "http://api.example.org:99999/"),
             ("GET", "http://me@api.example.org/"),
             ("GET", "https://api.example.org/"),
