@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderValue, PROXY_AUTHORIZATION};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderValue, PROXY_AUTHORIZATION, WWW_AUTHENTICATE};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -163,6 +163,10 @@ fn refused(refusal: &Refusal, host: &str, port: u16) -> Response<Body> {
     let mut response = Response::new(whole(refusal.to_json(host, port)));
     *response.status_mut() = status(refusal);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if matches!(refusal, Refusal::Token(_)) {
+        // RFC 9110, section 15.5.2.
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
     if matches!(refusal, Refusal::Malformed(_)) {
         // What follows on this connection may be its body, read by nobody.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

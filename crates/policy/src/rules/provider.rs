@@ -23,8 +23,10 @@ pub struct Provider {
 /// One form of a provider's credentials.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CredentialForm {
-    /// How a value of this form begins, where that tells it from others. A token that stands for it begins alike: clients look.
+    /// How a value of this form begins, which tells it from others.
     pub prefix: &'static str,
+    /// How a token begins that stands for one inside: clients look at that.
+    pub token_prefix: &'static str,
     /// The variable that its clients read it from.
     pub env_var: &'static str,
     /// The header that it is sent in.
@@ -57,6 +59,7 @@ pub const PROVIDERS: &[Provider] = &[
         credentials: &[
             CredentialForm {
                 prefix: "sk-ant-api",
+                token_prefix: "sk-ant-api03-",
                 env_var: "ANTHROPIC_API_KEY",
                 header: "x-api-key",
                 template: "{}",
@@ -64,6 +67,7 @@ pub const PROVIDERS: &[Provider] = &[
             // What `claude setup-token` prints. The client adds the `anthropic-beta` header that goes with it when it sees the prefix.
             CredentialForm {
                 prefix: "sk-ant-oat",
+                token_prefix: "sk-ant-oat01-",
                 env_var: "CLAUDE_CODE_OAUTH_TOKEN",
                 header: "authorization",
                 template: "Bearer {}",
@@ -85,6 +89,7 @@ pub const PROVIDERS: &[Provider] = &[
         upstream: "https://api.openai.com",
         credentials: &[CredentialForm {
             prefix: "sk-",
+            token_prefix: "sk-",
             env_var: "OPENAI_API_KEY",
             header: "authorization",
             template: "Bearer {}",
@@ -113,6 +118,7 @@ pub const PROVIDERS: &[Provider] = &[
         upstream: "https://generativelanguage.googleapis.com",
         credentials: &[CredentialForm {
             prefix: "AIza",
+            token_prefix: "AIza",
             env_var: "GEMINI_API_KEY",
             header: "x-goog-api-key",
             template: "{}",
@@ -196,6 +202,7 @@ mod tests {
             assert!(!provider.base_urls.is_empty() && !provider.allowed.is_empty(), "{provider:?}");
             for form in provider.credentials {
                 assert_eq!(form.template.matches("{}").count(), 1, "{form:?}");
+                assert!(form.token_prefix.starts_with(form.prefix), "{form:?}");
                 assert_eq!(form.header, form.header.to_ascii_lowercase(), "{form:?}");
             }
             for allowed in provider.allowed {
