@@ -4,6 +4,7 @@
 mod descriptors;
 mod explicit;
 mod fronting;
+mod large;
 mod limits;
 mod log;
 mod parent;
