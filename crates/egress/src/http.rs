@@ -8,7 +8,7 @@ use std::time::Duration;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderValue, PROXY_AUTHORIZATION, WWW_AUTHENTICATE};
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper::{Method, Request, Response, StatusCode, Uri, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 
@@ -129,6 +129,7 @@ async fn forward(
     };
     let (mut head, body) = response.into_parts();
     strip(&mut head.headers);
+    head.version = Version::HTTP_11;
     Ok(Response::from_parts(head, passing(body)))
 }
 
@@ -138,6 +139,8 @@ fn onward<B>(request: Request<B>, parent: Option<&ParentProxy>) -> Request<B> {
     let (mut head, body) = request.into_parts();
     // First, because `Connection` may name any header.
     strip(&mut head.headers);
+    // Each end has its own version (RFC 9110, section 2.5); what an older one lacks is made up for.
+    head.version = Version::HTTP_11;
     // The host that was decided about, whatever the header says (RFC 9112, section 3.2.2).
     let host = head.uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
     if let Some(host) = host {

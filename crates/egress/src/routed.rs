@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hyper::body::Incoming;
 use hyper::header::{HOST, UPGRADE};
-use hyper::{Request, Response, Uri};
+use hyper::{Request, Response, Uri, Version};
 use tokio::time::timeout;
 
 use crate::audit::{Open, Requested, Via};
@@ -71,12 +71,13 @@ async fn send(
     // The upstream's is set with its URL.
     head.headers.remove(HOST);
     route.credit(&mut head.headers).map_err(Refusal::unreachable)?;
-    head.uri = uri;
+    (head.uri, head.version) = (uri, Version::HTTP_11);
     let idle = proxy.limits().idle;
     let answered = timeout(idle, proxy.sender().request(Request::from_parts(head, body))).await;
     let response = answered.map_err(|_| Refusal::Silent(idle))?.map_err(|error| cause(&error))?;
     let (mut head, body) = response.into_parts();
     strip(&mut head.headers);
+    head.version = Version::HTTP_11;
     Ok(Response::from_parts(head, patient(body, idle)))
 }
 

@@ -61,6 +61,24 @@ async fn a_request_for_a_url_is_forwarded_as_the_server_expects_it() {
 }
 
 #[tokio::test]
+async fn each_end_has_its_own_version_of_http() {
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+    for (version, answer, expected) in [
+        ("1.0", chunked, "HTTP/1.0 200"),
+        ("1.0", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.0 200"),
+        ("1.1", "HTTP/1.0 200 OK\r\n\r\nok", "HTTP/1.1 200"),
+    ] {
+        let (at, server) = server("\r\n\r\n", answer).await;
+        let proxy = proxy(&[at.to_string()]).await;
+        let request = format!("GET http://{at}/ HTTP/{version}\r\nConnection: close\r\nHost: x\r\n\r\n");
+        let got = said(proxy, request).await;
+        assert!(got.starts_with(expected) && got.contains("ok"), "{got}");
+        assert_eq!(got.contains("chunked"), version == "1.1", "{got}");
+        assert!(server.await.unwrap().starts_with("GET / HTTP/1.1\r\n"));
+    }
+}
+
+#[tokio::test]
 async fn socks_connects_by_address_and_by_name() {
     for by_name in [false, true] {
         let (at, server) = server("ping", "pong").await;
