@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -50,6 +51,8 @@ pub struct Counts {
 /// Where lines go, and what they add up to.
 pub struct Audit {
     inner: Mutex<Inner>,
+    /// Bytes that have passed, both ways together, on connections that are open too.
+    passed: AtomicU64,
 }
 
 struct Inner {
@@ -151,12 +154,19 @@ impl Audit {
     /// Makes one that writes its lines there, each with one call; [`crate::rotate::Rotated`] keeps them within bounds.
     pub fn new(lines: impl Write + Send + 'static) -> Self {
         let (counts, refused) = (Counts::default(), RefusedHosts::default());
-        Self { inner: Mutex::new(Inner { lines: Box::new(lines), counts, refused }) }
+        let inner = Inner { lines: Box::new(lines), counts, refused };
+        Self { inner: Mutex::new(inner), passed: AtomicU64::new(0) }
     }
 
     /// Returns what has happened until now.
     pub fn counts(&self) -> Counts {
         self.inner().counts
+    }
+
+    /// Counts bytes that pass, and fails when there are more than may be.
+    pub(crate) fn pass(&self, bytes: usize, most: u64) -> Result<(), Refusal> {
+        let passed = self.passed.fetch_add(bytes as u64, Relaxed) + bytes as u64;
+        if passed > most { Err(Refusal::Volume(most)) } else { Ok(()) }
     }
 
     /// Returns which hosts no rule has allowed, the most wanted first.
@@ -195,7 +205,7 @@ impl Audit {
     fn refuse(&self, open: &Open, requested: Option<&Requested>, refusal: &Refusal) {
         match refusal {
             Refusal::Rule(verdict) => self.write(open, verdict.decision, &verdict.rule, None, requested),
-            Refusal::Mismatch(_) | Refusal::Token(_) | Refusal::Operation { .. } => {
+            Refusal::Mismatch(_) | Refusal::Volume(_) | Refusal::Token(_) | Refusal::Operation { .. } => {
                 self.write(open, Decision::Deny, &refusal.to_string(), None, requested);
             }
             other => self.write(open, Decision::Allow, "", Some(&other.to_string()), requested),

@@ -20,6 +20,8 @@ pub struct Limits {
     pub connect: Duration,
     /// For how long nothing may pass, either way. What lasts longer ends after this span at the earliest, after twice as much at the latest.
     pub idle: Duration,
+    /// How many bytes may pass in all, both ways together. Then what is open ends, and nothing more is dialled.
+    pub bytes: u64,
 }
 
 impl Default for Limits {
@@ -33,6 +35,7 @@ impl Default for Limits {
             connect: Duration::from_secs(30),
             // A model may think for minutes before its first word, and a database may wait for hours: those send keep-alives.
             idle: Duration::from_secs(30 * 60),
+            bytes: u64::MAX,
         }
     }
 }

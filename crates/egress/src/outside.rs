@@ -19,13 +19,15 @@ pub(crate) struct Outside {
     open: Open,
     audit: Arc<Audit>,
     parent: Option<Arc<ParentProxy>>,
+    /// How many bytes the sandbox may pass in all.
+    volume: u64,
 }
 
 impl Outside {
-    pub(crate) fn new(dialled: Dialled, mut open: Open, audit: Arc<Audit>) -> Self {
+    pub(crate) fn new(dialled: Dialled, mut open: Open, audit: Arc<Audit>, volume: u64) -> Self {
         let through = dialled.parent.as_ref().map(ToString::to_string);
         open.connected(dialled.address, through, &dialled.verdict);
-        Self { stream: dialled.stream, open, audit, parent: dialled.parent }
+        Self { stream: dialled.stream, open, audit, parent: dialled.parent, volume }
     }
 
     /// Returns the proxy on the way.
@@ -36,6 +38,10 @@ impl Outside {
     /// Returns what counts the bytes that pass.
     pub(crate) fn traffic(&self) -> Arc<Traffic> {
         Arc::clone(&self.open.traffic)
+    }
+
+    fn count(&self, bytes: usize) -> io::Result<()> {
+        self.audit.pass(bytes, self.volume).map_err(io::Error::other)
     }
 
     /// Notes that it ends by an error.
@@ -58,8 +64,9 @@ impl AsyncRead for Outside {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        self.open.traffic.received(buffer.filled().len() - before);
-        Poll::Ready(Ok(()))
+        let count = buffer.filled().len() - before;
+        self.open.traffic.received(count);
+        Poll::Ready(self.count(count))
     }
 }
 
@@ -71,7 +78,7 @@ impl AsyncWrite for Outside {
     ) -> Poll<io::Result<usize>> {
         let sent = ready!(Pin::new(&mut self.stream).poll_write(context, bytes))?;
         self.open.traffic.sent(sent);
-        Poll::Ready(Ok(sent))
+        Poll::Ready(self.count(sent).map(|()| sent))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -89,7 +96,7 @@ impl AsyncWrite for Outside {
     ) -> Poll<io::Result<usize>> {
         let sent = ready!(Pin::new(&mut self.stream).poll_write_vectored(context, parts))?;
         self.open.traffic.sent(sent);
-        Poll::Ready(Ok(sent))
+        Poll::Ready(self.count(sent).map(|()| sent))
     }
 
     fn is_write_vectored(&self) -> bool {

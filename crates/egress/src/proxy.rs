@@ -137,8 +137,12 @@ impl Proxy {
         port: u16,
     ) -> Result<Outside, Refusal> {
         let open = Open::new(via, host, port);
-        match self.dialer.dial(&self.rules(), host, port, purpose).await {
-            Ok(dialled) => Ok(Outside::new(dialled, open, Arc::clone(&self.audit))),
+        let dialled = match self.audit.pass(0, self.limits.bytes) {
+            Ok(()) => self.dialer.dial(&self.rules(), host, port, purpose).await,
+            Err(refusal) => Err(refusal),
+        };
+        match dialled {
+            Ok(dialled) => Ok(Outside::new(dialled, open, Arc::clone(&self.audit), self.limits.bytes)),
             Err(refusal) => {
                 if host != PROBE {
                     self.audit.refused(&open, &refusal);

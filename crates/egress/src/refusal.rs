@@ -49,6 +49,9 @@ pub enum Refusal {
     /// The sandbox has as many connections as it may have.
     #[error("the sandbox has {0} connections through its proxy, which are all that it may have at once")]
     Busy(usize),
+    /// The sandbox has passed as many bytes as it may.
+    #[error("the sandbox has passed {0} bytes, which are all that it may")]
+    Volume(u64),
     /// The path names none of these routes.
     #[error(
         "this is the egress proxy of a sandbox: it takes CONNECT, a request for a whole URL, or a path that begins with one of its routes"
@@ -99,7 +102,7 @@ impl Refusal {
         match self {
             Self::Malformed(_) | Self::Unparsed(_) | Self::NoRoute(_) => 400,
             Self::Token(_) => 401,
-            Self::Rule(_) | Self::Mismatch(_) | Self::Operation { .. } => 403,
+            Self::Rule(_) | Self::Mismatch(_) | Self::Volume(_) | Self::Operation { .. } => 403,
             Self::Upgrade => 426,
             Self::Unresolved(_) | Self::Unreachable(_) | Self::Parent(_) | Self::Tls(_) => 502,
             Self::Busy(_) => 503,
@@ -119,6 +122,7 @@ impl Refusal {
             Self::Mismatch(_) => "egress.mismatch",
             Self::Malformed(_) | Self::Unparsed(_) => "egress.malformed",
             Self::Busy(_) => "egress.busy",
+            Self::Volume(_) => "egress.volume",
             Self::NoRoute(_) => "egress.no_route",
             Self::Token(_) => "egress.token",
             Self::Operation { .. } => "egress.operation",

@@ -73,9 +73,10 @@ impl Connector {
         let https = uri.scheme_str() == Some("https");
         let port = uri.port_u16().unwrap_or(if https { 443 } else { 80 });
         let open = Open::new(Via::Route, &host, port);
+        self.audit.pass(0, self.limits.bytes)?;
         let mut dialled = self.dialer.dial(&self.live.get().upstreams, &host, port, Purpose::Tunnel).await?;
         dialled.verdict = Verdict::allow("a route names it", Origin::Default);
-        let outside = Outside::new(dialled, open, self.audit);
+        let outside = Outside::new(dialled, open, self.audit, self.limits.bytes);
         if !https {
             return Ok(TokioIo::new(Box::new(outside)));
         }

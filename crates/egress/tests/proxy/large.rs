@@ -8,15 +8,16 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::support::{head, proxy, serve, tunnel};
 use crate::upstream::{TOKEN, route, routed};
 
-/// More than all buffers on the way together.
-const SIZE: usize = 32 << 20;
+/// More than all buffers on the way together, those of the kernel among them, and what the server reads before it waits.
+const SIZE: usize = 64 << 20;
+const BEFORE: usize = 1 << 20;
 
 /// Returns bytes that are not the same anywhere near.
 fn pattern() -> Vec<u8> {
     (0..SIZE / 8).flat_map(|number| (number as u64).to_le_bytes()).collect()
 }
 
-/// A server that takes one request with a body of that size, reads half of it before it waits for `go`, and sends it back.
+/// A server that takes one request with a body of that size, reads its begin before it waits for `go`, and sends it back.
 async fn mirror() -> (SocketAddr, tokio::sync::oneshot::Sender<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
@@ -25,9 +26,9 @@ async fn mirror() -> (SocketAddr, tokio::sync::oneshot::Sender<()>) {
         let (mut stream, _) = listener.accept().await.unwrap();
         head(&mut stream).await;
         let mut body = vec![0; SIZE];
-        stream.read_exact(&mut body[..SIZE / 2]).await.unwrap();
+        stream.read_exact(&mut body[..BEFORE]).await.unwrap();
         wait.await.unwrap();
-        stream.read_exact(&mut body[SIZE / 2..]).await.unwrap();
+        stream.read_exact(&mut body[BEFORE..]).await.unwrap();
         stream
             .write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: {SIZE}\r\n\r\n").as_bytes())
             .await
@@ -37,14 +38,14 @@ async fn mirror() -> (SocketAddr, tokio::sync::oneshot::Sender<()>) {
     (at, go)
 }
 
-/// Sends a request with a body, of which the server waits in the middle, and compares what comes back.
+/// Sends a request with a body, in which the server waits, and compares what comes back.
 async fn exchanged(mut stream: TcpStream, request: String, go: tokio::sync::oneshot::Sender<()>) {
     let body = pattern();
     stream.write_all(format!("{request}Content-Length: {SIZE}\r\n\r\n").as_bytes()).await.unwrap();
     let (mut from, mut to) = stream.into_split();
     let sent = body.clone();
     let mut send = tokio::spawn(async move { to.write_all(&sent).await.map(|()| to) });
-    // Half of it is read, and what does not fit into buffers stays with the sender.
+    // Its begin is read, and what does not fit into buffers stays with the sender.
     assert!(tokio::time::timeout(std::time::Duration::from_millis(500), &mut send).await.is_err());
     go.send(()).unwrap();
     let _to = send.await.unwrap().unwrap();

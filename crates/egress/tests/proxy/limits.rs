@@ -167,3 +167,25 @@ async fn connections_beyond_the_limit_are_refused_by_name_and_others_live_on() {
     };
     tokio::time::timeout(PATIENCE, again).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_sandbox_that_has_passed_all_its_bytes_passes_no_more() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    let limits = Limits { bytes: 100_000, ..Limits::default() };
+    let (proxy, _) = serve(limited(&[at.to_string()], limits)).await;
+    let mut client = tunnel(proxy, at).await;
+    let (mut server, _) = listener.accept().await.unwrap();
+    let mut got = vec![0; 90_000];
+    server.write_all(&got).await.unwrap();
+    client.read_exact(&mut got).await.unwrap();
+    // What is over it ends the connection, whichever way it goes, and another one is refused by name.
+    client.write_all(&got[..20_000]).await.unwrap();
+    let mut received = Vec::new();
+    let _ = server.read_to_end(&mut received).await;
+    assert!(received.len() <= 20_000 && client.read_u8().await.is_err());
+    let request = format!("CONNECT {at} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    let answer = said(proxy, request).await;
+    assert!(answer.starts_with("HTTP/1.1 403") && answer.contains("egress.volume"), "{answer}");
+    assert!(answer.contains("100000 bytes") && answer.contains("\"retry\":false"), "{answer}");
+}
