@@ -83,7 +83,7 @@ impl Route {
     /// Returns the rule that lets its upstream be reached.
     pub(crate) fn rule(&self) -> HostRule {
         let (host, port) = (self.upstream.host.clone(), Some(self.upstream.port));
-        HostRule { pattern: HostPattern::Exact { host, port }, origin: Origin::Default }
+        HostRule::new(HostPattern::Exact { host, port }, Origin::Default)
     }
 
     /// Returns whether a request brings the token.

@@ -86,10 +86,8 @@ fn host_rules() -> HostRules {
             } else {
                 format!("host{number}.example.org")
             };
-            network::HostRule {
-                pattern: text.parse().expect("a pattern"),
-                origin: Origin::Project(format!("sandbox.toml:{number}")),
-            }
+            let origin = Origin::Project(format!("sandbox.toml:{number}"));
+            network::HostRule::new(text.parse().expect("a pattern"), origin)
         })
         .collect();
     HostRules::new(network::NetworkMode::Allowlist, allow, vec![])

@@ -13,6 +13,9 @@ use policy::config::{Config, ConfigFile, PathBase};
 
 const DIRECTORY: &str = "/home/me/project";
 
+/// Writes a generated table into a page that has a place for it.
+type WriteTable = fn(&str) -> Option<String>;
+
 fn samples(kind: &str) -> Vec<(String, String)> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/config").join(kind);
     let read = |entry: io::Result<DirEntry>| {
@@ -146,7 +149,13 @@ fn generated_files_are_fresh() {
         let checked_in = fs::read_to_string(docs.join(name)).unwrap_or_default();
         assert!(checked_in == generated, "docs/{name} is stale: run `make generate` and commit the result");
     }
-    let page = fs::read_to_string(docs.join("protect.md")).unwrap_or_default();
-    let generated = policy::config::reference::with_protected_paths(&page).unwrap_or_default();
-    assert!(page == generated, "docs/protect.md is stale: run `make generate` and commit the result");
+    let pages: [(&str, WriteTable); 2] = [
+        ("protect.md", policy::config::reference::with_protected_paths),
+        ("network.md", policy::config::reference::with_presets),
+    ];
+    for (name, write) in pages {
+        let page = fs::read_to_string(docs.join(name)).unwrap_or_default();
+        let generated = write(&page).unwrap_or_default();
+        assert!(page == generated, "docs/{name} is stale: run `make generate` and commit the result");
+    }
 }

@@ -380,6 +380,11 @@ fn whoever_names_hosts_wants_to_reach_them() {
         network(&format!("{allow}[env]\nset = {{ HTTPS_PROXY = \"mine\" }}")).unwrap().1,
         Some("mine".into())
     );
+    // A preset is its hosts by then, each on its port and no other.
+    let (named, _) = network("[network]\nallow = [\"preset:pypi\"]").unwrap();
+    let Network::Allowlist { allow: hosts, .. } = named else { panic!("{named:?}") };
+    let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
+    assert_eq!(hosts, ["`files.pythonhosted.org:443` of `preset:pypi`", "`pypi.org:443` of `preset:pypi`"]);
     // Nothing would enforce these.
     for text in [
         format!("provider = \"local\"\nrequire_os_sandbox = false\n{allow}"),

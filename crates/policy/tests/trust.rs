@@ -45,6 +45,7 @@ const WIDENING: &[(&str, &str)] = &[
     ("network.mode", "network.mode = \"allowlist\""),
     ("network.mode", "network.mode = \"open\""),
     ("network.allow", "network.allow = [\"example.org\"]"),
+    ("network.allow", "network.allow = [\"preset:npm\"]"),
     ("network.deny", "network.deny = [\"other.example\"]"),
     ("limits.memory", "limits.memory = \"5g\""),
     ("limits.memory", "limits.memory = \"unlimited\""),
@@ -110,6 +111,15 @@ fn found(user: &str, project: &str) -> (Provider, Vec<Widening>) {
         leads: &leads,
     };
     (provider, widenings(&project, &context))
+}
+
+/// So a preset that has got a host since it was trusted asks again, for that host.
+#[test]
+fn a_preset_widens_by_each_of_its_hosts() {
+    let said: Vec<_> =
+        found("", "network.allow = [\"preset:pypi\"]").1.into_iter().map(|widening| widening.what).collect();
+    let hosts = ["files.pythonhosted.org:443", "pypi.org:443"];
+    assert_eq!(said, hosts.map(|host| format!("lets the agent reach {host}, of preset:pypi")));
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub(crate) fn sandbox_within(limits: Limits, allow: &[&str]) -> Sandbox {
 }
 
 fn rules(allow: &[&str]) -> HostRules {
-    let rule = |host: &&str| HostRule { pattern: host.parse().unwrap(), origin: Origin::Default };
+    let rule = |host: &&str| HostRule::new(host.parse().unwrap(), Origin::Default);
     HostRules::new(NetworkMode::Allowlist, allow.iter().map(rule).collect(), Vec::new())
 }
 

@@ -109,7 +109,7 @@ async fn the_upstream_of_a_route_is_reached_by_the_route_alone() {
     }
     // And not even so where a rule denies it.
     let pattern = at.ip().to_string().parse().unwrap();
-    let deny = vec![HostRule { pattern, origin: Origin::Default }];
+    let deny = vec![HostRule::new(pattern, Origin::Default)];
     let rules = HostRules::new(NetworkMode::Allowlist, Vec::new(), deny);
     let setup = Setup { routes: vec![route(&format!("http://{at}"))], ..Setup::from(rules) };
     let answer = said(serve(setup).await.0, authorised()).await;

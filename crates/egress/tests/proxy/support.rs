@@ -18,7 +18,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Returns rules that allow these hosts.
 pub(crate) fn rules(allow: &[String]) -> HostRules {
-    let rule = |host: &String| HostRule { pattern: host.parse().unwrap(), origin: Origin::Default };
+    let rule = |host: &String| HostRule::new(host.parse().unwrap(), Origin::Default);
     HostRules::new(NetworkMode::Allowlist, allow.iter().map(rule).collect(), Vec::new())
 }
 

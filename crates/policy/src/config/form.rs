@@ -14,6 +14,7 @@ use crate::plan::{BoundaryMode, Layer, OnReplaced, Pull, SecretSource};
 use crate::protect::RelativePath;
 use crate::rules::env::Name;
 use crate::rules::limits::{Bytes, MilliCpus};
+use crate::rules::network::preset::AllowedHosts;
 use crate::rules::network::{self, HostPattern};
 use crate::rules::path::GuestPath;
 use crate::rules::user::UserSpec;
@@ -210,6 +211,7 @@ texts! {
     Suffix: String = Suffix, |text, _| value::suffix(text);
     SecretSourceText: SecretSource = Source, value::source;
     Url: String = Url, |text, _| value::url(text);
+    AllowedText: AllowedHosts = Allowed, |text, _| value::parsed(text);
     HostText: HostPattern = Host, |text, _| value::parsed(text);
     LayerName: Layer = Layer, |text, _| value::layer(text);
     ExposedPath: Expose = Toolchain, value::exposed;

@@ -111,6 +111,8 @@ pub enum TextFormat {
     Source,
     /// A host, with a wildcard or a port if need be.
     Host,
+    /// The same, or the name of a preset.
+    Allowed,
     /// The address of an upstream.
     Url,
     /// A platform of an image.
@@ -266,6 +268,9 @@ impl TextFormat {
             Self::User => "a user, or user:group, each a name or digits",
             Self::Source => "\"env:NAME\", \"file:PATH\" or \"command:TEXT\"",
             Self::Host => "a host such as \"api.example.org\", \"*.example.org\" or \"api.example.org:443\"",
+            Self::Allowed => {
+                "a host such as \"api.example.org\", \"*.example.org\" or \"api.example.org:443\", or a preset such as \"preset:npm\""
+            }
             Self::Url => "an address that begins with \"https://\" or \"http://\"",
             Self::Image => "the name of an image, such as \"debian:trixie-slim\"",
             Self::Platform => "\"linux/amd64\" or \"linux/arm64\"",

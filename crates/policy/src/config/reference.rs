@@ -11,6 +11,8 @@ use crate::config::variables::{CONFIG, LOG, PREFIX};
 use crate::plan::Need;
 use crate::protect::table::{self, GROUPS, ProtectRow, RowGroup, Treatment};
 use crate::rules::env;
+use crate::rules::network::PRESET;
+use crate::rules::network::preset::{PRESETS, PresetRow};
 
 /// Writes the reference page of `sandbox.toml`, as Markdown.
 pub fn markdown() -> String {
@@ -28,17 +30,36 @@ pub fn json_schema() -> String {
     format!("{:#}\n", Value::Object(schema))
 }
 
-/// Where the table of protected paths stands in docs/protect.md.
-const TABLE_MARKS: (&str, &str) = (
-    "<!-- Generated from crates/policy/src/protect/table by `make generate`. Do not edit below. -->\n",
-    "<!-- End of what is generated. -->\n",
-);
+/// Where the table of protected paths begins in docs/protect.md.
+const PROTECTED: &str =
+    "<!-- Generated from crates/policy/src/protect/table by `make generate`. Do not edit below. -->\n";
+
+/// Where the table of presets begins in docs/network.md.
+const PRESETS_OF_HOSTS: &str = "<!-- Generated from crates/policy/src/rules/network/preset.rs by `make generate`. Do not edit below. -->\n";
+
+/// Where a table ends.
+const END: &str = "<!-- End of what is generated. -->\n";
 
 /// Writes the table of protected paths into the page about them; nothing where it has no place for one.
 pub fn with_protected_paths(page: &str) -> Option<String> {
-    let (before, rest) = page.split_once(TABLE_MARKS.0)?;
-    let (_, after) = rest.split_once(TABLE_MARKS.1)?;
-    Some([before, TABLE_MARKS.0, &protected_paths(), TABLE_MARKS.1, after].concat())
+    with_table(page, PROTECTED, &protected_paths())
+}
+
+/// Writes the table of presets into the page about the network; nothing where it has no place for one.
+pub fn with_presets(page: &str) -> Option<String> {
+    let row = |PresetRow { name, tools, hosts, source, date }: &PresetRow| {
+        let hosts: Vec<_> = hosts.iter().map(|host| format!("`{host}`")).collect();
+        format!("| `{PRESET}{name}` | {tools} | {} | {source}, {date} |\n", hosts.join(" "))
+    };
+    let rows: String = PRESETS.iter().map(row).collect();
+    let table = format!("\n| preset | for | hosts | source |\n| --- | --- | --- | --- |\n{rows}\n");
+    with_table(page, PRESETS_OF_HOSTS, &table)
+}
+
+fn with_table(page: &str, begin: &str, table: &str) -> Option<String> {
+    let (before, rest) = page.split_once(begin)?;
+    let (_, after) = rest.split_once(END)?;
+    Some([before, begin, table, END, after].concat())
 }
 
 /// Writes the table of protected paths, as Markdown.
@@ -255,6 +276,10 @@ fn text(format: TextFormat) -> Value {
             let layers: Vec<String> = key::LAYERS.iter().map(|(layer, _)| layer.to_string()).collect();
             json!({ "enum": layers })
         }
+        (TextFormat::Allowed, _) => {
+            let names: Vec<&str> = PRESETS.iter().map(|row| row.name).collect();
+            json!({ "type": "string", "pattern": format!("^(?!{PRESET})|^{PRESET}({})$", names.join("|")) })
+        }
         (_, Some(pattern)) => json!({ "type": "string", "pattern": pattern }),
         (_, None) => json!({ "type": "string" }),
     }
@@ -263,7 +288,11 @@ fn text(format: TextFormat) -> Value {
 /// Returns the pattern by which an editor checks a text. It refuses nothing that is valid.
 fn pattern(format: TextFormat) -> Option<&'static str> {
     match format {
-        TextFormat::Any | TextFormat::Host | TextFormat::Platform | TextFormat::Layer => None,
+        TextFormat::Any
+        | TextFormat::Host
+        | TextFormat::Allowed
+        | TextFormat::Platform
+        | TextFormat::Layer => None,
         TextFormat::NotEmpty | TextFormat::HostPath => Some("\\S"),
         TextFormat::Name => Some("^[a-z0-9][a-z0-9_-]{0,62}$"),
         TextFormat::Variable => Some("^[A-Za-z_][A-Za-z0-9_]*$"),

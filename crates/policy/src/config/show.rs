@@ -15,6 +15,7 @@ use crate::plan::{BoundaryMode, Layer, OnReplaced, Pull, SecretSource};
 use crate::protect::RelativePath;
 use crate::rules::env::Name;
 use crate::rules::limits::{Bytes, MilliCpus};
+use crate::rules::network::preset::AllowedHosts;
 use crate::rules::network::{self, HostPattern};
 use crate::rules::path::GuestPath;
 use crate::rules::user::UserSpec;
@@ -99,6 +100,7 @@ show_as_text!(
     GuestPath,
     HostPattern,
     Layer,
+    AllowedHosts,
     BoundaryMode,
     Name,
     OnReplaced,

@@ -299,8 +299,13 @@ fn hosts(config: &Config, without: &Config, found: &mut Widenings) {
         }
         _ => {}
     }
-    for pattern in config.network.allow.iter().flat_map(|list| &list.value) {
-        found.add("network.allow", &pattern.location, format!("lets the agent reach {}", pattern.value));
+    for hosts in config.network.allow.iter().flat_map(|list| &list.value) {
+        // Every host by itself: a preset that has got another one since asks again for that one.
+        for rule in hosts.value.rules(hosts.location.origin()) {
+            let preset = rule.preset.map(|preset| format!(", of {preset}")).unwrap_or_default();
+            let what = format!("lets the agent reach {}{preset}", rule.pattern);
+            found.add("network.allow", &hosts.location, what);
+        }
     }
     if let Some(list) = &config.network.deny {
         // A list replaces the one beneath.

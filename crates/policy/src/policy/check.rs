@@ -6,7 +6,7 @@ use crate::config::problem::{Located, Location, Problem, ProblemCode};
 use crate::config::{Config, ProviderChoice, SecretMode, SecretProvider, SecretTable};
 use crate::plan::{Network, Provider};
 use crate::protect::{Protected, RelativePath};
-use crate::rules::network::{HostPattern, HostRule, HostRules, NetworkMode};
+use crate::rules::network::{HostRule, HostRules, NetworkMode};
 
 /// Notes every setting whose feature is not there. Each is one line here and one `NotYet` in the schema.
 pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
@@ -235,13 +235,11 @@ fn network_mode(config: &Config) -> NetworkMode {
 /// Returns what a provider is told of the network, and the rules that answer questions about it.
 pub(super) fn network(config: &Config) -> (Network, HostRules) {
     let mode = network_mode(config);
-    let rules = |list: &Option<Located<Vec<Located<HostPattern>>>>| -> Vec<HostRule> {
-        let patterns = list.iter().flat_map(|list| &list.value);
-        patterns
-            .map(|pattern| HostRule { pattern: pattern.value.clone(), origin: pattern.location.origin() })
-            .collect()
-    };
-    let (allow, deny) = (rules(&config.network.allow), rules(&config.network.deny));
+    let allowed = config.network.allow.iter().flat_map(|list| &list.value);
+    let allow: Vec<HostRule> = allowed.flat_map(|hosts| hosts.value.rules(hosts.location.origin())).collect();
+    let denied = config.network.deny.iter().flat_map(|list| &list.value);
+    let deny: Vec<HostRule> =
+        denied.map(|host| HostRule::new(host.value.clone(), host.location.origin())).collect();
     let rules = HostRules::new(mode, allow.clone(), deny.clone());
     let network = match mode {
         NetworkMode::None => Network::None,

@@ -12,11 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::rules::verdict::{Origin, Verdict, listing};
 
-pub use self::host::{Host, HostAndPort, HostError, HostPattern};
+pub use self::host::{Host, HostAndPort, HostError, HostPattern, PRESET};
+use self::preset::{AllowedHosts, Preset};
 
 pub mod egress;
 mod host;
 mod internal;
+pub mod preset;
 
 /// How much of the network a sandbox sees.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -35,6 +37,8 @@ pub enum NetworkMode {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct HostRule {
     pub pattern: HostPattern,
+    /// The preset that it is of.
+    pub preset: Option<Preset>,
     pub origin: Origin,
 }
 
@@ -72,6 +76,35 @@ impl Host {
     /// Returns whether it leads inwards by what it is called: an internal address, or a name of this host.
     pub fn is_internal(&self) -> bool {
         internal::host(self).is_some()
+    }
+}
+
+impl HostRule {
+    /// Makes one that is of no preset.
+    pub fn new(pattern: HostPattern, origin: Origin) -> Self {
+        Self { pattern, preset: None, origin }
+    }
+}
+
+impl AllowedHosts {
+    /// Returns the rules that it stands for: one, or one for each host of a preset.
+    pub fn rules(&self, origin: Origin) -> Vec<HostRule> {
+        match self {
+            Self::Pattern(pattern) => vec![HostRule::new(pattern.clone(), origin)],
+            Self::Preset(preset) => {
+                let rule = |pattern| HostRule { pattern, preset: Some(*preset), origin: origin.clone() };
+                preset.patterns().map(rule).collect()
+            }
+        }
+    }
+}
+
+impl fmt::Display for HostRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.preset {
+            None => write!(f, "`{}`", self.pattern),
+            Some(preset) => write!(f, "`{}` of `{preset}`", self.pattern),
+        }
     }
 }
 
@@ -189,9 +222,7 @@ impl HostRules {
             );
         }
         match exact.or_else(|| self.allow.find(host, port)) {
-            Some(rule) => {
-                Verdict::allow(format!("`{}` in `[network] allow`", rule.pattern), rule.origin.clone())
-            }
+            Some(rule) => Verdict::allow(format!("{rule} in `[network] allow`"), rule.origin.clone()),
             None => self.not_allowed(HostAndPort { host, port }),
         }
     }
@@ -209,10 +240,7 @@ fn network_is_off() -> Verdict {
 }
 
 fn denied(rule: &HostRule) -> Verdict {
-    Verdict::deny(
-        format!("`{}` in `[network] deny`, which wins over `allow`", rule.pattern),
-        rule.origin.clone(),
-    )
+    Verdict::deny(format!("{rule} in `[network] deny`, which wins over `allow`"), rule.origin.clone())
 }
 
 /// Rules by what they match, so that the number of rules does not matter.

@@ -7,9 +7,8 @@ use policy::rules::verdict::{Decision, Origin};
 fn rules(mode: NetworkMode, allow: &[&str], deny: &[&str]) -> HostRules {
     let parse = |list: &[&str], key: &str| -> Vec<HostRule> {
         list.iter()
-            .map(|text| HostRule {
-                pattern: text.parse().expect("a pattern"),
-                origin: Origin::Project(format!("{key}: {text}")),
+            .map(|text| {
+                HostRule::new(text.parse().expect("a pattern"), Origin::Project(format!("{key}: {text}")))
             })
             .collect()
     };
@@ -304,7 +303,7 @@ fn a_host_without_ports_is_denied_with_the_rule_that_says_so() {
 fn rules_for_other_hosts_keep_what_is_denied() {
     let all = rules(NetworkMode::None, &["api.example.org"], &["denied.example.org"]);
     let allow = ["127.0.0.1:11434", "denied.example.org"];
-    let parse = |text: &str| HostRule { pattern: text.parse().expect("a pattern"), origin: Origin::Default };
+    let parse = |text: &str| HostRule::new(text.parse().expect("a pattern"), Origin::Default);
     let only = all.only(allow.iter().copied().map(parse).collect());
     assert!(allows(&only, "127.0.0.1", 11434));
     for (host, port) in [("127.0.0.1", 80), ("denied.example.org", 443), ("api.example.org", 443)] {

@@ -90,8 +90,11 @@ fn when(container: &Container) -> &'static str {
 
 fn network(network: &Network) -> String {
     let list = |rules: &[HostRule]| {
-        let patterns: Vec<_> = rules.iter().map(|rule| rule.pattern.to_string()).collect();
-        patterns.join(", ")
+        let shown = |rule: &HostRule| match rule.preset {
+            None => rule.pattern.to_string(),
+            Some(preset) => format!("{} ({preset})", rule.pattern),
+        };
+        rules.iter().map(shown).collect::<Vec<_>>().join(", ")
     };
     match network {
         Network::None => "none".into(),

@@ -130,6 +130,32 @@ fn programs_get_the_verdict() {
 }
 
 #[test]
+fn a_preset_is_shown_as_the_hosts_that_it_stands_for() {
+    let env = TestEnv::with_config("[network]\nallow = [\"preset:npm\"]\n");
+    let host = ["policy", "check", "host", "--format", "json"];
+    let asked = |host_and_port| env.call(&[&host[..], &[host_and_port]].concat());
+    let allowed = asked("registry.npmjs.org");
+    assert_eq!(allowed.code, 0);
+    assert_eq!(allowed.json()["rule"], "`registry.npmjs.org:443` of `preset:npm` in `[network] allow`");
+    assert_eq!(asked("registry.npmjs.org:80").code, 77);
+    let shown = env.call(&["trust", "--show"]);
+    assert!(
+        shown.stdout.contains("lets the agent reach registry.npmjs.org:443, of preset:npm"),
+        "{}",
+        shown.stdout
+    );
+    // A flag has them too, and what is none says what was meant.
+    let plan = TestEnv::new().call(&["plan", "--allow-host", "preset:pypi"]);
+    assert!(
+        plan.stdout.contains("files.pythonhosted.org:443 (preset:pypi), pypi.org:443 (preset:pypi)"),
+        "{}",
+        plan.stdout
+    );
+    let wrong = TestEnv::new().call(&["plan", "--allow-host", "preset:nmp"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("did you mean `preset:npm`?"), "{}", wrong.stderr);
+}
+
+#[test]
 fn what_is_no_host_is_a_usage_error() {
     assert_eq!(TestEnv::new().call(&["policy", "check", "host", "https://example.org"]).code, 2);
 }

@@ -1,11 +1,12 @@
 //! The keys of `[network]`.
 
 use super::macros::settings;
-use crate::config::form::{HostText, ListOf, NetworkWord};
+use crate::config::form::{AllowedText, HostText, ListOf, NetworkWord};
 use crate::config::key::{Flag, Key, TrustRule, ValueKind};
 use crate::config::problem::Located;
 use crate::rules::network;
 use crate::rules::network::HostPattern;
+use crate::rules::network::preset::AllowedHosts;
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[Key {
@@ -32,17 +33,17 @@ settings! {
             }),
             variable: Some("SANDBOXCTL_NETWORK"),
         }
-        allow: Vec<Located<HostPattern>> as ListOf<HostText> = {
+        allow: Vec<Located<AllowedHosts>> as ListOf<AllowedText> = {
             doc: "The hosts that may be reached with `allowlist`, which is the mode where this list has an entry and no mode is set. \
-                 Without a port, a host may be reached on every port.",
+                 Without a port, a host may be reached on every port. `preset:NAME` stands for the hosts that a tool needs.",
             trust: TrustRule::Needed("it is not empty"),
             default: "[]",
-            example: "[\"api.github.com:443\", \"*.example.org\"]",
+            example: "[\"api.github.com:443\", \"*.example.org\", \"preset:npm\"]",
             flag: Some(Flag {
                 long: "allow-host",
                 short: None,
                 value: "HOST[:PORT]",
-                help: "Let this host be reached",
+                help: "Let this host be reached, or all of preset:NAME",
             }),
         }
         deny: Vec<Located<HostPattern>> as ListOf<HostText> = {

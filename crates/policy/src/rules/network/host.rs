@@ -10,6 +10,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+/// What the name of a preset begins with, where hosts are named.
+pub const PRESET: &str = "preset:";
+
 /// A host, canonical: a name in lower case without the trailing dot, or an address.
 ///
 /// An IPv6 address that maps an IPv4 one (`::ffff:192.0.2.1`) is that IPv4 address.
@@ -86,6 +89,12 @@ pub enum HostError {
         "`{given}` has a wildcard in the middle; only `*.` at the beginning is understood, such as `*.example.org`"
     )]
     Wildcard { given: String },
+    /// The name of no preset.
+    #[error("`{given}` is no preset; after `preset:` comes one of {known}{meant}")]
+    Preset { given: String, known: String, meant: String },
+    /// A preset where single hosts are named.
+    #[error("`{given}` is a list of hosts to allow, each on one port; name the hosts themselves")]
+    PresetHere { given: String },
     /// A wildcard over a whole top-level domain, or over everything.
     #[error(
         "`{given}` is too wide; name at least two labels after `*.`, or set `[network] mode = \"open\"` to reach everything"
@@ -155,6 +164,9 @@ impl FromStr for HostPattern {
     fn from_str(text: &str) -> Result<Self, HostError> {
         if let Some(character) = text.chars().find(|character| character.is_control()) {
             return Err(HostError::Character { given: text.to_owned(), character });
+        }
+        if text.starts_with(PRESET) {
+            return Err(HostError::PresetHere { given: text.to_owned() });
         }
         let (host, port) = split_port(text)?;
         let Some(suffix) = host.strip_prefix('*') else {

@@ -76,7 +76,7 @@ fn run(control: &mut ControlSocket, spec: EgressSpec) -> anyhow::Result<EgressCo
 
     // 4. Everything that is read from files and from the environment.
     let rules = |patterns: Vec<HostPattern>| {
-        let rule = |pattern| HostRule { pattern, origin: Origin::Default };
+        let rule = |pattern| HostRule::new(pattern, Origin::Default);
         patterns.into_iter().map(rule).collect()
     };
     let rules = HostRules::new(NetworkMode::Allowlist, rules(spec.allow), rules(spec.deny));
