@@ -29,6 +29,9 @@ pub struct Plan {
     pub env: Vec<Variable>,
     /// Secrets that are passed on at the start.
     pub secrets: Vec<Secret>,
+    /// Where the egress proxy sends requests with credentials that it adds itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<Route>,
     /// Host directories inside the sandbox. No host path lies within another's.
     pub boundaries: Vec<Boundary>,
     /// Toolchains of the host, read-only inside at the same path.
@@ -172,7 +175,42 @@ pub struct Variable {
     pub value: OsString,
 }
 
-/// A secret that the agent may see. The value is not here.
+impl Plan {
+    /// Lists everything whose value is read at the start: what is passed on, then what the egress proxy adds.
+    pub fn credentials(&self) -> impl Iterator<Item = &Secret> {
+        self.secrets.iter().chain(self.routes.iter().filter_map(|route| route.credential.as_ref()))
+    }
+}
+
+/// A route of the egress proxy: what is asked of `/NAME/…` goes to one server, with a credential that the agent never sees.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Route {
+    /// The first part of its paths on the proxy.
+    pub name: String,
+    pub upstream: RouteUpstream,
+    /// The credential, and the variable in which the agent has a token for it; `None` where the server wants none.
+    pub credential: Option<Secret>,
+    /// Variables that tell the agent's programs where it is.
+    pub variables: Vec<Variable>,
+}
+
+/// The server of a route.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RouteUpstream {
+    /// That of a provider that is known by this name.
+    Provider(String),
+    /// Another one.
+    Custom {
+        url: String,
+        /// The header in which it wants the credential.
+        header: String,
+        /// What the header says; `{}` is the credential.
+        template: String,
+    },
+}
+
+/// A secret of which the agent sees the value, or a token in its place. The value is not here.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Secret {
     /// Its name in the configuration.

@@ -40,6 +40,7 @@ pub struct Policy {
     init: Init,
     env: EnvRules,
     secrets: Vec<plan::Secret>,
+    routes: Vec<plan::Route>,
     wanted: Vec<BoundaryRequest>,
     boundaries: GuestBoundaries,
     expose: Vec<Located<Expose>>,
@@ -63,7 +64,7 @@ impl Policy {
         let (provider, provider_reason) = effective.provider();
         check::supported(config, provider, &mut problems);
         check::local(config, &mut problems);
-        let (env, secrets) = environment::rules(config, &mut problems);
+        let (env, secrets, routes) = environment::rules(config, &mut problems);
         let protected = check::protected(config, &mut problems);
         let wanted = boundary::wanted(config, working_directory, &mut problems);
         let boundaries = boundary::rules(&wanted, protected.clone());
@@ -88,6 +89,7 @@ impl Policy {
             init: if init { Init::Supervise } else { Init::Exec },
             env,
             secrets,
+            routes,
             wanted,
             boundaries,
             expose: config
@@ -133,10 +135,15 @@ impl Policy {
         &self.wanted
     }
 
-    /// Drops the directories of the host, for a command in a sandbox that has its own already.
+    /// Drops what a sandbox has from its start: directories of the host, and the routes of its egress proxy.
     #[must_use]
-    pub fn without_directories(self) -> Self {
-        Self { wanted: Vec::new(), ..self }
+    pub fn for_exec(self) -> Self {
+        Self { wanted: Vec::new(), routes: Vec::new(), ..self }
+    }
+
+    /// Returns where an egress proxy adds credentials.
+    pub fn routes(&self) -> &[plan::Route] {
+        &self.routes
     }
 
     /// Returns the toolchains to look up on the host.

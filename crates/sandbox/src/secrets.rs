@@ -41,7 +41,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 /// or copied for a fork, and whatever a reader of [`SecretValue::as_bytes`] makes of it.
 pub struct SecretValue(Zeroizing<Vec<u8>>);
 
-/// Reads the values of a plan's secrets, each by the variable that it becomes.
+/// Reads the values of a plan's credentials in their order (`Plan::credentials`), each by the variable that it, or a token for it, becomes.
 pub type SecretReader<'a> = dyn FnMut() -> Result<Vec<(String, SecretValue)>, SecretError> + 'a;
 
 /// What a secret may be read from, gathered by the caller.
@@ -127,6 +127,12 @@ pub fn read(secret: &Secret, surroundings: &mut SourceContext<'_>) -> Result<Sec
         origin,
         reason,
     })
+}
+
+impl From<Zeroizing<Vec<u8>>> for SecretValue {
+    fn from(value: Zeroizing<Vec<u8>>) -> Self {
+        Self(value)
+    }
 }
 
 impl SecretValue {

@@ -112,13 +112,22 @@ pub(crate) fn plan(
 /// Makes the plan of a second command. What there is to see in its sandbox was said when that was made: directories of the
 /// configuration that is found now are nothing to it.
 pub(crate) fn for_exec(
+    ui: &Ui,
     context: &Context,
     request: &PlanRequest,
     argv: Vec<OsString>,
 ) -> Result<Loaded, CommandError> {
     let Rules { file, policy, ignored, asked, mut directories, programs } =
         rules(context, request, argv, &mut |_| ())?;
-    let policy = policy.without_directories();
+    // Only the first command has a token for them.
+    let unusable: Vec<_> = policy.routes().iter().map(|route| route.name.as_str()).collect();
+    if !unusable.is_empty() {
+        ui.warning(format_args!(
+            "secrets in proxy mode are for the first command of a sandbox alone: this one has none for {}",
+            unusable.join(", ")
+        ));
+    }
+    let policy = policy.for_exec();
     let name = request.name.clone().unwrap_or_default();
     let plan = lower(context, &policy, &facts::gather(context, &policy, &mut directories, &programs, name))?;
     let config = file.map(|file| file.candidate.path);

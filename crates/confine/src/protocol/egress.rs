@@ -3,11 +3,13 @@
 //! PID 1 can open sockets in the network of the sandbox, and the proxy can connect to the outside; neither can do both. The socket
 //! between them keeps the bounds of messages, so that neither waits for the rest of one. It is the proxy's lifeline as well.
 
+use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use policy::plan::RouteUpstream;
 use policy::rules::network::HostPattern;
 use rustix::io::Errno;
 use rustix::net::{
@@ -15,6 +17,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 /// What the egress proxy of one sandbox is to do. Descriptors: its [`ListenerSource`], then the two files of its log.
 #[derive(Debug, Deserialize, Serialize)]
@@ -23,8 +26,33 @@ pub struct EgressSpec {
     pub allow: Vec<HostPattern>,
     /// Which may not, whatever `allow` has.
     pub deny: Vec<HostPattern>,
+    /// Where it adds credentials.
+    pub routes: Vec<RouteSpec>,
     /// Who it becomes, where it is root.
     pub user: Option<(u32, u32)>,
+}
+
+/// A route with its credential, which nobody else has any more.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct RouteSpec {
+    /// The first part of its paths.
+    pub name: String,
+    pub upstream: RouteUpstream,
+    /// What is added, and what the agent has to bring for it; `None` where the server wants nothing.
+    pub credential: Option<RouteCredential>,
+}
+
+/// A credential, and a token that stands for it inside.
+#[derive(Deserialize, Serialize)]
+pub struct RouteCredential {
+    pub value: Zeroizing<Vec<u8>>,
+    pub token: Zeroizing<Vec<u8>>,
+}
+
+impl fmt::Debug for RouteCredential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a credential")
+    }
 }
 
 /// What the egress proxy reports to its client.

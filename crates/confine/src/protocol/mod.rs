@@ -12,7 +12,10 @@ mod mount_plan;
 mod socket;
 mod step;
 
-pub use self::egress::{EgressCounts, EgressEvent, EgressSpec, ListenerPort, ListenerSource, Listeners};
+pub use self::egress::{
+    EgressCounts, EgressEvent, EgressSpec, ListenerPort, ListenerSource, Listeners, RouteCredential,
+    RouteSpec,
+};
 pub use self::exec::{ExecSpec, ExecUser, Rendezvous};
 pub use self::init_spec::{
     EnvEntry, Expectations, ExpectedMount, Grant, InitSpec, LandlockAccess, MountedFile, RlimitFallback,

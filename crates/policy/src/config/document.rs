@@ -246,7 +246,10 @@ impl DocumentReader<'_, '_> {
 
     /// Notes every required key that is not in the table, which stands at `place`.
     pub(crate) fn require(&mut self, section: &Section<'_, '_>, location: &Location) {
-        for key in section.keys.iter().filter(|key| key.required) {
+        let says = |(name, word): (&str, &str)| {
+            section.value(name).and_then(|value| value.get_ref().as_str()) == Some(word)
+        };
+        for key in section.keys.iter().filter(|key| key.required && !key.unless.is_some_and(says)) {
             let (table, name) = key::split(key.path);
             if table == section.pattern && section.value(name).is_none() {
                 let message = format!("{name:?} is missing");

@@ -22,6 +22,8 @@ pub struct Key {
     pub trust: TrustRule,
     /// Whether the table that it stands in is incomplete without it.
     pub required: bool,
+    /// Where it is required: the word of another key of the table with which it is not.
+    pub unless: Option<(&'static str, &'static str)>,
     /// The flag that sets it.
     pub flag: Option<Flag>,
     /// The variable that sets it.
@@ -39,6 +41,7 @@ impl Key {
         status: Support::ActedOn,
         trust: TrustRule::Free,
         required: false,
+        unless: None,
         flag: None,
         variable: None,
     };

@@ -117,8 +117,10 @@ fn write(page: &mut String) -> fmt::Result {
         }
         writeln!(page, "\n### `{name}`\n\n{}\n", key.doc)?;
         writeln!(page, "- Value: {}", key.kind.expected())?;
-        if key.required {
-            writeln!(page, "- Required")?;
+        match key.unless {
+            _ if !key.required => {}
+            None => writeln!(page, "- Required")?,
+            Some((name, word)) => writeln!(page, "- Required, unless `{name} = \"{word}\"`")?,
         }
         if !key.default.is_empty() {
             writeln!(page, "- Default: `{}`", key.default)?;
@@ -203,7 +205,7 @@ fn object(table: &str) -> Map<String, Value> {
     }
     let required: Vec<&str> = KEYS
         .iter()
-        .filter(|key| key.required && key::split(key.path).0 == table)
+        .filter(|key| key.required && key.unless.is_none() && key::split(key.path).0 == table)
         .map(|key| key::split(key.path).1)
         .collect();
     let mut object = Map::new();

@@ -21,7 +21,7 @@ use crate::config::effective::Effective;
 use crate::config::key;
 use crate::config::problem::{Located, Location};
 use crate::config::show::Show;
-use crate::config::{Config, Expose, ProviderChoice};
+use crate::config::{Config, Expose, ProviderChoice, SecretMode, SecretProvider, SecretTable};
 use crate::plan::{BoundaryMode, Layer, Need, OnReplaced, Provider, SecretSource};
 use crate::protect::covering::covering;
 use crate::rules::env;
@@ -271,11 +271,33 @@ fn boundaries(config: &Config, context: &TrustContext<'_>, found: &mut Widenings
     }
 }
 
+/// Describes the server that a secret in proxy mode is shown to.
+fn proxied_to(secret: &SecretTable) -> Option<String> {
+    let value = |setting: &Option<Located<String>>| {
+        setting.as_ref().map_or("?", |setting| setting.value.as_str()).to_owned()
+    };
+    secret.mode.as_ref().filter(|mode| mode.value == SecretMode::Proxy)?;
+    Some(match secret.provider.as_ref().map(|provider| provider.value) {
+        Some(SecretProvider::Custom) | None => {
+            let template = secret.template.as_ref().map_or("{}", |template| template.value.as_str());
+            format!("{} (header {}: {template})", value(&secret.upstream), value(&secret.header))
+        }
+        Some(provider) => provider.to_string(),
+    })
+}
+
 fn credentials(config: &Config, context: &TrustContext<'_>, found: &mut Widenings) {
     for (name, secret) in &config.secrets {
         let source = secret.value.source.as_ref().map_or_else(String::new, |source| source.value.show());
         let env_var = secret.value.env_var.as_ref().map_or("", |name| name.value.as_str());
-        let what = format!("hands the agent the secret {source} as {env_var}");
+        let what = match proxied_to(&secret.value) {
+            None => format!("hands the agent the secret {source} as {env_var}"),
+            Some(upstream) => {
+                format!(
+                    "sends {upstream} what the agent asks, with the secret {source}, which it does not see"
+                )
+            }
+        };
         let key = format!("secrets.{name}");
         match secret.value.source.as_ref().map(|source| &source.value) {
             Some(SecretSource::File(path)) => found.add_path(key, &secret.location, &what, path, context),

@@ -38,6 +38,8 @@ pub enum SecretMode {
 pub enum SecretProvider {
     /// Anthropic.
     Anthropic,
+    /// Google.
+    Google,
     /// `OpenAI`.
     Openai,
     /// Ollama.
@@ -101,6 +103,7 @@ words! { ProviderChoice {
 words! { SecretMode { "inject" = Self::Inject, "proxy" = Self::Proxy, } }
 words! { SecretProvider {
     "anthropic" = Self::Anthropic,
+    "google" = Self::Google,
     "openai" = Self::Openai,
     "ollama" = Self::Ollama,
     "custom" = Self::Custom,

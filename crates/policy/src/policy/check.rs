@@ -36,16 +36,6 @@ pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<
             );
         }
     }
-    for (name, secret) in &config.secrets {
-        if let Some(mode) = secret.value.mode.as_ref().filter(|mode| mode.value == SecretMode::Proxy) {
-            not_yet(
-                &mode.location,
-                format!("secrets.{name}.mode"),
-                "secrets behind a proxy are",
-                "use mode = \"inject\", which shows the value to the agent",
-            );
-        }
-    }
     if let Some(timeout) = &config.lifecycle.idle_timeout {
         not_yet(
             &timeout.location,
@@ -85,9 +75,24 @@ fn hosts(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
     let mut refuse = |location: &Location, key: &str, code: ProblemCode, message: &str, hint: &str| {
         problems.push(Problem::new(location, key, code, message).hinting(hint));
     };
+    if let (Some(secret), Some(mode)) = (proxied(config), &network.mode) {
+        if mode.value != NetworkMode::Allowlist {
+            refuse(
+                &mode.location,
+                "network.mode",
+                ProblemCode::Conflict,
+                &format!(
+                    "a secret with mode = \"proxy\" ({}) is added by the egress proxy, and there is none",
+                    secret.location
+                ),
+                "use mode = \"allowlist\", with an empty list where nothing else is to be reached",
+            );
+        }
+    }
     let allow = network.allow.as_ref().filter(|list| !list.value.is_empty());
     let deny = network.deny.as_ref().filter(|list| !list.value.is_empty());
-    let mode = network.mode.as_ref().map(|mode| &mode.location).or(allow.map(|list| &list.location));
+    let mode = network.mode.as_ref().map(|mode| &mode.location);
+    let mode = mode.or(allow.map(|list| &list.location)).or(proxied(config).map(|secret| &secret.location));
     match (network_mode(config), mode, allow, deny) {
         (NetworkMode::Allowlist, Some(location), ..) if provider == Provider::Local => refuse(
             location,
@@ -169,11 +174,35 @@ pub(super) fn local(config: &Config, problems: &mut Vec<Problem>) {
 
 /// Checks the keys that only a proxied secret has.
 fn proxy_keys(name: &str, secret: &Located<SecretTable>, problems: &mut Vec<Problem>) {
-    let SecretTable { mode, provider, upstream, header, .. } = &secret.value;
+    let SecretTable { mode, provider, upstream, header, template, url_var, .. } = &secret.value;
     let location =
         |setting: &Option<Located<String>>| setting.as_ref().map(|setting| setting.location.clone());
     let proxied = mode.as_ref().is_some_and(|mode| mode.value == SecretMode::Proxy);
     let custom = provider.as_ref().is_some_and(|provider| provider.value == SecretProvider::Custom);
+    let optional = [
+        ("template", location(template)),
+        ("url_var", url_var.as_ref().map(|setting| setting.location.clone())),
+    ];
+    for (key, location) in optional {
+        if let Some(location) = location.filter(|_| !(proxied && custom)) {
+            let message = "it only goes with provider = \"custom\"";
+            problems.push(Problem::new(
+                &location,
+                format!("secrets.{name}.{key}"),
+                ProblemCode::Conflict,
+                message,
+            ));
+        }
+    }
+    if proxied && custom && url_var.is_none() {
+        let message = "\"url_var\" is missing, which provider = \"custom\" needs";
+        problems.push(Problem::new(
+            &secret.location,
+            format!("secrets.{name}"),
+            ProblemCode::MissingKey,
+            message,
+        ));
+    }
     let keys = [
         (
             "provider",
@@ -225,10 +254,19 @@ pub(super) fn names(config: &Config) -> Vec<String> {
     allowed.filter(RelativePath::may_be_unknown).map(|path| path.to_string()).collect()
 }
 
-/// Returns how much of the network is there. Whoever names hosts and nothing else wants to reach them.
+/// Returns a secret that the egress proxy adds to requests, if there is one.
+fn proxied(config: &Config) -> Option<&Located<SecretTable>> {
+    let is_proxied = |secret: &&Located<SecretTable>| {
+        secret.value.mode.as_ref().is_some_and(|mode| mode.value == SecretMode::Proxy)
+    };
+    config.secrets.values().find(is_proxied)
+}
+
+/// Returns how much of the network is there. Whoever names hosts, or has a secret that only the egress proxy can use, wants the proxy.
 fn network_mode(config: &Config) -> NetworkMode {
     let names_hosts = config.network.allow.as_ref().is_some_and(|list| !list.value.is_empty());
-    let unsaid = if names_hosts { NetworkMode::Allowlist } else { NetworkMode::None };
+    let wants_proxy = names_hosts || proxied(config).is_some();
+    let unsaid = if wants_proxy { NetworkMode::Allowlist } else { NetworkMode::None };
     config.network.mode.as_ref().map_or(unsaid, |mode| mode.value)
 }
 

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::problem::{Location, Problem, ProblemCode};
-use crate::config::{Config, SecretMode};
-use crate::plan::Secret;
+use crate::config::problem::{Located, Location, Problem, ProblemCode};
+use crate::config::{Config, SecretMode, SecretProvider, SecretTable};
+use crate::plan::{Route, RouteUpstream, Secret, Variable};
 use crate::rules::env::{EnvRule, EnvRules, Name};
+use crate::rules::network::egress::PROXY;
+use crate::rules::provider;
 
 /// One setting about a variable.
 struct EnvRequest {
@@ -14,7 +16,8 @@ struct EnvRequest {
     rule: EnvRule,
 }
 
-pub(super) fn rules(config: &Config, problems: &mut Vec<Problem>) -> (EnvRules, Vec<Secret>) {
+/// Returns the rules of variables, the secrets that the agent sees, and the routes for those that it does not.
+pub(super) fn rules(config: &Config, problems: &mut Vec<Problem>) -> (EnvRules, Vec<Secret>, Vec<Route>) {
     let mut requests: BTreeMap<Name, EnvRequest> = BTreeMap::new();
     for (name, request) in plain_requests(config) {
         // A stronger layer wins, as everywhere. Within one layer, two of them contradict each other.
@@ -29,32 +32,62 @@ pub(super) fn rules(config: &Config, problems: &mut Vec<Problem>) -> (EnvRules, 
             }
         }
     }
-    let mut secrets = Vec::new();
-    for (name, secret) in &config.secrets {
-        let secret = &secret.value;
-        let (Some(env_var), Some(source)) = (&secret.env_var, &secret.source) else { continue };
-        let request = EnvRequest {
-            key: format!("secrets.{name}.env_var"),
-            location: env_var.location.clone(),
-            rule: EnvRule::Secret(name.clone()),
+    let (mut secrets, mut routes) = (Vec::new(), Vec::new());
+    for (name, table) in &config.secrets {
+        let secret = &table.value;
+        let mut request = |variable: &Name, key: &str, location: &Location, rule| {
+            let request =
+                EnvRequest { key: format!("secrets.{name}.{key}"), location: location.clone(), rule };
+            if let Some(other) = requests.get(variable) {
+                problems.push(conflict(variable, &request, other));
+            }
+            requests.insert(variable.clone(), request);
         };
-        if let Some(other) = requests.get(&env_var.value) {
-            problems.push(conflict(&env_var.value, &request, other));
-        }
-        requests.insert(env_var.value.clone(), request);
-        if secret.mode.as_ref().is_some_and(|mode| mode.value == SecretMode::Inject) {
-            secrets.push(Secret {
-                name: name.clone(),
-                env_var: env_var.value.to_string(),
-                source: source.value.clone(),
-            });
+        let passed = secret.env_var.as_ref().zip(secret.source.as_ref()).map(|(env_var, source)| {
+            request(&env_var.value, "env_var", &env_var.location, EnvRule::Secret(name.clone()));
+            Secret { name: name.clone(), env_var: env_var.value.to_string(), source: source.value.clone() }
+        });
+        match secret.mode.as_ref().map(|mode| mode.value) {
+            Some(SecretMode::Inject) => secrets.extend(passed),
+            Some(SecretMode::Proxy) => {
+                let Some(route) = route(name, secret, passed) else { continue };
+                // The key and where it is good are set together, or a client would send a token to the provider itself.
+                for variable in route.variables.iter().filter_map(|variable| variable.name.parse().ok()) {
+                    request(&variable, "provider", &table.location, EnvRule::Secret(name.clone()));
+                }
+                routes.push(route);
+            }
+            None => {}
         }
     }
     let mut rules = EnvRules::for_caller();
     for (name, request) in requests {
         rules.insert(name, request.rule, request.location.origin());
     }
-    (rules, secrets)
+    (rules, secrets, routes)
+}
+
+/// Returns the route of a secret in proxy mode; `None` where something is missing, which has been noted.
+fn route(name: &str, secret: &SecretTable, credential: Option<Secret>) -> Option<Route> {
+    let variable = |route: &str, variable: &str, path: &str| Variable {
+        name: variable.to_owned(),
+        value: format!("http://{PROXY}/{route}{path}").into(),
+    };
+    let value = |setting: &Option<Located<String>>| setting.as_ref().map(|setting| setting.value.clone());
+    let provider = secret.provider.as_ref()?.value;
+    if provider == SecretProvider::Custom {
+        let upstream = RouteUpstream::Custom {
+            url: value(&secret.upstream)?,
+            header: value(&secret.header)?,
+            template: value(&secret.template).unwrap_or_else(|| "{}".to_owned()),
+        };
+        let variables = vec![variable(name, secret.url_var.as_ref()?.value.as_str(), "")];
+        return Some(Route { name: name.to_owned(), upstream, credential, variables });
+    }
+    let known = provider::Provider::named(&provider.to_string())?;
+    let variables = known.base_urls.iter().map(|(name, path)| variable(known.name, name, path)).collect();
+    let upstream = RouteUpstream::Provider(known.name.to_owned());
+    Some(Route { name: known.name.to_owned(), upstream, credential, variables })
 }
 
 fn plain_requests(config: &Config) -> Vec<(Name, EnvRequest)> {

@@ -42,6 +42,7 @@ impl Policy {
             },
             env: self.environment(facts, &parts),
             secrets: self.secrets.clone(),
+            routes: self.routes.clone(),
             boundaries: match self.provider {
                 // Nothing is mounted anywhere, so a directory is seen where it is.
                 Provider::Local => boundaries

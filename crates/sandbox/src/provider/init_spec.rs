@@ -15,7 +15,12 @@ use crate::session::remedy;
 
 /// Returns the environment of the agent.
 pub(crate) fn environment(plan: &Plan, secrets: &[(String, SecretValue)]) -> Vec<EnvEntry> {
-    let plain = plan.env.iter().map(|variable| entry(OsStr::new(&variable.name), variable.value.as_bytes()));
+    let routes = plan.routes.iter().flat_map(|route| &route.variables);
+    let plain = plan
+        .env
+        .iter()
+        .chain(routes)
+        .map(|variable| entry(OsStr::new(&variable.name), variable.value.as_bytes()));
     plain.chain(secrets.iter().map(|(name, value)| entry(OsStr::new(name), value.as_bytes()))).collect()
 }
 

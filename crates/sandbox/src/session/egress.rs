@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use confine::protocol::{ControlSocket, EgressCounts, EgressEvent, EgressSpec, ListenerSource};
+use confine::protocol::{ControlSocket, EgressCounts, EgressEvent, EgressSpec, ListenerSource, RouteSpec};
 use policy::plan::{Network, Plan};
 use policy::rules::network::{HostPattern, HostRule};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -78,6 +78,7 @@ impl EgressProxy {
         plan: &Plan,
         program: Option<EgressProgram<'_>>,
         agent: &Agent,
+        routes: Vec<RouteSpec>,
         state: &StateDir,
     ) -> Result<Option<Self>, StartError> {
         let Network::Allowlist { allow, deny } = &plan.network else { return Ok(None) };
@@ -107,7 +108,7 @@ impl EgressProxy {
             let running = Running::spawn(&mut command, Group::Own)?;
             // It reads hostile bytes, and does not do so as root.
             let user = rustix::process::geteuid().is_root().then_some((agent.uid, agent.gid));
-            let spec = EgressSpec { allow: patterns(allow), deny: patterns(deny), user };
+            let spec = EgressSpec { allow: patterns(allow), deny: patterns(deny), routes, user };
             control.send(&spec, &[source.as_fd(), log[0].as_fd(), log[1].as_fd()])?;
             Ok(Self { _running: running, control, port: Some(port.into()), counts: None, is_gone: false })
         };

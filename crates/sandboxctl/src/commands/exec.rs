@@ -49,7 +49,7 @@ pub(crate) fn exec(
             .and("provider", Some(sandbox.provider().to_string())),
         ..PlanRequest::default()
     };
-    let mut loaded = load::for_exec(&context, &request, argv)?;
+    let mut loaded = load::for_exec(ui, &context, &request, argv)?;
     let mut sources = Some(Sources {
         env: std::mem::take(&mut context.env),
         programs: std::mem::take(&mut loaded.programs),

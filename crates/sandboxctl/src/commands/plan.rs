@@ -3,7 +3,8 @@
 use std::fmt::Display;
 
 use policy::plan::{
-    Boundary, BoundaryMode, Container, Need, Network, Plan, Pull, SecretSource, names_a_registry,
+    Boundary, BoundaryMode, Container, Need, Network, Plan, Pull, RouteUpstream, SecretSource,
+    names_a_registry,
 };
 use policy::rules::network::HostRule;
 use policy::text::escape;
@@ -60,12 +61,26 @@ fn text(plan: &Plan) -> String {
         line("variable", &format_args!("{}={}", variable.name, variable.value.to_string_lossy()));
     }
     for secret in &plan.secrets {
-        let source = match &secret.source {
-            SecretSource::Env(name) => format!("variable {name}"),
-            SecretSource::File(path) => format!("file {}", escape::path(path)),
-            SecretSource::Command(command) => format!("command {command:?}"),
+        line("secret", &format_args!("{} from {}", secret.env_var, source(&secret.source)));
+    }
+    for route in &plan.routes {
+        let upstream = match &route.upstream {
+            RouteUpstream::Provider(name) => name,
+            RouteUpstream::Custom { url, .. } => url,
         };
-        line("secret", &format_args!("{} from {source}", secret.env_var));
+        let credential = route.credential.as_ref();
+        let from = credential.map_or_else(
+            || "without a credential".to_owned(),
+            |secret| {
+                format!(
+                    "with {} from {}; {} is a token for it",
+                    secret.name,
+                    source(&secret.source),
+                    secret.env_var
+                )
+            },
+        );
+        line("route", &format_args!("/{} leads to {upstream}, {from}", route.name));
     }
     line("network", &network(&plan.network));
     line("memory", &limit(plan.limits.memory));
@@ -85,6 +100,14 @@ fn when(container: &Container) -> &'static str {
         Pull::Missing => "when it is missing",
         Pull::Always => "every time",
         Pull::Never => "never",
+    }
+}
+
+fn source(source: &SecretSource) -> String {
+    match source {
+        SecretSource::Env(name) => format!("variable {name}"),
+        SecretSource::File(path) => format!("file {}", escape::path(path)),
+        SecretSource::Command(command) => format!("command {command:?}"),
     }
 }
 

@@ -233,13 +233,13 @@ impl Sources {
             info!(variable = secret.env_var, "reads secret \"{}\"", secret.name);
             Ok((secret.env_var.clone(), secrets::read(secret, &mut surroundings)?))
         };
-        plan.secrets.iter().map(&mut read).collect()
+        plan.credentials().map(&mut read).collect()
     }
 }
 
 /// Lists the variables that secrets are read from.
 fn variables(plan: &Plan) -> Vec<&str> {
-    let sources = plan.secrets.iter().map(|secret| &secret.source);
+    let sources = plan.credentials().map(|secret| &secret.source);
     let variables = sources.filter_map(|source| match source {
         SecretSource::Env(name) => Some(name.as_str()),
         SecretSource::File(_) | SecretSource::Command(_) => None,

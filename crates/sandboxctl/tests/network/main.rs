@@ -5,6 +5,7 @@ mod closed;
 mod ends;
 mod internet;
 mod open;
+mod secrets;
 mod transparent;
 
 #[path = "../support/machine.rs"]

@@ -28,6 +28,9 @@ def web(connection, port):
     lines = got.split("\r\n")
     host = next((line[5:].strip() for line in lines if line.lower().startswith("host:")), "")
     say("http", str(port), lines[0], host)
+    for line in lines:
+        if line.lower().startswith("x-api-key:"):
+            say("key", line.split(":", 1)[1].strip())
     body = f"served {lines[0]} for {host}\n".encode()
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body)
     connection.sendall(answer + body)

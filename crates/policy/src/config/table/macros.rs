@@ -55,7 +55,10 @@ macro_rules! settings {
         impl $name {
             /// Returns whether every key is there without which the rest means nothing.
             pub(crate) fn is_complete(&self) -> bool {
-                let is_needed = |name| Self::KEYS.iter().any(|key| key.required && key.path.ends_with(name));
+                let is_needed = |name| {
+                    let is_always = |key: &&Key| key.required && key.unless.is_none();
+                    Self::KEYS.iter().filter(is_always).any(|key| key.path.ends_with(name))
+                };
                 $((self.$key.is_some() || !is_needed(concat!(".", stringify!($key)))))&&*
             }
         }

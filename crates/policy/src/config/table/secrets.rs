@@ -4,7 +4,7 @@ use super::macros::settings;
 use crate::config::form::{
     ModeOfSecret, NonEmptyText, ProviderOfSecret, SecretSourceText, Url, VariableName,
 };
-use crate::config::key::{Key, Support, TextFormat, TrustRule, ValueKind};
+use crate::config::key::{Key, TextFormat, TrustRule, ValueKind};
 use crate::config::value::{SecretMode, SecretProvider};
 use crate::plan::SecretSource;
 use crate::rules::env::Name;
@@ -34,13 +34,13 @@ settings! {
             trust: TrustRule::Free,
             example: "\"inject\"",
             required: true,
-            status: Support::NotYet("`proxy`"),
         }
         env_var: Name as VariableName = {
-            doc: "The variable it becomes inside.",
+            doc: "The variable it becomes inside; with `proxy`, that in which the agent has a token for it.",
             trust: TrustRule::Free,
             example: "\"GITHUB_TOKEN\"",
             required: true,
+            unless: Some(("provider", "ollama")),
         }
         source: SecretSource as SecretSourceText = {
             doc: "Where the value is read from at the start: `env:NAME`, `file:PATH`, or what a shell prints for \
@@ -48,26 +48,32 @@ settings! {
             trust: TrustRule::Free,
             example: "\"env:GITHUB_TOKEN\"",
             required: true,
+            unless: Some(("provider", "ollama")),
         }
         provider: SecretProvider as ProviderOfSecret = {
-            doc: "Whose interface the proxy adds the value to; `custom` needs `upstream` and `header`.",
+            doc: "Whose interface the proxy adds the value to; `custom` needs `upstream`, `header` and `url_var`.",
             trust: TrustRule::Free,
             example: "\"anthropic\"",
-            status: Support::NotYet(PROXY_SECRETS),
         }
         upstream: String as Url = {
             doc: "Where the proxy sends requests of a `custom` provider.",
             trust: TrustRule::Free,
             example: "\"https://api.example.org\"",
-            status: Support::NotYet(PROXY_SECRETS),
         }
         header: String as NonEmptyText = {
             doc: "The header in which a `custom` provider wants the value.",
             trust: TrustRule::Free,
             example: "\"x-api-key\"",
-            status: Support::NotYet(PROXY_SECRETS),
+        }
+        template: String as NonEmptyText = {
+            doc: "What that header says; `{}` stands for the value. Without it, the value alone.",
+            trust: TrustRule::Free,
+            example: "\"Bearer {}\"",
+        }
+        url_var: Name as VariableName = {
+            doc: "The variable in which the agent has the URL of the proxy that stands for `upstream`.",
+            trust: TrustRule::Free,
+            example: "\"EXAMPLE_BASE_URL\"",
         }
     }
 }
-
-const PROXY_SECRETS: &str = "secrets with mode = \"proxy\"";

@@ -360,6 +360,7 @@ mod tests {
             },
             env: Vec::new(),
             secrets: Vec::new(),
+            routes: Vec::new(),
             boundaries: vec![
                 boundary("inner, \"one\"", "/workspace/inner", BoundaryMode::ReadOnly),
                 boundary("outer", "/workspace", BoundaryMode::ReadWrite),

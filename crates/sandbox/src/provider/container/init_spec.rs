@@ -73,7 +73,7 @@ pub(super) fn environment(plan: &Plan, image: &Image, secrets: &[(String, Secret
     let kept = policy::rules::env::apply(given, &EnvRules::new(Unnamed::Keep)).kept;
     let shell = (OsString::from("SHELL"), OsString::from("/bin/sh"));
     let mut all: BTreeMap<OsString, OsString> = std::iter::once(shell).chain(kept).collect();
-    for variable in &plan.env {
+    for variable in plan.env.iter().chain(plan.routes.iter().flat_map(|route| &route.variables)) {
         all.insert(variable.name.clone().into(), variable.value.clone());
     }
     for (name, _) in secrets {

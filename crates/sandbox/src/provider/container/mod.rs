@@ -100,7 +100,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     refuse_deserted(parent)?;
 
     // The values of secrets: what reads them, which may take long, runs before anything is searched.
-    let secrets = HeldSecrets::read(plan, secrets)?;
+    let mut secrets = HeldSecrets::read(plan, secrets)?;
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
@@ -161,7 +161,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     };
 
     // The egress proxy starts meanwhile: PID 1 gives it listeners later.
-    let mut egress = EgressProxy::start(plan, egress, &user.agent, &state_directory)?;
+    let mut egress = EgressProxy::start(plan, egress, &user.agent, secrets.take_routes(), &state_directory)?;
 
     // 8. The engine makes the container and starts PID 1 in it, which comes to meet us.
     let run = Run { id: &id, owner: caller.uid, state, own };

@@ -55,11 +55,6 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let (HostSide { agent, mut streams, .. }, StartedInit { child, mut control, mut builder }) =
         (host, started);
     limits.apply()?;
-
-    // The egress proxy starts meanwhile: PID 1 gives it listeners later, and asks it whether it refuses what it should.
-    let state = StateDir::open(state, caller).map_err(|error| recorded(error.into()))?;
-    let mut egress = EgressProxy::start(plan, egress, &agent, &state)?;
-
     send(&mut control, &Request::Mount(builder.temporary(limits.tmpfs())), &[])?;
     if idmap::makes_trees() {
         send(&mut control, &Request::LeaveHost, &[])?;
@@ -67,7 +62,11 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // The values of secrets. The process that becomes PID 1 has no copy, because it was made before; and what reads them, which
     // may take long, runs before anything is searched.
-    let secrets = HeldSecrets::read(plan, secrets)?;
+    let mut secrets = HeldSecrets::read(plan, secrets)?;
+
+    // The egress proxy starts meanwhile: PID 1 gives it listeners later, and asks it whether it refuses what it should.
+    let state = StateDir::open(state, caller).map_err(|error| recorded(error.into()))?;
+    let mut egress = EgressProxy::start(plan, egress, &agent, secrets.take_routes(), &state)?;
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.

@@ -6,12 +6,13 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use confine::account::{Account, RootPolicy};
 use confine::capabilities::not_dumpable;
 use confine::lockdown::{Lockdown, lock_down};
 use confine::protocol::{
     ControlSocket, EgressCounts, EgressEvent, EgressSpec, ListenerSource, Listeners, RlimitFallback,
+    RouteCredential, RouteSpec,
 };
 use confine::report::Status;
 use confine::seccomp::{self, Pid1};
@@ -22,10 +23,16 @@ use egress::names::Names;
 use egress::parent::Parent;
 use egress::proxy::{Proxy, Setup};
 use egress::rotate::Rotated;
+use egress::route::{Allowed, Credential, Route};
+use egress::secret::Secret;
+use egress::tls::Roots;
+use policy::plan::RouteUpstream;
 use policy::rules::network::{HostPattern, HostRule, HostRules, NetworkMode};
+use policy::rules::provider::Provider;
 use policy::rules::user::{UserOrGroup, UserSpec};
 use policy::rules::verdict::Origin;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use zeroize::Zeroizing;
 
 use super::init_socket::InitSocket;
 use crate::error::CommandError;
@@ -33,6 +40,9 @@ use crate::exit_code::ExitCode;
 
 /// How long each of the two files of a log may become, in bytes.
 const MAX_LOG: u64 = 4 << 20;
+
+/// What a server that somebody names themselves may be asked.
+const METHODS: [&str; 7] = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"];
 
 /// The arguments of the egress proxy.
 pub(crate) const ARGUMENTS: &[&str] = &["egress", "serve"];
@@ -81,7 +91,10 @@ fn run(control: &mut ControlSocket, spec: EgressSpec) -> anyhow::Result<EgressCo
     };
     let rules = HostRules::new(NetworkMode::Allowlist, rules(spec.allow), rules(spec.deny));
     let audit = Audit::new(Rotated::new(File::from(first), File::from(second), MAX_LOG)?);
-    let setup = Setup { parent: parent()?, limits, ..Setup::from(rules) };
+    let routes: Vec<Route> = spec.routes.into_iter().map(route).collect::<anyhow::Result<_>>()?;
+    // Only routes speak TLS themselves: all other connections pass as they are.
+    let roots = if routes.is_empty() { Roots::default() } else { Roots::of_host()? };
+    let setup = Setup { parent: parent()?, routes, roots, limits, ..Setup::from(rules) };
     let proxy = Proxy::new(setup, audit).context("the resolver's configuration")?;
 
     // 5. From here on no file is opened and no program executed, and there is no way back to another user.
@@ -114,6 +127,36 @@ fn run(control: &mut ControlSocket, spec: EgressSpec) -> anyhow::Result<EgressCo
 
 fn tcp(listener: OwnedFd) -> io::Result<tokio::net::TcpListener> {
     tokio::net::TcpListener::from_std(TcpListener::from(listener))
+}
+
+/// Makes a route, with the credential that only this process has now.
+fn route(spec: RouteSpec) -> anyhow::Result<Route> {
+    let RouteSpec { name, upstream, credential } = spec;
+    let (value, token) = match credential {
+        Some(RouteCredential { value, token }) => (Some(secret(&value)?), Some(secret(&token)?)),
+        None => (None, None),
+    };
+    Ok(match upstream {
+        RouteUpstream::Provider(provider) => {
+            let provider =
+                Provider::named(&provider).with_context(|| format!("no provider \"{provider}\""))?;
+            Route::of(provider, value, token)?
+        }
+        RouteUpstream::Custom { url, header, template } => Route {
+            credential: value.map(|value| Credential::new(&header, &template, value)).transpose()?,
+            token,
+            // Whoever names a server of their own says what it is for by naming it.
+            allowed: vec![Allowed::new(&METHODS, "/")?, Allowed::new(&METHODS, "/*")?],
+            ..Route::new(&name, &url)?
+        },
+    })
+}
+
+/// Takes a value over. The bytes that it came in are cleared.
+fn secret(bytes: &[u8]) -> anyhow::Result<Secret> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| anyhow!("a credential is no text, so no header can hold it"))?;
+    Ok(Secret::from(Zeroizing::new(text.to_owned())))
 }
 
 /// Raises the limit of descriptors to what this user may have, and returns it.
