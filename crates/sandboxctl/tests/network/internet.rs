@@ -11,17 +11,22 @@ use crate::place::Place;
 /// What has no other purpose than to be written about (RFC 5737), and is reached like any address of the internet.
 pub(crate) const SERVER: &str = "198.51.100.7";
 
+/// Another one, for the servers of [`crate::clients`].
+pub(crate) const REGISTRY: &str = "198.51.100.8";
+
 /// The names there are, and where they lead.
 const HOSTS: &str = "127.0.0.1 inward.example.org
 198.51.100.7 up.example.org other.example.org host-1.wild.example.org
 10.1.2.3 private.example.org
 198.51.100.7 mixed.example.org
 10.1.2.3 mixed.example.org
+198.51.100.8 curl.example.org git.example.org pip.example.org npm.example.org crates.example.org debian.example.org
+198.51.100.8 node.example.org requests.example.org httpx.example.org raw.example.org db.example.org
 ";
 
 /// Brings the interface up, with the addresses of the servers and of the resolver that this machine is configured to ask. The
 /// mounts stay those of the machine: engines open files of a client by way of `/proc`.
-const SCRIPT: &str = r#"ip link set lo up && ip address add "$1/32" dev lo || exit
+const SCRIPT: &str = r#"ip link set lo up && ip address add "$1/32" dev lo && ip address add "$3/32" dev lo || exit
 resolvers=$(sed -n 's/^nameserver *//p' /etc/resolv.conf)
 for resolver in $resolvers; do
     case $resolver in 127.*|::1) ;; *) ip address add "$resolver" dev lo ;; esac
@@ -43,6 +48,7 @@ impl Internet {
         let mut process = Command::new("unshare")
             .args(["--net", "sh", "-c", SCRIPT, server, SERVER])
             .arg(&hosts)
+            .arg(REGISTRY)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()

@@ -1,6 +1,7 @@
 //! The network of a sandbox, from inside and from outside: what its rules allow is reached through the egress proxy, and nothing else.
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
+mod clients;
 mod closed;
 mod ends;
 mod internet;
@@ -12,6 +13,8 @@ mod transparent;
 mod machine;
 #[path = "../support/place.rs"]
 mod place;
+#[path = "../support/toolchain.rs"]
+mod toolchain;
 
 use crate::internet::Internet;
 use crate::machine::{Feature, callers, is_there, runners};

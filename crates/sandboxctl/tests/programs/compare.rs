@@ -1,6 +1,5 @@
 //! A program, run outside and inside, and what must not differ.
 
-use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -9,6 +8,7 @@ use std::process::{Command, Output};
 use crate::Caller;
 use crate::machine::callers;
 use crate::place::Place;
+use crate::toolchain;
 
 /// A script of `scripts/` and what it needs.
 pub(crate) struct Program {
@@ -69,16 +69,7 @@ impl Program {
     /// Exit code, standard output with the same paths on both sides, standard error.
     fn run(&self, place: &Place, mut command: Command) -> (Option<i32>, String, String) {
         if let Some(toolchain) = &self.toolchain {
-            let home = place.write("home/toolchain/.here", "").parent().unwrap().to_owned();
-            let path = format!("{}/bin:/usr/bin:/bin", home.display());
-            // A normal user has no way into the home of root. The mount ends with its namespace.
-            let script = "mount --bind \"$1\" \"$2\" && shift 2 && exec \"$@\"";
-            let words = ["unshare", "--mount", "sh", "-c", script, "sh"].map(OsString::from).into_iter();
-            let words = words.chain([toolchain.into(), home.into()]);
-            let words = words
-                .chain([command.get_program()].into_iter().chain(command.get_args()).map(OsString::from));
-            command = place.command(&words.collect::<Vec<_>>());
-            command.env("PATH", path);
+            command = toolchain::lend(place, toolchain, &command);
         }
         let Output { status, stdout, stderr } = command.output().unwrap();
         let text =

@@ -9,9 +9,8 @@ mod terminal;
 mod machine;
 #[path = "../support/place.rs"]
 mod place;
-
-use std::path::{Path, PathBuf};
-use std::process::Command;
+#[path = "../support/toolchain.rs"]
+mod toolchain;
 
 use crate::compare::Program;
 use crate::machine::{Caller, Feature, is_there};
@@ -55,7 +54,7 @@ fn cargo_builds_a_crate_with_an_exposed_toolchain() {
             // What was downloaded is shown too.
             place.write("home/.cargo/registry/cache/index.crates.io-0/small-0.1.0.crate", "");
         });
-        program.with_toolchain(toolchain()).runs_alike();
+        program.with_toolchain(toolchain::sysroot()).runs_alike();
     }
 }
 
@@ -64,10 +63,4 @@ fn an_interactive_bash_is_driven_through_a_terminal() {
     for caller in machine::callers("a terminal") {
         terminal::is_used_alike(caller);
     }
-}
-
-/// Where the compiler that builds these tests lives.
-fn toolchain() -> PathBuf {
-    let output = Command::new("rustc").args(["--print", "sysroot"]).output().unwrap();
-    Path::new(String::from_utf8(output.stdout).unwrap().trim()).to_owned()
 }

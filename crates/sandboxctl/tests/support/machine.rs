@@ -23,6 +23,8 @@ pub(crate) enum Feature {
     Gcc,
     /// `cargo` is installed.
     Cargo,
+    /// Clients and servers of the network are installed, which `make test` does for root.
+    Clients,
     /// A Docker engine of root's answers on its usual socket, and has the image of the tests.
     Docker,
     /// One of the normal user's answers on `SANDBOX_TEST_ROOTLESS`.
@@ -68,7 +70,7 @@ pub(crate) fn image() -> String {
 }
 
 impl Feature {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Root,
         Self::Userns,
         Self::Landlock,
@@ -76,6 +78,7 @@ impl Feature {
         Self::Node,
         Self::Gcc,
         Self::Cargo,
+        Self::Clients,
         Self::Docker,
         Self::Rootless,
         Self::Podman,
@@ -167,6 +170,13 @@ fn probe(feature: Feature) -> bool {
         Feature::Node => succeeds(&["node", "--version"]),
         Feature::Gcc => succeeds(&["gcc", "--version"]),
         Feature::Cargo => succeeds(&["cargo", "--version"]),
+        Feature::Clients => succeeds(&[
+            "sh",
+            "-c",
+            "PATH=/usr/bin:/bin:/usr/sbin
+            for name in curl dpkg-deb npm openssl psql redis-cli redis-server ssh sshd; do command -v $name || exit; done
+            ls /usr/lib/postgresql/*/bin/postgres && python3 -c 'import httpx, pip, requests'",
+        ]),
         Feature::Docker => succeeds(&["docker", "image", "inspect", &image()]),
         Feature::Rootless => std::env::var("SANDBOX_TEST_ROOTLESS")
             .is_ok_and(|host| succeeds(&["docker", "--host", &host, "image", "inspect", &image()])),

@@ -1,0 +1,133 @@
+//! Clients that people use, by the variables that name the proxy and without them. The servers are real; of registries, there are
+//! files as the real ones have.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+
+use crate::internet::{Internet, REGISTRY, bash, text};
+use crate::machine::{Feature, is_there};
+use crate::place::Place;
+use crate::{natively, toolchain};
+
+/// What `registries.sh` prints.
+const FETCHED: &str = "curl: 200
+git: \nfrom git
+pip: \n./tiny-1.0-py3-none-any.whl
+npm view: 1.0.0
+npm install: \ntiny
+cargo: \ntiny-1.0.0.crate
+apt-get update: \napt-get download: \n./tiny_1.0_all.deb
+node: 200
+requests: 200
+httpx: 200
+raw: HTTP/1.1 200
+";
+
+/// What `services.sh` prints.
+const SERVED: &str = "from git\n42\nOK\n43\nCould not connect\n";
+
+/// Whether a client has the variables that name the proxy.
+const WITHOUT: &str =
+    "unset HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy NODE_USE_ENV_PROXY\n";
+
+/// Servers on an internet. They end when this is dropped.
+struct Servers(Child);
+
+impl Servers {
+    /// Starts them. What clients need to trust them is in the workspace.
+    fn start(internet: &Internet, place: &Place, names: &[&str]) -> Self {
+        let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/network/servers.py");
+        let mut command = place.command(&["python3", program, REGISTRY]);
+        command.arg(place.path("servers")).arg(place.workspace()).args(names);
+        let mut child = internet.command(&command).stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        assert_eq!(said, "ready\n", "the servers are not up");
+        for entry in fs::read_dir(place.workspace()).unwrap() {
+            place.give(&entry.unwrap().path());
+        }
+        Self(child)
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The hosts that a sandbox has connected to, each with how it was asked for.
+fn reached(place: &Place, name: &str) -> Vec<[String; 2]> {
+    let words = [place.path("sandboxctl").into_os_string(), "egress".into(), "log".into(), name.into()];
+    let log = text(&place.outside(&words).output().unwrap());
+    let lines = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let allowed = lines.filter(|line| line["verdict"] == "allow");
+    allowed.map(|line| ["host", "via"].map(|key| line[key].as_str().unwrap().to_owned())).collect()
+}
+
+/// What is installed for these tests alone.
+fn are_there(test: &str) -> bool {
+    [Feature::Clients, Feature::Node, Feature::Cargo].into_iter().all(|feature| is_there(feature, test))
+}
+
+/// Fetches from every registry in a sandbox of each caller, and returns how each host was asked for.
+fn fetch(test: &str, prefix: &str, mut check: impl FnMut(&str, &str, &str)) {
+    if !are_there(test) {
+        return;
+    }
+    natively(test, |place, internet, who| {
+        let _servers = Servers::start(&internet, place, &["web"]);
+        place.write("workspace/sandbox.toml", "[native]\nexpose = [\"rust\"]\n");
+        let script = format!("{prefix}{}", include_str!("registries.sh"));
+        let command = place.inside(&["--name=fetches", "--allow-host=*.example.org:443"], &bash(&script));
+        let command = toolchain::lend(place, &toolchain::sysroot(), &command);
+        let output = internet.command(&command).output().unwrap();
+        assert_eq!(text(&output), FETCHED, "{who}: {output:?}");
+        let reached = reached(place, "fetches");
+        assert!(reached.len() >= 10, "{who}: {reached:?}");
+        for [host, via] in reached {
+            check(&host, &via, who);
+        }
+    });
+}
+
+#[test]
+fn clients_of_registries_use_the_proxy_that_the_variables_name() {
+    fetch("clients of registries", "", |host, via, who| match host {
+        "raw.example.org" => assert_eq!(via, "transparent", "{who}: it reads no variables"),
+        // Node reads them since 22.21 and 24.
+        "node.example.org" => {}
+        _ => assert_eq!(via, "http", "{who}: {host}"),
+    });
+}
+
+#[test]
+fn clients_of_registries_need_no_variables() {
+    fetch("clients of registries without a proxy", WITHOUT, |host, via, who| {
+        assert_eq!(via, "transparent", "{who}: {host}");
+    });
+}
+
+#[test]
+fn clients_of_ssh_and_databases_need_no_proxy() {
+    let test = "clients of SSH and databases";
+    if !are_there(test) {
+        return;
+    }
+    natively(test, |place, internet, who| {
+        let _servers = Servers::start(&internet, place, &["ssh", "postgres", "redis"]);
+        let repository = place.path("servers/web/git/tiny.git");
+        for prefix in ["", WITHOUT] {
+            let script =
+                format!("{prefix}repository={}\n{}", repository.display(), include_str!("services.sh"));
+            let hosts =
+                ["git.example.org:22", "db.example.org:5432", "db.example.org:6379", "db.example.org:6380"];
+            let flags = hosts.map(|host| format!("--allow-host={host}"));
+            let flags: Vec<_> = flags.iter().map(String::as_str).collect();
+            let output = internet.run(place, &flags, &bash(&script));
+            assert_eq!(text(&output), SERVED, "{who}: {output:?}");
+        }
+    });
+}
