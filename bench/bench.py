@@ -9,12 +9,14 @@ between machines.
 """
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
 import platform
 import shutil
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -86,6 +88,7 @@ def main():
             starts(page, programs, Path(top), user, arguments.rounds)
         entrypoints(page, programs["entrypoint"], Path(top), arguments.rounds)
         memory(page, programs["static"], Path(top))
+        egress(page, programs["static"], Path(top))
         containers(page, programs["static"], Path(top), arguments.rounds)
         image(page, programs["static"], Path(top))
     rust(page, "Verdicts", "policy", "verdicts")
@@ -100,6 +103,9 @@ def starts(page, programs, top, user, rounds):
     contenders = {
         "sandboxctl, static": [programs["static"], "run", "--quiet", "--", "true"],
         "sandboxctl, cargo build --release": [programs["plain"], "run", "--quiet", "--", "true"],
+        "sandboxctl, static, with the egress proxy": [
+            programs["static"], "run", "--quiet", "--allow-host", "api.example.org:443", "--", "true",
+        ],
         "bwrap, same namespaces": BWRAP,
         "/bin/true, no isolation": ["/bin/true"],
     }
@@ -148,6 +154,92 @@ def memory(page, program, top):
     finally:
         client.send_signal(signal.SIGTERM)
         client.wait()
+
+
+def egress(page, program, top):
+    """One server, one client, and each proxy in between."""
+    script = ROOT / "bench" / "egress.py"
+    project = top / "egress"
+    prepare(project, os.getuid())
+    shutil.copy(script, project / "egress.py")
+    server = subprocess.Popen([sys.executable, script, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    port = server.stdout.readline().strip()
+    count = str(ROUNDS)
+
+    def measured(argv, cwd=project):
+        done = subprocess.run(argv, cwd=cwd, env=environment(project), stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"bench: {argv[0]} failed: {done.stderr}")
+        return json.loads(done.stdout)
+
+    # A limit of processes and memory is for the client as well, which is not what is measured.
+    sandbox = [
+        program, "run", "--quiet", "--allow-host", f"127.0.0.1:{port}", "--", "python3", "/workspace/egress.py", "measure",
+        "127.0.0.1:61080", port, count,
+    ]
+    results = {
+        "no proxy": measured(["python3", str(script), "measure", "direct", port, count]),
+        "sandboxctl": measured(sandbox),
+    }
+    missing = []
+    for name, start in PROXIES.items():
+        if not found(name):
+            missing.append(f"{name} (not installed)")
+            continue
+        with start(top) as at:
+            results[name] = measured(["python3", str(script), "measure", at, port, count])
+    server.stdin.close()
+    server.wait()
+    page.say("## Egress proxy\n")
+    page.say("| | tunnel opened, ms | round trip of one byte, us | GB/s | tunnels at once |")
+    page.say("| --- | --- | --- | --- | --- |")
+    for name, result in results.items():
+        opened = statistics.median(result["opened"]) / 1e6
+        passed = statistics.median(result["passed"]) / 1e3
+        rate = statistics.median(result["rates"]) / 1e9
+        page.say(f"| {name} | {opened:.2f} | {passed:.0f} | {rate:.2f} | {result['tunnels']} |")
+    if missing:
+        page.say(f"\nNot measured: {', '.join(missing)}.")
+    page.say("")
+
+
+@contextlib.contextmanager
+def tinyproxy(top):
+    yield from proxy(top, "tinyproxy", ["-d", "-c"], "Port {port}\nListen 127.0.0.1\nMaxClients 2000\nLogLevel Error\n")
+
+
+@contextlib.contextmanager
+def squid(top):
+    configuration = (
+        "http_port 127.0.0.1:{port}\nhttp_access allow all\naccess_log none\ncache_log /dev/null\npid_filename none\n"
+        "cache deny all\n"
+    )
+    yield from proxy(top, "squid", ["-N", "-f"], configuration)
+
+
+def proxy(top, name, flags, configuration):
+    """Runs a proxy while it is measured."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    file = top / f"{name}.conf"
+    file.write_text(configuration.format(port=port))
+    running = subprocess.Popen([found(name), *flags, file], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: answers(port))
+        yield f"127.0.0.1:{port}"
+    finally:
+        running.kill()
+        running.wait()
+
+
+def answers(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+# Other proxies, where they are installed.
+PROXIES = {"tinyproxy": tinyproxy, "squid": squid}
 
 
 def rust(page, title, package, bench):
@@ -313,7 +405,7 @@ def wait_for(condition):
     deadline = time.monotonic() + 10
     while not (value := condition()):
         if time.monotonic() > deadline:
-            sys.exit("bench: the sandbox did not start")
+            sys.exit("bench: what was started did not answer")
         time.sleep(0.01)
     return value
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use confine::protocol::{ControlSocket, EgressCounts, EgressEvent, EgressSpec, ListenerSource, RouteSpec};
 use policy::plan::{Network, Plan};
 use policy::rules::network::{HostPattern, HostRule};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::agent::Agent;
@@ -69,6 +69,8 @@ pub(crate) struct EgressProxy {
     port: Option<OwnedFd>,
     /// What it has reported last of all.
     counts: Option<EgressCounts>,
+    /// Why it cannot serve.
+    failure: Option<String>,
     is_gone: bool,
 }
 
@@ -110,7 +112,14 @@ impl EgressProxy {
             let user = rustix::process::geteuid().is_root().then_some((agent.uid, agent.gid));
             let spec = EgressSpec { allow: patterns(allow), deny: patterns(deny), routes, user };
             control.send(&spec, &[source.as_fd(), log[0].as_fd(), log[1].as_fd()])?;
-            Ok(Self { _running: running, control, port: Some(port.into()), counts: None, is_gone: false })
+            Ok(Self {
+                _running: running,
+                control,
+                port: Some(port.into()),
+                counts: None,
+                failure: None,
+                is_gone: false,
+            })
         };
         start().map(Some).map_err(StartError::step("starting the egress proxy"))
     }
@@ -125,17 +134,30 @@ impl EgressProxy {
         (!self.is_gone).then(|| self.control.as_fd())
     }
 
+    /// Returns why it cannot serve, if it has said so.
+    pub(crate) fn failure(&mut self) -> Option<String> {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        while !self.is_gone && poll(&mut [PollFd::new(&self.control, PollFlags::IN)], Some(&now)) == Ok(1) {
+            self.on_ready();
+        }
+        self.failure.take()
+    }
+
     /// Reads what it reports. Returns what a person should know while the sandbox lives.
     pub(crate) fn on_ready(&mut self) -> Option<String> {
         match self.control.receive::<EgressEvent>() {
-            Ok(Some(EgressEvent::Failed(reason))) => Some(format!("the egress proxy cannot serve: {reason}")),
+            // Whoever wants a report of it will find that it does not answer.
+            Ok(Some(EgressEvent::Failed(reason))) => {
+                self.failure = Some(reason);
+                None
+            }
             Ok(Some(EgressEvent::Ended(counts))) => {
                 self.counts = Some(counts);
                 None
             }
             Ok(None) | Err(_) => {
                 self.is_gone = true;
-                let is_early = self.counts.is_none();
+                let is_early = self.counts.is_none() && self.failure.is_none();
                 is_early.then(|| "the egress proxy has ended: nothing leaves the sandbox any more".into())
             }
         }

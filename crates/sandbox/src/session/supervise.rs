@@ -408,7 +408,14 @@ fn on_time(watch: &mut Watch<'_>, state: &mut State) -> Result<(), StartError> {
 fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>) -> Result<(), StartError> {
     let event_error =
         |source| StartError::Step { step: "reading events from PID 1".into(), source, remedy: None };
-    match watch.control.receive::<Event>().map_err(event_error)? {
+    let event = watch.control.receive::<Event>().map_err(event_error)?;
+    if let Some(Event::Failed(_)) = event {
+        // It is missed inside, and knows why it is not there.
+        if let Some(reason) = watch.egress.as_mut().and_then(|egress| egress.failure()) {
+            return Err(StartError::step("starting the egress proxy")(io::Error::other(reason)));
+        }
+    }
+    match event {
         Some(Event::Failed(Failure::Layer(missing))) => {
             Err(remedy::layer(watch.provider, missing.layer, missing.reason))
         }

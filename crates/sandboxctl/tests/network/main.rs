@@ -6,6 +6,7 @@ mod closed;
 mod ends;
 mod internet;
 mod open;
+mod refused;
 mod secrets;
 mod transparent;
 
