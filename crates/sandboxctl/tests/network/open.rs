@@ -89,3 +89,16 @@ fn what_has_passed_is_counted_and_listed() {
         assert_eq!(place.outside(&words).output().unwrap().status.code(), Some(125), "{who}");
     });
 }
+
+#[test]
+fn what_is_open_at_the_end_is_counted_too() {
+    natively("a connection that is open at the end", |place, internet, who| {
+        let script = "exec 3<>/dev/tcp/127.0.0.1/61080; \
+            printf 'CONNECT up.example.org:22 HTTP/1.1\\r\\nHost: up.example.org:22\\r\\n\\r\\n' >&3; head -n 4 <&3 >/dev/null; kill -9 $$";
+        let flags = ["--format=json", "--name=open", "--allow-host=up.example.org:22"];
+        let output = internet.run(place, &flags, &bash(script));
+        let outcome: serde_json::Value = serde_json::from_str(&text(&output)).unwrap();
+        assert_eq!(outcome["result"]["signal"], 9, "{who}: {outcome}");
+        assert_eq!(outcome["egress"]["connections"], 1, "{who}: {outcome}");
+    });
+}

@@ -101,12 +101,12 @@ fn run(control: &mut ControlSocket, spec: EgressSpec) -> anyhow::Result<EgressCo
     confine(spec.user)?;
 
     // 6. Connections, until PID 1 is gone. It opens the listeners, and then starts the agent.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let source = ListenerSource::from(source);
     let Some(Listeners { proxy: listener, dns_udp, dns_tcp }) = source.first().context("the listeners")?
     else {
         return Ok(EgressCounts::default());
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let init = InitSocket::new(source)?;
         let names = Names::new(Arc::clone(&proxy), init.clone());
@@ -115,6 +115,8 @@ fn run(control: &mut ControlSocket, spec: EgressSpec) -> anyhow::Result<EgressCo
         tokio::spawn(Arc::clone(&proxy).serve(tcp(listener)?));
         init.ended().await
     })?;
+    // What is still open ends now, and is recorded.
+    drop(runtime);
     let counts = proxy.audit().counts();
     Ok(EgressCounts {
         connections: counts.connections,
