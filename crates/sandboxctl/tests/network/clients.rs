@@ -32,13 +32,13 @@ const WITHOUT: &str =
     "unset HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy NODE_USE_ENV_PROXY\n";
 
 /// Servers on an internet. They end when this is dropped.
-struct Servers(Child);
+pub(crate) struct Servers(Child);
 
 impl Servers {
     /// Starts them. What clients need to trust them is in the workspace.
-    fn start(internet: &Internet, place: &Place, names: &[&str]) -> Self {
+    pub(crate) fn start(internet: &Internet, place: &Place, names: &[&str]) -> Self {
         let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/network/servers.py");
-        let mut command = place.command(&["python3", program, REGISTRY]);
+        let mut command = place.command(&["python3", "-B", program, REGISTRY]);
         command.arg(place.path("servers")).arg(place.workspace()).args(names);
         let mut child = internet.command(&command).stdout(Stdio::piped()).spawn().unwrap();
         let mut said = String::new();

@@ -22,6 +22,7 @@ const HOSTS: &str = "127.0.0.1 inward.example.org
 10.1.2.3 mixed.example.org
 198.51.100.8 curl.example.org git.example.org pip.example.org npm.example.org crates.example.org debian.example.org
 198.51.100.8 node.example.org requests.example.org httpx.example.org raw.example.org db.example.org
+198.51.100.8 api.anthropic.com api.openai.com
 ";
 
 /// Brings the interface up, with the addresses of the servers and of the resolver that this machine is configured to ask. The

@@ -1,6 +1,7 @@
 //! The network of a sandbox, from inside and from outside: what its rules allow is reached through the egress proxy, and nothing else.
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
+mod agents;
 mod clients;
 mod closed;
 mod ends;

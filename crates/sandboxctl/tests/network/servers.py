@@ -1,5 +1,5 @@
-"""Real servers of a small internet: git over HTTPS and SSH, PostgreSQL, Redis. And registries of pip, npm, cargo and apt, which
-are files of the form that those read, each with one package. Says `ready`, and ends with whoever has started it."""
+"""Servers of a small internet. Real are git over HTTPS and SSH, PostgreSQL and Redis; a mock is that of models. And there are registries of pip, npm, cargo and apt, which are files of the form that those read,
+each with one package. Says `ready`, and ends with whoever has started it."""
 
 import base64
 import gzip
@@ -18,7 +18,10 @@ import threading
 import time
 import zipfile
 
+import provider_stub
+
 ADDRESS, FILES, KEYS, WANTED = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
+NAMES = ["*.example.org", "api.anthropic.com", "api.openai.com"]
 DATABASE = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--pdeathsig=KILL"]
 WITH_US = ["setpriv", "--pdeathsig=KILL"]
 
@@ -71,7 +74,7 @@ def authority():
     curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
     ca, key = os.path.join(KEYS, "ca.pem"), at("keys", "ca.key")
     run("openssl", "req", "-x509", *curve, "-subj", "/CN=tests", "-keyout", key, "-out", ca)
-    names = ["-addext", "subjectAltName=DNS:*.example.org", "-addext", "basicConstraints=critical,CA:FALSE"]
+    names = ["-addext", "subjectAltName=" + ",".join("DNS:" + name for name in NAMES), "-addext", "basicConstraints=critical,CA:FALSE"]
     made = ["-keyout", at("keys", "tls.key"), "-out", at("keys", "tls.pem")]
     run("openssl", "req", "-x509", *curve, "-subj", "/CN=example.org", "-CA", ca, "-CAkey", key, *names, *made)
 
@@ -180,13 +183,24 @@ class WebServer(http.server.ThreadingHTTPServer):
         pass
 
 
-def web():
-    packages()
-    server = WebServer((ADDRESS, 443), Web)
+def serve(handler):
+    server = WebServer((ADDRESS, 443), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
+def web():
+    repository()
+    packages()
+    serve(Web)
+
+
+def models():
+    provider_stub.LOG = open(at("requests"), "w")
+    serve(provider_stub.Provider)
+
+
 def ssh():
+    repository()
     os.makedirs("/run/sshd", exist_ok=True)
     host, client = at("keys", "host"), os.path.join(KEYS, "key")
     for key in (host, client):
@@ -238,9 +252,8 @@ def redis():
 
 
 authority()
-repository()
 for each in WANTED:
-    {"web": web, "ssh": ssh, "postgres": postgres, "redis": redis}[each]()
+    {"web": web, "models": models, "ssh": ssh, "postgres": postgres, "redis": redis}[each]()
 sys.stdout.write("ready\n")
 sys.stdout.flush()
 threading.Event().wait()

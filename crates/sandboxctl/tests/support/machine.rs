@@ -25,6 +25,8 @@ pub(crate) enum Feature {
     Cargo,
     /// Clients and servers of the network are installed, which `make test` does for root.
     Clients,
+    /// Published agents and SDKs are in `SANDBOX_TEST_AGENTS`, where `tests/agents` installs them.
+    Agents,
     /// A Docker engine of root's answers on its usual socket, and has the image of the tests.
     Docker,
     /// One of the normal user's answers on `SANDBOX_TEST_ROOTLESS`.
@@ -70,7 +72,7 @@ pub(crate) fn image() -> String {
 }
 
 impl Feature {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Root,
         Self::Userns,
         Self::Landlock,
@@ -79,6 +81,7 @@ impl Feature {
         Self::Gcc,
         Self::Cargo,
         Self::Clients,
+        Self::Agents,
         Self::Docker,
         Self::Rootless,
         Self::Podman,
@@ -177,6 +180,8 @@ fn probe(feature: Feature) -> bool {
             for name in curl dpkg-deb npm openssl psql redis-cli redis-server ssh sshd; do command -v $name || exit; done
             ls /usr/lib/postgresql/*/bin/postgres && python3 -c 'import httpx, pip, requests'",
         ]),
+        Feature::Agents => std::env::var("SANDBOX_TEST_AGENTS")
+            .is_ok_and(|agents| std::path::Path::new(&agents).join("complete").exists()),
         Feature::Docker => succeeds(&["docker", "image", "inspect", &image()]),
         Feature::Rootless => std::env::var("SANDBOX_TEST_ROOTLESS")
             .is_ok_and(|host| succeeds(&["docker", "--host", &host, "image", "inspect", &image()])),
