@@ -107,6 +107,11 @@ impl Open {
         self.rule.clone_from(&verdict.rule);
     }
 
+    /// Returns what was asked for, and where it leads.
+    pub(crate) fn target(&self) -> (String, u16, Option<IpAddr>) {
+        (self.host.clone(), self.port, self.address)
+    }
+
     /// Notes what went wrong after that.
     pub(crate) fn failed(&mut self, error: String) {
         self.error = Some(error);
@@ -122,6 +127,40 @@ impl Requested {
 
 fn shortened(text: &str) -> String {
     text.chars().take(MAX_TEXT).collect()
+}
+
+/// A change of the rules, as it is written.
+#[derive(Serialize)]
+struct ChangeLine<'a> {
+    /// Milliseconds since the epoch.
+    time: u128,
+    #[serde(flatten)]
+    change: &'a ChangeOfRules,
+}
+
+/// What has changed the rules.
+#[derive(Clone, Debug, Serialize)]
+pub struct ChangeOfRules {
+    pub change: Changed,
+    pub hosts: Vec<String>,
+    /// For how many seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
+    /// Who has asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+}
+
+/// How hosts have changed.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Changed {
+    /// They may be reached.
+    Allow,
+    /// They may not be.
+    Deny,
+    /// They were allowed for a time, which is over.
+    Expired,
 }
 
 /// A line, as it is written.
@@ -202,6 +241,12 @@ impl Audit {
         counts.received += received;
     }
 
+    /// Records that the rules were changed.
+    pub fn changed(&self, change: &ChangeOfRules) {
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        self.write_line(&ChangeLine { time, change });
+    }
+
     fn refuse(&self, open: &Open, requested: Option<&Requested>, refusal: &Refusal) {
         match refusal {
             Refusal::Rule(verdict) => self.write(open, verdict.decision, &verdict.rule, None, requested),
@@ -243,7 +288,11 @@ impl Audit {
             received,
             ms: open.began.elapsed().as_millis(),
         };
-        let mut text = serde_json::to_vec(&line).unwrap_or_default();
+        self.write_line(&line);
+    }
+
+    fn write_line(&self, line: &impl Serialize) {
+        let mut text = serde_json::to_vec(line).unwrap_or_default();
         text.push(b'\n');
         // A log that is full stops nobody from working; whoever reads it sees where it ends.
         let _ = self.inner().lines.write_all(&text);

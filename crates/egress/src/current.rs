@@ -1,8 +1,11 @@
 //! What is in force now: rules and routes, which can be exchanged while connections last.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::net::IpAddr;
+use std::sync::Arc;
 
 use policy::rules::network::HostRules;
+use policy::rules::verdict::{Decision, Verdict};
+use tokio::sync::watch;
 
 use crate::route::Route;
 
@@ -15,30 +18,46 @@ pub(crate) struct Current {
     pub(crate) upstreams: HostRules,
 }
 
-/// What is in force, shared by all who ask. A decision that was made stays made.
+/// What is in force, shared by all who ask. Whoever waits learns that it has changed.
 #[derive(Clone, Debug)]
-pub(crate) struct Live(Arc<RwLock<Arc<Current>>>);
+pub(crate) struct Live(Arc<watch::Sender<Arc<Current>>>);
 
 impl Live {
     pub(crate) fn new(rules: HostRules, routes: Vec<Route>) -> Self {
-        Self(Arc::new(RwLock::new(Arc::new(Current::new(Arc::new(rules), routes)))))
+        Self(Arc::new(watch::Sender::new(Arc::new(Current::new(Arc::new(rules), routes)))))
     }
 
     /// Returns what is in force now.
     pub(crate) fn get(&self) -> Arc<Current> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.0.borrow())
     }
 
     /// Puts other rules in force.
     pub(crate) fn set_rules(&self, rules: HostRules) {
-        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Arc::new(Current::new(Arc::new(rules), current.routes.clone()));
+        let rules = Arc::new(rules);
+        self.0.send_modify(|current| *current = Arc::new(Current::new(rules, current.routes.clone())));
     }
 
     /// Puts other routes in force.
     pub(crate) fn set_routes(&self, routes: Vec<Route>) {
-        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Arc::new(Current::new(Arc::clone(&current.rules), routes));
+        self.0.send_modify(|current| *current = Arc::new(Current::new(Arc::clone(&current.rules), routes)));
+    }
+
+    /// Waits until rules no longer allow what was connected, and returns the one that does not.
+    pub(crate) async fn revoked(self, host: String, port: u16, address: Option<IpAddr>) -> Verdict {
+        let mut changes = self.0.subscribe();
+        loop {
+            let rules = Arc::clone(&changes.borrow_and_update().rules);
+            let verdict = match address {
+                Some(address) => rules.decide_resolved(&host, address, port),
+                None => rules.decide(&host, port),
+            };
+            if verdict.decision != Decision::Allow {
+                return verdict;
+            }
+            // The sender lives as long as this.
+            let _ = changes.changed().await;
+        }
     }
 }
 

@@ -111,11 +111,15 @@ async fn forward(
 ) -> Result<Response<Body>, Refusal> {
     let mut client = hyper::client::conn::http1::Builder::new();
     client.preserve_header_case(true).max_buf_size(BUFFER);
-    let (traffic, parent) = (outside.traffic(), outside.parent());
+    let (ends, parent) = (outside.ends(idle), outside.parent());
     let (mut sender, connection) =
         client.handshake(TokioIo::new(outside)).await.map_err(Refusal::unreachable)?;
     let connected = tokio::spawn(async move {
-        tokio::select! { _ = connection => Ok(()), () = traffic.stopped(idle) => Err(Refusal::Silent(idle)) }
+        let ended = |error: io::Error| match error.kind() {
+            io::ErrorKind::TimedOut => Refusal::Silent(idle),
+            _ => Refusal::unreachable(error),
+        };
+        tokio::select! { _ = connection => Ok(()), error = ends => Err(ended(error)) }
     });
     let sent = sender.send_request(onward(request, parent.as_deref())).await;
     // Without it the connection ends, at the latest with the body of the answer.

@@ -6,6 +6,7 @@
 
 pub mod audit;
 mod body;
+pub mod changes;
 pub mod client_hello;
 mod current;
 mod dial;

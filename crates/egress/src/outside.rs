@@ -4,11 +4,13 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::audit::{Audit, Open};
+use crate::current::Live;
 use crate::dial::Dialled;
 use crate::parent::ParentProxy;
 use crate::traffic::Traffic;
@@ -21,13 +23,14 @@ pub(crate) struct Outside {
     parent: Option<Arc<ParentProxy>>,
     /// How many bytes the sandbox may pass in all.
     volume: u64,
+    live: Live,
 }
 
 impl Outside {
-    pub(crate) fn new(dialled: Dialled, mut open: Open, audit: Arc<Audit>, volume: u64) -> Self {
+    pub(crate) fn new(dialled: Dialled, mut open: Open, audit: Arc<Audit>, volume: u64, live: Live) -> Self {
         let through = dialled.parent.as_ref().map(ToString::to_string);
         open.connected(dialled.address, through, &dialled.verdict);
-        Self { stream: dialled.stream, open, audit, parent: dialled.parent, volume }
+        Self { stream: dialled.stream, open, audit, parent: dialled.parent, volume, live }
     }
 
     /// Returns the proxy on the way.
@@ -38,6 +41,18 @@ impl Outside {
     /// Returns what counts the bytes that pass.
     pub(crate) fn traffic(&self) -> Arc<Traffic> {
         Arc::clone(&self.open.traffic)
+    }
+
+    /// Waits until it has to end: nothing has passed for so long, or rules no longer allow it.
+    pub(crate) fn ends(&self, idle: Duration) -> impl Future<Output = io::Error> + Send + use<> {
+        let (traffic, (host, port, address)) = (self.traffic(), self.open.target());
+        let revoked = self.live.clone().revoked(host, port, address);
+        async move {
+            tokio::select! {
+                () = traffic.stopped(idle) => io::ErrorKind::TimedOut.into(),
+                verdict = revoked => io::Error::new(io::ErrorKind::PermissionDenied, verdict.rule),
+            }
+        }
     }
 
     fn count(&self, bytes: usize) -> io::Result<()> {

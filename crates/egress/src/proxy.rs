@@ -72,7 +72,7 @@ impl Proxy {
         Ok(Arc::new(Self { live, dialer, audit, limits, sender: connector.sender(), connections }))
     }
 
-    /// Puts other rules in force. Connections that are open stay.
+    /// Puts other rules in force. What is connected to a host that they do not allow ends, but for requests on routes.
     pub fn set_rules(&self, rules: HostRules) {
         self.live.set_rules(rules);
     }
@@ -142,7 +142,9 @@ impl Proxy {
             Err(refusal) => Err(refusal),
         };
         match dialled {
-            Ok(dialled) => Ok(Outside::new(dialled, open, Arc::clone(&self.audit), self.limits.bytes)),
+            Ok(dialled) => {
+                Ok(Outside::new(dialled, open, Arc::clone(&self.audit), self.limits.bytes, self.live.clone()))
+            }
             Err(refusal) => {
                 if host != PROBE {
                     self.audit.refused(&open, &refusal);

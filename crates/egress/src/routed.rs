@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hyper::body::Incoming;
 use hyper::header::{HOST, UPGRADE};
 use hyper::{Request, Response, Uri, Version};
+use policy::rules::verdict::{Decision, Verdict};
 use tokio::time::timeout;
 
 use crate::audit::{Open, Requested, Via};
@@ -30,7 +31,12 @@ pub(crate) async fn answer(request: Request<Incoming>, proxy: &Arc<Proxy>) -> Ou
     let (host, port) = (route.upstream.host.to_string(), route.upstream.port);
     let open = Open::new(Via::Route, &host, port);
     let requested = Requested::new(request.method(), request.uri().path());
-    let checked = check(&request, route, path);
+    // Connections to upstreams are kept: rules may have changed since one was decided about.
+    let denied = || match current.upstreams.decide(&host, port) {
+        Verdict { decision: Decision::Allow, .. } => Ok(()),
+        verdict => Err(Refusal::Rule(verdict)),
+    };
+    let checked = check(&request, route, path).and_then(|uri| denied().map(|()| uri));
     let answered = match checked {
         Ok(uri) => send(request, route, uri, proxy).await,
         Err(refusal) => Err(refusal),

@@ -76,7 +76,7 @@ impl Connector {
         self.audit.pass(0, self.limits.bytes)?;
         let mut dialled = self.dialer.dial(&self.live.get().upstreams, &host, port, Purpose::Tunnel).await?;
         dialled.verdict = Verdict::allow("a route names it", Origin::Default);
-        let outside = Outside::new(dialled, open, self.audit, self.limits.bytes);
+        let outside = Outside::new(dialled, open, self.audit, self.limits.bytes, self.live);
         if !https {
             return Ok(TokioIo::new(Box::new(outside)));
         }

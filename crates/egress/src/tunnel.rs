@@ -10,15 +10,16 @@ use crate::outside::Outside;
 /// How much is under way in each direction at most. More makes nothing faster, and thousands of tunnels are ordinary.
 const BUFFER: usize = 16 << 10;
 
-/// Passes bytes both ways until both ends have said that there are no more, or nothing has passed for so long.
+/// Passes bytes both ways until both ends have said that there are no more, nothing has passed for so long, or rules
+/// no longer allow it.
 pub(crate) async fn pass<T>(inside: &mut T, outside: &mut Outside, idle: Duration) -> io::Result<()>
 where
     T: AsyncRead + AsyncWrite + Unpin,
 {
-    let traffic = outside.traffic();
+    let ends = outside.ends(idle);
     let passed = tokio::select! {
         passed = copy_bidirectional_with_sizes(inside, outside, BUFFER, BUFFER) => passed.map(drop),
-        () = traffic.stopped(idle) => Err(io::ErrorKind::TimedOut.into()),
+        ended = ends => Err(ended),
     };
     if let Err(error) = &passed {
         outside.failed(error);

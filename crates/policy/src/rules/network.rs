@@ -84,6 +84,14 @@ impl HostRule {
     pub fn new(pattern: HostPattern, origin: Origin) -> Self {
         Self { pattern, preset: None, origin }
     }
+
+    /// Returns what holds it: a list of the configuration, or a command that was given since.
+    fn list(&self, list: &str) -> String {
+        match &self.origin {
+            Origin::Live(command) => format!("`{command}`"),
+            _ => format!("`[network] {list}`"),
+        }
+    }
 }
 
 impl AllowedHosts {
@@ -222,7 +230,7 @@ impl HostRules {
             );
         }
         match exact.or_else(|| self.allow.find(host, port)) {
-            Some(rule) => Verdict::allow(format!("{rule} in `[network] allow`"), rule.origin.clone()),
+            Some(rule) => Verdict::allow(format!("{rule} in {}", rule.list("allow")), rule.origin.clone()),
             None => self.not_allowed(HostAndPort { host, port }),
         }
     }
@@ -240,7 +248,7 @@ fn network_is_off() -> Verdict {
 }
 
 fn denied(rule: &HostRule) -> Verdict {
-    Verdict::deny(format!("{rule} in `[network] deny`, which wins over `allow`"), rule.origin.clone())
+    Verdict::deny(format!("{rule} in {}, which wins over `allow`", rule.list("deny")), rule.origin.clone())
 }
 
 /// Rules by what they match, so that the number of rules does not matter.

@@ -41,13 +41,17 @@ pub enum Origin {
     Environment(String),
     /// A flag of the command line, by name.
     Flag(String),
+    /// A command that has changed a sandbox while it runs, by name.
+    Live(String),
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
-            Self::User(at) | Self::Project(at) | Self::Environment(at) | Self::Flag(at) => f.write_str(at),
+            Self::User(at) | Self::Project(at) | Self::Environment(at) | Self::Flag(at) | Self::Live(at) => {
+                f.write_str(at)
+            }
         }
     }
 }
