@@ -105,7 +105,7 @@ pub(crate) enum CliCommand {
     /// Ask what the policy says of a path, a host or a variable
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Show what has passed through the egress proxy of a sandbox
+    /// Change what a living sandbox may reach, and show what it has
     #[command(subcommand)]
     Egress(EgressCommand),
     /// Test every layer of isolation on this machine, with a temporary sandbox
@@ -292,9 +292,19 @@ pub(crate) enum ConfigCommand {
     Schema,
 }
 
-/// Show what has passed through an egress proxy.
+/// Change what a living sandbox may reach, and show what it has.
 #[derive(Debug, Subcommand)]
 pub(crate) enum EgressCommand {
+    /// Let hosts be reached from a sandbox that runs
+    Allow(EgressAllowArgs),
+    /// Let hosts no longer be reached from a sandbox that runs; what is connected to them ends
+    Deny(EgressDenyArgs),
+    /// List the rules in force, and what was asked for and refused
+    List {
+        /// The name of the sandbox, as `run --name` gave it
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
     /// Print one line of JSON for each connection that was allowed or refused
     Log(EgressLogArgs),
     /// Be the egress proxy of a sandbox; `run` starts it by itself
@@ -303,7 +313,33 @@ pub(crate) enum EgressCommand {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct EgressAllowArgs {
+    /// The name of the sandbox, as `run --name` gave it
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// What may be reached, as in `[network] allow`; presets too
+    #[arg(value_name = "HOST[:PORT]", required = true)]
+    pub(crate) hosts: Vec<String>,
+    /// For how long, such as 10m; else until the sandbox ends
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) time: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EgressDenyArgs {
+    /// The name of the sandbox, as `run --name` gave it
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// What may not be reached, as in `[network] deny`
+    #[arg(value_name = "HOST[:PORT]", required = true)]
+    pub(crate) hosts: Vec<String>,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct EgressLogArgs {
+    /// Print each line as it is written, until the sandbox ends
+    #[arg(short, long)]
+    pub(crate) follow: bool,
     /// The name of the sandbox, as `run --name` gave it
     #[arg(value_name = "NAME")]
     pub(crate) name: String,

@@ -10,7 +10,6 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use policy::plan::RouteUpstream;
-use policy::rules::network::HostPattern;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -19,15 +18,20 @@ use rustix::net::{
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-/// What the egress proxy of one sandbox is to do. Descriptors: its [`ListenerSource`], then the two files of its log.
+use super::egress_request::EgressRule;
+
+/// What the egress proxy of one sandbox is to do. Descriptors: its [`ListenerSource`], the two files of its log, and where it listens
+/// for [`super::EgressRequest`].
 #[derive(Debug, Deserialize, Serialize)]
 pub struct EgressSpec {
     /// Which hosts may be reached.
-    pub allow: Vec<HostPattern>,
+    pub allow: Vec<EgressRule>,
     /// Which may not, whatever `allow` has.
-    pub deny: Vec<HostPattern>,
+    pub deny: Vec<EgressRule>,
     /// Where it adds credentials.
     pub routes: Vec<RouteSpec>,
+    /// The user whose requests it takes, beside root's.
+    pub owner: u32,
     /// Who it becomes, where it is root.
     pub user: Option<(u32, u32)>,
 }

@@ -6,6 +6,7 @@ use std::ffi::CStr;
 use serde::{Deserialize, Serialize};
 
 mod egress;
+mod egress_request;
 mod exec;
 mod init_spec;
 mod mount_plan;
@@ -15,6 +16,9 @@ mod step;
 pub use self::egress::{
     EgressCounts, EgressEvent, EgressSpec, ListenerPort, ListenerSource, Listeners, RouteCredential,
     RouteSpec,
+};
+pub use self::egress_request::{
+    EgressAnswer, EgressRequest, EgressRule, EgressRules, MAX_HOSTS, RefusedHost, RuleInForce,
 };
 pub use self::exec::{ExecSpec, ExecUser, Rendezvous};
 pub use self::init_spec::{

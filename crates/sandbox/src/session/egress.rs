@@ -7,29 +7,37 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use confine::protocol::{ControlSocket, EgressCounts, EgressEvent, EgressSpec, ListenerSource, RouteSpec};
+use confine::protocol::{
+    ControlSocket, EgressCounts, EgressEvent, EgressRule, EgressSpec, ListenerSource, RouteSpec,
+};
 use policy::plan::{Network, Plan};
-use policy::rules::network::{HostPattern, HostRule};
+use policy::rules::network::HostRule;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use self::live::LiveSocket;
+use self::logs::{LOGS, log_names};
 use super::agent::Agent;
 use super::error::StartError;
 use crate::host::child::{Group, Running};
 use crate::host::deadline::Deadline;
-use crate::host::identity::Identity;
 use crate::host::programs::DIRECTORY;
-use crate::state::directory::{StateDir, StateError};
+use crate::state::directory::StateDir;
+use crate::state::record::RecordError;
+
+mod follow;
+mod live;
+mod logs;
+
+pub use self::follow::follow;
+pub use self::live::{LiveError, ask};
+pub use self::logs::log;
 
 /// How long it may take to end once its sandbox has.
 const GRACE: Duration = Duration::from_secs(2);
-
-/// The directory of the logs, within the state directory.
-const LOGS: &str = "egress";
 
 /// The program that is an egress proxy: it finds its [`EgressSpec`] on standard input, a socket.
 #[derive(Clone, Copy, Debug)]
@@ -40,25 +48,8 @@ pub struct EgressProgram<'a> {
     pub environment: &'a [(OsString, OsString)],
 }
 
-/// Returns what the egress proxies of sandboxes of this name have recorded, in two files that were written in turn; each is `None`
-/// where there is none.
-pub fn log(state: &Path, caller: Identity, name: &str) -> Result<[Option<Vec<u8>>; 2], StateError> {
-    // Names are those of files here, and no way to others.
-    if name.contains('/') {
-        return Ok([None, None]);
-    }
-    let logs = StateDir::open(state, caller)?.within(LOGS)?;
-    let [first, second] = log_names(name);
-    Ok([logs.read(&first)?, logs.read(&second)?])
-}
-
-fn patterns(rules: &[HostRule]) -> Vec<HostPattern> {
-    rules.iter().map(|rule| rule.pattern.clone()).collect()
-}
-
-/// Returns the names of the two files of a log, which are written in turn.
-fn log_names(name: &str) -> [String; 2] {
-    [format!("{name}.0.jsonl"), format!("{name}.1.jsonl")]
+fn rules(rules: &[HostRule]) -> Vec<EgressRule> {
+    rules.iter().cloned().map(EgressRule::from).collect()
 }
 
 /// An egress proxy that was started. It ends with this at the latest.
@@ -72,6 +63,7 @@ pub(crate) struct EgressProxy {
     /// Why it cannot serve.
     failure: Option<String>,
     is_gone: bool,
+    _live: LiveSocket,
 }
 
 impl EgressProxy {
@@ -93,10 +85,11 @@ impl EgressProxy {
         })?;
         let open = |logs: StateDir| {
             let [first, second] = log_names(&plan.name);
-            Ok([logs.open_or_make(&first)?, logs.open_or_make(&second)?])
+            let log = [logs.open_or_make(&first)?, logs.open_or_make(&second)?];
+            LiveSocket::listen(logs, &plan.name).map(|live| (log, live))
         };
-        let log = state.within(LOGS).and_then(open);
-        let log = log.map_err(|error| {
+        let opened = state.within(LOGS).map_err(RecordError::from).and_then(open);
+        let (log, (live, requests)) = opened.map_err(|error| {
             StartError::step("opening the log of the egress proxy")(io::Error::other(error))
         })?;
         let start = || {
@@ -110,8 +103,10 @@ impl EgressProxy {
             let running = Running::spawn(&mut command, Group::Own)?;
             // It reads hostile bytes, and does not do so as root.
             let user = rustix::process::geteuid().is_root().then_some((agent.uid, agent.gid));
-            let spec = EgressSpec { allow: patterns(allow), deny: patterns(deny), routes, user };
-            control.send(&spec, &[source.as_fd(), log[0].as_fd(), log[1].as_fd()])?;
+            let owner = state.owner().uid;
+            let spec = EgressSpec { allow: rules(allow), deny: rules(deny), routes, owner, user };
+            let descriptors = [source.as_fd(), log[0].as_fd(), log[1].as_fd(), requests.as_fd()];
+            control.send(&spec, &descriptors)?;
             Ok(Self {
                 _running: running,
                 control,
@@ -119,6 +114,7 @@ impl EgressProxy {
                 counts: None,
                 failure: None,
                 is_gone: false,
+                _live: live,
             })
         };
         start().map(Some).map_err(StartError::step("starting the egress proxy"))

@@ -2,8 +2,9 @@
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
@@ -217,6 +218,46 @@ impl StateDir {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.directory, name, flags, Mode::from_raw_mode(0o600));
         file.map(File::from).map_err(|errno| self.failed("open", name, errno.into()))
+    }
+
+    /// Listens on a new socket. Whoever finds its name can connect to it already.
+    pub(crate) fn listen(&self, name: &str) -> Result<UnixListener, StateError> {
+        let _acting = self.acting(name)?;
+        let draft = draft_name(name);
+        let listen = || {
+            let listener = UnixListener::bind(self.short_path(&draft))?;
+            rustix::fs::renameat(&self.directory, &draft, &self.directory, name)?;
+            Ok(listener)
+        };
+        listen().map_err(|source| {
+            let _ = rustix::fs::unlinkat(&self.directory, &draft, AtFlags::empty());
+            self.failed("listen on", name, source)
+        })
+    }
+
+    /// Connects to a socket; `None` where nobody listens on it any more.
+    pub(crate) fn connect(&self, name: &str) -> Result<Option<UnixStream>, StateError> {
+        let _acting = self.acting(name)?;
+        match UnixStream::connect(self.short_path(name)) {
+            Ok(stream) => Ok(Some(stream)),
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(self.failed("connect to", name, error)),
+        }
+    }
+
+    /// Returns a path by way of the descriptor: that of a socket has room for 107 bytes (unix(7)).
+    fn short_path(&self, name: &str) -> PathBuf {
+        Path::new("/proc/self/fd").join(self.directory.as_raw_fd().to_string()).join(name)
+    }
+
+    /// Opens a file to read it; `None` where there is none. Links are not followed.
+    pub(crate) fn open_existing(&self, name: &str) -> Result<Option<File>, StateError> {
+        let _acting = self.acting(name)?;
+        self.existing(name)
     }
 
     /// Moves whatever has this name into a directory within this one, and says where it is.

@@ -6,14 +6,19 @@ use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::ui::Ui;
 
+mod change;
 mod init_socket;
 mod log;
+mod requests;
 mod serve;
 
 pub(crate) use self::serve::{ARGUMENTS, VARIABLES};
 
 pub(crate) fn egress(ui: &Ui, command: &EgressCommand) -> Result<ExitCode, CommandError> {
     match command {
+        EgressCommand::Allow(args) => change::allow(ui, &Context::gather()?, args),
+        EgressCommand::Deny(args) => change::deny(ui, &Context::gather()?, args),
+        EgressCommand::List { name } => change::list(ui, &Context::gather()?, name),
         EgressCommand::Log(args) => log::log(ui, &Context::gather()?, args),
         EgressCommand::Serve => serve::serve(),
     }

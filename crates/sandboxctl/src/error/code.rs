@@ -63,7 +63,8 @@ codes! {
     BuildFailed = "build.failed", Failed, Retry::Never, "a step of the build failed";
     NameInUse = "sandbox.name_in_use", Failed, Retry::Never, "there is a sandbox of this name";
     SandboxNotFound = "sandbox.not_found", Failed, Retry::Never, "there is no sandbox of this name";
-    SandboxAmbiguous = "sandbox.ambiguous", Failed, Retry::Never, "more than one engine has a sandbox of this name";
+    SandboxAmbiguous = "sandbox.ambiguous", Failed, Retry::Never, "more than one sandbox has this name";
+    EgressNone = "egress.none", Failed, Retry::Never, "the sandbox has no allow-list of hosts";
     SecretUnavailable = "secret.unavailable", Failed, Retry::Later, "the value of a secret cannot be read";
     StartFailed = "start.failed", Failed, Retry::Never, "the sandbox could not be started";
     ToolFailed = "tool.failed", Failed, Retry::Never, "something failed that has no code of its own";

@@ -6,6 +6,7 @@ mod clients;
 mod closed;
 mod ends;
 mod internet;
+mod live;
 mod open;
 mod refused;
 mod secrets;

@@ -1,8 +1,11 @@
 //! `egress log`: what the egress proxy of a sandbox has recorded.
 
+use std::io::{self, Write};
+
 use anyhow::Context as _;
 use sandbox::session::egress;
 
+use super::change::failure;
 use crate::cli::EgressLogArgs;
 use crate::context::Context;
 use crate::error::{Code, CommandError};
@@ -11,12 +14,21 @@ use crate::ui::Ui;
 
 /// Prints it: a line of JSON for each connection, the oldest first.
 pub(super) fn log(ui: &Ui, context: &Context, args: &EgressLogArgs) -> Result<ExitCode, CommandError> {
-    let files = egress::log(&context.state(), context.caller, &args.name);
-    let mut files: Vec<Vec<u8>> =
-        files.context("cannot read the log of the egress proxy")?.into_iter().flatten().collect();
-    // They are written in turn, so the one that begins earlier is the older one.
-    files.sort_by_key(|lines| began(lines));
-    match files.concat() {
+    if args.follow {
+        let print = |lines: &[u8]| {
+            let mut stdout = io::stdout().lock();
+            stdout.write_all(lines).and_then(|()| stdout.flush())
+        };
+        return match egress::follow(&context.state(), context.caller, &args.name, print) {
+            Ok(()) => Ok(ExitCode::Success),
+            Err(egress::LiveError::Lost(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+                Err(CommandError::new(Code::OutputClosed, error))
+            }
+            Err(error) => Err(failure(context, &args.name, error)),
+        };
+    }
+    let lines = egress::log(&context.state(), context.caller, &args.name);
+    match lines.context("cannot read the log of the egress proxy")? {
         lines if !lines.is_empty() => {
             ui.raw(&lines)?;
             Ok(ExitCode::Success)
@@ -32,10 +44,4 @@ pub(super) fn log(ui: &Ui, context: &Context, args: &EgressLogArgs) -> Result<Ex
             "only sandboxes whose network is an allow-list of hosts have one; `run --name` names a sandbox",
         )),
     }
-}
-
-/// Returns when the first connection of these lines was made, in milliseconds since the epoch.
-fn began(lines: &[u8]) -> Option<u64> {
-    let first = lines.split(|byte| *byte == b'\n').next()?;
-    serde_json::from_slice::<serde_json::Value>(first).ok()?.get("time")?.as_u64()
 }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
@@ -17,6 +18,7 @@ use confine::protocol::{
 use confine::report::Status;
 use confine::seccomp::{self, Pid1};
 use egress::audit::Audit;
+use egress::changes::ChangingRules;
 use egress::dns;
 use egress::limits::Limits;
 use egress::names::Names;
@@ -27,14 +29,14 @@ use egress::route::{Allowed, Credential, Route};
 use egress::secret::Secret;
 use egress::tls::Roots;
 use policy::plan::RouteUpstream;
-use policy::rules::network::{HostPattern, HostRule, HostRules, NetworkMode};
+use policy::rules::network::HostRule;
 use policy::rules::provider::Provider;
 use policy::rules::user::{UserOrGroup, UserSpec};
-use policy::rules::verdict::Origin;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use zeroize::Zeroizing;
 
 use super::init_socket::InitSocket;
+use super::requests::Requests;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 
@@ -78,23 +80,20 @@ pub(super) fn serve() -> Result<ExitCode, CommandError> {
 }
 
 fn run(control: &mut ControlSocket, spec: EgressSpec) -> anyhow::Result<EgressCounts> {
-    let descriptors: Result<[OwnedFd; 3], _> = control.take_descriptors().try_into();
-    let Ok([source, first, second]) = descriptors else { bail!("descriptors are missing") };
+    let descriptors: Result<[OwnedFd; 4], _> = control.take_descriptors().try_into();
+    let Ok([source, first, second, requests]) = descriptors else { bail!("descriptors are missing") };
 
     // 3. As many descriptors as it may have: each connection needs two, each listener one.
     let limits = Limits::default().within(raise_descriptors());
 
     // 4. Everything that is read from files and from the environment.
-    let rules = |patterns: Vec<HostPattern>| {
-        let rule = |pattern| HostRule::new(pattern, Origin::Default);
-        patterns.into_iter().map(rule).collect()
-    };
-    let rules = HostRules::new(NetworkMode::Allowlist, rules(spec.allow), rules(spec.deny));
+    let [allow, deny] = [spec.allow, spec.deny].map(|rules| rules.into_iter().map(HostRule::from).collect());
+    let rules = ChangingRules::new(allow, deny);
     let audit = Audit::new(Rotated::new(File::from(first), File::from(second), MAX_LOG)?);
     let routes: Vec<Route> = spec.routes.into_iter().map(route).collect::<anyhow::Result<_>>()?;
     // Only routes speak TLS themselves: all other connections pass as they are.
     let roots = if routes.is_empty() { Roots::default() } else { Roots::of_host()? };
-    let setup = Setup { parent: parent()?, routes, roots, limits, ..Setup::from(rules) };
+    let setup = Setup { parent: parent()?, routes, roots, limits, ..Setup::from(rules.rules()) };
     let proxy = Proxy::new(setup, audit).context("the resolver's configuration")?;
 
     // 5. From here on no file is opened and no program executed, and there is no way back to another user.
@@ -107,6 +106,14 @@ fn run(control: &mut ControlSocket, spec: EgressSpec) -> anyhow::Result<EgressCo
     else {
         return Ok(EgressCounts::default());
     };
+    let requests = Requests {
+        listener: UnixListener::from(requests),
+        owner: spec.owner,
+        rules,
+        proxy: Arc::clone(&proxy),
+        attending: Vec::new(),
+    };
+    std::thread::Builder::new().spawn(move || requests.serve())?;
     runtime.block_on(async {
         let init = InitSocket::new(source)?;
         let names = Names::new(Arc::clone(&proxy), init.clone());

@@ -1,0 +1,143 @@
+//! What the owner of a sandbox asks of its egress proxy while it runs: one request and one answer a connection.
+
+use policy::rules::network::preset::{AllowedHosts, Preset};
+use policy::rules::network::{HostPattern, HostRule};
+use policy::rules::verdict::Origin;
+use serde::{Deserialize, Serialize};
+
+/// How many hosts one request names at most.
+pub const MAX_HOSTS: usize = 256;
+
+/// What is asked.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum EgressRequest {
+    /// Lets hosts be reached.
+    Allow {
+        hosts: Vec<AllowedHosts>,
+        /// For how long; `None` is until the sandbox ends.
+        seconds: Option<u64>,
+    },
+    /// Lets hosts not be reached, whatever allows them.
+    Deny { hosts: Vec<HostPattern> },
+    /// Nothing changes.
+    List,
+    /// Nothing either, and the connection stays open until the sandbox has ended.
+    Attend,
+}
+
+/// What is answered.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum EgressAnswer {
+    /// It is done, and this is in force now.
+    Rules(EgressRules),
+    /// It is refused, and nothing has changed.
+    Refused(String),
+}
+
+/// What is in force, and what was asked for in vain.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct EgressRules {
+    pub allow: Vec<RuleInForce>,
+    /// Wins over `allow`.
+    pub deny: Vec<RuleInForce>,
+    /// The most wanted first.
+    pub refused: Vec<RefusedHost>,
+}
+
+/// A rule as it travels: the form of its origin in JSON says its own types, which frames do not.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct EgressRule {
+    pattern: HostPattern,
+    preset: Option<Preset>,
+    #[serde(with = "OriginInFrame")]
+    origin: Origin,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(remote = "Origin")]
+enum OriginInFrame {
+    Default,
+    User(String),
+    Project(String),
+    Environment(String),
+    Flag(String),
+    Live(String),
+}
+
+impl From<HostRule> for EgressRule {
+    fn from(HostRule { pattern, preset, origin }: HostRule) -> Self {
+        Self { pattern, preset, origin }
+    }
+}
+
+impl From<EgressRule> for HostRule {
+    fn from(EgressRule { pattern, preset, origin }: EgressRule) -> Self {
+        Self { pattern, preset, origin }
+    }
+}
+
+/// A rule, and how long it holds.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct RuleInForce {
+    pub rule: EgressRule,
+    /// `None` is until the sandbox ends.
+    pub seconds_left: Option<u64>,
+}
+
+/// A host that no rule has allowed when it was asked for.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct RefusedHost {
+    pub host: String,
+    /// 0 where it was only looked up.
+    pub port: u16,
+    pub count: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{ControlSocket, EgressSpec};
+
+    #[test]
+    fn rules_arrive_as_they_were_sent() {
+        let origins = [
+            Origin::Default,
+            Origin::Project("sandbox.toml:3".to_owned()),
+            Origin::Flag("--allow-host".to_owned()),
+            Origin::Live("egress allow".to_owned()),
+        ];
+        let preset: AllowedHosts = "preset:pypi".parse().unwrap();
+        let host: AllowedHosts = "*.example.org".parse().unwrap();
+        let rules: Vec<EgressRule> = origins
+            .iter()
+            .flat_map(|at| [preset.rules(at.clone()), host.rules(at.clone())].concat())
+            .map(EgressRule::from)
+            .collect();
+        let in_force = |rule: &EgressRule| RuleInForce { rule: rule.clone(), seconds_left: Some(7) };
+        let answer = EgressAnswer::Rules(EgressRules {
+            allow: rules.iter().map(in_force).collect(),
+            ..EgressRules::default()
+        });
+        let request = EgressRequest::Allow { hosts: vec![preset, host], seconds: None };
+        let (mut one, mut other) = ControlSocket::pair().unwrap();
+        one.send(&answer, &[]).unwrap();
+        one.send(&request, &[]).unwrap();
+        one.send(
+            &EgressSpec {
+                allow: rules.clone(),
+                deny: rules.clone(),
+                routes: Vec::new(),
+                user: None,
+                owner: 7,
+            },
+            &[],
+        )
+        .unwrap();
+        assert_eq!(other.receive().unwrap(), Some(answer));
+        assert_eq!(other.receive().unwrap(), Some(request));
+        assert_eq!(
+            other.receive::<EgressSpec>().unwrap().map(|spec| (spec.allow, spec.owner)),
+            Some((rules, 7))
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! `egress allow`, `deny` and `list`: the rules of a sandbox while it runs.
+
+use confine::protocol::{EgressRequest, EgressRules, RefusedHost, RuleInForce};
+use policy::rules::limits;
+use policy::rules::network::{HostError, HostRule};
+use sandbox::provider::container::find::{SandboxQuery, find};
+use sandbox::session::egress::{LiveError, ask};
+use serde::Serialize;
+
+use crate::cli::{EgressAllowArgs, EgressDenyArgs};
+use crate::context::Context;
+use crate::directories;
+use crate::error::{Code, CommandError};
+use crate::exit_code::ExitCode;
+use crate::ui::Ui;
+
+/// What is in force, for programs.
+#[derive(Serialize)]
+struct Listing<'a> {
+    sandbox: &'a str,
+    allow: Vec<Listed>,
+    deny: Vec<Listed>,
+    refused: Vec<RefusedHost>,
+    /// What was refused, as a line for `[network]` of sandbox.toml; null where nothing was.
+    toml: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    rule: HostRule,
+    /// Null is until the sandbox ends.
+    seconds_left: Option<u64>,
+}
+
+impl From<RuleInForce> for Listed {
+    fn from(RuleInForce { rule, seconds_left }: RuleInForce) -> Self {
+        Self { rule: rule.into(), seconds_left }
+    }
+}
+
+pub(super) fn allow(ui: &Ui, context: &Context, args: &EgressAllowArgs) -> Result<ExitCode, CommandError> {
+    let time = args.time.as_deref().map(limits::duration).transpose().map_err(usage)?;
+    let seconds = time.map(|time| time.as_secs().max(1));
+    let request = EgressRequest::Allow { hosts: hosts(&args.hosts)?, seconds };
+    let until = args.time.as_ref().map_or_else(|| "until it ends".to_owned(), |time| format!("for {time}"));
+    let said = format!("{} may be reached from {}, {until}\n", args.hosts.join(", "), args.name);
+    send(ui, context, &args.name, &request, |_| said)
+}
+
+pub(super) fn deny(ui: &Ui, context: &Context, args: &EgressDenyArgs) -> Result<ExitCode, CommandError> {
+    let request = EgressRequest::Deny { hosts: hosts(&args.hosts)? };
+    let said = format!("{} may not be reached from {}\n", args.hosts.join(", "), args.name);
+    send(ui, context, &args.name, &request, |_| said)
+}
+
+pub(super) fn list(ui: &Ui, context: &Context, name: &str) -> Result<ExitCode, CommandError> {
+    send(ui, context, name, &EgressRequest::List, shown)
+}
+
+fn hosts<T: std::str::FromStr<Err = HostError>>(texts: &[String]) -> Result<Vec<T>, CommandError> {
+    texts.iter().map(|text| text.parse().map_err(usage)).collect()
+}
+
+fn usage(error: impl std::error::Error + Send + Sync + 'static) -> CommandError {
+    CommandError::new(Code::UsageInvalid, error)
+}
+
+fn send(
+    ui: &Ui,
+    context: &Context,
+    name: &str,
+    request: &EgressRequest,
+    text: impl FnOnce(&Listing<'_>) -> String,
+) -> Result<ExitCode, CommandError> {
+    let rules = ask(&context.state(), context.caller, name, request);
+    let EgressRules { allow, deny, refused } = rules.map_err(|error| failure(context, name, error))?;
+    let [allow, deny] = [allow, deny].map(|rules| rules.into_iter().map(Listed::from).collect());
+    ui.data(&Listing { sandbox: name, allow, deny, toml: toml(&refused), refused }, text)?;
+    Ok(ExitCode::Success)
+}
+
+/// Makes the error for a sandbox whose proxy was not reached, or has refused.
+pub(super) fn failure(context: &Context, name: &str, error: LiveError) -> CommandError {
+    let code = match &error {
+        LiveError::NotFound(_) if runs_in_an_engine(context, name) => {
+            let message =
+                format!("the sandbox \"{}\" has no allow-list of hosts to change", name.escape_debug());
+            return CommandError::message(Code::EgressNone, message)
+                .hint("start it with `--allow-host HOST`, or `[network] mode = \"allowlist\"`");
+        }
+        LiveError::NotFound(_) => Code::SandboxNotFound,
+        LiveError::Several { .. } => Code::SandboxAmbiguous,
+        LiveError::Refused(_) => Code::PolicyDenied,
+        LiveError::Lost(_) | LiveError::State(_) => Code::ToolFailed,
+    };
+    let hint = match &error {
+        LiveError::NotFound(_) => {
+            "`run --name` names a sandbox; one without an allow-list of hosts has no rules that could change"
+        }
+        LiveError::Several { .. } => "end one of them, or give each a name of its own",
+        LiveError::Refused(_) => "what was denied by `egress deny` is allowed again by the same pattern",
+        LiveError::Lost(_) | LiveError::State(_) => return CommandError::new(code, error),
+    };
+    CommandError::new(code, error).hint(hint)
+}
+
+/// Returns whether a container is the sandbox of this name.
+fn runs_in_an_engine(context: &Context, name: &str) -> bool {
+    let query = SandboxQuery {
+        name,
+        engine: None,
+        owner: context.caller,
+        own: &context.own(),
+        engines: &context.engines(context.programs(directories::around(context))),
+    };
+    find(&query).is_ok()
+}
+
+fn shown(listing: &Listing<'_>) -> String {
+    let Listing { allow, deny, refused, .. } = listing;
+    let rule = |list: &str, Listed { rule, seconds_left }: &Listed| {
+        let preset = rule.preset.map(|preset| format!(" ({preset})")).unwrap_or_default();
+        let left = seconds_left.map(|left| format!(", {left}s left")).unwrap_or_default();
+        format!("{list:<8} {}{preset}  {}{left}\n", rule.pattern, rule.origin)
+    };
+    let mut text: String = allow.iter().map(|one| rule("allow", one)).collect();
+    text.extend(deny.iter().map(|one| rule("deny", one)));
+    text.extend(refused.iter().map(|RefusedHost { host, port, count }| match port {
+        0 => format!("refused  {host}  looked up, {count} times\n"),
+        port => format!("refused  {host}:{port}  {count} times\n"),
+    }));
+    let toml = listing.toml.iter();
+    text.extend(toml.map(|toml| format!("\n# what was refused, for [network] in sandbox.toml\n{toml}\n")));
+    text
+}
+
+/// Writes what was refused as a line of TOML. Names that were only looked up are taken for servers of HTTPS.
+fn toml(refused: &[RefusedHost]) -> Option<String> {
+    let connected = |host: &str| refused.iter().any(|other| other.host == host && other.port != 0);
+    let wanted = refused.iter().filter(|one| one.port != 0 || !connected(&one.host));
+    let hosts: Vec<_> = wanted
+        .map(|one| {
+            let port = if one.port == 0 { 443 } else { one.port };
+            if one.host.contains(':') {
+                format!("\"[{}]:{port}\"", one.host)
+            } else {
+                format!("\"{}:{port}\"", one.host)
+            }
+        })
+        .collect();
+    (!hosts.is_empty()).then(|| format!("allow = [{}]", hosts.join(", ")))
+}

@@ -1,0 +1,159 @@
+//! Requests of the owner, in a thread of the proxy's own: they change the rules, and what was allowed for a time is taken back.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use confine::protocol::{
+    ControlSocket, EgressAnswer, EgressRequest, EgressRules, MAX_HOSTS, RefusedHost, RuleInForce,
+};
+use egress::audit::{ChangeOfRules, Changed};
+use egress::changes::ChangingRules;
+use egress::proxy::Proxy;
+use policy::rules::network::{Host, HostRule};
+use policy::rules::verdict::Decision;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::socket_peercred;
+
+/// How long a client may take to say what it wants. Others wait meanwhile.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How many clients may wait for the end of the sandbox.
+const MAX_ATTENDING: usize = 64;
+
+/// What takes requests.
+pub(super) struct Requests {
+    pub(super) listener: UnixListener,
+    /// The user whose requests are taken, beside root's.
+    pub(super) owner: u32,
+    pub(super) rules: ChangingRules,
+    pub(super) proxy: Arc<Proxy>,
+    /// Who waits for the end.
+    pub(super) attending: Vec<UnixStream>,
+}
+
+impl Requests {
+    /// Takes requests for as long as this process lives.
+    pub(super) fn serve(mut self) {
+        while self.serve_next().is_ok() {}
+    }
+
+    fn serve_next(&mut self) -> io::Result<()> {
+        let left = self.rules.next_expiry().map(|at| at.saturating_duration_since(Instant::now()));
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        let mut ready = vec![PollFd::new(&self.listener, PollFlags::IN)];
+        ready.extend(self.attending.iter().map(|client| PollFd::new(client, PollFlags::empty())));
+        match poll(&mut ready, left.as_ref()) {
+            Err(rustix::io::Errno::INTR) => return Ok(()),
+            polled => polled?,
+        };
+        let mut ready =
+            ready.into_iter().map(|one| !one.revents().is_empty()).collect::<Vec<_>>().into_iter();
+        let asked = ready.next() == Some(true);
+        self.attending.retain(|_| ready.next() != Some(true));
+        self.expire();
+        if asked {
+            // What goes wrong with one client concerns no other.
+            let _ = self.listener.accept().and_then(|(client, _)| self.answer(client));
+        }
+        Ok(())
+    }
+
+    fn expire(&mut self) {
+        let hosts = self.rules.expire(Instant::now());
+        if !hosts.is_empty() {
+            self.proxy.set_rules(self.rules.rules());
+            let hosts = hosts.iter().map(ToString::to_string).collect();
+            self.record(Changed::Expired, hosts, None, None);
+        }
+    }
+
+    fn record(&self, change: Changed, hosts: Vec<String>, seconds: Option<u64>, uid: Option<u32>) {
+        self.proxy.audit().changed(&ChangeOfRules { change, hosts, seconds, uid });
+    }
+
+    fn answer(&mut self, client: UnixStream) -> io::Result<()> {
+        let uid = socket_peercred(&client)?.uid.as_raw();
+        if uid != self.owner && uid != 0 {
+            return Ok(());
+        }
+        client.set_read_timeout(Some(PATIENCE))?;
+        client.set_write_timeout(Some(PATIENCE))?;
+        let attends = client.try_clone()?;
+        let mut socket = ControlSocket::from(OwnedFd::from(client));
+        // Who says nothing has looked whether anybody listens.
+        let Some(request) = socket.receive()? else { return Ok(()) };
+        let answer = match request {
+            EgressRequest::Attend => {
+                if self.attending.len() < MAX_ATTENDING {
+                    self.attending.push(attends);
+                }
+                return Ok(());
+            }
+            request => match self.change(request, uid) {
+                Ok(()) => EgressAnswer::Rules(self.in_force()),
+                Err(reason) => EgressAnswer::Refused(reason),
+            },
+        };
+        socket.send(&answer, &[])
+    }
+
+    fn change(&mut self, request: EgressRequest, uid: u32) -> Result<(), String> {
+        let (change, hosts, seconds) = match request {
+            EgressRequest::List | EgressRequest::Attend => return Ok(()),
+            EgressRequest::Allow { hosts, seconds } => {
+                few(hosts.len())?;
+                let until = |seconds| {
+                    let until = Instant::now().checked_add(Duration::from_secs(seconds));
+                    until.ok_or_else(|| format!("{seconds} seconds are too long"))
+                };
+                let until = seconds.map(until).transpose()?;
+                self.rules.allow(&hosts, until).map_err(|verdict| verdict.rule)?;
+                (Changed::Allow, hosts.iter().map(ToString::to_string).collect(), seconds)
+            }
+            EgressRequest::Deny { hosts } => {
+                few(hosts.len())?;
+                let shown = hosts.iter().map(ToString::to_string).collect();
+                self.rules.deny(hosts).map_err(|verdict| verdict.rule)?;
+                (Changed::Deny, shown, None)
+            }
+        };
+        self.proxy.set_rules(self.rules.rules());
+        self.record(change, hosts, seconds, Some(uid));
+        Ok(())
+    }
+
+    fn in_force(&self) -> EgressRules {
+        let now = Instant::now();
+        let list = |decision| {
+            let one = |(rule, until): (&HostRule, Option<Instant>)| RuleInForce {
+                rule: rule.clone().into(),
+                seconds_left: until.map(|until| until.saturating_duration_since(now).as_secs()),
+            };
+            self.rules.list(decision).map(one).collect()
+        };
+        let rules = self.rules.rules();
+        let is_refused = |host: &str, port| match (host.parse::<Host>(), port) {
+            (Ok(host), 0) => rules.ports(&host).is_err(),
+            _ => rules.decide(host, port).decision != Decision::Allow,
+        };
+        let refused = self.proxy.audit().refused_hosts().into_iter();
+        let refused = refused.filter(|refused| is_refused(&refused.host, refused.port));
+        let refused = refused.map(|refused| RefusedHost {
+            host: refused.host,
+            port: refused.port,
+            count: refused.count,
+        });
+        EgressRules { allow: list(Decision::Allow), deny: list(Decision::Deny), refused: refused.collect() }
+    }
+}
+
+fn few(hosts: usize) -> Result<(), String> {
+    match hosts {
+        0 => Err("no host is named".to_owned()),
+        1..=MAX_HOSTS => Ok(()),
+        _ => Err(format!("{hosts} hosts at once; {MAX_HOSTS} are the most")),
+    }
+}

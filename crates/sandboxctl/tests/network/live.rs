@@ -1,0 +1,230 @@
+//! Rules that change while a sandbox runs, by its owner and nobody else.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Output, Stdio};
+
+use crate::internet::{Internet, bash, text};
+use crate::place::Place;
+use crate::{ask, everywhere, natively};
+
+/// What a sandbox does at each line that it reads: what a command of bash says, and `.` after it.
+const SHELL: &str = r#"while IFS= read -r line; do eval "$line" 2>&1; echo; echo .; done"#;
+
+/// A sandbox that does one thing after the other.
+struct Running {
+    process: Child,
+    input: ChildStdin,
+    said: BufReader<ChildStdout>,
+}
+
+impl Running {
+    /// Starts one of this name.
+    fn start(place: &Place, internet: &Internet, name: &str) -> Self {
+        let flags = [format!("--name={name}"), "--allow-host=up.example.org:8080".to_owned()];
+        let mut command = internet.command(&place.inside(&flags, &bash(SHELL)));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let (input, said) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+        let mut started = Self { process, input, said: BufReader::new(said) };
+        assert_eq!(started.run("echo here"), "here\n\n");
+        started
+    }
+
+    /// Has it run a line, and returns what that says.
+    fn run(&mut self, line: &str) -> String {
+        self.input.write_all(format!("{line}\n").as_bytes()).unwrap();
+        let mut said = String::new();
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.said.read_line(&mut line).unwrap(), 0, "it has ended after {said}");
+            if line == ".\n" {
+                return said;
+            }
+            said += &line;
+        }
+    }
+
+    /// Asks the proxy for a page of a host, and says whether it was served.
+    fn reaches(&mut self, host: &str) -> bool {
+        let request =
+            format!("GET http://{host}:8080/ HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n");
+        let said = self.run(&format!("({})", ask(&request)));
+        let (served, refused) = (said.contains("served GET /"), said.contains("HTTP/1.1 403"));
+        assert!(served != refused, "{said}");
+        served
+    }
+
+    fn end(mut self) {
+        drop(self.input);
+        assert!(self.process.wait().unwrap().success());
+    }
+}
+
+/// Calls `egress`.
+fn egress(place: &Place, words: &[&str]) -> Output {
+    place
+        .outside(&[&[place.path("sandboxctl").to_str().unwrap(), "egress"], words].concat())
+        .output()
+        .unwrap()
+}
+
+/// The same, with its answer as JSON.
+fn json(place: &Place, words: &[&str]) -> serde_json::Value {
+    let output = egress(place, &[words, &["--format", "json"]].concat());
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+}
+
+#[test]
+fn hosts_are_allowed_and_denied_while_it_runs() {
+    everywhere("live changes", |place, internet, who| {
+        let mut running = Running::start(place, &internet, "live");
+        assert!(!running.reaches("other.example.org"), "{who}");
+        let looked_up = "getent ahosts other.example.org | head -n 1 | cut -d' ' -f1";
+        assert_eq!(running.run(looked_up), "\n", "{who}");
+
+        // What was refused can be read, and pasted.
+        let listed = json(place, &["list", "live"]);
+        assert_eq!(listed["allow"][0]["origin"]["at"], "--allow-host", "{who}: {listed}");
+        assert_eq!(listed["toml"], "allow = [\"other.example.org:8080\"]", "{who}: {listed}");
+
+        let allowed = egress(place, &["allow", "live", "other.example.org:8080"]);
+        assert!(allowed.status.success(), "{who}: {allowed:?}");
+        assert!(running.reaches("other.example.org"), "{who}");
+        // To programs that know no proxy, the name exists now.
+        assert!(running.run(looked_up).starts_with("127.64.0."), "{who}");
+        let listed = json(place, &["list", "live"]);
+        assert_eq!(listed["allow"][1]["origin"], serde_json::json!({"kind": "live", "at": "egress allow"}));
+        assert_eq!((listed["refused"].as_array().map(Vec::len), listed["toml"].is_null()), (Some(0), true));
+
+        let denied = egress(place, &["deny", "live", "other.example.org", "up.example.org"]);
+        assert!(denied.status.success(), "{who}: {denied:?}");
+        assert!(!running.reaches("other.example.org") && !running.reaches("up.example.org"), "{who}");
+        // A rule that denies wins, until what it says is allowed again.
+        let refused = json(place, &["allow", "live", "up.example.org:8080"]);
+        assert_eq!(refused["error"]["code"], "policy.denied", "{who}: {refused}");
+        assert!(egress(place, &["allow", "live", "up.example.org"]).status.success(), "{who}");
+        assert!(running.reaches("up.example.org"), "{who}");
+
+        // All of it stands in the log, with who has said so.
+        let log = text(&egress(place, &["log", "live"]));
+        let changes: Vec<serde_json::Value> =
+            log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let changes: Vec<_> = changes.iter().filter(|line| line["change"].is_string()).collect();
+        assert_eq!(changes.len(), 3, "{who}: {log}");
+        assert_eq!(changes[0]["hosts"][0], "other.example.org:8080", "{who}: {log}");
+        assert!(
+            changes.iter().all(|change| change["uid"].is_u64() && change["time"].is_u64()),
+            "{who}: {log}"
+        );
+        running.end();
+        assert_eq!(json(place, &["list", "live"])["error"]["code"], "sandbox.not_found", "{who}");
+    });
+}
+
+#[test]
+fn what_is_allowed_for_a_time_is_refused_afterwards() {
+    natively("a rule for a time", |place, internet, who| {
+        let mut running = Running::start(place, &internet, "timed");
+        assert!(egress(place, &["allow", "timed", "other.example.org:8080", "--for", "2s"]).status.success());
+        assert!(running.reaches("other.example.org"), "{who}");
+        let left = json(place, &["list", "timed"])["allow"][1]["seconds_left"].as_u64();
+        assert!(left.is_some_and(|left| left <= 2), "{who}: {left:?}");
+        // The log says when it is over.
+        let mut following =
+            place.outside(&[place.path("sandboxctl").to_str().unwrap(), "egress", "log", "-f", "timed"]);
+        let mut following = following.stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(following.stdout.take().unwrap()).lines().map(Result::unwrap);
+        assert!(lines.any(|line| line.contains(r#""change":"expired""#)), "{who}");
+        assert!(!running.reaches("other.example.org"), "{who}");
+        // A line as it happens, and the end with that of the sandbox.
+        assert!(lines.any(|line| line.contains(r#""verdict":"deny""#)), "{who}");
+        running.end();
+        assert_eq!(lines.count(), 0, "{who}");
+        assert!(following.wait().unwrap().success(), "{who}");
+    });
+}
+
+#[test]
+fn a_connection_ends_when_its_host_is_denied() {
+    natively("open connections", |place, internet, who| {
+        let mut running = Running::start(place, &internet, "ended");
+        assert!(egress(place, &["allow", "ended", "up.example.org:22"]).status.success());
+        // A server that waits for more.
+        let open = "exec 3<>/dev/tcp/up.example.org/22 && IFS= read -r -u 3 line && echo \"$line\"";
+        assert!(running.run(open).contains("SSH-2.0-test"), "{who}");
+        // The control: it is open still.
+        assert!(running.run("IFS= read -r -t 0.3 -u 3 line; echo $?").starts_with("142"), "{who}");
+        assert!(egress(place, &["deny", "ended", "up.example.org"]).status.success());
+        assert!(running.run("IFS= read -r -t 20 -u 3 line; echo $?").starts_with('1'), "{who}");
+        let log = text(&egress(place, &["log", "ended"]));
+        assert!(log.contains("`up.example.org` in `egress deny`"), "{who}: {log}");
+        running.end();
+    });
+}
+
+#[test]
+fn nobody_else_changes_the_rules() {
+    natively("other users", |place, internet, who| {
+        let mut running = Running::start(place, &internet, "mine");
+        let directory = place.home().join(".local/state/sandboxctl/egress");
+        let sockets = || -> Vec<_> {
+            let names = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
+            names.filter(|path| path.extension().is_some_and(|suffix| suffix == "socket")).collect()
+        };
+        let [socket] = &sockets()[..] else { panic!("{who}: {:?}", sockets()) };
+        // The agent has the uid of the caller, and no way to the name.
+        let connect = format!(
+            "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{}\")'",
+            socket.display()
+        );
+        let inside = running.run(&format!("{connect} && echo connected"));
+        assert!(!inside.contains("connected") && inside.contains("Error"), "{who}: {inside}");
+        // Another user is not let into the directory, and where they are, not listened to.
+        let words = ["setpriv", "--reuid", "1002", "--regid", "1002", "--clear-groups", "--"];
+        let program = place.path("sandboxctl");
+        let ask = [&words[..], &[program.to_str().unwrap(), "egress", "allow", "mine", "other.example.org"]]
+            .concat();
+        assert!(!place.command(&ask).output().unwrap().status.success(), "{who}");
+        for open in [&directory, directory.parent().unwrap(), &place.home()] {
+            let mut open = open.to_owned();
+            while open.starts_with(place.home()) {
+                let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+                std::fs::set_permissions(&open, mode).unwrap();
+                open.pop();
+            }
+        }
+        std::fs::set_permissions(socket, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        let speak = format!(
+            "import socket; s = socket.socket(socket.AF_UNIX); s.connect(\"{}\"); s.sendall(bytes([1, 0, 0, 0, 2])); print(len(s.recv(9)))",
+            socket.display()
+        );
+        let of = |start: &[&str]| {
+            let spoken = place.command(&[start, &["python3", "-c", &speak]].concat()).output().unwrap();
+            text(&spoken)
+        };
+        assert_ne!(of(&words), "9\n", "{who}");
+        // The control: the same bytes from root.
+        assert_eq!(of(&[]), "9\n", "{who}");
+        assert!(!running.reaches("other.example.org"), "{who}");
+        running.end();
+        assert_eq!(sockets(), [""; 0].map(std::path::PathBuf::from), "{who}");
+    });
+}
+
+#[test]
+fn a_name_that_two_sandboxes_have_and_one_that_is_left_behind() {
+    natively("names of sandboxes", |place, internet, who| {
+        let first = Running::start(place, &internet, "twice");
+        let mut second = Running::start(place, &internet, "twice");
+        assert_eq!(json(place, &["list", "twice"])["error"]["code"], "sandbox.ambiguous", "{who}");
+        second.process.kill().unwrap();
+        second.process.wait().unwrap();
+        // Its proxy goes with it, and its socket by the next command.
+        let mut listed = json(place, &["list", "twice"]);
+        while listed["error"]["code"] == "sandbox.ambiguous" {
+            listed = json(place, &["list", "twice"]);
+        }
+        assert_eq!(listed["sandbox"], "twice", "{who}: {listed}");
+        first.end();
+    });
+}
