@@ -127,8 +127,8 @@ fn shown(listing: &Listing<'_>) -> String {
     let mut text: String = allow.iter().map(|one| rule("allow", one)).collect();
     text.extend(deny.iter().map(|one| rule("deny", one)));
     text.extend(refused.iter().map(|RefusedHost { host, port, count }| match port {
-        0 => format!("refused  {host}  looked up, {count} times\n"),
-        port => format!("refused  {host}:{port}  {count} times\n"),
+        0 => format!("refused  {host}  {count}x looked up\n"),
+        port => format!("refused  {host}:{port}  {count}x\n"),
     }));
     let toml = listing.toml.iter();
     text.extend(toml.map(|toml| format!("\n# what was refused, for [network] in sandbox.toml\n{toml}\n")));
