@@ -12,7 +12,7 @@ use sandbox::host::identity::Identity;
 use sandbox::host::programs::Programs;
 use sandbox::host::toolchain::error::ToolchainError;
 use sandbox::host::toolchain::resolve;
-use sandbox::host::toolchain::search::{HostContext, Toolchains};
+use sandbox::host::toolchain::search::{Crates, HostContext, Toolchains};
 use sandbox::state::writable::Writable;
 
 struct Machine {
@@ -20,6 +20,7 @@ struct Machine {
     env: BTreeMap<OsString, OsString>,
     workdir: PathBuf,
     shared: Vec<PathBuf>,
+    crates: Crates,
 }
 
 impl Machine {
@@ -28,7 +29,7 @@ impl Machine {
         let home = top.path().canonicalize().unwrap().join("home");
         fs::create_dir(&home).unwrap();
         let path = std::env::join_paths(path.iter().map(|entry| home.join(entry))).unwrap();
-        Self { top, env: [("PATH".into(), path)].into(), workdir: home, shared: vec![] }
+        Self { top, env: [("PATH".into(), path)].into(), workdir: home, shared: vec![], crates: Crates::Host }
     }
 
     fn home(&self) -> PathBuf {
@@ -75,6 +76,7 @@ impl Machine {
                 home: &home,
                 workdir: &self.workdir,
                 guest_home: Path::new("/home/agent"),
+                crates: self.crates,
             },
         )
     }
@@ -129,6 +131,17 @@ fn rustup_is_shown_without_configuration_and_credentials() {
     let env: Vec<_> = found.env.iter().map(|one| (one.name.as_str(), one.value.to_str().unwrap())).collect();
     let rustup_home = machine.home().join(".rustup").display().to_string();
     assert_eq!(env, [("RUSTUP_HOME", rustup_home.as_str()), ("RUSTUP_AUTO_INSTALL", "0")]);
+}
+
+#[test]
+fn what_cargo_can_download_itself_is_not_shown_read_only() {
+    let mut machine = Machine::new(&[".cargo/bin"]);
+    machine.program(".cargo/bin/rustup", BINARY).link("rustup", ".cargo/bin/cargo");
+    machine.program(".rustup/toolchains/stable-x/bin/rustc", BINARY);
+    machine.directory(".cargo/registry/cache/index.crates.io-1");
+    assert_eq!(machine.exposed(&["rust"]).len(), 3, "the control");
+    machine.crates = Crates::Network;
+    assert_eq!(machine.exposed(&["rust"]), [".cargo/bin", ".rustup/toolchains"]);
 }
 
 #[test]

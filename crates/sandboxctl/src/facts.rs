@@ -5,11 +5,14 @@ use std::path::Path;
 
 use policy::config::Expose;
 use policy::config::defaults::HOME;
+use policy::rules::network::HostPattern;
+use policy::rules::network::preset::Preset;
 use policy::rules::shared_dir::Caller;
+use policy::rules::verdict::Decision;
 use policy::{HostFacts, Policy, ToolchainParts, Unavailable};
 use sandbox::host::programs::Programs;
 use sandbox::host::toolchain;
-use sandbox::host::toolchain::search::{HostContext, Toolchains};
+use sandbox::host::toolchain::search::{Crates, HostContext, Toolchains};
 
 use crate::context::Context;
 use crate::directories::{self, Directories};
@@ -30,7 +33,7 @@ pub(crate) fn gather(
             .map(|wanted| (wanted.name.clone(), directories.resolve(context, wanted)))
             .collect(),
         workdir: directories::check_workdir(context, policy),
-        toolchains: toolchains(context, programs, policy.expose().cloned().collect()),
+        toolchains: toolchains(context, programs, policy),
         uid: context.caller.uid,
         homes: context.homes().into_iter().map(Path::to_owned).collect(),
         allowed_root: None,
@@ -42,8 +45,9 @@ pub(crate) fn gather(
 fn toolchains(
     context: &Context,
     programs: &Programs,
-    wanted: Vec<Expose>,
+    policy: &Policy,
 ) -> BTreeMap<Expose, Result<ToolchainParts, Unavailable>> {
+    let wanted: Vec<Expose> = policy.expose().cloned().collect();
     let homes = context.homes();
     let host = HostContext {
         env: &context.env,
@@ -53,6 +57,7 @@ fn toolchains(
         home: &context.home,
         workdir: &context.cwd,
         guest_home: Path::new(HOME),
+        crates: crates(policy),
     };
     let names: Vec<String> = wanted.iter().map(ToString::to_string).collect();
     let alone = |name: String| match toolchain::resolve(&[name], &host) {
@@ -69,6 +74,18 @@ fn toolchains(
         }
         Err(_) => wanted.into_iter().zip(names.into_iter().map(alone)).collect(),
     }
+}
+
+/// Returns where cargo has crates from: it downloads them if every host that it needs is allowed.
+fn crates(policy: &Policy) -> Crates {
+    let is_allowed = |pattern| match pattern {
+        HostPattern::Exact { host, port: Some(port) } => {
+            policy.host(&host.to_string(), port).decision == Decision::Allow
+        }
+        HostPattern::Exact { .. } | HostPattern::Below { .. } => false,
+    };
+    let preset: Result<Preset, _> = "crates".parse();
+    if preset.is_ok_and(|preset| preset.patterns().all(is_allowed)) { Crates::Network } else { Crates::Host }
 }
 
 fn parts(Toolchains { exposed, path, env }: Toolchains) -> ToolchainParts {

@@ -131,3 +131,25 @@ fn clients_of_ssh_and_databases_need_no_proxy() {
         }
     });
 }
+
+#[test]
+fn cargo_adds_to_what_it_has_where_it_may_download() {
+    let test = "crates beside an exposed toolchain";
+    if !are_there(test) {
+        return;
+    }
+    natively(test, |place, internet, who| {
+        place.write("workspace/sandbox.toml", "[native]\nexpose = [\"rust\"]\n");
+        place.write("home/.cargo/registry/cache/index.crates.io-0/small-0.1.0.crate", "");
+        let script = "cd ~/.cargo/registry/cache 2>/dev/null && ls * || echo nothing
+            mkdir -p ~/.cargo/registry/cache/index.crates.io-0 && touch ~/.cargo/registry/cache/index.crates.io-0/new && echo added";
+        // Without the registry, builds have what the host has downloaded; with it, cargo downloads.
+        for (flags, expected) in
+            [(&[][..], "small-0.1.0.crate\n"), (&["--allow-host=preset:crates"], "nothing\nadded\n")]
+        {
+            let command = toolchain::lend(place, &toolchain::sysroot(), &place.inside(flags, &bash(script)));
+            let output = internet.command(&command).output().unwrap();
+            assert_eq!(text(&output), expected, "{who}: {output:?}");
+        }
+    });
+}

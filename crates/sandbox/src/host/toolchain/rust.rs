@@ -3,8 +3,8 @@
 //! With rustup: its proxies, all installed toolchains and `settings.toml`, so that the choice of a toolchain
 //! works inside as it does outside, by default, by directory and by `rust-toolchain.toml`. `CARGO_HOME` is not
 //! among it: inside it is `~/.cargo` on the agent's own tmpfs, without `config.toml` and `credentials.toml`.
-//! What was downloaded from crates.io is shown in there, so that builds work offline; sources and indexes of
-//! other registries may be private and are not.
+//! What was downloaded from crates.io is shown in there, so that builds work offline, unless cargo can download it itself: it
+//! cannot add to what is read-only. Sources and indexes of other registries may be private and are not shown.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -12,7 +12,9 @@ use std::path::Path;
 use policy::text::escape;
 
 use super::error::ToolchainError;
-use super::search::{Form, HostContext, Toolchains, canonical, exposed, find_path, in_system_tree, variable};
+use super::search::{
+    Crates, Form, HostContext, Toolchains, canonical, exposed, find_path, in_system_tree, variable,
+};
 
 const NAME: &str = "rust";
 
@@ -59,7 +61,10 @@ pub(crate) fn find(host: &HostContext<'_>, found: &mut Toolchains) -> Result<(),
     } else if !in_system_tree(&real) {
         found.show_prefix(&FORM, &real, host)?;
     }
-    show_crates(host, found)
+    match host.crates {
+        Crates::Host => show_crates(host, found),
+        Crates::Network => Ok(()),
+    }
 }
 
 /// Returns whether a program is one of rustup's proxies, which are links to it, or other names of it.

@@ -31,6 +31,17 @@ pub struct HostContext<'a> {
     pub workdir: &'a Path,
     /// The home that the agent will have.
     pub guest_home: &'a Path,
+    /// Where cargo will have crates from.
+    pub crates: Crates,
+}
+
+/// Where cargo has crates from in a sandbox.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Crates {
+    /// From what was downloaded on the host, which is shown read-only.
+    Host,
+    /// From crates.io, which the network allows. It needs to write where the host's would be.
+    Network,
 }
 
 /// What is shown to a sandbox, and the variables that it needs.
