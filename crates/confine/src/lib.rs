@@ -18,4 +18,4 @@ pub mod rlimit;
 pub mod seccomp;
 mod sys;
 
-pub use self::sys::{Clearing, clear_variables};
+pub use self::sys::{Clearing, clear_variables, close_from_on_exec};

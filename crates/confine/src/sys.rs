@@ -357,7 +357,7 @@ pub(crate) fn mount_setattr(
 }
 
 /// Sets close-on-exec on every descriptor from `first` up. Needs Linux 5.11 (`close_range(2)`).
-pub(crate) fn close_from_on_exec(first: u32) -> Result<(), Errno> {
+pub fn close_from_on_exec(first: u32) -> Result<(), Errno> {
     // SAFETY: marking descriptors closes none of them, so no owner loses what it owns.
     // JUSTIFICATION: no crate here wraps close_range.
     let done = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };

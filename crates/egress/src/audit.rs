@@ -1,5 +1,6 @@
 //! The audit log: one line of JSON for each connection, whether it was allowed or refused. No bodies and no secrets are in it.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -163,6 +164,22 @@ pub enum Changed {
     Expired,
 }
 
+/// Escapes what is not ASCII as JSON does: whoever prints a line prints no control character with it, of 8 bits or of Unicode.
+fn plain(json: &str) -> String {
+    let mut text = String::with_capacity(json.len() + 1);
+    for letter in json.chars() {
+        if letter.is_ascii() && letter != '\x7f' {
+            text.push(letter);
+            continue;
+        }
+        for unit in letter.encode_utf16(&mut [0; 2]) {
+            // A string takes whatever is written to it.
+            let _ = write!(text, "\\u{unit:04x}");
+        }
+    }
+    text
+}
+
 /// A line, as it is written.
 #[derive(Serialize)]
 struct Line<'a> {
@@ -292,10 +309,10 @@ impl Audit {
     }
 
     fn write_line(&self, line: &impl Serialize) {
-        let mut text = serde_json::to_vec(line).unwrap_or_default();
-        text.push(b'\n');
+        let mut text = plain(&serde_json::to_string(line).unwrap_or_default());
+        text.push('\n');
         // A log that is full stops nobody from working; whoever reads it sees where it ends.
-        let _ = self.inner().lines.write_all(&text);
+        let _ = self.inner().lines.write_all(text.as_bytes());
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {

@@ -84,7 +84,7 @@ impl Dialer {
         }
         let mut denied = None;
         let mut allowed = Vec::new();
-        for address in self.resolve(&name).await?.into_iter().take(MAX_ADDRESSES) {
+        for address in self.resolve(&name).await? {
             let resolved = rules.decide_resolved(host, address, port);
             if resolved.decision == Decision::Allow {
                 allowed.push(SocketAddr::new(address, port));
@@ -96,6 +96,7 @@ impl Dialer {
         if let Some(denied) = denied {
             return Err(Refusal::Rule(denied));
         }
+        allowed.truncate(MAX_ADDRESSES);
         let stream = connect(&allowed).await.map_err(|error| Refusal::Unreachable(Arc::new(error)))?;
         let address = stream.peer_addr().ok().map(|address| address.ip());
         Ok(Dialled { stream, address, parent: None, verdict })

@@ -72,19 +72,21 @@ pub fn judge(bytes: &[u8], meant: Meant<'_>) -> Judgement {
     }
 }
 
-/// Returns whether bytes begin a request of HTTP/1, once that is known: a method in capitals, and a first line that ends in a version.
+/// Returns whether bytes begin a request of HTTP/1, once that is known: a method without small letters, and a first line that has a version.
 fn is_request(bytes: &[u8]) -> Option<bool> {
-    // Servers skip empty lines before a request (RFC 9112, section 2.2).
-    let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n'))?;
+    // Servers skip empty lines before a request (RFC 9112, section 2.2), and some skip white space.
+    let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n' | b' ' | b'\t'))?;
     let bytes = &bytes[start..];
-    let method = bytes.iter().take_while(|byte| matches!(byte, b'A'..=b'Z' | b'_' | b'-')).count();
+    // Small letters begin too much else that would have to wait for its end; few servers take them for a method.
+    let is_of_method = |byte: &&u8| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' | b'.');
+    let method = bytes.iter().take_while(is_of_method).count();
     match (method, bytes.get(method)) {
         (0, _) => Some(false),
         (_, None) => None,
         // Some servers take any white space for the one space.
         (_, Some(b' ' | b'\t' | 0x0b | 0x0c)) => {
             let line = &bytes[..bytes.iter().position(|byte| *byte == b'\n')?];
-            let has_version = line.windows(5).any(|part| part == b"HTTP/");
+            let has_version = line.windows(5).any(|part| part.eq_ignore_ascii_case(b"HTTP/"));
             Some(has_version && !line.starts_with(HTTP_2))
         }
         _ => Some(false),
@@ -177,7 +179,8 @@ mod tests {
             (b"\xff", false),
             (b"\r\n", true),
             (b"G", true),
-            (b"SSH-2", false),
+            (b"SSH-2", true),
+            (b"SSH-2.0-x\r", false),
             (b"PING", true),
             (b"PING\r", false),
             (b"USER me", true),
@@ -185,10 +188,21 @@ mod tests {
             (b"GET /\r\n", false),
             (b"GET / HTTP/1.1\r\n", true),
             (b"get / HTTP/1.1", false),
+            (b"hello", false),
+            (b"get /\r\n", false),
             (b"\0", false),
             (b"*", false),
         ] {
             assert_eq!(judge(bytes, MEANT) == Judgement::Undecided, undecided, "{}", bytes.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn what_some_server_takes_for_a_request_names_the_host_or_is_refused() {
+        for begins in [" GET / HTTP/1.1", "\tG1 / HTTP/1.1", "M.SEARCH / HTTP/1.1", "GET / http/1.1"] {
+            let request = format!("{begins}\r\nHost: other.example.org\r\n\r\n");
+            let judged = judge(request.as_bytes(), MEANT);
+            assert!(matches!(judged, Judgement::Refuse { .. }), "{begins}: {judged:?}");
         }
     }
 

@@ -1,9 +1,10 @@
 //! Headers that end at a proxy, and are taken out of what passes through it.
 
-use hyper::header::{CONNECTION, HeaderMap, HeaderName, TE, TRAILER, UPGRADE};
+use hyper::header::{CONNECTION, HeaderMap, HeaderName, MAX_FORWARDS, TE, TRAILER, UPGRADE};
 
 /// Headers that are about one connection and not about the message (RFC 9110, section 7.6.1), beside those that `Connection` names.
-const HOP_BY_HOP: [HeaderName; 5] = [CONNECTION, TE, TRAILER, UPGRADE, HeaderName::from_static("keep-alive")];
+const HOP_BY_HOP: [HeaderName; 6] =
+    [CONNECTION, TE, TRAILER, UPGRADE, HeaderName::from_static("keep-alive"), MAX_FORWARDS];
 
 /// How names begin of what a proxy is told, and nobody behind it.
 const FOR_PROXY: &str = "proxy-";

@@ -69,6 +69,12 @@ async fn answer(
         }
     };
     let idle = proxy.limits().idle;
+    if request.method() == Method::TRACE {
+        // Whoever is on the way repeats what it got, with what was added for it (RFC 9110, section 9.3.8).
+        let refusal = Refusal::Malformed("TRACE is not forwarded");
+        proxy.audit().refused(&Open::new(Via::Http, &host, port), &refusal);
+        return refused(&refusal, &host, port);
+    }
     let answered = if request.method() == Method::CONNECT {
         let outside = proxy.connect(Via::Http, &host, port).await;
         outside.map(|outside| tunnel(request, outside, (host.clone(), port), proxy, admission))
@@ -112,6 +118,8 @@ async fn forward(
     let mut client = hyper::client::conn::http1::Builder::new();
     client.preserve_header_case(true).max_buf_size(BUFFER);
     let (ends, parent) = (outside.ends(idle), outside.parent());
+    let traffic = outside.traffic();
+    traffic.expect_answer();
     let (mut sender, connection) =
         client.handshake(TokioIo::new(outside)).await.map_err(Refusal::unreachable)?;
     let connected = tokio::spawn(async move {
@@ -131,6 +139,7 @@ async fn forward(
             return Err(Refusal::unreachable(error));
         }
     };
+    traffic.answered();
     let (mut head, body) = response.into_parts();
     strip(&mut head.headers);
     head.version = Version::HTTP_11;

@@ -80,7 +80,7 @@ impl AsyncRead for Outside {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         let count = buffer.filled().len() - before;
-        self.open.traffic.received(count);
+        self.open.traffic.received(count)?;
         Poll::Ready(self.count(count))
     }
 }

@@ -42,7 +42,14 @@ pub struct Allowed {
 }
 
 /// Parts of a query that a credential can stand in.
-const CREDENTIAL_PARAMETERS: [&str; 5] = ["access_token", "api-key", "api_key", "key", "token"];
+const CREDENTIAL_PARAMETERS: [&str; 6] =
+    ["access_token", "api-key", "api_key", "key", "oauth_token", "token"];
+
+/// Headers by which some servers do something else than what the request says.
+const STEERING: [&str; 6] = [
+    "forwarded", "x-http-method", "x-http-method-override", "x-method-override", "x-original-url",
+    "x-rewrite-url",
+];
 
 impl Route {
     /// Makes one that lets nothing pass yet.
@@ -125,7 +132,8 @@ impl Route {
 
     /// Takes out what could be a credential of the sandbox's own, and adds the route's.
     pub(crate) fn credit(&self, headers: &mut HeaderMap) -> Result<(), RouteError> {
-        for name in &CREDENTIALS {
+        let steering: Vec<_> = headers.keys().filter(|name| is_steering(name.as_str())).cloned().collect();
+        for name in CREDENTIALS.iter().chain(&steering) {
             headers.remove(name);
         }
         match &self.credential {
@@ -141,6 +149,12 @@ impl Route {
         };
         self.allowed.iter().map(one).collect()
     }
+}
+
+/// Returns whether a server may take a header for something else than it is called: for one with `-` in place of `_`, for another
+/// method or path, or for the word of a proxy in front of it.
+fn is_steering(name: &str) -> bool {
+    name.contains('_') || name.starts_with("x-forwarded-") || STEERING.contains(&name)
 }
 
 /// Splits the path of a request into the route that it names and what is below it.

@@ -16,6 +16,9 @@ const UNPRIVILEGED_PORTS: &str = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 /// How many connections wait to be accepted. The kernel takes its own limit where that is lower (`somaxconn`).
 const BACKLOG: i32 = 4096;
 
+/// How much the kernel holds of what passes, each way, in bytes.
+const BUFFER: usize = 256 << 10;
+
 /// How many requests are answered in a row: the lifeline must not wait for a proxy that asks without end.
 const REQUESTS: usize = 16;
 
@@ -66,6 +69,9 @@ fn open(kind: SocketType, at: SocketAddrV4) -> Result<OwnedFd, Errno> {
         // A connection that was closed a moment ago holds the port no longer.
         rustix::net::sockopt::set_socket_reuseaddr(&socket, true)?;
     }
+    // What it accepts has these sizes, too. Nothing is far away in here, and the memory is in no cgroup of the sandbox.
+    rustix::net::sockopt::set_socket_recv_buffer_size(&socket, BUFFER)?;
+    rustix::net::sockopt::set_socket_send_buffer_size(&socket, BUFFER)?;
     bind(&socket, &at)?;
     if kind == SocketType::STREAM {
         listen(&socket, BACKLOG)?;

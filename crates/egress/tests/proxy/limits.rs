@@ -189,3 +189,28 @@ async fn a_sandbox_that_has_passed_all_its_bytes_passes_no_more() {
     assert!(answer.starts_with("HTTP/1.1 403") && answer.contains("egress.volume"), "{answer}");
     assert!(answer.contains("100000 bytes") && answer.contains("\"retry\":false"), "{answer}");
 }
+
+#[tokio::test]
+async fn an_answer_that_is_announced_without_end_is_none() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let interim = b"HTTP/1.1 100 Continue\r\n\r\n".repeat(1000);
+        while stream.write_all(&interim).await.is_ok() {}
+    });
+    let proxy = proxy(&[at.to_string()]).await;
+    let answer =
+        said(proxy, format!("GET http://{at}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).await;
+    assert!(answer.starts_with("HTTP/1.1 502"), "{answer:?}");
+}
+
+#[tokio::test]
+async fn a_request_to_be_repeated_goes_to_nobody() {
+    let (at, server) = server("\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
+    let proxy = proxy(&[at.to_string()]).await;
+    let answer =
+        said(proxy, format!("TRACE http://{at}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).await;
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer:?}");
+    assert!(!server.is_finished(), "nobody has connected");
+}

@@ -22,6 +22,7 @@ use self::live::LiveSocket;
 use self::logs::{LOGS, log_names};
 use super::agent::Agent;
 use super::error::StartError;
+use super::outcome::Notice;
 use crate::host::child::{Group, Running};
 use crate::host::deadline::Deadline;
 use crate::host::programs::DIRECTORY;
@@ -100,6 +101,8 @@ impl EgressProxy {
             command.args(program.arguments).env_clear().envs(program.environment.iter().cloned());
             command.current_dir(DIRECTORY).process_group(0);
             command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::null());
+            // What the caller has left open beside the standard streams is not the proxy's.
+            confine::close_from_on_exec(3)?;
             let running = Running::spawn(&mut command, Group::Own)?;
             // It reads hostile bytes, and does not do so as root.
             let user = rustix::process::geteuid().is_root().then_some((agent.uid, agent.gid));
@@ -136,7 +139,7 @@ impl EgressProxy {
         while !self.is_gone && poll(&mut [PollFd::new(&self.control, PollFlags::IN)], Some(&now)) == Ok(1) {
             self.on_ready();
         }
-        self.failure.take()
+        self.failure.clone()
     }
 
     /// Reads what it reports. Returns what a person should know while the sandbox lives.
@@ -160,8 +163,9 @@ impl EgressProxy {
     }
 
     /// Waits for its end, once that of PID 1 has closed its lifeline, and returns how much has passed; `None` where it does not
-    /// say.
-    pub(crate) fn finish(mut self) -> Option<EgressCounts> {
+    /// say, which is worth a warning.
+    pub(crate) fn finish(mut self, notice: &mut dyn FnMut(Notice)) -> Option<EgressCounts> {
+        let was_gone = self.is_gone;
         let until = Deadline::after(GRACE);
         while self.counts.is_none() && !self.is_gone {
             let mut ready = [PollFd::new(&self.control, PollFlags::IN)];
@@ -170,6 +174,12 @@ impl EgressProxy {
                 Ok(1..) => drop(self.on_ready()),
                 Ok(0) | Err(_) => break,
             }
+        }
+        if self.counts.is_none() && !was_gone && self.failure.is_none() {
+            notice(Notice::Warning(
+                "the egress proxy has not said what has passed, and its log lacks what was open at the end"
+                    .into(),
+            ));
         }
         self.counts
     }

@@ -79,3 +79,33 @@ fn the_proxy_ends_with_its_sandbox() {
         assert_eq!(rustix::event::poll(&mut ends, Some(&limit)), Ok(1), "{who}: the proxy lives on");
     });
 }
+
+#[test]
+fn a_server_that_sends_without_end_keeps_no_proxy_alive() {
+    natively("a server without end", |place, internet, who| {
+        // By a route, whose servers are not bounded as others are.
+        place.write(
+            "home/.config/sandboxctl/sandbox.toml",
+            "[secrets.model]\nmode = \"proxy\"\nprovider = \"custom\"\nupstream = \"http://198.51.100.7:9203\"\n\
+             header = \"x-api-key\"\nurl_var = \"MODEL_URL\"\nenv_var = \"MODEL_KEY\"\nsource = \"env:REAL_KEY\"\n",
+        );
+        let script = r#"for _ in 1 2 3; do
+            { exec 3<>/dev/tcp/127.0.0.1/61080
+            printf 'GET /model/x HTTP/1.1\r\nHost: x\r\nx-api-key: %s\r\n\r\n' "$MODEL_KEY" >&3; cat <&3; } >/dev/null & done
+            echo asked; read -r line"#;
+        let mut command = internet.command(&place.inside(&["--name=endless"], &bash(script)));
+        command.env("REAL_KEY", "value").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut running = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(running.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let [proxy] = proxies(place)[..] else { panic!("{who}: {:?}", proxies(place)) };
+        let proxy = rustix::process::Pid::from_raw(proxy.try_into().unwrap()).unwrap();
+        let pidfd = rustix::process::pidfd_open(proxy, rustix::process::PidfdFlags::empty()).unwrap();
+        // Nobody is left who could end it from outside.
+        running.kill().unwrap();
+        running.wait().unwrap();
+        let mut ends = [rustix::event::PollFd::new(&pidfd, rustix::event::PollFlags::IN)];
+        let limit = rustix::event::Timespec { tv_sec: 10, tv_nsec: 0 };
+        assert_eq!(rustix::event::poll(&mut ends, Some(&limit)), Ok(1), "{who}: the proxy lives on");
+    });
+}

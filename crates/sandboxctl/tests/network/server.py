@@ -43,6 +43,14 @@ def greet(connection, port):
     connection.sendall(b"you said " + connection.recv(4096))
 
 
+def announce(connection, port):
+    """Announces an answer without end, and never gives it."""
+    head(connection)
+    say("announced", str(port))
+    while True:
+        connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)
+
+
 def serve(address, port, answer):
     listener = socket.create_server((address, port), backlog=128)
 
@@ -112,6 +120,7 @@ for port in (80, 8080):
     serve(ADDRESS, port, web)
 serve("127.0.0.1", 8080, web)
 serve(ADDRESS, 22, greet)
+serve(ADDRESS, 9203, announce)
 for resolver in RESOLVERS:
     resolve(resolver)
 resolve(ADDRESS)

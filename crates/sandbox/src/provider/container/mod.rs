@@ -266,7 +266,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     }
     drop(started);
     drop(rendezvous);
-    let egress = egress.and_then(EgressProxy::finish);
+    let egress = egress.and_then(|egress| egress.finish(notice));
     let last = boundaries.close(notice);
     let mut ended = ended?;
     last.complete(&mut ended.report);

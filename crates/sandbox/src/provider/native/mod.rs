@@ -140,7 +140,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let has_run_out_of_memory = limits.ran_out_of_memory();
     limits.remove_agents();
     drop(child);
-    let egress = egress.and_then(EgressProxy::finish);
+    let egress = egress.and_then(|egress| egress.finish(notice));
     if swept.left > 0 {
         // What was still ending then has had the time.
         limits.sweep_others();

@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::io;
 use std::net::{TcpListener, UdpSocket};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
 use confine::account::{Account, RootPolicy};
@@ -32,7 +33,9 @@ use policy::plan::RouteUpstream;
 use policy::rules::network::HostRule;
 use policy::rules::provider::Provider;
 use policy::rules::user::{UserOrGroup, UserSpec};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, Signal, getpid, getrlimit, kill_process, setrlimit};
 use zeroize::Zeroizing;
 
 use super::init_socket::InitSocket;
@@ -42,6 +45,9 @@ use crate::exit_code::ExitCode;
 
 /// How long each of the two files of a log may become, in bytes.
 const MAX_LOG: u64 = 4 << 20;
+
+/// How long it may take to record what was open at the end. Its client waits a little longer.
+const LAST: Duration = Duration::from_secs(1);
 
 /// What a server that somebody names themselves may be asked.
 const METHODS: [&str; 7] = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"];
@@ -66,7 +72,10 @@ pub(super) fn serve() -> Result<ExitCode, CommandError> {
         control.receive().ok().flatten().context(
             "standard input is no socket of `sandboxctl run`, which starts this command by itself",
         )?;
-    match run(&mut control, spec) {
+    // What PID 1 has sent there is not given back before it is known why.
+    let descriptors = control.take_descriptors();
+    let _held = descriptors.first().map(OwnedFd::try_clone);
+    match run(descriptors, spec) {
         Ok(counts) => {
             // A client that is gone wants to know nothing.
             let _ = control.send(&EgressEvent::Ended(counts), &[]);
@@ -79,8 +88,8 @@ pub(super) fn serve() -> Result<ExitCode, CommandError> {
     }
 }
 
-fn run(control: &mut ControlSocket, spec: EgressSpec) -> anyhow::Result<EgressCounts> {
-    let descriptors: Result<[OwnedFd; 4], _> = control.take_descriptors().try_into();
+fn run(descriptors: Vec<OwnedFd>, spec: EgressSpec) -> anyhow::Result<EgressCounts> {
+    let descriptors: Result<[OwnedFd; 4], _> = descriptors.try_into();
     let Ok([source, first, second, requests]) = descriptors else { bail!("descriptors are missing") };
 
     // 3. As many descriptors as it may have: each connection needs two, each listener one.
@@ -114,6 +123,8 @@ fn run(control: &mut ControlSocket, spec: EgressSpec) -> anyhow::Result<EgressCo
         attending: Vec::new(),
     };
     std::thread::Builder::new().spawn(move || requests.serve())?;
+    let lifeline = source.as_fd().try_clone_to_owned()?;
+    std::thread::Builder::new().spawn(move || end_after(&lifeline))?;
     runtime.block_on(async {
         let init = InitSocket::new(source)?;
         let names = Names::new(Arc::clone(&proxy), init.clone());
@@ -132,6 +143,14 @@ fn run(control: &mut ControlSocket, spec: EgressSpec) -> anyhow::Result<EgressCo
         sent: counts.sent,
         received: counts.received,
     })
+}
+
+/// Ends this process a moment after PID 1 has closed its end, whatever keeps the event loop from noticing: a server may send without end.
+fn end_after(lifeline: &OwnedFd) {
+    // Only the end is waited for, which is reported unasked.
+    while let Err(Errno::INTR) = poll(&mut [PollFd::new(lifeline, PollFlags::empty())], None) {}
+    std::thread::sleep(LAST);
+    let _ = kill_process(getpid(), Signal::KILL);
 }
 
 fn tcp(listener: OwnedFd) -> io::Result<tokio::net::TcpListener> {
