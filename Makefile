@@ -61,7 +61,7 @@ deny: ## Licences, sources and known flaws of the dependencies
 	@command -v cargo-deny >/dev/null || cargo install --locked cargo-deny || { \
 		echo 'cargo-deny cannot be installed here; do it by hand: cargo install --locked cargo-deny' >&2; exit 1; }
 	cargo deny --locked check licenses bans sources
-	@if [ -d "$${CARGO_HOME:-$$HOME/.cargo}/advisory-dbs" ]; then cargo deny --locked check --disable-fetch advisories; \
+	@if ls -d "$${CARGO_HOME:-$$HOME/.cargo}"/advisory-dbs/*/ >/dev/null 2>&1; then cargo deny --locked --offline check advisories; \
 		else echo 'not checked: advisories, because their database is not here; `make advisories` fetches it'; fi
 
 advisories: ## Fetch the database of known flaws, and check the dependencies
