@@ -1,4 +1,5 @@
-//! The audit log: one line of JSON for each connection, whether it was allowed or refused. No bodies and no secrets are in it.
+//! The audit log: one line of JSON for each connection, whether it was allowed or refused. No bodies and no secrets are in it. What is
+//! refused again and again has one line, and later one more that says how often.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -13,13 +14,14 @@ use serde::Serialize;
 
 use crate::refusal::Refusal;
 use crate::refused::{Refused, RefusedHosts};
+use crate::seen::Seen;
 use crate::traffic::Traffic;
 
 /// How much of a text of the sandbox's a line holds, in characters. No name is longer.
 const MAX_TEXT: usize = 300;
 
 /// How a host was asked for.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Via {
     /// CONNECT, or a request for a whole URL.
@@ -60,6 +62,8 @@ struct Inner {
     lines: Box<dyn Write + Send>,
     counts: Counts,
     refused: RefusedHosts,
+    /// Refusals that were recorded lately.
+    seen: Seen<What>,
 }
 
 /// What is known of a connection while it lasts.
@@ -77,7 +81,7 @@ pub(crate) struct Open {
 }
 
 /// A request on a route, without what it carries.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq, Serialize)]
 pub(crate) struct Requested {
     method: String,
     path: String,
@@ -180,37 +184,79 @@ fn plain(json: &str) -> String {
     text
 }
 
+/// What a line says, however often it happens.
+#[derive(Clone, Debug, Eq, Hash, PartialEq, Serialize)]
+struct What {
+    via: Via,
+    host: String,
+    port: u16,
+    verdict: Decision,
+    rule: String,
+    /// What went wrong although it was allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(flatten)]
+    request: Option<Requested>,
+}
+
 /// A line, as it is written.
 #[derive(Serialize)]
 struct Line<'a> {
     /// Milliseconds since the epoch, when it was asked for.
     time: u128,
-    via: Via,
-    host: &'a str,
-    port: u16,
+    #[serde(flatten)]
+    what: &'a What,
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<IpAddr>,
     /// The proxy that this host is behind, where it was on the way.
     #[serde(skip_serializing_if = "Option::is_none")]
     through: Option<&'a str>,
-    verdict: Decision,
-    rule: &'a str,
-    /// What went wrong although it was allowed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-    #[serde(flatten)]
-    request: Option<&'a Requested>,
     sent: u64,
     received: u64,
     /// How long it has lasted.
     ms: u128,
 }
 
+/// How often what a line says has happened since that line was written.
+#[derive(Serialize)]
+struct RepeatedLine<'a> {
+    /// Milliseconds since the epoch.
+    time: u128,
+    #[serde(flatten)]
+    what: &'a What,
+    repeated: u64,
+}
+
+impl What {
+    fn new(
+        open: &Open,
+        verdict: Decision,
+        rule: &str,
+        error: Option<&str>,
+        request: Option<&Requested>,
+    ) -> Self {
+        let (host, request) = (open.host.clone(), request.cloned());
+        // Both may quote what was asked for.
+        let (rule, error) = (shortened(rule), error.map(shortened));
+        Self { via: open.via, host, port: open.port, verdict, rule, error, request }
+    }
+
+    /// Returns what stands for everything that there is no room for.
+    fn too_many(via: Via) -> Self {
+        let rule = "too much was refused: the rest is counted, and not recorded for some minutes".to_owned();
+        Self { via, host: "*".to_owned(), port: 0, verdict: Decision::Deny, rule, error: None, request: None }
+    }
+}
+
+fn milliseconds(time: SystemTime) -> u128 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()
+}
+
 impl Audit {
     /// Makes one that writes its lines there, each with one call; [`crate::rotate::Rotated`] keeps them within bounds.
     pub fn new(lines: impl Write + Send + 'static) -> Self {
-        let (counts, refused) = (Counts::default(), RefusedHosts::default());
-        let inner = Inner { lines: Box::new(lines), counts, refused };
+        let (counts, refused, seen) = Default::default();
+        let inner = Inner { lines: Box::new(lines), counts, refused, seen };
         Self { inner: Mutex::new(inner), passed: AtomicU64::new(0) }
     }
 
@@ -244,78 +290,86 @@ impl Audit {
     /// Records a request on a route that was answered. Its bytes are counted with its connection.
     pub(crate) fn answered(&self, open: &Open, requested: &Requested, route: &str, status: u16) {
         let requested = Requested { status: Some(status), ..requested.clone() };
-        self.write(open, Decision::Allow, &format!("route `{route}`"), None, Some(&requested));
-        self.inner().counts.requests += 1;
+        let what = What::new(open, Decision::Allow, &format!("route `{route}`"), None, Some(&requested));
+        let mut inner = self.inner();
+        inner.write(open, &what);
+        inner.counts.requests += 1;
     }
 
     /// Records the end of a connection.
     pub(crate) fn closed(&self, open: &Open) {
-        self.write(open, Decision::Allow, &open.rule, open.error.as_deref(), None);
+        let what = What::new(open, Decision::Allow, &open.rule, open.error.as_deref(), None);
         let (sent, received) = open.traffic.total();
-        let counts = &mut self.inner().counts;
-        counts.connections += 1;
-        counts.sent += sent;
-        counts.received += received;
+        let mut inner = self.inner();
+        inner.write(open, &what);
+        inner.counts.connections += 1;
+        inner.counts.sent += sent;
+        inner.counts.received += received;
     }
 
-    /// Records that the rules were changed.
+    /// Records that the rules were changed. What is refused after that is recorded anew.
     pub fn changed(&self, change: &ChangeOfRules) {
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        self.write_line(&ChangeLine { time, change });
+        let mut inner = self.inner();
+        inner.write_repeated();
+        inner.write_line(&ChangeLine { time: milliseconds(SystemTime::now()), change });
+    }
+
+    /// Records how often was refused what has been recorded before: nothing more will be.
+    pub fn end(&self) {
+        self.inner().write_repeated();
     }
 
     fn refuse(&self, open: &Open, requested: Option<&Requested>, refusal: &Refusal) {
-        match refusal {
-            Refusal::Rule(verdict) => self.write(open, verdict.decision, &verdict.rule, None, requested),
+        let what = match refusal {
+            Refusal::Rule(verdict) => What::new(open, verdict.decision, &verdict.rule, None, requested),
             Refusal::Mismatch(_) | Refusal::Volume(_) | Refusal::Token(_) | Refusal::Operation { .. } => {
-                self.write(open, Decision::Deny, &refusal.to_string(), None, requested);
+                What::new(open, Decision::Deny, &refusal.to_string(), None, requested)
             }
-            other => self.write(open, Decision::Allow, "", Some(&other.to_string()), requested),
-        }
-        let mut inner = self.inner();
+            other => What::new(open, Decision::Allow, "", Some(&other.to_string()), requested),
+        };
+        let (mut inner, now) = (self.inner(), Instant::now());
         inner.counts.refusals += 1;
         if matches!(refusal, Refusal::Rule(_)) {
             inner.refused.add(&open.host, open.port);
         }
-    }
-
-    fn write(
-        &self,
-        open: &Open,
-        verdict: Decision,
-        rule: &str,
-        error: Option<&str>,
-        request: Option<&Requested>,
-    ) {
-        let (sent, received) = open.traffic.total();
-        // Both may quote what was asked for.
-        let (rule, error) = (&*shortened(rule), error.map(shortened));
-        let line = Line {
-            time: open.time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis(),
-            via: open.via,
-            host: &open.host,
-            port: open.port,
-            address: open.address,
-            through: open.through.as_deref(),
-            verdict,
-            rule,
-            error,
-            request,
-            sent,
-            received,
-            ms: open.began.elapsed().as_millis(),
-        };
-        self.write_line(&line);
-    }
-
-    fn write_line(&self, line: &impl Serialize) {
-        let mut text = plain(&serde_json::to_string(line).unwrap_or_default());
-        text.push('\n');
-        // A log that is full stops nobody from working; whoever reads it sees where it ends.
-        let _ = self.inner().lines.write_all(text.as_bytes());
+        if inner.seen.is_over(now) {
+            inner.write_repeated();
+        }
+        if let Some(what) = inner.seen.note(what, What::too_many(open.via), now) {
+            inner.write(open, &what);
+        }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn write(&mut self, open: &Open, what: &What) {
+        let (sent, received) = open.traffic.total();
+        self.write_line(&Line {
+            time: milliseconds(open.time),
+            what,
+            address: open.address,
+            through: open.through.as_deref(),
+            sent,
+            received,
+            ms: open.began.elapsed().as_millis(),
+        });
+    }
+
+    fn write_repeated(&mut self) {
+        let time = milliseconds(SystemTime::now());
+        for (what, repeated) in self.seen.end() {
+            self.write_line(&RepeatedLine { time, what: &what, repeated });
+        }
+    }
+
+    fn write_line(&mut self, line: &impl Serialize) {
+        let mut text = plain(&serde_json::to_string(line).unwrap_or_default());
+        text.push('\n');
+        // A log that is full stops nobody from working; whoever reads it sees where it ends.
+        let _ = self.lines.write_all(text.as_bytes());
     }
 }

@@ -30,6 +30,7 @@ pub mod rotate;
 pub mod route;
 mod routed;
 pub mod secret;
+mod seen;
 mod sender;
 pub mod socks;
 pub mod tls;

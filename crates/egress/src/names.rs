@@ -11,20 +11,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use policy::rules::network::{AllowedPorts, Host, HostRules};
-use policy::rules::verdict::{Origin, Verdict};
+use policy::rules::verdict::Verdict;
 use tokio::net::TcpListener;
 use tokio::sync;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use self::seen::{Novelty, Seen};
 use self::table::{Capacity, Table, Use};
 use crate::audit::{Open, Via};
 use crate::proxy::Proxy;
 use crate::refusal::Refusal;
 use crate::transparent::{self, Meant};
 
-mod seen;
 mod table;
 
 /// The ports that are listened on for a name whose rule has no port: SSH, HTTP, HTTPS and git.
@@ -62,7 +60,6 @@ pub struct Names {
     table: Mutex<Table<Served>>,
     /// One name at a time gets its listeners; those that have them do not wait.
     opening: sync::Mutex<()>,
-    seen: Mutex<Seen>,
 }
 
 /// What serves a name.
@@ -124,9 +121,8 @@ impl Names {
     /// Makes one without a name in it.
     pub fn new(proxy: Arc<Proxy>, listen: impl Listen + 'static) -> Arc<Self> {
         let capacity = Capacity { names: MAX_NAMES, listeners: proxy.limits().listeners };
-        let (table, opening, seen) =
-            (Mutex::new(Table::new(capacity)), sync::Mutex::default(), Mutex::default());
-        Arc::new(Self { proxy, listen: Box::new(listen), table, opening, seen })
+        let (table, opening) = (Mutex::new(Table::new(capacity)), sync::Mutex::default());
+        Arc::new(Self { proxy, listen: Box::new(listen), table, opening })
     }
 
     /// Returns the address that stands for a name, and has it served there.
@@ -259,16 +255,7 @@ impl Names {
     }
 
     fn record(&self, name: &str, port: u16, refusal: Refusal) -> Refusal {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        match seen.note(&format!("{name}:{port}"), Instant::now()) {
-            Novelty::New => self.proxy.audit().refused(&Open::new(Via::Dns, name, port), &refusal),
-            Novelty::TooMany => {
-                let rule = "too many names were refused: the next ones are not recorded for some minutes";
-                let rest = Refusal::Rule(Verdict::deny(rule, Origin::Default));
-                self.proxy.audit().refused(&Open::new(Via::Dns, "*", 0), &rest);
-            }
-            Novelty::Known => {}
-        }
+        self.proxy.audit().refused(&Open::new(Via::Dns, name, port), &refusal);
         refusal
     }
 }

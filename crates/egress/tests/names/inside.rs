@@ -36,7 +36,7 @@ pub(crate) enum Taken {
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 
 pub(crate) struct Sandbox {
-    proxy: Arc<Proxy>,
+    pub(crate) proxy: Arc<Proxy>,
     pub(crate) names: Arc<Names>,
     pub(crate) listeners: Listeners,
     pub(crate) log: Log,

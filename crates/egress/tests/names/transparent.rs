@@ -238,8 +238,10 @@ async fn a_host_that_is_not_reached_is_said_in_the_protocol_of_the_client() {
         let got = rest(stream).await;
         assert!(got.starts_with(answer) && got.is_empty() == answer.is_empty(), "{}", got.escape_ascii());
     }
+    sandbox.proxy.audit().end();
     let lines = sandbox.log.lines();
-    assert!(lines.len() == 3 && lines.iter().all(|line| line["error"].is_string()), "{lines:?}");
+    assert!(lines.len() == 2 && lines.iter().all(|line| line["error"].is_string()), "{lines:?}");
+    assert_eq!(lines[1]["repeated"], 2, "{lines:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,10 +2,12 @@
 
 use std::io::{Read, Seek, SeekFrom, Write};
 
+use egress::audit::{ChangeOfRules, Changed};
 use egress::rotate::Rotated;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
-use crate::support::{rules, said, serve_logged, server, tunnel};
+use crate::support::{head, rules, said, serve_logged, server, tunnel};
 
 #[tokio::test]
 async fn a_connection_is_recorded_with_what_has_passed() {
@@ -46,6 +48,51 @@ async fn refused_hosts_are_counted_by_their_canonical_names() {
     assert_eq!(all, [("a.example.org", 443, 2), ("b.example.org", 22, 1)]);
     assert_eq!((shared.audit().counts().refusals, log.lines().len()), (4, 4));
     assert!(log.lines().iter().all(|line| line["verdict"] == "deny"), "{}", log.text());
+}
+
+#[tokio::test]
+async fn a_host_that_is_refused_again_and_again_has_one_line_and_a_count() {
+    let (proxy, shared, log) = serve_logged(rules(&[])).await;
+    for _ in 0..40 {
+        said(proxy, "GET http://a.example.org/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+        said(proxy, b"\x05\x01\x00\x05\x01\x00\x03\x0da.example.org\x00\x50").await;
+        said(proxy, "GET /no-route HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+    }
+    let first: Vec<_> = log.lines();
+    assert_eq!(first.len(), 3, "{}", log.text());
+    // The control: each was counted.
+    assert_eq!((shared.audit().counts().refusals, shared.audit().refused_hosts()[0].count), (120, 80));
+    // Rules that change make it worth recording again, after how often it came.
+    let hosts = vec!["b.example.org".to_owned()];
+    shared.audit().changed(&ChangeOfRules { change: Changed::Deny, hosts, seconds: None, uid: None });
+    said(proxy, "GET http://a.example.org/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+    shared.audit().end();
+    let lines = log.lines();
+    let repeated: Vec<_> = lines.iter().filter_map(|line| line["repeated"].as_u64()).collect();
+    assert_eq!((repeated, lines.len()), (vec![39; 3], 8), "{}", log.text());
+    for via in ["http", "socks"] {
+        let of = |line: &&serde_json::Value| line["via"] == via && line["host"] == "a.example.org";
+        let times: Vec<_> = lines.iter().filter(of).map(|line| line["repeated"].as_u64()).collect();
+        assert_eq!(times, if via == "http" { vec![None, Some(39), None] } else { vec![None, Some(39)] });
+    }
+}
+
+#[tokio::test]
+async fn hosts_in_great_number_do_not_fill_the_log() {
+    let (proxy, shared, log) = serve_logged(rules(&[])).await;
+    let mut stream = TcpStream::connect(proxy).await.unwrap();
+    for number in 0..1100 {
+        let request = format!("CONNECT host{number}.example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let head = head(&mut stream).await;
+        let length =
+            head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+        stream.read_exact(&mut vec![0; length.unwrap()]).await.unwrap();
+    }
+    shared.audit().end();
+    let lines = log.lines();
+    assert_eq!((lines.len(), shared.audit().counts().refusals), (1026, 1100));
+    assert_eq!((&lines[1024]["host"], &lines[1025]["repeated"]), (&"*".into(), &75.into()));
 }
 
 #[tokio::test]

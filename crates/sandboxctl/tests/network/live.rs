@@ -228,3 +228,43 @@ fn a_name_that_two_sandboxes_have_and_one_that_is_left_behind() {
         first.end();
     });
 }
+
+/// A program that asks for one host again and again, by each way there is.
+const FLOOD: &str = r#"
+import socket
+name = b"other.example.org"
+for number in range(300):
+    for said in [b"CONNECT " + name + b":8080 HTTP/1.1\r\nHost: x\r\n\r\n", b"\x05\x01\x00\x05\x01\x00\x03\x11" + name + b"\x1f\x90"]:
+        asked = socket.create_connection(("127.0.0.1", 61080))
+        asked.sendall(said)
+        asked.makefile("rb").read(12)
+        asked.close()
+    try:
+        socket.getaddrinfo(name.decode(), 8080)
+    except socket.gaierror:
+        pass
+"#;
+
+#[test]
+fn a_flood_of_what_is_refused_leaves_the_log_readable() {
+    natively("a flood in the log", |place, internet, who| {
+        let mut running = Running::start(place, &internet, "flood");
+        assert!(running.reaches("up.example.org"), "{who}");
+        std::fs::write(place.workspace().join("flood.py"), FLOOD).unwrap();
+        assert_eq!(running.run("python3 flood.py"), "\n", "{who}");
+        let listed = json(place, &["list", "flood"]);
+        let counts: Vec<_> = listed["refused"].as_array().unwrap().iter().map(|one| &one["count"]).collect();
+        assert!(counts.len() == 2 && counts[0] == 600 && counts[1].as_u64() >= Some(300), "{who}: {listed}");
+        running.end();
+        let log = text(&egress(place, &["log", "flood"]));
+        let lines: Vec<serde_json::Value> =
+            log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let refused: Vec<_> = lines.iter().filter(|line| line["host"] == "other.example.org").collect();
+        for via in ["http", "socks", "dns"] {
+            let of: Vec<_> = refused.iter().filter(|line| line["via"] == via).collect();
+            assert!(of.len() == 2 && of[0]["repeated"].is_null(), "{who}: {log}");
+            assert!(of[1]["repeated"].as_u64() >= Some(299), "{who}: {log}");
+        }
+        assert!(log.contains("up.example.org"), "{who}: {log}");
+    });
+}

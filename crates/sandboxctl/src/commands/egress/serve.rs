@@ -135,6 +135,7 @@ fn run(descriptors: Vec<OwnedFd>, spec: EgressSpec) -> anyhow::Result<EgressCoun
     })?;
     // What is still open ends now, and is recorded.
     drop(runtime);
+    proxy.audit().end();
     let counts = proxy.audit().counts();
     Ok(EgressCounts {
         connections: counts.connections,
