@@ -8,6 +8,8 @@ mod raw;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::thread;
 use std::time::Instant;
@@ -17,6 +19,7 @@ use confine::{capabilities, seccomp};
 use raw::{Ended, call};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, chmod, chmodat, fchmod, mkdirat, mknodat, openat};
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType};
 
 /// Runs `check` behind the filter.
 fn filtered<T: Send + 'static>(check: impl FnOnce() -> T + Send + 'static) -> T {
@@ -256,6 +259,43 @@ fn the_probe_sees_whether_the_filter_is_on() {
     assert_eq!(finding.status, Status::Enforced, "{}", finding.reason);
     let finding = seccomp::probe();
     assert_eq!(finding.status, Status::Not, "{}", finding.reason);
+}
+
+#[test]
+fn the_egress_proxy_accepts_and_connects_and_does_nothing_else() {
+    let listening = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listening.local_addr().unwrap();
+    // What is tried, and how it ends.
+    let tried = move || {
+        let socket = |family, kind| rustix::net::socket(family, kind, None);
+        let stream = socket(AddressFamily::INET, SocketType::STREAM).unwrap();
+        rustix::net::bind(&stream, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let process = Command::new("true").status();
+        [
+            rustix::net::listen(&stream, 1).err(),
+            socket(AddressFamily::UNIX, SocketType::STREAM).err(),
+            socket(AddressFamily::NETLINK, SocketType::RAW).err(),
+            UnixStream::pair().err().and_then(|error| Errno::from_io_error(&error)),
+            process.err().and_then(|error| Errno::from_io_error(&error)),
+        ]
+    };
+    let (control, filtered) = (tried.clone(), tried);
+    assert_eq!(control(), [None; 5]);
+    let confined = thread::spawn(move || {
+        capabilities::no_new_privs().unwrap();
+        seccomp::install(&seccomp::compile_for_egress()).unwrap();
+        let refused = filtered();
+        // Its work goes on: connections either way, name servers, threads.
+        let outward = TcpStream::connect(address).unwrap();
+        let (inward, from) = listening.accept().unwrap();
+        assert_eq!(outward.local_addr().unwrap(), from);
+        drop(inward);
+        UdpSocket::bind("127.0.0.1:0").unwrap().send_to(b"question", address).unwrap();
+        assert_eq!(thread::spawn(|| 6 * 7).join().unwrap(), 42);
+        refused
+    });
+    let [perm, family] = [Errno::PERM, Errno::AFNOSUPPORT].map(Some);
+    assert_eq!(confined.join().unwrap(), [perm, family, family, perm, perm]);
 }
 
 /// A figure for the reader of the output; the bound is generous, because the machine may be busy.

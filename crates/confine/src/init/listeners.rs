@@ -30,8 +30,11 @@ impl ProxyListeners {
     /// on any are opened later, when no capability is left.
     pub(super) fn open(port: Option<OwnedFd>) -> Result<Self, Errno> {
         let Some(port) = port.map(ListenerPort::from) else { return Ok(Self(None)) };
-        // An engine has done so already, or has been asked to; what it keeps from being written shows in the next step.
+        // An engine has done so already, or has been asked to, and then keeps it from being written.
         let _ = fs::write(UNPRIVILEGED_PORTS, "0");
+        if fs::read_to_string(UNPRIVILEGED_PORTS).is_ok_and(|port| port.trim() != "0") {
+            return Err(Errno::ACCESS);
+        }
         port.send_first(&Listeners {
             proxy: open(SocketType::STREAM, PROXY)?,
             dns_udp: open(SocketType::DGRAM, DNS)?,

@@ -10,6 +10,7 @@ mod syscalls;
 use policy::plan::Layer;
 use rustix::io::Errno;
 
+use self::syscalls::SyscallGroup;
 use crate::kernel_file::KernelFileSystem;
 use crate::report::{Finding, Status};
 use crate::sys;
@@ -52,6 +53,17 @@ pub fn compile(pid_1: Pid1) -> SeccompFilter {
         Pid1::Ours => syscalls::WHERE_PID_1_IS_OURS,
         Pid1::Agents => &[],
     };
+    compile_with(more)
+}
+
+/// Compiles the filter of the egress proxy: that of the agent, without listeners, other families than the internet's,
+/// processes and programs.
+pub fn compile_for_egress() -> SeccompFilter {
+    compile_with(syscalls::OF_THE_EGRESS_PROXY)
+}
+
+/// Compiles the filter with groups that stand in place of those of the same calls.
+fn compile_with(more: &[SyscallGroup]) -> SeccompFilter {
     SeccompFilter(bpf::compile(
         syscalls::ARCHITECTURE,
         syscalls::GROUPS.iter().chain(more),
@@ -111,16 +123,16 @@ mod tests {
 
     use super::bpf::interpreter::{Call, run};
     use super::syscalls::{
-        ARCHITECTURE, GROUPS, SeccompAction, SyscallGroup, Test, UNKNOWN, WHERE_PID_1_IS_OURS,
+        ARCHITECTURE, GROUPS, OF_THE_EGRESS_PROXY, SeccompAction, Test, UNKNOWN, WHERE_PID_1_IS_OURS,
     };
     use super::*;
 
     /// Evaluates the table of system calls by hand, as a person reads it.
-    fn expected(call: &Call) -> u32 {
+    fn expected(call: &Call, more: &[SyscallGroup]) -> u32 {
         if call.arch != ARCHITECTURE {
             return SECCOMP_RET_KILL_PROCESS;
         }
-        let mut groups = WHERE_PID_1_IS_OURS.iter().chain(GROUPS);
+        let mut groups = more.iter().chain(GROUPS);
         let action =
             groups.find(|group| group.calls.contains(&c_long::from(call.number))).map_or(UNKNOWN, |group| {
                 let holds = |test: &Test| match *test {
@@ -176,15 +188,21 @@ mod tests {
 
     #[test]
     fn the_program_says_what_the_data_says_for_every_number() {
-        let program = compile(Pid1::Ours).0;
+        for more in [WHERE_PID_1_IS_OURS, OF_THE_EGRESS_PROXY] {
+            check_every_number(more);
+        }
+    }
+
+    fn check_every_number(more: &[SyscallGroup]) {
+        let program = compile_with(more).0;
         let x32 = 0x4000_0000;
         let numbers = (0..600).chain(x32..x32 + 600).chain([u32::MAX, u32::MAX - 1, x32 - 1, 1 << 31]);
         for number in numbers {
             for arch in [ARCHITECTURE, 0x4000_0003, 0x4000_0028, 0] {
                 let call = Call { number, arch, args: [0; 6] };
-                assert_eq!(run(&program, &call).0, expected(&call), "{call:x?}");
+                assert_eq!(run(&program, &call).0, expected(&call, more), "{call:x?}");
             }
-            let mut groups = WHERE_PID_1_IS_OURS.iter().chain(GROUPS);
+            let mut groups = more.iter().chain(GROUPS);
             let group = groups.find(|group| group.calls.contains(&c_long::from(number)));
             let Some(group) = group.filter(|group| !group.cases.is_empty()) else { continue };
             let values = interesting_values(group);
@@ -212,7 +230,7 @@ mod tests {
                     .collect();
             }
             for call in calls {
-                assert_eq!(run(&program, &call).0, expected(&call), "{call:x?}");
+                assert_eq!(run(&program, &call).0, expected(&call, more), "{call:x?}");
             }
         }
     }

@@ -80,6 +80,36 @@ pub(super) static WHERE_PID_1_IS_OURS: &[SyscallGroup] = &[
     ]),
 ];
 
+/// What the egress proxy may not do either: it reads hostile bytes and holds credentials, and once it is confined it only
+/// accepts what PID 1 listens for, looks names up and connects. `bind` stays, because whoever asks a name server of DNS
+/// takes a port of its own first.
+#[rustfmt::skip] // a paragraph for each group, not a line for each call
+pub(super) static OF_THE_EGRESS_PROXY: &[SyscallGroup] = &[
+    refused(&[SYS_listen, SYS_socketpair, SYS_execve, SYS_execveat, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev], EPERM),
+    SyscallGroup { calls: &[SYS_socket], cases: &[OF_THE_INTERNET], otherwise: NO_FAMILY },
+    // Threads alone.
+    SyscallGroup {
+        calls: &[SYS_clone],
+        cases: &[
+            Case { when: &[Test::AnyBit { arg: 0, mask: NEW_NAMESPACE }], then: REFUSED },
+            Case { when: &[Test::AnyBit { arg: 0, mask: CLONE_THREAD as u32 }], then: SeccompAction::Allow },
+        ],
+        otherwise: REFUSED,
+    },
+    #[cfg(target_arch = "x86_64")]
+    refused(&[SYS_fork, SYS_vfork], EPERM),
+];
+
+/// A socket of the protocols that every kernel has built in.
+const OF_THE_INTERNET: Case = Case {
+    when: &[
+        Test::OneOf { arg: 0, mask: WHOLE, values: &[AF_INET as u32, AF_INET6 as u32] },
+        Test::OneOf { arg: 1, mask: SOCKET_TYPE, values: &[SOCK_STREAM as u32, SOCK_DGRAM as u32] },
+        Test::OneOf { arg: 2, mask: WHOLE, values: INTERNET_PROTOCOLS },
+    ],
+    then: SeccompAction::Allow,
+};
+
 /// linux/resource.h; libcs do not agree on its type.
 const PRIO_USER: u32 = 2;
 /// asm-generic/resource.h, likewise.
@@ -239,18 +269,7 @@ pub(super) static GROUPS: &[SyscallGroup] = &[
                 when: &[Test::OneOf { arg: 0, mask: WHOLE, values: &[AF_UNIX as u32] }],
                 then: SeccompAction::Allow,
             },
-            Case {
-                when: &[
-                    Test::OneOf { arg: 0, mask: WHOLE, values: &[AF_INET as u32, AF_INET6 as u32] },
-                    Test::OneOf {
-                        arg: 1,
-                        mask: SOCKET_TYPE,
-                        values: &[SOCK_STREAM as u32, SOCK_DGRAM as u32],
-                    },
-                    Test::OneOf { arg: 2, mask: WHOLE, values: INTERNET_PROTOCOLS },
-                ],
-                then: SeccompAction::Allow,
-            },
+            OF_THE_INTERNET,
         ],
         otherwise: NO_FAMILY,
     },

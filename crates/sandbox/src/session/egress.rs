@@ -63,6 +63,8 @@ pub(crate) struct EgressProxy {
     counts: Option<EgressCounts>,
     /// Why it cannot serve.
     failure: Option<String>,
+    /// What nobody has been told yet.
+    warning: Option<String>,
     is_gone: bool,
     _live: LiveSocket,
 }
@@ -116,6 +118,7 @@ impl EgressProxy {
                 port: Some(port.into()),
                 counts: None,
                 failure: None,
+                warning: None,
                 is_gone: false,
                 _live: live,
             })
@@ -142,24 +145,25 @@ impl EgressProxy {
         self.failure.clone()
     }
 
-    /// Reads what it reports. Returns what a person should know while the sandbox lives.
-    pub(crate) fn on_ready(&mut self) -> Option<String> {
+    /// Reads what it reports.
+    pub(crate) fn on_ready(&mut self) {
         match self.control.receive::<EgressEvent>() {
-            // Whoever wants a report of it will find that it does not answer.
-            Ok(Some(EgressEvent::Failed(reason))) => {
-                self.failure = Some(reason);
-                None
-            }
-            Ok(Some(EgressEvent::Ended(counts))) => {
-                self.counts = Some(counts);
-                None
-            }
+            Ok(Some(EgressEvent::Failed(reason))) => self.failure = Some(reason),
+            Ok(Some(EgressEvent::Ended(counts))) => self.counts = Some(counts),
             Ok(None) | Err(_) => {
                 self.is_gone = true;
-                let is_early = self.counts.is_none() && self.failure.is_none();
-                is_early.then(|| "the egress proxy has ended: nothing leaves the sandbox any more".into())
+                let why = self.failure.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+                self.warning = self
+                    .counts
+                    .is_none()
+                    .then(|| format!("the egress proxy has ended{why}: nothing leaves the sandbox any more"));
             }
         }
+    }
+
+    /// Takes what a person should know while the sandbox lives.
+    pub(crate) fn take_warning(&mut self) -> Option<String> {
+        self.warning.take()
     }
 
     /// Waits for its end, once that of PID 1 has closed its lifeline, and returns how much has passed; `None` where it does not
@@ -171,7 +175,7 @@ impl EgressProxy {
             let mut ready = [PollFd::new(&self.control, PollFlags::IN)];
             match poll(&mut ready, until.left().as_ref()) {
                 Err(Errno::INTR) => {}
-                Ok(1..) => drop(self.on_ready()),
+                Ok(1..) => self.on_ready(),
                 Ok(0) | Err(_) => break,
             }
         }

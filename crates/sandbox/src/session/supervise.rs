@@ -163,12 +163,6 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
                 on_deserted(deserted, &mut watch.control, &mut state).map_err(supervise_error)?;
             }
         }
-        if let (Some(egress), true) = (&mut watch.egress, ready.plain.contains(&PlainSource::Egress)) {
-            let warning = egress.on_ready().filter(|_| state.end.is_none());
-            if let Some(warning) = warning {
-                (watch.notice)(Notice::Warning(warning));
-            }
-        }
         on_time(&mut watch, &mut state)?;
         if ready.plain.contains(&PlainSource::Control) {
             if let Err(error) = on_event(&mut watch, &mut state, &mut relay) {
@@ -178,6 +172,17 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
                 }
                 (watch.end)();
                 state.end = Some(End::Signaled(Signal::SIGKILL as i32));
+            }
+        }
+        if let Some(egress) = &mut watch.egress {
+            if ready.plain.contains(&PlainSource::Egress) {
+                egress.on_ready();
+            }
+            // Before the start it is the start that fails, and at the end every proxy ends.
+            if state.started && state.end.is_none() {
+                if let Some(warning) = egress.take_warning() {
+                    (watch.notice)(Notice::Warning(warning));
+                }
             }
         }
     }

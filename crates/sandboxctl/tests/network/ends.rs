@@ -56,6 +56,46 @@ fn nothing_leaves_when_the_proxy_is_killed() {
 }
 
 #[test]
+fn a_proxy_that_lost_a_listener_ends_and_says_so() {
+    natively("a listener that fails", |place, internet, who| {
+        let mut command = internet.command(
+            &place.inside(&["--allow-host", "up.example.org:8080"], &bash("echo started; read -r line")),
+        );
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut running = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(running.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let [proxy] = proxies(place)[..] else { panic!("{who}: {:?}", proxies(place)) };
+        // The sandbox's network namespace is that of PID 1, and every process of the run has this client above it.
+        let children = |pid: u32| -> Vec<u32> {
+            let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+            listed.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+        };
+        let mut below = children(running.id());
+        while let Some(pid) = below.iter().find(|pid| !children(**pid).is_empty() && **pid != proxy).copied()
+        {
+            below = children(pid);
+        }
+        let inside = below.into_iter().find(|pid| *pid != proxy).unwrap();
+        let closed = std::process::Command::new("nsenter")
+            .args([&format!("--net=/proc/{inside}/ns/net"), "ss", "-K", "-l", "-t", "-n", "sport = :53"])
+            .output()
+            .unwrap();
+        assert!(String::from_utf8_lossy(&closed.stdout).contains("127.0.0.53:53"), "{who}: {closed:?}");
+        line.clear();
+        BufReader::new(running.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(
+            line,
+            "warning: the egress proxy has ended (the DNS server: Invalid argument (os error 22)): \
+             nothing leaves the sandbox any more\n",
+            "{who}"
+        );
+        running.stdin.take().unwrap().write_all(b"go\n").unwrap();
+        assert!(running.wait().unwrap().success(), "{who}");
+    });
+}
+
+#[test]
 fn the_proxy_ends_with_its_sandbox() {
     everywhere("the end of a proxy", |place, internet, who| {
         let output = internet.run(place, &["--allow-host", "up.example.org:8080"], &["true"]);

@@ -35,9 +35,13 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Takes requests for as long as this process lives.
-    pub(super) fn serve(mut self) {
-        while self.serve_next().is_ok() {}
+    /// Takes requests for as long as this process lives, and returns why it cannot any more.
+    pub(super) fn serve(mut self) -> io::Error {
+        loop {
+            if let Err(error) = self.serve_next() {
+                return error;
+            }
+        }
     }
 
     fn serve_next(&mut self) -> io::Result<()> {

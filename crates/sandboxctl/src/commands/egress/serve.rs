@@ -17,7 +17,7 @@ use confine::protocol::{
     RouteCredential, RouteSpec,
 };
 use confine::report::Status;
-use confine::seccomp::{self, Pid1};
+use confine::seccomp;
 use egress::audit::Audit;
 use egress::changes::ChangingRules;
 use egress::dns;
@@ -36,6 +36,7 @@ use policy::rules::user::{UserOrGroup, UserSpec};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, Signal, getpid, getrlimit, kill_process, setrlimit};
+use tokio::sync::oneshot;
 use zeroize::Zeroizing;
 
 use super::init_socket::InitSocket;
@@ -122,16 +123,21 @@ fn run(descriptors: Vec<OwnedFd>, spec: EgressSpec) -> anyhow::Result<EgressCoun
         proxy: Arc::clone(&proxy),
         attending: Vec::new(),
     };
-    std::thread::Builder::new().spawn(move || requests.serve())?;
+    let (failed, requests_failed) = oneshot::channel();
+    std::thread::Builder::new().spawn(move || failed.send(requests.serve()))?;
     let lifeline = source.as_fd().try_clone_to_owned()?;
     std::thread::Builder::new().spawn(move || end_after(&lifeline))?;
     runtime.block_on(async {
         let init = InitSocket::new(source)?;
         let names = Names::new(Arc::clone(&proxy), init.clone());
         let dns_udp = tokio::net::UdpSocket::from_std(UdpSocket::from(dns_udp))?;
-        tokio::spawn(dns::serve(names, dns_udp, tcp(dns_tcp)?));
-        tokio::spawn(Arc::clone(&proxy).serve(tcp(listener)?));
-        init.ended().await
+        // Where one fails, all end: what a person does not see, such as a rule whose time is over, is still relied on.
+        tokio::select! {
+            ended = init.ended() => ended.context("the socket to PID 1"),
+            failed = dns::serve(names, dns_udp, tcp(dns_tcp)?) => failed.context("the DNS server"),
+            failed = Arc::clone(&proxy).serve(tcp(listener)?) => failed.context("the proxy listener"),
+            failed = requests_failed => Err(failed?).context("the socket of the owner"),
+        }
     })?;
     // What is still open ends now, and is recorded.
     drop(runtime);
@@ -217,7 +223,7 @@ fn confine(user: Option<(u32, u32)>) -> anyhow::Result<()> {
         rlimit_fallback: &RlimitFallback::default(),
         account: account.as_ref(),
         grants: Some(&[]),
-        filter: &seccomp::compile(Pid1::Agents),
+        filter: &seccomp::compile_for_egress(),
     })?;
     for finding in [locked.landlock(), locked.seccomp()] {
         if finding.status == Status::Not {
