@@ -43,7 +43,11 @@ pub(crate) struct Attack {
     attempts: Vec<Attempt>,
     elsewhere: Vec<Elsewhere>,
     without: Vec<Runner>,
+    networks: &'static [&'static [&'static str]],
 }
+
+/// Flags for each network that a native sandbox can have: none, and an allow-list, with which there are a proxy, a DNS server and listeners.
+const NETWORKS: &[&[&str]] = &[&[], &["--allow-host=allowed.example.org"]];
 
 /// Who else runs it, and what one attempt gets there.
 pub(crate) type Elsewhere = (&'static [Runner], &'static str, &'static str);
@@ -65,7 +69,14 @@ impl Attack {
             attempts: Vec::new(),
             elsewhere: Vec::new(),
             without: Vec::new(),
+            networks: &NETWORKS[..1],
         }
+    }
+
+    /// Tries it with an allow-list too, which must change nothing.
+    pub(crate) fn in_every_network(mut self) -> Self {
+        self.networks = NETWORKS;
+        self
     }
 
     /// What attempts get elsewhere than in a native sandbox, where that is another answer.
@@ -134,16 +145,19 @@ impl Attack {
                 self.compare(&place, argv, "the control", |attempt| attempt.1);
             }
             for runner in runners(caller, &test).into_iter().filter(|runner| !self.without.contains(runner)) {
-                let place = Place::on(caller, runner);
-                let attack = self.lay_out(&place, "");
-                let what = format!("inside, in {runner:?}");
-                self.compare(&place, place.run(self.flags, &attack), &what, |attempt| {
-                    let own = self
-                        .elsewhere
-                        .iter()
-                        .find(|(runners, name, _)| runners.contains(&runner) && *name == attempt.0);
-                    own.map_or(attempt.2, |(.., answer)| answer)
-                });
+                for network in self.networks {
+                    let place = Place::on(caller, runner);
+                    let attack = self.lay_out(&place, "");
+                    let what = format!("inside, in {runner:?} with {network:?}");
+                    let flags = [*network, self.flags].concat();
+                    self.compare(&place, place.run(&flags, &attack), &what, |attempt| {
+                        let own = self
+                            .elsewhere
+                            .iter()
+                            .find(|(runners, name, _)| runners.contains(&runner) && *name == attempt.0);
+                        own.map_or(attempt.2, |(.., answer)| answer)
+                    });
+                }
             }
         }
     }

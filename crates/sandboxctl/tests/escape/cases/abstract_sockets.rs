@@ -19,5 +19,6 @@ attempt("connect", lambda: socket.socket(socket.AF_UNIX).connect("\0" + sys.argv
         mem::forget(UnixListener::bind_addr(&address).unwrap());
         vec![name]
     })
+    .in_every_network()
     .gets(&[("connect", "ok", "ECONNREFUSED")]);
 }

@@ -35,6 +35,7 @@ attempt("ask a name server of the host", ask_a_name_server)
         });
         ports.map(|port| port.to_string()).to_vec()
     })
+    .in_every_network()
     .gets(&[
         ("connect to a listener of the host", "ok", "ECONNREFUSED"),
         ("the same by IPv6", "ok", "ECONNREFUSED"),
@@ -51,11 +52,20 @@ fn no_other_host_is_reached() {
 for address in ["192.0.2.1", "10.0.0.1", "172.17.0.1", "169.254.169.254", "2001:db8::1", "fd00:ec2::254"]:
     attempt(address, lambda: socket.create_connection((address, 53)))
 
-def ask():
-    question = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    question.sendto(b"which address has a name?", ("192.0.2.1", 53))
+def ask(family, address):
+    question = socket.socket(family, socket.SOCK_DGRAM)
+    question.sendto(b"which address has a name?", (address, 53))
 
-attempt("a datagram", ask)
+attempt("a datagram", lambda: ask(socket.AF_INET, "192.0.2.1"))
+attempt("a datagram by IPv6", lambda: ask(socket.AF_INET6, "2001:db8::1"))
+
+# Sockets of ping(8) need no right, but that of a group (ping_group_range, icmp(7)).
+def ping(family, protocol, address, kind):
+    echo = socket.socket(family, socket.SOCK_DGRAM, protocol)
+    echo.sendto(bytes([kind, 0, 0, 0, 0, 1, 0, 1]), (address, 0))
+
+attempt("an echo request", lambda: ping(socket.AF_INET, socket.IPPROTO_ICMP, "192.0.2.1", 8))
+attempt("an echo request by IPv6", lambda: ping(socket.AF_INET6, socket.IPPROTO_ICMPV6, "2001:db8::1", 128))
 "#,
     )
     .control(Control::Namespaces(&[]))
@@ -66,10 +76,12 @@ subprocess.run("""
 ip link set lo up
 for address in 192.0.2.1/32 10.0.0.1/32 172.17.0.1/32 169.254.169.254/32 2001:db8::1/128 fd00:ec2::254/128; do
     ip address add $address dev lo nodad
-done""", shell=True, check=True)
+done
+echo 0 0 >/proc/sys/net/ipv4/ping_group_range""", shell=True, check=True)
 listener = socket.create_server(("::", 53), family=socket.AF_INET6, dualstack_ipv6=True)
 "#,
     )
+    .in_every_network()
     .gets(&[
         ("192.0.2.1", "ok", "ENETUNREACH"),
         ("10.0.0.1", "ok", "ENETUNREACH"),
@@ -78,5 +90,9 @@ listener = socket.create_server(("::", 53), family=socket.AF_INET6, dualstack_ip
         ("2001:db8::1", "ok", "ENETUNREACH"),
         ("fd00:ec2::254", "ok", "ENETUNREACH"),
         ("a datagram", "ok", "ENETUNREACH"),
+        ("a datagram by IPv6", "ok", "ENETUNREACH"),
+        // Docker gives containers the group for sockets of ping(8); there is nowhere to send from them.
+        ("an echo request", "ok", "EACCES|ENETUNREACH"),
+        ("an echo request by IPv6", "ok", "EACCES|ENETUNREACH"),
     ]);
 }

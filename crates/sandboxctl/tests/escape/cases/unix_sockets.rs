@@ -35,6 +35,7 @@ attempt("by a second name", lambda: (os.link("other.sock", "second.sock"), conne
         std::os::unix::fs::symlink("docker.sock", place.workspace().join("link.sock")).unwrap();
         vec![place.home().to_str().unwrap().to_owned()]
     })
+    .in_every_network()
     .gets(&[
         ("outside of every boundary", "ok", "ENOENT"),
         ("in a boundary", "ok", "ECONNREFUSED"),
