@@ -20,6 +20,10 @@ const HOSTS: &str = "127.0.0.1 inward.example.org
 10.1.2.3 private.example.org
 198.51.100.7 mixed.example.org
 10.1.2.3 mixed.example.org
+169.254.169.254 metadata.example.org
+fd00:ec2::254 metadata6.example.org
+198.51.100.7 metadata-too.example.org
+169.254.169.254 metadata-too.example.org
 198.51.100.8 curl.example.org git.example.org pip.example.org npm.example.org crates.example.org debian.example.org
 198.51.100.8 node.example.org requests.example.org httpx.example.org raw.example.org db.example.org
 198.51.100.8 api.anthropic.com api.openai.com
@@ -27,7 +31,10 @@ const HOSTS: &str = "127.0.0.1 inward.example.org
 
 /// Brings the interface up, with the addresses of the servers and of the resolver that this machine is configured to ask. The
 /// mounts stay those of the machine: engines open files of a client by way of `/proc`.
-const SCRIPT: &str = r#"ip link set lo up && ip address add "$1/32" dev lo && ip address add "$3/32" dev lo || exit
+const SCRIPT: &str = r#"ip link set lo up || exit
+for address in "$1/32" "$3/32" 169.254.169.254/32 203.0.113.1/32 '2001:db8::1/128 nodad' 'fd00:ec2::254/128 nodad'; do
+    ip address add $address dev lo || exit
+done
 resolvers=$(sed -n 's/^nameserver *//p' /etc/resolv.conf)
 for resolver in $resolvers; do
     case $resolver in 127.*|::1) ;; *) ip address add "$resolver" dev lo ;; esac

@@ -5,6 +5,8 @@ import sys
 import threading
 
 ADDRESS, HOSTS, RESOLVERS = sys.argv[1], sys.argv[2], sys.argv[3:]
+# The metadata service of a cloud, by both of its addresses, and a host that has no other address than one of IPv6.
+OTHERS = ["169.254.169.254", "fd00:ec2::254", "2001:db8::1"]
 
 
 def say(*words):
@@ -51,8 +53,12 @@ def announce(connection, port):
         connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)
 
 
+def family(address):
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
 def serve(address, port, answer):
-    listener = socket.create_server((address, port), backlog=128)
+    listener = socket.create_server((address, port), family=family(address), backlog=128)
 
     def accept():
         while True:
@@ -81,7 +87,7 @@ def names():
 
 
 def reply(query, known):
-    """Answers one question of DNS (RFC 1035): A records of the names that are known. What is no question gets no answer."""
+    """Answers one question of DNS (RFC 1035): A and AAAA records of the names that are known. What is no question gets no answer."""
     if len(query) < 17:
         say("udp", "53")
         return None
@@ -91,18 +97,17 @@ def reply(query, known):
         at += 1 + query[at]
     name, end = ".".join(labels), at + 5
     say("dns", name)
-    addresses = known.get(name, []) if query[at + 1 : at + 3] == b"\0\1" else []
+    kind = {1: socket.AF_INET, 28: socket.AF_INET6}.get(int.from_bytes(query[at + 1 : at + 3], "big"))
+    addresses = [address for address in known.get(name, []) if family(address) == kind]
     code = 0 if name in known else 3
     header = query[:2] + bytes([0x81, 0x80 | code, 0, 1, 0, len(addresses), 0, 0, 0, 0])
-    records = b"".join(
-        b"\xc0\x0c\0\1\0\1\0\0\0\5\0\4" + socket.inet_aton(address) for address in addresses
-    )
-    return header + query[12:end] + records
+    packed = [socket.inet_pton(kind, address) for address in addresses]
+    records = [b"\xc0\x0c" + query[at + 1 : end] + bytes([0, 0, 0, 5, 0, len(data)]) + data for data in packed]
+    return header + query[12:end] + b"".join(records)
 
 
 def resolve(address):
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_DGRAM)
+    listener = socket.socket(family(address), socket.SOCK_DGRAM)
     listener.bind((address, 53))
     known = names()
 
@@ -119,6 +124,8 @@ def resolve(address):
 for port in (80, 8080):
     serve(ADDRESS, port, web)
 serve("127.0.0.1", 8080, web)
+for other in OTHERS:
+    serve(other, 80, web)
 serve(ADDRESS, 22, greet)
 serve(ADDRESS, 9203, announce)
 for resolver in RESOLVERS:
