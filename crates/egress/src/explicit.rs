@@ -32,6 +32,6 @@ pub(crate) async fn pass<S: AsyncRead + AsyncWrite + Unpin>(
     let refusal = Refusal::Mismatch(reason.to_owned());
     proxy.audit().refused(&Open::new(via, host, port), &refusal);
     let (protocol, mut stream) = inside.into_parts();
-    stream.write_all(&refusal.spoken(protocol, host, port)).await?;
+    stream.write_all(&refusal.spoken(protocol, proxy.sandbox(), host, port)).await?;
     stream.shutdown().await
 }

@@ -61,11 +61,11 @@ async fn answer(
         // A client that uses the proxy for the proxy's own URL as well means the same.
         Ok(_) => {
             let answered = routed::answer(request, proxy).await;
-            return answered.unwrap_or_else(|(refusal, host, port)| refused(&refusal, &host, port));
+            return answered.unwrap_or_else(|(refusal, host, port)| refused(&refusal, proxy, &host, port));
         }
         Err(refusal) => {
             proxy.audit().refused(&Open::new(Via::Http, "", 0), &refusal);
-            return refused(&refusal, "", 0);
+            return refused(&refusal, proxy, "", 0);
         }
     };
     let idle = proxy.limits().idle;
@@ -73,7 +73,7 @@ async fn answer(
         // Whoever is on the way repeats what it got, with what was added for it (RFC 9110, section 9.3.8).
         let refusal = Refusal::Malformed("TRACE is not forwarded");
         proxy.audit().refused(&Open::new(Via::Http, &host, port), &refusal);
-        return refused(&refusal, &host, port);
+        return refused(&refusal, proxy, &host, port);
     }
     let answered = if request.method() == Method::CONNECT {
         let outside = proxy.connect(Via::Http, &host, port).await;
@@ -84,7 +84,7 @@ async fn answer(
             Err(refusal) => Err(refusal),
         }
     };
-    answered.unwrap_or_else(|refusal| refused(&refusal, &host, port))
+    answered.unwrap_or_else(|refusal| refused(&refusal, proxy, &host, port))
 }
 
 /// Returns whether a request for a whole URL names this listener.
@@ -175,8 +175,8 @@ fn onward<B>(request: Request<B>, parent: Option<&ParentProxy>) -> Request<B> {
     Request::from_parts(head, body)
 }
 
-fn refused(refusal: &Refusal, host: &str, port: u16) -> Response<Body> {
-    let mut response = Response::new(whole(refusal.to_json(host, port)));
+fn refused(refusal: &Refusal, proxy: &Proxy, host: &str, port: u16) -> Response<Body> {
+    let mut response = Response::new(whole(refusal.to_json(proxy.sandbox(), host, port)));
     *response.status_mut() = status(refusal);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if matches!(refusal, Refusal::Token(_)) {

@@ -99,7 +99,7 @@ async fn speak(mut stream: TcpStream, proxy: &Arc<Proxy>, admission: Admission) 
     if first == HTTP2 {
         stream.write_all(HTTP1_REQUIRED).await?;
     } else {
-        stream.write_all(&refused.to_http("", 0)).await?;
+        stream.write_all(&refused.to_http(None, "", 0)).await?;
     }
     linger(stream).await
 }
@@ -110,7 +110,7 @@ async fn turn_away(mut stream: TcpStream, refusal: &Refusal) -> io::Result<()> {
     match stream.peek(&mut first).await? {
         0 => return Ok(()),
         _ if first[0] == socks::VERSION => stream.write_all(&socks::NO_METHOD_REPLY).await?,
-        _ => stream.write_all(&refusal.to_http("", 0)).await?,
+        _ => stream.write_all(&refusal.to_http(None, "", 0)).await?,
     }
     linger(stream).await
 }

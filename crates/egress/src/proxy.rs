@@ -22,6 +22,8 @@ use crate::tls::Roots;
 #[derive(Debug)]
 pub struct Setup {
     pub rules: HostRules,
+    /// The name of the sandbox, by which its owner changes the rules.
+    pub sandbox: Option<String>,
     /// Where credentials are added.
     pub routes: Vec<Route>,
     /// Whose certificates upstreams of routes may have. Without any, none is reached by TLS.
@@ -34,12 +36,13 @@ pub struct Setup {
 impl From<HostRules> for Setup {
     fn from(rules: HostRules) -> Self {
         let (roots, parent, limits) = (Roots::default(), Parent::default(), Limits::default());
-        Self { rules, routes: Vec::new(), roots, parent, limits }
+        Self { rules, sandbox: None, routes: Vec::new(), roots, parent, limits }
     }
 }
 
 /// What all connections of one sandbox share.
 pub struct Proxy {
+    sandbox: Option<String>,
     live: Live,
     dialer: Arc<Dialer>,
     audit: Arc<Audit>,
@@ -58,7 +61,7 @@ impl Proxy {
     ///
     /// The resolver's configuration, `/etc/resolv.conf`, cannot be read.
     pub fn new(setup: impl Into<Setup>, audit: Audit) -> io::Result<Arc<Self>> {
-        let Setup { rules, routes, roots, parent, limits } = setup.into();
+        let Setup { rules, sandbox, routes, roots, parent, limits } = setup.into();
         let (live, audit) = (Live::new(rules, routes), Arc::new(audit));
         let dialer = Arc::new(Dialer::new(parent, limits.connect)?);
         let connector = Connector {
@@ -69,7 +72,7 @@ impl Proxy {
             limits,
         };
         let connections = Arc::new(Semaphore::new(limits.connections));
-        Ok(Arc::new(Self { live, dialer, audit, limits, sender: connector.sender(), connections }))
+        Ok(Arc::new(Self { sandbox, live, dialer, audit, limits, sender: connector.sender(), connections }))
     }
 
     /// Puts other rules in force. What is connected to a host that they do not allow ends, but for requests on routes.
@@ -85,6 +88,11 @@ impl Proxy {
     /// Returns the audit log.
     pub fn audit(&self) -> &Audit {
         &self.audit
+    }
+
+    /// Returns the name of the sandbox.
+    pub(crate) fn sandbox(&self) -> Option<&str> {
+        self.sandbox.as_deref()
     }
 
     /// Returns what is in force now.

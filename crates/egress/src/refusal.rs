@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::StatusCode;
+use policy::rules::network::{Host, HostAndPort};
 use policy::rules::verdict::Verdict;
 use serde::Serialize;
 
@@ -135,11 +136,16 @@ impl Refusal {
         matches!(self, Self::Unresolved(_) | Self::Unreachable(_) | Self::Silent(_) | Self::Busy(_))
     }
 
-    /// Describes it in JSON: the host, the rule that is missing, how a person allows it, and that to try again does not help.
-    pub fn to_json(&self, host: &str, port: u16) -> String {
-        let remedy = matches!(self, Self::Rule(_)).then(|| {
-            let pattern = if port == 443 { host.to_owned() } else { format!("{host}:{port}") };
-            format!("add \"{pattern}\" to `allow` in `[network]` of sandbox.toml")
+    /// Describes it in JSON: the host, the rule that is missing, how a person allows it, and that to try again does not help. The
+    /// sandbox is that of this name.
+    pub fn to_json(&self, sandbox: Option<&str>, host: &str, port: u16) -> String {
+        // What is no host cannot be allowed.
+        let wanted = matches!(self, Self::Rule(_)).then(|| host.parse::<Host>().ok()).flatten();
+        let remedy = wanted.filter(|_| port > 0).map(|host| {
+            let pattern = HostAndPort { host: &host, port };
+            let now =
+                sandbox.map(|name| format!(", or while it runs `sandboxctl egress allow {name} {pattern}`"));
+            format!("add \"{pattern}\" to `allow` in `[network]` of sandbox.toml{}", now.unwrap_or_default())
         });
         let allowed = match self {
             Self::Operation { allowed, .. } | Self::NoRoute(allowed) => Some(allowed.as_slice()),
@@ -151,16 +157,16 @@ impl Refusal {
     }
 
     /// Returns it as an answer of HTTP to a connection that has no request of which it could be the answer.
-    pub(crate) fn to_http(&self, host: &str, port: u16) -> Vec<u8> {
+    pub(crate) fn to_http(&self, sandbox: Option<&str>, host: &str, port: u16) -> Vec<u8> {
         let status = StatusCode::from_u16(self.status()).unwrap_or(StatusCode::FORBIDDEN);
-        let body = self.to_json(host, port);
+        let body = self.to_json(sandbox, host, port);
         let length = body.len();
         format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
             .into_bytes()
     }
 
     /// Returns it as a client understands it that speaks this; nothing where no word of that protocol is known.
-    pub(crate) fn spoken(&self, protocol: Protocol, host: &str, port: u16) -> Vec<u8> {
+    pub(crate) fn spoken(&self, protocol: Protocol, sandbox: Option<&str>, host: &str, port: u16) -> Vec<u8> {
         match protocol {
             Protocol::Tls => {
                 let alert = match self {
@@ -170,7 +176,7 @@ impl Refusal {
                 };
                 [&ALERT[..], &[alert]].concat()
             }
-            Protocol::Http => self.to_http(host, port),
+            Protocol::Http => self.to_http(sandbox, host, port),
             Protocol::Other => Vec::new(),
         }
     }

@@ -94,20 +94,26 @@ async fn speak(stream: TcpStream, name: &str, port: u16, proxy: &Arc<Proxy>) -> 
             Ok(mut outside) => _ = tunnel::pass(&mut inside, &mut outside, proxy.limits().idle).await,
             Err(refusal) => {
                 let _ = timeout(FIRST_WORD, inside.judge()).await;
-                return refuse(inside, name, port, &refusal).await;
+                return refuse(inside, proxy, name, port, &refusal).await;
             }
         }
     }
     let Some(reason) = inside.refusal() else { return Ok(()) };
     let refusal = Refusal::Mismatch(reason.to_owned());
     proxy.audit().refused(&Open::new(Via::Transparent, name, port), &refusal);
-    refuse(inside, name, port, &refusal).await
+    refuse(inside, proxy, name, port, &refusal).await
 }
 
 /// Says in the client's own protocol that it is refused, where it has a word for that, and closes.
-async fn refuse(inside: Inside<TcpStream>, name: &str, port: u16, refusal: &Refusal) -> io::Result<()> {
+async fn refuse(
+    inside: Inside<TcpStream>,
+    proxy: &Proxy,
+    name: &str,
+    port: u16,
+    refusal: &Refusal,
+) -> io::Result<()> {
     let (protocol, mut stream) = inside.into_parts();
-    let answer = refusal.spoken(protocol, name, port);
+    let answer = refusal.spoken(protocol, proxy.sandbox(), name, port);
     if answer.is_empty() {
         return Ok(());
     }

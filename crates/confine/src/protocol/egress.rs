@@ -24,6 +24,8 @@ use super::egress_request::EgressRule;
 /// for [`super::EgressRequest`].
 #[derive(Debug, Deserialize, Serialize)]
 pub struct EgressSpec {
+    /// The name of the sandbox.
+    pub name: String,
     /// Which hosts may be reached.
     pub allow: Vec<EgressRule>,
     /// Which may not, whatever `allow` has.

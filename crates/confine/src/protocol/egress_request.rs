@@ -124,6 +124,7 @@ mod tests {
         one.send(&request, &[]).unwrap();
         one.send(
             &EgressSpec {
+                name: "a".to_owned(),
                 allow: rules.clone(),
                 deny: rules.clone(),
                 routes: Vec::new(),

@@ -109,7 +109,8 @@ impl EgressProxy {
             // It reads hostile bytes, and does not do so as root.
             let user = rustix::process::geteuid().is_root().then_some((agent.uid, agent.gid));
             let owner = state.owner().uid;
-            let spec = EgressSpec { allow: rules(allow), deny: rules(deny), routes, owner, user };
+            let name = plan.name.clone();
+            let spec = EgressSpec { name, allow: rules(allow), deny: rules(deny), routes, owner, user };
             let descriptors = [source.as_fd(), log[0].as_fd(), log[1].as_fd(), requests.as_fd()];
             control.send(&spec, &descriptors)?;
             Ok(Self {

@@ -79,6 +79,11 @@ fn hosts_are_allowed_and_denied_while_it_runs() {
     everywhere("live changes", |place, internet, who| {
         let mut running = Running::start(place, &internet, "live");
         assert!(!running.reaches("other.example.org"), "{who}");
+        // What is refused says what the owner types, and what they type.
+        let connect =
+            "CONNECT other.example.org:8080 HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n";
+        let said = running.run(&format!("({})", ask(connect)));
+        assert!(said.contains("`sandboxctl egress allow live other.example.org:8080`"), "{who}: {said}");
         let looked_up = "getent ahosts other.example.org | head -n 1 | cut -d' ' -f1";
         assert_eq!(running.run(looked_up), "\n", "{who}");
 

@@ -103,7 +103,14 @@ fn run(descriptors: Vec<OwnedFd>, spec: EgressSpec) -> anyhow::Result<EgressCoun
     let routes: Vec<Route> = spec.routes.into_iter().map(route).collect::<anyhow::Result<_>>()?;
     // Only routes speak TLS themselves: all other connections pass as they are.
     let roots = if routes.is_empty() { Roots::default() } else { Roots::of_host()? };
-    let setup = Setup { parent: parent()?, routes, roots, limits, ..Setup::from(rules.rules()) };
+    let setup = Setup {
+        sandbox: Some(spec.name),
+        parent: parent()?,
+        routes,
+        roots,
+        limits,
+        ..Setup::from(rules.rules())
+    };
     let proxy = Proxy::new(setup, audit).context("the resolver's configuration")?;
 
     // 5. From here on no file is opened and no program executed, and there is no way back to another user.
