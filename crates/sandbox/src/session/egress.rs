@@ -19,7 +19,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use self::live::LiveSocket;
-use self::logs::{LOGS, log_names};
+use self::logs::{LOCK, LOGS, log_names};
 use super::agent::Agent;
 use super::error::StartError;
 use super::outcome::Notice;
@@ -87,6 +87,11 @@ impl EgressProxy {
             )
         })?;
         let open = |logs: StateDir| {
+            // Nobody takes a log for an old one that was opened, before its sandbox is seen to live.
+            let _lock = logs.lock(LOCK)?;
+            live::sweep(&logs)?;
+            // What cannot be removed today stays.
+            let _ = logs::sweep(&logs);
             let [first, second] = log_names(&plan.name);
             let log = [logs.open_or_make(&first)?, logs.open_or_make(&second)?];
             LiveSocket::listen(logs, &plan.name).map(|live| (log, live))

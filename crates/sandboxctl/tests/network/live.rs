@@ -1,7 +1,9 @@
 //! Rules that change while a sandbox runs, by its owner and nobody else.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::MetadataExt;
 use std::process::{Child, ChildStdin, ChildStdout, Output, Stdio};
+use std::time::{Duration, SystemTime};
 
 use crate::internet::{Internet, bash, text};
 use crate::place::Place;
@@ -231,6 +233,37 @@ fn a_name_that_two_sandboxes_have_and_one_that_is_left_behind() {
         }
         assert_eq!(listed["sandbox"], "twice", "{who}: {listed}");
         first.end();
+    });
+}
+
+#[test]
+fn old_logs_are_removed_with_time() {
+    natively("old logs", |place, internet, who| {
+        let living = Running::start(place, &internet, "living");
+        let logs = place.home().join(".local/state/sandboxctl/egress");
+        let age = |name: &str, days: u64| {
+            let file = std::fs::File::options().create(true).append(true).open(logs.join(name)).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(days * 24 * 60 * 60)).unwrap();
+            let owner = std::fs::metadata(&logs).unwrap();
+            std::os::unix::fs::chown(logs.join(name), Some(owner.uid()), Some(owner.gid())).unwrap();
+        };
+        for (name, days) in [("old", [31, 300]), ("recent", [300, 29]), ("living", [31, 31])] {
+            age(&format!("{name}.0.jsonl"), days[0]);
+            age(&format!("{name}.1.jsonl"), days[1]);
+        }
+        let left = || {
+            ["old", "recent", "living"].map(|name| {
+                [0, 1].map(|number| logs.join(format!("{name}.{number}.jsonl")).exists()) == [true; 2]
+            })
+        };
+        // Once a day is enough, and the first sandbox has looked.
+        Running::start(place, &internet, "second").end();
+        assert_eq!(left(), [true; 3], "{who}");
+        age("swept", 2);
+        Running::start(place, &internet, "third").end();
+        assert_eq!(left(), [false, true, true], "{who}");
+        assert!(!logs.join("old.1.jsonl").exists() && logs.join("third.0.jsonl").exists(), "{who}");
+        living.end();
     });
 }
 

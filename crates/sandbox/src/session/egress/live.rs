@@ -11,13 +11,10 @@ use std::time::Duration;
 
 use confine::protocol::{ControlSocket, EgressAnswer, EgressRequest, EgressRules};
 
-use super::logs::LOGS;
+use super::logs::{LOGS, SUFFIX};
 use crate::host::identity::Identity;
 use crate::state::directory::{StateDir, StateError};
 use crate::state::record::{RecordError, RunId};
-
-/// What the name of a socket ends with. It begins with the name of the sandbox, which has no dot.
-const SUFFIX: &str = ".socket";
 
 /// How long an answer may take. The proxy has everything at hand.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -50,7 +47,6 @@ pub(super) struct LiveSocket {
 impl LiveSocket {
     /// Listens for requests about a sandbox of this name.
     pub(super) fn listen(directory: StateDir, sandbox: &str) -> Result<(Self, UnixListener), RecordError> {
-        sweep(&directory)?;
         let name = format!("{sandbox}.{}{SUFFIX}", RunId::generate()?.as_str());
         let listener = directory.listen(&name)?;
         Ok((Self { directory, name }, listener))
@@ -65,7 +61,7 @@ impl Drop for LiveSocket {
 }
 
 /// Removes what clients left that were killed: sockets on which nobody listens any more.
-fn sweep(directory: &StateDir) -> Result<(), StateError> {
+pub(super) fn sweep(directory: &StateDir) -> Result<(), StateError> {
     for name in directory.names()?.into_iter().filter(|name| name.ends_with(SUFFIX)) {
         if directory.connect(&name)?.is_none() {
             directory.remove(&name)?;

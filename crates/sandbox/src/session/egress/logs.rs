@@ -1,12 +1,27 @@
-//! The logs of egress proxies: two files for each name of a sandbox, written in turn.
+//! The logs of egress proxies: two files for each name of a sandbox, written in turn, and kept for a while after the last line.
 
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use crate::host::identity::Identity;
 use crate::state::directory::{StateDir, StateError};
 
 /// The directory of the logs, within the state directory.
 pub(super) const LOGS: &str = "egress";
+
+/// What the name of a socket ends with, which lies beside them. It begins with the name of the sandbox, which has no dot.
+pub(super) const SUFFIX: &str = ".socket";
+
+/// The lock of whoever opens logs or removes old ones.
+pub(super) const LOCK: &str = "lock";
+
+/// How long a log is kept that nobody writes any more.
+const KEPT: Duration = Duration::from_secs(30 * DAY);
+
+const DAY: u64 = 24 * 60 * 60;
+
+/// The file that was touched when old logs were looked for last: there may be many, and a start waits for it.
+const SWEPT: &str = "swept";
 
 /// Returns what the egress proxies of sandboxes of this name have recorded, the oldest first.
 pub fn log(state: &Path, caller: Identity, name: &str) -> Result<Vec<u8>, StateError> {
@@ -31,4 +46,32 @@ pub(super) fn began(lines: &[u8]) -> Option<u64> {
 /// Returns the names of the two files of a log, which are written in turn.
 pub(super) fn log_names(name: &str) -> [String; 2] {
     [format!("{name}.0.jsonl"), format!("{name}.1.jsonl")]
+}
+
+/// Removes logs that nobody has written for long, and whose sandbox is gone; once a day. Only who holds the lock may do so.
+pub(super) fn sweep(logs: &StateDir) -> Result<(), StateError> {
+    let age = |name: &str| -> Result<Option<Duration>, StateError> {
+        let file = logs.open_existing(name)?;
+        let written = file.and_then(|file| file.metadata().and_then(|metadata| metadata.modified()).ok());
+        // What was written in a time to come is new.
+        Ok(written.map(|written| SystemTime::now().duration_since(written).unwrap_or_default()))
+    };
+    if age(SWEPT)?.is_some_and(|age| age < Duration::from_secs(DAY)) {
+        return Ok(());
+    }
+    let names = logs.names()?;
+    let lives = |sandbox: &str| {
+        let mut sockets = names.iter().filter(|name| name.ends_with(SUFFIX));
+        sockets.any(|socket| socket.split_once('.').is_some_and(|(name, _)| name == sandbox))
+    };
+    for sandbox in names.iter().filter_map(|name| name.strip_suffix(".0.jsonl")) {
+        let files = log_names(sandbox);
+        let ages = [age(&files[0])?, age(&files[1])?];
+        let is_old = ages.into_iter().flatten().min().is_some_and(|age| age > KEPT);
+        if is_old && !lives(sandbox) {
+            logs.remove(&files[0])?;
+            logs.remove(&files[1])?;
+        }
+    }
+    logs.write(SWEPT, b"")
 }
