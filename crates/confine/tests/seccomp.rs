@@ -279,7 +279,7 @@ fn the_egress_proxy_accepts_and_connects_and_does_nothing_else() {
             process.err().and_then(|error| Errno::from_io_error(&error)),
         ]
     };
-    let (control, filtered) = (tried.clone(), tried);
+    let (control, filtered) = (tried, tried);
     assert_eq!(control(), [None; 5]);
     let confined = thread::spawn(move || {
         capabilities::no_new_privs().unwrap();
