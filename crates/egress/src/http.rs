@@ -1,4 +1,4 @@
-//! HTTP/1.1 as to a proxy: CONNECT for a tunnel, and a whole URL for plain HTTP (RFC 9110, section 9.3.6; RFC 9112, section 3.2.2).
+//! HTTP as to a proxy: CONNECT for a tunnel, and a whole URL for plain HTTP (RFC 9110, section 9.3.6; RFC 9112, section 3.2.2).
 
 use std::io;
 use std::net::SocketAddr;
@@ -48,11 +48,12 @@ pub(crate) async fn speak(stream: TcpStream, proxy: &Arc<Proxy>, admission: Admi
     })
 }
 
-async fn answer(
+/// Answers one request. What is held is dropped with the answer, or with the tunnel that it opens.
+pub(crate) async fn answer(
     request: Request<Incoming>,
     proxy: &Arc<Proxy>,
     own: SocketAddr,
-    admission: Admission,
+    held: impl Send + 'static,
 ) -> Response<Body> {
     let asked =
         framing(request.method(), request.headers()).and_then(|()| target(request.method(), request.uri()));
@@ -77,7 +78,7 @@ async fn answer(
     }
     let answered = if request.method() == Method::CONNECT {
         let outside = proxy.connect(Via::Http, &host, port).await;
-        outside.map(|outside| tunnel(request, outside, (host.clone(), port), proxy, admission))
+        outside.map(|outside| tunnel(request, outside, (host.clone(), port), proxy, held))
     } else {
         match proxy.connect_for_requests(&host, port).await {
             Ok(outside) => forward(request, outside, idle).await,
@@ -98,11 +99,11 @@ fn tunnel(
     outside: Outside,
     (host, port): (String, u16),
     proxy: &Arc<Proxy>,
-    admission: Admission,
+    held: impl Send + 'static,
 ) -> Response<Body> {
     let proxy = Arc::clone(proxy);
     tokio::spawn(async move {
-        let _admission = admission;
+        let _held = held;
         let inside = hyper::upgrade::on(request).await.map_err(io::Error::other)?;
         explicit::pass(TokioIo::new(inside), outside, Via::Http, (&host, port), &proxy).await
     });
@@ -175,7 +176,7 @@ fn onward<B>(request: Request<B>, parent: Option<&ParentProxy>) -> Request<B> {
     Request::from_parts(head, body)
 }
 
-fn refused(refusal: &Refusal, proxy: &Proxy, host: &str, port: u16) -> Response<Body> {
+pub(crate) fn refused(refusal: &Refusal, proxy: &Proxy, host: &str, port: u16) -> Response<Body> {
     let mut response = Response::new(whole(refusal.to_json(proxy.sandbox(), host, port)));
     *response.status_mut() = status(refusal);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

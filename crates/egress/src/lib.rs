@@ -16,6 +16,7 @@ mod explicit;
 pub mod first_bytes;
 mod headers;
 mod http;
+mod http2;
 mod inside;
 pub mod limits;
 mod listener;

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use crate::audit::{Open, Via};
 use crate::proxy::{Admission, Proxy};
 use crate::refusal::Refusal;
-use crate::{http, socks};
+use crate::{http, http2, socks};
 
 /// How many connections too many are told so at once; others just close.
 const TURNED_AWAY: usize = 32;
@@ -24,15 +24,8 @@ const TURN_AWAY_TIME: Duration = Duration::from_secs(1);
 /// How long to wait when there is no descriptor for another connection.
 const RETRY: Duration = Duration::from_millis(50);
 
-/// How a client of HTTP/2 begins when it has not asked (RFC 9113, section 3.4), as far as no method of HTTP/1 does.
-const HTTP2: &[u8] = b"PRI ";
-
 /// How a client of TLS begins: a record of a handshake.
 const TLS: u8 = 0x16;
-
-/// An empty SETTINGS, and a GOAWAY with `HTTP_1_1_REQUIRED` (RFC 9113, sections 6.5 and 6.8).
-const HTTP1_REQUIRED: &[u8] = b"\0\0\0\x04\0\0\0\0\0\
-    \0\0\x39\x07\0\0\0\0\0\0\0\0\0\0\0\0\x0dthis proxy speaks HTTP/1.1 and SOCKS5, not HTTP/2";
 
 impl Proxy {
     /// Serves the explicit listener, to which programs speak HTTP or SOCKS5.
@@ -82,26 +75,21 @@ pub(crate) async fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
 
 async fn speak(mut stream: TcpStream, proxy: &Arc<Proxy>, admission: Admission) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let mut first = [0; HTTP2.len()];
+    let mut first = [0; http2::PREFACE.len()];
     let read = timeout(proxy.limits().head, stream.peek(&mut first)).await??;
-    let refused = match (read, first[0]) {
-        (0, _) => return Ok(()),
-        (_, socks::VERSION) => return socks::speak(stream, proxy, admission).await,
+    match (read, first[0]) {
+        (0, _) => Ok(()),
+        (_, socks::VERSION) => socks::speak(stream, proxy, admission).await,
         (_, TLS) => {
-            Refusal::Malformed("TLS was spoken to the proxy: the URL of this proxy begins with http://")
+            let refused =
+                Refusal::Malformed("TLS was spoken to the proxy: the URL of this proxy begins with http://");
+            proxy.audit().refused(&Open::new(Via::Http, "", 0), &refused);
+            stream.write_all(&refused.to_http(None, "", 0)).await?;
+            linger(stream).await
         }
-        _ if first == HTTP2 => {
-            Refusal::Malformed("HTTP/2 was spoken to the proxy: it takes HTTP/1.1 and SOCKS5")
-        }
-        _ => return http::speak(stream, proxy, admission).await,
-    };
-    proxy.audit().refused(&Open::new(Via::Http, "", 0), &refused);
-    if first == HTTP2 {
-        stream.write_all(HTTP1_REQUIRED).await?;
-    } else {
-        stream.write_all(&refused.to_http(None, "", 0)).await?;
+        _ if first == http2::PREFACE => http2::speak(stream, proxy, admission).await,
+        _ => http::speak(stream, proxy, admission).await,
     }
-    linger(stream).await
 }
 
 /// Refuses a connection in the protocol that it speaks.

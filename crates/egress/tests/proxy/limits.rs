@@ -126,12 +126,6 @@ async fn a_server_that_does_not_speak_http_is_named_so() {
 #[tokio::test]
 async fn other_protocols_on_the_listener_are_refused_with_the_reason() {
     let proxy = proxy(&[]).await;
-    let http2 = said(proxy, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await;
-    assert!(http2.ends_with("this proxy speaks HTTP/1.1 and SOCKS5, not HTTP/2"), "{http2:?}");
-    // SETTINGS, then GOAWAY for HTTP_1_1_REQUIRED, as long as it says.
-    let bytes = http2.as_bytes();
-    assert_eq!((&bytes[..4], bytes[12], bytes[25]), (&b"\0\0\0\x04"[..], 7, 13));
-    assert_eq!(usize::from(bytes[11]), bytes.len() - 18);
     let tls = said(proxy, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03").await;
     assert!(tls.starts_with("HTTP/1.1 400") && tls.contains("begins with http://"), "{tls}");
     let ssh = said(proxy, "SSH-2.0-OpenSSH_9.9\r\n").await;

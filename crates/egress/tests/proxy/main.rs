@@ -4,6 +4,7 @@
 mod descriptors;
 mod explicit;
 mod fronting;
+mod http2;
 mod large;
 mod limits;
 mod log;
