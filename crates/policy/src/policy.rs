@@ -135,10 +135,10 @@ impl Policy {
         &self.wanted
     }
 
-    /// Drops what a sandbox has from its start: directories of the host, and the routes of its egress proxy.
+    /// Drops what a sandbox has from its start: directories of the host, its network, and the routes of its egress proxy.
     #[must_use]
     pub fn for_exec(self) -> Self {
-        Self { wanted: Vec::new(), routes: Vec::new(), ..self }
+        Self { wanted: Vec::new(), routes: Vec::new(), network: plan::Network::None, ..self }
     }
 
     /// Returns where an egress proxy adds credentials.

@@ -4,16 +4,18 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use confine::protocol::EnvEntry;
 use policy::config::Config;
 use policy::config::effective::{Effective, EngineAnswer};
 use policy::config::overrides::Overrides;
 use policy::config::problem::{Problem, Scope};
 use policy::config::trust::{Applies, ResolvedPath, TrustContext, Widening, paths, widenings};
 use policy::config::variables;
-use policy::plan::{Layer, Plan, Provider};
+use policy::plan::{Layer, Plan, Provider, Variable};
 use policy::{HostFacts, Policy, without_containers};
 use sandbox::engine::Engine;
 use sandbox::engine::kind::EngineKind;
@@ -116,14 +118,19 @@ pub(crate) fn for_exec(
     context: &Context,
     request: &PlanRequest,
     argv: Vec<OsString>,
+    of_proxy: &[EnvEntry],
 ) -> Result<Loaded, CommandError> {
     let Rules { file, policy, ignored, asked, mut directories, programs } =
         rules(context, request, argv, &mut |_| ())?;
-    // Only the first command has a token for them.
-    let unusable: Vec<_> = policy.routes().iter().map(|route| route.name.as_str()).collect();
+    let has = |variable: &Variable| {
+        let entry = [variable.name.as_bytes(), b"=", variable.value.as_bytes()].concat();
+        of_proxy.iter().any(|other| **other == entry)
+    };
+    let unusable = policy.routes().iter().filter(|route| !route.variables.iter().all(has));
+    let unusable: Vec<_> = unusable.map(|route| route.name.as_str()).collect();
     if !unusable.is_empty() {
         ui.warning(format_args!(
-            "secrets in proxy mode are for the first command of a sandbox alone: this one has none for {}",
+            "secrets in proxy mode belong to a sandbox from its start: this one has none for {}",
             unusable.join(", ")
         ));
     }

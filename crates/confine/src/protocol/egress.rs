@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::egress_request::EgressRule;
+use super::init_spec::EnvEntry;
 
 /// What the egress proxy of one sandbox is to do. Descriptors: its [`ListenerSource`], the two files of its log, and where it listens
 /// for [`super::EgressRequest`].
@@ -32,6 +33,8 @@ pub struct EgressSpec {
     pub deny: Vec<EgressRule>,
     /// Where it adds credentials.
     pub routes: Vec<RouteSpec>,
+    /// What the agent has in its environment because of this proxy, tokens included: for an exec, which gets the same.
+    pub variables: Vec<EnvEntry>,
     /// The user whose requests it takes, beside root's.
     pub owner: u32,
     /// Who it becomes, where it is root.

@@ -5,6 +5,8 @@ use policy::rules::network::{HostPattern, HostRule};
 use policy::rules::verdict::Origin;
 use serde::{Deserialize, Serialize};
 
+use super::init_spec::EnvEntry;
+
 /// How many hosts one request names at most.
 pub const MAX_HOSTS: usize = 256;
 
@@ -21,6 +23,8 @@ pub enum EgressRequest {
     Deny { hosts: Vec<HostPattern> },
     /// Nothing changes.
     List,
+    /// Nothing either; the answer is what a command inside needs in its environment.
+    Variables,
     /// Nothing either, and the connection stays open until the sandbox has ended.
     Attend,
 }
@@ -30,6 +34,8 @@ pub enum EgressRequest {
 pub enum EgressAnswer {
     /// It is done, and this is in force now.
     Rules(EgressRules),
+    /// These are the variables.
+    Variables(Vec<EnvEntry>),
     /// It is refused, and nothing has changed.
     Refused(String),
 }
@@ -128,6 +134,7 @@ mod tests {
                 allow: rules.clone(),
                 deny: rules.clone(),
                 routes: Vec::new(),
+                variables: Vec::new(),
                 user: None,
                 owner: 7,
             },

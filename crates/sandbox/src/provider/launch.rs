@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use confine::protocol::EnvEntry;
 use policy::plan::Plan;
 
 use super::container::find::FoundSandbox;
@@ -48,6 +49,8 @@ pub struct Exec<'a> {
     pub sandbox: &'a FoundSandbox,
     /// Reads the values of the plan's secrets. Called once at most.
     pub secrets: &'a mut secrets::SecretReader<'a>,
+    /// What every command of the sandbox has in its environment because of its egress proxy.
+    pub variables: Vec<EnvEntry>,
     /// Where the standard streams lead.
     pub streams: Stdio,
     /// The process that the command is to end with.

@@ -9,7 +9,7 @@ use crate::session::outcome::Outcome;
 
 pub mod container;
 mod idmap;
-mod init_spec;
+pub(crate) mod init_spec;
 pub mod launch;
 mod local;
 mod mount_plan;

@@ -3,15 +3,16 @@
 //! It ends with its sandbox: the socket that PID 1 answers it on is its lifeline. When it ends before, its listeners are closed, and
 //! nothing leaves the sandbox any more.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use confine::protocol::{
-    ControlSocket, EgressCounts, EgressEvent, EgressRule, EgressSpec, ListenerSource, RouteSpec,
+    ControlSocket, EgressCounts, EgressEvent, EgressRule, EgressSpec, EnvEntry, ListenerSource, RouteSpec,
 };
 use policy::plan::{Network, Plan};
 use policy::rules::network::HostRule;
@@ -26,15 +27,16 @@ use super::outcome::Notice;
 use crate::host::child::{Group, Running};
 use crate::host::deadline::Deadline;
 use crate::host::programs::DIRECTORY;
+use crate::provider::init_spec::entry;
 use crate::state::directory::StateDir;
-use crate::state::record::RecordError;
+use crate::state::record::{RecordError, RunId};
 
 mod follow;
 mod live;
 mod logs;
 
 pub use self::follow::follow;
-pub use self::live::{LiveError, ask};
+pub use self::live::{LiveError, ask, variables};
 pub use self::logs::log;
 
 /// How long it may take to end once its sandbox has.
@@ -51,6 +53,19 @@ pub struct EgressProgram<'a> {
 
 fn rules(rules: &[HostRule]) -> Vec<EgressRule> {
     rules.iter().cloned().map(EgressRule::from).collect()
+}
+
+/// Returns what the agent has in its environment because of the proxy.
+fn environment(plan: &Plan, routes: &[RouteSpec]) -> Vec<EnvEntry> {
+    let proxy =
+        plan.env.iter().filter(|variable| policy::rules::network::egress::is_variable(&variable.name));
+    let addresses = plan.routes.iter().flat_map(|route| &route.variables);
+    let plain = proxy.chain(addresses).map(|one| entry(OsStr::new(&one.name), one.value.as_bytes()));
+    let tokens = plan.routes.iter().zip(routes).filter_map(|(route, spec)| {
+        let (secret, credential) = (route.credential.as_ref()?, spec.credential.as_ref()?);
+        Some(entry(OsStr::new(&secret.env_var), &credential.token))
+    });
+    plain.chain(tokens).collect()
 }
 
 /// An egress proxy that was started. It ends with this at the latest.
@@ -77,6 +92,7 @@ impl EgressProxy {
         agent: &Agent,
         routes: Vec<RouteSpec>,
         state: &StateDir,
+        run: &RunId,
     ) -> Result<Option<Self>, StartError> {
         let Network::Allowlist { allow, deny } = &plan.network else { return Ok(None) };
         let program = program.ok_or_else(|| {
@@ -94,7 +110,7 @@ impl EgressProxy {
             let _ = logs::sweep(&logs);
             let [first, second] = log_names(&plan.name);
             let log = [logs.open_or_make(&first)?, logs.open_or_make(&second)?];
-            LiveSocket::listen(logs, &plan.name).map(|live| (log, live))
+            LiveSocket::listen(logs, &plan.name, run).map(|live| (log, live))
         };
         let opened = state.within(LOGS).map_err(RecordError::from).and_then(open);
         let (log, (live, requests)) = opened.map_err(|error| {
@@ -114,8 +130,9 @@ impl EgressProxy {
             // It reads hostile bytes, and does not do so as root.
             let user = rustix::process::geteuid().is_root().then_some((agent.uid, agent.gid));
             let owner = state.owner().uid;
-            let name = plan.name.clone();
-            let spec = EgressSpec { name, allow: rules(allow), deny: rules(deny), routes, owner, user };
+            let variables = environment(plan, &routes);
+            let (name, allow, deny) = (plan.name.clone(), rules(allow), rules(deny));
+            let spec = EgressSpec { name, allow, deny, routes, variables, owner, user };
             let descriptors = [source.as_fd(), log[0].as_fd(), log[1].as_fd(), requests.as_fd()];
             control.send(&spec, &descriptors)?;
             Ok(Self {

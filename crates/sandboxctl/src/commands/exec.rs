@@ -12,7 +12,7 @@ use sandbox::session::streams::Stdio;
 use super::run::Sources;
 use crate::cli::{self, ExecArgs, Format, KeyFlags, PlanRequest};
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
 use crate::ui::Ui;
 use crate::{directories, load, output};
@@ -49,7 +49,9 @@ pub(crate) fn exec(
             .and("provider", Some(sandbox.provider().to_string())),
         ..PlanRequest::default()
     };
-    let mut loaded = load::for_exec(ui, &context, &request, argv)?;
+    let variables = sandbox::session::egress::variables(&context.state(), context.caller, &sandbox)
+        .map_err(|error| CommandError::new(Code::ToolFailed, error))?;
+    let mut loaded = load::for_exec(ui, &context, &request, argv, &variables)?;
     let mut sources = Some(Sources {
         env: std::mem::take(&mut context.env),
         programs: std::mem::take(&mut loaded.programs),
@@ -64,6 +66,7 @@ pub(crate) fn exec(
         secrets: &mut || {
             sources.take().map_or_else(|| Ok(Vec::new()), |sources| sources.read(ui, plan, parent.as_ref()))
         },
+        variables,
         parent: parent.as_ref(),
         streams: match ui.format() {
             Format::Text => Stdio::Inherit,

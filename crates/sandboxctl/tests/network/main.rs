@@ -16,21 +16,32 @@ mod transparent;
 mod machine;
 #[path = "../support/place.rs"]
 mod place;
+#[path = "../support/ready.rs"]
+mod ready;
 #[path = "../support/toolchain.rs"]
 mod toolchain;
 
 use crate::internet::Internet;
-use crate::machine::{Feature, callers, is_there, runners};
+use crate::machine::{Feature, Runner, callers, is_there, runners};
 use crate::place::Place;
 
 /// Every caller with everything that can run a sandbox here, each with an internet of its own. Only root can make one.
-fn everywhere(test: &str, mut check: impl FnMut(&Place, Internet, &str)) {
+fn everywhere(test: &str, check: impl FnMut(&Place, Internet, &str)) {
+    wherever(test, |_| true, check);
+}
+
+/// Every caller with every engine.
+fn everywhere_but_natively(test: &str, check: impl FnMut(&Place, Internet, &str)) {
+    wherever(test, |runner| runner != Runner::Native, check);
+}
+
+fn wherever(test: &str, is_meant: fn(Runner) -> bool, mut check: impl FnMut(&Place, Internet, &str)) {
     if !is_there(Feature::Root, test) {
         return;
     }
     let all = callers(test).into_iter();
     let all = all.flat_map(|caller| runners(caller, test).into_iter().map(move |runner| (caller, runner)));
-    for (caller, runner) in all {
+    for (caller, runner) in all.filter(|(_, runner)| is_meant(*runner)) {
         let place = Place::on(caller, runner);
         check(&place, Internet::of(&place), &format!("in {runner:?} by {caller:?}"));
     }

@@ -1,10 +1,11 @@
 //! Secrets in proxy mode: the value never enters, and what has a token in its place reaches one server with it.
 
-use std::process::Command;
+use std::fs;
+use std::process::{Command, Output};
 
 use crate::internet::{SERVER, bash, text};
 use crate::place::Place;
-use crate::{ask, everywhere, natively};
+use crate::{ask, everywhere, everywhere_but_natively, natively, ready};
 
 /// The real credential. It must not be seen inside.
 const VALUE: &str = "sk-the-real-one-4f1d";
@@ -65,6 +66,86 @@ fn the_value_is_added_outside_and_never_enters() {
         let came = internet.requests();
         let keys: Vec<_> = came.iter().filter_map(|line| line.strip_prefix("key ")).collect();
         assert_eq!(keys, [VALUE], "{who}: {came:?}");
+    });
+}
+
+/// A command in a sandbox that runs, by a caller who has no key.
+fn second(place: &Place, flags: &[&str], name: &str, script: &str) -> Output {
+    let program = place.path("sandboxctl");
+    let words = [&[program.to_str().unwrap(), "exec"], flags, &[name, "--"], &bash(script)].concat();
+    place.outside(&words).output().unwrap()
+}
+
+#[test]
+fn a_second_command_has_what_the_first_has() {
+    everywhere_but_natively("a second command and a secret in proxy mode", |place, internet, who| {
+        let plain = fs::read_to_string(place.home().join(".config/sandboxctl/sandbox.toml")).unwrap();
+        configure(place);
+        let name = format!("second{}", std::process::id());
+        let flags = [format!("--name={name}"), "--allow-host=up.example.org:8080".to_owned()];
+        let first = with_key(place.inside(&flags, &["sh", "-c", "echo ready; cat"]));
+        let mut first = ready::start(&mut internet.command(&first));
+
+        let page =
+            "GET http://up.example.org:8080/page HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n";
+        let script = [
+            "echo \"$MODEL_KEY $MODEL_URL $HTTPS_PROXY\"".to_owned(),
+            request("\"$MODEL_KEY\""),
+            request("wrong"),
+            ask(page),
+            SEARCH.to_owned(),
+        ];
+        let output = second(place, &[], &name, &script.join("\necho\n"));
+        let said = text(&output);
+        let token = said.split(' ').next().unwrap().to_owned();
+        assert_eq!(token.len(), 64, "{who}: {output:?}");
+        let address = "http://127.0.0.1:61080";
+        assert!(said.starts_with(&format!("{token} {address}/model {address}\n")), "{who}: {said}");
+        assert!(said.contains(&format!("served GET /api/echo HTTP/1.1 for {SERVER}:8080")), "{who}: {said}");
+        assert!(said.contains("HTTP/1.1 401 Unauthorized"), "{who}: {said}");
+        assert!(said.contains("served GET /page HTTP/1.1 for up.example.org:8080"), "{who}: {said}");
+        assert!(said.ends_with("searched\n") && !said.contains(VALUE), "{who}: {said}");
+        let warned = String::from_utf8_lossy(&output.stderr).contains("warning");
+        assert!(!warned, "{who}: {output:?}");
+
+        // On the host it lies in no file of the caller's.
+        let mut search = place.command(&["grep", "-rlF", "--devices=skip", &token]);
+        let found = search.args([place.home(), place.workspace()]).output().unwrap();
+        assert_eq!((found.status.code(), text(&found)), (Some(1), String::new()), "{who}");
+
+        // What is configured now changes nothing of it, and neither a key nor an address is put in its place.
+        place.write("home/.config/sandboxctl/sandbox.toml", &plain);
+        let output = second(place, &["--env=HTTPS_PROXY=mine"], &name, "echo \"$MODEL_KEY $HTTPS_PROXY\"");
+        assert_eq!(text(&output), format!("{token} mine\n"), "{who}: {output:?}");
+        for own in ["--env=MODEL_KEY=mine", "--env=MODEL_URL=http://other.example.org"] {
+            let output = second(place, &[own], &name, "echo started");
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                output.stdout.is_empty() && error.contains("the sandbox has it already"),
+                "{who}: {output:?}"
+            );
+        }
+        drop(first.stdin.take());
+        assert!(first.wait().unwrap().success(), "{who}");
+        let came = internet.requests();
+        assert_eq!(came.iter().filter(|line| **line == format!("key {VALUE}")).count(), 1, "{who}: {came:?}");
+    });
+}
+
+#[test]
+fn a_second_command_is_told_of_no_proxy_that_is_not_there() {
+    everywhere_but_natively("a second command without a proxy", |place, internet, who| {
+        let name = format!("closed{}", std::process::id());
+        let first = place.inside(&[format!("--name={name}")], &["sh", "-c", "echo ready; cat"]);
+        let mut first = ready::start(&mut internet.command(&first));
+        // A secret that came into the configuration later.
+        configure(place);
+        let output = second(place, &[], &name, "env | grep -ci -e proxy -e model");
+        assert_eq!(text(&output), "0\n", "{who}: {output:?}");
+        let warning = "secrets in proxy mode belong to a sandbox from its start: this one has none for model";
+        assert!(String::from_utf8_lossy(&output.stderr).contains(warning), "{who}: {output:?}");
+        drop(first.stdin.take());
+        assert!(first.wait().unwrap().success(), "{who}");
     });
 }
 

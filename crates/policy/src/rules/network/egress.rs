@@ -17,6 +17,11 @@ pub const PROBE: &str = "probe.invalid";
 const PROXY_VARIABLES: [&str; 6] =
     ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
+/// Returns whether this names one of [`variables`].
+pub fn is_variable(name: &str) -> bool {
+    variables().any(|(variable, _)| variable == name)
+}
+
 /// Returns the variables of a sandbox whose way out is the proxy.
 ///
 /// `ALL_PROXY` names it as an HTTP proxy too: as one of SOCKS, it would end programs that lack a library for that.

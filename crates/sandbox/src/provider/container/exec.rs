@@ -15,7 +15,6 @@ use tracing::debug;
 
 use self::socket::ExecSocket;
 use super::find::{self, FoundSandbox};
-use super::init_spec::environment;
 use super::{arguments, rendezvous};
 use crate::engine::Engine;
 use crate::engine::error::EngineError;
@@ -34,6 +33,7 @@ use crate::host::terminal::Signals;
 
 use crate::session::held_secrets::HeldSecrets;
 
+mod environment;
 mod socket;
 
 /// How long an engine may take to notice that a container, or the entrypoint in it, has ended.
@@ -41,7 +41,7 @@ const ENDING: Duration = Duration::from_secs(5);
 
 /// Runs the plan's command in a sandbox that was found.
 pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
-    let Exec { plan, sandbox, secrets, streams, parent } = exec;
+    let Exec { plan, sandbox, secrets, variables, streams, parent } = exec;
     let secrets = HeldSecrets::read(plan, secrets)?;
     let FoundSandbox { engine, id, run, seen, .. } = sandbox;
 
@@ -57,7 +57,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
         .ok_or_else(|| EngineError::NoImage { kind: engine.kind(), image: seen.image().to_owned() })?;
     let spec = ExecSpec {
         argv: plan.agent.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
-        env: environment(plan, &image, &secrets),
+        env: environment::of(plan, &image, &secrets, variables)?,
         workdir: plan.agent.workdir.clone(),
         umask: init_spec::umask().map_err(StartError::step("reading the umask of this process"))?,
         // Where the agent is 0, it is so in a user namespace that is not the host's: there it is the caller.

@@ -161,7 +161,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     };
 
     // The egress proxy starts meanwhile: PID 1 gives it listeners later.
-    let mut egress = EgressProxy::start(plan, egress, &user.agent, secrets.take_routes(), &state_directory)?;
+    let mut egress =
+        EgressProxy::start(plan, egress, &user.agent, secrets.take_routes(), &state_directory, &id)?;
 
     // 8. The engine makes the container and starts PID 1 in it, which comes to meet us.
     let run = Run { id: &id, owner: caller.uid, state, own };

@@ -66,14 +66,14 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // The egress proxy starts meanwhile: PID 1 gives it listeners later, and asks it whether it refuses what it should.
     let state = StateDir::open(state, caller).map_err(|error| recorded(error.into()))?;
-    let mut egress = EgressProxy::start(plan, egress, &agent, secrets.take_routes(), &state)?;
+    let id = RunId::generate().map_err(recorded)?;
+    let mut egress = EgressProxy::start(plan, egress, &agent, secrets.take_routes(), &state, &id)?;
 
     // 6. What lies in the boundaries: what to protect, what to mask, what was there before. From here on a
     //    record tells the next command what to clear up, should this one be killed, as this one does for others.
     let runs = Runs::open(&state).map_err(recorded)?;
     // Where another provider has left a container, its next command removes that.
     let left = boundaries::sweep(&runs, notice, &mut |_, _| false).map_err(recorded)?;
-    let id = RunId::generate().map_err(recorded)?;
     let boundaries = Boundaries::open(plan, caller, &runs, &id, None, &left)?;
     boundaries.warn(notice);
 

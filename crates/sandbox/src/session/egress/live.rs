@@ -9,10 +9,11 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
-use confine::protocol::{ControlSocket, EgressAnswer, EgressRequest, EgressRules};
+use confine::protocol::{ControlSocket, EgressAnswer, EgressRequest, EgressRules, EnvEntry};
 
 use super::logs::{LOGS, SUFFIX};
 use crate::host::identity::Identity;
+use crate::provider::container::find::FoundSandbox;
 use crate::state::directory::{StateDir, StateError};
 use crate::state::record::{RecordError, RunId};
 
@@ -46,11 +47,19 @@ pub(super) struct LiveSocket {
 
 impl LiveSocket {
     /// Listens for requests about a sandbox of this name.
-    pub(super) fn listen(directory: StateDir, sandbox: &str) -> Result<(Self, UnixListener), RecordError> {
-        let name = format!("{sandbox}.{}{SUFFIX}", RunId::generate()?.as_str());
+    pub(super) fn listen(
+        directory: StateDir,
+        sandbox: &str,
+        run: &RunId,
+    ) -> Result<(Self, UnixListener), RecordError> {
+        let name = name(sandbox, run);
         let listener = directory.listen(&name)?;
         Ok((Self { directory, name }, listener))
     }
+}
+
+fn name(sandbox: &str, run: &RunId) -> String {
+    format!("{sandbox}.{}{SUFFIX}", run.as_str())
 }
 
 impl Drop for LiveSocket {
@@ -99,14 +108,30 @@ pub fn ask(
     sandbox: &str,
     request: &EgressRequest,
 ) -> Result<EgressRules, LiveError> {
-    let stream = connect(state, caller, sandbox)?;
+    match call(connect(state, caller, sandbox)?, request)? {
+        EgressAnswer::Rules(rules) => Ok(rules),
+        EgressAnswer::Refused(reason) => Err(LiveError::Refused(reason)),
+        EgressAnswer::Variables(_) => Err(LiveError::Lost(io::ErrorKind::InvalidData.into())),
+    }
+}
+
+/// Returns what the commands of a sandbox have in their environment because of its egress proxy; nothing where it has none, or that
+/// has ended.
+pub fn variables(state: &Path, caller: Identity, sandbox: &FoundSandbox) -> Result<Vec<EnvEntry>, LiveError> {
+    let directory = StateDir::open(state, caller)?.within(LOGS)?;
+    let Some(stream) = directory.connect(&name(sandbox.name(), &sandbox.run))? else { return Ok(Vec::new()) };
+    match call(stream, &EgressRequest::Variables)? {
+        EgressAnswer::Variables(variables) => Ok(variables),
+        EgressAnswer::Rules(_) | EgressAnswer::Refused(_) => {
+            Err(LiveError::Lost(io::ErrorKind::InvalidData.into()))
+        }
+    }
+}
+
+fn call(stream: UnixStream, request: &EgressRequest) -> io::Result<EgressAnswer> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut socket = ControlSocket::from(OwnedFd::from(stream));
     socket.send(request, &[])?;
-    match socket.receive()? {
-        Some(EgressAnswer::Rules(rules)) => Ok(rules),
-        Some(EgressAnswer::Refused(reason)) => Err(LiveError::Refused(reason)),
-        None => Err(LiveError::Lost(io::ErrorKind::UnexpectedEof.into())),
-    }
+    socket.receive()?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }

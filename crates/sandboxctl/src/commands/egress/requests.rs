@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use confine::protocol::{
-    ControlSocket, EgressAnswer, EgressRequest, EgressRules, MAX_HOSTS, RefusedHost, RuleInForce,
+    ControlSocket, EgressAnswer, EgressRequest, EgressRules, EnvEntry, MAX_HOSTS, RefusedHost, RuleInForce,
 };
 use egress::audit::{ChangeOfRules, Changed};
 use egress::changes::ChangingRules;
@@ -30,6 +30,8 @@ pub(super) struct Requests {
     pub(super) owner: u32,
     pub(super) rules: ChangingRules,
     pub(super) proxy: Arc<Proxy>,
+    /// What a command inside needs in its environment.
+    pub(super) variables: Vec<EnvEntry>,
     /// Who waits for the end.
     pub(super) attending: Vec<UnixStream>,
 }
@@ -96,6 +98,7 @@ impl Requests {
                 }
                 return Ok(());
             }
+            EgressRequest::Variables => EgressAnswer::Variables(self.variables.clone()),
             request => match self.change(request, uid) {
                 Ok(()) => EgressAnswer::Rules(self.in_force()),
                 Err(reason) => EgressAnswer::Refused(reason),
@@ -106,7 +109,7 @@ impl Requests {
 
     fn change(&mut self, request: EgressRequest, uid: u32) -> Result<(), String> {
         let (change, hosts, seconds) = match request {
-            EgressRequest::List | EgressRequest::Attend => return Ok(()),
+            EgressRequest::List | EgressRequest::Variables | EgressRequest::Attend => return Ok(()),
             EgressRequest::Allow { hosts, seconds } => {
                 few(hosts.len())?;
                 let until = |seconds| {

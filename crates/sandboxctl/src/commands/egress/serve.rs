@@ -128,6 +128,7 @@ fn run(descriptors: Vec<OwnedFd>, spec: EgressSpec) -> anyhow::Result<EgressCoun
         owner: spec.owner,
         rules,
         proxy: Arc::clone(&proxy),
+        variables: spec.variables,
         attending: Vec::new(),
     };
     let (failed, requests_failed) = oneshot::channel();
