@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use libfuzzer_sys::fuzz_target;
-use policy::rules::network::{Host, HostPattern, HostRule, HostRules, NetworkMode};
+use policy::rules::network::{Host, HostPattern, HostRule, HostRules, NetworkMode, Pattern};
 use policy::rules::verdict::{Decision, Origin};
 
 /// Parts of hosts: chance puts few of them together by letters.
@@ -40,7 +40,11 @@ fuzz_target!(|input: (Vec<u8>, u16, Vec<Vec<u8>>, Vec<Vec<u8>>, [u8; 16])| {
     let rules = |patterns: &[HostPattern]| -> Vec<HostRule> {
         patterns
             .iter()
-            .map(|pattern| HostRule { pattern: pattern.clone(), preset: None, origin: Origin::Default })
+            .map(|pattern| HostRule {
+                pattern: Pattern::Hosts(pattern.clone()),
+                preset: None,
+                origin: Origin::Default,
+            })
             .collect()
     };
     let all = HostRules::new(NetworkMode::Allowlist, rules(&allow), rules(&deny));

@@ -41,7 +41,7 @@ pub enum Via {
 pub struct Counts {
     /// Connections to hosts, those that are open still not among them.
     pub connections: u64,
-    /// Requests on routes that were answered.
+    /// Requests that were decided by themselves, on routes and by rules about requests, and answered.
     pub requests: u64,
     /// What was refused, or not reached.
     pub refusals: u64,
@@ -80,7 +80,7 @@ pub(crate) struct Open {
     pub(crate) traffic: Arc<Traffic>,
 }
 
-/// A request on a route, without what it carries.
+/// A request that was decided by itself, without what it carries.
 #[derive(Clone, Debug, Eq, Hash, PartialEq, Serialize)]
 pub(crate) struct Requested {
     method: String,
@@ -115,6 +115,11 @@ impl Open {
     /// Returns what was asked for, and where it leads.
     pub(crate) fn target(&self) -> (String, u16, Option<IpAddr>) {
         (self.host.clone(), self.port, self.address)
+    }
+
+    /// Returns the rule that has allowed it.
+    pub(crate) fn rule(&self) -> String {
+        self.rule.clone()
     }
 
     /// Notes what went wrong after that.
@@ -281,16 +286,16 @@ impl Audit {
         self.refuse(open, None, refusal);
     }
 
-    /// Records a request on a route that was not answered by its upstream.
+    /// Records a request that was decided by itself and was not answered by its server.
     pub(crate) fn request_refused(&self, open: &Open, requested: &Requested, refusal: &Refusal) {
         let requested = Requested { status: Some(refusal.status()), ..requested.clone() };
         self.refuse(open, Some(&requested), refusal);
     }
 
-    /// Records a request on a route that was answered. Its bytes are counted with its connection.
-    pub(crate) fn answered(&self, open: &Open, requested: &Requested, route: &str, status: u16) {
+    /// Records a request that was decided by itself and answered. Its bytes are counted with its connection.
+    pub(crate) fn answered(&self, open: &Open, requested: &Requested, rule: &str, status: u16) {
         let requested = Requested { status: Some(status), ..requested.clone() };
-        let what = What::new(open, Decision::Allow, &format!("route `{route}`"), None, Some(&requested));
+        let what = What::new(open, Decision::Allow, rule, None, Some(&requested));
         let mut inner = self.inner();
         inner.write(open, &what);
         inner.counts.requests += 1;
@@ -321,8 +326,14 @@ impl Audit {
 
     fn refuse(&self, open: &Open, requested: Option<&Requested>, refusal: &Refusal) {
         let what = match refusal {
-            Refusal::Rule(verdict) => What::new(open, verdict.decision, &verdict.rule, None, requested),
-            Refusal::Mismatch(_) | Refusal::Volume(_) | Refusal::Token(_) | Refusal::Operation { .. } => {
+            Refusal::Rule(verdict) | Refusal::Request(verdict, _) => {
+                What::new(open, verdict.decision, &verdict.rule, None, requested)
+            }
+            Refusal::Mismatch(_)
+            | Refusal::Steered
+            | Refusal::Volume(_)
+            | Refusal::Token(_)
+            | Refusal::Operation { .. } => {
                 What::new(open, Decision::Deny, &refusal.to_string(), None, requested)
             }
             other => What::new(open, Decision::Allow, "", Some(&other.to_string()), requested),

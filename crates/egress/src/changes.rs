@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use policy::rules::network::preset::AllowedHosts;
-use policy::rules::network::{HostPattern, HostRule, HostRules, NetworkMode};
+use policy::rules::network::{HostPattern, HostRule, HostRules, NetworkMode, Pattern, Wanted};
 use policy::rules::verdict::{Decision, Origin, Verdict};
 
 /// How many changes are kept. Nobody types as many.
@@ -35,7 +35,7 @@ impl ChangingRules {
     ///
     /// # Errors
     ///
-    /// Another rule denies one of them, which wins; nothing has changed.
+    /// Another rule denies one of them, which wins, or requests are named that nobody sees; nothing has changed.
     pub fn allow(&mut self, hosts: &[AllowedHosts], until: Option<Instant>) -> Result<(), Verdict> {
         let mut changed = self.clone();
         let origin = Origin::Live("egress allow".to_owned());
@@ -43,10 +43,11 @@ impl ChangingRules {
         changed.add(Decision::Allow, rules.clone(), until)?;
         let in_force = changed.rules();
         for rule in rules {
-            if let HostPattern::Exact { host, port } = &rule.pattern {
+            if let HostPattern::Exact { host, port } = rule.pattern.hosts() {
                 match port {
                     Some(port) => {
-                        let verdict = in_force.decide(&host.to_string(), *port);
+                        let host = host.to_string();
+                        let verdict = in_force.decide_wanted(&host, None, *port, &Wanted::Requests);
                         if verdict.decision != Decision::Allow {
                             return Err(verdict);
                         }
@@ -63,8 +64,8 @@ impl ChangingRules {
     ///
     /// # Errors
     ///
-    /// There are too many changes.
-    pub fn deny(&mut self, hosts: Vec<HostPattern>) -> Result<(), Verdict> {
+    /// There are too many changes, or requests are named that nobody sees.
+    pub fn deny(&mut self, hosts: Vec<Pattern>) -> Result<(), Verdict> {
         let rule = |pattern| HostRule::new(pattern, Origin::Live("egress deny".to_owned()));
         self.add(Decision::Deny, hosts.into_iter().map(rule).collect(), None)
     }
@@ -75,6 +76,9 @@ impl ChangingRules {
         rules: Vec<HostRule>,
         until: Option<Instant>,
     ) -> Result<(), Verdict> {
+        if let Some(why) = rules.iter().find_map(|rule| rule.pattern.unseen()) {
+            return Err(Verdict::deny(why, Origin::Default));
+        }
         if self.changes.len() + rules.len() > MAX_CHANGES {
             let rule = format!("a sandbox takes {MAX_CHANGES} changes");
             return Err(Verdict::deny(rule, Origin::Default));
@@ -85,7 +89,7 @@ impl ChangingRules {
     }
 
     /// Takes back what no longer holds, and returns it.
-    pub fn expire(&mut self, now: Instant) -> Vec<HostPattern> {
+    pub fn expire(&mut self, now: Instant) -> Vec<Pattern> {
         let (over, holds): (Vec<_>, Vec<_>) =
             self.changes.drain(..).partition(|change| change.until.is_some_and(|until| until <= now));
         self.changes = holds;

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use policy::rules::network::HostRules;
+use policy::rules::network::{HostRules, Wanted};
 use policy::rules::verdict::{Decision, Verdict};
 use tokio::sync::watch;
 
@@ -44,14 +44,16 @@ impl Live {
     }
 
     /// Waits until rules no longer allow what was connected, and returns the one that does not.
-    pub(crate) async fn revoked(self, host: String, port: u16, address: Option<IpAddr>) -> Verdict {
+    pub(crate) async fn revoked(
+        self,
+        (host, port): (String, u16),
+        address: Option<IpAddr>,
+        wanted: Wanted,
+    ) -> Verdict {
         let mut changes = self.0.subscribe();
         loop {
             let rules = Arc::clone(&changes.borrow_and_update().rules);
-            let verdict = match address {
-                Some(address) => rules.decide_resolved(&host, address, port),
-                None => rules.decide(&host, port),
-            };
+            let verdict = rules.decide_wanted(&host, address, port, &wanted);
             if verdict.decision != Decision::Allow {
                 return verdict;
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hickory_resolver::TokioResolver;
-use policy::rules::network::{Host, HostError, HostRules};
+use policy::rules::network::{Host, HostError, HostRules, Wanted};
 use policy::rules::verdict::{Decision, Verdict};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -53,9 +53,9 @@ impl Dialer {
         rules: &HostRules,
         host: &str,
         port: u16,
-        purpose: Purpose,
+        wanted: &Wanted,
     ) -> Result<Dialled, Refusal> {
-        let dialled = timeout(self.limit, self.dial_patiently(rules, host, port, purpose)).await;
+        let dialled = timeout(self.limit, self.dial_patiently(rules, host, port, wanted)).await;
         dialled.unwrap_or_else(|_| Err(Refusal::Unreachable(Arc::new(io::ErrorKind::TimedOut.into()))))
     }
 
@@ -64,12 +64,13 @@ impl Dialer {
         rules: &HostRules,
         host: &str,
         port: u16,
-        purpose: Purpose,
+        wanted: &Wanted,
     ) -> Result<Dialled, Refusal> {
-        let verdict = rules.decide(host, port);
+        let verdict = rules.decide_wanted(host, None, port, wanted);
         if verdict.decision != Decision::Allow {
-            return Err(Refusal::Rule(verdict));
+            return Err(Refusal::by_rule(verdict, rules, (host, port), wanted));
         }
+        let purpose = Purpose::of(wanted);
         let name: Host = host.parse().map_err(|error: HostError| Refusal::Unresolved(error.to_string()))?;
         if let Some(parent) = self.parent.of(&name, port, purpose) {
             let addresses =
@@ -85,7 +86,7 @@ impl Dialer {
         let mut denied = None;
         let mut allowed = Vec::new();
         for address in self.resolve(&name).await? {
-            let resolved = rules.decide_resolved(host, address, port);
+            let resolved = rules.decide_wanted(host, Some(address), port, wanted);
             if resolved.decision == Decision::Allow {
                 allowed.push(SocketAddr::new(address, port));
             } else {

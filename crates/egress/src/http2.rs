@@ -16,10 +16,10 @@ use tokio::time::sleep;
 
 use crate::audit::{Open, Via};
 use crate::body::Body;
-use crate::http;
 use crate::limits::MAX_HEAD;
 use crate::proxy::{Admission, Proxy};
 use crate::refusal::Refusal;
+use crate::{http, serving};
 
 /// How a client begins (RFC 9113, section 3.4), as far as no method of HTTP/1 does.
 pub(crate) const PREFACE: &[u8] = b"PRI ";
@@ -44,7 +44,7 @@ pub(crate) async fn speak(stream: TcpStream, proxy: &Arc<Proxy>, _admission: Adm
                 }
                 Err(refusal) => {
                     proxy.audit().refused(&Open::new(Via::Http, "", 0), &refusal);
-                    http::refused(&refusal, &proxy, "", 0)
+                    serving::refused(&refusal, &proxy, "", 0)
                 }
             })
         }

@@ -49,13 +49,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Inside<S> {
         }
     }
 
-    /// Returns what the client speaks, and the stream.
-    pub(crate) fn into_parts(self) -> (Protocol, S) {
-        let protocol = match self.state {
+    /// Returns what the client speaks, as far as it has said something.
+    pub(crate) fn protocol(&self) -> Protocol {
+        match self.state {
             State::Refused(protocol, _) => protocol,
             State::Judging(_) | State::Passing => first_bytes::protocol(&self.bytes),
-        };
-        (protocol, self.stream)
+        }
+    }
+
+    /// Returns what the client speaks, and the stream.
+    pub(crate) fn into_parts(self) -> (Protocol, S) {
+        (self.protocol(), self.stream)
     }
 
     fn poll_judge(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {

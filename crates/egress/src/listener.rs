@@ -5,21 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 use crate::audit::{Open, Via};
+use crate::linger::{LINGER, linger};
 use crate::proxy::{Admission, Proxy};
 use crate::refusal::Refusal;
 use crate::{http, http2, socks};
 
 /// How many connections too many are told so at once; others just close.
 const TURNED_AWAY: usize = 32;
-
-/// How long that may take.
-const TURN_AWAY_TIME: Duration = Duration::from_secs(1);
 
 /// How long to wait when there is no descriptor for another connection.
 const RETRY: Duration = Duration::from_millis(50);
@@ -48,7 +46,7 @@ impl Proxy {
                     if let Ok(permit) = Arc::clone(&turned_away).try_acquire_owned() {
                         tokio::spawn(async move {
                             let _permit = permit;
-                            timeout(TURN_AWAY_TIME, turn_away(stream, &refusal)).await
+                            timeout(LINGER, turn_away(stream, &refusal)).await
                         });
                     }
                 }
@@ -101,15 +99,4 @@ async fn turn_away(mut stream: TcpStream, refusal: &Refusal) -> io::Result<()> {
         _ => stream.write_all(&refusal.to_http(None, "", 0)).await?,
     }
     linger(stream).await
-}
-
-/// Closes a connection of which not everything was read, so that the other end reads what was written (RFC 9112, section 9.6).
-pub(crate) async fn linger(mut stream: TcpStream) -> io::Result<()> {
-    stream.shutdown().await?;
-    let mut rest = [0; 4096];
-    let drain = async {
-        while stream.read(&mut rest).await? != 0 {}
-        Ok(())
-    };
-    timeout(TURN_AWAY_TIME, drain).await.unwrap_or(Ok(()))
 }

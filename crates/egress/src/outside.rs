@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use policy::rules::network::Wanted;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -24,13 +25,21 @@ pub(crate) struct Outside {
     /// How many bytes the sandbox may pass in all.
     volume: u64,
     live: Live,
+    wanted: Wanted,
 }
 
 impl Outside {
-    pub(crate) fn new(dialled: Dialled, mut open: Open, audit: Arc<Audit>, volume: u64, live: Live) -> Self {
+    pub(crate) fn new(
+        dialled: Dialled,
+        mut open: Open,
+        audit: Arc<Audit>,
+        volume: u64,
+        live: Live,
+        wanted: Wanted,
+    ) -> Self {
         let through = dialled.parent.as_ref().map(ToString::to_string);
         open.connected(dialled.address, through, &dialled.verdict);
-        Self { stream: dialled.stream, open, audit, parent: dialled.parent, volume, live }
+        Self { stream: dialled.stream, open, audit, parent: dialled.parent, volume, live, wanted }
     }
 
     /// Returns the proxy on the way.
@@ -46,13 +55,18 @@ impl Outside {
     /// Waits until it has to end: nothing has passed for so long, or rules no longer allow it.
     pub(crate) fn ends(&self, idle: Duration) -> impl Future<Output = io::Error> + Send + use<> {
         let (traffic, (host, port, address)) = (self.traffic(), self.open.target());
-        let revoked = self.live.clone().revoked(host, port, address);
+        let revoked = self.live.clone().revoked((host, port), address, self.wanted.clone());
         async move {
             tokio::select! {
                 () = traffic.stopped(idle) => io::ErrorKind::TimedOut.into(),
                 verdict = revoked => io::Error::new(io::ErrorKind::PermissionDenied, verdict.rule),
             }
         }
+    }
+
+    /// Returns the rule that has allowed it.
+    pub(crate) fn rule(&self) -> String {
+        self.open.rule()
     }
 
     fn count(&self, bytes: usize) -> io::Result<()> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use policy::rules::network::{Host, HostAndPort};
+use policy::rules::network::{Host, HostAndPort, Request, Scheme, Wanted};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use zeroize::Zeroizing;
@@ -82,6 +82,16 @@ impl Parent {
             Purpose::Requests => &self.http,
         };
         proxy.as_ref().filter(|_| !host.is_internal() && !self.exceptions.contain(host, port))
+    }
+}
+
+impl Purpose {
+    /// Returns what a connection is for on which this is wanted.
+    pub(crate) fn of(wanted: &Wanted) -> Self {
+        match wanted {
+            Wanted::Request(Request { scheme: Scheme::Http, .. }) => Self::Requests,
+            Wanted::Request(_) | Wanted::Requests | Wanted::Connection => Self::Tunnel,
+        }
     }
 }
 

@@ -3,16 +3,17 @@
 use std::io;
 use std::sync::Arc;
 
-use policy::rules::network::HostRules;
 use policy::rules::network::egress::PROBE;
+use policy::rules::network::{HostRules, Wanted};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_rustls::TlsConnector;
 
 use crate::audit::{Audit, Open, Via};
 use crate::current::Live;
 use crate::dial::Dialer;
 use crate::limits::Limits;
 use crate::outside::Outside;
-use crate::parent::{Parent, Purpose};
+use crate::parent::Parent;
 use crate::refusal::Refusal;
 use crate::route::Route;
 use crate::sender::{Connector, Sender};
@@ -47,6 +48,7 @@ pub struct Proxy {
     dialer: Arc<Dialer>,
     audit: Arc<Audit>,
     limits: Limits,
+    tls: TlsConnector,
     sender: Sender,
     connections: Arc<Semaphore>,
 }
@@ -64,15 +66,25 @@ impl Proxy {
         let Setup { rules, sandbox, routes, roots, parent, limits } = setup.into();
         let (live, audit) = (Live::new(rules, routes), Arc::new(audit));
         let dialer = Arc::new(Dialer::new(parent, limits.connect)?);
+        let tls = roots.connector()?;
         let connector = Connector {
             live: live.clone(),
             dialer: Arc::clone(&dialer),
             audit: Arc::clone(&audit),
-            tls: roots.connector()?,
+            tls: tls.clone(),
             limits,
         };
         let connections = Arc::new(Semaphore::new(limits.connections));
-        Ok(Arc::new(Self { sandbox, live, dialer, audit, limits, sender: connector.sender(), connections }))
+        Ok(Arc::new(Self {
+            sandbox,
+            live,
+            dialer,
+            audit,
+            limits,
+            tls,
+            sender: connector.sender(),
+            connections,
+        }))
     }
 
     /// Puts other rules in force. What is connected to a host that they do not allow ends, but for requests on routes.
@@ -105,6 +117,11 @@ impl Proxy {
         &self.sender
     }
 
+    /// Returns what opens TLS to upstreams.
+    pub(crate) fn tls(&self) -> &TlsConnector {
+        &self.tls
+    }
+
     /// Returns the limits of the sandbox.
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
@@ -121,6 +138,11 @@ impl Proxy {
         Arc::clone(&self.live.get().rules)
     }
 
+    /// Returns whether connections to a host end here, because its requests are decided one by one.
+    pub(crate) fn is_for_requests(&self, host: &str, port: u16) -> bool {
+        self.rules().is_for_requests(host, port)
+    }
+
     /// Connects to a host as it was asked for, a name or an address as text. Both outcomes are recorded: a refusal at once, a
     /// connection when it ends.
     pub(crate) async fn connect(
@@ -129,36 +151,25 @@ impl Proxy {
         host: &str,
         port: u16,
     ) -> Result<Outside, Refusal> {
-        self.connect_for(Purpose::Tunnel, via, host, port).await
+        let connected = self.connect_for(&Wanted::Connection, via, host, port).await;
+        if let (Err(refusal), true) = (&connected, host != PROBE) {
+            self.audit.refused(&Open::new(via, host, port), refusal);
+        }
+        connected
     }
 
-    /// Connects to a host to send it requests of plain HTTP.
-    pub(crate) async fn connect_for_requests(&self, host: &str, port: u16) -> Result<Outside, Refusal> {
-        self.connect_for(Purpose::Requests, Via::Http, host, port).await
-    }
-
-    async fn connect_for(
+    /// Connects to a host for what is wanted of it. The caller records it where that is refused.
+    pub(crate) async fn connect_for(
         &self,
-        purpose: Purpose,
+        wanted: &Wanted,
         via: Via,
         host: &str,
         port: u16,
     ) -> Result<Outside, Refusal> {
         let open = Open::new(via, host, port);
-        let dialled = match self.audit.pass(0, self.limits.bytes) {
-            Ok(()) => self.dialer.dial(&self.rules(), host, port, purpose).await,
-            Err(refusal) => Err(refusal),
-        };
-        match dialled {
-            Ok(dialled) => {
-                Ok(Outside::new(dialled, open, Arc::clone(&self.audit), self.limits.bytes, self.live.clone()))
-            }
-            Err(refusal) => {
-                if host != PROBE {
-                    self.audit.refused(&open, &refusal);
-                }
-                Err(refusal)
-            }
-        }
+        self.audit.pass(0, self.limits.bytes)?;
+        let dialled = self.dialer.dial(&self.rules(), host, port, wanted).await?;
+        let (audit, live) = (Arc::clone(&self.audit), self.live.clone());
+        Ok(Outside::new(dialled, open, audit, self.limits.bytes, live, wanted.clone()))
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::StatusCode;
-use policy::rules::network::{Host, HostAndPort};
-use policy::rules::verdict::Verdict;
+use policy::rules::network::{Host, HostAndPort, HostRules, Pattern, Wanted};
+use policy::rules::verdict::{Decision, Verdict};
 use serde::Serialize;
 
 use crate::first_bytes::Protocol;
@@ -23,6 +23,9 @@ pub enum Refusal {
     /// A rule decided.
     #[error("{}", .0.rule)]
     Rule(Verdict),
+    /// A rule about requests decided, about this one.
+    #[error("{}", .0.rule)]
+    Request(Verdict, String),
     /// The name has no address.
     #[error("the name could not be resolved: {0}")]
     Unresolved(String),
@@ -71,8 +74,13 @@ pub enum Refusal {
         allowed: Vec<String>,
     },
     /// The client wants to go on in another protocol.
-    #[error("a route speaks HTTP and changes to no other protocol: do without WebSocket")]
+    #[error("requests are decided here one by one, and no other protocol follows: do without WebSocket")]
     Upgrade,
+    /// A header could make the server do something else than what was decided about.
+    #[error(
+        "rules decide about the method, the host and the path of this request, and a header names others: do without `X-HTTP-Method-Override`, `X-Forwarded-…`, `X-Original-URL` and the like"
+    )]
+    Steered,
 }
 
 /// A refusal as a program reads it.
@@ -98,12 +106,34 @@ impl Refusal {
         Self::Unreachable(Arc::new(io::Error::other(error)))
     }
 
+    /// Makes one of a verdict about what was wanted of a host: of a request, where another one may be sent there.
+    pub(crate) fn by_rule(
+        verdict: Verdict,
+        rules: &HostRules,
+        (host, port): (&str, u16),
+        wanted: &Wanted,
+    ) -> Self {
+        let others = || rules.decide_wanted(host, None, port, &Wanted::Requests).decision == Decision::Allow;
+        match (wanted, host.parse()) {
+            (Wanted::Request(request), Ok(host)) if others() => {
+                let url = format!("{}{}", request.scheme.origin(&host, port), request.path);
+                Self::Request(verdict, format!("{} {url}", request.method))
+            }
+            _ => Self::Rule(verdict),
+        }
+    }
+
     /// Returns the status of HTTP that says it.
     pub(crate) fn status(&self) -> u16 {
         match self {
             Self::Malformed(_) | Self::Unparsed(_) | Self::NoRoute(_) => 400,
             Self::Token(_) => 401,
-            Self::Rule(_) | Self::Mismatch(_) | Self::Volume(_) | Self::Operation { .. } => 403,
+            Self::Rule(_)
+            | Self::Request(..)
+            | Self::Mismatch(_)
+            | Self::Steered
+            | Self::Volume(_)
+            | Self::Operation { .. } => 403,
             Self::Upgrade => 426,
             Self::Unresolved(_) | Self::Unreachable(_) | Self::Parent(_) | Self::Tls(_) => 502,
             Self::Busy(_) => 503,
@@ -114,7 +144,7 @@ impl Refusal {
     /// Returns what programs tell refusals apart by.
     fn code(&self) -> &'static str {
         match self {
-            Self::Rule(_) => "egress.denied",
+            Self::Rule(_) | Self::Request(..) => "egress.denied",
             Self::Unresolved(_) => "egress.unresolved",
             Self::Unreachable(_) => "egress.unreachable",
             Self::Parent(_) => "egress.parent",
@@ -128,6 +158,7 @@ impl Refusal {
             Self::Token(_) => "egress.token",
             Self::Operation { .. } => "egress.operation",
             Self::Upgrade => "egress.upgrade",
+            Self::Steered => "egress.steered",
         }
     }
 
@@ -139,12 +170,18 @@ impl Refusal {
     /// Describes it in JSON: the host, the rule that is missing, how a person allows it, and that to try again does not help. The
     /// sandbox is that of this name.
     pub fn to_json(&self, sandbox: Option<&str>, host: &str, port: u16) -> String {
-        // What is no host cannot be allowed.
-        let wanted = matches!(self, Self::Rule(_)).then(|| host.parse::<Host>().ok()).flatten();
-        let remedy = wanted.filter(|_| port > 0).map(|host| {
-            let pattern = HostAndPort { host: &host, port };
+        // What is no host cannot be allowed, and not every path can be written in a rule.
+        let pattern = match self {
+            Self::Rule(_) if port > 0 => {
+                host.parse().ok().map(|host: Host| HostAndPort { host: &host, port }.to_string())
+            }
+            Self::Request(_, request) => request.parse().ok().map(|pattern: Pattern| pattern.to_string()),
+            _ => None,
+        };
+        let remedy = pattern.map(|pattern| {
+            let word = if pattern.contains(' ') { format!("'{pattern}'") } else { pattern.clone() };
             let now =
-                sandbox.map(|name| format!(", or while it runs `sandboxctl egress allow {name} {pattern}`"));
+                sandbox.map(|name| format!(", or while it runs `sandboxctl egress allow {name} {word}`"));
             format!("add \"{pattern}\" to `allow` in `[network]` of sandbox.toml{}", now.unwrap_or_default())
         });
         let allowed = match self {
@@ -171,7 +208,7 @@ impl Refusal {
             Protocol::Tls => {
                 let alert = match self {
                     Self::Mismatch(_) => UNRECOGNIZED_NAME,
-                    Self::Rule(_) => ACCESS_DENIED,
+                    Self::Rule(_) | Self::Request(..) => ACCESS_DENIED,
                     _ => INTERNAL_ERROR,
                 };
                 [&ALERT[..], &[alert]].concat()

@@ -3,6 +3,7 @@
 use std::net::Ipv6Addr;
 
 use hyper::header::{CONTENT_LENGTH, HOST, HeaderMap, TRANSFER_ENCODING};
+use hyper::http::uri::Authority;
 use hyper::{Method, Uri};
 
 use crate::refusal::Refusal;
@@ -36,11 +37,25 @@ pub fn target(method: &Method, uri: &Uri) -> Result<Target, Refusal> {
         None if is_connect => return Err(Refusal::Malformed("CONNECT names no host")),
         None => return Ok(Target::Own),
     };
-    if authority.as_str().contains('@') {
-        return Err(Refusal::Malformed("the target names a user"));
-    }
     if !is_connect && uri.scheme_str() != Some("http") {
         return Err(Refusal::Malformed("only http:// is forwarded: for everything else use CONNECT"));
+    }
+    let (host, port) = split(authority)?;
+    match port {
+        Some(port) => Ok(Target::Host { host, port }),
+        None if is_connect => Err(Refusal::Malformed("CONNECT names no port")),
+        None => Ok(Target::Host { host, port: HTTP }),
+    }
+}
+
+/// Splits an authority into a host, without brackets, and the port where it names one.
+///
+/// # Errors
+///
+/// It names a user as well, or no port after a colon.
+pub(crate) fn split(authority: &Authority) -> Result<(String, Option<u16>), Refusal> {
+    if authority.as_str().contains('@') {
+        return Err(Refusal::Malformed("the target names a user"));
     }
     let host = authority.host();
     let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
@@ -50,8 +65,7 @@ pub fn target(method: &Method, uri: &Uri) -> Result<Target, Refusal> {
     let after = authority.as_str().get(authority.host().len()..).unwrap_or_default();
     let no_port = Refusal::Malformed("the port is no number from 1 to 65535");
     let port = match (after, after.strip_prefix(':')) {
-        ("", _) if is_connect => return Err(Refusal::Malformed("CONNECT names no port")),
-        ("", _) => HTTP,
+        ("", _) => return Ok((host, None)),
         (_, Some(port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
             port.parse().map_err(|_| no_port)?
         }
@@ -61,7 +75,7 @@ pub fn target(method: &Method, uri: &Uri) -> Result<Target, Refusal> {
     if port == 0 {
         return Err(Refusal::Malformed("no server listens on port 0"));
     }
-    Ok(Target::Host { host, port })
+    Ok((host, Some(port)))
 }
 
 /// Checks that everybody who reads this request finds its end in the same place (RFC 9112, sections 3.2 and 6.3).

@@ -2,21 +2,19 @@
 
 use hyper::header::HeaderMap;
 use hyper::{Method, Uri};
-use policy::rules::network::{HostPattern, HostRule};
-use policy::rules::provider;
+use policy::rules::network::{HostPattern, HostRule, Pattern, Request};
 use policy::rules::verdict::Origin;
+use policy::rules::{provider, url_path};
 
 use self::credential::CREDENTIALS;
 pub use self::credential::Credential;
 pub use self::error::RouteError;
-use self::path::is_plain;
 pub use self::upstream::Upstream;
 use crate::refusal::Refusal;
 use crate::secret::Secret;
 
 mod credential;
 mod error;
-mod path;
 mod upstream;
 
 /// Where a route leads, and for what.
@@ -90,7 +88,7 @@ impl Route {
     /// Returns the rule that lets its upstream be reached.
     pub(crate) fn rule(&self) -> HostRule {
         let (host, port) = (self.upstream.host.clone(), Some(self.upstream.port));
-        HostRule::new(HostPattern::Exact { host, port }, Origin::Default)
+        HostRule::new(Pattern::Hosts(HostPattern::Exact { host, port }), Origin::Default)
     }
 
     /// Returns whether a request brings the token.
@@ -114,11 +112,10 @@ impl Route {
     ///
     /// The method and the path are not what the route is for, or the query could hold a credential.
     pub fn resolve(&self, method: &Method, path: &str, query: Option<&str>) -> Result<Uri, Refusal> {
-        let allowed = self
-            .allowed
-            .iter()
-            .any(|one| one.methods.contains(method) && provider::Allowed::matches(&one.path, path));
-        if !is_plain(path) || !allowed {
+        let matches =
+            |one: &Allowed, path: &str| one.methods.contains(method) && url_path::matches(&one.path, path);
+        let normal = url_path::normal(path);
+        if !normal.is_some_and(|path| self.allowed.iter().any(|one| matches(one, &path))) {
             return Err(Refusal::Operation { route: self.name.clone(), allowed: self.listing() });
         }
         let mut names = form_urlencoded::parse(query.unwrap_or_default().as_bytes()).map(|(name, _)| name);
@@ -128,6 +125,12 @@ impl Route {
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
         let uri = format!("{}{}{path}{query}", self.upstream.origin(), self.upstream.prefix);
         uri.parse().map_err(|_| Refusal::Malformed("the path is none"))
+    }
+
+    /// Returns a request to its upstream as rules look at it.
+    pub(crate) fn request(&self, method: &Method, path: &str) -> Request {
+        let path = format!("{}{path}", self.upstream.prefix);
+        Request { scheme: self.upstream.scheme, method: method.to_string(), path }
     }
 
     /// Takes out what could be a credential of the sandbox's own, and adds the route's.
@@ -153,7 +156,7 @@ impl Route {
 
 /// Returns whether a server may take a header for something else than it is called: for one with `-` in place of `_`, for another
 /// method or path, or for the word of a proxy in front of it.
-fn is_steering(name: &str) -> bool {
+pub(crate) fn is_steering(name: &str) -> bool {
     name.contains('_') || name.starts_with("x-forwarded-") || STEERING.contains(&name)
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hyper::body::Incoming;
 use hyper::header::{HOST, UPGRADE};
 use hyper::{Request, Response, Uri, Version};
+use policy::rules::network::Wanted;
 use policy::rules::verdict::{Decision, Verdict};
 use tokio::time::timeout;
 
@@ -32,7 +33,8 @@ pub(crate) async fn answer(request: Request<Incoming>, proxy: &Arc<Proxy>) -> Ou
     let open = Open::new(Via::Route, &host, port);
     let requested = Requested::new(request.method(), request.uri().path());
     // Connections to upstreams are kept: rules may have changed since one was decided about.
-    let denied = || match current.upstreams.decide(&host, port) {
+    let wanted = Wanted::Request(route.request(request.method(), path));
+    let denied = || match current.upstreams.decide_wanted(&host, None, port, &wanted) {
         Verdict { decision: Decision::Allow, .. } => Ok(()),
         verdict => Err(Refusal::Rule(verdict)),
     };
@@ -43,7 +45,12 @@ pub(crate) async fn answer(request: Request<Incoming>, proxy: &Arc<Proxy>) -> Ou
     };
     match answered {
         Ok(response) => {
-            proxy.audit().answered(&open, &requested, &route.name, response.status().as_u16());
+            proxy.audit().answered(
+                &open,
+                &requested,
+                &format!("route `{}`", route.name),
+                response.status().as_u16(),
+            );
             Ok(response)
         }
         Err(refusal) => {

@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use policy::rules::network::Wanted;
 use policy::rules::verdict::{Origin, Verdict};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
@@ -22,7 +23,6 @@ use crate::current::Live;
 use crate::dial::Dialer;
 use crate::limits::{Limits, MAX_HEAD};
 use crate::outside::Outside;
-use crate::parent::Purpose;
 use crate::refusal::Refusal;
 use crate::tls;
 
@@ -74,9 +74,10 @@ impl Connector {
         let port = uri.port_u16().unwrap_or(if https { 443 } else { 80 });
         let open = Open::new(Via::Route, &host, port);
         self.audit.pass(0, self.limits.bytes)?;
-        let mut dialled = self.dialer.dial(&self.live.get().upstreams, &host, port, Purpose::Tunnel).await?;
+        let wanted = Wanted::Requests;
+        let mut dialled = self.dialer.dial(&self.live.get().upstreams, &host, port, &wanted).await?;
         dialled.verdict = Verdict::allow("a route names it", Origin::Default);
-        let outside = Outside::new(dialled, open, self.audit, self.limits.bytes, self.live);
+        let outside = Outside::new(dialled, open, self.audit, self.limits.bytes, self.live, wanted);
         if !https {
             return Ok(TokioIo::new(Box::new(outside)));
         }

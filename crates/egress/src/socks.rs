@@ -9,9 +9,9 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::audit::Via;
-use crate::explicit;
 use crate::proxy::{Admission, Proxy};
 use crate::refusal::Refusal;
+use crate::{explicit, inspect};
 
 /// The first byte of every message.
 pub(crate) const VERSION: u8 = 5;
@@ -97,6 +97,10 @@ pub(crate) async fn speak(
         Some(Asked::Unsupported(reply)) => return answer(&mut stream, reply).await,
         None => return stream.write_all(&NO_METHOD_REPLY).await,
     };
+    if proxy.is_for_requests(&host, port) {
+        answer(&mut stream, SUCCEEDED).await?;
+        return inspect::end(stream, Via::Socks, (&host, port), proxy).await;
+    }
     match proxy.connect(Via::Socks, &host, port).await {
         Ok(outside) => {
             answer(&mut stream, SUCCEEDED).await?;
@@ -139,7 +143,7 @@ impl Refusal {
     /// Returns the reply that says it (RFC 1928, section 6).
     fn socks_reply(&self) -> u8 {
         match self {
-            Self::Rule(_) | Self::Mismatch(_) => 2,
+            Self::Rule(_) | Self::Request(..) | Self::Mismatch(_) => 2,
             Self::Unreachable(error) if error.kind() == io::ErrorKind::ConnectionRefused => 5,
             Self::Unresolved(_) | Self::Unreachable(_) | Self::Silent(_) => 4,
             _ => 1,

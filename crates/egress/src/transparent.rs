@@ -10,10 +10,11 @@ use tokio::time::timeout;
 
 use crate::audit::{Open, Via};
 use crate::inside::Inside;
-use crate::listener::{accept, linger};
+use crate::linger::linger;
+use crate::listener::accept;
 use crate::proxy::Proxy;
 use crate::refusal::Refusal;
-use crate::tunnel;
+use crate::{inspect, tunnel};
 
 /// The ports of HTTP and HTTPS, where clients speak first: what they say is judged before anything is dialled.
 const CLIENT_SPEAKS_FIRST: [u16; 2] = [80, 443];
@@ -81,6 +82,9 @@ impl Listener {
 
 async fn speak(stream: TcpStream, name: &str, port: u16, proxy: &Arc<Proxy>) -> io::Result<()> {
     stream.set_nodelay(true)?;
+    if proxy.is_for_requests(name, port) {
+        return inspect::end(stream, Via::Transparent, (name, port), proxy).await;
+    }
     let mut inside = Inside::new(stream, name.to_owned(), port, proxy.limits().head);
     if CLIENT_SPEAKS_FIRST.contains(&port) {
         let judged = timeout(PATIENCE, inside.judge()).await;

@@ -18,7 +18,7 @@ use crate::plan::{self, Init, Layer, Need, Provider};
 use crate::protect::RelativePath;
 use crate::rules::env::{self, EnvRules};
 use crate::rules::limits::Limits;
-use crate::rules::network::HostRules;
+use crate::rules::network::{HostRules, Request, Wanted};
 use crate::rules::path::{GuestBoundaries, GuestPath, PathAccess};
 use crate::rules::verdict::Verdict;
 
@@ -177,6 +177,11 @@ impl Policy {
     /// Decides about a host and a port.
     pub fn host(&self, host: &str, port: u16) -> Verdict {
         self.hosts.decide(host, port)
+    }
+
+    /// Decides about a request of HTTP to a host and a port.
+    pub fn request(&self, host: &str, port: u16, request: Request) -> Verdict {
+        self.hosts.decide_wanted(host, None, port, &Wanted::Request(request))
     }
 
     /// Decides about a variable of the caller's environment.

@@ -6,5 +6,6 @@ pub mod network;
 pub mod path;
 pub mod provider;
 pub mod shared_dir;
+pub mod url_path;
 pub mod user;
 pub mod verdict;

@@ -386,6 +386,14 @@ pub(crate) enum Subject {
         #[arg(value_name = "HOST[:PORT]")]
         host: String,
     },
+    /// May this request be sent?
+    Request {
+        /// Its method
+        method: String,
+        /// What is asked for, without a query
+        #[arg(value_name = "URL")]
+        url: String,
+    },
     /// Does this variable of the caller's environment pass?
     Env {
         /// The name of a variable

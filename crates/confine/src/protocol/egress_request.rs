@@ -1,7 +1,7 @@
 //! What the owner of a sandbox asks of its egress proxy while it runs: one request and one answer a connection.
 
 use policy::rules::network::preset::{AllowedHosts, Preset};
-use policy::rules::network::{HostPattern, HostRule};
+use policy::rules::network::{HostRule, Pattern};
 use policy::rules::verdict::Origin;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub enum EgressRequest {
         seconds: Option<u64>,
     },
     /// Lets hosts not be reached, whatever allows them.
-    Deny { hosts: Vec<HostPattern> },
+    Deny { hosts: Vec<Pattern> },
     /// Nothing changes.
     List,
     /// Nothing either; the answer is what a command inside needs in its environment.
@@ -53,7 +53,7 @@ pub struct EgressRules {
 /// A rule as it travels: the form of its origin in JSON says its own types, which frames do not.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct EgressRule {
-    pattern: HostPattern,
+    pattern: Pattern,
     preset: Option<Preset>,
     #[serde(with = "OriginInFrame")]
     origin: Origin,
@@ -114,9 +114,10 @@ mod tests {
         ];
         let preset: AllowedHosts = "preset:pypi".parse().unwrap();
         let host: AllowedHosts = "*.example.org".parse().unwrap();
+        let requests: AllowedHosts = "GET,HEAD http://example.org/pub/*".parse().unwrap();
         let rules: Vec<EgressRule> = origins
             .iter()
-            .flat_map(|at| [preset.rules(at.clone()), host.rules(at.clone())].concat())
+            .flat_map(|at| [&preset, &host, &requests].map(|hosts| hosts.rules(at.clone())).concat())
             .map(EgressRule::from)
             .collect();
         let in_force = |rule: &EgressRule| RuleInForce { rule: rule.clone(), seconds_left: Some(7) };
@@ -124,7 +125,7 @@ mod tests {
             allow: rules.iter().map(in_force).collect(),
             ..EgressRules::default()
         });
-        let request = EgressRequest::Allow { hosts: vec![preset, host], seconds: None };
+        let request = EgressRequest::Allow { hosts: vec![preset, host, requests], seconds: None };
         let (mut one, mut other) = ControlSocket::pair().unwrap();
         one.send(&answer, &[]).unwrap();
         one.send(&request, &[]).unwrap();

@@ -285,3 +285,32 @@ async fn connections_count_against_the_limit_of_the_sandbox() {
     let line = &sandbox.log.lines()[0];
     assert!(line["error"].as_str().unwrap().contains("1 connections"), "{line}");
 }
+
+#[tokio::test]
+async fn requests_to_a_name_that_is_reached_for_requests_alone_are_decided_one_by_one() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let sandbox = sandbox(&[&format!("GET http://a.localhost:{port}/pub/*")]);
+    let mut stream = connect(&sandbox, port).await;
+    let request = |first: &str, last| format!("{first} HTTP/1.1\r\nHost: a.localhost:{port}\r\n{last}\r\n");
+    let all = [
+        request("GET /pub/1", ""),
+        request("GET /private", ""),
+        request("POST /pub/2", "Connection: close\r\n"),
+    ];
+    stream.write_all(all.concat().as_bytes()).await.unwrap();
+    let (mut server, _) = listener.accept().await.unwrap();
+    server.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await.unwrap();
+    let answers = String::from_utf8(rest(stream).await).unwrap();
+    let statuses: Vec<_> = answers.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]).collect();
+    assert_eq!(statuses, ["200", "403", "403"], "{answers}");
+    let got = String::from_utf8(rest(server).await).unwrap();
+    assert!(got.starts_with("GET /pub/1 HTTP/1.1\r\n") && got.matches("HTTP/1.1").count() == 1, "{got}");
+    // TLS says nothing that could be decided about.
+    let mut stream = connect(&sandbox, port).await;
+    stream.write_all(HELLO).await.unwrap();
+    assert_eq!(rest(stream).await, [21, 3, 3, 0, 2, 2, 49]);
+    let lines = sandbox.log.lines();
+    let refused = lines.iter().filter(|line| line["verdict"] == "deny" && line["via"] == "transparent");
+    assert_eq!(refused.count(), 3, "{lines:?}");
+}

@@ -6,7 +6,7 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::support::{head, proxy, rest, rules, serve_logged};
 
 /// Returns the begin of TLS as a client sends it, which names this server.
-fn client_hello(name: &str) -> Vec<u8> {
+pub(crate) fn client_hello(name: &str) -> Vec<u8> {
     let roots = std::sync::Arc::new(rustls::RootCertStore::empty());
     let config = rustls::ClientConfig::builder_with_provider(std::sync::Arc::new(
         rustls::crypto::ring::default_provider(),
@@ -23,7 +23,7 @@ fn client_hello(name: &str) -> Vec<u8> {
 }
 
 /// Opens a tunnel to `localhost` by CONNECT or by SOCKS.
-async fn tunnel(proxy: std::net::SocketAddr, port: u16, socks: bool) -> TcpStream {
+pub(crate) async fn tunnel(proxy: std::net::SocketAddr, port: u16, socks: bool) -> TcpStream {
     let mut stream = TcpStream::connect(proxy).await.unwrap();
     if socks {
         let request = [b"\x05\x01\x00\x05\x01\x00\x03\x09LocalHost", &port.to_be_bytes()[..]].concat();

@@ -5,6 +5,7 @@ mod descriptors;
 mod explicit;
 mod fronting;
 mod http2;
+mod inspect;
 mod large;
 mod limits;
 mod log;

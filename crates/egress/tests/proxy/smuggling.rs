@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use crate::support::{proxy, said};
 
 /// A server that records every byte of every connection, and answers once each has a request's head.
-async fn recorder() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+pub(crate) async fn recorder() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
     let all = Arc::new(Mutex::new(Vec::new()));
@@ -34,6 +34,9 @@ async fn recorder() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
                         answered = true;
                         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
                         stream.write_all(answer).await.unwrap();
+                        if record.lock().unwrap()[number].contains("onnection: close") {
+                            break;
+                        }
                     }
                 }
             });
@@ -53,7 +56,7 @@ async fn sent(rest: &[u8]) -> (String, Vec<String>) {
 }
 
 /// What would be a request of its own for a server that ends the first one early.
-const INNER: &str = "GET /inner HTTP/1.1\r\nHost: inner\r\n\r\n";
+pub(crate) const INNER: &str = "GET /inner HTTP/1.1\r\nHost: inner\r\n\r\n";
 
 #[tokio::test]
 async fn the_server_of_these_tests_does_receive_what_is_forwarded() {

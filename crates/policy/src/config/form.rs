@@ -14,8 +14,8 @@ use crate::plan::{BoundaryMode, Layer, OnReplaced, Pull, SecretSource};
 use crate::protect::RelativePath;
 use crate::rules::env::Name;
 use crate::rules::limits::{Bytes, MilliCpus};
+use crate::rules::network;
 use crate::rules::network::preset::AllowedHosts;
-use crate::rules::network::{self, HostPattern};
 use crate::rules::path::GuestPath;
 use crate::rules::user::UserSpec;
 
@@ -212,7 +212,7 @@ texts! {
     SecretSourceText: SecretSource = Source, value::source;
     Url: String = Url, |text, _| value::url(text);
     AllowedText: AllowedHosts = Allowed, |text, _| value::parsed(text);
-    HostText: HostPattern = Host, |text, _| value::parsed(text);
+    RuleText: network::Pattern = Rule, |text, _| value::parsed(text);
     LayerName: Layer = Layer, |text, _| value::layer(text);
     ExposedPath: Expose = Toolchain, value::exposed;
     /// A duration that always ends.

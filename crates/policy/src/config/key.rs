@@ -112,8 +112,8 @@ pub enum TextFormat {
     User,
     /// Where a secret is read from.
     Source,
-    /// A host, with a wildcard or a port if need be.
-    Host,
+    /// A host, with a wildcard or a port if need be, or requests to it.
+    Rule,
     /// The same, or the name of a preset.
     Allowed,
     /// The address of an upstream.
@@ -270,9 +270,11 @@ impl TextFormat {
             Self::InnerPath => "a relative path without \".\" and \"..\"",
             Self::User => "a user, or user:group, each a name or digits",
             Self::Source => "\"env:NAME\", \"file:PATH\" or \"command:TEXT\"",
-            Self::Host => "a host such as \"api.example.org\", \"*.example.org\" or \"api.example.org:443\"",
+            Self::Rule => {
+                "a host such as \"api.example.org\", \"*.example.org\" or \"api.example.org:443\", or requests such as \"GET http://example.org/pub/*\""
+            }
             Self::Allowed => {
-                "a host such as \"api.example.org\", \"*.example.org\" or \"api.example.org:443\", or a preset such as \"preset:npm\""
+                "a host such as \"api.example.org\", \"*.example.org\" or \"api.example.org:443\", requests such as \"GET http://example.org/pub/*\", or a preset such as \"preset:npm\""
             }
             Self::Url => "an address that begins with \"https://\" or \"http://\"",
             Self::Image => "the name of an image, such as \"debian:trixie-slim\"",

@@ -15,8 +15,8 @@ use crate::plan::{BoundaryMode, Layer, OnReplaced, Pull, SecretSource};
 use crate::protect::RelativePath;
 use crate::rules::env::Name;
 use crate::rules::limits::{Bytes, MilliCpus};
+use crate::rules::network;
 use crate::rules::network::preset::AllowedHosts;
-use crate::rules::network::{self, HostPattern};
 use crate::rules::path::GuestPath;
 use crate::rules::user::UserSpec;
 use crate::rules::verdict::Origin;
@@ -98,7 +98,6 @@ show_as_text!(
     Bytes,
     Expose,
     GuestPath,
-    HostPattern,
     Layer,
     AllowedHosts,
     BoundaryMode,
@@ -112,6 +111,7 @@ show_as_text!(
     UserSpec,
     String,
     network::NetworkMode,
+    network::Pattern,
 );
 
 impl Show for bool {

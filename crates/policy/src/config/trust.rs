@@ -25,7 +25,7 @@ use crate::config::{Config, Expose, ProviderChoice, SecretMode, SecretProvider, 
 use crate::plan::{BoundaryMode, Layer, Need, OnReplaced, Provider, SecretSource};
 use crate::protect::covering::covering;
 use crate::rules::env;
-use crate::rules::network::{self, HostPattern};
+use crate::rules::network;
 use crate::rules::path::normalise;
 use crate::text::escape;
 
@@ -331,7 +331,7 @@ fn hosts(config: &Config, without: &Config, found: &mut Widenings) {
     }
     if let Some(list) = &config.network.deny {
         // A list replaces the one beneath.
-        let kept = |denied: &HostPattern| list.value.iter().any(|pattern| pattern.value == *denied);
+        let kept = |denied: &network::Pattern| list.value.iter().any(|pattern| pattern.value == *denied);
         let denied = without.network.deny.iter().flat_map(|list| &list.value);
         for pattern in denied.filter(|pattern| !kept(&pattern.value)) {
             found.add("network.deny", &list.location, format!("no longer denies {}", pattern.value));

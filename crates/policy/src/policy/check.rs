@@ -6,6 +6,7 @@ use crate::config::problem::{Located, Location, Problem, ProblemCode};
 use crate::config::{Config, ProviderChoice, SecretMode, SecretProvider, SecretTable};
 use crate::plan::{Network, Provider};
 use crate::protect::{Protected, RelativePath};
+use crate::rules::network::preset::AllowedHosts;
 use crate::rules::network::{HostRule, HostRules, NetworkMode};
 
 /// Notes every setting whose feature is not there. Each is one line here and one `NotYet` in the schema.
@@ -46,6 +47,7 @@ pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<
     }
     open_network(config, provider, problems);
     hosts(config, provider, problems);
+    unseen_requests(config, problems);
     for (name, secret) in &config.secrets {
         proxy_keys(name, secret, problems);
     }
@@ -67,6 +69,21 @@ fn open_network(config: &Config, provider: Provider, problems: &mut Vec<Problem>
             .expecting("\"none\" or \"allowlist\"")
             .hinting("--provider docker or podman has a network of its own that leads out"),
     );
+}
+
+/// Refuses rules about requests that nobody could see.
+fn unseen_requests(config: &Config, problems: &mut Vec<Problem>) {
+    let allowed =
+        config.network.allow.iter().flat_map(|list| &list.value).filter_map(|one| match &one.value {
+            AllowedHosts::Pattern(pattern) => Some(("network.allow", pattern, &one.location)),
+            AllowedHosts::Preset(_) => None,
+        });
+    let denied = config.network.deny.iter().flat_map(|list| &list.value);
+    let denied = denied.map(|one| ("network.deny", &one.value, &one.location));
+    for (key, pattern, location) in allowed.chain(denied) {
+        let problem = |why: String| Problem::new(location, key, ProblemCode::Refused, why);
+        problems.extend(pattern.unseen().map(problem));
+    }
 }
 
 /// Refuses a list of hosts that nothing would enforce.

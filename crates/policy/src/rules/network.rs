@@ -10,15 +10,17 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::rules::verdict::{Origin, Verdict, listing};
+use crate::rules::verdict::{Decision, Origin, Verdict, listing, shown};
 
 pub use self::host::{Host, HostAndPort, HostError, HostPattern, PRESET};
 use self::preset::{AllowedHosts, Preset};
+pub use self::request::{Pattern, Request, RequestPattern, Scheme};
 
 pub mod egress;
 mod host;
 mod internal;
 pub mod preset;
+mod request;
 
 /// How much of the network a sandbox sees.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -36,13 +38,24 @@ pub enum NetworkMode {
 /// One pattern and where it was written.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct HostRule {
-    pub pattern: HostPattern,
+    pub pattern: Pattern,
     /// The preset that it is of.
     pub preset: Option<Preset>,
     pub origin: Origin,
 }
 
-/// The ports on which a host may be reached.
+/// What is wanted of a host.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Wanted {
+    /// A connection on which nobody looks at what passes.
+    Connection,
+    /// A connection for requests, each of which is decided by itself.
+    Requests,
+    /// This request.
+    Request(Request),
+}
+
+/// The ports on which a host may be reached, be it for requests alone.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum AllowedPorts {
     /// These, one at least.
@@ -61,6 +74,9 @@ pub enum AllowedPorts {
 ///    rule names exactly that address or name: a wildcard never reaches them, and neither does an allowed
 ///    name that resolves to one (DNS rebinding).
 /// 6. An `allow` rule that matches allows; everything else is denied.
+///
+/// A rule about requests matches a request that it describes. A connection on which nobody looks at requests is denied where a rule of
+/// `deny` is about requests to that host, and not allowed by rules about requests.
 #[derive(Clone, Debug)]
 pub struct HostRules {
     mode: NetworkMode,
@@ -81,8 +97,17 @@ impl Host {
 
 impl HostRule {
     /// Makes one that is of no preset.
-    pub fn new(pattern: HostPattern, origin: Origin) -> Self {
+    pub fn new(pattern: Pattern, origin: Origin) -> Self {
         Self { pattern, preset: None, origin }
+    }
+
+    /// Returns whether a rule about requests allows what is wanted of one of its hosts.
+    fn allows(&self, wanted: &Wanted) -> bool {
+        match (&self.pattern, wanted) {
+            (Pattern::Requests(requests), Wanted::Request(request)) => requests.allows(request),
+            (Pattern::Hosts(_), _) | (_, Wanted::Requests) => true,
+            (Pattern::Requests(_), Wanted::Connection) => false,
+        }
     }
 
     /// Returns what holds it: a list of the configuration, or a command that was given since.
@@ -100,7 +125,11 @@ impl AllowedHosts {
         match self {
             Self::Pattern(pattern) => vec![HostRule::new(pattern.clone(), origin)],
             Self::Preset(preset) => {
-                let rule = |pattern| HostRule { pattern, preset: Some(*preset), origin: origin.clone() };
+                let rule = |hosts| HostRule {
+                    pattern: Pattern::Hosts(hosts),
+                    preset: Some(*preset),
+                    origin: origin.clone(),
+                };
                 preset.patterns().map(rule).collect()
             }
         }
@@ -120,7 +149,7 @@ impl HostRules {
     /// Makes rules ready; of two rules with the same pattern the first is the one that is named.
     pub fn new(mode: NetworkMode, allow: Vec<HostRule>, deny: Vec<HostRule>) -> Self {
         let allowed = listing(allow.iter().map(|rule| &rule.pattern));
-        let named_ports = allow.iter().filter_map(|rule| rule.pattern.port()).collect();
+        let named_ports = allow.iter().filter_map(|rule| rule.pattern.hosts().port()).collect();
         Self { mode, allow: RuleIndex::new(allow), deny: RuleIndex::new(deny), allowed, named_ports }
     }
 
@@ -130,33 +159,43 @@ impl HostRules {
         Self { deny: self.deny.clone(), ..Self::new(NetworkMode::Allowlist, allow, Vec::new()) }
     }
 
-    /// Decides about a host as it was asked for: a name, or an address as text.
+    /// Decides about a connection to a host as it was asked for: a name, or an address as text.
     pub fn decide(&self, host: &str, port: u16) -> Verdict {
-        match host.parse::<Host>() {
-            Ok(host) => self.decide_host(&host, port),
-            Err(error) => Verdict::deny(error.to_string(), Origin::Default),
-        }
+        self.decide_wanted(host, None, port, &Wanted::Connection)
     }
 
     /// Decides about the address that a host resolved to; the caller dials this address and no other.
     pub fn decide_resolved(&self, host: &str, address: IpAddr, port: u16) -> Verdict {
+        self.decide_wanted(host, Some(address), port, &Wanted::Connection)
+    }
+
+    /// Returns whether a host may be reached for requests alone, each of which is decided by itself.
+    pub fn is_for_requests(&self, host: &str, port: u16) -> bool {
+        let allows =
+            |wanted: &Wanted| self.decide_wanted(host, None, port, wanted).decision == Decision::Allow;
+        allows(&Wanted::Requests) && !allows(&Wanted::Connection)
+    }
+
+    /// Decides about what is wanted of a host: as it was asked for, and where it was resolved, with the address.
+    pub fn decide_wanted(&self, host: &str, address: Option<IpAddr>, port: u16, wanted: &Wanted) -> Verdict {
         let host = match host.parse::<Host>() {
             Ok(host) => host,
             Err(error) => return Verdict::deny(error.to_string(), Origin::Default),
         };
-        let asked = self.decide_host(&host, port);
+        let asked = self.decide_host(&host, port, wanted);
+        let Some(address) = address else { return asked };
         if let Host::Address(literal) = host {
             let same = literal == address.to_canonical();
             let other = || Verdict::deny(format!("`{literal}` is not `{address}`"), Origin::Default);
             return if same { asked } else { asked.stricter(other()) };
         }
         let address = address.to_canonical();
-        if let Some(rule) = self.deny.find(&Host::Address(address), port) {
+        if let Some(rule) = self.deny.denies(&Host::Address(address), port, wanted) {
             return asked.stricter(denied(rule));
         }
         if self.mode == NetworkMode::Allowlist {
             if let Some(what) = internal::address(address) {
-                let named = self.allow.find_exact(&Host::Address(address), port).is_some();
+                let named = self.allow.allows_exactly(&Host::Address(address), port, wanted).is_some();
                 let localhost = host.is_localhost() && address.is_loopback();
                 if !named && !localhost {
                     return asked.stricter(Verdict::deny(
@@ -171,7 +210,7 @@ impl HostRules {
         asked
     }
 
-    /// Returns the ports on which a host may be reached, as [`HostRules::decide`] says for each of them.
+    /// Returns the ports on which a host may be reached, as [`HostRules::decide_wanted`] says for each of them and [`Wanted::Requests`].
     ///
     /// # Errors
     ///
@@ -195,6 +234,9 @@ impl HostRules {
             every |= ports.any.is_some();
             allowed_on.extend(ports.one.keys());
         }
+        let requests = self.allow.requests().map(|rule| rule.pattern.hosts());
+        let named = requests.filter(|hosts| !inwards || hosts.is_exact());
+        allowed_on.extend(named.filter_map(|hosts| hosts.port().filter(|port| hosts.matches(host, *port))));
         if every {
             return Ok(AllowedPorts::AllBut(denied_on.into_keys().collect()));
         }
@@ -212,25 +254,33 @@ impl HostRules {
         &self.named_ports
     }
 
-    fn decide_host(&self, host: &Host, port: u16) -> Verdict {
+    fn decide_host(&self, host: &Host, port: u16, wanted: &Wanted) -> Verdict {
         if self.mode == NetworkMode::None {
             return network_is_off();
         }
-        if let Some(rule) = self.deny.find(host, port) {
+        if let Some(rule) = self.deny.denies(host, port, wanted) {
             return denied(rule);
         }
         if self.mode == NetworkMode::Open {
             return Verdict::allow("the network is open: `[network] mode = \"open\"`", Origin::Default);
         }
-        let exact = self.allow.find_exact(host, port);
-        if let (None, Some(what)) = (exact, internal::host(host)) {
-            return Verdict::deny(
+        let exact = self.allow.allows_exactly(host, port, wanted);
+        let inwards = internal::host(host);
+        if let Some(rule) =
+            exact.or_else(|| self.allow.allows(host, port, wanted).filter(|_| inwards.is_none()))
+        {
+            return Verdict::allow(format!("{rule} in {}", rule.list("allow")), rule.origin.clone());
+        }
+        let named = self.allow.requests_to(host, port);
+        let mut named = named.filter(|rule| inwards.is_none() || rule.pattern.hosts().is_exact()).peekable();
+        if named.peek().is_some() {
+            return not_among(host, port, wanted, &listing(named.map(|rule| &rule.pattern)));
+        }
+        match inwards {
+            Some(what) => Verdict::deny(
                 format!("`{host}` is {what}; allowed only when `[network] allow` names it exactly"),
                 Origin::Default,
-            );
-        }
-        match exact.or_else(|| self.allow.find(host, port)) {
-            Some(rule) => Verdict::allow(format!("{rule} in {}", rule.list("allow")), rule.origin.clone()),
+            ),
             None => self.not_allowed(HostAndPort { host, port }),
         }
     }
@@ -241,6 +291,23 @@ impl HostRules {
             Origin::Default,
         )
     }
+}
+
+/// Denies what is not among the requests that are allowed to a host.
+fn not_among(host: &Host, port: u16, wanted: &Wanted, allowed: &str) -> Verdict {
+    let target = HostAndPort { host, port };
+    let rule = match wanted {
+        Wanted::Request(request) => format!(
+            "`{} {}{}` matches nothing in `[network] allow`, which allows there {allowed}",
+            shown(&request.method),
+            request.scheme.origin(host, port),
+            shown(&request.path)
+        ),
+        Wanted::Connection | Wanted::Requests => {
+            format!("`{target}` is reached for requests alone, of which `[network] allow` has {allowed}")
+        }
+    };
+    Verdict::deny(rule, Origin::Default)
 }
 
 fn network_is_off() -> Verdict {
@@ -254,11 +321,14 @@ fn denied(rule: &HostRule) -> Verdict {
 /// Rules by what they match, so that the number of rules does not matter.
 #[derive(Clone, Debug)]
 struct RuleIndex {
+    /// Those about hosts, and those about requests.
     rules: Vec<HostRule>,
     exact: HashMap<Host, Ports>,
     suffixes: HashMap<String, Ports>,
     /// How many labels the longest suffix has: longer ones need no look-up.
     longest: usize,
+    /// Where rules about requests are. They are looked at one by one: a person writes them.
+    requests: Vec<usize>,
 }
 
 /// Which rule stands for which port, as positions in the list of rules.
@@ -270,16 +340,26 @@ struct Ports {
 
 impl RuleIndex {
     fn new(rules: Vec<HostRule>) -> Self {
-        let mut table = Self { rules: vec![], exact: HashMap::new(), suffixes: HashMap::new(), longest: 0 };
+        let mut table = Self {
+            rules: vec![],
+            exact: HashMap::new(),
+            suffixes: HashMap::new(),
+            longest: 0,
+            requests: vec![],
+        };
         for (position, rule) in rules.iter().enumerate() {
-            let ports = match &rule.pattern {
+            let Pattern::Hosts(hosts) = &rule.pattern else {
+                table.requests.push(position);
+                continue;
+            };
+            let ports = match hosts {
                 HostPattern::Exact { host, .. } => table.exact.entry(host.clone()).or_default(),
                 HostPattern::Below { suffix, .. } => {
                     table.longest = table.longest.max(suffix.split('.').count());
                     table.suffixes.entry(suffix.clone()).or_default()
                 }
             };
-            match rule.pattern.port() {
+            match hosts.port() {
                 None => {
                     ports.any.get_or_insert(position);
                 }
@@ -290,6 +370,39 @@ impl RuleIndex {
         }
         table.rules = rules;
         table
+    }
+
+    /// Returns the rule that denies what is wanted.
+    fn denies(&self, host: &Host, port: u16, wanted: &Wanted) -> Option<&HostRule> {
+        let request = || {
+            self.requests_to(host, port).find(|rule| match (&rule.pattern, wanted) {
+                (Pattern::Requests(requests), Wanted::Request(request)) => requests.denies(request),
+                // Nobody would see which request it is.
+                (_, wanted) => *wanted == Wanted::Connection,
+            })
+        };
+        self.find(host, port).or_else(request)
+    }
+
+    /// Returns the rule that allows what is wanted.
+    fn allows(&self, host: &Host, port: u16, wanted: &Wanted) -> Option<&HostRule> {
+        self.find(host, port).or_else(|| self.requests_to(host, port).find(|rule| rule.allows(wanted)))
+    }
+
+    /// Returns the rule that allows what is wanted, and names this host itself.
+    fn allows_exactly(&self, host: &Host, port: u16, wanted: &Wanted) -> Option<&HostRule> {
+        let named = |rule: &&HostRule| rule.pattern.hosts().is_exact() && rule.allows(wanted);
+        self.find_exact(host, port).or_else(|| self.requests_to(host, port).find(named))
+    }
+
+    /// Returns the rules about requests.
+    fn requests(&self) -> impl Iterator<Item = &HostRule> {
+        self.requests.iter().filter_map(|position| self.rules.get(*position))
+    }
+
+    /// Returns the rules about requests to this host.
+    fn requests_to(&self, host: &Host, port: u16) -> impl Iterator<Item = &HostRule> {
+        self.requests().filter(move |rule| rule.pattern.hosts().matches(host, port))
     }
 
     /// Returns the rule that names this host itself.

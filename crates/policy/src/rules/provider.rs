@@ -164,16 +164,6 @@ pub const PROVIDERS: &[Provider] = &[
     },
 ];
 
-impl Allowed {
-    /// Returns whether a path is one of these. It must be in the form that is sent.
-    pub fn matches(pattern: &str, path: &str) -> bool {
-        match pattern.strip_suffix('*') {
-            Some(above) => path.strip_prefix(above).is_some_and(|below| !below.is_empty()),
-            None => path == pattern,
-        }
-    }
-}
-
 impl Provider {
     /// Returns the provider of that name.
     pub fn named(name: &str) -> Option<&'static Self> {
@@ -209,23 +199,6 @@ mod tests {
                 assert!(allowed.path.starts_with('/') && !allowed.methods.is_empty(), "{allowed:?}");
                 assert!(allowed.path == "/" || !allowed.path.ends_with('/'), "{allowed:?}");
             }
-        }
-    }
-
-    #[test]
-    fn a_pattern_is_a_path_or_all_below_it() {
-        for (pattern, path, matches) in [
-            ("/v1/models", "/v1/models", true),
-            ("/v1/models", "/v1/models/a", false),
-            ("/v1/models", "/v1/modelsx", false),
-            ("/v1/models/*", "/v1/models/a", true),
-            ("/v1/models/*", "/v1/models/a/b", true),
-            ("/v1/models/*", "/v1/models/", false),
-            ("/v1/models/*", "/v1/models", false),
-            ("/", "/", true),
-            ("/", "/v1", false),
-        ] {
-            assert_eq!(Allowed::matches(pattern, path), matches, "{pattern} {path}");
         }
     }
 

@@ -8,6 +8,7 @@ mod limits;
 mod network;
 mod path;
 mod protect;
+mod requests;
 mod settings;
 mod shared_dir;
 mod table;

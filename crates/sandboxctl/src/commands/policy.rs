@@ -4,7 +4,7 @@ use std::path::Path;
 
 use policy::Policy;
 use policy::config::overrides::Overrides;
-use policy::rules::network::HostPattern;
+use policy::rules::network::{HostPattern, Request, Scheme};
 use policy::rules::path::PathAccess;
 use policy::rules::verdict::{Decision, Verdict};
 use policy::text::escape;
@@ -73,7 +73,26 @@ fn decide(context: &Context, rules: &Policy, subject: &Subject) -> Result<Answer
             };
             enforcement::of_walls(rules, rules.host(name, pattern.port().unwrap_or(HTTPS)))
         }
+        Subject::Request { method, url } => enforcement::of_walls(rules, request(rules, method, url)?),
     })
+}
+
+/// Decides about a request for a URL.
+fn request(rules: &Policy, method: &str, url: &str) -> Result<Verdict, CommandError> {
+    let none = || CommandError::message(Code::UsageInvalid, format!("{url:?} is no URL of HTTP or HTTPS"));
+    let (scheme, rest) = match url.split_once("://") {
+        Some(("http", rest)) => (Scheme::Http, rest),
+        Some(("https", rest)) => (Scheme::Https, rest),
+        _ => return Err(none()),
+    };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let pattern: HostPattern = authority
+        .parse()
+        .map_err(|error| CommandError::new(Code::UsageInvalid, anyhow::Error::new(error)))?;
+    let HostPattern::Exact { host, port } = pattern else { return Err(none()) };
+    let path = path.split(['?', '#']).next().filter(|path| !path.is_empty()).unwrap_or("/").to_owned();
+    let request = Request { scheme, method: method.to_owned(), path };
+    Ok(rules.request(&host.to_string(), port.unwrap_or(scheme.port()), request))
 }
 
 fn as_asked(access: cli::Access) -> PathAccess {
@@ -90,6 +109,7 @@ fn explanation(subject: &Subject, answer: &Answer) -> String {
     let what = match subject {
         Subject::Path { path, access, .. } => format!("{} {}", as_asked(*access), escape::path(path)),
         Subject::Host { host } => format!("reach {host}"),
+        Subject::Request { method, url } => format!("send {method} {url}"),
         Subject::Env { name } => format!("see the caller's variable {name}"),
     };
     let (may, next) = match decision {

@@ -1,11 +1,10 @@
 //! The keys of `[network]`.
 
 use super::macros::settings;
-use crate::config::form::{AllowedText, HostText, ListOf, NetworkWord};
+use crate::config::form::{AllowedText, ListOf, NetworkWord, RuleText};
 use crate::config::key::{Flag, Key, TrustRule, ValueKind};
 use crate::config::problem::Located;
 use crate::rules::network;
-use crate::rules::network::HostPattern;
 use crate::rules::network::preset::AllowedHosts;
 
 /// The rows of the table itself.
@@ -35,7 +34,8 @@ settings! {
         }
         allow: Vec<Located<AllowedHosts>> as ListOf<AllowedText> = {
             doc: "The hosts that may be reached with `allowlist`, which is the mode where this list has an entry and no mode is set. \
-                 Without a port, a host may be reached on every port. `preset:NAME` stands for the hosts that a tool needs.",
+                 Without a port, a host may be reached on every port. `preset:NAME` stands for the hosts that a tool needs. \
+                 `METHODS URL` lets these requests alone pass.",
             trust: TrustRule::Needed("it is not empty"),
             default: "[]",
             example: "[\"api.github.com:443\", \"*.example.org\", \"preset:npm\"]",
@@ -43,11 +43,11 @@ settings! {
                 long: "allow-host",
                 short: None,
                 value: "HOST[:PORT]",
-                help: "Let this host be reached, or all of preset:NAME",
+                help: "Let this host be reached, all of preset:NAME, or requests such as \"GET http://HOST/*\"",
             }),
         }
-        deny: Vec<Located<HostPattern>> as ListOf<HostText> = {
-            doc: "The hosts that may not be reached although `allow` matches them.",
+        deny: Vec<Located<network::Pattern>> as ListOf<RuleText> = {
+            doc: "The hosts that may not be reached, or requests that may not be sent, although `allow` matches them.",
             trust: TrustRule::Needed("it leaves out a host that is denied without the file"),
             default: "[]",
             example: "[\"internal.example.org\"]",

@@ -95,6 +95,21 @@ pub enum HostError {
     /// A preset where single hosts are named.
     #[error("`{given}` is a list of hosts to allow, each on one port; name the hosts themselves")]
     PresetHere { given: String },
+    /// Neither methods and a URL nor a host.
+    #[error(
+        "`{given}` is no rule about requests; expected methods, a space and a URL, such as `GET,HEAD http://example.org/pub/*`"
+    )]
+    Request { given: String },
+    /// Methods that are none, or that no request has which is forwarded.
+    #[error(
+        "`{given}` begins with no methods; expected some such as `GET,HEAD`, or `*` for every one; CONNECT and TRACE are never forwarded"
+    )]
+    Methods { given: String },
+    /// No path, or one that servers could read in two ways.
+    #[error(
+        "`{given}` has no path that every server reads alike; expected one such as `/pub/index.html`, `/pub/*` or `/*` for every one, without a query, `%`, `;`, `//` and `..`"
+    )]
+    Path { given: String },
     /// A wildcard over a whole top-level domain, or over everything.
     #[error(
         "`{given}` is too wide; name at least two labels after `*.`, or set `[network] mode = \"open\"` to reach everything"
@@ -155,6 +170,23 @@ impl HostPattern {
         match self {
             Self::Exact { port, .. } | Self::Below { port, .. } => *port,
         }
+    }
+
+    /// Returns whether it names a host itself.
+    pub fn is_exact(&self) -> bool {
+        matches!(self, Self::Exact { .. })
+    }
+
+    /// Returns whether it is about this host on this port.
+    pub fn matches(&self, host: &Host, port: u16) -> bool {
+        self.port().is_none_or(|own| own == port)
+            && match (self, host) {
+                (Self::Exact { host: own, .. }, host) => own == host,
+                (Self::Below { suffix, .. }, Host::Name(name)) => {
+                    name.strip_suffix(suffix.as_str()).is_some_and(|above| above.ends_with('.'))
+                }
+                (Self::Below { .. }, Host::Address(_)) => false,
+            }
     }
 }
 

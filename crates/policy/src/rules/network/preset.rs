@@ -9,6 +9,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::host::{HostError, HostPattern, PRESET};
+use super::request::Pattern;
 use crate::text::suggest;
 
 /// One row of the table.
@@ -98,7 +99,7 @@ pub struct Preset(&'static PresetRow);
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum AllowedHosts {
-    Pattern(HostPattern),
+    Pattern(Pattern),
     Preset(Preset),
 }
 

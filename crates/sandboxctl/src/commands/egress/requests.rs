@@ -12,7 +12,7 @@ use confine::protocol::{
 use egress::audit::{ChangeOfRules, Changed};
 use egress::changes::ChangingRules;
 use egress::proxy::Proxy;
-use policy::rules::network::{Host, HostRule};
+use policy::rules::network::{Host, HostRule, Wanted};
 use policy::rules::verdict::Decision;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_peercred;
@@ -144,7 +144,7 @@ impl Requests {
         let rules = self.rules.rules();
         let is_refused = |host: &str, port| match (host.parse::<Host>(), port) {
             (Ok(host), 0) => rules.ports(&host).is_err(),
-            _ => rules.decide(host, port).decision != Decision::Allow,
+            _ => rules.decide_wanted(host, None, port, &Wanted::Requests).decision != Decision::Allow,
         };
         let refused = self.proxy.audit().refused_hosts().into_iter();
         let refused = refused.filter(|refused| is_refused(&refused.host, refused.port));

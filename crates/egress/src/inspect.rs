@@ -1,0 +1,192 @@
+//! Connections that end here, because requests to their host are decided one by one: HTTP/1.1 is spoken on them, and what rules allow is forwarded.
+
+use std::io;
+use std::sync::Arc;
+
+use hyper::body::Incoming;
+use hyper::header::{HOST, HeaderMap, UPGRADE};
+use hyper::http::uri::Authority;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, Uri};
+use hyper_util::rt::TokioIo;
+use policy::rules::network::egress::PROBE;
+use policy::rules::network::{self, Host, Scheme, Wanted};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
+
+use crate::audit::{Open, Requested, Via};
+use crate::body::Body;
+use crate::first_bytes::Protocol;
+use crate::forward::forward;
+use crate::inside::Inside;
+use crate::linger::linger;
+use crate::proxy::Proxy;
+use crate::refusal::Refusal;
+use crate::request::{framing, split};
+use crate::route::is_steering;
+use crate::serving::{ended, refused, server};
+
+/// The server that a connection is for.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) scheme: Scheme,
+    /// A name or an address.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+/// Ends a connection to a host that rules allow for requests alone. What comes first must be HTTP, and for that host.
+pub(crate) async fn end<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    via: Via,
+    (host, port): (&str, u16),
+    proxy: &Arc<Proxy>,
+) -> io::Result<()> {
+    let asked = Asked { scheme: Scheme::Http, host: host.to_owned(), port };
+    let Ok(Host::Name(name)) = host.parse() else { return serve(stream, asked, via, proxy).await };
+    let mut inside = Inside::new(stream, name, port, proxy.limits().head);
+    let judged = timeout(proxy.limits().kept, inside.judge()).await?;
+    let refusal = match (inside.refusal(), inside.protocol()) {
+        (Some(reason), _) => Refusal::Mismatch(reason.to_owned()),
+        (None, Protocol::Tls) => Refusal::Rule(proxy.rules().decide(host, port)),
+        (None, Protocol::Http | Protocol::Other) => {
+            judged?;
+            return serve(inside, asked, via, proxy).await;
+        }
+    };
+    proxy.audit().refused(&Open::new(via, host, port), &refusal);
+    let (protocol, mut stream) = inside.into_parts();
+    stream.write_all(&refusal.spoken(protocol, proxy.sandbox(), host, port)).await?;
+    linger(stream).await
+}
+
+/// Answers the requests of a connection to one server, each as rules decide about it.
+pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    asked: Asked,
+    via: Via,
+    proxy: &Arc<Proxy>,
+) -> io::Result<()> {
+    let serve =
+        service_fn(|request| async { Ok::<_, hyper::Error>(answer(request, &asked, via, proxy).await) });
+    let served = server(proxy).serve_connection(TokioIo::new(stream), serve).await;
+    ended(served, &Open::new(via, &asked.host, asked.port), proxy)
+}
+
+async fn answer(
+    mut request: Request<Incoming>,
+    asked: &Asked,
+    via: Via,
+    proxy: &Arc<Proxy>,
+) -> Response<Body> {
+    let requested = Requested::new(request.method(), request.uri().path());
+    match check(&request, asked) {
+        Ok(uri) => {
+            *request.uri_mut() = uri;
+            send(request, asked, via, Some(requested), proxy).await
+        }
+        Err(refusal) => {
+            let open = Open::new(via, &asked.host, asked.port);
+            proxy.audit().request_refused(&open, &requested, &refusal);
+            refused(&refusal, proxy, &asked.host, asked.port)
+        }
+    }
+}
+
+/// Checks that a request is one to this server, and returns the whole URL that it is for.
+fn check<B>(request: &Request<B>, asked: &Asked) -> Result<Uri, Refusal> {
+    let (method, uri) = (request.method(), request.uri());
+    framing(method, request.headers())?;
+    if matches!(*method, Method::CONNECT | Method::TRACE) {
+        return Err(Refusal::Malformed("CONNECT and TRACE are not forwarded"));
+    }
+    let host = request.headers().get(HOST).ok_or(Refusal::Malformed("there is no `Host` header"))?;
+    let host =
+        Authority::try_from(host.as_bytes()).map_err(|_| Refusal::Malformed("the `Host` header is none"))?;
+    // A whole URL wins over the header (RFC 9112, section 3.2.2).
+    for named in [Some(&host), uri.authority()].into_iter().flatten() {
+        asked.check(named)?;
+    }
+    if uri.scheme_str().is_some_and(|scheme| scheme != asked.scheme.to_string()) {
+        return Err(Refusal::Mismatch(format!("the request is not for {}://", asked.scheme)));
+    }
+    let path = uri.path_and_query().map(ToString::to_string).filter(|path| path.starts_with('/'));
+    let path = path.ok_or(Refusal::Malformed("the request has no path"))?;
+    let host = asked.host.parse().map_err(Refusal::unreachable)?;
+    let uri = format!("{}{path}", asked.scheme.origin(&host, asked.port));
+    uri.parse().map_err(|_| Refusal::Malformed("the path is none"))
+}
+
+impl Asked {
+    /// Checks that an authority names this server.
+    fn check(&self, named: &Authority) -> Result<(), Refusal> {
+        let (host, port) = split(named)?;
+        let is_same = host.parse::<Host>().is_ok() && host.parse::<Host>() == self.host.parse();
+        if is_same && port.is_none_or(|port| port == self.port) {
+            return Ok(());
+        }
+        let asked = format!("`{}:{}`", self.host, self.port);
+        Err(Refusal::Mismatch(format!(
+            "the request is for {:?}, and the connection is to {asked}",
+            named.as_str()
+        )))
+    }
+}
+
+/// Sends a request for a whole URL to its server, if rules allow it. It is recorded with what is said of it, or as a connection alone.
+pub(crate) async fn send(
+    request: Request<Incoming>,
+    asked: &Asked,
+    via: Via,
+    requested: Option<Requested>,
+    proxy: &Arc<Proxy>,
+) -> Response<Body> {
+    let Asked { scheme, host, port } = asked;
+    let (method, path) = (request.method().to_string(), request.uri().path().to_owned());
+    let wanted = Wanted::Request(network::Request { scheme: *scheme, method, path });
+    let open = Open::new(via, host, *port);
+    let single = match &requested {
+        Some(_) => is_single(request.headers(), proxy.is_for_requests(host, *port)),
+        None => Ok(()),
+    };
+    let connected = match single {
+        Ok(()) => proxy.connect_for(&wanted, via, host, *port).await,
+        Err(refusal) => Err(refusal),
+    };
+    let answered = match connected {
+        Ok(outside) => {
+            let rule = outside.rule();
+            let answered = forward(request, outside, *scheme, proxy).await;
+            match (&answered, &requested) {
+                (Ok(response), Some(requested)) => {
+                    proxy.audit().answered(&open, requested, &rule, response.status().as_u16());
+                }
+                (Err(refusal), Some(requested)) => proxy.audit().request_refused(&open, requested, refusal),
+                // What was connected is recorded when it ends.
+                (_, None) => {}
+            }
+            answered
+        }
+        Err(refusal) => {
+            match &requested {
+                Some(requested) => proxy.audit().request_refused(&open, requested, &refusal),
+                None if host == PROBE => {}
+                None => proxy.audit().refused(&open, &refusal),
+            }
+            Err(refusal)
+        }
+    };
+    answered.unwrap_or_else(|refusal| refused(&refusal, proxy, host, *port))
+}
+
+/// Checks that requests follow a request, and where rules decide about each, that it is what its first line says.
+fn is_single(headers: &HeaderMap, decided: bool) -> Result<(), Refusal> {
+    // HTTP/2 is offered by clients that go on without it.
+    if headers.get_all(UPGRADE).iter().any(|protocol| protocol != "h2c") {
+        return Err(Refusal::Upgrade);
+    }
+    if decided && headers.keys().any(|name| is_steering(&name.as_str().replace('_', "-"))) {
+        return Err(Refusal::Steered);
+    }
+    Ok(())
+}
