@@ -136,16 +136,18 @@ def entrypoints(page, entrypoint, top, rounds):
 
 
 def memory(page, program, top):
-    """What an idle sandbox holds: its PID 1, while the agent sleeps."""
+    """What an idle sandbox holds: its PID 1 and its egress proxy, while the agent sleeps."""
     project = top / "idle"
     prepare(project, os.getuid())
     client = subprocess.Popen(
-        [program, "run", "--quiet", "--", "sleep", "60"], cwd=project, env=environment(project), stdin=subprocess.DEVNULL
+        [program, "run", "--quiet", "--allow-host", "api.example.org:443", "--", "sleep", "60"],
+        cwd=project, env=environment(project), stdin=subprocess.DEVNULL,
     )
     try:
-        # The client has short-lived children too; PID 1 is the one that has a child of its own.
+        # PID 1 is the child that has a child of its own, and then the proxy is there too.
         first = wait_for(lambda: next((child for child in children(client.pid) if children(child)), None))
-        rows = [("PID 1", first), ("sandboxctl, which waits outside", client.pid)]
+        proxy = next(child for child in children(client.pid) if b"serve" in Path(f"/proc/{child}/cmdline").read_bytes())
+        rows = [("PID 1", first), ("egress proxy", proxy), ("sandboxctl, which waits outside", client.pid)]
         page.say("## Memory of an idle sandbox\n\n| process | resident KiB | of it its own, not files |\n| --- | --: | --: |")
         for name, pid in rows:
             status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
@@ -181,6 +183,9 @@ def egress(page, program, top):
         "no proxy": measured(["python3", str(script), "measure", "direct", port, count]),
         "sandboxctl": measured(sandbox),
     }
+    for rules in (10, 10_000):
+        hosts = [f"--allow-host=host-{number}.example.org:443" for number in range(rules)]
+        results[f"sandboxctl, {rules:,} rules more"] = measured([*sandbox[:2], *hosts, *sandbox[2:]])
     missing = []
     for name, start in PROXIES.items():
         if not found(name):
@@ -191,13 +196,14 @@ def egress(page, program, top):
     server.stdin.close()
     server.wait()
     page.say("## Egress proxy\n")
-    page.say("| | tunnel opened, ms | round trip of one byte, us | GB/s | tunnels at once |")
-    page.say("| --- | --- | --- | --- | --- |")
+    page.say("| | tunnel opened, ms | round trip of one byte, us | GB/s | requests a second | tunnels at once |")
+    page.say("| --- | --: | --: | --: | --: | --: |")
     for name, result in results.items():
         opened = statistics.median(result["opened"]) / 1e6
         passed = statistics.median(result["passed"]) / 1e3
         rate = statistics.median(result["rates"]) / 1e9
-        page.say(f"| {name} | {opened:.2f} | {passed:.0f} | {rate:.2f} | {result['tunnels']} |")
+        requests = statistics.median(result["requests"])
+        page.say(f"| {name} | {opened:.2f} | {passed:.0f} | {rate:.2f} | {requests:,.0f} | {result['tunnels']} |")
     if missing:
         page.say(f"\nNot measured: {', '.join(missing)}.")
     page.say("")

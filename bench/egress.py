@@ -5,6 +5,7 @@
     bench/egress.py measure PROXY PORT COUNT   prints nanoseconds and bytes in JSON; PROXY is HOST:PORT, or `direct`
 """
 
+import http.client
 import json
 import socket
 import sys
@@ -17,7 +18,7 @@ PART = 1 << 18
 
 
 def serve():
-    """Echoes one byte for one byte, or sends much, as the first byte says."""
+    """Echoes one byte for one byte, sends much, or answers requests of HTTP, as the first byte says."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
     print(listener.getsockname()[1], flush=True)
     threading.Thread(target=accept, args=(listener,), daemon=True).start()
@@ -38,6 +39,11 @@ def answer(connection):
             while wanted := connection.recv(1):
                 if wanted == b"e":
                     connection.sendall(wanted)
+                elif wanted == b"G":
+                    head = b""
+                    while not head.endswith(b"\r\n\r\n"):
+                        head += connection.recv(PART)
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1024\r\n\r\n" + bytes(1024))
                 else:
                     for _ in range(BYTES // PART):
                         connection.sendall(part)
@@ -65,6 +71,23 @@ def connect(proxy, port):
     return connection
 
 
+def requests(proxy, port, count):
+    """Asks for one page again and again, on one connection for as long as the other end keeps it."""
+    host, at = ("127.0.0.1", port) if proxy == "direct" else proxy.rsplit(":", 1)
+    path = "/" if proxy == "direct" else f"http://127.0.0.1:{port}/"
+    client = http.client.HTTPConnection(host, int(at))
+    began, done = time.perf_counter_ns(), 0
+    while done < count:
+        try:
+            client.request("GET", path)
+            client.getresponse().read()
+            done += 1
+        except (http.client.RemoteDisconnected, ConnectionError):
+            # It has closed without saying so.
+            client.close()
+    return count * 1e9 / (time.perf_counter_ns() - began)
+
+
 def measure(proxy, port, count):
     opened, passed = [], []
     for _ in range(count):
@@ -83,11 +106,12 @@ def measure(proxy, port, count):
             while left:
                 left -= connection.recv_into(buffer, min(left, PART))
             rates.append(BYTES * 1e9 / (time.perf_counter_ns() - began))
+    requested = [requests(proxy, port, count) for _ in range(3)]
     tunnels = [connect(proxy, port) for _ in range(1000)]
     for connection in tunnels:
         connection.sendall(b"e")
     echoed = sum(len(connection.recv(1)) for connection in tunnels)
-    print(json.dumps({"opened": opened, "passed": passed, "rates": rates, "tunnels": echoed}))
+    print(json.dumps({"opened": opened, "passed": passed, "rates": rates, "requests": requested, "tunnels": echoed}))
 
 
 if __name__ == "__main__":
