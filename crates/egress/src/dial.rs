@@ -10,7 +10,7 @@ use policy::rules::network::{Host, HostError, HostRules, Wanted};
 use policy::rules::verdict::{Decision, Verdict};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use crate::parent::{Parent, ParentProxy, Purpose};
 use crate::refusal::Refusal;
@@ -116,27 +116,65 @@ impl Dialer {
     }
 }
 
-/// Connects to whichever address answers first; each next one is tried when those before have had some time (RFC 8305).
+/// Connects to whichever address answers first; each next one is tried when those before have failed or had some time (RFC 8305).
 async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
-    let mut attempts = JoinSet::new();
-    for (number, address) in (0..).zip(addresses.iter().copied()) {
-        attempts.spawn(async move {
-            sleep(ATTEMPT_DELAY * number).await;
-            TcpStream::connect(address).await
-        });
-    }
-    let first = async {
-        let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-        while let Some(attempt) = attempts.join_next().await {
-            match attempt.unwrap_or_else(|panicked| Err(io::Error::other(panicked))) {
-                Ok(stream) => return Ok(stream),
-                Err(error) => last = error,
-            }
+    let (mut attempts, mut addresses) = (JoinSet::new(), addresses.iter().copied());
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    let stream = loop {
+        if let Some(address) = addresses.next() {
+            attempts.spawn(TcpStream::connect(address));
         }
-        Err(last)
+        let limit = if addresses.len() == 0 { Duration::MAX } else { ATTEMPT_DELAY };
+        match timeout(limit, attempts.join_next()).await.map(Option::transpose) {
+            Ok(Ok(Some(Ok(stream)))) => break stream,
+            Ok(Ok(Some(Err(error)))) => last = error,
+            Ok(Ok(None)) => return Err(last),
+            Ok(Err(panicked)) => last = io::Error::other(panicked),
+            Err(_elapsed) => {}
+        }
     };
-    let stream = first.await?;
     // What waits for more to send costs an interactive program a round trip.
     stream.set_nodelay(true)?;
     Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::{TcpListener, TcpSocket};
+
+    use super::*;
+
+    /// Returns an address that does not answer as long as the listener is there: as many connections wait as may.
+    async fn silent() -> (SocketAddr, TcpListener, Vec<TcpStream>) {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let listener = socket.listen(0).unwrap();
+        let at = listener.local_addr().unwrap();
+        let mut waiting = Vec::new();
+        while let Ok(stream) = timeout(ATTEMPT_DELAY, TcpStream::connect(at)).await {
+            waiting.push(stream.unwrap());
+        }
+        (at, listener, waiting)
+    }
+
+    #[tokio::test]
+    async fn what_refuses_or_is_silent_does_not_keep_the_next_address_from_being_tried() {
+        let refuses = {
+            let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            closed.local_addr().unwrap()
+        };
+        let (silent, _listener, _waiting) = silent().await;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let answers = listener.local_addr().unwrap();
+        for addresses in
+            [&[answers][..], &[refuses, answers], &[silent, answers], &[silent, refuses, answers]]
+        {
+            let stream = timeout(Duration::from_secs(20), connect(addresses)).await.unwrap().unwrap();
+            assert_eq!(stream.peer_addr().unwrap(), answers, "{addresses:?}");
+        }
+        assert_eq!(connect(&[refuses, refuses]).await.unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+        assert_eq!(connect(&[]).await.unwrap_err().kind(), io::ErrorKind::AddrNotAvailable);
+        // The control: it is silent.
+        assert!(timeout(2 * ATTEMPT_DELAY, connect(&[silent])).await.is_err());
+    }
 }
