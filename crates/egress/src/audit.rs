@@ -148,6 +148,14 @@ struct ChangeLine<'a> {
     change: &'a ChangeOfRules,
 }
 
+/// What is recorded of a credential that was read again.
+#[derive(Serialize)]
+struct RenewedLine<'a> {
+    time: u128,
+    change: &'static str,
+    route: &'a str,
+}
+
 /// What has changed the rules.
 #[derive(Clone, Debug, Serialize)]
 pub struct ChangeOfRules {
@@ -317,6 +325,13 @@ impl Audit {
         let mut inner = self.inner();
         inner.write_repeated();
         inner.write_line(&ChangeLine { time: milliseconds(SystemTime::now()), change });
+    }
+
+    /// Records that the credential of a route is another one now.
+    pub fn renewed(&self, route: &str) {
+        let mut inner = self.inner();
+        inner.write_repeated();
+        inner.write_line(&RenewedLine { time: milliseconds(SystemTime::now()), change: "renewed", route });
     }
 
     /// Records how often was refused what has been recorded before: nothing more will be.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 
 use policy::rules::network::egress::PROBE;
 use policy::rules::network::{HostRules, Wanted};
@@ -32,12 +33,14 @@ pub struct Setup {
     /// The proxy that this host is behind.
     pub parent: Parent,
     pub limits: Limits,
+    /// Gets the name of each route whose credential a server has refused.
+    pub rejected: Option<SyncSender<String>>,
 }
 
 impl From<HostRules> for Setup {
     fn from(rules: HostRules) -> Self {
         let (roots, parent, limits) = (Roots::default(), Parent::default(), Limits::default());
-        Self { rules, sandbox: None, routes: Vec::new(), roots, parent, limits }
+        Self { rules, sandbox: None, routes: Vec::new(), roots, parent, limits, rejected: None }
     }
 }
 
@@ -51,6 +54,7 @@ pub struct Proxy {
     tls: TlsConnector,
     sender: Sender,
     connections: Arc<Semaphore>,
+    rejected: Option<SyncSender<String>>,
 }
 
 /// One of the connections that a sandbox may have; dropped, another may come.
@@ -63,7 +67,7 @@ impl Proxy {
     ///
     /// The resolver's configuration, `/etc/resolv.conf`, cannot be read.
     pub fn new(setup: impl Into<Setup>, audit: Audit) -> io::Result<Arc<Self>> {
-        let Setup { rules, sandbox, routes, roots, parent, limits } = setup.into();
+        let Setup { rules, sandbox, routes, roots, parent, limits, rejected } = setup.into();
         let (live, audit) = (Live::new(rules, routes), Arc::new(audit));
         let dialer = Arc::new(Dialer::new(parent, limits.connect)?);
         let tls = roots.connector()?;
@@ -84,6 +88,7 @@ impl Proxy {
             tls,
             sender: connector.sender(),
             connections,
+            rejected,
         }))
     }
 
@@ -92,9 +97,24 @@ impl Proxy {
         self.live.set_rules(rules);
     }
 
-    /// Puts other routes in force, for instance with a credential that was read again. Requests under way stay.
+    /// Puts other routes in force. Requests under way stay.
     pub fn set_routes(&self, routes: Vec<Route>) {
         self.live.set_routes(routes);
+    }
+
+    /// Puts a route in the place of the one of its name, if its credential is another one, which is recorded. Requests under way stay.
+    pub fn renew(&self, route: Route) {
+        let mut routes = self.live.get().routes.clone();
+        let old = routes.iter_mut().find(|old| old.name == route.name && old.credential != route.credential);
+        let Some(old) = old else { return };
+        self.audit.renewed(&route.name);
+        *old = route;
+        self.live.set_routes(routes);
+    }
+
+    /// Passes on that a server has refused the credential of a route. Where nobody has taken the last of these, nobody needs another one.
+    pub(crate) fn reject(&self, route: &str) {
+        let _ = self.rejected.as_ref().map(|rejected| rejected.try_send(route.to_owned()));
     }
 
     /// Returns the audit log.

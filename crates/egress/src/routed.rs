@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hyper::body::Incoming;
 use hyper::header::{HOST, UPGRADE};
-use hyper::{Request, Response, Uri, Version};
+use hyper::{Request, Response, StatusCode, Uri, Version};
 use policy::rules::network::Wanted;
 use policy::rules::verdict::{Decision, Verdict};
 use tokio::time::timeout;
@@ -19,6 +19,9 @@ use crate::route::{Route, find};
 
 /// What a request came to: an answer of the upstream's, or a refusal, with where it was to go.
 pub(crate) type Outcome = Result<Response<Body>, (Refusal, String, u16)>;
+
+/// How servers refuse a credential: it is none, or it may not do this, which some say of one that has expired.
+const REJECTED: [StatusCode; 2] = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
 
 /// Answers a request for a path of this proxy's own.
 pub(crate) async fn answer(request: Request<Incoming>, proxy: &Arc<Proxy>) -> Outcome {
@@ -45,6 +48,9 @@ pub(crate) async fn answer(request: Request<Incoming>, proxy: &Arc<Proxy>) -> Ou
     };
     match answered {
         Ok(response) => {
+            if route.credential.is_some() && REJECTED.contains(&response.status()) {
+                proxy.reject(&route.name);
+            }
             proxy.audit().answered(
                 &open,
                 &requested,

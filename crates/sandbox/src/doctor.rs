@@ -123,6 +123,7 @@ fn throw_away_sandbox(patient: Patient<'_>) -> Result<Report, DoctorFailure> {
         // It is native, and only containers have anything there.
         own: patient.state,
         locks: patient.locks,
+        renew: None,
         egress: None,
         engines: patient.engines,
         notice: &mut |_: Notice| {},

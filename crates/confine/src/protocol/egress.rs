@@ -22,7 +22,8 @@ use super::egress_request::EgressRule;
 use super::init_spec::EnvEntry;
 
 /// What the egress proxy of one sandbox is to do. Descriptors: its [`ListenerSource`], the two files of its log, and where it listens
-/// for [`super::EgressRequest`].
+/// for [`super::EgressRequest`], and a socket on which it asks for credentials anew: the name of a route, which is answered by
+/// [`RenewedValue`].
 #[derive(Debug, Deserialize, Serialize)]
 pub struct EgressSpec {
     /// The name of the sandbox.
@@ -57,6 +58,9 @@ pub struct RouteCredential {
     pub value: Zeroizing<Vec<u8>>,
     pub token: Zeroizing<Vec<u8>>,
 }
+
+/// What the source of a credential has now; `None` where that is not known.
+pub type RenewedValue = Option<Zeroizing<Vec<u8>>>;
 
 impl fmt::Debug for RouteCredential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -14,8 +14,8 @@ mod socket;
 mod step;
 
 pub use self::egress::{
-    EgressCounts, EgressEvent, EgressSpec, ListenerPort, ListenerSource, Listeners, RouteCredential,
-    RouteSpec,
+    EgressCounts, EgressEvent, EgressSpec, ListenerPort, ListenerSource, Listeners, RenewedValue,
+    RouteCredential, RouteSpec,
 };
 pub use self::egress_request::{
     EgressAnswer, EgressRequest, EgressRule, EgressRules, MAX_HOSTS, RefusedHost, RuleInForce,

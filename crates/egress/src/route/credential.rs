@@ -18,7 +18,7 @@ pub(super) const CREDENTIALS: [HeaderName; 7] = [
 ];
 
 /// A credential, and how a server wants to be shown it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Credential {
     pub(super) header: HeaderName,
     /// What the header says before the secret, and after it.

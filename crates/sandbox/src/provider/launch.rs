@@ -11,7 +11,7 @@ use crate::engine;
 use crate::host::identity::Identity;
 use crate::secrets;
 use crate::session::attendance::Parent;
-use crate::session::egress::EgressProgram;
+use crate::session::egress::{EgressProgram, SecretRenewer};
 use crate::session::outcome::Notice;
 use crate::session::streams::Stdio;
 
@@ -35,6 +35,8 @@ pub struct Launch<'a> {
     pub locks: &'a Path,
     /// What the egress proxy is; without one, no plan with an allow-list of hosts is carried out.
     pub egress: Option<EgressProgram<'a>>,
+    /// Reads a secret of the egress proxy again; without it, each keeps its first value.
+    pub renew: Option<&'a SecretRenewer<'a>>,
     /// What leads to container engines.
     pub engines: &'a engine::surroundings::Surroundings,
     /// The process that everything is to end with.

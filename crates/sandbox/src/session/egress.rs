@@ -34,10 +34,12 @@ use crate::state::record::{RecordError, RunId};
 mod follow;
 mod live;
 mod logs;
+pub(crate) mod renewal;
 
 pub use self::follow::follow;
 pub use self::live::{LiveError, ask, variables};
 pub use self::logs::log;
+pub use self::renewal::SecretRenewer;
 
 /// How long it may take to end once its sandbox has.
 const GRACE: Duration = Duration::from_secs(2);
@@ -74,6 +76,8 @@ pub(crate) struct EgressProxy {
     control: ControlSocket,
     /// What PID 1 gets.
     port: Option<OwnedFd>,
+    /// Where it asks for credentials anew.
+    renewals: Option<OwnedFd>,
     /// What it has reported last of all.
     counts: Option<EgressCounts>,
     /// Why it cannot serve.
@@ -119,6 +123,7 @@ impl EgressProxy {
         let start = || {
             let (mut control, theirs) = ControlSocket::pair()?;
             let (source, port) = ListenerSource::pair()?;
+            let (renewals, renewals_of_proxy) = ControlSocket::pair()?;
             let mut command = Command::new(program.path);
             // A group of its own: Ctrl-C is for the command.
             command.args(program.arguments).env_clear().envs(program.environment.iter().cloned());
@@ -133,12 +138,14 @@ impl EgressProxy {
             let variables = environment(plan, &routes);
             let (name, allow, deny) = (plan.name.clone(), rules(allow), rules(deny));
             let spec = EgressSpec { name, allow, deny, routes, variables, owner, user };
-            let descriptors = [source.as_fd(), log[0].as_fd(), log[1].as_fd(), requests.as_fd()];
+            let descriptors =
+                [source.as_fd(), log[0].as_fd(), log[1].as_fd(), requests.as_fd(), renewals_of_proxy.as_fd()];
             control.send(&spec, &descriptors)?;
             Ok(Self {
                 _running: running,
                 control,
                 port: Some(port.into()),
+                renewals: Some(renewals.into()),
                 counts: None,
                 failure: None,
                 warning: None,
@@ -152,6 +159,11 @@ impl EgressProxy {
     /// Takes the socket that PID 1 answers on.
     pub(crate) fn take_port(&mut self) -> Option<OwnedFd> {
         self.port.take()
+    }
+
+    /// Takes the socket on which it asks for credentials anew.
+    pub(crate) fn take_renewals(&mut self) -> Option<OwnedFd> {
+        self.renewals.take()
     }
 
     /// Returns what it reports on, as long as it lives.

@@ -28,24 +28,48 @@ pub(crate) struct HeldSecrets {
     values: Vec<(String, SecretValue)>,
     /// What the egress proxy gets.
     routes: Vec<RouteSpec>,
-    before: Option<DumpableBehavior>,
+    /// Goes last.
+    _closed: Option<Closed>,
+}
+
+/// Keeps everybody but root from looking into this process, until it is dropped. Of root's own process that is true in any case.
+pub(crate) struct Closed(Option<DumpableBehavior>);
+
+impl Closed {
+    /// Closes this process.
+    pub(crate) fn close() -> Result<Self, Errno> {
+        if rustix::process::geteuid().is_root() {
+            return Ok(Self(None));
+        }
+        let before = rustix::process::dumpable_behavior()?;
+        rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+        Ok(Self(Some(before)))
+    }
+}
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        if let Some(before) = self.0 {
+            // Where that fails it stays closed.
+            let _ = rustix::process::set_dumpable_behavior(before);
+        }
+    }
 }
 
 impl HeldSecrets {
     /// Closes this process, and reads the values.
     pub(crate) fn read(plan: &Plan, read: &mut SecretReader<'_>) -> Result<Self, StartError> {
-        let mut held = Self { values: Vec::new(), routes: Vec::new(), before: None };
+        let mut held = Self { values: Vec::new(), routes: Vec::new(), _closed: None };
         if plan.credentials().next().is_none() {
             held.routes = plan.routes.iter().map(|route| spec(route, None)).collect();
             return Ok(held);
         }
-        if !rustix::process::geteuid().is_root() {
-            held.close().map_err(|errno| StartError::Step {
-                step: "closing this process to others before it reads secrets".into(),
-                source: errno.into(),
-                remedy: None,
-            })?;
-        }
+        let closed = Closed::close().map_err(|errno| StartError::Step {
+            step: "closing this process to others before it reads secrets".into(),
+            source: errno.into(),
+            remedy: None,
+        })?;
+        held = Self { _closed: Some(closed), ..held };
         held.values = read()?;
         let mut proxied = held.values.split_off(plan.secrets.len().min(held.values.len())).into_iter();
         for route in &plan.routes {
@@ -65,13 +89,6 @@ impl HeldSecrets {
     /// Takes what the egress proxy gets.
     pub(crate) fn take_routes(&mut self) -> Vec<RouteSpec> {
         mem::take(&mut self.routes)
-    }
-
-    fn close(&mut self) -> Result<(), Errno> {
-        let before = rustix::process::dumpable_behavior()?;
-        rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-        self.before = Some(before);
-        Ok(())
     }
 }
 
@@ -106,16 +123,5 @@ impl Deref for HeldSecrets {
 
     fn deref(&self) -> &Self::Target {
         &self.values
-    }
-}
-
-impl Drop for HeldSecrets {
-    fn drop(&mut self) {
-        self.values.clear();
-        self.routes.clear();
-        if let Some(before) = self.before {
-            // Where that fails it stays closed.
-            let _ = rustix::process::set_dumpable_behavior(before);
-        }
     }
 }

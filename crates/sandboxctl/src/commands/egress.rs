@@ -9,7 +9,9 @@ use crate::ui::Ui;
 mod change;
 mod init_socket;
 mod log;
+mod renewals;
 mod requests;
+mod routes;
 mod serve;
 
 pub(crate) use self::serve::{ARGUMENTS, VARIABLES};

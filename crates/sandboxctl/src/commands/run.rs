@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -108,7 +108,8 @@ pub(super) fn carry_out(
     let programs = std::mem::take(&mut loaded.programs);
     let loaded = &loaded;
     let plan = &loaded.plan;
-    let engines = context.engines(programs.without(&variables(plan)));
+    let renewing = programs.without(&variables(plan));
+    let engines = context.engines(renewing.clone());
     // The program itself, as it is now, whatever becomes of its path.
     let passed = super::egress::VARIABLES.map(OsString::from);
     let environment: Vec<_> = passed
@@ -140,6 +141,7 @@ pub(super) fn carry_out(
             arguments: super::egress::ARGUMENTS,
             environment: &environment,
         }),
+        renew: Some(&|secret, over| read_again(ui, &renewing, caller, secret, over)),
         engines: &engines,
         parent,
         notice: &mut |notice| match notice {
@@ -235,6 +237,26 @@ impl Sources {
         };
         plan.credentials().map(&mut read).collect()
     }
+}
+
+/// Reads a secret again, from what is no variable. What goes wrong is said to a person: the agent has the answer of the server.
+fn read_again(
+    ui: &Ui,
+    programs: &Programs,
+    caller: Identity,
+    secret: &Secret,
+    over: BorrowedFd<'_>,
+) -> Option<SecretValue> {
+    info!(variable = secret.env_var, "reads secret \"{}\" again", secret.name);
+    let mut surroundings = SourceContext {
+        env: &BTreeMap::new(),
+        programs,
+        caller,
+        parent: Some(over),
+        log: &mut |line| ui.note(line.trim_end()),
+    };
+    let read = secrets::read(secret, &mut surroundings);
+    read.map_err(|error| ui.warning(format_args!("{error}; the value of before is still in use"))).ok()
 }
 
 /// Lists the variables that secrets are read from.

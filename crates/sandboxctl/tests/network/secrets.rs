@@ -1,9 +1,12 @@
 //! Secrets in proxy mode: the value never enters, and what has a token in its place reaches one server with it.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output, Stdio};
 
-use crate::internet::{SERVER, bash, text};
+use crate::internet::{Internet, SERVER, bash, text};
 use crate::place::Place;
 use crate::{ask, everywhere, everywhere_but_natively, natively, ready};
 
@@ -12,13 +15,18 @@ const VALUE: &str = "sk-the-real-one-4f1d";
 
 /// Writes a configuration of the caller's with one secret of a server of the internet.
 fn configure(place: &Place) {
+    configure_from(place, "env:REAL_KEY");
+}
+
+/// The same, with another source.
+fn configure_from(place: &Place, source: &str) {
     let settings =
         std::fs::read_to_string(place.home().join(".config/sandboxctl/sandbox.toml")).unwrap_or_default();
     place.write(
         "home/.config/sandboxctl/sandbox.toml",
         &format!(
             "{settings}[secrets.model]\nmode = \"proxy\"\nprovider = \"custom\"\nupstream = \"http://{SERVER}:8080/api\"\n\
-             header = \"x-api-key\"\nurl_var = \"MODEL_URL\"\nenv_var = \"MODEL_KEY\"\nsource = \"env:REAL_KEY\"\n"
+             header = \"x-api-key\"\nurl_var = \"MODEL_URL\"\nenv_var = \"MODEL_KEY\"\nsource = \"{source}\"\n"
         ),
     );
 }
@@ -162,6 +170,100 @@ fn a_route_alone_opens_nothing_else() {
         let said = text(&output);
         assert_eq!(said.matches("HTTP/1.1 403 Forbidden").count(), 2, "{who}: {said} {output:?}");
         assert!(!internet.requests().iter().any(|line| line.starts_with("http")), "{who}");
+    });
+}
+
+/// Says what a server answers that wants this key: the status.
+fn wants(key: &str) -> String {
+    let request = request("\"$MODEL_KEY\"").replace("/model/echo", &format!("/model/wants/{key}"));
+    format!("status=$({request} | head -n 1); status=${{status#* }}; status=${{status%% *}}")
+        .replace("; exec 3>&-", "")
+}
+
+/// What an agent does whose key was exchanged: it tries the old one, waits, and tries until the new one is taken.
+fn exchanged() -> String {
+    let [first, second, third] = ["sk-first", "sk-second", "sk-third"].map(wants);
+    format!(
+        "{first}; echo ready $status; read -r line; {second}; echo then $status
+        for attempt in $(seq 500); do {second}; [ $status = 401 ] || break; done; echo at last $status
+        for attempt in 1 2 3 4 5; do {third}; echo $status; done"
+    )
+}
+
+/// What comes of it: the first answer is the server's, and none is worth more than one look at the source in half a minute.
+const EXCHANGED: &str = "then 401\nat last 200\n401\n401\n401\n401\n401\n";
+
+/// Runs an agent whose key the caller exchanges.
+fn exchange(place: &Place, internet: &Internet, name: &str, who: &str) {
+    let write = |value: &str| {
+        let file = place.write("home/keys/model", value);
+        fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
+    };
+    write("sk-first\n");
+    let flags = [format!("--name={name}")];
+    let mut command = internet.command(&place.inside(&flags, &bash(&exchanged())));
+    let mut running = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(running.stdout.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line, "ready 200\n", "{who}");
+    write("sk-second\n");
+    running.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, EXCHANGED, "{who}");
+    assert!(running.wait().unwrap().success(), "{who}");
+    let words = [place.path("sandboxctl").into_os_string(), "egress".into(), "log".into(), name.into()];
+    let log = text(&place.outside(&words).output().unwrap());
+    assert_eq!(log.matches(r#""change":"renewed","route":"model""#).count(), 1, "{who}: {log}");
+}
+
+#[test]
+fn a_value_that_a_server_refuses_is_read_again() {
+    everywhere("a file that is exchanged", |place, internet, who| {
+        configure_from(place, "file:~/keys/model");
+        exchange(place, &internet, "exchanged", who);
+        let came = internet.requests();
+        let keys: BTreeSet<_> = came.iter().filter_map(|line| line.strip_prefix("key ")).collect();
+        assert_eq!(keys, BTreeSet::from(["sk-first", "sk-second"]), "{who}");
+    });
+}
+
+#[test]
+fn a_command_is_run_again_at_most_twice_a_minute() {
+    natively("a command that is run again", |place, internet, who| {
+        let keys = place.home().join("keys");
+        let keys = keys.display();
+        configure_from(place, &format!("command:echo run >>{keys}/runs; cat {keys}/model"));
+        exchange(place, &internet, "again", who);
+        assert_eq!(fs::read_to_string(place.home().join("keys/runs")).unwrap(), "run\nrun\n", "{who}");
+    });
+}
+
+#[test]
+fn a_source_that_cannot_be_read_again_is_said_to_be_so() {
+    natively("a file that is gone", |place, internet, who| {
+        configure_from(place, "file:~/keys/model");
+        let file = place.write("home/keys/model", "sk-first");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        let script = format!(
+            "echo ready; read -r line; {}; echo $status; read -r line; {}; echo $status",
+            wants("x"),
+            wants("sk-first")
+        );
+        let mut command = internet.command(&place.inside(&[] as &[&str], &bash(&script)));
+        let mut running = ready::start(&mut command);
+        fs::remove_file(&file).unwrap();
+        let mut input = running.stdin.take().unwrap();
+        input.write_all(b"go\n").unwrap();
+        let mut warned = BufReader::new(running.stderr.take().unwrap()).lines();
+        let warning = warned.find(|line| line.as_ref().unwrap().contains("still in use")).unwrap().unwrap();
+        assert!(warning.contains("secret `model` from file:"), "{who}: {warning}");
+        input.write_all(b"go\n").unwrap();
+        let mut said = String::new();
+        running.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(said, "401\n200\n", "{who}");
+        assert!(running.wait().unwrap().success(), "{who}");
     });
 }
 

@@ -25,16 +25,18 @@ def head(connection):
 
 
 def web(connection, port):
-    """Answers one request of HTTP with its own first line and the host that it names."""
+    """Answers one request of HTTP with its own first line and the host that it names. `…/wants/KEY` wants that key."""
     got = head(connection)
     lines = got.split("\r\n")
     host = next((line[5:].strip() for line in lines if line.lower().startswith("host:")), "")
     say("http", str(port), lines[0], host)
-    for line in lines:
-        if line.lower().startswith("x-api-key:"):
-            say("key", line.split(":", 1)[1].strip())
+    key = next((line[10:].strip() for line in lines if line.lower().startswith("x-api-key:")), None)
+    if key is not None:
+        say("key", key)
+    wanted = lines[0].partition("/wants/")[2].partition(" ")[0]
+    status = b"401 Unauthorized" if wanted not in ("", key) else b"200 OK"
     body = f"served {lines[0]} for {host}\n".encode()
-    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body)
+    answer = b"HTTP/1.1 %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % (status, len(body))
     connection.sendall(answer + body)
 
 

@@ -26,7 +26,7 @@ use crate::host::terminal::Signals;
 use crate::provider::launch::Launch;
 use crate::session::attendance::{Attendance, refuse_deserted};
 use crate::session::boundaries::Boundaries;
-use crate::session::egress::EgressProxy;
+use crate::session::egress::{EgressProxy, renewal};
 use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
 use crate::session::outcome::{Notice, Outcome};
@@ -65,6 +65,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         own,
         locks,
         egress,
+        renew,
         engines,
         parent,
         notice,
@@ -240,23 +241,22 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 12. The sandbox lives until the agent ends, its time is over, or we are told to end it.
     let began = Instant::now();
-    let ended = supervise(
-        Watch {
-            provider: plan.provider,
-            control,
-            end: &|| started.force(),
-            streams,
-            relay,
-            gone: Gone::Sandbox,
-            timeout: plan.limits.timeout,
-            egress: egress.as_mut(),
-            attendance: Attendance::new(parent),
-            complete: &complete,
-            boundaries: Some(&boundaries),
-            notice,
-        },
-        &signals,
-    );
+    let renewals = egress.as_mut().and_then(EgressProxy::take_renewals);
+    let watch = Watch {
+        provider: plan.provider,
+        control,
+        end: &|| started.force(),
+        streams,
+        relay,
+        gone: Gone::Sandbox,
+        timeout: plan.limits.timeout,
+        egress: egress.as_mut(),
+        attendance: Attendance::new(parent),
+        complete: &complete,
+        boundaries: Some(&boundaries),
+        notice,
+    };
+    let ended = renewal::during(renewals, plan, renew, || supervise(watch, &signals));
     drop(terminal);
     let duration = began.elapsed();
 

@@ -22,7 +22,7 @@ use crate::secrets::SecretValue;
 use crate::session::agent::Agent;
 use crate::session::attendance::{Attendance, refuse_deserted};
 use crate::session::boundaries::{self, Boundaries};
-use crate::session::egress::EgressProxy;
+use crate::session::egress::{EgressProxy, renewal};
 use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
 use crate::session::outcome::{Notice, Outcome};
@@ -36,7 +36,8 @@ mod limits;
 
 /// Runs a plan to its end.
 pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
-    let Launch { plan, secrets, streams, early, caller, state, locks, egress, parent, notice, .. } = launch;
+    let Launch { plan, secrets, streams, early, caller, state, locks, egress, renew, parent, notice, .. } =
+        launch;
 
     // 1. What this provider cannot do is refused before anything is touched.
     refuse_unsupported(plan)?;
@@ -112,23 +113,22 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 11. The sandbox lives until the agent ends, its time is over, or we are told to end it.
     let began = Instant::now();
-    let ended = supervise(
-        Watch {
-            provider: plan.provider,
-            control,
-            end: &|| child.end(),
-            streams,
-            relay: None,
-            gone: Gone::Sandbox,
-            timeout: plan.limits.timeout,
-            egress: egress.as_mut(),
-            attendance: Attendance::new(parent),
-            complete: &complete,
-            boundaries: Some(&boundaries),
-            notice,
-        },
-        &signals,
-    );
+    let renewals = egress.as_mut().and_then(EgressProxy::take_renewals);
+    let watch = Watch {
+        provider: plan.provider,
+        control,
+        end: &|| child.end(),
+        streams,
+        relay: None,
+        gone: Gone::Sandbox,
+        timeout: plan.limits.timeout,
+        egress: egress.as_mut(),
+        attendance: Attendance::new(parent),
+        complete: &complete,
+        boundaries: Some(&boundaries),
+        notice,
+    };
+    let ended = renewal::during(renewals, plan, renew, || supervise(watch, &signals));
     let duration = began.elapsed();
     // PID 1 says that it is over when nothing else is left inside. Where it has said nothing, it is ended now, and
     // with it its namespace.

@@ -8,13 +8,12 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, bail};
 use confine::account::{Account, RootPolicy};
 use confine::capabilities::not_dumpable;
 use confine::lockdown::{Lockdown, lock_down};
 use confine::protocol::{
     ControlSocket, EgressCounts, EgressEvent, EgressSpec, ListenerSource, Listeners, RlimitFallback,
-    RouteCredential, RouteSpec,
 };
 use confine::report::Status;
 use confine::seccomp;
@@ -26,21 +25,19 @@ use egress::names::Names;
 use egress::parent::Parent;
 use egress::proxy::{Proxy, Setup};
 use egress::rotate::Rotated;
-use egress::route::{Allowed, Credential, Route};
-use egress::secret::Secret;
+use egress::route::Route;
 use egress::tls::Roots;
-use policy::plan::RouteUpstream;
 use policy::rules::network::HostRule;
-use policy::rules::provider::Provider;
 use policy::rules::user::{UserOrGroup, UserSpec};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, Signal, getpid, getrlimit, kill_process, setrlimit};
 use tokio::sync::oneshot;
-use zeroize::Zeroizing;
 
 use super::init_socket::InitSocket;
+use super::renewals::Renewals;
 use super::requests::Requests;
+use super::routes::route;
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 
@@ -49,9 +46,6 @@ const MAX_LOG: u64 = 4 << 20;
 
 /// How long it may take to record what was open at the end. Its client waits a little longer.
 const LAST: Duration = Duration::from_secs(1);
-
-/// What a server that somebody names themselves may be asked.
-const METHODS: [&str; 7] = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"];
 
 /// The arguments of the egress proxy.
 pub(crate) const ARGUMENTS: &[&str] = &["egress", "serve"];
@@ -90,8 +84,8 @@ pub(super) fn serve() -> Result<ExitCode, CommandError> {
 }
 
 fn run(descriptors: Vec<OwnedFd>, spec: EgressSpec) -> anyhow::Result<EgressCounts> {
-    let descriptors: Result<[OwnedFd; 4], _> = descriptors.try_into();
-    let Ok([source, first, second, requests]) = descriptors else { bail!("descriptors are missing") };
+    let descriptors: Result<[OwnedFd; 5], _> = descriptors.try_into();
+    let Ok([source, first, second, requests, client]) = descriptors else { bail!("descriptors are missing") };
 
     // 3. As many descriptors as it may have: each connection needs two, each listener one.
     let limits = Limits::default().within(raise_descriptors());
@@ -100,6 +94,7 @@ fn run(descriptors: Vec<OwnedFd>, spec: EgressSpec) -> anyhow::Result<EgressCoun
     let [allow, deny] = [spec.allow, spec.deny].map(|rules| rules.into_iter().map(HostRule::from).collect());
     let rules = ChangingRules::new(allow, deny);
     let audit = Audit::new(Rotated::new(File::from(first), File::from(second), MAX_LOG)?);
+    let (rejected, renewals) = Renewals::new(ControlSocket::from(client), &spec.routes);
     let routes: Vec<Route> = spec.routes.into_iter().map(route).collect::<anyhow::Result<_>>()?;
     // Only routes speak TLS themselves: all other connections pass as they are.
     let roots = if routes.is_empty() { Roots::default() } else { Roots::of_host()? };
@@ -109,6 +104,7 @@ fn run(descriptors: Vec<OwnedFd>, spec: EgressSpec) -> anyhow::Result<EgressCoun
         routes,
         roots,
         limits,
+        rejected: Some(rejected),
         ..Setup::from(rules.rules())
     };
     let proxy = Proxy::new(setup, audit).context("the resolver's configuration")?;
@@ -133,6 +129,8 @@ fn run(descriptors: Vec<OwnedFd>, spec: EgressSpec) -> anyhow::Result<EgressCoun
     };
     let (failed, requests_failed) = oneshot::channel();
     std::thread::Builder::new().spawn(move || failed.send(requests.serve()))?;
+    let renewed = Arc::clone(&proxy);
+    std::thread::Builder::new().spawn(move || renewals.serve(&renewed))?;
     let lifeline = source.as_fd().try_clone_to_owned()?;
     std::thread::Builder::new().spawn(move || end_after(&lifeline))?;
     runtime.block_on(async {
@@ -170,36 +168,6 @@ fn end_after(lifeline: &OwnedFd) {
 
 fn tcp(listener: OwnedFd) -> io::Result<tokio::net::TcpListener> {
     tokio::net::TcpListener::from_std(TcpListener::from(listener))
-}
-
-/// Makes a route, with the credential that only this process has now.
-fn route(spec: RouteSpec) -> anyhow::Result<Route> {
-    let RouteSpec { name, upstream, credential } = spec;
-    let (value, token) = match credential {
-        Some(RouteCredential { value, token }) => (Some(secret(&value)?), Some(secret(&token)?)),
-        None => (None, None),
-    };
-    Ok(match upstream {
-        RouteUpstream::Provider(provider) => {
-            let provider =
-                Provider::named(&provider).with_context(|| format!("no provider \"{provider}\""))?;
-            Route::of(provider, value, token)?
-        }
-        RouteUpstream::Custom { url, header, template } => Route {
-            credential: value.map(|value| Credential::new(&header, &template, value)).transpose()?,
-            token,
-            // Whoever names a server of their own says what it is for by naming it.
-            allowed: vec![Allowed::new(&METHODS, "/")?, Allowed::new(&METHODS, "/*")?],
-            ..Route::new(&name, &url)?
-        },
-    })
-}
-
-/// Takes a value over. The bytes that it came in are cleared.
-fn secret(bytes: &[u8]) -> anyhow::Result<Secret> {
-    let text = std::str::from_utf8(bytes)
-        .map_err(|_| anyhow!("a credential is no text, so no header can hold it"))?;
-    Ok(Secret::from(Zeroizing::new(text.to_owned())))
 }
 
 /// Raises the limit of descriptors to what this user may have, and returns it.

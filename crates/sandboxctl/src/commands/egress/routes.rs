@@ -1,0 +1,42 @@
+//! Routes of the egress proxy, made of what its client sends.
+
+use anyhow::{Context as _, anyhow};
+use confine::protocol::{RouteCredential, RouteSpec};
+use egress::route::{Allowed, Credential, Route};
+use egress::secret::Secret;
+use policy::plan::RouteUpstream;
+use policy::rules::provider::Provider;
+use zeroize::Zeroizing;
+
+/// What a server that somebody names themselves may be asked.
+const METHODS: [&str; 7] = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"];
+
+/// Makes a route, with the credential that only this process has now.
+pub(super) fn route(spec: RouteSpec) -> anyhow::Result<Route> {
+    let RouteSpec { name, upstream, credential } = spec;
+    let (value, token) = match credential {
+        Some(RouteCredential { value, token }) => (Some(secret(&value)?), Some(secret(&token)?)),
+        None => (None, None),
+    };
+    Ok(match upstream {
+        RouteUpstream::Provider(provider) => {
+            let provider =
+                Provider::named(&provider).with_context(|| format!("no provider \"{provider}\""))?;
+            Route::of(provider, value, token)?
+        }
+        RouteUpstream::Custom { url, header, template } => Route {
+            credential: value.map(|value| Credential::new(&header, &template, value)).transpose()?,
+            token,
+            // Whoever names a server of their own says what it is for by naming it.
+            allowed: vec![Allowed::new(&METHODS, "/")?, Allowed::new(&METHODS, "/*")?],
+            ..Route::new(&name, &url)?
+        },
+    })
+}
+
+/// Takes a value over. The bytes that it came in are cleared.
+fn secret(bytes: &[u8]) -> anyhow::Result<Secret> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| anyhow!("a credential is no text, so no header can hold it"))?;
+    Ok(Secret::from(Zeroizing::new(text.to_owned())))
+}
