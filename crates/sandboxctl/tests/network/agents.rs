@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use crate::clients::Servers;
 use crate::internet::{Internet, bash, text};
 use crate::machine::{Feature, is_there};
 use crate::place::Place;
-use crate::{natively, toolchain};
+use crate::{image_with_clients, in_docker, natively, toolchain};
 
 /// The real credential.
 const VALUE: &str = "sk-the-real-one-4f1d9c27";
@@ -42,38 +43,55 @@ fn works(provider: &str, script: &str) {
         return;
     }
     natively(&test, |place, internet, who| {
-        let servers = Servers::start(&internet, place, &["models"]);
-        let output = run(place, &internet, provider, script);
-        let who = format!("{who}: {output}");
-        let made = fs::read_to_string(place.workspace().join("made.txt")).unwrap_or_default();
-        assert!(output.contains("all done") && made == WRITTEN, "{who}");
-
-        let found = fs::read_to_string(place.workspace().join("found.json")).unwrap();
-        let found: Value = serde_json::from_str(&found).unwrap();
-        assert_eq!(found["value"], Value::Array(Vec::new()), "{who}: {found}");
-        // The control: what stands for it is found, in the memory of the client too.
-        let token = found["token"].to_string();
-        assert!(token.contains("environ of") && token.contains("memory of"), "{who}: {found}");
-
-        drop(servers);
-        let requests = fs::read_to_string(place.path("servers/requests")).unwrap();
-        let requests: Vec<Value> = requests.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let (header, value) = credential(provider);
-        for request in requests.iter().filter(|request| request["method"] == "POST") {
-            let headers = request["headers"].as_object().unwrap();
-            let sent = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(header));
-            assert_eq!(sent.map(|(_, sent)| sent), Some(&value.clone().into()), "{who}: {request}");
-        }
-        assert!(requests.len() >= 2, "{who}: {requests:?}");
+        let agents = place.home().join("toolchain");
+        let script = format!("agents={}\n{script}", agents.display());
+        configure(place, provider, "[native]\nexpose = [\"~/toolchain\"]\n");
+        let command = toolchain::lend(place, &installed(), &place.inside(&[] as &[&str], &bash(&script)));
+        check(place, &internet, who, provider, command);
     });
 }
 
-fn run(place: &Place, internet: &Internet, provider: &str, script: &str) -> String {
+/// Runs a command that is such a client, and looks at what it has done and seen.
+fn check(place: &Place, internet: &Internet, who: &str, provider: &str, mut command: Command) {
+    let servers = Servers::start(internet, place, &["models"]);
+    // The proxy believes the authority of the mock.
+    command.env("REAL_KEY", VALUE).env("SSL_CERT_FILE", place.workspace().join("ca.pem"));
+    let output = internet.command(&command).output().unwrap();
+    let output = format!("{}{}", text(&output), String::from_utf8_lossy(&output.stderr));
+    let who = format!("{who}: {output}");
+    let made = fs::read_to_string(place.workspace().join("made.txt")).unwrap_or_default();
+    assert!(output.contains("all done") && made == WRITTEN, "{who}");
+
+    let found = fs::read_to_string(place.workspace().join("found.json")).unwrap();
+    let found: Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(found["value"], Value::Array(Vec::new()), "{who}: {found}");
+    // The control: what stands for it is found, in the memory of the client too.
+    let token = found["token"].to_string();
+    assert!(token.contains("environ of") && token.contains("memory of"), "{who}: {found}");
+
+    drop(servers);
+    let requests = fs::read_to_string(place.path("servers/requests")).unwrap();
+    let requests: Vec<Value> = requests.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (header, value) = credential(provider);
+    for request in requests.iter().filter(|request| request["method"] == "POST") {
+        let headers = request["headers"].as_object().unwrap();
+        let sent = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(header));
+        assert_eq!(sent.map(|(_, sent)| sent), Some(&value.clone().into()), "{who}: {request}");
+    }
+    assert!(requests.len() >= 2, "{who}: {requests:?}");
+}
+
+fn installed() -> PathBuf {
+    PathBuf::from(std::env::var("SANDBOX_TEST_AGENTS").unwrap())
+}
+
+/// Writes the configuration of the caller, and what the client needs in the workspace.
+fn configure(place: &Place, provider: &str, settings: &str) {
     let variable = format!("{}_API_KEY", provider.to_uppercase());
     place.write(
         "home/.config/sandboxctl/sandbox.toml",
         &format!(
-            "[native]\nexpose = [\"~/toolchain\"]\n[secrets.model]\nmode = \"proxy\"\nprovider = \"{provider}\"\n\
+            "{settings}[secrets.model]\nmode = \"proxy\"\nprovider = \"{provider}\"\n\
              env_var = \"{variable}\"\nsource = \"env:REAL_KEY\"\n"
         ),
     );
@@ -87,13 +105,6 @@ fn run(place: &Place, internet: &Internet, provider: &str, script: &str) -> Stri
     for (name, sdk) in SDKS {
         place.write(&format!("workspace/{name}"), sdk);
     }
-    let script = format!("agents={}\n{script}", place.home().join("toolchain").display());
-    let installed = PathBuf::from(std::env::var("SANDBOX_TEST_AGENTS").unwrap());
-    let mut command = toolchain::lend(place, &installed, &place.inside(&[] as &[&str], &bash(&script)));
-    // The proxy believes the authority of the mock.
-    command.env("REAL_KEY", VALUE).env("SSL_CERT_FILE", place.workspace().join("ca.pem"));
-    let output = internet.command(&command).output().unwrap();
-    format!("{}{}", text(&output), String::from_utf8_lossy(&output.stderr))
 }
 
 const SDKS: [(&str, &str); 4] = [
@@ -106,6 +117,29 @@ const SDKS: [(&str, &str); 4] = [
 #[test]
 fn claude_code_works_with_a_key_that_it_never_sees() {
     works("anthropic", CLAUDE);
+}
+
+#[test]
+fn claude_code_works_in_a_container_with_a_key_that_it_never_sees() {
+    let test = "Claude Code in a container";
+    if !is_there(Feature::Agents, test) {
+        return;
+    }
+    in_docker(test, |place, internet, who| {
+        // The program alone: it needs no Node, and the engine has to see it.
+        let program = place.write("agents/js/node_modules/.bin/here", "").with_file_name("claude");
+        let published = installed().join("js/node_modules/.bin/claude").canonicalize().unwrap();
+        if fs::hard_link(&published, &program).is_err() {
+            fs::copy(&published, &program).unwrap();
+        }
+        configure(place, "anthropic", &image_with_clients());
+        let flags = [
+            format!("--volume={}:/agents:ro", place.path("agents").display()),
+            format!("--volume={}:/workspace", place.workspace().display()),
+        ];
+        let script = format!("agents=/agents\n{CLAUDE}");
+        check(place, &internet, who, "anthropic", place.inside(&flags, &bash(&script)));
+    });
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use crate::internet::{Internet, REGISTRY, bash, text};
 use crate::machine::{Feature, is_there};
 use crate::place::Place;
-use crate::{natively, toolchain};
+use crate::{image_with_clients, in_docker, natively, toolchain};
 
 /// What `registries.sh` prints.
 const FETCHED: &str = "curl: 200
@@ -23,6 +23,12 @@ requests: 200
 httpx: 200
 raw: HTTP/1.1 200
 ";
+
+/// What an image of Debian need not have: programs that bring hundreds of others.
+const LARGE: [&str; 2] = ["npm=(", "cargo fetch"];
+
+/// What these print.
+const FETCHED_BY_LARGE: &str = "npm view: 1.0.0\nnpm install: \ntiny\ncargo: \ntiny-1.0.0.crate\n";
 
 /// What `services.sh` prints.
 const SERVED: &str = "from git\n42\nOK\n43\nCould not connect\n";
@@ -107,6 +113,35 @@ fn clients_of_registries_use_the_proxy_that_the_variables_name() {
 fn clients_of_registries_need_no_variables() {
     fetch("clients of registries without a proxy", WITHOUT, |host, via, who| {
         assert_eq!(via, "transparent", "{who}: {host}");
+    });
+}
+
+#[test]
+fn clients_of_registries_work_in_a_container() {
+    let test = "clients of registries in a container";
+    if !is_there(Feature::Clients, test) {
+        return;
+    }
+    let all = include_str!("registries.sh").split("\n\n");
+    let small: Vec<_> = all.filter(|part| !LARGE.iter().any(|large| part.contains(large))).collect();
+    let fetched = FETCHED.replace(FETCHED_BY_LARGE, "");
+    in_docker(test, |place, internet, who| {
+        let _servers = Servers::start(&internet, place, &["web"]);
+        place.write("home/.config/sandboxctl/sandbox.toml", &image_with_clients());
+        for (name, prefix) in [("with", ""), ("without", WITHOUT)] {
+            let script = format!("{prefix}{}", small.join("\n\n"));
+            let flags = [&format!("--name={name}"), "--allow-host=*.example.org:443"];
+            let output = internet.run(place, &flags, &bash(&script));
+            assert_eq!(text(&output), fetched, "{who} {name}: {output:?}");
+            let reached = reached(place, name);
+            assert!(reached.len() >= 8, "{who}: {reached:?}");
+            for [host, via] in reached {
+                let by_proxy = name == "with" && host != "raw.example.org";
+                let expected = if by_proxy { "http" } else { "transparent" };
+                // Node of the image reads the variables or not.
+                assert!(via == expected || host == "node.example.org", "{who}: {host} by {via}");
+            }
+        }
     });
 }
 

@@ -35,6 +35,16 @@ fn everywhere_but_natively(test: &str, check: impl FnMut(&Place, Internet, &str)
     wherever(test, |runner| runner != Runner::Native, check);
 }
 
+/// Docker of every caller, which has the image with clients.
+fn in_docker(test: &str, check: impl FnMut(&Place, Internet, &str)) {
+    wherever(test, |runner| runner == Runner::Docker, check);
+}
+
+/// The configuration that names that image.
+fn image_with_clients() -> String {
+    format!("[image]\nname = {:?}\n", std::env::var("SANDBOX_TEST_CLIENTS").unwrap())
+}
+
 fn wherever(test: &str, is_meant: fn(Runner) -> bool, mut check: impl FnMut(&Place, Internet, &str)) {
     if !is_there(Feature::Root, test) {
         return;
