@@ -117,11 +117,6 @@ impl Open {
         (self.host.clone(), self.port, self.address)
     }
 
-    /// Returns the rule that has allowed it.
-    pub(crate) fn rule(&self) -> String {
-        self.rule.clone()
-    }
-
     /// Notes what went wrong after that.
     pub(crate) fn failed(&mut self, error: String) {
         self.error = Some(error);

@@ -1,10 +1,8 @@
 //! What is in force now: rules and routes, which can be exchanged while connections last.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
-use policy::rules::network::{HostRules, Wanted};
-use policy::rules::verdict::{Decision, Verdict};
+use policy::rules::network::HostRules;
 use tokio::sync::watch;
 
 use crate::route::Route;
@@ -43,23 +41,9 @@ impl Live {
         self.0.send_modify(|current| *current = Arc::new(Current::new(Arc::clone(&current.rules), routes)));
     }
 
-    /// Waits until rules no longer allow what was connected, and returns the one that does not.
-    pub(crate) async fn revoked(
-        self,
-        (host, port): (String, u16),
-        address: Option<IpAddr>,
-        wanted: Wanted,
-    ) -> Verdict {
-        let mut changes = self.0.subscribe();
-        loop {
-            let rules = Arc::clone(&changes.borrow_and_update().rules);
-            let verdict = rules.decide_wanted(&host, address, port, &wanted);
-            if verdict.decision != Decision::Allow {
-                return verdict;
-            }
-            // The sender lives as long as this.
-            let _ = changes.changed().await;
-        }
+    /// Returns what learns of changes.
+    pub(crate) fn changes(&self) -> watch::Receiver<Arc<Current>> {
+        self.0.subscribe()
     }
 }
 

@@ -1,70 +1,120 @@
 //! Forwarding: a request to its server and the answer back, without what was for this proxy.
 
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
 use hyper::body::Incoming;
+use hyper::client::conn::http1::SendRequest;
 use hyper::header::{HOST, HeaderValue, PROXY_AUTHORIZATION};
 use hyper::{Request, Response, Uri, Version};
 use hyper_util::rt::TokioIo;
-use policy::rules::network::Scheme;
-use tokio::time::timeout;
+use policy::rules::network::{Scheme, Wanted};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
 
 use crate::body::{Body, passing};
 use crate::headers::strip;
-use crate::outside::Outside;
+use crate::outside::{Access, Outside};
 use crate::parent::ParentProxy;
 use crate::proxy::Proxy;
 use crate::refusal::Refusal;
+use crate::request::Server;
 use crate::sender::Stream;
 use crate::serving::BUFFER;
 use crate::tls;
+use crate::traffic::Traffic;
 
-/// Forwards a request for a whole URL, and the answer. Bodies pass as they arrive.
-pub(crate) async fn forward(
-    request: Request<Incoming>,
-    outside: Outside,
-    scheme: Scheme,
-    proxy: &Proxy,
-) -> Result<Response<Body>, Refusal> {
-    let idle = proxy.limits().idle;
-    let (ends, traffic) = (outside.ends(idle), outside.traffic());
-    // It forwards what is plain itself, and opens tunnels for the rest.
-    let parent = outside.parent().filter(|_| scheme == Scheme::Http);
-    let stream: Box<dyn Stream> = match scheme {
-        Scheme::Http => Box::new(outside),
-        Scheme::Https => {
-            let host = request.uri().host().unwrap_or_default();
-            let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-            let secured = timeout(proxy.limits().connect, tls::connect(proxy.tls(), host, outside)).await;
-            let silent = || Refusal::Tls("the server does not answer".to_owned());
-            Box::new(secured.map_err(|_| silent())??)
-        }
-    };
-    traffic.expect_answer();
-    let mut client = hyper::client::conn::http1::Builder::new();
-    client.preserve_header_case(true).max_buf_size(BUFFER);
-    let (mut sender, connection) =
-        client.handshake(TokioIo::new(stream)).await.map_err(Refusal::unreachable)?;
-    let connected = tokio::spawn(async move {
-        let ended = |error: std::io::Error| match error.kind() {
-            std::io::ErrorKind::TimedOut => Refusal::Silent(idle),
-            _ => Refusal::unreachable(error),
+/// For how long a connection is kept for the next request. Servers close theirs after 5 seconds and more, and what is sent to a server
+/// while it closes is lost.
+const KEPT: Duration = Duration::from_secs(3);
+
+/// The connection to a server that a client's last request was sent on, kept for its next one.
+#[derive(Default)]
+pub(crate) struct Kept(Mutex<Option<ServerConnection>>);
+
+/// A connection to a server, for one request at a time.
+pub(crate) struct ServerConnection {
+    asked: Server,
+    access: Access,
+    traffic: Arc<Traffic>,
+    /// The proxy on the way that forwards what is plain itself; tunnels need none.
+    parent: Option<Arc<ParentProxy>>,
+    sender: SendRequest<Incoming>,
+    ended: JoinHandle<Result<(), Refusal>>,
+    last_use: Instant,
+}
+
+impl Kept {
+    /// Keeps a connection, and drops the one before.
+    pub(crate) fn put(&self, connection: ServerConnection) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection);
+    }
+
+    /// Takes the connection to a server, if rules allow to send this on it.
+    pub(crate) async fn take(&self, asked: &Server, wanted: &Wanted) -> Option<ServerConnection> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut kept = kept.filter(|kept| kept.asked == *asked && kept.last_use.elapsed() < KEPT)?;
+        kept.sender.ready().await.ok()?;
+        kept.access.admits(wanted).then_some(kept)
+    }
+}
+
+impl ServerConnection {
+    /// Speaks HTTP/1.1, over TLS where that is asked for, on a connection that was allowed.
+    pub(crate) async fn open(outside: Outside, asked: &Server, proxy: &Proxy) -> Result<Self, Refusal> {
+        let idle = proxy.limits().idle;
+        let (ends, traffic, access) = (outside.ends(idle), outside.traffic(), outside.access());
+        let parent = outside.parent().filter(|_| asked.scheme == Scheme::Http);
+        let stream: Box<dyn Stream> = match asked.scheme {
+            Scheme::Http => Box::new(outside),
+            Scheme::Https => {
+                let connected = tls::connect(proxy.tls(), asked.host.clone(), outside);
+                let silent = || Refusal::Tls("the server does not answer".to_owned());
+                let secured = timeout(proxy.limits().connect, connected).await;
+                Box::new(secured.map_err(|_| silent())??)
+            }
         };
-        tokio::select! { _ = connection => Ok(()), error = ends => Err(ended(error)) }
-    });
-    let sent = sender.send_request(onward(request, parent.as_deref())).await;
-    // Without it the connection ends, at the latest with the body of the answer.
-    drop(sender);
-    let response = match sent {
-        Ok(response) => response,
-        Err(error) => {
-            connected.await.unwrap_or(Ok(()))?;
-            return Err(Refusal::unreachable(error));
-        }
-    };
-    traffic.answered();
-    let (mut head, body) = response.into_parts();
-    strip(&mut head.headers);
-    head.version = Version::HTTP_11;
-    Ok(Response::from_parts(head, passing(body)))
+        let mut client = hyper::client::conn::http1::Builder::new();
+        client.preserve_header_case(true).max_buf_size(BUFFER);
+        let (sender, connection) =
+            client.handshake(TokioIo::new(stream)).await.map_err(Refusal::unreachable)?;
+        let ended = tokio::spawn(async move {
+            let ended = |error: std::io::Error| match error.kind() {
+                std::io::ErrorKind::TimedOut => Refusal::Silent(idle),
+                _ => Refusal::unreachable(error),
+            };
+            tokio::select! { _ = connection => Ok(()), error = ends => Err(ended(error)) }
+        });
+        let (asked, last_use) = (asked.clone(), Instant::now());
+        Ok(Self { asked, access, traffic, parent, sender, ended, last_use })
+    }
+
+    /// Returns the rule that has allowed what is sent now.
+    pub(crate) fn rule(&self) -> String {
+        self.access.rule()
+    }
+
+    /// Sends a request for a whole URL, and returns the answer, and this connection for the next one. Bodies pass as they arrive.
+    pub(crate) async fn forward(
+        mut self,
+        request: Request<Incoming>,
+    ) -> Result<(Response<Body>, Self), Refusal> {
+        self.traffic.expect_answer();
+        let response = match self.sender.send_request(onward(request, self.parent.as_deref())).await {
+            Ok(response) => response,
+            Err(error) => {
+                drop(self.sender);
+                self.ended.await.unwrap_or(Ok(()))?;
+                return Err(Refusal::unreachable(error));
+            }
+        };
+        self.traffic.answered();
+        self.last_use = Instant::now();
+        let (mut head, body) = response.into_parts();
+        strip(&mut head.headers);
+        head.version = Version::HTTP_11;
+        Ok((Response::from_parts(head, passing(body)), self))
+    }
 }
 
 /// Turns a request to a proxy into one to the server: the path alone, the host of the URL, and nothing that was for the proxy. For

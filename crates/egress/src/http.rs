@@ -13,20 +13,20 @@ use tokio::net::TcpStream;
 
 use crate::audit::{Open, Requested, Via};
 use crate::body::{Body, whole};
-use crate::inspect::Asked;
+use crate::forward::Kept;
 use crate::outside::Outside;
 use crate::proxy::{Admission, Proxy};
 use crate::refusal::Refusal;
-use crate::request::{Target, framing, target};
+use crate::request::{Server, Target, framing, target};
 use crate::serving::{ended, refused, server};
 use crate::{explicit, inspect, routed};
 
 /// Answers the requests of one connection.
 pub(crate) async fn speak(stream: TcpStream, proxy: &Arc<Proxy>, admission: Admission) -> io::Result<()> {
-    let own = stream.local_addr()?;
+    let (own, kept) = (stream.local_addr()?, Arc::new(Kept::default()));
     let serve = service_fn(|request| {
-        let (proxy, admission) = (Arc::clone(proxy), Arc::clone(&admission));
-        async move { Ok::<_, hyper::Error>(answer(request, &proxy, own, admission).await) }
+        let (proxy, admission, kept) = (Arc::clone(proxy), Arc::clone(&admission), Arc::clone(&kept));
+        async move { Ok::<_, hyper::Error>(answer(request, &proxy, own, &kept, admission).await) }
     });
     let served = server(proxy).serve_connection(TokioIo::new(stream), serve).with_upgrades().await;
     ended(served, &Open::new(Via::Http, "", 0), proxy)
@@ -37,6 +37,7 @@ pub(crate) async fn answer(
     request: Request<Incoming>,
     proxy: &Arc<Proxy>,
     own: SocketAddr,
+    kept: &Kept,
     held: impl Send + 'static,
 ) -> Response<Body> {
     let asked =
@@ -68,8 +69,8 @@ pub(crate) async fn answer(
         };
     }
     let requested = for_requests.then(|| Requested::new(request.method(), request.uri().path()));
-    let asked = Asked { scheme: Scheme::Http, host, port };
-    inspect::send(request, &asked, Via::Http, requested, proxy).await
+    let asked = Server { scheme: Scheme::Http, host, port };
+    inspect::send(request, &asked, Via::Http, requested, kept, proxy).await
 }
 
 /// Returns whether a request for a whole URL names this listener.

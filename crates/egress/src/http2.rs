@@ -16,6 +16,7 @@ use tokio::time::sleep;
 
 use crate::audit::{Open, Via};
 use crate::body::Body;
+use crate::forward::Kept;
 use crate::limits::MAX_HEAD;
 use crate::proxy::{Admission, Proxy};
 use crate::refusal::Refusal;
@@ -40,7 +41,7 @@ pub(crate) async fn speak(stream: TcpStream, proxy: &Arc<Proxy>, _admission: Adm
             Ok::<_, hyper::Error>(match proxy.admit() {
                 Ok(admission) => {
                     let held = (admission, used);
-                    holding(http::answer(request, &proxy, own, held.clone()).await, held)
+                    holding(http::answer(request, &proxy, own, &Kept::default(), held.clone()).await, held)
                 }
                 Err(refusal) => {
                     proxy.audit().refused(&Open::new(Via::Http, "", 0), &refusal);

@@ -17,23 +17,14 @@ use tokio::time::timeout;
 use crate::audit::{Open, Requested, Via};
 use crate::body::Body;
 use crate::first_bytes::Protocol;
-use crate::forward::forward;
+use crate::forward::{Kept, ServerConnection};
 use crate::inside::Inside;
 use crate::linger::linger;
 use crate::proxy::Proxy;
 use crate::refusal::Refusal;
-use crate::request::{framing, split};
+use crate::request::{Server, framing};
 use crate::route::is_steering;
 use crate::serving::{ended, refused, server};
-
-/// The server that a connection is for.
-#[derive(Clone, Debug)]
-pub(crate) struct Asked {
-    pub(crate) scheme: Scheme,
-    /// A name or an address.
-    pub(crate) host: String,
-    pub(crate) port: u16,
-}
 
 /// Ends a connection to a host that rules allow for requests alone. What comes first must be HTTP, and for that host.
 pub(crate) async fn end<S: AsyncRead + AsyncWrite + Unpin>(
@@ -42,7 +33,7 @@ pub(crate) async fn end<S: AsyncRead + AsyncWrite + Unpin>(
     (host, port): (&str, u16),
     proxy: &Arc<Proxy>,
 ) -> io::Result<()> {
-    let asked = Asked { scheme: Scheme::Http, host: host.to_owned(), port };
+    let asked = Server { scheme: Scheme::Http, host: host.to_owned(), port };
     let Ok(Host::Name(name)) = host.parse() else { return serve(stream, asked, via, proxy).await };
     let mut inside = Inside::new(stream, name, port, proxy.limits().head);
     let judged = timeout(proxy.limits().kept, inside.judge()).await?;
@@ -63,27 +54,30 @@ pub(crate) async fn end<S: AsyncRead + AsyncWrite + Unpin>(
 /// Answers the requests of a connection to one server, each as rules decide about it.
 pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
-    asked: Asked,
+    asked: Server,
     via: Via,
     proxy: &Arc<Proxy>,
 ) -> io::Result<()> {
-    let serve =
-        service_fn(|request| async { Ok::<_, hyper::Error>(answer(request, &asked, via, proxy).await) });
+    let kept = Kept::default();
+    let serve = service_fn(|request| async {
+        Ok::<_, hyper::Error>(answer(request, &asked, via, &kept, proxy).await)
+    });
     let served = server(proxy).serve_connection(TokioIo::new(stream), serve).await;
     ended(served, &Open::new(via, &asked.host, asked.port), proxy)
 }
 
 async fn answer(
     mut request: Request<Incoming>,
-    asked: &Asked,
+    asked: &Server,
     via: Via,
+    kept: &Kept,
     proxy: &Arc<Proxy>,
 ) -> Response<Body> {
     let requested = Requested::new(request.method(), request.uri().path());
     match check(&request, asked) {
         Ok(uri) => {
             *request.uri_mut() = uri;
-            send(request, asked, via, Some(requested), proxy).await
+            send(request, asked, via, Some(requested), kept, proxy).await
         }
         Err(refusal) => {
             let open = Open::new(via, &asked.host, asked.port);
@@ -94,7 +88,7 @@ async fn answer(
 }
 
 /// Checks that a request is one to this server, and returns the whole URL that it is for.
-fn check<B>(request: &Request<B>, asked: &Asked) -> Result<Uri, Refusal> {
+fn check<B>(request: &Request<B>, asked: &Server) -> Result<Uri, Refusal> {
     let (method, uri) = (request.method(), request.uri());
     framing(method, request.headers())?;
     if matches!(*method, Method::CONNECT | Method::TRACE) {
@@ -117,31 +111,16 @@ fn check<B>(request: &Request<B>, asked: &Asked) -> Result<Uri, Refusal> {
     uri.parse().map_err(|_| Refusal::Malformed("the path is none"))
 }
 
-impl Asked {
-    /// Checks that an authority names this server.
-    fn check(&self, named: &Authority) -> Result<(), Refusal> {
-        let (host, port) = split(named)?;
-        let is_same = host.parse::<Host>().is_ok() && host.parse::<Host>() == self.host.parse();
-        if is_same && port.is_none_or(|port| port == self.port) {
-            return Ok(());
-        }
-        let asked = format!("`{}:{}`", self.host, self.port);
-        Err(Refusal::Mismatch(format!(
-            "the request is for {:?}, and the connection is to {asked}",
-            named.as_str()
-        )))
-    }
-}
-
 /// Sends a request for a whole URL to its server, if rules allow it. It is recorded with what is said of it, or as a connection alone.
 pub(crate) async fn send(
     request: Request<Incoming>,
-    asked: &Asked,
+    asked: &Server,
     via: Via,
     requested: Option<Requested>,
+    kept: &Kept,
     proxy: &Arc<Proxy>,
 ) -> Response<Body> {
-    let Asked { scheme, host, port } = asked;
+    let Server { scheme, host, port } = asked;
     let (method, path) = (request.method().to_string(), request.uri().path().to_owned());
     let wanted = Wanted::Request(network::Request { scheme: *scheme, method, path });
     let open = Open::new(via, host, *port);
@@ -150,22 +129,25 @@ pub(crate) async fn send(
         None => Ok(()),
     };
     let connected = match single {
-        Ok(()) => proxy.connect_for(&wanted, via, host, *port).await,
+        Ok(()) => connection(asked, &wanted, via, kept, proxy).await,
         Err(refusal) => Err(refusal),
     };
     let answered = match connected {
-        Ok(outside) => {
-            let rule = outside.rule();
-            let answered = forward(request, outside, *scheme, proxy).await;
+        Ok(connection) => {
+            let rule = connection.rule();
+            let answered = connection.forward(request).await;
             match (&answered, &requested) {
-                (Ok(response), Some(requested)) => {
+                (Ok((response, _)), Some(requested)) => {
                     proxy.audit().answered(&open, requested, &rule, response.status().as_u16());
                 }
                 (Err(refusal), Some(requested)) => proxy.audit().request_refused(&open, requested, refusal),
                 // What was connected is recorded when it ends.
                 (_, None) => {}
             }
-            answered
+            answered.map(|(response, connection)| {
+                kept.put(connection);
+                response
+            })
         }
         Err(refusal) => {
             match &requested {
@@ -177,6 +159,21 @@ pub(crate) async fn send(
         }
     };
     answered.unwrap_or_else(|refusal| refused(&refusal, proxy, host, *port))
+}
+
+/// Returns a connection to a server for one request: that of the last one, or another one.
+async fn connection(
+    asked: &Server,
+    wanted: &Wanted,
+    via: Via,
+    kept: &Kept,
+    proxy: &Arc<Proxy>,
+) -> Result<ServerConnection, Refusal> {
+    if let Some(connection) = kept.take(asked, wanted).await {
+        return Ok(connection);
+    }
+    let outside = proxy.connect_for(wanted, via, &asked.host, asked.port).await?;
+    ServerConnection::open(outside, asked, proxy).await
 }
 
 /// Checks that requests follow a request, and where rules decide about each, that it is what its first line says.

@@ -1,12 +1,14 @@
 //! The outer end of a connection: it counts what passes, and is recorded when it closes.
 
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use policy::rules::network::Wanted;
+use policy::rules::verdict::{Decision, Verdict};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -24,8 +26,55 @@ pub(crate) struct Outside {
     parent: Option<Arc<ParentProxy>>,
     /// How many bytes the sandbox may pass in all.
     volume: u64,
+    access: Access,
+}
+
+/// What a connection may be used for: rules are asked again when they change, and before each further request.
+#[derive(Clone)]
+pub(crate) struct Access {
     live: Live,
-    wanted: Wanted,
+    host: String,
+    port: u16,
+    /// Where it leads. Another proxy on the way may know that alone.
+    address: Option<IpAddr>,
+    /// What it is used for now, and the rule that allows it.
+    now: Arc<Mutex<(Wanted, String)>>,
+}
+
+impl Access {
+    fn now(&self) -> MutexGuard<'_, (Wanted, String)> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether rules allow to use it for this, and notes that it is.
+    pub(crate) fn admits(&self, wanted: &Wanted) -> bool {
+        // Noted first, so that no change is missed by both.
+        self.now().0 = wanted.clone();
+        let verdict = self.live.get().rules.decide_wanted(&self.host, self.address, self.port, wanted);
+        let is_allowed = verdict.decision == Decision::Allow;
+        self.now().1 = verdict.rule;
+        is_allowed
+    }
+
+    /// Returns the rule that allows what it is used for now.
+    pub(crate) fn rule(&self) -> String {
+        self.now().1.clone()
+    }
+
+    /// Waits until rules no longer allow it, and returns the one that does not.
+    async fn revoked(self) -> Verdict {
+        let mut changes = self.live.changes();
+        loop {
+            let rules = Arc::clone(&changes.borrow_and_update().rules);
+            let wanted = self.now().0.clone();
+            let verdict = rules.decide_wanted(&self.host, self.address, self.port, &wanted);
+            if verdict.decision != Decision::Allow {
+                return verdict;
+            }
+            // The sender lives as long as this.
+            let _ = changes.changed().await;
+        }
+    }
 }
 
 impl Outside {
@@ -39,7 +88,10 @@ impl Outside {
     ) -> Self {
         let through = dialled.parent.as_ref().map(ToString::to_string);
         open.connected(dialled.address, through, &dialled.verdict);
-        Self { stream: dialled.stream, open, audit, parent: dialled.parent, volume, live, wanted }
+        let (host, port, address) = open.target();
+        let now = Arc::new(Mutex::new((wanted, dialled.verdict.rule)));
+        let access = Access { live, host, port, address, now };
+        Self { stream: dialled.stream, open, audit, parent: dialled.parent, volume, access }
     }
 
     /// Returns the proxy on the way.
@@ -54,8 +106,7 @@ impl Outside {
 
     /// Waits until it has to end: nothing has passed for so long, or rules no longer allow it.
     pub(crate) fn ends(&self, idle: Duration) -> impl Future<Output = io::Error> + Send + use<> {
-        let (traffic, (host, port, address)) = (self.traffic(), self.open.target());
-        let revoked = self.live.clone().revoked((host, port), address, self.wanted.clone());
+        let (traffic, revoked) = (self.traffic(), self.access.clone().revoked());
         async move {
             tokio::select! {
                 () = traffic.stopped(idle) => io::ErrorKind::TimedOut.into(),
@@ -64,9 +115,9 @@ impl Outside {
         }
     }
 
-    /// Returns the rule that has allowed it.
-    pub(crate) fn rule(&self) -> String {
-        self.open.rule()
+    /// Returns what it may be used for.
+    pub(crate) fn access(&self) -> Access {
+        self.access.clone()
     }
 
     fn count(&self, bytes: usize) -> io::Result<()> {

@@ -5,6 +5,7 @@ use std::net::Ipv6Addr;
 use hyper::header::{CONTENT_LENGTH, HOST, HeaderMap, TRANSFER_ENCODING};
 use hyper::http::uri::Authority;
 use hyper::{Method, Uri};
+use policy::rules::network::{Host, Scheme};
 
 use crate::refusal::Refusal;
 
@@ -101,6 +102,31 @@ pub fn framing(method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
         return Err(Refusal::Malformed("CONNECT has a body"));
     }
     Ok(())
+}
+
+/// The server that requests of a connection are for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Server {
+    pub(crate) scheme: Scheme,
+    /// A name or an address.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+impl Server {
+    /// Checks that an authority names this server.
+    pub(crate) fn check(&self, named: &Authority) -> Result<(), Refusal> {
+        let (host, port) = split(named)?;
+        let is_same = host.parse::<Host>().is_ok() && host.parse::<Host>() == self.host.parse();
+        if is_same && port.is_none_or(|port| port == self.port) {
+            return Ok(());
+        }
+        let asked = format!("`{}:{}`", self.host, self.port);
+        Err(Refusal::Mismatch(format!(
+            "the request is for {:?}, and the connection is to {asked}",
+            named.as_str()
+        )))
+    }
 }
 
 #[cfg(test)]

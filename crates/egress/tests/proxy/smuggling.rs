@@ -32,7 +32,7 @@ pub(crate) async fn recorder() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
                     };
                     if !answered && whole(&record.lock().unwrap()[number]) {
                         answered = true;
-                        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+                        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
                         stream.write_all(answer).await.unwrap();
                         if record.lock().unwrap()[number].contains("onnection: close") {
                             break;
