@@ -23,9 +23,9 @@ pub enum Refusal {
     /// A rule decided.
     #[error("{}", .0.rule)]
     Rule(Verdict),
-    /// A rule about requests decided, about this one.
+    /// A rule about requests decided, about this one, which could be allowed unless a rule of `deny` says otherwise.
     #[error("{}", .0.rule)]
-    Request(Verdict, String),
+    Request(Verdict, Option<String>),
     /// The name has no address.
     #[error("the name could not be resolved: {0}")]
     Unresolved(String),
@@ -116,8 +116,9 @@ impl Refusal {
         let others = || rules.decide_wanted(host, None, port, &Wanted::Requests).decision == Decision::Allow;
         match (wanted, host.parse()) {
             (Wanted::Request(request), Ok(host)) if others() => {
-                let url = format!("{}{}", request.scheme.origin(&host, port), request.path);
-                Self::Request(verdict, format!("{} {url}", request.method))
+                let rule =
+                    format!("{} {}{}", request.method, request.scheme.origin(&host, port), request.path);
+                Self::Request(verdict, Some(rule).filter(|_| !rules.denies(&host, port, wanted)))
             }
             _ => Self::Rule(verdict),
         }
@@ -175,7 +176,9 @@ impl Refusal {
             Self::Rule(_) if port > 0 => {
                 host.parse().ok().map(|host: Host| HostAndPort { host: &host, port }.to_string())
             }
-            Self::Request(_, request) => request.parse().ok().map(|pattern: Pattern| pattern.to_string()),
+            Self::Request(_, Some(request)) => {
+                request.parse().ok().map(|pattern: Pattern| pattern.to_string())
+            }
             _ => None,
         };
         let remedy = pattern.map(|pattern| {

@@ -272,6 +272,7 @@ async fn a_host_rule_lets_everything_pass_that_no_rule_about_requests_denies() {
         ] {
             let answer = stand.ask(door, &[(request, &last)]).await;
             assert_eq!(&answer[9..12], status, "{door:?} {request}: {answer}");
+            assert!(!answer.contains("remedy"), "nothing that is added to `allow` helps: {answer}");
             let received = stand.received();
             assert_eq!(received.len(), usize::from(status == "200"), "{door:?} {request}: {received:?}");
         }

@@ -325,7 +325,10 @@ fn hosts(config: &Config, without: &Config, found: &mut Widenings) {
         // Every host by itself: a preset that has got another one since asks again for that one.
         for rule in hosts.value.rules(hosts.location.origin()) {
             let preset = rule.preset.map(|preset| format!(", of {preset}")).unwrap_or_default();
-            let what = format!("lets the agent reach {}{preset}", rule.pattern);
+            let what = match &rule.pattern {
+                network::Pattern::Hosts(hosts) => format!("lets the agent reach {hosts}{preset}"),
+                network::Pattern::Requests(requests) => format!("lets the agent send {requests}"),
+            };
             found.add("network.allow", &hosts.location, what);
         }
     }

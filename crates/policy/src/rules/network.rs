@@ -176,6 +176,11 @@ impl HostRules {
         allows(&Wanted::Requests) && !allows(&Wanted::Connection)
     }
 
+    /// Returns whether a rule of `deny` is about what is wanted of a host, so that nothing allows it.
+    pub fn denies(&self, host: &Host, port: u16, wanted: &Wanted) -> bool {
+        self.deny.denies(host, port, wanted).is_some()
+    }
+
     /// Decides about what is wanted of a host: as it was asked for, and where it was resolved, with the address.
     pub fn decide_wanted(&self, host: &str, address: Option<IpAddr>, port: u16, wanted: &Wanted) -> Verdict {
         let host = match host.parse::<Host>() {

@@ -36,6 +36,35 @@ fn check_answers_with_its_exit_code() {
 }
 
 #[test]
+fn a_request_is_decided_by_its_method_and_its_path() {
+    let rules = "[network]\nallow = [\"example.org:80\", \"GET,HEAD http://example.net/pub/*\"]\n\
+                 deny = [\"DELETE http://example.org/*\"]\n";
+    let env = TestEnv::with_config(rules);
+    for (method, url, code) in [
+        ("POST", "http://example.org", 0),
+        ("DELETE", "http://example.org/a?b", 77),
+        ("GET", "http://example.net:80/pub/a", 0),
+        ("GET", "http://example.net/pub/../a", 77),
+        ("GET", "https://example.net/pub/a", 77),
+        ("GET", "example.net/pub/a", 2),
+        ("GET", "http://*.example.net/", 2),
+    ] {
+        let answer = env.call(&["policy", "check", "request", method, url]);
+        assert_eq!(answer.code, code, "{method} {url}: {answer}");
+    }
+    let host = env.call(&["policy", "check", "host", "example.net:80"]).to_string();
+    assert!(
+        host.contains("is reached for requests alone, of which `[network] allow` has `GET,HEAD"),
+        "{host}"
+    );
+    let untrusted = env.call(&["plan"]).to_string();
+    assert!(untrusted.contains("lets the agent send GET,HEAD http://example.net/pub/*"), "{untrusted}");
+    assert_eq!(env.call(&["trust", "--yes"]).code, 0);
+    let plan = env.call(&["plan"]).to_string();
+    assert!(plan.contains("GET,HEAD http://example.net/pub/*; not DELETE http://example.org/*"), "{plan}");
+}
+
+#[test]
 fn explain_says_it_in_words_and_succeeds() {
     let env = TestEnv::with_config("[network]\nmode = \"none\"\n");
     assert_snapshot!(env.call(&["policy", "explain", "host", "example.org:80"]), @r#"

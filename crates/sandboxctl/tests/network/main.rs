@@ -9,6 +9,7 @@ mod internet;
 mod live;
 mod open;
 mod refused;
+mod requests;
 mod secrets;
 mod transparent;
 
