@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use hyper::Method;
+use policy::rules::network::Host;
 use policy::rules::verdict::{Decision, Verdict};
 use serde::Serialize;
 
@@ -176,6 +177,34 @@ pub enum Changed {
     Expired,
 }
 
+/// What came of a question.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Answer {
+    /// It was allowed to whoever waited.
+    Once,
+    /// It was allowed or denied by a rule, which stands in a line of its own.
+    Rules,
+    /// There was none in time, or nobody waited any more.
+    None,
+}
+
+/// A question, as it is written, and once more with its answer.
+#[derive(Serialize)]
+struct QuestionLine {
+    /// Milliseconds since the epoch.
+    time: u128,
+    question: u64,
+    via: Via,
+    host: String,
+    port: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<Answer>,
+    /// Who has answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uid: Option<u32>,
+}
+
 /// Escapes what is not ASCII as JSON does: whoever prints a line prints no control character with it, of 8 bits or of Unicode.
 fn plain(json: &str) -> String {
     let mut text = String::with_capacity(json.len() + 1);
@@ -327,6 +356,20 @@ impl Audit {
         let mut inner = self.inner();
         inner.write_repeated();
         inner.write_line(&RenewedLine { time: milliseconds(SystemTime::now()), change: "renewed", route });
+    }
+
+    /// Records a question, or its answer.
+    pub(crate) fn asked(
+        &self,
+        question: u64,
+        via: Via,
+        host: &Host,
+        port: u16,
+        answer: Option<Answer>,
+        uid: Option<u32>,
+    ) {
+        let (time, host) = (milliseconds(SystemTime::now()), host.to_string());
+        self.inner().write_line(&QuestionLine { time, question, via, host, port, answer, uid });
     }
 
     /// Records how often was refused what has been recorded before: nothing more will be.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use policy::rules::network::HostRules;
+use policy::rules::network::{HostRule, HostRules};
 use tokio::sync::watch;
 
 use crate::route::Route;
@@ -45,6 +45,11 @@ impl Live {
     pub(crate) fn changes(&self) -> watch::Receiver<Arc<Current>> {
         self.0.subscribe()
     }
+}
+
+/// Adds what was granted to one connection alone.
+pub(crate) fn with(rules: &Arc<HostRules>, granted: Option<&HostRule>) -> Arc<HostRules> {
+    granted.map_or_else(|| Arc::clone(rules), |rule| Arc::new(rules.with(rule.clone())))
 }
 
 impl Current {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hickory_resolver::TokioResolver;
-use policy::rules::network::{Host, HostError, HostRules, Wanted};
+use policy::rules::network::{Host, HostError, HostRule, HostRules, Wanted};
 use policy::rules::verdict::{Decision, Verdict};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -30,6 +30,8 @@ pub(crate) struct Dialled {
     pub(crate) parent: Option<Arc<ParentProxy>>,
     /// What has allowed it.
     pub(crate) verdict: Verdict,
+    /// The rule that nobody else has, where a person has allowed it once.
+    pub(crate) granted: Option<HostRule>,
 }
 
 /// The resolver of the host, the proxy that it is behind, and how long both are waited for.
@@ -81,7 +83,13 @@ impl Dialer {
             if purpose == Purpose::Tunnel {
                 parent.tunnel(&mut stream, &name, port).await?;
             }
-            return Ok(Dialled { stream, address: None, parent: Some(Arc::clone(parent)), verdict });
+            return Ok(Dialled {
+                stream,
+                address: None,
+                parent: Some(Arc::clone(parent)),
+                verdict,
+                granted: None,
+            });
         }
         let mut denied = None;
         let mut allowed = Vec::new();
@@ -100,7 +108,7 @@ impl Dialer {
         allowed.truncate(MAX_ADDRESSES);
         let stream = connect(&allowed).await.map_err(|error| Refusal::Unreachable(Arc::new(error)))?;
         let address = stream.peer_addr().ok().map(|address| address.ip());
-        Ok(Dialled { stream, address, parent: None, verdict })
+        Ok(Dialled { stream, address, parent: None, verdict, granted: None })
     }
 
     async fn resolve(&self, host: &Host) -> Result<Vec<IpAddr>, Refusal> {

@@ -27,6 +27,7 @@ pub mod names;
 mod outside;
 pub mod parent;
 pub mod proxy;
+pub mod questions;
 pub mod refusal;
 pub mod refused;
 pub mod request;

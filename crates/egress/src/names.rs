@@ -178,7 +178,14 @@ impl Names {
     ///
     /// There is none, which is recorded.
     pub(crate) fn ports(&self, name: &Host) -> Result<AllowedPorts, Refusal> {
-        self.proxy.rules().ports(name).map_err(|verdict| self.refused(&name.to_string(), verdict))
+        let rules = self.proxy.rules();
+        rules.ports(name).or_else(|verdict| {
+            // Whoever connects waits longer than a resolver does, and says which port it is: then somebody is asked.
+            if self.proxy.questions().is_attended() && rules.is_undecided(name, 0) {
+                return Ok(AllowedPorts::AllBut(BTreeSet::new()));
+            }
+            Err(self.refused(&name.to_string(), verdict))
+        })
     }
 
     /// Returns the name that an address stands for.

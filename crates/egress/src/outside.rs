@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use policy::rules::network::Wanted;
+use policy::rules::network::{HostRule, Wanted};
 use policy::rules::verdict::{Decision, Verdict};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::audit::{Audit, Open};
-use crate::current::Live;
+use crate::current::{Live, with};
 use crate::dial::Dialled;
 use crate::parent::ParentProxy;
 use crate::traffic::Traffic;
@@ -39,6 +39,8 @@ pub(crate) struct Access {
     address: Option<IpAddr>,
     /// What it is used for now, and the rule that allows it.
     now: Arc<Mutex<(Wanted, String)>>,
+    /// What a person has allowed it for once: what it was opened for, and nothing further.
+    granted: Option<HostRule>,
 }
 
 impl Access {
@@ -65,7 +67,7 @@ impl Access {
     async fn revoked(self) -> Verdict {
         let mut changes = self.live.changes();
         loop {
-            let rules = Arc::clone(&changes.borrow_and_update().rules);
+            let rules = with(&changes.borrow_and_update().rules, self.granted.as_ref());
             let wanted = self.now().0.clone();
             let verdict = rules.decide_wanted(&self.host, self.address, self.port, &wanted);
             if verdict.decision != Decision::Allow {
@@ -89,9 +91,10 @@ impl Outside {
         let through = dialled.parent.as_ref().map(ToString::to_string);
         open.connected(dialled.address, through, &dialled.verdict);
         let (host, port, address) = open.target();
-        let now = Arc::new(Mutex::new((wanted, dialled.verdict.rule)));
-        let access = Access { live, host, port, address, now };
-        Self { stream: dialled.stream, open, audit, parent: dialled.parent, volume, access }
+        let Dialled { stream, parent, verdict, granted, .. } = dialled;
+        let now = Arc::new(Mutex::new((wanted, verdict.rule)));
+        let access = Access { live, host, port, address, now, granted };
+        Self { stream, open, audit, parent, volume, access }
     }
 
     /// Returns the proxy on the way.

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use policy::rules::network::egress::PROBE;
-use policy::rules::network::{HostRules, Wanted};
+use policy::rules::network::{Host, HostRules, Wanted};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsConnector;
 
 use crate::audit::{Audit, Open, Via};
-use crate::current::Live;
-use crate::dial::Dialer;
+use crate::current::{self, Live};
+use crate::dial::{Dialer, Dialled};
 use crate::limits::Limits;
 use crate::outside::Outside;
 use crate::parent::Parent;
+use crate::questions::{Outcome, Questions};
 use crate::refusal::Refusal;
 use crate::route::Route;
 use crate::sender::{Connector, Sender};
@@ -55,6 +56,7 @@ pub struct Proxy {
     sender: Sender,
     connections: Arc<Semaphore>,
     rejected: Option<SyncSender<String>>,
+    questions: Questions,
 }
 
 /// One of the connections that a sandbox may have; dropped, another may come.
@@ -79,6 +81,7 @@ impl Proxy {
             limits,
         };
         let connections = Arc::new(Semaphore::new(limits.connections));
+        let questions = Questions::new(Arc::clone(&audit), live.clone());
         Ok(Arc::new(Self {
             sandbox,
             live,
@@ -89,6 +92,7 @@ impl Proxy {
             sender: connector.sender(),
             connections,
             rejected,
+            questions,
         }))
     }
 
@@ -115,6 +119,11 @@ impl Proxy {
     /// Passes on that a server has refused the credential of a route. Where nobody has taken the last of these, nobody needs another one.
     pub(crate) fn reject(&self, route: &str) {
         let _ = self.rejected.as_ref().map(|rejected| rejected.try_send(route.to_owned()));
+    }
+
+    /// Returns what is asked of a person.
+    pub fn questions(&self) -> &Questions {
+        &self.questions
     }
 
     /// Returns the audit log.
@@ -188,8 +197,34 @@ impl Proxy {
     ) -> Result<Outside, Refusal> {
         let open = Open::new(via, host, port);
         self.audit.pass(0, self.limits.bytes)?;
-        let dialled = self.dialer.dial(&self.rules(), host, port, wanted).await?;
+        let dialled = self.ask_and_dial(wanted, via, host, port).await?;
         let (audit, live) = (Arc::clone(&self.audit), self.live.clone());
         Ok(Outside::new(dialled, open, audit, self.limits.bytes, live, wanted.clone()))
+    }
+
+    /// Dials a host, after somebody was asked about it where no rule says anything of it.
+    async fn ask_and_dial(
+        &self,
+        wanted: &Wanted,
+        via: Via,
+        host: &str,
+        port: u16,
+    ) -> Result<Dialled, Refusal> {
+        let asked = match host.parse::<Host>() {
+            // PID 1 asks for it before there is an agent.
+            Ok(name) if host != PROBE => self.questions.ask(via, &name, port).await,
+            _ => Outcome::Decided,
+        };
+        let granted = if let Outcome::Once(rule) = &asked { Some(rule.clone()) } else { None };
+        let rules = current::with(&self.rules(), granted.as_ref());
+        let dialled = self.dialer.dial(&rules, host, port, wanted).await;
+        match (dialled, asked) {
+            (Ok(dialled), _) => Ok(Dialled { granted, ..dialled }),
+            (Err(Refusal::Rule(mut verdict)), Outcome::Unanswered(reason)) if !reason.is_empty() => {
+                verdict.rule = format!("{}; {reason}", verdict.rule);
+                Err(Refusal::Rule(verdict))
+            }
+            (Err(refusal), _) => Err(refusal),
+        }
     }
 }

@@ -131,6 +131,12 @@ pub(crate) struct RunArgs {
     pub(crate) show: ShowArgs,
     #[command(flatten)]
     pub(crate) life: LifeArgs,
+    /// Ask about hosts that no rule says anything of, on the terminal or with --format json by events; the connection waits
+    ///
+    /// Nothing of the command may be on that terminal: `sandboxctl egress ask NAME` in another one asks for any sandbox with an
+    /// allow-list of hosts.
+    #[arg(long)]
+    pub(crate) ask: bool,
     /// Leave the sandbox running and return at once; not supported yet
     #[arg(short, long)]
     pub(crate) detach: bool,
@@ -297,6 +303,15 @@ pub(crate) enum ConfigCommand {
 pub(crate) enum EgressCommand {
     /// Let hosts be reached from a sandbox that runs
     Allow(EgressAllowArgs),
+    /// Show what a sandbox asks for and no rule says anything of, and take the answers, until it ends
+    ///
+    /// As long as this runs, such a connection waits for the answer, a minute at most. With --format json each question is a line
+    /// `{"event":"egress.ask","id":1,"sandbox":"NAME","host":"HOST","port":443}`, and `egress allow` or `egress deny` answers it.
+    Ask {
+        /// The name of the sandbox, as `run --name` gave it
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
     /// Let hosts no longer be reached from a sandbox that runs; what is connected to them ends
     Deny(EgressDenyArgs),
     /// List the rules in force, and what was asked for and refused

@@ -55,6 +55,12 @@ impl Ui {
         self.raw(format!("{text}\n").as_bytes())
     }
 
+    /// Prints one JSON object on one line.
+    pub(crate) fn json_line<T: Serialize>(&self, value: &T) -> Result<(), CommandError> {
+        let text = serde_json::to_string(value).context("cannot write the result as JSON")?;
+        self.raw(format!("{text}\n").as_bytes())
+    }
+
     /// Writes bytes to stdout as they are.
     #[expect(clippy::unused_self, reason = "everything that reaches stdout goes through here")]
     pub(crate) fn raw(&self, bytes: &[u8]) -> Result<(), CommandError> {

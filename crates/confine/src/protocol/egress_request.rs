@@ -1,4 +1,5 @@
-//! What the owner of a sandbox asks of its egress proxy while it runs: one request and one answer a connection.
+//! What the owner of a sandbox asks of its egress proxy while it runs: one request and one answer a connection, and to whoever answers
+//! questions one message after the other.
 
 use policy::rules::network::preset::{AllowedHosts, Preset};
 use policy::rules::network::{HostRule, Pattern};
@@ -27,6 +28,10 @@ pub enum EgressRequest {
     Variables,
     /// Nothing either, and the connection stays open until the sandbox has ended.
     Attend,
+    /// Whoever connects answers questions from now on: they are told of each by a message, until the sandbox has ended.
+    AnswerQuestions,
+    /// Lets those pass who wait for the answer to this question.
+    AllowOnce { question: u64 },
 }
 
 /// What is answered.
@@ -38,6 +43,19 @@ pub enum EgressAnswer {
     Variables(Vec<EnvEntry>),
     /// It is refused, and nothing has changed.
     Refused(String),
+    /// To whoever answers questions: somebody waits to reach a host that no rule says anything of.
+    Question(EgressQuestion),
+    /// To whoever answers questions: nobody waits for the answer to this one any more.
+    Settled { question: u64 },
+}
+
+/// A host that somebody waits to reach.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct EgressQuestion {
+    pub id: u64,
+    /// In its canonical form.
+    pub host: String,
+    pub port: u16,
 }
 
 /// What is in force, and what was asked for in vain.

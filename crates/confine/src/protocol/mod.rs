@@ -18,7 +18,7 @@ pub use self::egress::{
     RouteCredential, RouteSpec,
 };
 pub use self::egress_request::{
-    EgressAnswer, EgressRequest, EgressRule, EgressRules, MAX_HOSTS, RefusedHost, RuleInForce,
+    EgressAnswer, EgressQuestion, EgressRequest, EgressRule, EgressRules, MAX_HOSTS, RefusedHost, RuleInForce,
 };
 pub use self::exec::{ExecSpec, ExecUser, Rendezvous};
 pub use self::init_spec::{

@@ -11,6 +11,7 @@ mod large;
 mod limits;
 mod log;
 mod parent;
+mod questions;
 mod routes;
 mod smuggling;
 mod streaming;

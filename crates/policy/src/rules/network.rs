@@ -254,6 +254,25 @@ impl HostRules {
         }
     }
 
+    /// Returns these rules and one more that allows something.
+    #[must_use]
+    pub fn with(&self, rule: HostRule) -> Self {
+        let rules = self.allow.rules.iter().cloned().chain([rule]).collect();
+        Self { allow: RuleIndex::new(rules), ..self.clone() }
+    }
+
+    /// Returns whether no rule says anything of a host on this port, and it does not lead inwards: a person may be asked about it. For
+    /// port 0, whether no rule says anything of it on every port.
+    pub fn is_undecided(&self, host: &Host, port: u16) -> bool {
+        let says = |list: &RuleIndex| {
+            list.find(host, port).is_some() || list.requests_to(host, port).next().is_some()
+        };
+        self.mode == NetworkMode::Allowlist
+            && !says(&self.deny)
+            && !says(&self.allow)
+            && internal::host(host).is_none()
+    }
+
     /// Returns every port that a rule names to allow it.
     pub fn named_ports(&self) -> &BTreeSet<u16> {
         &self.named_ports

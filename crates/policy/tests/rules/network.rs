@@ -310,3 +310,45 @@ fn rules_for_other_hosts_keep_what_is_denied() {
         assert!(!allows(&only, host, port), "{host}");
     }
 }
+
+#[test]
+fn a_person_is_asked_about_what_no_rule_says_anything_of() {
+    let rules = rules(
+        NetworkMode::Allowlist,
+        &["a.example.org:443", "*.example.net", "GET http://r.example.org/*"],
+        &["b.example.org:22", "c.example.org", "DELETE http://s.example.org/*"],
+    );
+    for (host, port, undecided) in [
+        ("a.example.org", 443, false),
+        ("a.example.org", 22, true),
+        ("a.example.org", 0, true),
+        ("x.example.net", 1, false),
+        ("b.example.org", 22, false),
+        ("b.example.org", 443, true),
+        ("c.example.org", 443, false),
+        ("c.example.org", 0, false),
+        ("d.example.org", 443, true),
+        ("r.example.org", 80, false),
+        ("r.example.org", 443, true),
+        ("s.example.org", 80, false),
+        ("192.0.2.1", 443, true),
+        ("localhost", 443, false),
+        ("127.0.0.1", 443, false),
+        ("169.254.169.254", 80, false),
+        ("fd00:ec2::254", 80, false),
+    ] {
+        assert_eq!(rules.is_undecided(&host.parse().unwrap(), port), undecided, "{host}:{port}");
+    }
+    // What is allowed to one connection still does not lead inwards by its address, and is still denied by a rule.
+    let with = rules
+        .with(HostRule::new("d.example.org:443".parse().unwrap(), Origin::Live("egress ask".to_owned())));
+    assert!(allows(&with, "d.example.org", 443) && !allows(&rules, "d.example.org", 443));
+    let resolved = |address| with.decide_resolved("d.example.org", ip(address), 443).decision;
+    assert_eq!((resolved("192.0.2.1"), resolved("127.0.0.1")), (Decision::Allow, Decision::Deny));
+    let denied = rules.with(HostRule::new("c.example.org:443".parse().unwrap(), Origin::Default));
+    assert!(!allows(&denied, "c.example.org", 443));
+    for mode in [NetworkMode::None, NetworkMode::Open] {
+        let rules = HostRules::new(mode, Vec::new(), Vec::new());
+        assert!(!rules.is_undecided(&"d.example.org".parse().unwrap(), 443), "{mode:?}");
+    }
+}

@@ -27,6 +27,7 @@ use super::outcome::Notice;
 use crate::host::child::{Group, Running};
 use crate::host::deadline::Deadline;
 use crate::host::programs::DIRECTORY;
+use crate::host::terminal::Signals;
 use crate::provider::init_spec::entry;
 use crate::state::directory::StateDir;
 use crate::state::record::{RecordError, RunId};
@@ -37,7 +38,7 @@ mod logs;
 pub(crate) mod renewal;
 
 pub use self::follow::follow;
-pub use self::live::{LiveError, ask, variables};
+pub use self::live::{LiveError, Living, News, Questions, variables};
 pub use self::logs::log;
 pub use self::renewal::SecretRenewer;
 
@@ -45,12 +46,14 @@ pub use self::renewal::SecretRenewer;
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The program that is an egress proxy: it finds its [`EgressSpec`] on standard input, a socket.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct EgressProgram<'a> {
     pub path: &'a str,
     pub arguments: &'a [&'a str],
     /// Its whole environment.
     pub environment: &'a [(OsString, OsString)],
+    /// Takes the questions of the sandbox, where there is somebody who answers them.
+    pub answers: Option<&'a dyn Fn(Living, Questions)>,
 }
 
 fn rules(rules: &[HostRule]) -> Vec<EgressRule> {
@@ -140,6 +143,12 @@ impl EgressProxy {
             let spec = EgressSpec { name, allow, deny, routes, variables, owner, user };
             let descriptors =
                 [source.as_fd(), log[0].as_fd(), log[1].as_fd(), requests.as_fd(), renewals_of_proxy.as_fd()];
+            // The proxy finds it when it starts to listen, so nothing is asked for before that.
+            if let Some(answers) = program.answers {
+                // A thread that this starts gets no signal: each is for whoever reads it.
+                let _blocked = Signals::block()?;
+                answers(live.living(), live.living().answer_questions().map_err(io::Error::other)?);
+            }
             control.send(&spec, &descriptors)?;
             Ok(Self {
                 _running: running,

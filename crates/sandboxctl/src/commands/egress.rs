@@ -6,6 +6,7 @@ use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::ui::Ui;
 
+mod ask;
 mod change;
 mod init_socket;
 mod log;
@@ -14,11 +15,13 @@ mod requests;
 mod routes;
 mod serve;
 
+pub(crate) use self::ask::Asker;
 pub(crate) use self::serve::{ARGUMENTS, VARIABLES};
 
 pub(crate) fn egress(ui: &Ui, command: &EgressCommand) -> Result<ExitCode, CommandError> {
     match command {
         EgressCommand::Allow(args) => change::allow(ui, &Context::gather()?, args),
+        EgressCommand::Ask { name } => ask::ask(ui, &Context::gather()?, name),
         EgressCommand::Deny(args) => change::deny(ui, &Context::gather()?, args),
         EgressCommand::List { name } => change::list(ui, &Context::gather()?, name),
         EgressCommand::Log(args) => log::log(ui, &Context::gather()?, args),

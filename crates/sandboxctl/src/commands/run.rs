@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use confine::report::Report;
-use policy::plan::{Boundary, Plan, Provider, Secret, SecretSource};
+use policy::plan::{Boundary, Network, Plan, Provider, Secret, SecretSource};
 use policy::text::escape;
 use sandbox::boundary::detect::finding::lines;
 use sandbox::host::identity::Identity;
@@ -19,11 +19,12 @@ use sandbox::provider::launch::Launch;
 use sandbox::provider::native::early::EarlyInit;
 use sandbox::secrets::{self, SecretError, SecretValue, SourceContext};
 use sandbox::session::attendance::Parent;
-use sandbox::session::egress::EgressProgram;
+use sandbox::session::egress::{EgressProgram, Living, Questions};
 use sandbox::session::outcome::{End, Notice};
 use sandbox::session::streams::Stdio;
 use tracing::{debug, info};
 
+use super::egress::Asker;
 use crate::cli::{Format, LifeArgs, RunArgs, ShowArgs};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
@@ -44,12 +45,13 @@ pub(crate) fn run(
             CommandError::unsupported("--detach").hint("without it, `run` waits until the command has ended")
         );
     }
+    let asker = args.ask.then(|| Asker::find(ui)).transpose()?;
     let parent = self::parent(args.life, parent)?;
     let mut early = Early::new(ui, &context, &args.show);
     let loaded =
         load::plan(ui, &context, &args.request, args.argv, &mut |provider| early.on_known(provider))?;
     let early = early.init;
-    carry_out(ui, context, loaded, early, &args.show, parent.as_ref())
+    carry_out(ui, context, loaded, early, &args.show, parent.as_ref(), asker.as_ref())
 }
 
 /// PID 1 of the sandbox, which is started as soon as it is known that there will be one of ours.
@@ -96,7 +98,13 @@ pub(super) fn carry_out(
     early: Option<EarlyInit>,
     show: &ShowArgs,
     parent: Option<&Parent>,
+    asker: Option<&Asker>,
 ) -> Result<ExitCode, CommandError> {
+    if asker.is_some() && !matches!(loaded.plan.network, Network::Allowlist { .. }) {
+        let message = "--ask: there is nothing to ask about, because the network is no allow-list of hosts";
+        return Err(CommandError::message(Code::UsageInvalid, message)
+            .hint("`--network allowlist` is one without a host in it, so that each is asked about"));
+    }
     if show.dry_run {
         return super::plan::show(ui, &loaded.plan);
     }
@@ -125,6 +133,7 @@ pub(super) fn carry_out(
     }
     let mut noticed: Vec<PathBuf> = Vec::new();
     let mut shown = Warnings::new(ui);
+    let answers = asker.map(|asker| |living, questions| asker.answer(&plan.name, living, questions));
     let started = provider::run(Launch {
         plan,
         secrets: &mut || {
@@ -140,6 +149,7 @@ pub(super) fn carry_out(
             path: "/proc/self/exe",
             arguments: super::egress::ARGUMENTS,
             environment: &environment,
+            answers: answers.as_ref().map(|answer| answer as &dyn Fn(Living, Questions)),
         }),
         renew: Some(&|secret, over| read_again(ui, &renewing, caller, secret, over)),
         engines: &engines,
@@ -170,10 +180,15 @@ pub(super) fn carry_out(
         },
     });
     drop(shown);
+    asker.inspect(|asker| asker.finish());
     let outcome = started?;
     let (code, failure) = exit_of(&outcome.end, plan.provider);
     match ui.format() {
-        Format::Json => ui.json(&output::run(loaded, &outcome, code, failure.as_ref(), &warnings))?,
+        Format::Json => {
+            let object = output::run(loaded, &outcome, code, failure.as_ref(), &warnings);
+            // After events, it is one line as they are.
+            if asker.is_some() { ui.json_line(&object)? } else { ui.json(&object)? }
+        }
         Format::Text => {
             // What was noticed while it ran has been said.
             let new = outcome.detected.iter().filter(|finding| !noticed.contains(&finding.path));

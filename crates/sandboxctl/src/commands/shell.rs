@@ -29,7 +29,7 @@ pub(crate) fn shell(
         loaded.plan.agent.argv = ["sh", "-c", either].map(OsString::from).to_vec();
     }
     let early = early.init;
-    super::run::carry_out(ui, context, loaded, early, &args.show, parent.as_ref())
+    super::run::carry_out(ui, context, loaded, early, &args.show, parent.as_ref(), None)
 }
 
 // Native and local sandboxes see the host's programs, so the host is where to look.

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
 mod agents;
+mod ask;
 mod clients;
 mod closed;
 mod ends;

@@ -12,7 +12,7 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::live::{LiveError, connect};
+use super::live::{LiveError, Living};
 use super::logs::{self, LOGS, log_names};
 use crate::host::identity::Identity;
 use crate::state::directory::StateDir;
@@ -56,7 +56,7 @@ pub fn follow(
     sandbox: &str,
     mut print: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> Result<(), LiveError> {
-    let life = attend(connect(state, caller, sandbox)?)?;
+    let life = attend(Living::find(state, caller, sandbox)?.connect()?)?;
     let logs = StateDir::open(state, caller)?.within(LOGS)?;
     let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).map_err(io::Error::from)?;
     let mut files = Vec::new();

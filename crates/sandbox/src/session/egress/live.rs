@@ -4,12 +4,13 @@
 //! any file, and looks at the user of whoever connects besides.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use confine::protocol::{ControlSocket, EgressAnswer, EgressRequest, EgressRules, EnvEntry};
+use confine::protocol::{ControlSocket, EgressAnswer, EgressQuestion, EgressRequest, EgressRules, EnvEntry};
 
 use super::logs::{LOGS, SUFFIX};
 use crate::host::identity::Identity;
@@ -39,10 +40,27 @@ pub enum LiveError {
     State(#[from] StateError),
 }
 
-/// The socket of one sandbox. It goes with this.
-pub(super) struct LiveSocket {
-    directory: StateDir,
-    name: String,
+/// The socket of one sandbox, as its client has made it. It goes with this.
+pub(super) struct LiveSocket(Living);
+
+/// A sandbox that lives, as its owner reaches it.
+#[derive(Clone, Debug)]
+pub struct Living {
+    directory: Arc<StateDir>,
+    socket: String,
+}
+
+/// The questions of a sandbox, one after the other. As long as there is one of these, somebody answers.
+#[derive(Debug)]
+pub struct Questions(ControlSocket);
+
+/// What is told to whoever answers questions.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum News {
+    /// Somebody waits to reach a host.
+    Asked(EgressQuestion),
+    /// Nobody waits for the answer to this question any more.
+    Settled(u64),
 }
 
 impl LiveSocket {
@@ -52,9 +70,14 @@ impl LiveSocket {
         sandbox: &str,
         run: &RunId,
     ) -> Result<(Self, UnixListener), RecordError> {
-        let name = name(sandbox, run);
-        let listener = directory.listen(&name)?;
-        Ok((Self { directory, name }, listener))
+        let socket = name(sandbox, run);
+        let listener = directory.listen(&socket)?;
+        Ok((Self(Living { directory: Arc::new(directory), socket }), listener))
+    }
+
+    /// Returns the sandbox, for who answers its questions.
+    pub(super) fn living(&self) -> Living {
+        self.0.clone()
     }
 }
 
@@ -65,7 +88,7 @@ fn name(sandbox: &str, run: &RunId) -> String {
 impl Drop for LiveSocket {
     fn drop(&mut self) {
         // One that stays is swept by the next command.
-        let _ = self.directory.remove(&self.name);
+        let _ = self.0.directory.remove(&self.0.socket);
     }
 }
 
@@ -79,39 +102,67 @@ pub(super) fn sweep(directory: &StateDir) -> Result<(), StateError> {
     Ok(())
 }
 
-/// Connects to the egress proxy of the one living sandbox of this name.
-pub(super) fn connect(state: &Path, caller: Identity, sandbox: &str) -> Result<UnixStream, LiveError> {
-    let directory = StateDir::open(state, caller)?.within(LOGS)?;
-    let is_its = |name: &String| {
-        let rest = name.strip_suffix(SUFFIX).and_then(|name| name.split_once('.'));
-        rest.is_some_and(|(name, _)| name == sandbox)
-    };
-    let mut found = Vec::new();
-    for name in directory.names()?.into_iter().filter(is_its) {
-        match directory.connect(&name)? {
-            Some(stream) => found.push(stream),
-            None => directory.remove(&name)?,
+impl Living {
+    /// Finds the one living sandbox of this name.
+    pub fn find(state: &Path, caller: Identity, sandbox: &str) -> Result<Self, LiveError> {
+        let directory = StateDir::open(state, caller)?.within(LOGS)?;
+        let is_its = |name: &String| {
+            let rest = name.strip_suffix(SUFFIX).and_then(|name| name.split_once('.'));
+            rest.is_some_and(|(name, _)| name == sandbox)
+        };
+        let mut found = Vec::new();
+        for name in directory.names()?.into_iter().filter(is_its) {
+            match directory.connect(&name)? {
+                Some(_) => found.push(name),
+                None => directory.remove(&name)?,
+            }
+        }
+        let count = found.len();
+        match (found.pop(), count) {
+            (Some(socket), 1) => Ok(Self { directory: Arc::new(directory), socket }),
+            (Some(_), count) => Err(LiveError::Several { name: sandbox.to_owned(), count }),
+            (None, _) => Err(LiveError::NotFound(sandbox.to_owned())),
         }
     }
-    let count = found.len();
-    match (found.pop(), count) {
-        (Some(stream), 1) => Ok(stream),
-        (Some(_), count) => Err(LiveError::Several { name: sandbox.to_owned(), count }),
-        (None, _) => Err(LiveError::NotFound(sandbox.to_owned())),
+
+    /// Connects to its egress proxy.
+    pub(super) fn connect(&self) -> Result<UnixStream, LiveError> {
+        let gone = || LiveError::Lost(io::ErrorKind::ConnectionRefused.into());
+        self.directory.connect(&self.socket)?.ok_or_else(gone)
+    }
+
+    /// Asks its egress proxy, and returns what is in force then.
+    pub fn ask(&self, request: &EgressRequest) -> Result<EgressRules, LiveError> {
+        match call(self.connect()?, request)? {
+            EgressAnswer::Rules(rules) => Ok(rules),
+            EgressAnswer::Refused(reason) => Err(LiveError::Refused(reason)),
+            _ => Err(LiveError::Lost(io::ErrorKind::InvalidData.into())),
+        }
+    }
+
+    /// Begins to answer its questions: from now on, what no rule says anything of waits for that.
+    pub fn answer_questions(&self) -> Result<Questions, LiveError> {
+        let mut socket = ControlSocket::from(OwnedFd::from(self.connect()?));
+        socket.send(&EgressRequest::AnswerQuestions, &[])?;
+        Ok(Questions(socket))
     }
 }
 
-/// Asks the egress proxy of a living sandbox, and returns what is in force then.
-pub fn ask(
-    state: &Path,
-    caller: Identity,
-    sandbox: &str,
-    request: &EgressRequest,
-) -> Result<EgressRules, LiveError> {
-    match call(connect(state, caller, sandbox)?, request)? {
-        EgressAnswer::Rules(rules) => Ok(rules),
-        EgressAnswer::Refused(reason) => Err(LiveError::Refused(reason)),
-        EgressAnswer::Variables(_) => Err(LiveError::Lost(io::ErrorKind::InvalidData.into())),
+impl Questions {
+    /// Waits for what happens next; `None` once the sandbox has ended.
+    pub fn receive(&mut self) -> io::Result<Option<News>> {
+        match self.0.receive()? {
+            Some(EgressAnswer::Question(question)) => Ok(Some(News::Asked(question))),
+            Some(EgressAnswer::Settled { question }) => Ok(Some(News::Settled(question))),
+            Some(_) => Err(io::ErrorKind::InvalidData.into()),
+            None => Ok(None),
+        }
+    }
+}
+
+impl AsFd for Questions {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 
@@ -122,9 +173,7 @@ pub fn variables(state: &Path, caller: Identity, sandbox: &FoundSandbox) -> Resu
     let Some(stream) = directory.connect(&name(sandbox.name(), &sandbox.run))? else { return Ok(Vec::new()) };
     match call(stream, &EgressRequest::Variables)? {
         EgressAnswer::Variables(variables) => Ok(variables),
-        EgressAnswer::Rules(_) | EgressAnswer::Refused(_) => {
-            Err(LiveError::Lost(io::ErrorKind::InvalidData.into()))
-        }
+        _ => Err(LiveError::Lost(io::ErrorKind::InvalidData.into())),
     }
 }
 

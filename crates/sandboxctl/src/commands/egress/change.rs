@@ -4,7 +4,7 @@ use confine::protocol::{EgressRequest, EgressRules, RefusedHost, RuleInForce};
 use policy::rules::limits;
 use policy::rules::network::{HostError, HostRule};
 use sandbox::provider::container::find::{SandboxQuery, find};
-use sandbox::session::egress::{LiveError, ask};
+use sandbox::session::egress::{LiveError, Living};
 use serde::Serialize;
 
 use crate::cli::{EgressAllowArgs, EgressDenyArgs};
@@ -73,7 +73,8 @@ fn send(
     request: &EgressRequest,
     text: impl FnOnce(&Listing<'_>) -> String,
 ) -> Result<ExitCode, CommandError> {
-    let rules = ask(&context.state(), context.caller, name, request);
+    let living = Living::find(&context.state(), context.caller, name);
+    let rules = living.and_then(|living| living.ask(request));
     let EgressRules { allow, deny, refused } = rules.map_err(|error| failure(context, name, error))?;
     let [allow, deny] = [allow, deny].map(|rules| rules.into_iter().map(Listed::from).collect());
     ui.data(&Listing { sandbox: name, allow, deny, toml: toml(&refused), refused }, text)?;

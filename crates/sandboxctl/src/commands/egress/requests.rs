@@ -1,4 +1,5 @@
-//! Requests of the owner, in a thread of the proxy's own: they change the rules, and what was allowed for a time is taken back.
+//! Requests of the owner, in a thread of the proxy's own: they change the rules and answer questions, and what was allowed for a time is
+//! taken back.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -7,11 +8,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use confine::protocol::{
-    ControlSocket, EgressAnswer, EgressRequest, EgressRules, EnvEntry, MAX_HOSTS, RefusedHost, RuleInForce,
+    ControlSocket, EgressAnswer, EgressQuestion, EgressRequest, EgressRules, EnvEntry, MAX_HOSTS,
+    RefusedHost, RuleInForce,
 };
 use egress::audit::{ChangeOfRules, Changed};
 use egress::changes::ChangingRules;
 use egress::proxy::Proxy;
+use egress::questions::{News, Question, Tell};
 use policy::rules::network::{Host, HostRule, Wanted};
 use policy::rules::verdict::Decision;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,7 +23,7 @@ use rustix::net::sockopt::socket_peercred;
 /// How long a client may take to say what it wants. Others wait meanwhile.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How many clients may wait for the end of the sandbox.
+/// How many clients may wait for the end of the sandbox, or for questions.
 const MAX_ATTENDING: usize = 64;
 
 /// What takes requests.
@@ -33,7 +36,14 @@ pub(super) struct Requests {
     /// What a command inside needs in its environment.
     pub(super) variables: Vec<EnvEntry>,
     /// Who waits for the end.
-    pub(super) attending: Vec<UnixStream>,
+    pub(super) attending: Vec<Attending>,
+}
+
+/// A client that stays connected.
+pub(super) struct Attending {
+    client: UnixStream,
+    /// Under which number it answers questions.
+    answers: Option<u64>,
 }
 
 impl Requests {
@@ -46,11 +56,20 @@ impl Requests {
         }
     }
 
+    /// Takes the requests that were made already: whoever is to answer questions does so before there is one.
+    pub(super) fn serve_waiting(&mut self) -> io::Result<()> {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        while poll(&mut [PollFd::new(&self.listener, PollFlags::IN)], Some(&now))? > 0 {
+            self.serve_next()?;
+        }
+        Ok(())
+    }
+
     fn serve_next(&mut self) -> io::Result<()> {
         let left = self.rules.next_expiry().map(|at| at.saturating_duration_since(Instant::now()));
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         let mut ready = vec![PollFd::new(&self.listener, PollFlags::IN)];
-        ready.extend(self.attending.iter().map(|client| PollFd::new(client, PollFlags::empty())));
+        ready.extend(self.attending.iter().map(|client| PollFd::new(&client.client, PollFlags::empty())));
         match poll(&mut ready, left.as_ref()) {
             Err(rustix::io::Errno::INTR) => return Ok(()),
             polled => polled?,
@@ -58,7 +77,13 @@ impl Requests {
         let mut ready =
             ready.into_iter().map(|one| !one.revents().is_empty()).collect::<Vec<_>>().into_iter();
         let asked = ready.next() == Some(true);
-        self.attending.retain(|_| ready.next() != Some(true));
+        self.attending.retain(|client| {
+            let gone = ready.next() == Some(true);
+            if let (true, Some(number)) = (gone, client.answers) {
+                self.proxy.questions().leave(number);
+            }
+            !gone
+        });
         self.expire();
         if asked {
             // What goes wrong with one client concerns no other.
@@ -87,15 +112,23 @@ impl Requests {
         }
         client.set_read_timeout(Some(PATIENCE))?;
         client.set_write_timeout(Some(PATIENCE))?;
-        let attends = client.try_clone()?;
+        let (attends, asked) = (client.try_clone()?, client.try_clone()?);
         let mut socket = ControlSocket::from(OwnedFd::from(client));
         // Who says nothing has looked whether anybody listens.
         let Some(request) = socket.receive()? else { return Ok(()) };
         let answer = match request {
+            EgressRequest::Attend | EgressRequest::AnswerQuestions
+                if self.attending.len() >= MAX_ATTENDING =>
+            {
+                return Ok(());
+            }
             EgressRequest::Attend => {
-                if self.attending.len() < MAX_ATTENDING {
-                    self.attending.push(attends);
-                }
+                self.attending.push(Attending { client: attends, answers: None });
+                return Ok(());
+            }
+            EgressRequest::AnswerQuestions => {
+                let answers = Some(self.proxy.questions().attend(tell(asked)?)?);
+                self.attending.push(Attending { client: attends, answers });
                 return Ok(());
             }
             EgressRequest::Variables => EgressAnswer::Variables(self.variables.clone()),
@@ -109,7 +142,18 @@ impl Requests {
 
     fn change(&mut self, request: EgressRequest, uid: u32) -> Result<(), String> {
         let (change, hosts, seconds) = match request {
-            EgressRequest::List | EgressRequest::Variables | EgressRequest::Attend => return Ok(()),
+            EgressRequest::List
+            | EgressRequest::Variables
+            | EgressRequest::Attend
+            | EgressRequest::AnswerQuestions => return Ok(()),
+            EgressRequest::AllowOnce { question } => {
+                let waits = self.proxy.questions().allow_once(question, uid);
+                return if waits {
+                    Ok(())
+                } else {
+                    Err(format!("nobody waits for an answer to question {question}"))
+                };
+            }
             EgressRequest::Allow { hosts, seconds } => {
                 few(hosts.len())?;
                 let until = |seconds| {
@@ -155,6 +199,21 @@ impl Requests {
         });
         EgressRules { allow: list(Decision::Allow), deny: list(Decision::Deny), refused: refused.collect() }
     }
+}
+
+/// Tells a client of questions. The event loop of the proxy does not wait for one that does not read.
+fn tell(client: UnixStream) -> io::Result<Tell> {
+    client.set_nonblocking(true)?;
+    let mut socket = ControlSocket::from(OwnedFd::from(client));
+    Ok(Box::new(move |news| {
+        let message = match news {
+            News::Asked(Question { id, host, port }) => {
+                EgressAnswer::Question(EgressQuestion { id: *id, host: host.to_string(), port: *port })
+            }
+            News::Settled(question) => EgressAnswer::Settled { question: *question },
+        };
+        socket.send(&message, &[])
+    }))
 }
 
 fn few(hosts: usize) -> Result<(), String> {

@@ -119,7 +119,7 @@ fn run(descriptors: Vec<OwnedFd>, spec: EgressSpec) -> anyhow::Result<EgressCoun
     else {
         return Ok(EgressCounts::default());
     };
-    let requests = Requests {
+    let mut requests = Requests {
         listener: UnixListener::from(requests),
         owner: spec.owner,
         rules,
@@ -127,6 +127,7 @@ fn run(descriptors: Vec<OwnedFd>, spec: EgressSpec) -> anyhow::Result<EgressCoun
         variables: spec.variables,
         attending: Vec::new(),
     };
+    requests.serve_waiting()?;
     let (failed, requests_failed) = oneshot::channel();
     std::thread::Builder::new().spawn(move || failed.send(requests.serve()))?;
     let renewed = Arc::clone(&proxy);
