@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use confine::protocol::{
@@ -37,6 +37,8 @@ pub(super) struct Requests {
     pub(super) variables: Vec<EnvEntry>,
     /// Who waits for the end.
     pub(super) attending: Vec<Attending>,
+    /// Held while a request is answered: what was asked for may end the sandbox.
+    pub(super) answering: Arc<Mutex<()>>,
 }
 
 /// A client that stays connected.
@@ -86,6 +88,8 @@ impl Requests {
         });
         self.expire();
         if asked {
+            let answering = Arc::clone(&self.answering);
+            let _answering = answering.lock();
             // What goes wrong with one client concerns no other.
             let _ = self.listener.accept().and_then(|(client, _)| self.answer(client));
         }

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -119,6 +119,7 @@ fn run(descriptors: Vec<OwnedFd>, spec: EgressSpec) -> anyhow::Result<EgressCoun
     else {
         return Ok(EgressCounts::default());
     };
+    let answering = Arc::new(Mutex::new(()));
     let mut requests = Requests {
         listener: UnixListener::from(requests),
         owner: spec.owner,
@@ -126,6 +127,7 @@ fn run(descriptors: Vec<OwnedFd>, spec: EgressSpec) -> anyhow::Result<EgressCoun
         proxy: Arc::clone(&proxy),
         variables: spec.variables,
         attending: Vec::new(),
+        answering: Arc::clone(&answering),
     };
     requests.serve_waiting()?;
     let (failed, requests_failed) = oneshot::channel();
@@ -148,6 +150,8 @@ fn run(descriptors: Vec<OwnedFd>, spec: EgressSpec) -> anyhow::Result<EgressCoun
     })?;
     // What is still open ends now, and is recorded.
     drop(runtime);
+    // Whoever has asked for what has ended it reads that it is done.
+    drop(answering.lock());
     proxy.audit().end();
     let counts = proxy.audit().counts();
     Ok(EgressCounts {
