@@ -26,7 +26,18 @@ pub(crate) async fn pass<S: AsyncRead + AsyncWrite + Unpin>(
         // An address has no name that another one could stand in for.
         return tunnel::pass(&mut stream, &mut outside, limits.idle).await;
     };
-    let mut inside = Inside::new(stream, name, port, limits.head);
+    pass_on(Inside::new(stream, name, port, limits.head), outside, via, (host, port), proxy).await
+}
+
+/// Passes bytes of a program whose first bytes are judged, or will be.
+pub(crate) async fn pass_on<S: AsyncRead + AsyncWrite + Unpin>(
+    mut inside: Inside<S>,
+    mut outside: Outside,
+    via: Via,
+    (host, port): (&str, u16),
+    proxy: &Arc<Proxy>,
+) -> io::Result<()> {
+    let limits = proxy.limits();
     let passed = tunnel::pass(&mut inside, &mut outside, limits.idle).await;
     let Some(reason) = inside.refusal() else { return passed };
     let refusal = Refusal::Mismatch(reason.to_owned());

@@ -60,14 +60,15 @@ pub(crate) async fn answer(
         proxy.audit().refused(&Open::new(Via::Http, &host, port), &refusal);
         return refused(&refusal, proxy, &host, port);
     }
-    let for_requests = proxy.is_for_requests(&host, port);
     if request.method() == Method::CONNECT {
-        let outside = if for_requests { None } else { Some(proxy.connect(Via::Http, &host, port).await) };
+        let ends_here = proxy.ends_here(&host, port);
+        let outside = if ends_here { None } else { Some(proxy.connect(Via::Http, &host, port).await) };
         return match outside.transpose() {
             Ok(outside) => tunnel(request, outside, (host, port), proxy, held),
             Err(refusal) => refused(&refusal, proxy, &host, port),
         };
     }
+    let for_requests = proxy.is_for_requests(&host, port);
     let requested = for_requests.then(|| Requested::new(request.method(), request.uri().path()));
     let asked = Server { scheme: Scheme::Http, host, port };
     inspect::send(request, &asked, Via::Http, requested, kept, proxy).await

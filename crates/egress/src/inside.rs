@@ -10,6 +10,10 @@ use tokio::time::{Sleep, sleep};
 
 use crate::first_bytes::{self, Judgement, Meant, Protocol};
 
+/// How long a client that may be the one who speaks first is waited for. Then it is another protocol, whose server may be that one, and it
+/// is dialled; what the client says after all is judged then.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
+
 /// A program inside that is connected to a name.
 pub(crate) struct Inside<S> {
     stream: S,

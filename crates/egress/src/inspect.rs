@@ -16,9 +16,10 @@ use tokio::time::timeout;
 
 use crate::audit::{Open, Requested, Via};
 use crate::body::Body;
+use crate::explicit;
 use crate::first_bytes::Protocol;
 use crate::forward::{Kept, ServerConnection};
-use crate::inside::Inside;
+use crate::inside::{Inside, PATIENCE};
 use crate::linger::linger;
 use crate::proxy::Proxy;
 use crate::refusal::Refusal;
@@ -26,7 +27,8 @@ use crate::request::{Server, framing};
 use crate::route::is_steering;
 use crate::serving::{ended, refused, server};
 
-/// Ends a connection to a host that rules allow for requests alone. What comes first must be HTTP, and for that host.
+/// Ends a connection to a host that rules allow for requests alone, or to which TLS is intercepted. What comes first must be for that
+/// host.
 pub(crate) async fn end<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     via: Via,
@@ -36,16 +38,47 @@ pub(crate) async fn end<S: AsyncRead + AsyncWrite + Unpin>(
     let asked = Server { scheme: Scheme::Http, host: host.to_owned(), port };
     let Ok(Host::Name(name)) = host.parse() else { return serve(stream, asked, via, proxy).await };
     let mut inside = Inside::new(stream, name, port, proxy.limits().head);
-    let judged = timeout(proxy.limits().kept, inside.judge()).await?;
-    let refusal = match (inside.refusal(), inside.protocol()) {
-        (Some(reason), _) => Refusal::Mismatch(reason.to_owned()),
-        (None, Protocol::Tls) => Refusal::Rule(proxy.rules().decide(host, port)),
-        (None, Protocol::Http | Protocol::Other) => {
-            judged?;
+    let for_requests = proxy.is_for_requests(host, port);
+    // Where it may be any protocol, the server may be the one that speaks first.
+    let patience = if for_requests { proxy.limits().kept } else { PATIENCE };
+    let judged = timeout(patience, inside.judge()).await;
+    let refusal = match (inside.refusal(), inside.protocol(), proxy.interception(host, port)) {
+        (Some(reason), ..) => Refusal::Mismatch(reason.to_owned()),
+        (None, Protocol::Tls, Some(interception)) => {
+            judged??;
+            match interception.accept(inside, proxy.limits().head).await {
+                Ok(stream) => {
+                    let asked = Server { scheme: Scheme::Https, ..asked };
+                    return serve(stream, asked, via, proxy).await;
+                }
+                Err(refusal) => {
+                    proxy.audit().refused(&Open::new(via, host, port), &refusal);
+                    return Ok(());
+                }
+            }
+        }
+        (None, Protocol::Http | Protocol::Other, _) if for_requests => {
+            judged??;
             return serve(inside, asked, via, proxy).await;
         }
+        (None, Protocol::Tls, None) if for_requests => Refusal::Rule(proxy.rules().decide(host, port)),
+        // What is no TLS is not intercepted.
+        (None, ..) => match proxy.connect(via, host, port).await {
+            Ok(outside) => return explicit::pass_on(inside, outside, via, (host, port), proxy).await,
+            Err(refusal) => return refuse(inside, (host, port), &refusal, proxy).await,
+        },
     };
     proxy.audit().refused(&Open::new(via, host, port), &refusal);
+    refuse(inside, (host, port), &refusal, proxy).await
+}
+
+/// Says in the client's own protocol that it is refused, and closes.
+async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(
+    inside: Inside<S>,
+    (host, port): (&str, u16),
+    refusal: &Refusal,
+    proxy: &Proxy,
+) -> io::Result<()> {
     let (protocol, mut stream) = inside.into_parts();
     stream.write_all(&refusal.spoken(protocol, proxy.sandbox(), host, port)).await?;
     linger(stream).await
@@ -74,16 +107,25 @@ async fn answer(
     proxy: &Arc<Proxy>,
 ) -> Response<Body> {
     let requested = Requested::new(request.method(), request.uri().path());
-    match check(&request, asked) {
-        Ok(uri) => {
-            *request.uri_mut() = uri;
-            send(request, asked, via, Some(requested), kept, proxy).await
-        }
+    let checked = check(&request, asked).and_then(|uri| {
+        *request.uri_mut() = uri;
+        credit(&mut request, asked, proxy)
+    });
+    match checked {
+        Ok(()) => send(request, asked, via, Some(requested), kept, proxy).await,
         Err(refusal) => {
             let open = Open::new(via, &asked.host, asked.port);
             proxy.audit().request_refused(&open, &requested, &refusal);
             refused(&refusal, proxy, &asked.host, asked.port)
         }
+    }
+}
+
+/// Puts the credential of a server to which TLS is intercepted into a request to it.
+fn credit<B>(request: &mut Request<B>, asked: &Server, proxy: &Proxy) -> Result<(), Refusal> {
+    match proxy.interception(&asked.host, asked.port).filter(|_| asked.scheme == Scheme::Https) {
+        Some(interception) => interception.credit(request, &asked.host, asked.port),
+        None => Ok(()),
     }
 }
 

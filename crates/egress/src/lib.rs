@@ -5,9 +5,11 @@
 //! resolved out here, decided again with the address that was found, and that address is dialled. Nothing else leaves.
 
 pub mod audit;
+pub mod authority;
 mod body;
 pub mod changes;
 pub mod client_hello;
+pub mod credited;
 mod current;
 mod dial;
 pub mod dns;
@@ -20,6 +22,7 @@ mod http;
 mod http2;
 mod inside;
 mod inspect;
+mod intercept;
 pub mod limits;
 mod linger;
 mod listener;

@@ -6,12 +6,16 @@ use std::sync::mpsc::SyncSender;
 
 use policy::rules::network::egress::PROBE;
 use policy::rules::network::{Host, HostRules, Wanted};
+use policy::rules::verdict::Decision;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsConnector;
 
 use crate::audit::{Audit, Open, Via};
+use crate::authority::Authority;
+use crate::credited::Credited;
 use crate::current::{self, Live};
 use crate::dial::{Dialer, Dialled};
+use crate::intercept::Interception;
 use crate::limits::Limits;
 use crate::outside::Outside;
 use crate::parent::Parent;
@@ -29,7 +33,11 @@ pub struct Setup {
     pub sandbox: Option<String>,
     /// Where credentials are added.
     pub routes: Vec<Route>,
-    /// Whose certificates upstreams of routes may have. Without any, none is reached by TLS.
+    /// Who signs for the hosts to which TLS is intercepted.
+    pub authority: Option<Arc<Authority>>,
+    /// Which of those hosts get a credential with each request.
+    pub credited: Vec<Credited>,
+    /// Whose certificates upstreams may have, where TLS to them begins here. Without any, none is reached by TLS.
     pub roots: Roots,
     /// The proxy that this host is behind.
     pub parent: Parent,
@@ -41,7 +49,18 @@ pub struct Setup {
 impl From<HostRules> for Setup {
     fn from(rules: HostRules) -> Self {
         let (roots, parent, limits) = (Roots::default(), Parent::default(), Limits::default());
-        Self { rules, sandbox: None, routes: Vec::new(), roots, parent, limits, rejected: None }
+        let (authority, credited) = (None, Vec::new());
+        Self {
+            rules,
+            sandbox: None,
+            routes: Vec::new(),
+            authority,
+            credited,
+            roots,
+            parent,
+            limits,
+            rejected: None,
+        }
     }
 }
 
@@ -54,6 +73,7 @@ pub struct Proxy {
     limits: Limits,
     tls: TlsConnector,
     sender: Sender,
+    interception: Option<Interception>,
     connections: Arc<Semaphore>,
     rejected: Option<SyncSender<String>>,
     questions: Questions,
@@ -69,10 +89,12 @@ impl Proxy {
     ///
     /// The resolver's configuration, `/etc/resolv.conf`, cannot be read.
     pub fn new(setup: impl Into<Setup>, audit: Audit) -> io::Result<Arc<Self>> {
-        let Setup { rules, sandbox, routes, roots, parent, limits, rejected } = setup.into();
+        let Setup { rules, sandbox, routes, authority, credited, roots, parent, limits, rejected } =
+            setup.into();
         let (live, audit) = (Live::new(rules, routes), Arc::new(audit));
         let dialer = Arc::new(Dialer::new(parent, limits.connect)?);
         let tls = roots.connector()?;
+        let interception = authority.map(|authority| Interception::new(authority, credited)).transpose()?;
         let connector = Connector {
             live: live.clone(),
             dialer: Arc::clone(&dialer),
@@ -90,6 +112,7 @@ impl Proxy {
             limits,
             tls,
             sender: connector.sender(),
+            interception,
             connections,
             rejected,
             questions,
@@ -151,6 +174,11 @@ impl Proxy {
         &self.tls
     }
 
+    /// Returns what intercepts TLS to this host, if it is intercepted.
+    pub(crate) fn interception(&self, host: &str, port: u16) -> Option<&Interception> {
+        self.interception.as_ref().filter(|interception| interception.is_for(host, port))
+    }
+
     /// Returns the limits of the sandbox.
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
@@ -170,6 +198,13 @@ impl Proxy {
     /// Returns whether connections to a host end here, because its requests are decided one by one.
     pub(crate) fn is_for_requests(&self, host: &str, port: u16) -> bool {
         self.rules().is_for_requests(host, port)
+    }
+
+    /// Returns whether connections to a host end here: its requests are decided one by one, or TLS to it is intercepted.
+    pub(crate) fn ends_here(&self, host: &str, port: u16) -> bool {
+        let allows = || self.rules().decide_wanted(host, None, port, &Wanted::Requests).decision;
+        self.is_for_requests(host, port)
+            || self.interception(host, port).is_some() && allows() == Decision::Allow
     }
 
     /// Connects to a host as it was asked for, a name or an address as text. Both outcomes are recorded: a refusal at once, a

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::StatusCode;
+use hyper::header::HeaderName;
 use policy::rules::network::{Host, HostAndPort, HostRules, Pattern, Wanted};
 use policy::rules::verdict::{Decision, Verdict};
 use serde::Serialize;
@@ -38,6 +39,11 @@ pub enum Refusal {
     /// Somebody does, and is not who he should be.
     #[error("the host could not be spoken to by TLS: {0}")]
     Tls(String),
+    /// The program inside does not go on with TLS that is ended here.
+    #[error(
+        "the program ended the TLS that the proxy intercepts: {0}; does it believe the authorities in SSL_CERT_FILE?"
+    )]
+    Distrusted(String),
     /// Somebody does, and then says nothing.
     #[error("the host was reached, and has said nothing for {} s", .0.as_secs())]
     Silent(Duration),
@@ -66,6 +72,11 @@ pub enum Refusal {
         "`/{0}/` wants the token of this sandbox as the key, from the variable that holds it; there is none, or another one"
     )]
     Token(String),
+    /// A request brings a credential to a server that gets one here.
+    #[error(
+        "requests to this server get the credential `{0}` from the proxy; they bring no other one than the token of this sandbox, and here is another in `{1}`"
+    )]
+    Credential(String, HeaderName),
     /// The route is not for this.
     #[error("`/{route}/` is not for this method and path")]
     Operation {
@@ -127,13 +138,14 @@ impl Refusal {
     /// Returns the status of HTTP that says it.
     pub(crate) fn status(&self) -> u16 {
         match self {
-            Self::Malformed(_) | Self::Unparsed(_) | Self::NoRoute(_) => 400,
+            Self::Malformed(_) | Self::Unparsed(_) | Self::NoRoute(_) | Self::Distrusted(_) => 400,
             Self::Token(_) => 401,
             Self::Rule(_)
             | Self::Request(..)
             | Self::Mismatch(_)
             | Self::Steered
             | Self::Volume(_)
+            | Self::Credential(..)
             | Self::Operation { .. } => 403,
             Self::Upgrade => 426,
             Self::Unresolved(_) | Self::Unreachable(_) | Self::Parent(_) | Self::Tls(_) => 502,
@@ -149,7 +161,7 @@ impl Refusal {
             Self::Unresolved(_) => "egress.unresolved",
             Self::Unreachable(_) => "egress.unreachable",
             Self::Parent(_) => "egress.parent",
-            Self::Tls(_) => "egress.tls",
+            Self::Tls(_) | Self::Distrusted(_) => "egress.tls",
             Self::Silent(_) => "egress.silent",
             Self::Mismatch(_) => "egress.mismatch",
             Self::Malformed(_) | Self::Unparsed(_) => "egress.malformed",
@@ -157,6 +169,7 @@ impl Refusal {
             Self::Volume(_) => "egress.volume",
             Self::NoRoute(_) => "egress.no_route",
             Self::Token(_) => "egress.token",
+            Self::Credential(..) => "egress.credential",
             Self::Operation { .. } => "egress.operation",
             Self::Upgrade => "egress.upgrade",
             Self::Steered => "egress.steered",

@@ -6,7 +6,7 @@ use policy::rules::network::{HostPattern, HostRule, Pattern, Request};
 use policy::rules::verdict::Origin;
 use policy::rules::{provider, url_path};
 
-use self::credential::CREDENTIALS;
+pub(crate) use self::credential::CREDENTIALS;
 pub use self::credential::Credential;
 pub use self::error::RouteError;
 pub use self::upstream::Upstream;

@@ -97,7 +97,7 @@ pub(crate) async fn speak(
         Some(Asked::Unsupported(reply)) => return answer(&mut stream, reply).await,
         None => return stream.write_all(&NO_METHOD_REPLY).await,
     };
-    if proxy.is_for_requests(&host, port) {
+    if proxy.ends_here(&host, port) {
         answer(&mut stream, SUCCEEDED).await?;
         return inspect::end(stream, Via::Socks, (&host, port), proxy).await;
     }

@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 use crate::audit::{Open, Via};
-use crate::inside::Inside;
+use crate::inside::{Inside, PATIENCE};
 use crate::linger::linger;
 use crate::listener::accept;
 use crate::proxy::Proxy;
@@ -18,10 +18,6 @@ use crate::{inspect, tunnel};
 
 /// The ports of HTTP and HTTPS, where clients speak first: what they say is judged before anything is dialled.
 const CLIENT_SPEAKS_FIRST: [u16; 2] = [80, 443];
-
-/// How long that is waited for. Then it is another protocol, whose server may be the one that speaks first, and it is dialled; what
-/// the client says after all is judged then.
-const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long to wait for what a client says first, to refuse it in its own protocol.
 const FIRST_WORD: Duration = Duration::from_millis(200);
@@ -82,7 +78,7 @@ impl Listener {
 
 async fn speak(stream: TcpStream, name: &str, port: u16, proxy: &Arc<Proxy>) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    if proxy.is_for_requests(name, port) {
+    if proxy.ends_here(name, port) {
         return inspect::end(stream, Via::Transparent, (name, port), proxy).await;
     }
     let mut inside = Inside::new(stream, name.to_owned(), port, proxy.limits().head);

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::limits::Limits;
-use crate::rules::network::{HostRule, NetworkMode};
+use crate::rules::network::{HostPattern, HostRule, NetworkMode};
 pub use crate::rules::path::BoundaryMode;
 use crate::text::json_bytes;
 
@@ -58,6 +58,9 @@ pub enum Network {
         allow: Vec<HostRule>,
         /// Wins over `allow`.
         deny: Vec<HostRule>,
+        /// Hosts to which the proxy ends TLS itself.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        intercept: Vec<HostPattern>,
     },
     /// Everything that the host reaches.
     Open,
@@ -70,6 +73,14 @@ impl Network {
             Self::None => NetworkMode::None,
             Self::Allowlist { .. } => NetworkMode::Allowlist,
             Self::Open => NetworkMode::Open,
+        }
+    }
+
+    /// Returns the hosts to which the egress proxy ends TLS itself.
+    pub fn intercepted(&self) -> &[HostPattern] {
+        match self {
+            Self::Allowlist { intercept, .. } => intercept,
+            Self::None | Self::Open => &[],
         }
     }
 }
@@ -182,7 +193,8 @@ impl Plan {
     }
 }
 
-/// A route of the egress proxy: what is asked of `/NAME/…` goes to one server, with a credential that the agent never sees.
+/// A route of the egress proxy: what is asked of `/NAME/…`, or of servers to which TLS is intercepted, goes out with a credential that
+/// the agent never sees.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Route {
     /// The first part of its paths on the proxy.
@@ -208,6 +220,18 @@ pub enum RouteUpstream {
         /// What the header says; `{}` is the credential.
         template: String,
     },
+    /// No path of the proxy's own: programs ask these servers by TLS, which is intercepted.
+    Intercepted(Vec<CreditedServer>),
+}
+
+/// A server that gets a credential with requests which the egress proxy intercepts.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct CreditedServer {
+    /// What it gets the credential for: all at this URL and below it.
+    pub url: String,
+    pub header: String,
+    /// What the header says; `{}` is the credential.
+    pub template: String,
 }
 
 /// A secret of which the agent sees the value, or a token in its place. The value is not here.

@@ -371,7 +371,7 @@ fn whoever_names_hosts_wants_to_reach_them() {
     let allow = "[network]\nallow = [\"api.example.org:443\"]\n";
     let (named, proxy) = network(allow).unwrap();
     assert!(
-        matches!(&named, Network::Allowlist { allow, deny } if allow.len() == 1 && deny.is_empty()),
+        matches!(&named, Network::Allowlist { allow, deny, .. } if allow.len() == 1 && deny.is_empty()),
         "{named:?}"
     );
     assert_eq!(proxy, Some("http://127.0.0.1:61080".into()));

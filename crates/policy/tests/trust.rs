@@ -47,6 +47,7 @@ const WIDENING: &[(&str, &str)] = &[
     ("network.allow", "network.allow = [\"example.org\"]"),
     ("network.allow", "network.allow = [\"preset:npm\"]"),
     ("network.allow", "network.allow = [\"GET http://example.org/*\"]"),
+    ("network.intercept", "network.intercept = [\"example.org\"]"),
     ("network.deny", "network.deny = [\"other.example\"]"),
     ("network.deny", "network.deny = [\"DELETE http://example.org/*\"]"),
     ("limits.memory", "limits.memory = \"5g\""),

@@ -77,7 +77,12 @@ fn namespace(spec: &InitSpec, name: &str, theirs: u64, layer: Layer) -> Result<S
         Layer::Net => {
             let seen = interfaces(spec.expected.network)?;
             match spec.expected.network {
-                network::NetworkMode::Allowlist => egress::probe().map(|proxy| format!("{seen}; {proxy}")),
+                network::NetworkMode::Allowlist => {
+                    let intercepted = spec.interception.as_ref().map_or_else(String::new, |interception| {
+                        format!("; it reads what is sent by TLS to {}", interception.hosts.join(", "))
+                    });
+                    egress::probe().map(|proxy| format!("{seen}; {proxy}{intercepted}"))
+                }
                 network::NetworkMode::None | network::NetworkMode::Open => Ok(seen),
             }
         }

@@ -10,6 +10,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use policy::plan::RouteUpstream;
+use policy::rules::network::HostPattern;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -32,6 +33,8 @@ pub struct EgressSpec {
     pub allow: Vec<EgressRule>,
     /// Which may not, whatever `allow` has.
     pub deny: Vec<EgressRule>,
+    /// To which hosts it ends TLS itself.
+    pub intercept: Vec<HostPattern>,
     /// Where it adds credentials.
     pub routes: Vec<RouteSpec>,
     /// What the agent has in its environment because of this proxy, tokens included: for an exec, which gets the same.
@@ -73,6 +76,8 @@ impl fmt::Debug for RouteCredential {
 pub enum EgressEvent {
     /// It cannot serve.
     Failed(String),
+    /// The certificate in PEM of the authority that it has made, where it ends TLS itself. The key is nowhere else.
+    Authority(Vec<u8>),
     /// The sandbox has ended, and this is what has passed.
     Ended(EgressCounts),
 }

@@ -152,6 +152,7 @@ mod tests {
                 name: "a".to_owned(),
                 allow: rules.clone(),
                 deny: rules.clone(),
+                intercept: vec!["*.example.org".parse().unwrap()],
                 routes: Vec::new(),
                 variables: Vec::new(),
                 user: None,

@@ -30,10 +30,23 @@ pub struct InitSpec {
     pub terminal: Option<Terminal>,
     /// What landlock allows; all else is refused.
     pub grants: Vec<Grant>,
+    /// TLS that the egress proxy ends itself, if it does.
+    pub interception: Option<Interception>,
     /// What must be seen from inside.
     pub expected: Expectations,
     /// Layers without which nothing is executed.
     pub required: Vec<Layer>,
+}
+
+/// TLS that the egress proxy ends itself: programs inside have to believe its authority.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Interception {
+    /// Patterns of the hosts, for the report.
+    pub hosts: Vec<String>,
+    /// The certificate of the authority in PEM.
+    pub authority: Vec<u8>,
+    /// Authorities of the host in PEM, for a rootfs that has none.
+    pub otherwise: Vec<u8>,
 }
 
 /// Who makes the rootfs.

@@ -22,8 +22,8 @@ pub use self::egress_request::{
 };
 pub use self::exec::{ExecSpec, ExecUser, Rendezvous};
 pub use self::init_spec::{
-    EnvEntry, Expectations, ExpectedMount, Grant, InitSpec, LandlockAccess, MountedFile, RlimitFallback,
-    Rootfs, Terminal, UserNamespace,
+    EnvEntry, Expectations, ExpectedMount, Grant, InitSpec, Interception, LandlockAccess, MountedFile,
+    RlimitFallback, Rootfs, Terminal, UserNamespace,
 };
 pub(crate) use self::mount_plan::{BindOrigin, Entry, Lookup, Mount, MountKind, NewFilesystem, Operation};
 pub use self::mount_plan::{BindSource, MountAccess, MountPlan};
@@ -54,6 +54,12 @@ pub const RENDEZVOUS_VARIABLE: &str = "SANDBOX_CLIENT";
 
 /// The argument of a process that enters the mount namespace of a container. Its standard input is the control socket.
 pub const SETNS_ARGUMENT: &str = "--setns";
+
+/// Where systems have the authorities that their programs believe, as one file in PEM: Debian and Alpine, Fedora, `SUSE`, others.
+pub const AUTHORITIES: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
 
 /// What a client asks for.
 #[derive(Debug, Deserialize, Serialize)]

@@ -49,6 +49,8 @@ pub enum Step {
     Terminal,
     /// Opening the listeners that the egress proxy serves.
     Listeners,
+    /// Writing the certificate authorities that programs inside believe.
+    Authorities,
     /// Setting rlimits.
     Rlimits,
     /// Giving up capabilities.
@@ -143,6 +145,7 @@ impl fmt::Display for Step {
             Self::Stdio => "connecting the standard streams",
             Self::Terminal => "opening a terminal",
             Self::Listeners => "opening the listeners of the egress proxy",
+            Self::Authorities => "writing the certificate authorities",
             Self::Rlimits => "setting limits",
             Self::Capabilities => "giving up capabilities",
             Self::Confinement => "confining the command",

@@ -1,5 +1,7 @@
 //! Credentials of routes: the headers that they stand in, and what is taken out to make room.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use hyper::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use zeroize::Zeroizing;
 
@@ -7,7 +9,7 @@ use super::error::RouteError;
 use crate::secret::Secret;
 
 /// Headers that a credential can stand in. None of them is sent on.
-pub(super) const CREDENTIALS: [HeaderName; 7] = [
+pub(crate) const CREDENTIALS: [HeaderName; 7] = [
     AUTHORIZATION,
     COOKIE,
     HeaderName::from_static("api-key"),
@@ -17,10 +19,13 @@ pub(super) const CREDENTIALS: [HeaderName; 7] = [
     HeaderName::from_static("x-goog-api-key"),
 ];
 
+/// How a header begins that holds a name and a password.
+const BASIC: &str = "Basic ";
+
 /// A credential, and how a server wants to be shown it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Credential {
-    pub(super) header: HeaderName,
+    pub(crate) header: HeaderName,
     /// What the header says before the secret, and after it.
     around: (String, String),
     secret: Secret,
@@ -43,9 +48,17 @@ impl Credential {
         Ok(made)
     }
 
-    pub(super) fn add(&self, headers: &mut HeaderMap) -> Result<(), RouteError> {
+    pub(crate) fn add(&self, headers: &mut HeaderMap) -> Result<(), RouteError> {
         let (before, after) = &self.around;
         let value = Zeroizing::new(format!("{before}{}{after}", self.secret.value()));
+        // RFC 7617: what has a colon is not encoded yet.
+        let value = match (before.strip_prefix(BASIC), value.strip_prefix(BASIC)) {
+            (Some(before), Some(pair)) if before.contains(':') || after.contains(':') => {
+                let encoded = Zeroizing::new(STANDARD.encode(pair));
+                Zeroizing::new(format!("{BASIC}{}", *encoded))
+            }
+            _ => value,
+        };
         let mut value = HeaderValue::from_str(&value).map_err(|_| RouteError::Secret)?;
         value.set_sensitive(true);
         headers.insert(self.header.clone(), value);

@@ -17,7 +17,7 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    pub(super) fn new(url: &str) -> Result<Self, RouteError> {
+    pub(crate) fn new(url: &str) -> Result<Self, RouteError> {
         let none = || RouteError::Upstream(url.to_owned());
         let uri: Uri = url.parse().map_err(|_| none())?;
         let scheme = match uri.scheme_str() {
@@ -42,6 +42,14 @@ impl Upstream {
             return Err(none());
         }
         Ok(Self { scheme, host, port, prefix })
+    }
+
+    /// Returns whether a path is at the URL or below it, however servers read it.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        let below = |path: &str| {
+            path.strip_prefix(&self.prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.prefix.is_empty() || url_path::normal(path).is_some_and(|path| below(&path))
     }
 
     /// Returns its URL without a path.

@@ -6,6 +6,7 @@ mod explicit;
 mod fronting;
 mod http2;
 mod inspect;
+mod intercept;
 mod kept;
 mod large;
 mod limits;

@@ -18,10 +18,10 @@ use crate::support::{said, serve};
 use crate::upstream::{self, CREDENTIAL, Received, authorised, route, routed};
 
 /// The authority that has signed the server's certificate; `tls/make` makes both.
-const AUTHORITY: &[u8] = include_bytes!("tls/ca.pem");
+pub(crate) const AUTHORITY: &[u8] = include_bytes!("tls/ca.pem");
 
 /// Serves TLS at an address of loopback, with a certificate for `localhost` and 127.0.0.1.
-async fn server(address: &str) -> (SocketAddr, Received) {
+pub(crate) async fn server(address: &str) -> (SocketAddr, Received) {
     let certificate = CertificateDer::from_pem_slice(include_bytes!("tls/server.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_slice(include_bytes!("tls/server.key")).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))

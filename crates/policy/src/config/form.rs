@@ -212,6 +212,7 @@ texts! {
     SecretSourceText: SecretSource = Source, value::source;
     Url: String = Url, |text, _| value::url(text);
     AllowedText: AllowedHosts = Allowed, |text, _| value::parsed(text);
+    HostText: network::HostPattern = Host, |text, _| value::parsed(text);
     RuleText: network::Pattern = Rule, |text, _| value::parsed(text);
     LayerName: Layer = Layer, |text, _| value::layer(text);
     ExposedPath: Expose = Toolchain, value::exposed;

@@ -112,7 +112,9 @@ pub enum TextFormat {
     User,
     /// Where a secret is read from.
     Source,
-    /// A host, with a wildcard or a port if need be, or requests to it.
+    /// A host, with a wildcard or a port if need be.
+    Host,
+    /// The same, or requests to it.
     Rule,
     /// The same, or the name of a preset.
     Allowed,
@@ -270,6 +272,7 @@ impl TextFormat {
             Self::InnerPath => "a relative path without \".\" and \"..\"",
             Self::User => "a user, or user:group, each a name or digits",
             Self::Source => "\"env:NAME\", \"file:PATH\" or \"command:TEXT\"",
+            Self::Host => "a host such as \"api.example.org\", \"*.example.org\" or \"api.example.org:443\"",
             Self::Rule => {
                 "a host such as \"api.example.org\", \"*.example.org\" or \"api.example.org:443\", or requests such as \"GET http://example.org/pub/*\""
             }

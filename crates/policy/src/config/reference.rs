@@ -291,6 +291,7 @@ fn text(format: TextFormat) -> Value {
 fn pattern(format: TextFormat) -> Option<&'static str> {
     match format {
         TextFormat::Any
+        | TextFormat::Host
         | TextFormat::Rule
         | TextFormat::Allowed
         | TextFormat::Platform

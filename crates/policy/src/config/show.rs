@@ -111,6 +111,7 @@ show_as_text!(
     UserSpec,
     String,
     network::NetworkMode,
+    network::HostPattern,
     network::Pattern,
 );
 

@@ -332,6 +332,10 @@ fn hosts(config: &Config, without: &Config, found: &mut Widenings) {
             found.add("network.allow", &hosts.location, what);
         }
     }
+    for host in config.network.intercept.iter().flat_map(|list| &list.value) {
+        let what = format!("lets the egress proxy see what the agent sends to {} by TLS", host.value);
+        found.add("network.intercept", &host.location, what);
+    }
     if let Some(list) = &config.network.deny {
         // A list replaces the one beneath.
         let kept = |denied: &network::Pattern| list.value.iter().any(|pattern| pattern.value == *denied);

@@ -38,6 +38,8 @@ pub enum SecretMode {
 pub enum SecretProvider {
     /// Anthropic.
     Anthropic,
+    /// `GitHub`.
+    Github,
     /// Google.
     Google,
     /// `OpenAI`.
@@ -103,6 +105,7 @@ words! { ProviderChoice {
 words! { SecretMode { "inject" = Self::Inject, "proxy" = Self::Proxy, } }
 words! { SecretProvider {
     "anthropic" = Self::Anthropic,
+    "github" = Self::Github,
     "google" = Self::Google,
     "openai" = Self::Openai,
     "ollama" = Self::Ollama,

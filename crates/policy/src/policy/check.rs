@@ -1,5 +1,6 @@
 //! What is understood and not built yet, and what no provider here can do.
 
+use super::environment;
 use crate::config::defaults::AGENT;
 use crate::config::effective::Effective;
 use crate::config::problem::{Located, Location, Problem, ProblemCode};
@@ -7,7 +8,7 @@ use crate::config::{Config, ProviderChoice, SecretMode, SecretProvider, SecretTa
 use crate::plan::{Network, Provider};
 use crate::protect::{Protected, RelativePath};
 use crate::rules::network::preset::AllowedHosts;
-use crate::rules::network::{HostRule, HostRules, NetworkMode};
+use crate::rules::network::{Host, HostPattern, HostRule, HostRules, NetworkMode};
 
 /// Notes every setting whose feature is not there. Each is one line here and one `NotYet` in the schema.
 pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
@@ -46,10 +47,11 @@ pub(super) fn supported(config: &Config, provider: Provider, problems: &mut Vec<
         );
     }
     open_network(config, provider, problems);
+    intercepted(config, problems);
     hosts(config, provider, problems);
     unseen_requests(config, problems);
     for (name, secret) in &config.secrets {
-        proxy_keys(name, secret, problems);
+        proxy_keys(name, secret, config, problems);
     }
 }
 
@@ -140,6 +142,33 @@ fn hosts(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
     }
 }
 
+/// Refuses hosts to which TLS cannot be intercepted.
+fn intercepted(config: &Config, problems: &mut Vec<Problem>) {
+    let allowed = config.network.allow.iter().flat_map(|list| &list.value);
+    let allowed: Vec<HostRule> =
+        allowed.flat_map(|hosts| hosts.value.rules(hosts.location.origin())).collect();
+    for Located { value: host, location } in config.network.intercept.iter().flat_map(|list| &list.value) {
+        let problem = if matches!(host, HostPattern::Exact { host: Host::Address(_), .. }) {
+            let message =
+                format!("`{host}` is an address, and TLS is intercepted by the name that a client asks for");
+            Problem::new(location, "network.intercept", ProblemCode::Conflict, message)
+                .hinting("write a name")
+        } else if network_mode(config) != NetworkMode::Allowlist {
+            let message = "the egress proxy intercepts TLS, and there is none";
+            Problem::new(location, "network.intercept", ProblemCode::Conflict, message)
+                .hinting("use mode = \"allowlist\"")
+        } else if !allowed.iter().any(|rule| rule.pattern.hosts().overlaps(host)) {
+            let message =
+                format!("TLS to `{host}` is to be intercepted, and nothing in `allow` lets it be reached");
+            Problem::new(location, "network.intercept", ProblemCode::Conflict, message)
+                .hinting(format!("add \"{host}\" to `allow`"))
+        } else {
+            continue;
+        };
+        problems.push(problem);
+    }
+}
+
 /// Notes every setting that only containers have, where none is started.
 pub(super) fn containers(effective: &Effective, provider: Provider, problems: &mut Vec<Problem>) {
     if provider.runs_containers() {
@@ -190,7 +219,7 @@ pub(super) fn local(config: &Config, problems: &mut Vec<Problem>) {
 }
 
 /// Checks the keys that only a proxied secret has.
-fn proxy_keys(name: &str, secret: &Located<SecretTable>, problems: &mut Vec<Problem>) {
+fn proxy_keys(name: &str, secret: &Located<SecretTable>, config: &Config, problems: &mut Vec<Problem>) {
     let SecretTable { mode, provider, upstream, header, template, url_var, .. } = &secret.value;
     let location =
         |setting: &Option<Located<String>>| setting.as_ref().map(|setting| setting.location.clone());
@@ -211,14 +240,24 @@ fn proxy_keys(name: &str, secret: &Located<SecretTable>, problems: &mut Vec<Prob
             ));
         }
     }
-    if proxied && custom && url_var.is_none() {
-        let message = "\"url_var\" is missing, which provider = \"custom\" needs";
-        problems.push(Problem::new(
-            &secret.location,
-            format!("secrets.{name}"),
-            ProblemCode::MissingKey,
-            message,
-        ));
+    let servers = environment::credited_servers(&secret.value).filter(|_| proxied).unwrap_or_default();
+    let seen = servers.iter().any(|server| environment::is_intercepted(&server.url, config));
+    let missing =
+        |code, message: String| Problem::new(&secret.location, format!("secrets.{name}"), code, message);
+    if proxied && custom && url_var.is_none() && !seen {
+        let message = "\"url_var\" is missing, which provider = \"custom\" needs unless `[network] intercept` has the \
+                       host of an upstream with https://";
+        problems.push(missing(ProblemCode::MissingKey, message.to_owned()));
+    } else if !servers.is_empty() && !seen {
+        let hosts: Vec<_> = servers.iter().map(|server| server.url.trim_start_matches("https://")).collect();
+        let message = format!(
+            "it is added to requests by TLS that the proxy intercepts, and `[network] intercept` has none of {}",
+            hosts.join(", ")
+        );
+        problems.push(
+            missing(ProblemCode::Conflict, message)
+                .hinting(format!("add \"{}\" to `intercept` and to `allow`", hosts[0])),
+        );
     }
     let keys = [
         (
@@ -296,9 +335,11 @@ pub(super) fn network(config: &Config) -> (Network, HostRules) {
     let deny: Vec<HostRule> =
         denied.map(|host| HostRule::new(host.value.clone(), host.location.origin())).collect();
     let rules = HostRules::new(mode, allow.clone(), deny.clone());
+    let intercept = config.network.intercept.iter().flat_map(|list| &list.value);
+    let intercept = intercept.map(|host| host.value.clone()).collect();
     let network = match mode {
         NetworkMode::None => Network::None,
-        NetworkMode::Allowlist => Network::Allowlist { allow, deny },
+        NetworkMode::Allowlist => Network::Allowlist { allow, deny, intercept },
         NetworkMode::Open => Network::Open,
     };
     (network, rules)

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::config::problem::{Located, Location, Problem, ProblemCode};
 use crate::config::{Config, SecretMode, SecretProvider, SecretTable};
-use crate::plan::{Route, RouteUpstream, Secret, Variable};
+use crate::plan::{CreditedServer, Route, RouteUpstream, Secret, Variable};
 use crate::rules::env::{EnvRule, EnvRules, Name};
+use crate::rules::network::HostPattern;
 use crate::rules::network::egress::PROXY;
 use crate::rules::provider;
 
@@ -50,7 +51,7 @@ pub(super) fn rules(config: &Config, problems: &mut Vec<Problem>) -> (EnvRules, 
         match secret.mode.as_ref().map(|mode| mode.value) {
             Some(SecretMode::Inject) => secrets.extend(passed),
             Some(SecretMode::Proxy) => {
-                let Some(route) = route(name, secret, passed) else { continue };
+                let Some(route) = route(name, secret, passed, config) else { continue };
                 // The key and where it is good are set together, or a client would send a token to the provider itself.
                 for variable in route.variables.iter().filter_map(|variable| variable.name.parse().ok()) {
                     request(&variable, "provider", &table.location, EnvRule::Secret(name.clone()));
@@ -68,13 +69,18 @@ pub(super) fn rules(config: &Config, problems: &mut Vec<Problem>) -> (EnvRules, 
 }
 
 /// Returns the route of a secret in proxy mode; `None` where something is missing, which has been noted.
-fn route(name: &str, secret: &SecretTable, credential: Option<Secret>) -> Option<Route> {
+fn route(name: &str, secret: &SecretTable, credential: Option<Secret>, config: &Config) -> Option<Route> {
     let variable = |route: &str, variable: &str, path: &str| Variable {
         name: variable.to_owned(),
         value: format!("http://{PROXY}/{route}{path}").into(),
     };
     let value = |setting: &Option<Located<String>>| setting.as_ref().map(|setting| setting.value.clone());
     let provider = secret.provider.as_ref()?.value;
+    if let Some(all) = credited_servers(secret) {
+        let intercepted = |server: &CreditedServer| is_intercepted(&server.url, config);
+        let upstream = RouteUpstream::Intercepted(all.into_iter().filter(intercepted).collect());
+        return Some(Route { name: name.to_owned(), upstream, credential, variables: Vec::new() });
+    }
     if provider == SecretProvider::Custom {
         let upstream = RouteUpstream::Custom {
             url: value(&secret.upstream)?,
@@ -88,6 +94,35 @@ fn route(name: &str, secret: &SecretTable, credential: Option<Secret>) -> Option
     let variables = known.base_urls.iter().map(|(name, path)| variable(known.name, name, path)).collect();
     let upstream = RouteUpstream::Provider(known.name.to_owned());
     Some(Route { name: known.name.to_owned(), upstream, credential, variables })
+}
+
+/// Returns the servers that get a secret where TLS to them is intercepted, if it is for such servers.
+pub(super) fn credited_servers(secret: &SecretTable) -> Option<Vec<CreditedServer>> {
+    let provider = secret.provider.as_ref()?.value;
+    if let Some(hosted) = provider::HostedProvider::named(&provider.to_string()) {
+        let server = |server: &provider::CreditedHost| CreditedServer {
+            url: format!("https://{}", server.host),
+            header: server.header.to_owned(),
+            template: server.template.to_owned(),
+        };
+        return Some(hosted.servers.iter().map(server).collect());
+    }
+    if provider != SecretProvider::Custom || secret.url_var.is_some() {
+        return None;
+    }
+    let url = secret.upstream.as_ref()?.value.clone();
+    let header = secret.header.as_ref()?.value.clone();
+    let template = secret.template.as_ref().map_or_else(|| "{}".to_owned(), |setting| setting.value.clone());
+    Some(vec![CreditedServer { url, header, template }])
+}
+
+/// Returns whether TLS to the server of a URL is intercepted.
+pub(super) fn is_intercepted(url: &str, config: &Config) -> bool {
+    let server = url.strip_prefix("https://").and_then(|rest| rest.split(['/', '?', '#']).next());
+    let pattern = server.and_then(|server| server.parse::<HostPattern>().ok());
+    let Some(HostPattern::Exact { host, port }) = pattern else { return false };
+    let mut intercepted = config.network.intercept.iter().flat_map(|list| &list.value);
+    intercepted.any(|pattern| pattern.value.matches(&host, port.unwrap_or(443)))
 }
 
 fn plain_requests(config: &Config) -> Vec<(Name, EnvRequest)> {

@@ -154,6 +154,9 @@ impl Policy {
         if let plan::Network::Allowlist { .. } = self.network {
             all.extend(egress::variables().map(|(name, value)| (name.to_owned(), value.into())));
         }
+        if !self.network.intercepted().is_empty() {
+            all.extend(egress::authority_variables().map(|(name, value)| (name.to_owned(), value.into())));
+        }
         for variable in parts.iter().flat_map(|parts| &parts.variables) {
             all.insert(variable.name.clone(), variable.value.clone());
         }

@@ -164,6 +164,64 @@ pub const PROVIDERS: &[Provider] = &[
     },
 ];
 
+/// A provider whose clients speak TLS to its own servers: the proxy adds the credential where it intercepts that.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct HostedProvider {
+    /// Its name in sandbox.toml.
+    pub name: &'static str,
+    pub servers: &'static [CreditedHost],
+    /// How its credentials begin. A token that stands for one begins in the same way: clients look at that.
+    pub prefixes: &'static [&'static str],
+    /// Where this row is from.
+    pub source: &'static str,
+}
+
+/// A server of such a provider, by TLS on the usual port.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct CreditedHost {
+    pub host: &'static str,
+    /// The header that a credential is sent in.
+    pub header: &'static str,
+    /// What the header says; `{}` is the credential.
+    pub template: &'static str,
+}
+
+const fn with_password(host: &'static str) -> CreditedHost {
+    CreditedHost { host, header: "authorization", template: "Basic x-access-token:{}" }
+}
+
+const fn with_bearer(host: &'static str) -> CreditedHost {
+    CreditedHost { host, header: "authorization", template: "Bearer {}" }
+}
+
+/// Every such provider that is known by name.
+pub const HOSTED: &[HostedProvider] = &[HostedProvider {
+    name: "github",
+    servers: &[
+        // git asks without a credential first, and takes a token as the password.
+        with_password("github.com"),
+        with_password("gist.github.com"),
+        with_bearer("api.github.com"),
+        with_bearer("uploads.github.com"),
+        with_bearer("raw.githubusercontent.com"),
+    ],
+    prefixes: &["github_pat_", "ghp_", "gho_", "ghu_", "ghs_"],
+    source: "docs.github.com/en/authentication/keeping-your-account-and-data-secure/about-authentication-to-github",
+}];
+
+impl HostedProvider {
+    /// Returns the provider of that name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        HOSTED.iter().find(|provider| provider.name == name)
+    }
+
+    /// Returns how a token begins that stands for this credential.
+    pub fn token_prefix(credential: &str) -> &'static str {
+        let mut prefixes = HOSTED.iter().flat_map(|provider| provider.prefixes);
+        prefixes.find(|prefix| credential.starts_with(**prefix)).copied().unwrap_or_default()
+    }
+}
+
 impl Provider {
     /// Returns the provider of that name.
     pub fn named(name: &str) -> Option<&'static Self> {

@@ -4,15 +4,16 @@
 //! nothing leaves the sandbox any more.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use std::{fs, io};
 
 use confine::protocol::{
-    ControlSocket, EgressCounts, EgressEvent, EgressRule, EgressSpec, EnvEntry, ListenerSource, RouteSpec,
+    AUTHORITIES, ControlSocket, EgressCounts, EgressEvent, EgressRule, EgressSpec, EnvEntry, Interception,
+    ListenerSource, RouteSpec,
 };
 use policy::plan::{Network, Plan};
 use policy::rules::network::HostRule;
@@ -45,6 +46,9 @@ pub use self::renewal::SecretRenewer;
 /// How long it may take to end once its sandbox has.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// How long it may take to make its authority.
+const AUTHORITY: Duration = Duration::from_secs(10);
+
 /// The program that is an egress proxy: it finds its [`EgressSpec`] on standard input, a socket.
 #[derive(Clone, Copy)]
 pub struct EgressProgram<'a> {
@@ -54,6 +58,11 @@ pub struct EgressProgram<'a> {
     pub environment: &'a [(OsString, OsString)],
     /// Takes the questions of the sandbox, where there is somebody who answers them.
     pub answers: Option<&'a dyn Fn(Living, Questions)>,
+}
+
+/// Returns the authorities that programs of this host believe, in PEM; nothing where they lie elsewhere.
+fn authorities() -> Vec<u8> {
+    AUTHORITIES.iter().find_map(|path| fs::read(path).ok()).unwrap_or_default()
 }
 
 fn rules(rules: &[HostRule]) -> Vec<EgressRule> {
@@ -83,6 +92,8 @@ pub(crate) struct EgressProxy {
     renewals: Option<OwnedFd>,
     /// What it has reported last of all.
     counts: Option<EgressCounts>,
+    /// The certificate of its authority, where it ends TLS itself.
+    authority: Option<Vec<u8>>,
     /// Why it cannot serve.
     failure: Option<String>,
     /// What nobody has been told yet.
@@ -101,7 +112,7 @@ impl EgressProxy {
         state: &StateDir,
         run: &RunId,
     ) -> Result<Option<Self>, StartError> {
-        let Network::Allowlist { allow, deny } = &plan.network else { return Ok(None) };
+        let Network::Allowlist { allow, deny, intercept } = &plan.network else { return Ok(None) };
         let program = program.ok_or_else(|| {
             StartError::refused(
                 "network = \"allowlist\"",
@@ -140,7 +151,8 @@ impl EgressProxy {
             let owner = state.owner().uid;
             let variables = environment(plan, &routes);
             let (name, allow, deny) = (plan.name.clone(), rules(allow), rules(deny));
-            let spec = EgressSpec { name, allow, deny, routes, variables, owner, user };
+            let intercept = intercept.clone();
+            let spec = EgressSpec { name, allow, deny, intercept, routes, variables, owner, user };
             let descriptors =
                 [source.as_fd(), log[0].as_fd(), log[1].as_fd(), requests.as_fd(), renewals_of_proxy.as_fd()];
             // The proxy finds it when it starts to listen, so nothing is asked for before that.
@@ -156,6 +168,7 @@ impl EgressProxy {
                 port: Some(port.into()),
                 renewals: Some(renewals.into()),
                 counts: None,
+                authority: None,
                 failure: None,
                 warning: None,
                 is_gone: false,
@@ -173,6 +186,28 @@ impl EgressProxy {
     /// Takes the socket on which it asks for credentials anew.
     pub(crate) fn take_renewals(&mut self) -> Option<OwnedFd> {
         self.renewals.take()
+    }
+
+    /// Waits for the authority that programs inside have to believe, where the plan has hosts to which TLS is intercepted.
+    pub(crate) fn interception(&mut self, plan: &Plan) -> Result<Option<Interception>, StartError> {
+        let hosts: Vec<_> = plan.network.intercepted().iter().map(ToString::to_string).collect();
+        if hosts.is_empty() {
+            return Ok(None);
+        }
+        let until = Deadline::after(AUTHORITY);
+        while self.authority.is_none() && self.failure.is_none() && !self.is_gone {
+            let mut ready = [PollFd::new(&self.control, PollFlags::IN)];
+            match poll(&mut ready, until.left().as_ref()) {
+                Err(Errno::INTR) => {}
+                Ok(1..) => self.on_ready(),
+                Ok(0) | Err(_) => break,
+            }
+        }
+        let authority = self.authority.take().ok_or_else(|| {
+            let reason = self.failure.clone().unwrap_or_else(|| "it names no authority".to_owned());
+            StartError::step("starting the egress proxy")(io::Error::other(reason))
+        })?;
+        Ok(Some(Interception { hosts, authority, otherwise: authorities() }))
     }
 
     /// Returns what it reports on, as long as it lives.
@@ -193,6 +228,7 @@ impl EgressProxy {
     pub(crate) fn on_ready(&mut self) {
         match self.control.receive::<EgressEvent>() {
             Ok(Some(EgressEvent::Failed(reason))) => self.failure = Some(reason),
+            Ok(Some(EgressEvent::Authority(certificate))) => self.authority = Some(certificate),
             Ok(Some(EgressEvent::Ended(counts))) => self.counts = Some(counts),
             Ok(None) | Err(_) => {
                 self.is_gone = true;

@@ -5,7 +5,7 @@ use std::{io, mem};
 
 use confine::protocol::{RouteCredential, RouteSpec};
 use policy::plan::{Plan, Route, RouteUpstream};
-use policy::rules::provider::Provider;
+use policy::rules::provider::{HostedProvider, Provider};
 use rustix::io::Errno;
 use rustix::process::DumpableBehavior;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -98,15 +98,18 @@ fn spec(route: &Route, credential: Option<RouteCredential>) -> RouteSpec {
 
 /// Makes a token of this one sandbox's, which begins like the credential that it stands for: clients look.
 fn token(route: &Route, credential: &SecretValue) -> io::Result<Zeroizing<Vec<u8>>> {
-    let form = match &route.upstream {
-        RouteUpstream::Provider(name) => Provider::named(name)
-            .zip(std::str::from_utf8(credential.as_bytes()).ok())
-            .and_then(|(provider, credential)| provider.form(credential)),
-        RouteUpstream::Custom { .. } => None,
+    // What is no text begins like nothing.
+    let text = std::str::from_utf8(credential.as_bytes()).unwrap_or_default();
+    let prefix = match &route.upstream {
+        RouteUpstream::Provider(name) => {
+            let form = Provider::named(name).and_then(|provider| provider.form(text));
+            form.map_or("", |form| form.token_prefix)
+        }
+        RouteUpstream::Intercepted(_) => HostedProvider::token_prefix(text),
+        RouteUpstream::Custom { .. } => "",
     };
     let mut random = [0; TOKEN_BYTES];
     getrandom(&mut random, GetRandomFlags::empty())?;
-    let prefix = form.map_or("", |form| form.token_prefix);
     // All at once: nothing grows, and leaves a copy behind.
     let mut token = Zeroizing::new(Vec::with_capacity(prefix.len() + 2 * TOKEN_BYTES));
     token.extend_from_slice(prefix.as_bytes());

@@ -65,8 +65,11 @@ fn text(plan: &Plan) -> String {
     }
     for route in &plan.routes {
         let upstream = match &route.upstream {
-            RouteUpstream::Provider(name) => name,
-            RouteUpstream::Custom { url, .. } => url,
+            RouteUpstream::Provider(name) => format!("/{} leads to {name}", route.name),
+            RouteUpstream::Custom { url, .. } => format!("/{} leads to {url}", route.name),
+            RouteUpstream::Intercepted(servers) => {
+                servers.iter().map(|server| server.url.as_str()).collect::<Vec<_>>().join(", ")
+            }
         };
         let credential = route.credential.as_ref();
         let from = credential.map_or_else(
@@ -80,7 +83,7 @@ fn text(plan: &Plan) -> String {
                 )
             },
         );
-        line("route", &format_args!("/{} leads to {upstream}, {from}", route.name));
+        line("route", &format_args!("{upstream}, {from}"));
     }
     line("network", &network(&plan.network));
     line("memory", &limit(plan.limits.memory));
@@ -122,8 +125,16 @@ fn network(network: &Network) -> String {
     match network {
         Network::None => "none".into(),
         Network::Open => "open".into(),
-        Network::Allowlist { allow, deny } if deny.is_empty() => format!("allowlist: {}", list(allow)),
-        Network::Allowlist { allow, deny } => format!("allowlist: {}; not {}", list(allow), list(deny)),
+        Network::Allowlist { allow, deny, intercept } => {
+            let denied = if deny.is_empty() { String::new() } else { format!("; not {}", list(deny)) };
+            let hosts: Vec<_> = intercept.iter().map(ToString::to_string).collect();
+            let ended = if hosts.is_empty() {
+                String::new()
+            } else {
+                format!("; TLS intercepted to {}", hosts.join(", "))
+            };
+            format!("allowlist: {}{denied}{ended}", list(allow))
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::place::Place;
 use crate::{image_with_clients, in_docker, natively, toolchain};
 
 /// What `registries.sh` prints.
-const FETCHED: &str = "curl: 200
+pub(crate) const FETCHED: &str = "curl: 200
 git: \nfrom git
 pip: \n./tiny-1.0-py3-none-any.whl
 npm view: 1.0.0
@@ -74,7 +74,7 @@ fn reached(place: &Place, name: &str) -> Vec<[String; 2]> {
 }
 
 /// What is installed for these tests alone.
-fn are_there(test: &str) -> bool {
+pub(crate) fn are_there(test: &str) -> bool {
     [Feature::Clients, Feature::Node, Feature::Cargo].into_iter().all(|feature| is_there(feature, test))
 }
 

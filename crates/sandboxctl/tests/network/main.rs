@@ -6,6 +6,7 @@ mod ask;
 mod clients;
 mod closed;
 mod ends;
+mod interception;
 mod internet;
 mod live;
 mod open;

@@ -1,8 +1,10 @@
 # Fetches something small with each client, from a name of its own, and prints what came. All is HTTPS, of a certificate authority that
-# only the shared directory has.
-ca=/workspace/ca.pem
-export CURL_CA_BUNDLE=$ca GIT_SSL_CAINFO=$ca PIP_CERT=$ca NODE_EXTRA_CA_CERTS=$ca npm_config_cafile=$ca CARGO_HTTP_CAINFO=$ca \
-    REQUESTS_CA_BUNDLE=$ca SSL_CERT_FILE=$ca
+# only the shared directory has, or of the one in `ca`, which variables name already.
+if [ -z "${ca-}" ]; then
+    ca=/workspace/ca.pem
+    export CURL_CA_BUNDLE=$ca GIT_SSL_CAINFO=$ca PIP_CERT=$ca NODE_EXTRA_CA_CERTS=$ca npm_config_cafile=$ca CARGO_HTTP_CAINFO=$ca \
+        REQUESTS_CA_BUNDLE=$ca SSL_CERT_FILE=$ca
+fi
 cd "$(mktemp -d)" || exit
 
 try() {
@@ -48,5 +50,5 @@ try raw python3 -c '
 import socket, ssl
 connection = socket.create_connection(("raw.example.org", 443))
 connection = ssl.create_default_context().wrap_socket(connection, server_hostname="raw.example.org")
-connection.sendall(b"GET /npm/tiny HTTP/1.0\r\n\r\n")
+connection.sendall(b"GET /npm/tiny HTTP/1.1\r\nHost: raw.example.org\r\n\r\n")
 print(connection.recv(12).decode())'

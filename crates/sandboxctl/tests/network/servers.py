@@ -23,6 +23,7 @@ import provider_stub
 ADDRESS, FILES, KEYS, WANTED = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
 NAMES = ["*.example.org", "api.anthropic.com", "api.openai.com"]
 DATABASE = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--pdeathsig=KILL"]
+PASSWORD = "Basic " + base64.b64encode(b"x-access-token:ghp_the-real-one-4f1d").decode()
 WITH_US = ["setpriv", "--pdeathsig=KILL"]
 
 
@@ -139,16 +140,37 @@ class Web(http.server.SimpleHTTPRequestHandler):
         pass
 
     def do_GET(self):
+        self.note()
         if self.path.startswith("/git/"):
             self.git()
+        elif self.path == "/echo":
+            self.echo()
         else:
             super().do_GET()
 
     def do_POST(self):
+        self.note()
         self.git()
+
+    def note(self):
+        with open(at("asked"), "a") as asked:
+            asked.write(f"{self.headers.get('Host')} {self.command} {self.path} {self.headers.get('Authorization')}\n")
+
+    def echo(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "5")
+        self.end_headers()
+        self.wfile.write(b"hello")
 
     def git(self):
         path, _, query = self.path.partition("?")
+        if "/private" in path and self.headers.get("Authorization") != PASSWORD:
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", "Basic")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        path = path.replace("/private", "")
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         variables = {
             "GIT_PROJECT_ROOT": os.path.join(FILES, "web"),

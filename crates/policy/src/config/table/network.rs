@@ -1,7 +1,7 @@
 //! The keys of `[network]`.
 
 use super::macros::settings;
-use crate::config::form::{AllowedText, ListOf, NetworkWord, RuleText};
+use crate::config::form::{AllowedText, HostText, ListOf, NetworkWord, RuleText};
 use crate::config::key::{Flag, Key, TrustRule, ValueKind};
 use crate::config::problem::Located;
 use crate::rules::network;
@@ -51,6 +51,13 @@ settings! {
             trust: TrustRule::Needed("it leaves out a host that is denied without the file"),
             default: "[]",
             example: "[\"internal.example.org\"]",
+        }
+        intercept: Vec<Located<network::HostPattern>> as ListOf<HostText> = {
+            doc: "The hosts to which the egress proxy ends TLS itself: it sees each request, and adds credentials of `[secrets]`. \
+                 Names only; `allow` must have them, too.",
+            trust: TrustRule::Needed("it is not empty"),
+            default: "[]",
+            example: "[\"api.github.com\"]",
         }
     }
 }

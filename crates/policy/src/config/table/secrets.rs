@@ -51,7 +51,8 @@ settings! {
             unless: Some(("provider", "ollama")),
         }
         provider: SecretProvider as ProviderOfSecret = {
-            doc: "Whose interface the proxy adds the value to; `custom` needs `upstream`, `header` and `url_var`.",
+            doc: "Whose interface the proxy adds the value to; `custom` needs `upstream`, `header` and `url_var`. `github`, and \
+                 `custom` without `url_var`, need `[network] intercept` with the host.",
             trust: TrustRule::Free,
             example: "\"anthropic\"",
         }
@@ -66,7 +67,8 @@ settings! {
             example: "\"x-api-key\"",
         }
         template: String as NonEmptyText = {
-            doc: "What that header says; `{}` stands for the value. Without it, the value alone.",
+            doc: "What that header says; `{}` stands for the value. Without it, the value alone. What comes after `Basic ` is encoded if \
+                 it has a colon.",
             trust: TrustRule::Free,
             example: "\"Bearer {}\"",
         }

@@ -13,13 +13,29 @@ pub const DNS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 53), 53
 /// (RFC 6761, section 6.4), and this one question is not recorded.
 pub const PROBE: &str = "probe.invalid";
 
+/// Where the authority of a sandbox is that signs for hosts to which TLS is intercepted: in a tmpfs of the sandbox's own.
+pub const AUTHORITY: &str = "/run/sandboxctl/ca.pem";
+
+/// Where that authority is together with those that the sandbox has anyway.
+pub const BUNDLE: &str = "/run/sandboxctl/ca-bundle.pem";
+
+/// Variables that name authorities, which are believed in place of all others.
+const BUNDLE_VARIABLES: [&str; 8] = [
+    "AWS_CA_BUNDLE", "CARGO_HTTP_CAINFO", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT",
+    "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "npm_config_cafile",
+];
+
+/// Variables that name authorities, which are believed beside those that the program has built in.
+const EXTRA_VARIABLES: [&str; 2] = ["DENO_CERT", "NODE_EXTRA_CA_CERTS"];
+
 /// Names of variables that programs find a proxy by. Programs differ in which case they read.
 const PROXY_VARIABLES: [&str; 6] =
     ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
-/// Returns whether this names one of [`variables`].
+/// Returns whether this names one of [`variables`] or [`authority_variables`].
 pub fn is_variable(name: &str) -> bool {
-    variables().any(|(variable, _)| variable == name)
+    let proxy = variables().map(|(variable, _)| variable);
+    proxy.chain(authority_variables().map(|(variable, _)| variable)).any(|variable| variable == name)
 }
 
 /// Returns the variables of a sandbox whose way out is the proxy.
@@ -33,4 +49,10 @@ pub fn variables() -> impl Iterator<Item = (&'static str, String)> {
         .chain([("NO_PROXY", direct()), ("no_proxy", direct())])
         // Node reads the others only where this is set.
         .chain([("NODE_USE_ENV_PROXY", "1".to_owned())])
+}
+
+/// Returns the variables of a sandbox that programs find its authority by.
+pub fn authority_variables() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let bundle = BUNDLE_VARIABLES.into_iter().map(|name| (name, BUNDLE));
+    bundle.chain(EXTRA_VARIABLES.into_iter().map(|name| (name, AUTHORITY)))
 }

@@ -179,14 +179,26 @@ impl HostPattern {
 
     /// Returns whether it is about this host on this port.
     pub fn matches(&self, host: &Host, port: u16) -> bool {
-        self.port().is_none_or(|own| own == port)
-            && match (self, host) {
-                (Self::Exact { host: own, .. }, host) => own == host,
-                (Self::Below { suffix, .. }, Host::Name(name)) => {
-                    name.strip_suffix(suffix.as_str()).is_some_and(|above| above.ends_with('.'))
-                }
-                (Self::Below { .. }, Host::Address(_)) => false,
+        let port = Some(port);
+        self.overlaps(&Self::Exact { host: host.clone(), port })
+    }
+
+    /// Returns whether there is a host that both are about, on a port that both are about.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let ports = self.port().zip(other.port()).is_none_or(|(one, other)| one == other);
+        let is_below =
+            |name: &str, suffix: &str| name.strip_suffix(suffix).is_some_and(|rest| rest.ends_with('.'));
+        let hosts = match (self, other) {
+            (Self::Exact { host: one, .. }, Self::Exact { host: other, .. }) => one == other,
+            (Self::Exact { host, .. }, Self::Below { suffix, .. })
+            | (Self::Below { suffix, .. }, Self::Exact { host, .. }) => {
+                matches!(host, Host::Name(name) if is_below(name, suffix))
             }
+            (Self::Below { suffix: one, .. }, Self::Below { suffix: other, .. }) => {
+                one == other || is_below(one, other) || is_below(other, one)
+            }
+        };
+        ports && hosts
     }
 }
 

@@ -51,6 +51,7 @@ pub(super) fn of(
             .chain(streams.grants())
             .chain(terminal.into_iter().flat_map(OwnTerminal::grants))
             .collect(),
+        interception: None,
         expected: Expectations {
             foreign_namespaces: namespaces
                 .map_err(StartError::step("reading the namespaces of this process"))?,

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use confine::protocol::Request;
+use confine::protocol::{InitSpec, Request};
 use confine::report::{Finding, Report, Status};
 use policy::plan::Layer;
 use policy::rules::network::egress::DNS;
@@ -225,7 +225,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 11. What PID 1 is to run, secrets and streams included: over its socket, and so on no argument list and in no
     //     setting of the container.
+    let interception = egress.as_mut().map_or(Ok(None), |egress| egress.interception(plan))?;
     let spec = init_spec::of(plan, &image, &user, &secrets, &streams, terminal.as_ref(), mounts)?;
+    let spec = InitSpec { interception, ..spec };
     let relay = streams.relay(terminal.as_ref())?;
     let port = egress.as_mut().and_then(EgressProxy::take_port);
     let descriptors: Vec<_> = streams.inside().into_iter().chain(port.as_ref().map(AsFd::as_fd)).collect();

@@ -103,7 +103,9 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     refuse_deserted(parent)?;
 
     // 10. What PID 1 is to make and to run, secrets included: over its socket, and so on no argument list.
+    let interception = egress.as_mut().map_or(Ok(None), |egress| egress.interception(plan))?;
     let spec = init_spec(plan, mounts, &secrets, &streams, &limits, &agent)?;
+    let spec = InitSpec { interception, ..spec };
     let port = egress.as_mut().and_then(EgressProxy::take_port);
     send_init_spec(&mut control, spec, &limits, port.as_ref())?;
     drop(port);
@@ -223,6 +225,7 @@ fn init_spec(
             .into_iter()
             .chain(streams.grants())
             .collect(),
+        interception: None,
         expected: Expectations {
             foreign_namespaces: namespaces
                 .map_err(StartError::step("reading the namespaces of this process"))?,

@@ -1,10 +1,11 @@
 //! Routes of the egress proxy, made of what its client sends.
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use confine::protocol::{RouteCredential, RouteSpec};
+use egress::credited::Credited;
 use egress::route::{Allowed, Credential, Route};
 use egress::secret::Secret;
-use policy::plan::RouteUpstream;
+use policy::plan::{CreditedServer, RouteUpstream};
 use policy::rules::provider::Provider;
 use zeroize::Zeroizing;
 
@@ -31,7 +32,21 @@ pub(super) fn route(spec: RouteSpec) -> anyhow::Result<Route> {
             allowed: vec![Allowed::new(&METHODS, "/")?, Allowed::new(&METHODS, "/*")?],
             ..Route::new(&name, &url)?
         },
+        RouteUpstream::Intercepted(_) => bail!("`{name}` is no route"),
     })
+}
+
+/// Makes the servers that get a credential which only this process has now.
+pub(super) fn credited(spec: RouteSpec) -> anyhow::Result<Vec<Credited>> {
+    let (RouteUpstream::Intercepted(servers), Some(held)) = (spec.upstream, spec.credential) else {
+        bail!("`{}` has no credential", spec.name)
+    };
+    let (value, token) = (secret(&held.value)?, secret(&held.token)?);
+    let credited = |server: CreditedServer| {
+        let credential = Credential::new(&server.header, &server.template, value.clone())?;
+        Ok(Credited::new(&spec.name, &server.url, credential, token.clone())?)
+    };
+    servers.into_iter().map(credited).collect()
 }
 
 /// Takes a value over. The bytes that it came in are cleared.

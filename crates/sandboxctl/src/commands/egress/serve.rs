@@ -18,6 +18,7 @@ use confine::protocol::{
 use confine::report::Status;
 use confine::seccomp;
 use egress::audit::Audit;
+use egress::authority::Authority;
 use egress::changes::ChangingRules;
 use egress::dns;
 use egress::limits::Limits;
@@ -27,6 +28,7 @@ use egress::proxy::{Proxy, Setup};
 use egress::rotate::Rotated;
 use egress::route::Route;
 use egress::tls::Roots;
+use policy::plan::RouteUpstream;
 use policy::rules::network::HostRule;
 use policy::rules::user::{UserOrGroup, UserSpec};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -37,7 +39,7 @@ use tokio::sync::oneshot;
 use super::init_socket::InitSocket;
 use super::renewals::Renewals;
 use super::requests::Requests;
-use super::routes::route;
+use super::routes::{credited, route};
 use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 
@@ -70,7 +72,7 @@ pub(super) fn serve() -> Result<ExitCode, CommandError> {
     // What PID 1 has sent there is not given back before it is known why.
     let descriptors = control.take_descriptors();
     let _held = descriptors.first().map(OwnedFd::try_clone);
-    match run(descriptors, spec) {
+    match run(&mut control, descriptors, spec) {
         Ok(counts) => {
             // A client that is gone wants to know nothing.
             let _ = control.send(&EgressEvent::Ended(counts), &[]);
@@ -83,7 +85,11 @@ pub(super) fn serve() -> Result<ExitCode, CommandError> {
     }
 }
 
-fn run(descriptors: Vec<OwnedFd>, spec: EgressSpec) -> anyhow::Result<EgressCounts> {
+fn run(
+    control: &mut ControlSocket,
+    descriptors: Vec<OwnedFd>,
+    spec: EgressSpec,
+) -> anyhow::Result<EgressCounts> {
     let descriptors: Result<[OwnedFd; 5], _> = descriptors.try_into();
     let Ok([source, first, second, requests, client]) = descriptors else { bail!("descriptors are missing") };
 
@@ -95,13 +101,27 @@ fn run(descriptors: Vec<OwnedFd>, spec: EgressSpec) -> anyhow::Result<EgressCoun
     let rules = ChangingRules::new(allow, deny);
     let audit = Audit::new(Rotated::new(File::from(first), File::from(second), MAX_LOG)?);
     let (rejected, renewals) = Renewals::new(ControlSocket::from(client), &spec.routes);
-    let routes: Vec<Route> = spec.routes.into_iter().map(route).collect::<anyhow::Result<_>>()?;
-    // Only routes speak TLS themselves: all other connections pass as they are.
-    let roots = if routes.is_empty() { Roots::default() } else { Roots::of_host()? };
+    let (intercepted, routes): (Vec<_>, Vec<_>) =
+        spec.routes.into_iter().partition(|route| matches!(route.upstream, RouteUpstream::Intercepted(_)));
+    let credited: Vec<_> = intercepted.into_iter().map(credited).collect::<anyhow::Result<_>>()?;
+    let credited = credited.concat();
+    let routes: Vec<Route> = routes.into_iter().map(route).collect::<anyhow::Result<_>>()?;
+    let authority = match spec.intercept {
+        hosts if hosts.is_empty() => None,
+        hosts => Some(Authority::new(hosts)?),
+    };
+    if let Some(authority) = &authority {
+        control.send(&EgressEvent::Authority(authority.to_pem().into_bytes()), &[])?;
+    }
+    // Only these two speak TLS themselves: all other connections pass as they are.
+    let speaks_tls = !routes.is_empty() || authority.is_some();
+    let roots = if speaks_tls { Roots::of_host()? } else { Roots::default() };
     let setup = Setup {
         sandbox: Some(spec.name),
         parent: parent()?,
         routes,
+        authority,
+        credited,
         roots,
         limits,
         rejected: Some(rejected),
