@@ -220,7 +220,7 @@ mod tests {
         Authority::new(hosts.iter().map(|host| host.parse().unwrap()).collect()).unwrap()
     }
 
-    /// What a client says of the leaf for a name.
+    /// Returns what a client says of the leaf for a name.
     fn verified(authority: &Authority, leaf: &CertifiedKey, name: &str) -> Result<(), rustls::Error> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(authority.to_pem().as_bytes()).unwrap()).unwrap();
