@@ -149,10 +149,21 @@ impl<'a> Warnings<'a> {
         }
     }
 
+    /// Passes on what another program says, unless the caller wants quiet.
+    pub(crate) fn note(&mut self, message: impl Display) {
+        if !self.ui.quiet {
+            self.add(&for_stderr("", &format!("{message}\n")));
+        }
+    }
+
     /// Warns even a caller who wants quiet.
     pub(crate) fn warn_always(&mut self, message: impl Display) {
+        self.add(&self.ui.warning_line(&message));
+    }
+
+    fn add(&mut self, line: &str) {
         if self.unwritten.len() < MAX_UNWRITTEN {
-            self.unwritten.extend(self.ui.warning_line(&message).bytes());
+            self.unwritten.extend(line.bytes());
         } else {
             self.left_out += 1;
         }

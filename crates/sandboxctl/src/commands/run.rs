@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context as _;
 use confine::report::Report;
@@ -17,7 +18,7 @@ use sandbox::host::programs::Programs;
 use sandbox::provider;
 use sandbox::provider::launch::Launch;
 use sandbox::provider::native::early::EarlyInit;
-use sandbox::secrets::{self, SecretError, SecretValue, SourceContext};
+use sandbox::secrets::{self, SecretError, SecretFailure, SecretValue, SourceContext};
 use sandbox::session::attendance::Parent;
 use sandbox::session::egress::{EgressProgram, Living, Questions};
 use sandbox::session::outcome::{End, Notice};
@@ -132,8 +133,15 @@ pub(super) fn carry_out(
         ui.warning(warning);
     }
     let mut noticed: Vec<PathBuf> = Vec::new();
-    let mut shown = Warnings::new(ui);
     let answers = asker.map(|asker| |living, questions| asker.answer(&plan.name, living, questions));
+    // Secrets are read again in a thread of its own.
+    let shown = Mutex::new((Warnings::new(ui), warnings));
+    let lock = || shown.lock().unwrap_or_else(PoisonError::into_inner);
+    let warn = |warning: String| {
+        let (shown, warnings) = &mut *lock();
+        shown.warning(&warning);
+        warnings.push(warning);
+    };
     let started = provider::run(Launch {
         plan,
         secrets: &mut || {
@@ -151,7 +159,26 @@ pub(super) fn carry_out(
             environment: &environment,
             answers: answers.as_ref().map(|answer| answer as &dyn Fn(Living, Questions)),
         }),
-        renew: Some(&|secret, over| read_again(ui, &renewing, caller, secret, over)),
+        renew: Some(&|secret, over| {
+            info!(variable = secret.env_var, "reads secret \"{}\" again", secret.name);
+            let mut surroundings = SourceContext {
+                // A variable is not read again.
+                env: &BTreeMap::new(),
+                programs: &renewing,
+                caller,
+                parent: Some(over),
+                log: &mut |line| lock().0.note(line.trim_end()),
+            };
+            match secrets::read(secret, &mut surroundings) {
+                Ok(value) => Some(value),
+                // The sandbox has ended.
+                Err(SecretError { reason: SecretFailure::Deserted, .. }) => None,
+                Err(error) => {
+                    warn(format!("{error}; the value of before is still in use"));
+                    None
+                }
+            }
+        }),
         engines: &engines,
         parent,
         notice: &mut |notice| match notice {
@@ -160,25 +187,21 @@ pub(super) fn carry_out(
                     let status = report::status(finding.status);
                     info!(status, reason = finding.reason, "layer {}", finding.layer);
                 }
-                warn_of_weak_layers(&mut shown, loaded, &report);
+                warn_of_weak_layers(&mut lock().0, loaded, &report);
             }
             Notice::Detected(finding) => {
-                let warning = made(&finding);
-                shown.warning(&warning);
-                warnings.push(warning);
+                warn(made(&finding));
                 noticed.push(finding.path);
             }
             Notice::Warning(warning) => match plan.provider {
                 // That there is no isolation is said to a person whether or not they want to hear it, and once: to
                 // programs the report says it, layer by layer.
-                Provider::Local => shown.warn_always(&warning),
-                Provider::Docker | Provider::Podman | Provider::Native => {
-                    shown.warning(&warning);
-                    warnings.push(warning);
-                }
+                Provider::Local => lock().0.warn_always(&warning),
+                Provider::Docker | Provider::Podman | Provider::Native => warn(warning),
             },
         },
     });
+    let (shown, warnings) = shown.into_inner().unwrap_or_else(PoisonError::into_inner);
     drop(shown);
     asker.inspect(|asker| asker.finish());
     let outcome = started?;
@@ -252,26 +275,6 @@ impl Sources {
         };
         plan.credentials().map(&mut read).collect()
     }
-}
-
-/// Reads a secret again, from what is no variable. What goes wrong is said to a person: the agent has the answer of the server.
-fn read_again(
-    ui: &Ui,
-    programs: &Programs,
-    caller: Identity,
-    secret: &Secret,
-    over: BorrowedFd<'_>,
-) -> Option<SecretValue> {
-    info!(variable = secret.env_var, "reads secret \"{}\" again", secret.name);
-    let mut surroundings = SourceContext {
-        env: &BTreeMap::new(),
-        programs,
-        caller,
-        parent: Some(over),
-        log: &mut |line| ui.note(line.trim_end()),
-    };
-    let read = secrets::read(secret, &mut surroundings);
-    read.map_err(|error| ui.warning(format_args!("{error}; the value of before is still in use"))).ok()
 }
 
 /// Lists the variables that secrets are read from.

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::internet::{Internet, SERVER, bash, text};
 use crate::place::Place;
@@ -264,6 +265,38 @@ fn a_source_that_cannot_be_read_again_is_said_to_be_so() {
         running.stdout.take().unwrap().read_to_string(&mut said).unwrap();
         assert_eq!(said, "401\n200\n", "{who}");
         assert!(running.wait().unwrap().success(), "{who}");
+    });
+}
+
+#[test]
+fn a_command_that_is_run_again_ends_with_the_sandbox() {
+    natively("a command that waits", |place, internet, who| {
+        let keys = place.home().join("keys");
+        place.write("home/keys/model", "sk-first");
+        let pipe = keys.join("pipe");
+        assert!(place.outside(&["mkfifo".as_ref(), pipe.as_os_str()]).status().unwrap().success());
+        // At the start it answers at once. Then it says that it is there, and goes on for as long as it may: the pipe is open till then.
+        let command = r"cd KEYS; test -e slow && { exec 3>pipe; echo ready >&3; sleep 600; }; cat KEYS/model";
+        configure_from(place, &format!("command:{}", command.replace("KEYS", keys.to_str().unwrap())));
+        let script = format!("echo ready; read -r line; {}; echo $status; read -r line", wants("x"));
+        let mut running = ready::start(&mut internet.command(&place.inside(&[] as &[&str], &bash(&script))));
+        place.write("home/keys/slow", "");
+        let mut input = running.stdin.take().unwrap();
+        input.write_all(b"go\n").unwrap();
+        let mut said = BufReader::new(fs::File::open(&pipe).unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n", "{who}");
+        drop(input);
+        let began = Instant::now();
+        said.read_to_string(&mut line).unwrap();
+        let output = running.wait_with_output().unwrap();
+        assert!(
+            output.stderr.is_empty(),
+            "{who}: that nobody waits for it any more is no failure: {output:?}"
+        );
+        // Less than the 30 seconds after which every command is ended.
+        assert!(began.elapsed() < Duration::from_secs(20), "{who}: {:?}", began.elapsed());
     });
 }
 
