@@ -1,5 +1,6 @@
 //! Dialling: a host that was asked for is decided, resolved, decided again with its address, and that address is connected to.
 
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -57,58 +58,41 @@ impl Dialer {
         port: u16,
         wanted: &Wanted,
     ) -> Result<Dialled, Refusal> {
-        let dialled = timeout(self.limit, self.dial_patiently(rules, host, port, wanted)).await;
-        dialled.unwrap_or_else(|_| Err(Refusal::Unreachable(Arc::new(io::ErrorKind::TimedOut.into()))))
-    }
-
-    async fn dial_patiently(
-        &self,
-        rules: &HostRules,
-        host: &str,
-        port: u16,
-        wanted: &Wanted,
-    ) -> Result<Dialled, Refusal> {
         let verdict = rules.decide_wanted(host, None, port, wanted);
         if verdict.decision != Decision::Allow {
             return Err(Refusal::by_rule(verdict, rules, (host, port), wanted));
         }
         let purpose = Purpose::of(wanted);
         let name: Host = host.parse().map_err(|error: HostError| Refusal::Unresolved(error.to_string()))?;
-        if let Some(parent) = self.parent.of(&name, port, purpose) {
-            let addresses =
-                self.resolve(&parent.host).await.map_err(|error| Refusal::Parent(error.to_string()))?;
-            let addresses: Vec<_> =
-                addresses.into_iter().map(|ip| SocketAddr::new(ip, parent.port)).collect();
-            let mut stream = connect(&addresses).await.map_err(|error| Refusal::Parent(error.to_string()))?;
-            if purpose == Purpose::Tunnel {
-                parent.tunnel(&mut stream, &name, port).await?;
+        let parent = self.parent.of(&name, port, purpose);
+        let reached = async {
+            if let Some(parent) = parent {
+                let failed = |error: &dyn fmt::Display| Refusal::Parent(error.to_string());
+                let found = self.resolve(&parent.host).await.map_err(|error| failed(&error))?;
+                let found: Vec<_> = found.into_iter().map(|ip| SocketAddr::new(ip, parent.port)).collect();
+                let mut stream = connect(&found).await.map_err(|error| failed(&error))?;
+                if purpose == Purpose::Tunnel {
+                    parent.tunnel(&mut stream, &name, port).await?;
+                }
+                return Ok((stream, None));
             }
-            return Ok(Dialled {
-                stream,
-                address: None,
-                parent: Some(Arc::clone(parent)),
-                verdict,
-                granted: None,
-            });
-        }
-        let mut denied = None;
-        let mut allowed = Vec::new();
-        for address in self.resolve(&name).await? {
-            let resolved = rules.decide_wanted(host, Some(address), port, wanted);
-            if resolved.decision == Decision::Allow {
+            let mut allowed = Vec::new();
+            for address in self.resolve(&name).await? {
+                let resolved = rules.decide_wanted(host, Some(address), port, wanted);
+                // A name of which one address leads inwards is not to be trusted with its others.
+                if resolved.decision != Decision::Allow {
+                    return Err(Refusal::Rule(resolved));
+                }
                 allowed.push(SocketAddr::new(address, port));
-            } else {
-                denied.get_or_insert(resolved);
             }
-        }
-        // A name of which one address leads inwards is not to be trusted with its others.
-        if let Some(denied) = denied {
-            return Err(Refusal::Rule(denied));
-        }
-        allowed.truncate(MAX_ADDRESSES);
-        let stream = connect(&allowed).await.map_err(|error| Refusal::Unreachable(Arc::new(error)))?;
-        let address = stream.peer_addr().ok().map(|address| address.ip());
-        Ok(Dialled { stream, address, parent: None, verdict, granted: None })
+            allowed.truncate(MAX_ADDRESSES);
+            let stream = connect(&allowed).await.map_err(|error| Refusal::Unreachable(Arc::new(error)))?;
+            let address = stream.peer_addr().ok().map(|address| address.ip());
+            Ok((stream, address))
+        };
+        let late = |_| Err(Refusal::Unreachable(Arc::new(io::ErrorKind::TimedOut.into())));
+        let (stream, address) = timeout(self.limit, reached).await.unwrap_or_else(late)?;
+        Ok(Dialled { stream, address, parent: parent.cloned(), verdict, granted: None })
     }
 
     async fn resolve(&self, host: &Host) -> Result<Vec<IpAddr>, Refusal> {

@@ -19,16 +19,22 @@ async fn until(stream: &mut TcpStream, text: &str) -> String {
     got
 }
 
-#[tokio::test]
-async fn an_event_arrives_before_the_next_one_is_sent() {
+/// Begins a request on a route, and returns the client and the server once this much has arrived there.
+async fn request(rest: &str, arrives: &str) -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
     let (proxy, _) = serve(routed(route(&format!("http://{at}")))).await;
     let mut client = TcpStream::connect(proxy).await.unwrap();
-    let request = format!("POST /model/v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: {TOKEN}\r\n");
-    client.write_all(format!("{request}Content-Length: 4\r\n\r\nbody").as_bytes()).await.unwrap();
+    let head = format!("POST /model/v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: {TOKEN}\r\n");
+    client.write_all(format!("{head}{rest}").as_bytes()).await.unwrap();
     let (mut server, _) = listener.accept().await.unwrap();
-    until(&mut server, "\r\n\r\nbody").await;
+    until(&mut server, arrives).await;
+    (client, server)
+}
+
+#[tokio::test]
+async fn an_event_arrives_before_the_next_one_is_sent() {
+    let (mut client, mut server) = request("Content-Length: 4\r\n\r\nbody", "\r\n\r\nbody").await;
     let begin = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
     server.write_all(begin.as_bytes()).await.unwrap();
     assert!(head(&mut client).await.starts_with("HTTP/1.1 200"), "the head arrives before any event");
@@ -42,17 +48,7 @@ async fn an_event_arrives_before_the_next_one_is_sent() {
 
 #[tokio::test]
 async fn a_body_arrives_while_it_is_being_sent() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let at = listener.local_addr().unwrap();
-    let (proxy, _) = serve(routed(route(&format!("http://{at}")))).await;
-    let mut client = TcpStream::connect(proxy).await.unwrap();
-    let request = format!("POST /model/v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: {TOKEN}\r\n");
-    client
-        .write_all(format!("{request}Transfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n").as_bytes())
-        .await
-        .unwrap();
-    let (mut server, _) = listener.accept().await.unwrap();
-    until(&mut server, "first").await;
+    let (mut client, mut server) = request("Transfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n", "first").await;
     client.write_all(b"6\r\nsecond\r\n").await.unwrap();
     until(&mut server, "second").await;
     client.write_all(b"0\r\n\r\n").await.unwrap();
@@ -61,14 +57,7 @@ async fn a_body_arrives_while_it_is_being_sent() {
 
 #[tokio::test]
 async fn a_client_that_goes_away_ends_the_request_at_the_upstream() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let at = listener.local_addr().unwrap();
-    let (proxy, _) = serve(routed(route(&format!("http://{at}")))).await;
-    let mut client = TcpStream::connect(proxy).await.unwrap();
-    let request = format!("POST /model/v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: {TOKEN}\r\n");
-    client.write_all(format!("{request}Content-Length: 4\r\n\r\nbody").as_bytes()).await.unwrap();
-    let (mut server, _) = listener.accept().await.unwrap();
-    until(&mut server, "\r\n\r\nbody").await;
+    let (client, mut server) = request("Content-Length: 4\r\n\r\nbody", "\r\n\r\nbody").await;
     drop(client);
     assert_eq!(rest(&mut server).await, "");
 }
