@@ -15,6 +15,8 @@ pub struct ChangingRules {
     allow: Vec<HostRule>,
     deny: Vec<HostRule>,
     changes: Vec<Change>,
+    /// Where requests within TLS are seen.
+    intercepted: Vec<HostPattern>,
 }
 
 /// One rule that was added, and until when it holds.
@@ -28,7 +30,13 @@ struct Change {
 impl ChangingRules {
     /// Makes one without changes.
     pub fn new(allow: Vec<HostRule>, deny: Vec<HostRule>) -> Self {
-        Self { allow, deny, changes: Vec::new() }
+        Self { allow, deny, changes: Vec::new(), intercepted: Vec::new() }
+    }
+
+    /// Takes rules about requests within TLS to these hosts, too.
+    #[must_use]
+    pub fn intercepting(self, hosts: Vec<HostPattern>) -> Self {
+        Self { intercepted: hosts, ..self }
     }
 
     /// Lets hosts be reached, and takes back what was said against the same hosts since the start.
@@ -76,7 +84,7 @@ impl ChangingRules {
         rules: Vec<HostRule>,
         until: Option<Instant>,
     ) -> Result<(), Verdict> {
-        if let Some(why) = rules.iter().find_map(|rule| rule.pattern.unseen()) {
+        if let Some(why) = rules.iter().find_map(|rule| rule.pattern.unseen(&self.intercepted)) {
             return Err(Verdict::deny(why, Origin::Default));
         }
         if self.changes.len() + rules.len() > MAX_CHANGES {

@@ -216,6 +216,30 @@ async fn a_host_that_no_rule_allows_is_refused_before_tls() {
     assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
 }
 
+#[tokio::test]
+async fn rules_about_requests_decide_within_tls() {
+    let (server, received) = server("127.0.0.1").await;
+    let port = server.port();
+    let allow = vec![format!("GET https://localhost:{port}/pub/*")];
+    let proxy = Intercepting::new(believed(), &allow, Vec::new()).await;
+    let ask = |line: &str| format!("{line} HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n");
+    for (line, status) in [
+        ("GET /pub/a", "HTTP/1.1 200"),
+        ("DELETE /pub/a", "HTTP/1.1 403"),
+        ("GET /other", "HTTP/1.1 403"),
+        ("GET /pub/../other", "HTTP/1.1 403"),
+    ] {
+        let answer = proxy.ask(port, &ask(line)).await;
+        assert!(answer.starts_with(status), "{line}: {answer}");
+    }
+    assert_eq!(received.requests().len(), 1);
+    // Without TLS it is another request, which no rule allows.
+    let mut client = tunnel(proxy.at, port, false).await;
+    client.write_all(ask("GET /pub/a").as_bytes()).await.unwrap();
+    assert!(rest(&mut client).await.starts_with("HTTP/1.1 403"));
+    assert_eq!(received.requests().len(), 1);
+}
+
 /// A server that gets a credential below a path.
 fn credited(port: u16, path: &str) -> Vec<Credited> {
     let credential = Credential::new("authorization", "Bearer {}", secret(CREDENTIAL)).unwrap();

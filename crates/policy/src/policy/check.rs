@@ -82,9 +82,11 @@ fn unseen_requests(config: &Config, problems: &mut Vec<Problem>) {
         });
     let denied = config.network.deny.iter().flat_map(|list| &list.value);
     let denied = denied.map(|one| ("network.deny", &one.value, &one.location));
+    let intercepted = config.network.intercept.iter().flat_map(|list| &list.value);
+    let intercepted: Vec<_> = intercepted.map(|host| host.value.clone()).collect();
     for (key, pattern, location) in allowed.chain(denied) {
         let problem = |why: String| Problem::new(location, key, ProblemCode::Refused, why);
-        problems.extend(pattern.unseen().map(problem));
+        problems.extend(pattern.unseen(&intercepted).map(problem));
     }
 }
 

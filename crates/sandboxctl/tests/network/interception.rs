@@ -200,3 +200,24 @@ fn git_clones_with_a_credential_that_it_does_not_have() {
         );
     });
 }
+
+#[test]
+fn rules_about_requests_decide_within_tls() {
+    natively("rules about requests within TLS", |place, internet, who| {
+        configure(
+            place,
+            "[network]\nallow = [\"GET https://curl.example.org/echo\", \"git.example.org:443\"]\n\
+             deny = [\"POST https://git.example.org/*\"]\nintercept = [\"curl.example.org\", \"git.example.org\"]\n",
+        );
+        let _servers = Servers::start(&internet, place, &["web"]);
+        let script = "ask() { curl -s -o /dev/null -w '%{http_code} ' \"$@\"; }
+            for proxy in '' --noproxy\\ '*'; do
+                ask $proxy https://curl.example.org/echo; ask $proxy -X POST https://curl.example.org/echo
+                ask $proxy https://curl.example.org/npm/tiny
+            done
+            cd $(mktemp -d); git clone --quiet https://git.example.org/git/tiny.git 2>&1 | grep -o 'error: 403'";
+        let output = run(&internet, place, &mut place.inside(&["--name=decides"], &bash(script)));
+        // git asks with GET what there is, and with POST for it.
+        assert_eq!(text(&output), "200 403 403 200 403 403 error: 403\n", "{who}: {output:?}");
+    });
+}

@@ -183,6 +183,24 @@ impl HostPattern {
         self.overlaps(&Self::Exact { host: host.clone(), port })
     }
 
+    /// Returns whether it is about all that the other one is about.
+    pub fn covers(&self, other: &Self) -> bool {
+        let ports = self.port().is_none_or(|port| other.port() == Some(port));
+        let is_below =
+            |name: &str, suffix: &str| name.strip_suffix(suffix).is_some_and(|rest| rest.ends_with('.'));
+        let hosts = match (self, other) {
+            (Self::Exact { host: one, .. }, Self::Exact { host: other, .. }) => one == other,
+            (Self::Below { suffix, .. }, Self::Exact { host, .. }) => {
+                matches!(host, Host::Name(name) if is_below(name, suffix))
+            }
+            (Self::Below { suffix: one, .. }, Self::Below { suffix: other, .. }) => {
+                one == other || is_below(other, one)
+            }
+            (Self::Exact { .. }, Self::Below { .. }) => false,
+        };
+        ports && hosts
+    }
+
     /// Returns whether there is a host that both are about, on a port that both are about.
     pub fn overlaps(&self, other: &Self) -> bool {
         let ports = self.port().zip(other.port()).is_none_or(|(one, other)| one == other);

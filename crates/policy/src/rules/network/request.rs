@@ -89,15 +89,17 @@ impl Pattern {
         }
     }
 
-    /// Returns why nobody could hold anything to it: requests within TLS are seen by nobody on the way.
-    pub fn unseen(&self) -> Option<String> {
-        match self {
-            Self::Requests(requests) if requests.scheme == Scheme::Https => Some(format!(
-                "`{self}` is about requests within TLS, which are not seen here; name the host itself, `{}`, or requests of `http://`",
+    /// Returns why nobody could hold anything to it: requests within TLS are seen where TLS is intercepted, and nowhere else.
+    pub fn unseen(&self, intercepted: &[HostPattern]) -> Option<String> {
+        let Self::Requests(requests) = self else { return None };
+        let seen = || intercepted.iter().any(|hosts| hosts.covers(&requests.hosts));
+        (requests.scheme == Scheme::Https && !seen()).then(|| {
+            format!(
+                "`{self}` is about requests within TLS, which are seen where it is intercepted; add `{0}` to `[network] intercept`, or \
+                 name the host itself, `{0}`, or requests of `http://`",
                 requests.hosts
-            )),
-            _ => None,
-        }
+            )
+        })
     }
 }
 

@@ -98,7 +98,7 @@ fn run(
 
     // 4. Everything that is read from files and from the environment.
     let [allow, deny] = [spec.allow, spec.deny].map(|rules| rules.into_iter().map(HostRule::from).collect());
-    let rules = ChangingRules::new(allow, deny);
+    let rules = ChangingRules::new(allow, deny).intercepting(spec.intercept.clone());
     let audit = Audit::new(Rotated::new(File::from(first), File::from(second), MAX_LOG)?);
     let (rejected, renewals) = Renewals::new(ControlSocket::from(client), &spec.routes);
     let (intercepted, routes): (Vec<_>, Vec<_>) =
