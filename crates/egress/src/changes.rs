@@ -184,4 +184,26 @@ mod tests {
         assert!(allow(&mut rules, &host(MAX_CHANGES), None).is_err());
         assert!(!reaches(&rules, &host(MAX_CHANGES)) && reaches(&rules, &host(0)));
     }
+
+    #[test]
+    fn rules_about_requests_change_as_others_do_but_for_those_that_nobody_sees() {
+        let mut rules = ChangingRules::new(planned("a.example.org:80"), Vec::new());
+        let hosts = |text: &str| vec![text.parse::<AllowedHosts>().unwrap()];
+        let is_for_requests = |rules: &ChangingRules, host| rules.rules().is_for_requests(host, 80);
+        rules.allow(&hosts("GET http://b.example.org/*"), None).unwrap();
+        assert!(is_for_requests(&rules, "b.example.org") && !is_for_requests(&rules, "a.example.org"));
+        let denied = "DELETE http://a.example.org/*";
+        rules.deny(vec![denied.parse().unwrap()]).unwrap();
+        assert!(is_for_requests(&rules, "a.example.org"));
+        rules.allow(&hosts(denied), None).unwrap();
+        assert!(!is_for_requests(&rules, "a.example.org"), "taken back by the same pattern");
+        rules.deny(vec!["b.example.org".parse().unwrap()]).unwrap();
+        assert!(rules.allow(&hosts("PUT http://b.example.org/*"), None).is_err());
+        for unseen in ["GET https://a.example.org/*", "GET https://*.example.org/"] {
+            assert!(
+                rules.allow(&hosts(unseen), None).is_err()
+                    && rules.deny(vec![unseen.parse().unwrap()]).is_err()
+            );
+        }
+    }
 }

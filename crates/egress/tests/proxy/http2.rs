@@ -125,6 +125,32 @@ async fn what_is_no_http_2_after_its_beginning_ends_with_a_reason_that_is_logged
 }
 
 #[tokio::test]
+async fn requests_are_decided_one_by_one_in_streams_and_in_tunnels_of_streams() {
+    let (at, record) = crate::smuggling::recorder().await;
+    let mut client = client(proxy(&[format!("GET http://{at}/pub/*")]).await).await;
+    for (method, path, status) in [("GET", "/pub/1", 200), ("POST", "/pub/1", 403), ("GET", "/private", 403)]
+    {
+        let answer = client.send_request(request(method, &format!("http://{at}{path}"), "")).await.unwrap();
+        assert_eq!(answer.status(), status, "{method} {path}");
+    }
+    let connect = Request::connect(at.to_string()).body(Full::default()).unwrap();
+    let tunnel = hyper::upgrade::on(client.send_request(connect).await.unwrap()).await.unwrap();
+    let mut tunnel = TokioIo::new(tunnel);
+    let both = ["/private", "/pub/2"].map(|path| format!("GET {path} HTTP/1.1\r\nHost: {at}\r\n"));
+    tunnel
+        .write_all(format!("{}\r\n{}Connection: close\r\n\r\n", both[0], both[1]).as_bytes())
+        .await
+        .unwrap();
+    let mut answers = String::new();
+    timeout(PATIENCE, tunnel.read_to_string(&mut answers)).await.unwrap().unwrap();
+    let statuses: Vec<_> = answers.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]).collect();
+    assert_eq!(statuses, ["403", "200"], "{answers}");
+    let record = record.lock().unwrap().concat();
+    assert!(record.contains("GET /pub/1 ") && record.contains("GET /pub/2 "), "{record}");
+    assert!(!record.contains("POST") && !record.contains("private"), "{record}");
+}
+
+#[tokio::test]
 async fn heads_have_a_limit() {
     let (at, _server) = server("\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
     let mut client = client(proxy(&[at.to_string()]).await).await;

@@ -129,6 +129,40 @@ fn hosts_are_allowed_and_denied_while_it_runs() {
 }
 
 #[test]
+fn rules_about_requests_are_given_and_taken_back_while_it_runs() {
+    natively("live rules about requests", |place, internet, who| {
+        let mut running = Running::start(place, &internet, "asking");
+        let mut asks = |method: &str, host: &str| {
+            let request = format!(
+                "{method} http://{host}:8080/a HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n"
+            );
+            running.run(&format!("({})", ask(&request)))
+        };
+        let refused = asks("GET", "other.example.org");
+        assert!(refused.contains("HTTP/1.1 403"), "{who}: {refused}");
+        for (words, method, host, status) in [
+            (["allow", "GET http://other.example.org:8080/*"], "GET", "other.example.org", "200 OK"),
+            (["deny", "PUT http://up.example.org:8080/*"], "PUT", "up.example.org", "403"),
+            (["allow", "PUT http://up.example.org:8080/*"], "PUT", "up.example.org", "200 OK"),
+            (["deny", "* http://other.example.org:8080/a"], "GET", "other.example.org", "403"),
+        ] {
+            let changed = egress(place, &[words[0], "asking", words[1]]);
+            assert!(changed.status.success(), "{who}: {changed:?}");
+            let said = asks(method, host);
+            assert!(said.contains(&format!("HTTP/1.1 {status}")), "{who}: {words:?}: {said}");
+        }
+        // What is refused says what the owner types, in quotes for their shell, unless that would not help.
+        assert!(!asks("GET", "other.example.org").contains("remedy"), "{who}");
+        assert!(egress(place, &["allow", "asking", "GET http://mixed.example.org:8080/b"]).status.success());
+        let said = asks("GET", "mixed.example.org");
+        assert!(said.contains("egress allow asking 'GET http://mixed.example.org:8080/a'"), "{who}: {said}");
+        let unseen = json(place, &["allow", "asking", "GET https://other.example.org/*"]);
+        assert_eq!(unseen["error"]["code"], "policy.denied", "{who}: {unseen}");
+        running.end();
+    });
+}
+
+#[test]
 fn what_is_allowed_for_a_time_is_refused_afterwards() {
     natively("a rule for a time", |place, internet, who| {
         let mut running = Running::start(place, &internet, "timed");
