@@ -15,7 +15,7 @@ use policy::config::overrides::Overrides;
 use policy::config::problem::{Problem, Scope};
 use policy::config::trust::{Applies, ResolvedPath, TrustContext, Widening, paths, widenings};
 use policy::config::variables;
-use policy::plan::{Layer, Plan, Provider, Variable};
+use policy::plan::{Layer, Plan, Provider, Route, Secret, Variable};
 use policy::{HostFacts, Policy, without_containers};
 use sandbox::engine::Engine;
 use sandbox::engine::kind::EngineKind;
@@ -126,7 +126,12 @@ pub(crate) fn for_exec(
         let entry = [variable.name.as_bytes(), b"=", variable.value.as_bytes()].concat();
         of_proxy.iter().any(|other| **other == entry)
     };
-    let unusable = policy.routes().iter().filter(|route| !route.variables.iter().all(has));
+    let has_token = |secret: &Secret| {
+        let start = [secret.env_var.as_bytes(), b"="].concat();
+        of_proxy.iter().any(|other| other.starts_with(&start))
+    };
+    let is_usable = |route: &Route| route.variables.iter().all(has) && route.credential.iter().all(has_token);
+    let unusable = policy.routes().iter().filter(|route| !is_usable(route));
     let unusable: Vec<_> = unusable.map(|route| route.name.as_str()).collect();
     if !unusable.is_empty() {
         ui.warning(format_args!(

@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::clients::{FETCHED, Servers, are_there};
 use crate::internet::{Internet, bash, text};
 use crate::place::Place;
-use crate::{everywhere, natively, toolchain};
+use crate::secrets::second;
+use crate::{everywhere, everywhere_but_natively, natively, ready, toolchain};
 
 /// The real credential. It must not be seen inside.
 const VALUE: &str = "ghp_the-real-one-4f1d";
@@ -219,5 +220,32 @@ fn rules_about_requests_decide_within_tls() {
         let output = run(&internet, place, &mut place.inside(&["--name=decides"], &bash(script)));
         // git asks with GET what there is, and with POST for it.
         assert_eq!(text(&output), "200 403 403 200 403 403 error: 403\n", "{who}: {output:?}");
+    });
+}
+
+#[test]
+fn a_second_command_believes_the_authority_and_has_the_token() {
+    everywhere_but_natively("a second command and interception", |place, internet, who| {
+        let plain = fs::read_to_string(place.home().join(".config/sandboxctl/sandbox.toml")).unwrap();
+        configure(place, CREDITED);
+        let _servers = Servers::start(&internet, place, &["web"]);
+        let name = format!("intercepted{}", std::process::id());
+        let mut first = place.inside(&[format!("--name={name}")], &["sh", "-c", "echo ready; cat"]);
+        first.env("REAL_KEY", VALUE).env("SSL_CERT_FILE", place.workspace().join("ca.pem"));
+        let mut first = ready::start(&mut internet.command(&first));
+        let head = "https://git.example.org/git/private/tiny.git/HEAD";
+        let script = format!("{FETCH}\nfetch {head} \"Authorization: token $GIT_KEY\"; echo $SSL_CERT_FILE");
+        let output = second(place, &[], &name, &script);
+        let expected = "200 ref: refs/heads/main\n/run/sandboxctl/ca-bundle.pem\n";
+        assert_eq!(text(&output), expected, "{who}: {output:?}");
+        // A secret without an address of the proxy's own that came into the configuration later.
+        place.write("home/.config/sandboxctl/sandbox.toml", &plain);
+        configure(place, &CREDITED.replace("GIT_KEY", "OTHER_KEY"));
+        let output = second(place, &[], &name, "echo ${OTHER_KEY-none}");
+        let warning = "this one has none for git";
+        assert_eq!(text(&output), "none\n", "{who}: {output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(warning), "{who}: {output:?}");
+        drop(first.stdin.take());
+        assert!(first.wait().unwrap().success(), "{who}");
     });
 }

@@ -79,7 +79,7 @@ fn the_value_is_added_outside_and_never_enters() {
 }
 
 /// A command in a sandbox that runs, by a caller who has no key.
-fn second(place: &Place, flags: &[&str], name: &str, script: &str) -> Output {
+pub(crate) fn second(place: &Place, flags: &[&str], name: &str, script: &str) -> Output {
     let program = place.path("sandboxctl");
     let words = [&[program.to_str().unwrap(), "exec"], flags, &[name, "--"], &bash(script)].concat();
     place.outside(&words).output().unwrap()
