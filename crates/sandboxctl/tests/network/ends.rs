@@ -83,7 +83,9 @@ fn a_proxy_that_lost_a_listener_ends_and_says_so() {
             .unwrap();
         assert!(String::from_utf8_lossy(&closed.stdout).contains("127.0.0.53:53"), "{who}: {closed:?}");
         line.clear();
-        BufReader::new(running.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        // Held until the end: a run that nobody is left to read is ended.
+        let mut warnings = BufReader::new(running.stderr.take().unwrap());
+        warnings.read_line(&mut line).unwrap();
         assert_eq!(
             line,
             "warning: the egress proxy has ended (the DNS server: Invalid argument (os error 22)): \
