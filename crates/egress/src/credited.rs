@@ -19,9 +19,9 @@ const BASIC: &str = "basic ";
 /// A server, and the credential for what is at its URL or below it.
 #[derive(Clone, Debug)]
 pub struct Credited {
-    name: String,
+    pub(crate) name: String,
     server: Upstream,
-    credential: Credential,
+    pub(crate) credential: Credential,
     token: Secret,
 }
 
@@ -40,6 +40,11 @@ impl Credited {
     pub(crate) fn is_for(&self, host: &str, port: u16, path: &str) -> bool {
         let is_same = host.parse::<Host>().is_ok_and(|host| host == self.server.host);
         is_same && port == self.server.port && self.server.has(path)
+    }
+
+    /// Returns whether both are the same server with the same credential, be its value another one.
+    pub(crate) fn is_of(&self, other: &Self) -> bool {
+        self.name == other.name && self.server == other.server
     }
 
     /// Puts the credential in the place of the token, or of nothing.

@@ -7,7 +7,7 @@ use hyper::body::Incoming;
 use hyper::header::{HOST, HeaderMap, UPGRADE};
 use hyper::http::uri::Authority;
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, Uri};
+use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use policy::rules::network::egress::PROBE;
 use policy::rules::network::{self, Host, Scheme, Wanted};
@@ -112,7 +112,14 @@ async fn answer(
         credit(&mut request, asked, proxy)
     });
     match checked {
-        Ok(()) => send(request, asked, via, Some(requested), kept, proxy).await,
+        Ok(credited) => {
+            let response = send(request, asked, via, Some(requested), kept, proxy).await;
+            // The proxy itself has no such answer here.
+            if let (StatusCode::UNAUTHORIZED, Some(name)) = (response.status(), &credited) {
+                proxy.reject(name);
+            }
+            response
+        }
         Err(refusal) => {
             let open = Open::new(via, &asked.host, asked.port);
             proxy.audit().request_refused(&open, &requested, &refusal);
@@ -121,11 +128,11 @@ async fn answer(
     }
 }
 
-/// Puts the credential of a server to which TLS is intercepted into a request to it.
-fn credit<B>(request: &mut Request<B>, asked: &Server, proxy: &Proxy) -> Result<(), Refusal> {
+/// Puts the credential of a server to which TLS is intercepted into a request to it, and returns the name of the credential.
+fn credit<B>(request: &mut Request<B>, asked: &Server, proxy: &Proxy) -> Result<Option<String>, Refusal> {
     match proxy.interception(&asked.host, asked.port).filter(|_| asked.scheme == Scheme::Https) {
         Some(interception) => interception.credit(request, &asked.host, asked.port),
-        None => Ok(()),
+        None => Ok(None),
     }
 }
 

@@ -1,7 +1,7 @@
 //! TLS to hosts that the file names: ended here with a certificate of the sandbox's authority, and begun anew to the host.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use hyper::Request;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -17,20 +17,44 @@ use crate::refusal::Refusal;
 pub(crate) struct Interception {
     authority: Arc<Authority>,
     acceptor: TlsAcceptor,
-    credited: Vec<Credited>,
+    credited: RwLock<Vec<Credited>>,
 }
 
 impl Interception {
     pub(crate) fn new(authority: Arc<Authority>, credited: Vec<Credited>) -> io::Result<Self> {
         let acceptor = authority.acceptor().map_err(io::Error::other)?;
-        Ok(Self { authority, acceptor, credited })
+        Ok(Self { authority, acceptor, credited: RwLock::new(credited) })
     }
 
-    /// Puts the credential of a server into a request to it, where it has one.
-    pub(crate) fn credit<B>(&self, request: &mut Request<B>, host: &str, port: u16) -> Result<(), Refusal> {
+    /// Puts the credential of a server into a request to it, where it has one, and returns its name.
+    pub(crate) fn credit<B>(
+        &self,
+        request: &mut Request<B>,
+        host: &str,
+        port: u16,
+    ) -> Result<Option<String>, Refusal> {
         let path = request.uri().path();
-        let credited = self.credited.iter().find(|credited| credited.is_for(host, port, path));
-        credited.map_or(Ok(()), |credited| credited.credit(request.headers_mut()))
+        let credited = self.credited.read().unwrap_or_else(PoisonError::into_inner);
+        let credited = credited.iter().find(|credited| credited.is_for(host, port, path));
+        let credit = |credited: &Credited| {
+            credited.credit(request.headers_mut())?;
+            Ok(credited.name.clone())
+        };
+        credited.map(credit).transpose()
+    }
+
+    /// Puts servers in the place of those with the same credential, if it has another value. Returns whether that is so.
+    pub(crate) fn renew(&self, renewed: Vec<Credited>) -> bool {
+        let mut credited = self.credited.write().unwrap_or_else(PoisonError::into_inner);
+        let mut is_new = false;
+        for one in renewed {
+            let old = credited.iter_mut().find(|old| old.is_of(&one));
+            if let Some(old) = old.filter(|old| old.credential != one.credential) {
+                *old = one;
+                is_new = true;
+            }
+        }
+        is_new
     }
 
     /// Returns whether TLS to this host is intercepted.

@@ -139,6 +139,13 @@ impl Proxy {
         self.live.set_routes(routes);
     }
 
+    /// Puts servers that get a credential in the place of those with the same one, if its value is another one, which is recorded.
+    pub fn renew_credited(&self, name: &str, credited: Vec<Credited>) {
+        if self.interception.as_ref().is_some_and(|interception| interception.renew(credited)) {
+            self.audit.renewed(name);
+        }
+    }
+
     /// Passes on that a server has refused the credential of a route. Where nobody has taken the last of these, nobody needs another one.
     pub(crate) fn reject(&self, route: &str) {
         let _ = self.rejected.as_ref().map(|rejected| rejected.try_send(route.to_owned()));

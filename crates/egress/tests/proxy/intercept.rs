@@ -240,6 +240,35 @@ async fn rules_about_requests_decide_within_tls() {
     assert_eq!(received.requests().len(), 1);
 }
 
+#[tokio::test]
+async fn a_credential_that_a_server_refuses_is_asked_for_and_replaced() {
+    let (server, received) =
+        crate::tls::answering("127.0.0.1", "HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno").await;
+    let port = server.port();
+    let authority = Authority::new(vec!["localhost".parse().unwrap()]).unwrap();
+    let pem = authority.to_pem();
+    let (sender, rejected) = std::sync::mpsc::sync_channel(4);
+    let setup = Setup {
+        authority: Some(authority),
+        credited: credited(port, ""),
+        roots: believed(),
+        rejected: Some(sender),
+        ..Setup::from(rules(&local(port)))
+    };
+    let (at, proxy, log) = serve_logged(setup).await;
+    let proxy = Intercepting { at, proxy, log, authority: pem };
+    assert!(proxy.ask(port, &get(port, "")).await.starts_with("HTTP/1.1 401"));
+    assert_eq!(rejected.try_recv().unwrap(), "model");
+    let credential = Credential::new("authorization", "Bearer {}", secret("another")).unwrap();
+    let url = format!("https://localhost:{port}");
+    let renewed = Credited::new("model", &url, credential, secret(TOKEN)).unwrap();
+    proxy.proxy.renew_credited("model", vec![renewed.clone()]);
+    proxy.proxy.renew_credited("model", vec![renewed]);
+    proxy.ask(port, &get(port, "")).await;
+    assert!(received.requests().pop().unwrap().contains("Bearer another"));
+    assert_eq!(proxy.log.text().matches("renewed").count(), 1, "{}", proxy.log.text());
+}
+
 /// A server that gets a credential below a path.
 fn credited(port: u16, path: &str) -> Vec<Credited> {
     let credential = Credential::new("authorization", "Bearer {}", secret(CREDENTIAL)).unwrap();

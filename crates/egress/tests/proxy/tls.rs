@@ -22,6 +22,11 @@ pub(crate) const AUTHORITY: &[u8] = include_bytes!("tls/ca.pem");
 
 /// Serves TLS at an address of loopback, with a certificate for `localhost` and 127.0.0.1.
 pub(crate) async fn server(address: &str) -> (SocketAddr, Received) {
+    answering(address, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await
+}
+
+/// Serves TLS as [`server`] does, with another answer.
+pub(crate) async fn answering(address: &str, answer: &'static str) -> (SocketAddr, Received) {
     let certificate = CertificateDer::from_pem_slice(include_bytes!("tls/server.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_slice(include_bytes!("tls/server.key")).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -38,7 +43,6 @@ pub(crate) async fn server(address: &str) -> (SocketAddr, Received) {
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             if let Ok(stream) = acceptor.accept(stream).await {
-                let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
                 tokio::spawn(upstream::serve(stream, answer, shared.clone()));
             }
         }

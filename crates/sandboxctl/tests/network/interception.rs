@@ -249,3 +249,22 @@ fn a_second_command_believes_the_authority_and_has_the_token() {
         assert!(first.wait().unwrap().success(), "{who}");
     });
 }
+
+#[test]
+fn a_value_that_a_server_refuses_is_read_again() {
+    natively("values of interception that expire", |place, internet, who| {
+        let asked = place.home().join("asked");
+        let source =
+            format!("test -e {0} && echo {VALUE} || {{ touch {0}; echo ghp_old; }}", asked.display());
+        configure(place, &CREDITED.replace("env:REAL_KEY", &format!("command:{source}")));
+        let _servers = Servers::start(&internet, place, &["web"]);
+        let script = format!(
+            "{FETCH}\nhead=https://git.example.org/git/private/tiny.git/HEAD; fetch $head
+            for try in {{1..50}}; do fetch $head | grep ^200 && break; done"
+        );
+        let output = run(&internet, place, &mut place.inside(&["--name=expires"], &bash(&script)));
+        assert_eq!(text(&output), "401 \n200 ref: refs/heads/main\n", "{who}: {output:?}");
+        let renewed = log(place, "expires").iter().filter(|line| line["change"] == "renewed").count();
+        assert_eq!(renewed, 1, "{who}");
+    });
+}

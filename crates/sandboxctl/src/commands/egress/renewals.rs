@@ -5,9 +5,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use confine::protocol::{ControlSocket, RenewedValue, RouteCredential, RouteSpec};
 use egress::proxy::Proxy;
+use policy::plan::RouteUpstream;
 use zeroize::Zeroizing;
 
-use super::routes::route;
+use super::routes::{credited, route};
 
 /// How many refusals may wait. They are for the same few routes.
 const MAX_WAITING: usize = 16;
@@ -38,6 +39,9 @@ impl Renewals {
         while let Ok(name) = self.rejected.recv() {
             match self.ask(&name) {
                 // One that cannot stand in a header is no better than the one that was refused.
+                Ok(Some(renewed)) if matches!(renewed.upstream, RouteUpstream::Intercepted(_)) => {
+                    drop(credited(renewed).map(|credited| proxy.renew_credited(&name, credited)));
+                }
                 Ok(Some(renewed)) => drop(route(renewed).map(|route| proxy.renew(route))),
                 Ok(None) => {}
                 Err(_) => return,
