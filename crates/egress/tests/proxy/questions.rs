@@ -96,7 +96,7 @@ async fn whoever_wants_a_host_waits_until_a_rule_says_whether_it_may_be_reached(
 }
 
 #[tokio::test]
-async fn once_is_for_those_who_wait_and_until_a_rule_denies_it() {
+async fn once_is_for_those_who_wait_and_the_next_one_asks_again() {
     let asking = asking(&[], &[]).await;
     // An address of documentation, where nobody answers: that it is dialled is seen by the rule.
     let (one, two) = (asking.connect("192.0.2.1:9"), asking.connect("192.0.2.2:9"));
