@@ -19,9 +19,9 @@ use rustls::sign::{CertifiedKey, SigningKey};
 use rustls::{ServerConfig, server};
 use tokio_rustls::TlsAcceptor;
 
-use self::der::Certificate;
+use self::certificate::{Certificate, Kind};
 
-mod der;
+mod certificate;
 
 /// What it is called.
 const NAME: &str = "sandboxctl: one sandbox";
@@ -49,6 +49,9 @@ pub enum AuthorityError {
     /// The library of cryptography has made no key, or not signed.
     #[error("making a key or a signature: {0}")]
     Cryptography(&'static str),
+    /// A certificate cannot be written.
+    #[error("writing a certificate: {0}")]
+    Certificate(#[from] x509_cert::der::Error),
     /// The library of TLS does not take what was made.
     #[error(transparent)]
     Tls(#[from] rustls::Error),
@@ -97,9 +100,8 @@ impl Authority {
         let (leaf_pkcs8, leaf_key) = new_key(&random)?;
         let key_id = digest(&SHA256, key.public_key().as_ref()).as_ref()[..20].to_vec();
         let names: Vec<&str> = hosts.iter().map(constraint).collect::<Result<_, _>>()?;
-        let mut extensions = der::authority().to_vec();
-        extensions.extend([der::only_names(names.into_iter()), der::own_key(&key_id)]);
-        let certificate = issue(&random, &key, NAME, key.public_key().as_ref(), &extensions, AUTHORITY_LIFE)?;
+        let kind = Kind::Authority { key_id: &key_id, names: &names };
+        let certificate = issue(&random, &key, NAME, key.public_key().as_ref(), kind, AUTHORITY_LIFE)?;
         let leaf_public = leaf_key.public_key().as_ref().to_vec();
         let leaf_key = sign::any_ecdsa_type(&PrivateKeyDer::Pkcs8(leaf_pkcs8))?;
         let leaves = Mutex::default();
@@ -143,10 +145,8 @@ impl Authority {
                 return Ok(Arc::clone(leaf));
             }
         }
-        let mut extensions = der::server().to_vec();
-        extensions.extend([der::host(&name), der::issuers_key(&self.key_id)]);
-        let certificate =
-            issue(&self.random, &self.key, "sandboxctl", &self.leaf_public, &extensions, LEAF_LIFE)?;
+        let kind = Kind::Server { issuers_key_id: &self.key_id, name: &name };
+        let certificate = issue(&self.random, &self.key, "sandboxctl", &self.leaf_public, kind, LEAF_LIFE)?;
         let chain = vec![CertificateDer::from(certificate)];
         let leaf = Arc::new(CertifiedKey::new(chain, Arc::clone(&self.leaf_key)));
         if leaves.len() >= MAX_LEAVES {
@@ -190,7 +190,7 @@ fn issue(
     key: &EcdsaKeyPair,
     subject: &str,
     public: &[u8],
-    extensions: &[Vec<u8>],
+    kind: Kind<'_>,
     life: Duration,
 ) -> Result<Vec<u8>, AuthorityError> {
     let mut serial = [0; 16];
@@ -199,11 +199,8 @@ fn issue(
     serial[0] = serial[0] & 0x3f | 0x40;
     let now = SystemTime::now();
     let (from, until) = (now - BEFORE, now + life);
-    let certificate =
-        Certificate { serial: &serial, issuer: NAME, subject, from, until, key: public, extensions };
-    let to_be_signed = certificate.to_be_signed();
-    let signature = key.sign(random, &to_be_signed)?;
-    Ok(der::signed(&to_be_signed, signature.as_ref()))
+    let certificate = Certificate { serial: &serial, issuer: NAME, subject, from, until, key: public, kind };
+    certificate.signed(|to_be_signed| Ok(key.sign(random, to_be_signed)?.as_ref().to_vec()))
 }
 
 #[cfg(test)]
