@@ -70,10 +70,10 @@ pub enum AllowedPorts {
 /// 2. Mode `none` denies everything.
 /// 3. A `deny` rule that matches denies, whatever `allow` has.
 /// 4. Mode `open` allows the rest.
-/// 5. Internal addresses, cloud metadata services among them, and `localhost` are denied unless an `allow`
-///    rule names exactly that address or name: a wildcard never reaches them, and neither does an allowed
-///    name that resolves to one (DNS rebinding).
-/// 6. An `allow` rule that matches allows; everything else is denied.
+/// 5. Metadata services of clouds are denied, whatever `allow` has.
+/// 6. Other internal addresses, and `localhost`, are denied unless an `allow` rule names exactly that address or
+///    name: a wildcard never reaches them, and neither does an allowed name that resolves to one (DNS rebinding).
+/// 7. An `allow` rule that matches allows; everything else is denied.
 ///
 /// A rule about requests matches a request that it describes. A connection on which nobody looks at requests is denied where a rule of
 /// `deny` is about requests to that host, and not allowed by rules about requests.
@@ -92,6 +92,11 @@ impl Host {
     /// Returns whether it leads inwards by what it is called: an internal address, or a name of this host.
     pub fn is_internal(&self) -> bool {
         internal::host(self).is_some()
+    }
+
+    /// Returns whether it is the address of a cloud's metadata service.
+    pub fn is_metadata(&self) -> bool {
+        matches!(self, Self::Address(address) if internal::is_metadata(*address))
     }
 }
 
@@ -199,6 +204,9 @@ impl HostRules {
             return asked.stricter(denied(rule));
         }
         if self.mode == NetworkMode::Allowlist {
+            if internal::is_metadata(address) {
+                return asked.stricter(metadata(&format!("`{host}` resolves to `{address}`")));
+            }
             if let Some(what) = internal::address(address) {
                 let named = self.allow.allows_exactly(&Host::Address(address), port, wanted).is_some();
                 let localhost = host.is_localhost() && address.is_loopback();
@@ -223,6 +231,9 @@ impl HostRules {
     pub fn ports(&self, host: &Host) -> Result<AllowedPorts, Verdict> {
         if self.mode == NetworkMode::None {
             return Err(network_is_off());
+        }
+        if self.mode == NetworkMode::Allowlist && host.is_metadata() {
+            return Err(metadata(&format!("`{host}`")));
         }
         let mut denied_on = BTreeMap::new();
         for ports in self.deny.exact(host).chain(self.deny.below(host)) {
@@ -288,6 +299,9 @@ impl HostRules {
         if self.mode == NetworkMode::Open {
             return Verdict::allow("the network is open: `[network] mode = \"open\"`", Origin::Default);
         }
+        if host.is_metadata() {
+            return metadata(&format!("`{host}`"));
+        }
         let exact = self.allow.allows_exactly(host, port, wanted);
         let inwards = internal::host(host);
         if let Some(rule) =
@@ -315,6 +329,12 @@ impl HostRules {
             Origin::Default,
         )
     }
+}
+
+/// Denies what no rule allows.
+fn metadata(what: &str) -> Verdict {
+    let rule = "the address of a cloud's metadata service, which hands out the credentials of the machine";
+    Verdict::deny(format!("{what}: {rule}; no rule allows it"), Origin::Default)
 }
 
 /// Denies what is not among the requests that are allowed to a host.

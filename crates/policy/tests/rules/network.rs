@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use policy::rules::network::preset::AllowedHosts;
 use policy::rules::network::{AllowedPorts, Host, HostError, HostPattern, HostRule, HostRules, NetworkMode};
 use policy::rules::verdict::{Decision, Origin};
 
@@ -161,12 +162,32 @@ fn the_mode_decides_first() {
 }
 
 const INTERNAL: &[&str] = &[
-    "127.0.0.1", "127.9.9.9", "0.0.0.0", "10.1.2.3", "100.100.100.200", "169.254.169.254", "169.254.170.2",
-    "168.63.129.16", "172.16.0.1", "172.31.255.255", "192.0.0.192", "192.168.1.1", "198.19.0.1",
-    "224.0.0.251", "255.255.255.255", "::1", "::", "::ffff:127.0.0.1", "::127.0.0.1", "64:ff9b::a9fe:a9fe",
-    "64:ff9b:1::1", "2001:0:1234::1", "2002:7f00:1::1", "fd00:ec2::254", "fc00::1", "fe80::1", "fec0::1",
-    "ff02::1",
+    "127.0.0.1", "127.9.9.9", "0.0.0.0", "10.1.2.3", "100.100.100.201", "172.16.0.1", "172.31.255.255",
+    "192.0.0.8", "192.168.1.1", "198.19.0.1", "224.0.0.251", "255.255.255.255", "::1", "::",
+    "::ffff:127.0.0.1", "::127.0.0.1", "64:ff9b:1::1", "2001:0:1234::1", "2002:7f00:1::1", "fc00::1",
+    "fe80::1", "fec0::1", "ff02::1",
 ];
+
+const METADATA: &[&str] = &[
+    "169.254.169.254", "169.254.170.2", "169.254.0.23", "100.100.100.200", "168.63.129.16", "192.0.0.192",
+    "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "fd00:ec2::254", "fd20:ce::254",
+];
+
+#[test]
+fn metadata_services_are_denied_even_where_they_are_named() {
+    for address in METADATA {
+        // A list cannot hold it, and a rule that came by another way changes nothing.
+        assert!(matches!(address.parse::<AllowedHosts>(), Err(HostError::Metadata { .. })), "{address}");
+        let named = allowlist(&[address, "example.org"]);
+        let verdict = named.decide(address, 80);
+        assert_eq!(verdict.decision, Decision::Deny, "{address}");
+        assert!(verdict.rule.ends_with("no rule allows it"), "{}", verdict.rule);
+        assert!(named.ports(&address.parse().unwrap()).is_err(), "{address}");
+        let resolved = named.decide_resolved("example.org", ip(address), 80);
+        assert_eq!(resolved.decision, Decision::Deny, "{address}");
+        assert!(resolved.rule.ends_with("no rule allows it"), "{}", resolved.rule);
+    }
+}
 
 #[test]
 fn internal_addresses_are_denied_unless_they_are_named_exactly() {
@@ -188,7 +209,7 @@ fn internal_addresses_are_denied_unless_they_are_named_exactly() {
 #[test]
 fn an_allowed_name_that_resolves_inwards_is_denied() {
     let rules = allowlist(&["example.org", "*.nip.example"]);
-    for address in INTERNAL {
+    for address in INTERNAL.iter().chain(METADATA) {
         for host in ["example.org", "a.nip.example"] {
             let verdict = rules.decide_resolved(host, ip(address), 443);
             assert_eq!(verdict.decision, Decision::Deny, "{host} -> {address}");

@@ -75,16 +75,26 @@ fn the_proxy_leads_nowhere_inwards() {
         let came = internet.requests();
         assert!(came.iter().all(|line| line.starts_with("dns ")), "{who}: somebody has connected: {came:?}");
 
-        // The control: these servers are there, and the proxy reaches them, where a rule names just that address.
+        // The control: these servers are there, and the proxy reaches one, where a rule names just that address.
         let internet = Internet::of(place);
-        let addresses = ["127.0.0.1:8080", "169.254.169.254:80", "[fd00:ec2::254]:80"];
-        let flags = addresses.map(|address| format!("--allow-host={address}"));
-        let output = internet.run(
-            place,
-            &flags.each_ref().map(String::as_str),
-            &bash(&addresses.map(connect).join("\n")),
-        );
-        assert_eq!(text(&output).matches("HTTP/1.1 200 ").count(), 3, "{who}: {output:?}");
+        let output = internet.run(place, &["--allow-host=127.0.0.1:8080"], &bash(&connect("127.0.0.1:8080")));
+        assert_eq!(text(&output).matches("HTTP/1.1 200 ").count(), 1, "{who}: {output:?}");
+        for (path, host) in
+            [("169.254.169.254", "169.254.169.254:80"), ("fd00:ec2::254", "[fd00:ec2::254]:80")]
+        {
+            let ask = format!(
+                "exec 3<>/dev/tcp/{path}/80; printf 'GET / HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n' >&3; cat <&3"
+            );
+            let mut outside = Command::new("bash");
+            outside.args(["-c", &ask]).current_dir("/");
+            let reached = internet.command(&outside).output().unwrap();
+            assert!(text(&reached).contains("served GET /"), "{who}: {reached:?}");
+            // No rule names a metadata service.
+            let refused = internet.run(place, &[&format!("--allow-host={host}")], &["true"]);
+            assert_eq!(refused.status.code(), Some(2), "{who}: {refused:?}");
+            let error = String::from_utf8_lossy(&refused.stderr);
+            assert!(error.contains("metadata service") && error.contains("never allowed"), "{who}: {error}");
+        }
     });
 }
 

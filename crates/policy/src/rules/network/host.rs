@@ -89,6 +89,11 @@ pub enum HostError {
         "`{given}` has a wildcard in the middle; only `*.` at the beginning is understood, such as `*.example.org`"
     )]
     Wildcard { given: String },
+    /// What is never allowed.
+    #[error(
+        "`{given}` is the address of a cloud's metadata service, which hands out the credentials of the machine; it is never allowed: give the credential that is needed in `[secrets]`"
+    )]
+    Metadata { given: String },
     /// The name of no preset.
     #[error("`{given}` is no preset; after `preset:` comes one of {known}{meant}")]
     Preset { given: String, known: String, meant: String },

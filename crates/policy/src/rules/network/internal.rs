@@ -40,6 +40,43 @@ const IPV6: &[(Ipv6Addr, u32, &str)] = &[
     (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, "a multicast address"),
 ];
 
+/// Metadata services of clouds, each with its prefix length: whoever reaches one has the credentials of the machine.
+const METADATA: &[(IpAddr, u32)] = &[
+    // Most clouds; containers on AWS (169.254.170.2 and .23); Tencent Cloud (169.254.0.23).
+    (IpAddr::V4(Ipv4Addr::new(169, 254, 0, 0)), 16),
+    // Alibaba Cloud.
+    (IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)), 32),
+    // Azure.
+    (IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)), 32),
+    // Oracle Cloud.
+    (IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)), 32),
+    // AWS.
+    (IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0)), 32),
+    // Google Cloud.
+    (IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)), 128),
+];
+
+/// Returns whether an address is that of a cloud's metadata service, in any form.
+pub(super) fn is_metadata(address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    let within = |address: IpAddr| {
+        METADATA.iter().any(|(network, length)| match (address, network) {
+            (IpAddr::V4(address), IpAddr::V4(network)) => {
+                (address.to_bits() ^ network.to_bits()).leading_zeros() >= *length
+            }
+            (IpAddr::V6(address), IpAddr::V6(network)) => {
+                (address.to_bits() ^ network.to_bits()).leading_zeros() >= *length
+            }
+            _ => false,
+        })
+    };
+    let translated = match address {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(address) => embedded(address).map(IpAddr::V4),
+    };
+    within(address) || translated.is_some_and(within)
+}
+
 /// Returns what a host is, if it leads inwards by what it is called.
 pub(super) fn host(host: &Host) -> Option<&'static str> {
     match host {

@@ -140,9 +140,14 @@ impl FromStr for AllowedHosts {
 
     fn from_str(text: &str) -> Result<Self, HostError> {
         if text.starts_with(PRESET) {
-            text.parse().map(Self::Preset)
-        } else {
-            text.parse().map(Self::Pattern)
+            return text.parse().map(Self::Preset);
+        }
+        let pattern: Pattern = text.parse()?;
+        match pattern.hosts() {
+            HostPattern::Exact { host, .. } if host.is_metadata() => {
+                Err(HostError::Metadata { given: text.to_owned() })
+            }
+            _ => Ok(Self::Pattern(pattern)),
         }
     }
 }
