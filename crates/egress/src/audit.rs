@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use hyper::Method;
+use hyper::{Method, StatusCode};
 use policy::rules::network::Host;
 use policy::rules::verdict::{Decision, Verdict};
 use serde::Serialize;
@@ -289,6 +289,48 @@ fn milliseconds(time: SystemTime) -> u128 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()
 }
 
+/// A request that was sent. Dropped, it is recorded: a server does what it was asked also for a client that goes away.
+pub(crate) struct Sent<'a> {
+    audit: &'a Audit,
+    open: &'a Open,
+    requested: &'a Requested,
+    rule: String,
+    end: SentEnd,
+}
+
+/// What came of a request.
+enum SentEnd {
+    Answered(StatusCode),
+    Refused(Refusal),
+    Abandoned,
+}
+
+impl Sent<'_> {
+    /// Notes the answer, or why there is none.
+    pub(crate) fn ended(mut self, answered: Result<StatusCode, &Refusal>) {
+        self.end = match answered {
+            Ok(status) => SentEnd::Answered(status),
+            Err(refusal) => SentEnd::Refused(refusal.clone()),
+        };
+    }
+}
+
+impl Drop for Sent<'_> {
+    fn drop(&mut self) {
+        let Self { audit, open, requested, rule, end } = self;
+        match end {
+            SentEnd::Answered(status) => {
+                let requested = Requested { status: Some(status.as_u16()), ..requested.clone() };
+                audit.request_ended(open, &requested, rule, None);
+            }
+            SentEnd::Refused(refusal) => audit.request_refused(open, requested, refusal),
+            SentEnd::Abandoned => {
+                audit.request_ended(open, requested, rule, Some("the client went away before the answer"));
+            }
+        }
+    }
+}
+
 impl Audit {
     /// Makes one that writes its lines there, each with one call; [`crate::rotate::Rotated`] keeps them within bounds.
     pub fn new(lines: impl Write + Send + 'static) -> Self {
@@ -324,10 +366,14 @@ impl Audit {
         self.refuse(open, Some(&requested), refusal);
     }
 
-    /// Records a request that was decided by itself and answered. Its bytes are counted with its connection.
-    pub(crate) fn answered(&self, open: &Open, requested: &Requested, rule: &str, status: u16) {
-        let requested = Requested { status: Some(status), ..requested.clone() };
-        let what = What::new(open, Decision::Allow, rule, None, Some(&requested));
+    /// Notes a request that was decided by itself and is sent now: it is recorded with what came of it. Its bytes are counted with its
+    /// connection.
+    pub(crate) fn sent<'a>(&'a self, open: &'a Open, requested: &'a Requested, rule: &str) -> Sent<'a> {
+        Sent { audit: self, open, requested, rule: rule.to_owned(), end: SentEnd::Abandoned }
+    }
+
+    fn request_ended(&self, open: &Open, requested: &Requested, rule: &str, error: Option<&str>) {
+        let what = What::new(open, Decision::Allow, rule, error, Some(requested));
         let mut inner = self.inner();
         inner.write(open, &what);
         inner.counts.requests += 1;
@@ -385,6 +431,9 @@ impl Audit {
             Refusal::Mismatch(_)
             | Refusal::Steered
             | Refusal::Volume(_)
+            | Refusal::Upgrade
+            | Refusal::NoRoute(_)
+            | Refusal::Credential(..)
             | Refusal::Token(_)
             | Refusal::Operation { .. } => {
                 What::new(open, Decision::Deny, &refusal.to_string(), None, requested)

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use crate::body::{Body, passing};
-use crate::headers::strip;
+use crate::headers::{close_after, strip};
 use crate::outside::{Access, Outside};
 use crate::parent::ParentProxy;
 use crate::proxy::Proxy;
@@ -94,13 +94,16 @@ impl ServerConnection {
         self.access.rule()
     }
 
-    /// Sends a request for a whole URL, and returns the answer, and this connection for the next one. Bodies pass as they arrive.
+    /// Sends a request for a whole URL, and returns the answer, and this connection where it may have a next one. Bodies pass as they
+    /// arrive.
     pub(crate) async fn forward(
         mut self,
         request: Request<Incoming>,
-    ) -> Result<(Response<Body>, Self), Refusal> {
+    ) -> Result<(Response<Body>, Option<Self>), Refusal> {
         self.traffic.expect_answer();
-        let response = match self.sender.send_request(onward(request, self.parent.as_deref())).await {
+        let (mut head, body) = onward(request, self.parent.as_deref()).into_parts();
+        let is_last = close_after(&mut head.headers, &body);
+        let response = match self.sender.send_request(Request::from_parts(head, body)).await {
             Ok(response) => response,
             Err(error) => {
                 drop(self.sender);
@@ -113,7 +116,7 @@ impl ServerConnection {
         let (mut head, body) = response.into_parts();
         strip(&mut head.headers);
         head.version = Version::HTTP_11;
-        Ok((Response::from_parts(head, passing(body)), self))
+        Ok((Response::from_parts(head, passing(body)), (!is_last).then_some(self)))
     }
 }
 

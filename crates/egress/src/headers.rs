@@ -1,6 +1,7 @@
 //! Headers that end at a proxy, and are taken out of what passes through it.
 
-use hyper::header::{CONNECTION, HeaderMap, HeaderName, MAX_FORWARDS, TE, TRAILER, UPGRADE};
+use hyper::body::Body;
+use hyper::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue, MAX_FORWARDS, TE, TRAILER, UPGRADE};
 
 /// Headers that are about one connection and not about the message (RFC 9110, section 7.6.1), beside those that `Connection` names.
 const HOP_BY_HOP: [HeaderName; 6] =
@@ -23,4 +24,14 @@ pub(crate) fn strip(headers: &mut HeaderMap) {
     for name in HOP_BY_HOP.iter().chain(&for_proxy).chain(&named) {
         headers.remove(name);
     }
+}
+
+/// Has the server close the connection after a request that has a body, and returns whether it has one. A server that answers without
+/// reading the body would read it as the next request, which nobody has decided about.
+pub(crate) fn close_after(headers: &mut HeaderMap, body: &impl Body) -> bool {
+    let has_body = !body.is_end_stream();
+    if has_body {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    has_body
 }

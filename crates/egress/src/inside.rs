@@ -23,7 +23,16 @@ pub(crate) struct Inside<S> {
     within: Duration,
     /// What has come and was not passed on.
     bytes: Vec<u8>,
+    tls: Tls,
     state: State,
+}
+
+/// Whether a client may begin TLS.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Tls {
+    May,
+    /// It is intercepted, and nothing came when it had to begin.
+    TooLate,
 }
 
 enum State {
@@ -37,7 +46,12 @@ enum State {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Inside<S> {
     pub(crate) fn new(stream: S, name: String, port: u16, within: Duration) -> Self {
-        Self { stream, name, port, within, bytes: Vec::new(), state: State::Judging(None) }
+        Self { stream, name, port, within, bytes: Vec::new(), tls: Tls::May, state: State::Judging(None) }
+    }
+
+    /// Refuses TLS from now on: what is dialled for a client that says nothing is not ended here, and TLS to it would be seen by nobody.
+    pub(crate) fn without_tls(self) -> Self {
+        Self { tls: Tls::TooLate, ..self }
     }
 
     /// Waits until the first bytes were judged. They are not lost when that is given up.
@@ -87,6 +101,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Inside<S> {
                 Judgement::Undecided if count > 0 => {}
                 Judgement::Undecided if late || protocol != Protocol::Other => {
                     let reason = "what the client says first breaks off".to_owned();
+                    self.state = State::Refused(protocol, reason);
+                }
+                Judgement::Pass if protocol == Protocol::Tls && self.tls == Tls::TooLate => {
+                    let reason =
+                        format!("TLS is intercepted, and has to begin within {} seconds", PATIENCE.as_secs());
                     self.state = State::Refused(protocol, reason);
                 }
                 Judgement::Undecided | Judgement::Pass => self.state = State::Passing,

@@ -64,7 +64,10 @@ pub(crate) async fn end<S: AsyncRead + AsyncWrite + Unpin>(
         (None, Protocol::Tls, None) if for_requests => Refusal::Rule(proxy.rules().decide(host, port)),
         // What is no TLS is not intercepted.
         (None, ..) => match proxy.connect(via, host, port).await {
-            Ok(outside) => return explicit::pass_on(inside, outside, via, (host, port), proxy).await,
+            Ok(outside) => {
+                let inside = inside.without_tls();
+                return explicit::pass_on(inside, outside, via, (host, port), proxy).await;
+            }
             Err(refusal) => return refuse(inside, (host, port), &refusal, proxy).await,
         },
     };
@@ -183,18 +186,17 @@ pub(crate) async fn send(
     };
     let answered = match connected {
         Ok(connection) => {
-            let rule = connection.rule();
+            // What was connected for a request that is not decided by itself is recorded when it ends.
+            let sent =
+                requested.as_ref().map(|requested| proxy.audit().sent(&open, requested, &connection.rule()));
             let answered = connection.forward(request).await;
-            match (&answered, &requested) {
-                (Ok((response, _)), Some(requested)) => {
-                    proxy.audit().answered(&open, requested, &rule, response.status().as_u16());
-                }
-                (Err(refusal), Some(requested)) => proxy.audit().request_refused(&open, requested, refusal),
-                // What was connected is recorded when it ends.
-                (_, None) => {}
+            if let Some(sent) = sent {
+                sent.ended(answered.as_ref().map(|(response, _)| response.status()));
             }
             answered.map(|(response, connection)| {
-                kept.put(connection);
+                if let Some(connection) = connection {
+                    kept.put(connection);
+                }
                 response
             })
         }

@@ -44,9 +44,10 @@ const CREDENTIAL_PARAMETERS: [&str; 6] =
     ["access_token", "api-key", "api_key", "key", "oauth_token", "token"];
 
 /// Headers by which some servers do something else than what the request says.
-const STEERING: [&str; 6] = [
-    "forwarded", "x-http-method", "x-http-method-override", "x-method-override", "x-original-url",
-    "x-rewrite-url",
+const STEERING: [&str; 13] = [
+    "destination", "forwarded", "x-envoy-original-path", "x-host", "x-http-destinationurl", "x-http-method",
+    "x-http-method-override", "x-method", "x-method-override", "x-original-method", "x-original-uri",
+    "x-original-url", "x-rewrite-url",
 ];
 
 impl Route {

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use hyper::body::Incoming;
 use hyper::header::{HOST, UPGRADE};
 use hyper::{Request, Response, StatusCode, Uri, Version};
+use hyper_util::client::legacy::connect::capture_connection;
 use policy::rules::network::Wanted;
 use policy::rules::verdict::{Decision, Verdict};
 use tokio::time::timeout;
 
 use crate::audit::{Open, Requested, Via};
 use crate::body::{Body, patient};
-use crate::headers::strip;
+use crate::headers::{close_after, strip};
 use crate::proxy::Proxy;
 use crate::refusal::Refusal;
 use crate::route::{Route, find};
@@ -43,27 +44,23 @@ pub(crate) async fn answer(request: Request<Incoming>, proxy: &Arc<Proxy>) -> Ou
     };
     let checked = check(&request, route, path).and_then(|uri| denied().map(|()| uri));
     let answered = match checked {
-        Ok(uri) => send(request, route, uri, proxy).await,
-        Err(refusal) => Err(refusal),
-    };
-    match answered {
-        Ok(response) => {
-            if route.credential.is_some() && REJECTED.contains(&response.status()) {
-                proxy.reject(&route.name);
-            }
-            proxy.audit().answered(
-                &open,
-                &requested,
-                &format!("route `{}`", route.name),
-                response.status().as_u16(),
-            );
-            Ok(response)
+        Ok(uri) => {
+            let sent = proxy.audit().sent(&open, &requested, &format!("route `{}`", route.name));
+            let answered = send(request, route, uri, proxy).await;
+            sent.ended(answered.as_ref().map(Response::status));
+            answered
         }
         Err(refusal) => {
             proxy.audit().request_refused(&open, &requested, &refusal);
-            Err((refusal, host, port))
+            Err(refusal)
+        }
+    };
+    if let Ok(response) = &answered {
+        if route.credential.is_some() && REJECTED.contains(&response.status()) {
+            proxy.reject(&route.name);
         }
     }
+    answered.map_err(|refusal| (refusal, host, port))
 }
 
 /// Checks that a request may be sent, and returns as what.
@@ -92,7 +89,13 @@ async fn send(
     route.credit(&mut head.headers).map_err(Refusal::unreachable)?;
     (head.uri, head.version) = (uri, Version::HTTP_11);
     let idle = proxy.limits().idle;
-    let answered = timeout(idle, proxy.sender().request(Request::from_parts(head, body))).await;
+    let is_last = close_after(&mut head.headers, &body);
+    let mut request = Request::from_parts(head, body);
+    let captured = capture_connection(&mut request);
+    let answered = timeout(idle, proxy.sender().request(request)).await;
+    if let (true, Some(connection)) = (is_last, &*captured.connection_metadata()) {
+        connection.poison();
+    }
     let response = answered.map_err(|_| Refusal::Silent(idle))?.map_err(|error| cause(&error))?;
     let (mut head, body) = response.into_parts();
     strip(&mut head.headers);

@@ -14,7 +14,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -138,6 +138,27 @@ async fn another_name_and_none_are_refused_as_everywhere() {
     let answer = proxy.ask(port, "GET / HTTP/1.1\r\nConnection: close\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
     assert!(received.requests().is_empty());
+}
+
+#[tokio::test]
+async fn who_says_nothing_until_the_server_was_dialled_begins_no_tls() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let proxy = Intercepting::new(believed(), &local(port), Vec::new()).await;
+    for socks in [false, true] {
+        let mut client = tunnel(proxy.at, port, socks).await;
+        // It is dialled for a server that speaks first.
+        let (mut server, _) = listener.accept().await.unwrap();
+        client.write_all(&client_hello("localhost")).await.unwrap();
+        assert!(rest(&mut client).await.starts_with('\u{15}'), "an alert");
+        assert_eq!(server.read(&mut [0; 16]).await.unwrap(), 0);
+        assert!(proxy.log.text().contains("has to begin within 3 seconds"), "{}", proxy.log.text());
+        // The control: another protocol passes.
+        let mut client = tunnel(proxy.at, port, socks).await;
+        let (mut server, _) = listener.accept().await.unwrap();
+        client.write_all(b"ssh").await.unwrap();
+        server.read_exact(&mut [0; 3]).await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -48,7 +48,7 @@ async fn answer(
         let request = String::from_utf8_lossy(&request).into_owned();
         seen.lock().unwrap().push(format!("{number}: {}", request.lines().next().unwrap()));
         stream.write_all(format!("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n{number}").as_bytes()).await?;
-        if then == Then::Closes {
+        if then == Then::Closes || request.to_lowercase().contains("connection: close") {
             return stream.shutdown().await;
         }
     }
@@ -125,4 +125,61 @@ async fn a_server_that_closes_costs_a_connection_and_no_request() {
         assert_eq!(ask(&mut client, &format!("http://{at}/")).await, ("200".into(), number.into()));
     }
     assert_eq!(seen.lock().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn a_body_that_the_server_does_not_read_is_no_request() {
+    // It takes what stands behind a head for the next one.
+    let (at, seen) = server(Then::Keeps).await;
+    let rules = rules(&[format!("GET,POST http://{at}/pub/*")], &[]);
+    let (proxy, ..) = serve_logged(rules).await;
+    let inner = format!("GET /secret HTTP/1.1\r\nHost: {at}\r\n\r\n");
+    for (number, method) in [(1, "GET"), (3, "POST")] {
+        let mut client = TcpStream::connect(proxy).await.unwrap();
+        let outer = format!(
+            "{method} http://{at}/pub/a HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{inner}",
+            inner.len()
+        );
+        client.write_all(outer.as_bytes()).await.unwrap();
+        assert!(head(&mut client).await.starts_with("HTTP/1.1 200"), "{method}");
+        client.read_u8().await.unwrap();
+        assert_eq!(
+            ask(&mut client, &format!("http://{at}/pub/b")).await.1,
+            (number + 1).to_string(),
+            "{method}"
+        );
+    }
+    let paths: Vec<_> = seen.lock().unwrap().clone();
+    assert!(paths.iter().all(|line| line.contains("/pub/")) && paths.len() == 4, "{paths:?}");
+    // The control: without the proxy it is one.
+    let mut direct = TcpStream::connect(at).await.unwrap();
+    let outer = format!("GET /pub/a HTTP/1.1\r\nContent-Length: {}\r\n\r\n{inner}", inner.len());
+    direct.write_all(outer.as_bytes()).await.unwrap();
+    for _ in 0..2 {
+        head(&mut direct).await;
+        direct.read_u8().await.unwrap();
+    }
+    assert!(seen.lock().unwrap().last().unwrap().contains("/secret"));
+}
+
+#[tokio::test]
+async fn a_request_is_recorded_also_for_a_client_that_goes_away() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    let (proxy, _, log) = serve_logged(rules(&[format!("* http://{at}/*")], &[])).await;
+    let mut client = TcpStream::connect(proxy).await.unwrap();
+    client.write_all(format!("DELETE http://{at}/all HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await.unwrap();
+    let (mut server, _) = listener.accept().await.unwrap();
+    assert!(head(&mut server).await.starts_with("DELETE /all "));
+    drop(client);
+    let recorded = async {
+        while !log.lines().iter().any(|line| line["method"] == "DELETE") {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, recorded).await.unwrap();
+    let lines = log.lines();
+    let line = lines.iter().find(|line| line["method"] == "DELETE").unwrap();
+    assert_eq!((&line["path"], line.get("status")), (&"/all".into(), None), "{line}");
+    assert!(line["error"].to_string().contains("went away"), "{line}");
 }

@@ -52,6 +52,10 @@ const METADATA: &[(IpAddr, u32)] = &[
     (IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)), 32),
     // AWS.
     (IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0)), 32),
+    // OpenStack.
+    (IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0xa9fe, 0xa9fe)), 128),
+    // Scaleway.
+    (IpAddr::V6(Ipv6Addr::new(0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42)), 128),
     // Google Cloud.
     (IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)), 128),
 ];
@@ -110,7 +114,7 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [.., c, d] = address.segments();
     let low = Ipv4Addr::from_bits(u32::from(c) << 16 | u32::from(d));
     match address.segments() {
-        [0x64, 0xff9b, 0, 0, 0, 0, ..] | [0, 0, 0, 0, 0, 0, ..] => Some(low),
+        [0x64, 0xff9b, 0 | 1, 0, 0, 0, ..] | [0, 0, 0, 0, 0, 0, ..] => Some(low),
         [0x2002, a, b, ..] => Some(Ipv4Addr::from_bits(u32::from(a) << 16 | u32::from(b))),
         _ => None,
     }
