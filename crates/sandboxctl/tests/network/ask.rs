@@ -170,6 +170,35 @@ fn a_person_answers_on_the_terminal_that_the_command_does_not_have() {
 }
 
 #[test]
+fn an_answer_to_a_question_that_was_withdrawn_is_none_to_the_next() {
+    natively("a question that is withdrawn", |place, internet, who| {
+        // The first client goes away once it was asked about, and another one comes.
+        let script = format!(
+            "exec 3<>/dev/tcp/127.0.0.1/61080
+             printf 'GET http://other.example.org:8080/ HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' >&3
+             until test -e asked; do :; done; exec 3>&-; {}",
+            page("host-1.wild.example.org")
+        );
+        let steps = ["Press Enter to go on. => s", "asks for host-1.wild.example.org, port 8080 => d"];
+        let (output, said) = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let is_asked = || {
+                    let log = egress(place, &["log", "withdrawn"]).output().unwrap();
+                    text(&log).contains("\"question\"")
+                };
+                while !is_asked() {}
+                std::fs::write(place.workspace().join("asked"), "").unwrap();
+            });
+            redirected(place, &internet, &steps, &["--name=withdrawn"], &script)
+        });
+        assert!(output.status.success(), "{who}: {output:?} {said}");
+        assert!(said.contains("`host-1.wild.example.org:8080` in `egress deny`"), "{who}: {said}");
+        let log = done(egress(place, &["log", "withdrawn"]));
+        assert!(!log.contains(r#""change":"allow""#), "{who}: {log}");
+    });
+}
+
+#[test]
 fn nothing_is_asked_where_the_command_has_the_terminal_or_nobody_could_answer() {
     natively("questions that cannot be asked", |place, internet, who| {
         let run = |flags: &[&str]| place.inside(&[&["--ask"], flags].concat(), &bash("echo ran"));

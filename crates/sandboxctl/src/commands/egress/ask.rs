@@ -195,20 +195,33 @@ impl Answer {
     }
 }
 
+/// What a person sees last on the terminal, and so what a line that they type means.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Shown {
+    /// Nothing that wants an answer.
+    Nothing,
+    /// The question with this number.
+    Question(u64),
+    /// That nobody waits any more. Whoever typed an answer to that question has not read the next one.
+    Withdrawn,
+}
+
 /// Shows one question after the other, and passes the answers on.
 fn converse(sandbox: &str, living: &Living, questions: &mut Questions, mut terminal: File) -> io::Result<()> {
     let mut waiting: VecDeque<EgressQuestion> = VecDeque::new();
-    let mut shown = None;
+    let mut shown = Shown::Nothing;
     loop {
-        if let (None, Some(next)) = (shown, waiting.front()) {
+        if let (Shown::Nothing, Some(next)) = (shown, waiting.front()) {
             // What was typed before is no answer.
             tcflush(&terminal, QueueSelector::IFlush)?;
             show(&mut terminal, &question(sandbox, next))?;
-            shown = Some(next.id);
+            shown = Shown::Question(next.id);
         }
         let (told, typed) = {
             let mut ready = vec![PollFd::from_borrowed_fd(questions.as_fd(), PollFlags::IN)];
-            ready.extend(shown.map(|_| PollFd::new(&terminal, PollFlags::IN)));
+            if shown != Shown::Nothing {
+                ready.push(PollFd::new(&terminal, PollFlags::IN));
+            }
             match poll(&mut ready, None) {
                 Err(Errno::INTR) => continue,
                 polled => polled?,
@@ -221,9 +234,12 @@ fn converse(sandbox: &str, living: &Living, questions: &mut Questions, mut termi
                 Some(News::Asked(question)) => waiting.push_back(question),
                 Some(News::Settled(id)) => {
                     waiting.retain(|question| question.id != id);
-                    if shown == Some(id) {
-                        show(&mut terminal, "\nNobody waits for an answer any more.\n")?;
-                        shown = None;
+                    if shown == Shown::Question(id) {
+                        show(
+                            &mut terminal,
+                            "\nNobody waits for an answer any more. Press Enter to go on.\n",
+                        )?;
+                        shown = Shown::Withdrawn;
                     }
                 }
             }
@@ -231,6 +247,10 @@ fn converse(sandbox: &str, living: &Living, questions: &mut Questions, mut termi
             // A terminal gives one line, or what is there of it when somebody ends the input.
             let mut line = [0; 4096];
             let read = terminal.read(&mut line)?;
+            if shown == Shown::Withdrawn {
+                shown = Shown::Nothing;
+                continue;
+            }
             let line = String::from_utf8_lossy(&line[..read]);
             let (Some(question), Ok(answer)) = (waiting.front(), line.trim().parse::<Answer>()) else {
                 show(&mut terminal, &format!("{HELP}: "))?;
@@ -244,7 +264,7 @@ fn converse(sandbox: &str, living: &Living, questions: &mut Questions, mut termi
             }
             // That it is settled is said once more, and concerns nobody then.
             waiting.pop_front();
-            shown = None;
+            shown = Shown::Nothing;
         }
     }
 }
