@@ -254,7 +254,9 @@ impl DocumentReader<'_, '_> {
             if table == section.pattern && section.value(name).is_none() {
                 let message = format!("{name:?} is missing");
                 let problem = Problem::new(location, section.path.as_str(), ProblemCode::MissingKey, message);
-                self.note(problem.hinting(format!("add {name} = {}", key.example)));
+                let beside = key.example_beside.filter(|(other, _)| section.value(other).is_some());
+                let example = beside.map_or(key.example, |(_, example)| example);
+                self.note(problem.hinting(format!("add {name} = {example}")));
             }
         }
     }

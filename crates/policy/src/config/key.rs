@@ -16,6 +16,8 @@ pub struct Key {
     pub doc: &'static str,
     /// A value that is valid, as TOML text; empty for tables.
     pub example: &'static str,
+    /// Another key of the table, and the value that is proposed where that one is there.
+    pub example_beside: Option<(&'static str, &'static str)>,
     /// Whether it is acted on.
     pub status: Support,
     /// Whether a project's file may set it without the user's trust.
@@ -38,6 +40,7 @@ impl Key {
         default: "",
         doc: "",
         example: "",
+        example_beside: None,
         status: Support::ActedOn,
         trust: TrustRule::Free,
         required: false,

@@ -273,12 +273,21 @@ fn proxy_keys(name: &str, secret: &Located<SecretTable>, config: &Config, proble
     ];
     for (key, location, needed, goes_with) in keys {
         match location {
-            Some(location) if !needed => problems.push(Problem::new(
-                &location,
-                format!("secrets.{name}.{key}"),
-                ProblemCode::Conflict,
-                format!("it only goes with {goes_with}"),
-            )),
+            Some(location) if !needed => {
+                let problem = Problem::new(
+                    &location,
+                    format!("secrets.{name}.{key}"),
+                    ProblemCode::Conflict,
+                    format!("it only goes with {goes_with}"),
+                );
+                problems.push(match key {
+                    // Who leaves it out gives the agent the value.
+                    "provider" => {
+                        problem.hinting(format!("set {goes_with}; otherwise the agent has the value"))
+                    }
+                    _ => problem,
+                });
+            }
             None if needed => problems.push(Problem::new(
                 &secret.location,
                 format!("secrets.{name}"),

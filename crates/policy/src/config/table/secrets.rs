@@ -33,6 +33,8 @@ settings! {
             doc: "`inject` makes the value visible inside; with `proxy` it never enters.",
             trust: TrustRule::Free,
             example: "\"inject\"",
+            // "inject" would put a value inside that was to stay outside.
+            example_beside: Some(("provider", "\"proxy\"")),
             required: true,
         }
         env_var: Name as VariableName = {
