@@ -1,19 +1,22 @@
 //! Forwarding: a request to its server and the answer back, without what was for this proxy.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper::client::conn::http1::SendRequest;
+use hyper::client::conn::{http1, http2};
 use hyper::header::{HOST, HeaderValue, PROXY_AUTHORIZATION};
 use hyper::{Request, Response, Uri, Version};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use policy::rules::network::{Scheme, Wanted};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use crate::body::{Body, passing};
 use crate::headers::{close_after, strip};
+use crate::limits::MAX_HEAD;
 use crate::outside::{Access, Outside};
 use crate::parent::ParentProxy;
 use crate::proxy::Proxy;
@@ -28,9 +31,21 @@ use crate::traffic::Traffic;
 /// while it closes is lost.
 const KEPT: Duration = Duration::from_secs(3);
 
+/// How much of an answer is held at most that the client does not read, by HTTP/2. What the system holds of other connections grows to more.
+const WINDOW: u32 = 1 << 20;
+
 /// The connection to a server that a client's last request was sent on, kept for its next one.
 #[derive(Default)]
 pub(crate) struct Kept(Mutex<Option<ServerConnection>>);
+
+/// What has to run for a connection to be one.
+type Driven = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>;
+
+/// What sends requests on it, by the HTTP that the server speaks.
+enum Sender {
+    Http1(http1::SendRequest<Incoming>),
+    Http2(http2::SendRequest<Incoming>),
+}
 
 /// A connection to a server, for one request at a time.
 pub(crate) struct ServerConnection {
@@ -39,7 +54,7 @@ pub(crate) struct ServerConnection {
     traffic: Arc<Traffic>,
     /// The proxy on the way that forwards what is plain itself; tunnels need none.
     parent: Option<Arc<ParentProxy>>,
-    sender: SendRequest<Incoming>,
+    sender: Sender,
     ended: JoinHandle<Result<(), Refusal>>,
     last_use: Instant,
 }
@@ -60,7 +75,7 @@ impl Kept {
 }
 
 impl ServerConnection {
-    /// Speaks HTTP/1.1, over TLS where that is asked for, on a connection that was allowed.
+    /// Speaks HTTP, over TLS where that is asked for, on a connection that was allowed.
     pub(crate) async fn open(outside: Outside, asked: &Server, proxy: &Proxy) -> Result<Self, Refusal> {
         let idle = proxy.limits().idle;
         let (ends, traffic, access) = (outside.ends(idle), outside.traffic(), outside.access());
@@ -74,10 +89,7 @@ impl ServerConnection {
                 Box::new(secured.map_err(|_| silent())??)
             }
         };
-        let mut client = hyper::client::conn::http1::Builder::new();
-        client.preserve_header_case(true).max_buf_size(BUFFER);
-        let (sender, connection) =
-            client.handshake(TokioIo::new(stream)).await.map_err(Refusal::unreachable)?;
+        let (sender, connection) = Sender::new(stream).await.map_err(Refusal::unreachable)?;
         let ended = tokio::spawn(async move {
             let ended = |error: std::io::Error| match error.kind() {
                 std::io::ErrorKind::TimedOut => Refusal::Silent(idle),
@@ -101,9 +113,8 @@ impl ServerConnection {
         request: Request<Incoming>,
     ) -> Result<(Response<Body>, Option<Self>), Refusal> {
         self.traffic.expect_answer();
-        let (mut head, body) = onward(request, self.parent.as_deref()).into_parts();
-        let is_last = close_after(&mut head.headers, &body);
-        let response = match self.sender.send_request(Request::from_parts(head, body)).await {
+        let (answered, is_last) = self.sender.send(request, self.parent.as_deref()).await;
+        let response = match answered {
             Ok(response) => response,
             Err(error) => {
                 drop(self.sender);
@@ -120,12 +131,59 @@ impl ServerConnection {
     }
 }
 
+impl Sender {
+    async fn new(stream: Box<dyn Stream>) -> hyper::Result<(Self, Driven)> {
+        if stream.version() == Version::HTTP_2 {
+            let mut client = http2::Builder::new(TokioExecutor::new());
+            client.initial_stream_window_size(WINDOW).initial_connection_window_size(WINDOW);
+            client
+                .max_header_list_size(u32::try_from(MAX_HEAD).unwrap_or(u32::MAX))
+                .max_send_buf_size(MAX_HEAD);
+            let (sender, connection) = client.handshake(TokioIo::new(stream)).await?;
+            return Ok((Self::Http2(sender), Box::pin(connection)));
+        }
+        let mut client = http1::Builder::new();
+        client.preserve_header_case(true).max_buf_size(BUFFER);
+        let (sender, connection) = client.handshake(TokioIo::new(stream)).await?;
+        Ok((Self::Http1(sender), Box::pin(connection)))
+    }
+
+    async fn ready(&mut self) -> hyper::Result<()> {
+        match self {
+            Self::Http1(sender) => sender.ready().await,
+            Self::Http2(sender) => sender.ready().await,
+        }
+    }
+
+    /// Sends a request, and returns the answer, and whether none may follow.
+    async fn send(
+        &mut self,
+        request: Request<Incoming>,
+        parent: Option<&ParentProxy>,
+    ) -> (hyper::Result<Response<Incoming>>, bool) {
+        let (mut head, body) = request.into_parts();
+        // First, because `Connection` may name any header.
+        strip(&mut head.headers);
+        match self {
+            Self::Http1(sender) => {
+                let (mut head, body) = onward(Request::from_parts(head, body), parent).into_parts();
+                let is_last = close_after(&mut head.headers, &body);
+                (sender.send_request(Request::from_parts(head, body)).await, is_last)
+            }
+            Self::Http2(sender) => {
+                // The host that was decided about is that of the URL.
+                head.headers.remove(HOST);
+                head.version = Version::HTTP_2;
+                (sender.send_request(Request::from_parts(head, body)).await, false)
+            }
+        }
+    }
+}
+
 /// Turns a request to a proxy into one to the server: the path alone, the host of the URL, and nothing that was for the proxy. For
 /// another proxy on the way the URL stays whole.
 fn onward<B>(request: Request<B>, parent: Option<&ParentProxy>) -> Request<B> {
     let (mut head, body) = request.into_parts();
-    // First, because `Connection` may name any header.
-    strip(&mut head.headers);
     // Each end has its own version (RFC 9110, section 2.5); what an older one lacks is made up for.
     head.version = Version::HTTP_11;
     // The host that was decided about, whatever the header says (RFC 9112, section 3.2.2).

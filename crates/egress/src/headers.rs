@@ -1,7 +1,10 @@
 //! Headers that end at a proxy, and are taken out of what passes through it.
 
 use hyper::body::Body;
-use hyper::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue, MAX_FORWARDS, TE, TRAILER, UPGRADE};
+use hyper::header::{
+    CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, MAX_FORWARDS, TE, TRAILER,
+    TRANSFER_ENCODING, UPGRADE,
+};
 
 /// Headers that are about one connection and not about the message (RFC 9110, section 7.6.1), beside those that `Connection` names.
 const HOP_BY_HOP: [HeaderName; 6] =
@@ -27,11 +30,16 @@ pub(crate) fn strip(headers: &mut HeaderMap) {
 }
 
 /// Has the server close the connection after a request that has a body, and returns whether it has one. A server that answers without
-/// reading the body would read it as the next request, which nobody has decided about.
+/// reading the body would read it as the next request, which nobody has decided about. All this is about HTTP/1.1: a client of HTTP/2
+/// leaves these headers out.
 pub(crate) fn close_after(headers: &mut HeaderMap, body: &impl Body) -> bool {
     let has_body = !body.is_end_stream();
     if has_body {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        // HTTP/2 needs no length, and without one hyper takes no GET for one that has a body.
+        if !headers.contains_key(CONTENT_LENGTH) {
+            headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        }
     }
     has_body
 }

@@ -22,7 +22,7 @@ use crate::parent::Parent;
 use crate::questions::{Outcome, Questions};
 use crate::refusal::Refusal;
 use crate::route::Route;
-use crate::sender::{Connector, Sender};
+use crate::sender::{Connector, Sender, Senders};
 use crate::tls::Roots;
 
 /// What a proxy is made of. Rules alone are enough: `Proxy::new(rules, audit)`.
@@ -72,7 +72,7 @@ pub struct Proxy {
     audit: Arc<Audit>,
     limits: Limits,
     tls: TlsConnector,
-    sender: Sender,
+    senders: Senders,
     interception: Option<Interception>,
     connections: Arc<Semaphore>,
     rejected: Option<SyncSender<String>>,
@@ -111,7 +111,7 @@ impl Proxy {
             audit,
             limits,
             tls,
-            sender: connector.sender(),
+            senders: Senders::new(connector),
             interception,
             connections,
             rejected,
@@ -171,9 +171,9 @@ impl Proxy {
         &self.live
     }
 
-    /// Returns what sends requests to the upstreams of routes.
-    pub(crate) fn sender(&self) -> &Sender {
-        &self.sender
+    /// Returns what sends requests to the upstream of a route.
+    pub(crate) fn sender(&self, route: &Route) -> Sender {
+        self.senders.of(route)
     }
 
     /// Returns what opens TLS to upstreams.

@@ -92,9 +92,12 @@ async fn send(
     let is_last = close_after(&mut head.headers, &body);
     let mut request = Request::from_parts(head, body);
     let captured = capture_connection(&mut request);
-    let answered = timeout(idle, proxy.sender().request(request)).await;
+    let answered = timeout(idle, proxy.sender(route).request(request)).await;
     if let (true, Some(connection)) = (is_last, &*captured.connection_metadata()) {
-        connection.poison();
+        // By HTTP/2 no body is taken for a request, and the others stay.
+        if !connection.is_negotiated_h2() {
+            connection.poison();
+        }
     }
     let response = answered.map_err(|_| Refusal::Silent(idle))?.map_err(|error| cause(&error))?;
     let (mut head, body) = response.into_parts();

@@ -3,15 +3,19 @@
 use std::io;
 use std::sync::Arc;
 
+use hyper::Version;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, CommonState, RootCertStore};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::outside::Outside;
 use crate::refusal::Refusal;
+
+/// What HTTP/2 is called in ALPN (RFC 9113, section 3.2).
+const HTTP2: &[u8] = b"h2";
 
 /// The authorities whose certificates are believed. By default there is none.
 #[derive(Clone, Debug)]
@@ -72,9 +76,14 @@ impl Roots {
             .map_err(io::Error::other)?
             .with_root_certificates(self.0)
             .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![HTTP2.to_vec(), b"http/1.1".to_vec()];
         Ok(TlsConnector::from(Arc::new(config)))
     }
+}
+
+/// Returns which HTTP both ends have agreed on.
+pub(crate) fn version(state: &CommonState) -> Version {
+    if state.alpn_protocol() == Some(HTTP2) { Version::HTTP_2 } else { Version::HTTP_11 }
 }
 
 /// Opens TLS to a host on a connection to it.

@@ -24,16 +24,16 @@ use crate::tls::{AUTHORITY, server};
 use crate::upstream::{CREDENTIAL, TOKEN, secret};
 
 /// A proxy that intercepts TLS to `localhost`.
-struct Intercepting {
-    at: SocketAddr,
-    proxy: Arc<Proxy>,
-    log: Log,
-    authority: String,
+pub(crate) struct Intercepting {
+    pub(crate) at: SocketAddr,
+    pub(crate) proxy: Arc<Proxy>,
+    pub(crate) log: Log,
+    pub(crate) authority: String,
 }
 
 impl Intercepting {
     /// Makes one that believes these certificates and allows these hosts.
-    async fn new(roots: Roots, allow: &[String], credited: Vec<Credited>) -> Self {
+    pub(crate) async fn new(roots: Roots, allow: &[String], credited: Vec<Credited>) -> Self {
         let authority = Authority::new(vec!["localhost".parse().unwrap()]).unwrap();
         let pem = authority.to_pem();
         let setup = Setup { authority: Some(authority), credited, roots, ..Setup::from(rules(allow)) };
@@ -42,14 +42,19 @@ impl Intercepting {
     }
 
     /// Opens TLS to a port of `localhost` through it, as a client that believes this.
-    async fn open(&self, port: u16, believed: &[u8], socks: bool) -> Result<TlsStream<TcpStream>, String> {
+    pub(crate) async fn open(
+        &self,
+        port: u16,
+        believed: &[u8],
+        socks: bool,
+    ) -> Result<TlsStream<TcpStream>, String> {
         let stream = tunnel(self.at, port, socks).await;
         let name = ServerName::try_from("localhost").unwrap();
         connector(believed).connect(name, stream).await.map_err(|error| error.to_string())
     }
 
     /// Returns the answer to a request in it.
-    async fn ask(&self, port: u16, request: &str) -> String {
+    pub(crate) async fn ask(&self, port: u16, request: &str) -> String {
         let mut stream = self.open(port, self.authority.as_bytes(), false).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = Vec::new();

@@ -5,6 +5,8 @@ mod descriptors;
 mod explicit;
 mod fronting;
 mod http2;
+mod http2_server;
+mod http2_upstream;
 mod inspect;
 mod intercept;
 mod kept;

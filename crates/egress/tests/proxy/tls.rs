@@ -25,17 +25,23 @@ pub(crate) async fn server(address: &str) -> (SocketAddr, Received) {
     answering(address, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").await
 }
 
-/// Serves TLS as [`server`] does, with another answer.
-pub(crate) async fn answering(address: &str, answer: &'static str) -> (SocketAddr, Received) {
+/// Makes what ends TLS with that certificate, and speaks these protocols.
+pub(crate) fn acceptor(protocols: &[&[u8]]) -> TlsAcceptor {
     let certificate = CertificateDer::from_pem_slice(include_bytes!("tls/server.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_slice(include_bytes!("tls/server.key")).unwrap();
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
         .with_single_cert(vec![certificate], key)
         .unwrap();
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+    TlsAcceptor::from(Arc::new(config))
+}
+
+/// Serves TLS as [`server`] does, with another answer.
+pub(crate) async fn answering(address: &str, answer: &'static str) -> (SocketAddr, Received) {
+    let acceptor = acceptor(&[]);
     let listener = TcpListener::bind((address, 0)).await.unwrap();
     let at = listener.local_addr().unwrap();
     let received = Received::default();
