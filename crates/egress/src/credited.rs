@@ -2,12 +2,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hyper::header::{COOKIE, HeaderMap};
+use hyper::header::{COOKIE, HeaderMap, HeaderName};
 use policy::rules::network::Host;
 use zeroize::Zeroizing;
 
 use crate::refusal::Refusal;
-use crate::route::{CREDENTIALS, Credential, RouteError, Upstream, is_steering};
+use crate::route::{Credential, RouteError, Upstream, check_query, is_steering};
 use crate::secret::Secret;
 
 /// How values begin that hold a token as it is.
@@ -35,11 +35,20 @@ impl Credited {
         Ok(Self { name: name.to_owned(), server: Upstream::new(url)?, credential, token })
     }
 
-    /// Returns whether a request for this path gets the credential. A path that servers could read in two ways does not, unless all
-    /// of them do.
-    pub(crate) fn is_for(&self, host: &str, port: u16, path: &str) -> bool {
+    /// Returns whether a request for this path gets the credential.
+    ///
+    /// # Errors
+    ///
+    /// Servers could read the path in two ways, and not every path gets it: what passed without it could be one that the server takes for
+    /// one with it, and bring another.
+    pub(crate) fn is_for(&self, host: &str, port: u16, path: &str) -> Result<bool, Refusal> {
         let is_same = host.parse::<Host>().is_ok_and(|host| host == self.server.host);
-        is_same && port == self.server.port && self.server.has(path)
+        if !is_same || port != self.server.port {
+            return Ok(false);
+        }
+        self.server.has(path).ok_or(Refusal::Malformed(
+            "what is below one path of this server gets a credential, and servers read this path in two ways: write it without `//`, `..`, `;` and escaped slashes, dots and percent signs",
+        ))
     }
 
     /// Returns whether both are the same server with the same credential, be its value another one.
@@ -48,17 +57,18 @@ impl Credited {
     }
 
     /// Puts the credential in the place of the token, or of nothing.
-    pub(crate) fn credit(&self, headers: &mut HeaderMap) -> Result<(), Refusal> {
-        let places: Vec<_> = CREDENTIALS.iter().chain([&self.credential.header]).cloned().collect();
+    pub(crate) fn credit(&self, headers: &mut HeaderMap, query: Option<&str>) -> Result<(), Refusal> {
+        check_query(&self.server.host, query)?;
+        let beside = headers.iter().filter(|(name, _)| self.credential.is_beside(name));
         // A cookie is sent by clients that were given one, so it is left out in silence.
-        for place in places.iter().filter(|place| **place != COOKIE) {
-            if !headers.get_all(place).iter().all(|value| self.is_token(value.as_bytes())) {
+        for (place, value) in beside.filter(|(name, _)| **name != COOKIE) {
+            if !self.is_token(value.as_bytes()) {
                 return Err(Refusal::Credential(self.name.clone(), place.clone()));
             }
         }
-        let steering = headers.keys().filter(|name| is_steering(name.as_str())).cloned();
-        for place in steering.collect::<Vec<_>>().iter().chain(&places) {
-            headers.remove(place);
+        let is_gone = |name: &&HeaderName| self.credential.is_beside(name) || is_steering(name.as_str());
+        for name in headers.keys().filter(is_gone).cloned().collect::<Vec<_>>() {
+            headers.remove(name);
         }
         self.credential.add(headers).map_err(Refusal::unreachable)
     }
@@ -86,7 +96,7 @@ impl Credited {
 
 #[cfg(test)]
 mod tests {
-    use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
+    use hyper::header::{AUTHORIZATION, HeaderValue};
 
     use super::*;
 
@@ -105,7 +115,7 @@ mod tests {
         for (name, value) in headers {
             map.append(name, HeaderValue::from_str(value).unwrap());
         }
-        let credited = credited("https://example.org").credit(&mut map);
+        let credited = credited("https://example.org").credit(&mut map, None);
         credited.map(|()| map).map_err(|refusal| refusal.to_string())
     }
 
@@ -133,7 +143,8 @@ mod tests {
 
     #[test]
     fn another_credential_than_the_token_is_refused() {
-        let key = HeaderName::from_static("x-api-key");
+        let [key, private, github] =
+            ["x-api-key", "private-token", "x-github-token"].map(HeaderName::from_static);
         for brought in [
             vec![(AUTHORIZATION, "Bearer ghp_real".to_owned())],
             vec![(AUTHORIZATION, "Bearer ghp_token2".to_owned())],
@@ -143,6 +154,8 @@ mod tests {
             vec![(AUTHORIZATION, String::new())],
             vec![(AUTHORIZATION, "Bearer ghp_token".to_owned()), (AUTHORIZATION, "Bearer x".to_owned())],
             vec![(key, "else".to_owned())],
+            vec![(private, "else".to_owned())],
+            vec![(AUTHORIZATION, "Bearer ghp_token".to_owned()), (github, "else".to_owned())],
         ] {
             let refused = sent(&brought).unwrap_err();
             assert!(refused.contains("the credential `github`"), "{brought:?}: {refused}");
@@ -153,18 +166,25 @@ mod tests {
     fn it_is_for_what_is_below_its_url() {
         let all = credited("https://example.org");
         let some = credited("https://example.org:8443/api");
-        for (path, of_all, of_some) in [
-            ("/", true, false),
-            ("/api", true, true),
-            ("/api/x", true, true),
-            ("/apix", true, false),
-            ("/api/../x", true, false),
-            ("/api/%2e%2e/x", true, false),
-            ("//api/x", true, false),
+        let [whole, part] = [(&all, 443), (&some, 8443)];
+        let is_for =
+            |(credited, port): (&Credited, u16), path| credited.is_for("Example.org", port, path).ok();
+        for (path, of_part) in [
+            ("/", Some(false)),
+            ("/api", Some(true)),
+            ("/api/x", Some(true)),
+            ("/apix", Some(false)),
+            ("/api/../x", None),
+            ("/api/%2e%2e/x", None),
+            ("/api/..;/x", None),
+            ("/api%2fx", None),
+            ("/api;/x", None),
+            ("//api/x", None),
         ] {
-            assert_eq!(all.is_for("Example.org", 443, path), of_all, "{path}");
-            assert_eq!(some.is_for("example.org", 8443, path), of_some, "{path}");
+            assert_eq!(is_for(whole, path), Some(true), "{path}");
+            assert_eq!(is_for(part, path), of_part, "{path}");
         }
-        assert!(!all.is_for("example.org", 80, "/") && !all.is_for("other.example.org", 443, "/"));
+        assert!(!all.is_for("example.org", 80, "/").unwrap());
+        assert!(!some.is_for("other.example.org", 8443, "//").unwrap());
     }
 }

@@ -4,11 +4,12 @@ use std::io;
 use std::sync::Arc;
 
 use hyper::body::Incoming;
-use hyper::header::{HOST, HeaderMap, UPGRADE};
+use hyper::header::{HOST, UPGRADE};
 use hyper::http::uri::Authority;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
+use policy::rules::credentials;
 use policy::rules::network::egress::PROBE;
 use policy::rules::network::{self, Host, Scheme, Wanted};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -177,7 +178,7 @@ pub(crate) async fn send(
     let wanted = Wanted::Request(network::Request { scheme: *scheme, method, path });
     let open = Open::new(via, host, *port);
     let single = match &requested {
-        Some(_) => is_single(request.headers(), proxy.is_for_requests(host, *port)),
+        Some(_) => is_single(&request, proxy.is_for_requests(host, *port)),
         None => Ok(()),
     };
     let connected = match single {
@@ -228,12 +229,17 @@ async fn connection(
 }
 
 /// Checks that requests follow a request, and where rules decide about each, that it is what its first line says.
-fn is_single(headers: &HeaderMap, decided: bool) -> Result<(), Refusal> {
+fn is_single<B>(request: &Request<B>, decided: bool) -> Result<(), Refusal> {
+    let headers = request.headers();
     // HTTP/2 is offered by clients that go on without it.
     if headers.get_all(UPGRADE).iter().any(|protocol| protocol != "h2c") {
         return Err(Refusal::Upgrade);
     }
-    if decided && headers.keys().any(|name| is_steering(&name.as_str().replace('_', "-"))) {
+    let query = request.uri().query().unwrap_or_default().replace(';', "&");
+    let names_method =
+        || form_urlencoded::parse(query.as_bytes()).any(|(name, _)| credentials::is_method(&name));
+    if decided && (headers.keys().any(|name| is_steering(&name.as_str().replace('_', "-"))) || names_method())
+    {
         return Err(Refusal::Steered);
     }
     Ok(())

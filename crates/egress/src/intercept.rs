@@ -33,14 +33,14 @@ impl Interception {
         host: &str,
         port: u16,
     ) -> Result<Option<String>, Refusal> {
-        let path = request.uri().path();
-        let credited = self.credited.read().unwrap_or_else(PoisonError::into_inner);
-        let credited = credited.iter().find(|credited| credited.is_for(host, port, path));
-        let credit = |credited: &Credited| {
-            credited.credit(request.headers_mut())?;
-            Ok(credited.name.clone())
-        };
-        credited.map(credit).transpose()
+        let uri = request.uri().clone();
+        for credited in &*self.credited.read().unwrap_or_else(PoisonError::into_inner) {
+            if credited.is_for(host, port, uri.path())? {
+                credited.credit(request.headers_mut(), uri.query())?;
+                return Ok(Some(credited.name.clone()));
+            }
+        }
+        Ok(None)
     }
 
     /// Puts servers in the place of those with the same credential, if it has another value. Returns whether that is so.

@@ -87,9 +87,9 @@ pub enum Refusal {
     /// The client wants to go on in another protocol.
     #[error("requests are decided here one by one, and no other protocol follows: do without WebSocket")]
     Upgrade,
-    /// A header could make the server do something else than what was decided about.
+    /// A header, or the query, could make the server do something else than what was decided about.
     #[error(
-        "rules decide about the method, the host and the path of this request, and a header names others: do without `X-HTTP-Method-Override`, `X-Forwarded-…`, `X-Original-URL` and the like"
+        "rules decide about the method, the host and the path of this request, and a header or the query names others: do without `X-HTTP-Method-Override`, `X-Forwarded-…`, `X-Original-URL`, `_method` and the like"
     )]
     Steered,
 }

@@ -1,13 +1,13 @@
 //! Routes to providers: a request for `/NAME/…` on the explicit listener goes to one upstream, with a credential that the sandbox never sees.
 
-use hyper::header::HeaderMap;
+use hyper::header::{HeaderMap, HeaderName};
 use hyper::{Method, Uri};
 use policy::rules::network::{HostPattern, HostRule, Pattern, Request};
 use policy::rules::verdict::Origin;
 use policy::rules::{provider, url_path};
 
-pub(crate) use self::credential::CREDENTIALS;
 pub use self::credential::Credential;
+pub(crate) use self::credential::{check_query, is_place};
 pub use self::error::RouteError;
 pub use self::upstream::Upstream;
 use crate::refusal::Refusal;
@@ -38,10 +38,6 @@ pub struct Allowed {
     /// A path; with `/*` at its end every path below it.
     pub path: String,
 }
-
-/// Parts of a query that a credential can stand in.
-const CREDENTIAL_PARAMETERS: [&str; 6] =
-    ["access_token", "api-key", "api_key", "key", "oauth_token", "token"];
 
 /// Headers by which some servers do something else than what the request says.
 const STEERING: [&str; 13] = [
@@ -95,9 +91,9 @@ impl Route {
     /// Returns whether a request brings the token.
     pub(crate) fn admits(&self, headers: &HeaderMap) -> bool {
         let Some(token) = &self.token else { return true };
-        let own = self.credential.iter().map(|credential| &credential.header);
+        let places = headers.iter().filter(|(name, _)| self.takes(name));
         // All are looked at, whichever fits.
-        CREDENTIALS.iter().chain(own).flat_map(|name| headers.get_all(name)).fold(false, |found, value| {
+        places.fold(false, |found, (_, value)| {
             let value = value.as_bytes();
             let bare = match value.split_at_checked(7) {
                 Some((scheme, rest)) if scheme.eq_ignore_ascii_case(b"Bearer ") => rest,
@@ -119,10 +115,7 @@ impl Route {
         if !normal.is_some_and(|path| self.allowed.iter().any(|one| matches(one, &path))) {
             return Err(Refusal::Operation { route: self.name.clone(), allowed: self.listing() });
         }
-        let mut names = form_urlencoded::parse(query.unwrap_or_default().as_bytes()).map(|(name, _)| name);
-        if names.any(|name| CREDENTIAL_PARAMETERS.contains(&name.to_ascii_lowercase().as_str())) {
-            return Err(Refusal::Malformed("the query has a credential: send the token in a header"));
-        }
+        check_query(&self.upstream.host, query)?;
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
         let uri = format!("{}{}{path}{query}", self.upstream.origin(), self.upstream.prefix);
         uri.parse().map_err(|_| Refusal::Malformed("the path is none"))
@@ -136,14 +129,19 @@ impl Route {
 
     /// Takes out what could be a credential of the sandbox's own, and adds the route's.
     pub(crate) fn credit(&self, headers: &mut HeaderMap) -> Result<(), RouteError> {
-        let steering: Vec<_> = headers.keys().filter(|name| is_steering(name.as_str())).cloned().collect();
-        for name in CREDENTIALS.iter().chain(&steering) {
+        let gone = headers.keys().filter(|name| self.takes(name) || is_steering(name.as_str())).cloned();
+        for name in gone.collect::<Vec<_>>() {
             headers.remove(name);
         }
         match &self.credential {
             Some(credential) => credential.add(headers),
             None => Ok(()),
         }
+    }
+
+    /// Returns whether the upstream could take what is in such a header for a credential.
+    fn takes(&self, header: &HeaderName) -> bool {
+        self.credential.as_ref().map_or_else(|| is_place(header), |credential| credential.is_beside(header))
     }
 
     fn listing(&self) -> Vec<String> {
@@ -185,7 +183,8 @@ impl Allowed {
 
 #[cfg(test)]
 mod tests {
-    use hyper::header::{HeaderName, HeaderValue};
+    use hyper::header::HeaderValue;
+    use policy::rules::credentials;
     use zeroize::Zeroizing;
 
     use super::*;
@@ -245,7 +244,10 @@ mod tests {
         ] {
             assert_eq!(resolve(method, path, None), None, "{method} {path}");
         }
-        for query in ["key=x", "a=b&access_token=x", "k%65y=x", "API_KEY=x"] {
+        for query in [
+            "key=x", "a=b&access_token=x", "k%65y=x", "API_KEY=x", "a=b;key=x", "$key=x", "%24key=x",
+            "private_token=x", "access_token[]=x", "$httpMethod=DELETE",
+        ] {
             assert_eq!(resolve("POST", "/v1/messages", Some(query)), None, "{query}");
         }
     }
@@ -283,7 +285,7 @@ mod tests {
     fn what_the_sandbox_brings_is_replaced_by_the_credential() {
         let route = anthropic();
         let mut headers = HeaderMap::new();
-        for name in CREDENTIALS {
+        for name in credentials::HEADERS.iter().copied().map(HeaderName::from_static) {
             headers.append(name.clone(), HeaderValue::from_static("token"));
             headers.append(name, HeaderValue::from_static("another"));
         }

@@ -2,25 +2,38 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hyper::header::{AUTHORIZATION, COOKIE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use policy::rules::credentials;
+use policy::rules::network::Host;
 use zeroize::Zeroizing;
 
 use super::error::RouteError;
+use crate::refusal::Refusal;
 use crate::secret::Secret;
-
-/// Headers that a credential can stand in. None of them is sent on.
-pub(crate) const CREDENTIALS: [HeaderName; 7] = [
-    AUTHORIZATION,
-    COOKIE,
-    HeaderName::from_static("api-key"),
-    HeaderName::from_static("cookie2"),
-    HeaderName::from_static("x-api-key"),
-    HeaderName::from_static("x-auth-token"),
-    HeaderName::from_static("x-goog-api-key"),
-];
 
 /// How a header begins that holds a name and a password.
 const BASIC: &str = "Basic ";
+
+/// Returns whether a credential can stand in a header.
+pub(crate) fn is_place(header: &HeaderName) -> bool {
+    credentials::HEADERS.contains(&header.as_str())
+}
+
+/// Refuses a query by which a server of this name could take a request for another's, or for one of another method.
+pub(crate) fn check_query(host: &Host, query: Option<&str>) -> Result<(), Refusal> {
+    let host = host.to_string();
+    // Some servers take `;` for `&`.
+    let query = query.unwrap_or_default().replace(';', "&");
+    for (name, _) in form_urlencoded::parse(query.as_bytes()) {
+        if credentials::is_parameter(&host, &name) {
+            return Err(Refusal::Malformed("the query has a credential: send the token in a header"));
+        }
+        if credentials::is_method(&name) {
+            return Err(Refusal::Malformed("the query names another method"));
+        }
+    }
+    Ok(())
+}
 
 /// A credential, and how a server wants to be shown it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -46,6 +59,11 @@ impl Credential {
         let made = Self { header, around, secret };
         made.add(&mut HeaderMap::new())?;
         Ok(made)
+    }
+
+    /// Returns whether a server that wants this credential could take what is in such a header for one. None of them is sent on.
+    pub(crate) fn is_beside(&self, header: &HeaderName) -> bool {
+        *header == self.header || is_place(header)
     }
 
     pub(crate) fn add(&self, headers: &mut HeaderMap) -> Result<(), RouteError> {

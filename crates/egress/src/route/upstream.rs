@@ -44,12 +44,12 @@ impl Upstream {
         Ok(Self { scheme, host, port, prefix })
     }
 
-    /// Returns whether a path is at the URL or below it, however servers read it.
-    pub(crate) fn has(&self, path: &str) -> bool {
-        let below = |path: &str| {
+    /// Returns whether a path is at the URL or below it; `None` where servers could differ.
+    pub(crate) fn has(&self, path: &str) -> Option<bool> {
+        let below = |path: String| {
             path.strip_prefix(&self.prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        self.prefix.is_empty() || url_path::normal(path).is_some_and(|path| below(&path))
+        if self.prefix.is_empty() { Some(true) } else { url_path::normal(path).map(below) }
     }
 
     /// Returns its URL without a path.

@@ -343,6 +343,12 @@ async fn headers_that_name_another_request_are_refused_and_other_protocols_do_no
             stream.write_all(format!("POST {base}/x HTTP/1.1{others}").as_bytes()).await.unwrap();
             let answer = head(&mut stream).await;
             assert_eq!(&answer[9..12], status, "{door:?} {header}: {answer}");
+            // Some take the query for it.
+            let mut stream = stand.open(door).await;
+            let request =
+                format!("POST {base}/x?a=b&%24httpMethod=DELETE HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n");
+            stream.write_all(request.as_bytes()).await.unwrap();
+            assert!(head(&mut stream).await.starts_with("HTTP/1.1 403"), "{door:?}");
             let received = std::mem::take(&mut *stand.record.lock().unwrap()).concat().to_lowercase();
             assert_eq!(received.is_empty(), status != "200", "{door:?} {header}: {received}");
             assert!(!received.contains("upgrade") && !received.contains("http2-settings"), "{received}");

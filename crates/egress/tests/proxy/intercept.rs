@@ -316,18 +316,32 @@ async fn a_credential_is_added_for_the_token_or_for_none_and_no_other_one_leaves
         assert!(!got.contains(TOKEN) && !got.contains("other=1"), "{got}");
     }
     let before = received.requests().len();
-    for headers in
-        ["Authorization: Bearer other\r\n", "x-api-key: other\r\n", "Authorization: Basic b3RoZXI6eA==\r\n"]
-    {
+    for headers in [
+        "Authorization: Bearer other\r\n", "x-api-key: other\r\n", "Authorization: Basic b3RoZXI6eA==\r\n",
+        "Private-Token: other\r\n", "X-GitHub-Token: other\r\n",
+    ] {
         let answer = proxy.ask(port, &get(port, headers)).await;
         assert!(answer.starts_with("HTTP/1.1 403") && answer.contains("egress.credential"), "{answer}");
     }
     assert_eq!(received.requests().len(), before);
     assert!(!proxy.log.text().contains(CREDENTIAL) && !proxy.log.text().contains(TOKEN));
-    // Nor where the credential is for another path.
+    // Nor in a query, where it could be the method of a request as well.
+    for query in ["access_token=other", "page=1;private_token=other", "%24key=other", "$httpMethod=DELETE"] {
+        let answer = proxy.ask(port, &get(port, "").replacen("?query", &format!("?{query}"), 1)).await;
+        assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("the query"), "{query}: {answer}");
+    }
+    assert_eq!(received.requests().len(), before);
+    // Another one goes where the credential is for another path, and nowhere that the server may take for its own.
     let proxy = Intercepting::new(believed(), &local(port), credited(port, "/api")).await;
     let answer = proxy.ask(port, &get(port, "Authorization: Bearer other\r\n")).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     let got = received.requests().pop().unwrap();
     assert!(got.contains("Bearer other") && !got.contains(CREDENTIAL), "{got}");
+    let before = received.requests().len();
+    for path in ["//api/x", "/%61pi/%2e%2e/x", "/api%2fx", "/api;/x", "/x/../api"] {
+        let request = get(port, "Authorization: Bearer other\r\n").replacen("/path", path, 1);
+        let answer = proxy.ask(port, &request).await;
+        assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("two ways"), "{path}: {answer}");
+    }
+    assert_eq!(received.requests().len(), before);
 }

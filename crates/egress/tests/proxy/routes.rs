@@ -26,7 +26,7 @@ async fn the_upstream_gets_the_credential_and_nothing_that_the_sandbox_brought_i
         format!("Authorization: Bearer {TOKEN}\r\n"),
         format!("authorization: Bearer another\r\nx-goog-api-key: {TOKEN}\r\n"),
     ] {
-        let more = "Cookie: a=b\r\nApi-Key: x\r\nProxy-Authorization: Basic eA==\r\nProxy-Any: x\r\nanthropic-beta: kept\r\n";
+        let more = "Cookie: a=b\r\nApi-Key: x\r\nPrivate-Token: x\r\nX-GitHub-Token: x\r\nProxy-Authorization: Basic eA==\r\nProxy-Any: x\r\nanthropic-beta: kept\r\n";
         let answer = said(proxy, post(&format!("{token}{more}"))).await;
         assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\nok"), "{answer}");
         assert!(answer.to_ascii_lowercase().contains("x-request-id: 1"), "{answer}");
@@ -39,9 +39,10 @@ async fn the_upstream_gets_the_credential_and_nothing_that_the_sandbox_brought_i
         assert!(lower.contains(&format!("\r\nhost: {at}\r\n")), "{got}");
         assert_eq!(lower.matches(&format!("authorization: bearer {CREDENTIAL}")).count(), 1, "{got}");
         assert!(lower.contains("anthropic-beta: kept"), "{got}");
-        for gone in
-            [TOKEN, "another", "cookie", "x-api-key", "\r\napi-key", "x-goog-api-key", "proxy-", "host: x"]
-        {
+        for gone in [
+            TOKEN, "another", "cookie", "x-api-key", "\r\napi-key", "x-goog-api-key", "proxy-", "host: x",
+            "private-", "x-github",
+        ] {
             assert!(!lower.contains(gone), "{gone}: {got}");
         }
     }
@@ -77,6 +78,8 @@ async fn a_request_without_the_token_is_401_and_one_for_something_else_403() {
         (get("/model/v1/models//organizations"), 403, "egress.operation"),
         (get("/model"), 403, "egress.operation"),
         (get("/model/v1/models/a?key=mine"), 400, "egress.malformed"),
+        (get("/model/v1/models/a?private_token=mine"), 400, "egress.malformed"),
+        (get("/model/v1/models/a?$httpMethod=DELETE"), 400, "egress.malformed"),
         (get("/other/v1/messages"), 400, "egress.no_route"),
         (get("/"), 400, "egress.no_route"),
     ] {

@@ -170,6 +170,8 @@ pub struct HostedProvider {
     /// Its name in sandbox.toml.
     pub name: &'static str,
     pub servers: &'static [CreditedHost],
+    /// Parts of a query that its servers take a credential from, or did, in the form of [`super::credentials`].
+    pub parameters: &'static [&'static str],
     /// How its credentials begin. A token that stands for one begins in the same way: clients look at that.
     pub prefixes: &'static [&'static str],
     /// Where this row is from.
@@ -205,6 +207,8 @@ pub const HOSTED: &[HostedProvider] = &[HostedProvider {
         with_bearer("uploads.github.com"),
         with_bearer("raw.githubusercontent.com"),
     ],
+    // `token` is in links to single files, which it makes itself.
+    parameters: &["access_token", "client_secret"],
     prefixes: &["github_pat_", "ghp_", "gho_", "ghu_", "ghs_"],
     source: "docs.github.com/en/authentication/keeping-your-account-and-data-secure/about-authentication-to-github",
 }];

@@ -1,0 +1,87 @@
+//! Where servers take a credential from, and the method of a request, beside where everybody looks.
+//!
+//! Data from the references of those who do, as of 2026-11. What is added to a request is to be the one credential in it.
+
+use super::provider::HOSTED;
+
+/// Headers, in lower case. A name with `_` in it is taken for the one with `-` by some servers, and is no concern of this list.
+pub const HEADERS: &[&str] = &[
+    // Azure OpenAI, Pinecone.
+    "api-key", // Kong, Supabase.
+    "apikey", "authorization", "circle-token", "cookie", "cookie2", "dd-api-key", "dd-application-key",
+    // GitLab, with `job-token` and `private-token`.
+    "deploy-token", "fastly-key", "job-token", // Azure.
+    "ocp-apim-subscription-key", "private-token", "x-access-token",       // Amazon.
+    "x-amz-security-token", // Anthropic, and many others.
+    "x-api-key", "x-api-token", "x-auth",     // Cloudflare.
+    "x-auth-key", // OpenStack.
+    "x-auth-token", "x-authorization", "x-figma-token", // Azure.
+    "x-functions-key", "x-github-token", "x-gitlab-token", "x-goog-api-key",
+    "x-goog-iam-authorization-token", // Artifactory.
+    "x-jfrog-art-api", "x-nuget-apikey", "x-original-authorization", "x-rapidapi-key", "x-redmine-api-key",
+    // Docker.
+    "x-registry-auth", "x-session-token", "x-shopify-access-token", // Brave.
+    "x-subscription-token", "x-vault-token", // ElevenLabs.
+    "xi-api-key",
+];
+
+/// Parts of a query, by their [common name](common), of a server of which nothing is known.
+const PARAMETERS: &[&str] = &[
+    "access_token", "api_key", "apikey", "auth", "auth_token", "authorization", "client_secret", "job_token",
+    "key", "oauth_token", "private_token", "sig", "token", "x_amz_credential", "x_amz_security_token",
+    "x_amz_signature", "x_goog_credential", "x_goog_signature",
+];
+
+/// Parts of a query by which some servers take a request for one of another method: Google's `$httpMethod`, and those that frameworks read.
+const METHODS: &[&str] = &["_method", "httpmethod", "x_http_method", "x_http_method_override"];
+
+/// Returns whether a server of this name may take this part of a query for a credential.
+pub fn is_parameter(host: &str, name: &str) -> bool {
+    let known = HOSTED.iter().find(|provider| provider.servers.iter().any(|server| server.host == host));
+    known.map_or(PARAMETERS, |provider| provider.parameters).contains(&common(name).as_str())
+}
+
+/// Returns whether a server may take this part of a query for the method.
+pub fn is_method(name: &str) -> bool {
+    METHODS.contains(&common(name).as_str())
+}
+
+/// Returns the name that a server may take this one for: Google's may begin with `$`, and frameworks read lists and other spellings.
+fn common(name: &str) -> String {
+    let name = name.trim().trim_start_matches('$');
+    let name = name.split_once('[').map_or(name, |(name, _)| name);
+    name.to_ascii_lowercase().replace(['-', '.', ' '], "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_query_is_known_in_every_spelling() {
+        for name in
+            ["key", "KEY", "$key", "api-key", "api_key", "access.token", "access_token[]", "private_token"]
+        {
+            assert!(is_parameter("issues.example.org", name), "{name}");
+        }
+        for name in ["page", "keys", "tokens", "q", "", "client_id"] {
+            assert!(!is_parameter("issues.example.org", name), "{name}");
+        }
+        // Names of caches, and links to files that GitHub has signed.
+        for name in ["key", "token"] {
+            assert!(!is_parameter("api.github.com", name), "{name}");
+        }
+        assert!(is_parameter("api.github.com", "access_token"));
+        assert!(is_method("$httpMethod") && is_method("_method") && !is_method("method"));
+    }
+
+    #[test]
+    fn headers_are_as_they_are_compared() {
+        for name in HEADERS {
+            assert!(
+                name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+            );
+        }
+        assert!(HEADERS.is_sorted());
+    }
+}
