@@ -19,11 +19,13 @@ use crate::boundary::protect::mounts::Mounts;
 const SYSTEM: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
 /// What of the host's `/etc` is needed to run its programs, and holds no secret: the loader's cache, links to
-/// alternatives, certificates, the time zone.
-const ETC: [&str; 11] = [
-    "/etc/alternatives", "/etc/ca-certificates/extracted", "/etc/ld.so.cache", "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d", "/etc/localtime", "/etc/os-release", "/etc/pki/ca-trust/extracted",
-    "/etc/pki/tls/certs", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
+/// alternatives, certificates, the time zone, and what Debian's Java does not start without, for each version with long support.
+const ETC: [&str; 16] = [
+    "/etc/alternatives", "/etc/ca-certificates/extracted", "/etc/java-11-openjdk/security",
+    "/etc/java-17-openjdk/security", "/etc/java-21-openjdk/security", "/etc/java-25-openjdk/security",
+    "/etc/java-8-openjdk/security", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+    "/etc/localtime", "/etc/os-release", "/etc/pki/ca-trust/extracted", "/etc/pki/tls/certs",
+    "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
 ];
 
 /// Devices that give nothing away.
