@@ -17,5 +17,6 @@ pub mod report;
 pub mod rlimit;
 pub mod seccomp;
 mod sys;
+pub mod trust_store;
 
 pub use self::sys::{Clearing, clear_variables, close_from_on_exec};

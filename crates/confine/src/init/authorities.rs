@@ -7,22 +7,25 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use policy::rules::network::egress::{AUTHORITY, BUNDLE};
+use policy::rules::network::egress::{AUTHORITY, BUNDLE, TRUST_STORE};
 use rustix::fs::OFlags;
 
 use crate::protocol::{AUTHORITIES, Interception};
+use crate::trust_store;
 
 /// How long a file with authorities may be, in bytes. Usual ones have 200 KB.
 const MAX_LENGTH: u64 = 4 << 20;
 
-/// Writes both files. The directory must not be there: what somebody has mounted there is not written to.
+/// Writes all three files. The directory must not be there: what somebody has mounted there is not written to.
 pub(super) fn write(interception: &Interception) -> io::Result<()> {
     let directory = Path::new(AUTHORITY).parent().unwrap_or(Path::new("/run"));
     fs::DirBuilder::new().mode(0o755).create(directory)?;
     let known = AUTHORITIES.iter().find_map(|path| read(path).ok());
     let known = known.as_ref().unwrap_or(&interception.otherwise);
-    create(AUTHORITY, &[&interception.authority])?;
-    create(BUNDLE, &[known, b"\n", &interception.authority])?;
+    let bundle = [known, &b"\n"[..], &interception.authority].concat();
+    create(AUTHORITY, &interception.authority)?;
+    create(BUNDLE, &bundle)?;
+    create(TRUST_STORE, &trust_store::from_pem(&bundle))?;
     fs::set_permissions(directory, Permissions::from_mode(0o555))
 }
 
@@ -39,7 +42,6 @@ fn read(path: &str) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-fn create(path: &str, parts: &[&[u8]]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o444).open(path)?;
-    parts.iter().try_for_each(|part| file.write_all(part))
+fn create(path: &str, content: &[u8]) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).mode(0o444).open(path)?.write_all(content)
 }

@@ -162,6 +162,9 @@ impl Policy {
         }
         for (name, value) in env::apply(facts.environment.iter().cloned(), &self.env).kept {
             if let Ok(name) = name.into_string() {
+                // Options of Java are no value: those that somebody sets do not take ours back.
+                let is_java = name == egress::JAVA_OPTIONS && all.contains_key(&name);
+                let value = if is_java { egress::java_options_before(&value) } else { value };
                 all.insert(name, value);
             }
         }

@@ -142,6 +142,32 @@ fn an_exec_is_confined_as_the_first_command() {
     }
 }
 
+#[test]
+fn options_of_java_that_an_image_has_stay_behind_those_of_interception() {
+    for (caller, runner) in everywhere("options of Java") {
+        if runner != Runner::Docker {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        let image = made_of_the_image("sandbox-test-with-java", "ENV JAVA_TOOL_OPTIONS=-Dof.the.image=1");
+        let intercepted = "[network]\nallow = [\"example.org:443\"]\nintercept = [\"example.org\"]\n";
+        let ours = "-Djavax.net.ssl.trustStore=/run/sandboxctl/ca-bundle.jks";
+        for (settings, expected) in [
+            ("", "-Dof.the.image=1".to_owned()),
+            (intercepted, format!("{ours} -Dof.the.image=1")),
+            // As everywhere, what the caller sets takes the place of what the image has.
+            (&format!("{intercepted}[env.set]\nJAVA_TOOL_OPTIONS = \"-Xmx1g\"\n"), format!("{ours} -Xmx1g")),
+        ] {
+            let settings = format!("[image]\nname = {image:?}\n{settings}");
+            place.write("home/.config/sandboxctl/sandbox.toml", &settings);
+            let output =
+                place.inside(&["--quiet"], &["sh", "-c", "echo $JAVA_TOOL_OPTIONS"]).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(said.trim_end(), expected, "in {runner:?} by {caller:?}: {output:?}");
+        }
+    }
+}
+
 /// An image that sets a variable which no agent may see.
 fn with_a_token() -> String {
     made_of_the_image("sandbox-test-with-a-token", "ENV SESSION_TOKEN=of-the-image AGENT_USER=root")

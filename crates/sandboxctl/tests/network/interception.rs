@@ -121,6 +121,57 @@ fn clients_believe_the_authority_of_their_sandbox_without_being_told_to() {
     });
 }
 
+/// Asks for a URL in both ways that Java has.
+const FETCH_BY_JAVA: &str = r#"
+import java.net.*;
+import java.net.http.*;
+
+class Fetch {
+    public static void main(String[] words) throws Exception {
+        var url = URI.create(words[0]);
+        System.out.println(((HttpURLConnection) url.toURL().openConnection()).getResponseCode());
+        var request = HttpRequest.newBuilder(url).build();
+        System.out.println(HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString()).body());
+    }
+}
+"#;
+
+#[test]
+fn java_believes_the_authority_beside_all_others() {
+    let test = "Java and interception";
+    if !are_there(test) {
+        return;
+    }
+    natively(test, |place, internet, who| {
+        let _servers = Servers::start(&internet, place, &["web"]);
+        configure(
+            place,
+            "[network]\nallow = [\"*.example.org:443\"]\nintercept = [\"curl.example.org\"]\n[env.set]\nJAVA_TOOL_OPTIONS = \"-Dof.the.caller=1\"\n",
+        );
+        place.write("workspace/Fetch.java", FETCH_BY_JAVA);
+        let fetch = "java Fetch.java https://curl.example.org/echo 2>&1";
+        let script = [
+            "cd /workspace; echo $JAVA_TOOL_OPTIONS",
+            &format!("{fetch} | grep -v ^Picked"),
+            // The control: it is the store that makes Java believe.
+            &format!("(unset JAVA_TOOL_OPTIONS; {fetch} | grep -o 'PKIX path building failed' | head -n 1)"),
+            "java Fetch.java https://node.example.org/echo 2>&1 | grep -o 'PKIX path building failed' | head -n 1",
+            // What the other clients believe, and with the password that programs give for Java's own store.
+            "store() { keytool -list -keystore /run/sandboxctl/ca-bundle.jks \"$@\" 2>/dev/null | grep -c trustedCertEntry; }",
+            "unset JAVA_TOOL_OPTIONS; in_pem=$(grep -c 'BEGIN CERTIFICATE' /run/sandboxctl/ca-bundle.pem)",
+            "[ $in_pem -gt 1 ] && [ $(store -storepass changeit) = $in_pem ] && echo all",
+            "[ $(store </dev/null) = $in_pem ] && echo all without a password",
+            "keytool -list -keystore /run/sandboxctl/ca-bundle.jks -storepass another | grep -o 'password was incorrect'",
+        ]
+        .join("\n");
+        let output = run(&internet, place, &mut place.inside(&[] as &[&str], &bash(&script)));
+        let expected = "-Djavax.net.ssl.trustStore=/run/sandboxctl/ca-bundle.jks -Dof.the.caller=1\n200\nhello\n\
+                        PKIX path building failed\nPKIX path building failed\nall\nall without a password\n\
+                        password was incorrect\n";
+        assert_eq!(text(&output), expected, "{who}: {output:?}");
+    });
+}
+
 /// Searches what a process inside can read for the value, which is put together, or it would be found in this very command, and for the key
 /// of the authority.
 const SEARCH: &str = r#"
@@ -234,9 +285,12 @@ fn a_second_command_believes_the_authority_and_has_the_token() {
         first.env("REAL_KEY", VALUE).env("SSL_CERT_FILE", place.workspace().join("ca.pem"));
         let mut first = ready::start(&mut internet.command(&first));
         let head = "https://git.example.org/git/private/tiny.git/HEAD";
-        let script = format!("{FETCH}\nfetch {head} \"Authorization: token $GIT_KEY\"; echo $SSL_CERT_FILE");
-        let output = second(place, &[], &name, &script);
-        let expected = "200 ref: refs/heads/main\n/run/sandboxctl/ca-bundle.pem\n";
+        let script = format!(
+            "{FETCH}\nfetch {head} \"Authorization: token $GIT_KEY\"; echo $SSL_CERT_FILE; echo $JAVA_TOOL_OPTIONS"
+        );
+        let output = second(place, &["-eJAVA_TOOL_OPTIONS=-Xmx1g"], &name, &script);
+        let expected = "200 ref: refs/heads/main\n/run/sandboxctl/ca-bundle.pem\n\
+                        -Djavax.net.ssl.trustStore=/run/sandboxctl/ca-bundle.jks -Xmx1g\n";
         assert_eq!(text(&output), expected, "{who}: {output:?}");
         // A secret without an address of the proxy's own that came into the configuration later.
         place.write("home/.config/sandboxctl/sandbox.toml", &plain);

@@ -177,7 +177,7 @@ fn probe(feature: Feature) -> bool {
             "sh",
             "-c",
             "PATH=/usr/bin:/bin:/usr/sbin
-            for name in curl dpkg-deb npm openssl psql redis-cli redis-server ssh sshd; do command -v $name || exit; done
+            for name in curl dpkg-deb java javac keytool npm openssl psql redis-cli redis-server ssh sshd; do command -v $name || exit; done
             ls /usr/lib/postgresql/*/bin/postgres && python3 -c 'import httpx, pip, requests'",
         ]),
         Feature::Agents => std::env::var("SANDBOX_TEST_AGENTS")

@@ -1,5 +1,6 @@
 //! Where the egress proxy is reached inside a sandbox, and the variables that tell programs so.
 
+use std::ffi::{OsStr, OsString};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// Where it speaks HTTP and SOCKS5. Above the ports that the kernel hands out by itself (`ip_local_port_range`), so that no
@@ -18,6 +19,12 @@ pub const AUTHORITY: &str = "/run/sandboxctl/ca.pem";
 
 /// Where that authority is together with those that the sandbox has anyway.
 pub const BUNDLE: &str = "/run/sandboxctl/ca-bundle.pem";
+
+/// Where both are as Java reads them.
+pub const TRUST_STORE: &str = "/run/sandboxctl/ca-bundle.jks";
+
+/// The variable that Java virtual machines take options from (JVM Tool Interface): its last words win.
+pub const JAVA_OPTIONS: &str = "JAVA_TOOL_OPTIONS";
 
 /// Variables that name authorities, which are believed in place of all others.
 const BUNDLE_VARIABLES: [&str; 8] = [
@@ -52,7 +59,27 @@ pub fn variables() -> impl Iterator<Item = (&'static str, String)> {
 }
 
 /// Returns the variables of a sandbox that programs find its authority by.
-pub fn authority_variables() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let bundle = BUNDLE_VARIABLES.into_iter().map(|name| (name, BUNDLE));
-    bundle.chain(EXTRA_VARIABLES.into_iter().map(|name| (name, AUTHORITY)))
+pub fn authority_variables() -> impl Iterator<Item = (&'static str, String)> {
+    let bundle = BUNDLE_VARIABLES.into_iter().map(|name| (name, BUNDLE.to_owned()));
+    let extra = EXTRA_VARIABLES.into_iter().map(|name| (name, AUTHORITY.to_owned()));
+    bundle.chain(extra).chain([(JAVA_OPTIONS, java_options())])
+}
+
+/// Returns whether this variable is that of Java with our options and nothing else: no value that somebody has set.
+pub fn is_java_options(name: &str, value: &OsStr) -> bool {
+    name == JAVA_OPTIONS && value == OsStr::new(&java_options())
+}
+
+/// Returns the options of Java that name the authority, with those of somebody else behind them, which win.
+pub fn java_options_before(others: &OsStr) -> OsString {
+    let mut all = OsString::from(java_options());
+    if !others.is_empty() {
+        all.push(" ");
+        all.push(others);
+    }
+    all
+}
+
+fn java_options() -> String {
+    format!("-Djavax.net.ssl.trustStore={TRUST_STORE}")
 }

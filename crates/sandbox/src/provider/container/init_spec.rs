@@ -10,6 +10,7 @@ use confine::kernel_file::namespace_inode;
 use confine::protocol::{EnvEntry, Expectations, ExpectedMount, InitSpec, Rootfs, Terminal};
 use policy::plan::{Layer, Plan};
 use policy::rules::env::{EnvRules, Unnamed};
+use policy::rules::network::egress;
 
 use super::arguments;
 use super::identity::ContainerUser;
@@ -75,7 +76,13 @@ pub(super) fn environment(plan: &Plan, image: &Image, secrets: &[(String, Secret
     let shell = (OsString::from("SHELL"), OsString::from("/bin/sh"));
     let mut all: BTreeMap<OsString, OsString> = std::iter::once(shell).chain(kept).collect();
     for variable in plan.env.iter().chain(plan.routes.iter().flat_map(|route| &route.variables)) {
-        all.insert(variable.name.clone().into(), variable.value.clone());
+        let value = match all.get(OsStr::new(&variable.name)) {
+            Some(of_image) if egress::is_java_options(&variable.name, &variable.value) => {
+                egress::java_options_before(of_image)
+            }
+            _ => variable.value.clone(),
+        };
+        all.insert(variable.name.clone().into(), value);
     }
     for (name, _) in secrets {
         all.remove(OsStr::new(name));

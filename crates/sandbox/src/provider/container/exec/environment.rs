@@ -1,11 +1,15 @@
 //! The environment of an exec: that of a first command, with what the sandbox has by its egress proxy.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use confine::protocol::EnvEntry;
 use policy::plan::Plan;
 use policy::rules::network::egress;
 
 use crate::engine::image::Image;
 use crate::provider::container::init_spec;
+use crate::provider::init_spec::entry;
 use crate::secrets::SecretValue;
 use crate::session::error::StartError;
 
@@ -20,6 +24,14 @@ pub(super) fn of(
     let set = plan.env.iter().map(|variable| &variable.name).chain(secrets.iter().map(|(name, _)| name));
     let set: Vec<&String> = set.collect();
     for variable in of_proxy {
+        if name(&variable) == egress::JAVA_OPTIONS.as_bytes() {
+            let others = all.iter().find(|other| name(other) == name(&variable));
+            let others = others.map_or(&[][..], |other| &other[name(other).len() + 1..]);
+            let value = egress::java_options_before(OsStr::from_bytes(others));
+            all.retain(|other| name(other) != name(&variable));
+            all.push(entry(OsStr::new(egress::JAVA_OPTIONS), value.as_bytes()));
+            continue;
+        }
         match set.iter().find(|set| set.as_bytes() == name(&variable)) {
             Some(set) if egress::is_variable(set) => {}
             // A key for one server and the address of another would send one to the other.
