@@ -10,7 +10,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use hyper::{Method, StatusCode};
 use policy::rules::network::Host;
-use policy::rules::verdict::{Decision, Verdict};
+use policy::rules::verdict::Verdict;
 use serde::Serialize;
 
 use crate::refusal::Refusal;
@@ -37,15 +37,29 @@ pub enum Via {
     Route,
 }
 
+/// What came of it.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Came {
+    /// It was connected, or the request was sent, whatever happened after that.
+    Allow,
+    /// It was refused.
+    Deny,
+    /// Nobody has refused it, and it failed before anything was sent.
+    Error,
+}
+
 /// How often what has happened.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Counts {
     /// Connections to hosts, those that are open still not among them.
     pub connections: u64,
-    /// Requests that were decided by themselves, on routes and by rules about requests, and answered.
+    /// Requests that were decided by themselves, on routes and by rules about requests, and sent.
     pub requests: u64,
-    /// What was refused, or not reached.
+    /// What was refused.
     pub refusals: u64,
+    /// What was not refused, and failed before anything was sent.
+    pub errors: u64,
     /// Bytes that have left.
     pub sent: u64,
     /// Bytes that have come back.
@@ -227,9 +241,10 @@ struct What {
     via: Via,
     host: String,
     port: u16,
-    verdict: Decision,
+    verdict: Came,
+    /// What has decided; empty where it failed before a rule was asked.
     rule: String,
-    /// What went wrong although it was allowed.
+    /// What went wrong although nobody has refused it.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     #[serde(flatten)]
@@ -265,23 +280,38 @@ struct RepeatedLine<'a> {
 }
 
 impl What {
-    fn new(
-        open: &Open,
-        verdict: Decision,
-        rule: &str,
-        error: Option<&str>,
-        request: Option<&Requested>,
-    ) -> Self {
+    fn new(open: &Open, verdict: Came, rule: &str, error: Option<&str>, request: Option<&Requested>) -> Self {
         let (host, request) = (open.host.clone(), request.cloned());
         // Both may quote what was asked for.
         let (rule, error) = (shortened(rule), error.map(shortened));
         Self { via: open.via, host, port: open.port, verdict, rule, error, request }
     }
 
+    /// Returns what there is to say of a refusal.
+    fn of(open: &Open, refusal: &Refusal, requested: Option<&Requested>) -> Self {
+        match refusal {
+            Refusal::Rule(verdict) | Refusal::Request(verdict, _) => {
+                Self::new(open, Came::Deny, &verdict.rule, None, requested)
+            }
+            Refusal::Mismatch(_)
+            | Refusal::Steered
+            | Refusal::Volume(_)
+            | Refusal::Upgrade
+            | Refusal::NoRoute(_)
+            | Refusal::Credential(..)
+            | Refusal::Token(_)
+            | Refusal::Operation { .. } => Self::new(open, Came::Deny, &refusal.to_string(), None, requested),
+            Refusal::Failed { rule, why } => {
+                Self::new(open, Came::Error, rule, Some(&why.to_string()), requested)
+            }
+            other => Self::new(open, Came::Error, "", Some(&other.to_string()), requested),
+        }
+    }
+
     /// Returns what stands for everything that there is no room for.
     fn too_many(via: Via) -> Self {
         let rule = "too much was refused: the rest is counted, and not recorded for some minutes".to_owned();
-        Self { via, host: "*".to_owned(), port: 0, verdict: Decision::Deny, rule, error: None, request: None }
+        Self { via, host: "*".to_owned(), port: 0, verdict: Came::Deny, rule, error: None, request: None }
     }
 }
 
@@ -323,7 +353,18 @@ impl Drop for Sent<'_> {
                 let requested = Requested { status: Some(status.as_u16()), ..requested.clone() };
                 audit.request_ended(open, &requested, rule, None);
             }
-            SentEnd::Refused(refusal) => audit.request_refused(open, requested, refusal),
+            SentEnd::Refused(refusal) => {
+                let requested = Requested { status: Some(refusal.status()), ..requested.clone() };
+                match What::of(open, refusal, Some(&requested)) {
+                    // It has left: what goes wrong after that concerns the answer.
+                    What { verdict: Came::Error, error: Some(why), .. }
+                        if !matches!(refusal, Refusal::Failed { .. }) =>
+                    {
+                        audit.request_ended(open, &requested, rule, Some(&why));
+                    }
+                    what => audit.refuse(open, what, refusal),
+                }
+            }
             SentEnd::Abandoned => {
                 audit.request_ended(open, requested, rule, Some("the client went away before the answer"));
             }
@@ -357,13 +398,13 @@ impl Audit {
 
     /// Records what was not connected.
     pub(crate) fn refused(&self, open: &Open, refusal: &Refusal) {
-        self.refuse(open, None, refusal);
+        self.refuse(open, What::of(open, refusal, None), refusal);
     }
 
     /// Records a request that was decided by itself and was not answered by its server.
     pub(crate) fn request_refused(&self, open: &Open, requested: &Requested, refusal: &Refusal) {
         let requested = Requested { status: Some(refusal.status()), ..requested.clone() };
-        self.refuse(open, Some(&requested), refusal);
+        self.refuse(open, What::of(open, refusal, Some(&requested)), refusal);
     }
 
     /// Notes a request that was decided by itself and is sent now: it is recorded with what came of it. Its bytes are counted with its
@@ -373,7 +414,7 @@ impl Audit {
     }
 
     fn request_ended(&self, open: &Open, requested: &Requested, rule: &str, error: Option<&str>) {
-        let what = What::new(open, Decision::Allow, rule, error, Some(requested));
+        let what = What::new(open, Came::Allow, rule, error, Some(requested));
         let mut inner = self.inner();
         inner.write(open, &what);
         inner.counts.requests += 1;
@@ -381,7 +422,7 @@ impl Audit {
 
     /// Records the end of a connection.
     pub(crate) fn closed(&self, open: &Open) {
-        let what = What::new(open, Decision::Allow, &open.rule, open.error.as_deref(), None);
+        let what = What::new(open, Came::Allow, &open.rule, open.error.as_deref(), None);
         let (sent, received) = open.traffic.total();
         let mut inner = self.inner();
         inner.write(open, &what);
@@ -423,25 +464,12 @@ impl Audit {
         self.inner().write_repeated();
     }
 
-    fn refuse(&self, open: &Open, requested: Option<&Requested>, refusal: &Refusal) {
-        let what = match refusal {
-            Refusal::Rule(verdict) | Refusal::Request(verdict, _) => {
-                What::new(open, verdict.decision, &verdict.rule, None, requested)
-            }
-            Refusal::Mismatch(_)
-            | Refusal::Steered
-            | Refusal::Volume(_)
-            | Refusal::Upgrade
-            | Refusal::NoRoute(_)
-            | Refusal::Credential(..)
-            | Refusal::Token(_)
-            | Refusal::Operation { .. } => {
-                What::new(open, Decision::Deny, &refusal.to_string(), None, requested)
-            }
-            other => What::new(open, Decision::Allow, "", Some(&other.to_string()), requested),
-        };
+    fn refuse(&self, open: &Open, what: What, refusal: &Refusal) {
         let (mut inner, now) = (self.inner(), Instant::now());
-        inner.counts.refusals += 1;
+        match what.verdict {
+            Came::Error => inner.counts.errors += 1,
+            Came::Allow | Came::Deny => inner.counts.refusals += 1,
+        }
         if matches!(refusal, Refusal::Rule(_)) {
             inner.refused.add(&open.host, open.port);
         }

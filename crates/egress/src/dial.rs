@@ -63,7 +63,9 @@ impl Dialer {
             return Err(Refusal::by_rule(verdict, rules, (host, port), wanted));
         }
         let purpose = Purpose::of(wanted);
-        let name: Host = host.parse().map_err(|error: HostError| Refusal::Unresolved(error.to_string()))?;
+        let failed = |why: Refusal| why.although(&verdict.rule);
+        let name = host.parse().map_err(|error: HostError| failed(Refusal::Unresolved(error.to_string())));
+        let name: Host = name?;
         let parent = self.parent.of(&name, port, purpose);
         let reached = async {
             if let Some(parent) = parent {
@@ -91,7 +93,7 @@ impl Dialer {
             Ok((stream, address))
         };
         let late = |_| Err(Refusal::Unreachable(Arc::new(io::ErrorKind::TimedOut.into())));
-        let (stream, address) = timeout(self.limit, reached).await.unwrap_or_else(late)?;
+        let (stream, address) = timeout(self.limit, reached).await.unwrap_or_else(late).map_err(failed)?;
         Ok(Dialled { stream, address, parent: parent.cloned(), verdict, granted: None })
     }
 

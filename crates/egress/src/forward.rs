@@ -86,7 +86,8 @@ impl ServerConnection {
                 let connected = tls::connect(proxy.tls(), asked.host.clone(), outside);
                 let silent = || Refusal::Tls("the server does not answer".to_owned());
                 let secured = timeout(proxy.limits().connect, connected).await;
-                Box::new(secured.map_err(|_| silent())??)
+                let secured = secured.unwrap_or_else(|_| Err(silent()));
+                Box::new(secured.map_err(|why| why.although(&access.rule()))?)
             }
         };
         let (sender, connection) = Sender::new(stream).await.map_err(Refusal::unreachable)?;

@@ -27,6 +27,9 @@ pub enum Refusal {
     /// A rule about requests decided, about this one, which could be allowed unless a rule of `deny` says otherwise.
     #[error("{}", .0.rule)]
     Request(Verdict, Option<String>),
+    /// A rule has allowed it, and then this went wrong before anything was sent.
+    #[error("{why}")]
+    Failed { rule: String, why: Box<Self> },
     /// The name has no address.
     #[error("the name could not be resolved: {0}")]
     Unresolved(String),
@@ -135,9 +138,19 @@ impl Refusal {
         }
     }
 
+    /// Says that a rule had allowed it, where what has decided is not a rule itself.
+    #[must_use]
+    pub(crate) fn although(self, rule: &str) -> Self {
+        match self {
+            Self::Rule(_) | Self::Request(..) | Self::Failed { .. } => self,
+            why => Self::Failed { rule: rule.to_owned(), why: Box::new(why) },
+        }
+    }
+
     /// Returns the status of HTTP that says it.
     pub(crate) fn status(&self) -> u16 {
         match self {
+            Self::Failed { why, .. } => why.status(),
             Self::Malformed(_) | Self::Unparsed(_) | Self::NoRoute(_) | Self::Distrusted(_) => 400,
             Self::Token(_) => 401,
             Self::Rule(_)
@@ -157,6 +170,7 @@ impl Refusal {
     /// Returns what programs tell refusals apart by.
     fn code(&self) -> &'static str {
         match self {
+            Self::Failed { why, .. } => why.code(),
             Self::Rule(_) | Self::Request(..) => "egress.denied",
             Self::Unresolved(_) => "egress.unresolved",
             Self::Unreachable(_) => "egress.unreachable",
@@ -178,7 +192,10 @@ impl Refusal {
 
     /// Returns whether the same may succeed later without anybody doing anything.
     fn retry(&self) -> bool {
-        matches!(self, Self::Unresolved(_) | Self::Unreachable(_) | Self::Silent(_) | Self::Busy(_))
+        match self {
+            Self::Failed { why, .. } => why.retry(),
+            _ => matches!(self, Self::Unresolved(_) | Self::Unreachable(_) | Self::Silent(_) | Self::Busy(_)),
+        }
     }
 
     /// Describes it in JSON: the host, the rule that is missing, how a person allows it, and that to try again does not help. The

@@ -47,6 +47,9 @@ const MAX_WINDOW: u32 = (1 << 31) - 1;
 const PING: Duration = Duration::from_secs(30);
 const PONG: Duration = Duration::from_secs(20);
 
+/// What allows a connection to an upstream.
+const NAMED: &str = "a route names it";
+
 /// What sends requests to one upstream with one credential.
 pub(crate) type Sender = Client<Connector, Incoming>;
 
@@ -145,14 +148,14 @@ impl Connector {
         self.audit.pass(0, self.limits.bytes)?;
         let wanted = Wanted::Requests;
         let mut dialled = self.dialer.dial(&self.live.get().upstreams, &host, port, &wanted).await?;
-        dialled.verdict = Verdict::allow("a route names it", Origin::Default);
+        dialled.verdict = Verdict::allow(NAMED, Origin::Default);
         let outside = Outside::new(dialled, open, self.audit, self.limits.bytes, self.live, wanted);
         if !https {
             return Ok(TokioIo::new(Box::new(outside)));
         }
         let secured = timeout(self.limits.connect, tls::connect(&self.tls, host, outside)).await;
-        let secured =
-            secured.unwrap_or_else(|_| Err(Refusal::Tls("the server does not answer".to_owned())))?;
+        let secured = secured.unwrap_or_else(|_| Err(Refusal::Tls("the server does not answer".to_owned())));
+        let secured = secured.map_err(|why| why.although(NAMED))?;
         Ok(TokioIo::new(Box::new(secured)))
     }
 }

@@ -143,6 +143,7 @@ impl Refusal {
     /// Returns the reply that says it (RFC 1928, section 6).
     fn socks_reply(&self) -> u8 {
         match self {
+            Self::Failed { why, .. } => why.socks_reply(),
             Self::Rule(_) | Self::Request(..) | Self::Mismatch(_) => 2,
             Self::Unreachable(error) if error.kind() == io::ErrorKind::ConnectionRefused => 5,
             Self::Unresolved(_) | Self::Unreachable(_) | Self::Silent(_) => 4,

@@ -89,8 +89,10 @@ pub struct EgressCounts {
     pub connections: u64,
     /// Requests to which a credential was added.
     pub requests: u64,
-    /// What was refused, or not reached.
+    /// What was refused.
     pub refusals: u64,
+    /// What was not refused, and failed before anything was sent.
+    pub errors: u64,
     /// Bytes that have left.
     pub sent: u64,
     /// Bytes that have come back.

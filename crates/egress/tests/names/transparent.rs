@@ -250,7 +250,7 @@ async fn on_the_port_of_https_a_client_that_says_nothing_is_dialled_for_after_a_
     let sandbox = sandbox(&["a.localhost:443"]);
     assert_eq!(rest(connect(&sandbox, 443).await).await, b"");
     let lines = sandbox.log.lines();
-    assert_eq!((lines.len(), lines[0]["verdict"].as_str()), (1, Some("allow")), "{lines:?}");
+    assert_eq!((lines.len(), lines[0]["verdict"].as_str()), (1, Some("error")), "{lines:?}");
     assert!(lines[0]["error"].as_str().unwrap().contains("could not be reached"), "{lines:?}");
 }
 

@@ -34,7 +34,7 @@ async fn ten_thousand_connections_at_once_leave_the_proxy_alive() {
     }
     // What was refused is closed or says why; what was admitted waits for a request.
     let refused = async {
-        while shared.audit().counts().refusals < (count - limits.connections) as u64 {
+        while shared.audit().counts().errors < (count - limits.connections) as u64 {
             tokio::task::yield_now().await;
         }
     };

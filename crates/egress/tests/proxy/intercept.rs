@@ -173,7 +173,7 @@ async fn a_client_that_does_not_believe_the_authority_ends_and_that_is_recorded(
     let proxy = Intercepting::new(believed(), &local(port), Vec::new()).await;
     let refused = proxy.open(port, AUTHORITY, false).await.unwrap_err();
     assert!(refused.contains("UnknownIssuer") || refused.contains("BadSignature"), "{refused}");
-    while proxy.proxy.audit().counts().refusals == 0 {
+    while proxy.proxy.audit().counts().errors == 0 {
         tokio::task::yield_now().await;
     }
     assert!(proxy.log.text().contains("SSL_CERT_FILE"), "{}", proxy.log.text());

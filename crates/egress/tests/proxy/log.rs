@@ -143,3 +143,27 @@ async fn a_line_holds_nothing_that_a_terminal_obeys() {
     assert!(log.text().contains(r"\u202e"), "{}", log.text());
     assert_eq!(log.lines().len(), 2, "{}", log.text());
 }
+
+#[tokio::test]
+async fn what_failed_counts_neither_as_allowed_nor_as_refused_and_names_the_rule_that_had_allowed_it() {
+    // Nobody listens there any more.
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (proxy, shared, log) = serve_logged(rules(&[closed.to_string()])).await;
+    for request in [
+        format!("CONNECT {closed} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+        format!("GET http://{closed}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+    ] {
+        assert!(said(proxy, request).await.contains("502"), "{}", log.text());
+    }
+    said(proxy, "no request\r\n\r\n").await;
+    let lines = log.lines();
+    let [failed @ .., unparsed] = lines.as_slice() else { panic!("{}", log.text()) };
+    assert!(!failed.is_empty() && lines.iter().all(|line| line["verdict"] == "error"), "{}", log.text());
+    for line in failed {
+        assert!(line["rule"].as_str().unwrap().contains(&closed.to_string()), "{line}");
+        assert!(line["error"].as_str().unwrap().contains("could not be reached"), "{line}");
+    }
+    assert_eq!(unparsed["rule"], "", "nobody has decided about it");
+    let counts = shared.audit().counts();
+    assert_eq!((counts.connections, counts.refusals, counts.errors), (0, 0, 3));
+}

@@ -178,6 +178,7 @@ fn run(
         connections: counts.connections,
         requests: counts.requests,
         refusals: counts.refusals,
+        errors: counts.errors,
         sent: counts.sent,
         received: counts.received,
     })
