@@ -1,4 +1,4 @@
-//! Bodies of answers: made here, or passed on as they arrive.
+//! Bodies of answers: made here, or passed on as they arrive; and those of requests.
 
 use std::error::Error;
 use std::future::Future;
@@ -29,6 +29,30 @@ pub(crate) fn passing(body: Incoming) -> Body {
 /// Returns a body that passes as it arrives, and ends in an error when nothing has arrived for so long.
 pub(crate) fn patient(body: Incoming, limit: Duration) -> Body {
     Patient { body, limit, end: Box::pin(sleep(limit)) }.boxed()
+}
+
+/// The body of a request as it leaves. Fields that follow it do not: nobody has looked at them, and some servers take them for headers.
+pub(crate) struct Leaving(pub(crate) Incoming);
+
+impl HttpBody for Leaving {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+        let polled = Pin::new(&mut self.0).poll_frame(context);
+        polled.map(|frame| frame.filter(|frame| !frame.as_ref().is_ok_and(Frame::is_trailers)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.size_hint()
+    }
 }
 
 struct Patient {

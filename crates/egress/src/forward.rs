@@ -14,7 +14,7 @@ use policy::rules::network::{Scheme, Wanted};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-use crate::body::{Body, passing};
+use crate::body::{Body, Leaving, passing};
 use crate::headers::{close_after, strip};
 use crate::limits::MAX_HEAD;
 use crate::outside::{Access, Outside};
@@ -43,8 +43,8 @@ type Driven = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>;
 
 /// What sends requests on it, by the HTTP that the server speaks.
 enum Sender {
-    Http1(http1::SendRequest<Incoming>),
-    Http2(http2::SendRequest<Incoming>),
+    Http1(http1::SendRequest<Leaving>),
+    Http2(http2::SendRequest<Leaving>),
 }
 
 /// A connection to a server, for one request at a time.
@@ -165,6 +165,7 @@ impl Sender {
         let (mut head, body) = request.into_parts();
         // First, because `Connection` may name any header.
         strip(&mut head.headers);
+        let body = Leaving(body);
         match self {
             Self::Http1(sender) => {
                 let (mut head, body) = onward(Request::from_parts(head, body), parent).into_parts();

@@ -12,7 +12,7 @@ use policy::rules::verdict::{Decision, Verdict};
 use tokio::time::timeout;
 
 use crate::audit::{Open, Requested, Via};
-use crate::body::{Body, patient};
+use crate::body::{Body, Leaving, patient};
 use crate::headers::{close_after, strip};
 use crate::proxy::Proxy;
 use crate::refusal::Refusal;
@@ -90,7 +90,7 @@ async fn send(
     (head.uri, head.version) = (uri, Version::HTTP_11);
     let idle = proxy.limits().idle;
     let is_last = close_after(&mut head.headers, &body);
-    let mut request = Request::from_parts(head, body);
+    let mut request = Request::from_parts(head, Leaving(body));
     let captured = capture_connection(&mut request);
     let answered = timeout(idle, proxy.sender(route).request(request)).await;
     if let (true, Some(connection)) = (is_last, &*captured.connection_metadata()) {

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hyper::body::Incoming;
 use hyper::{Uri, Version};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::{Connected, Connection};
@@ -21,6 +20,7 @@ use tokio_rustls::client::TlsStream;
 use tower_service::Service;
 
 use crate::audit::{Audit, Open, Via};
+use crate::body::Leaving;
 use crate::current::Live;
 use crate::dial::Dialer;
 use crate::limits::{Limits, MAX_HEAD};
@@ -51,7 +51,7 @@ const PONG: Duration = Duration::from_secs(20);
 const NAMED: &str = "a route names it";
 
 /// What sends requests to one upstream with one credential.
-pub(crate) type Sender = Client<Connector, Incoming>;
+pub(crate) type Sender = Client<Connector, Leaving>;
 
 /// What sends requests to upstreams. No two credentials share a connection.
 pub(crate) struct Senders {

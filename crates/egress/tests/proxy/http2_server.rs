@@ -122,9 +122,12 @@ impl Server {
                 std::future::pending().await
             }
             _ => {
-                let body = body.collect().await.map(|body| body.to_bytes().to_vec());
-                let text = String::from_utf8(body.unwrap_or_default()).unwrap();
-                self.seen.lock().unwrap()[number].body = Some(text);
+                let body = body.collect().await;
+                if let Some(trailers) = body.as_ref().ok().and_then(|body| body.trailers()) {
+                    self.seen.lock().unwrap()[number].head.push_str(&format!(" then {trailers:?}"));
+                }
+                let body = body.map(|body| body.to_bytes().to_vec()).unwrap_or_default();
+                self.seen.lock().unwrap()[number].body = Some(String::from_utf8(body).unwrap());
                 whole(format!("{connection}").into())
             }
         };

@@ -225,6 +225,24 @@ async fn a_server_to_which_tls_is_intercepted_keeps_its_connection_after_a_body_
 }
 
 #[tokio::test]
+async fn what_follows_a_body_does_not_leave() {
+    let server = Server::new(ALL).await;
+    let (at, _) = proxy(&server).await;
+    let chunks = "Transfer-Encoding: chunked\r\nTrailer: x-api-key\r\n\r\n4\r\nbody\r\n0\r\nx-api-key: other\r\nx-http-method: DELETE\r\n\r\n";
+    let request = doing("answer").replace("Content-Length: 4\r\n\r\nbody", chunks);
+    assert!(said(at, request).await.starts_with("HTTP/1.1 200"));
+    let roots = Roots::from_pem(AUTHORITY).unwrap();
+    let allow = [format!("localhost:{}", server.port)];
+    let proxy = Intercepting::new(roots, &allow, Vec::new()).await;
+    let request = format!("POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{chunks}");
+    assert!(proxy.ask(server.port, &request).await.starts_with("HTTP/1.1 200"));
+    for seen in server.seen() {
+        assert_eq!(seen.body.as_deref(), Some("body"), "{seen:?}");
+        assert!(!seen.head.contains("other") && !seen.head.contains("DELETE"), "{seen:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_get_without_a_length_keeps_its_body() {
     let (at, seen) =
         crate::support::server("0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
