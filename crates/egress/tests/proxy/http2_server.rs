@@ -124,7 +124,8 @@ impl Server {
             _ => {
                 let body = body.collect().await;
                 if let Some(trailers) = body.as_ref().ok().and_then(|body| body.trailers()) {
-                    self.seen.lock().unwrap()[number].head.push_str(&format!(" then {trailers:?}"));
+                    let seen = &mut self.seen.lock().unwrap()[number];
+                    seen.head = format!("{} then {trailers:?}", seen.head);
                 }
                 let body = body.map(|body| body.to_bytes().to_vec()).unwrap_or_default();
                 self.seen.lock().unwrap()[number].body = Some(String::from_utf8(body).unwrap());
