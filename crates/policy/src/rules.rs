@@ -7,6 +7,7 @@ pub mod network;
 pub mod path;
 pub mod provider;
 pub mod shared_dir;
+pub mod upstream;
 pub mod url_path;
 pub mod user;
 pub mod verdict;

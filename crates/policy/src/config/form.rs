@@ -17,6 +17,7 @@ use crate::rules::limits::{Bytes, MilliCpus};
 use crate::rules::network;
 use crate::rules::network::preset::AllowedHosts;
 use crate::rules::path::GuestPath;
+use crate::rules::upstream::{CredentialHeader, HeaderTemplate, UpstreamUrl};
 use crate::rules::user::UserSpec;
 
 /// How the value of a key is written.
@@ -210,7 +211,9 @@ texts! {
     Runtime: String = NotEmpty, |text, _| value::runtime(text);
     Suffix: String = Suffix, |text, _| value::suffix(text);
     SecretSourceText: SecretSource = Source, value::source;
-    Url: String = Url, |text, _| value::url(text);
+    Url: UpstreamUrl = Url, |text, _| value::parsed(text);
+    HeaderText: CredentialHeader = Header, |text, _| value::parsed(text);
+    TemplateText: HeaderTemplate = Template, |text, _| value::parsed(text);
     AllowedText: AllowedHosts = Allowed, |text, _| value::parsed(text);
     HostText: network::HostPattern = Host, |text, _| value::parsed(text);
     RuleText: network::Pattern = Rule, |text, _| value::parsed(text);

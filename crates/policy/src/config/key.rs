@@ -123,6 +123,10 @@ pub enum TextFormat {
     Allowed,
     /// The address of an upstream.
     Url,
+    /// The name of a header for credentials.
+    Header,
+    /// What such a header says, with a place for the value.
+    Template,
     /// A platform of an image.
     Platform,
     /// The name of an image.
@@ -282,6 +286,8 @@ impl TextFormat {
             Self::Allowed => {
                 "a host such as \"api.example.org\", \"*.example.org\" or \"api.example.org:443\", requests such as \"GET http://example.org/pub/*\", or a preset such as \"preset:npm\""
             }
+            Self::Header => "the name of a header, such as \"Authorization\"",
+            Self::Template => "text with one \"{}\", such as \"Bearer {}\"",
             Self::Url => "an address that begins with \"https://\" or \"http://\"",
             Self::Image => "the name of an image, such as \"debian:trixie-slim\"",
             Self::Platform => "\"linux/amd64\" or \"linux/arm64\"",

@@ -305,6 +305,8 @@ fn pattern(format: TextFormat) -> Option<&'static str> {
         TextFormat::Image => Some("^[A-Za-z0-9][A-Za-z0-9._/:@-]*$"),
         TextFormat::Source => Some("^(env|file|command):."),
         TextFormat::Url => Some("^https?://"),
+        TextFormat::Header => Some("^[!#$%&'*+.^_`|~A-Za-z0-9-]+$"),
+        TextFormat::Template => Some("\\{\\}"),
         TextFormat::Suffix => Some("^\\.[^/]+$"),
         TextFormat::Toolchain => Some("^(rust|node|python|[/~].*)$"),
         TextFormat::Duration => Some("^([0-9_]+(d|h|ms|m|s))+$"),

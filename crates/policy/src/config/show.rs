@@ -18,6 +18,7 @@ use crate::rules::limits::{Bytes, MilliCpus};
 use crate::rules::network;
 use crate::rules::network::preset::AllowedHosts;
 use crate::rules::path::GuestPath;
+use crate::rules::upstream::{CredentialHeader, HeaderTemplate, UpstreamUrl};
 use crate::rules::user::UserSpec;
 use crate::rules::verdict::Origin;
 use crate::text::escape;
@@ -113,6 +114,9 @@ show_as_text!(
     network::NetworkMode,
     network::HostPattern,
     network::Pattern,
+    UpstreamUrl,
+    CredentialHeader,
+    HeaderTemplate,
 );
 
 impl Show for bool {

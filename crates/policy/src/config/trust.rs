@@ -11,6 +11,7 @@
 //! be a protected path, nor lie in one: what programs outside obey there would be the agent's to write.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::ser::SerializeStruct;
@@ -271,16 +272,23 @@ fn boundaries(config: &Config, context: &TrustContext<'_>, found: &mut Widenings
     }
 }
 
+/// Writes a value, or that there is none.
+fn shown<T: fmt::Display>(setting: Option<&Located<T>>) -> String {
+    setting.map_or_else(|| "?".to_owned(), |setting| setting.value.to_string())
+}
+
 /// Describes the server that a secret in proxy mode is shown to.
 fn proxied_to(secret: &SecretTable) -> Option<String> {
-    let value = |setting: &Option<Located<String>>| {
-        setting.as_ref().map_or("?", |setting| setting.value.as_str()).to_owned()
-    };
     secret.mode.as_ref().filter(|mode| mode.value == SecretMode::Proxy)?;
     Some(match secret.provider.as_ref().map(|provider| provider.value) {
         Some(SecretProvider::Custom) | None => {
-            let template = secret.template.as_ref().map_or("{}", |template| template.value.as_str());
-            format!("{} (header {}: {template})", value(&secret.upstream), value(&secret.header))
+            let template =
+                secret.template.as_ref().map(|template| template.value.clone()).unwrap_or_default();
+            format!(
+                "{} (header {}: {template})",
+                shown(secret.upstream.as_ref()),
+                shown(secret.header.as_ref())
+            )
         }
         Some(provider) => provider.to_string(),
     })

@@ -410,15 +410,6 @@ pub(crate) fn suffix(text: &str) -> Result<String, Fault> {
     }
 }
 
-pub(crate) fn url(text: &str) -> Result<String, Fault> {
-    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    if host.is_some_and(|host| !host.is_empty() && !host.contains(char::is_whitespace)) {
-        any(text)
-    } else {
-        Err(Fault::value(format!("{text:?} is not an address; expected \"https://\" and a host")))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -220,17 +220,16 @@ pub(super) fn local(config: &Config, problems: &mut Vec<Problem>) {
     }
 }
 
+fn location<T>(setting: Option<&Located<T>>) -> Option<Location> {
+    setting.map(|setting| setting.location.clone())
+}
+
 /// Checks the keys that only a proxied secret has.
 fn proxy_keys(name: &str, secret: &Located<SecretTable>, config: &Config, problems: &mut Vec<Problem>) {
     let SecretTable { mode, provider, upstream, header, template, url_var, .. } = &secret.value;
-    let location =
-        |setting: &Option<Located<String>>| setting.as_ref().map(|setting| setting.location.clone());
     let proxied = mode.as_ref().is_some_and(|mode| mode.value == SecretMode::Proxy);
     let custom = provider.as_ref().is_some_and(|provider| provider.value == SecretProvider::Custom);
-    let optional = [
-        ("template", location(template)),
-        ("url_var", url_var.as_ref().map(|setting| setting.location.clone())),
-    ];
+    let optional = [("template", location(template.as_ref())), ("url_var", location(url_var.as_ref()))];
     for (key, location) in optional {
         if let Some(location) = location.filter(|_| !(proxied && custom)) {
             let message = "it only goes with provider = \"custom\"";
@@ -262,14 +261,9 @@ fn proxy_keys(name: &str, secret: &Located<SecretTable>, config: &Config, proble
         );
     }
     let keys = [
-        (
-            "provider",
-            provider.as_ref().map(|provider| provider.location.clone()),
-            proxied,
-            "mode = \"proxy\"",
-        ),
-        ("upstream", location(upstream), proxied && custom, "provider = \"custom\""),
-        ("header", location(header), proxied && custom, "provider = \"custom\""),
+        ("provider", location(provider.as_ref()), proxied, "mode = \"proxy\""),
+        ("upstream", location(upstream.as_ref()), proxied && custom, "provider = \"custom\""),
+        ("header", location(header.as_ref()), proxied && custom, "provider = \"custom\""),
     ];
     for (key, location, needed, goes_with) in keys {
         match location {

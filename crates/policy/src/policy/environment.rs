@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::problem::{Located, Location, Problem, ProblemCode};
+use crate::config::problem::{Location, Problem, ProblemCode};
 use crate::config::{Config, SecretMode, SecretProvider, SecretTable};
 use crate::plan::{CreditedServer, Route, RouteUpstream, Secret, Variable};
 use crate::rules::env::{EnvRule, EnvRules, Name};
@@ -74,7 +74,6 @@ fn route(name: &str, secret: &SecretTable, credential: Option<Secret>, config: &
         name: variable.to_owned(),
         value: format!("http://{PROXY}/{route}{path}").into(),
     };
-    let value = |setting: &Option<Located<String>>| setting.as_ref().map(|setting| setting.value.clone());
     let provider = secret.provider.as_ref()?.value;
     if let Some(all) = credited_servers(secret) {
         let intercepted = |server: &CreditedServer| is_intercepted(&server.url, config);
@@ -83,9 +82,9 @@ fn route(name: &str, secret: &SecretTable, credential: Option<Secret>, config: &
     }
     if provider == SecretProvider::Custom {
         let upstream = RouteUpstream::Custom {
-            url: value(&secret.upstream)?,
-            header: value(&secret.header)?,
-            template: value(&secret.template).unwrap_or_else(|| "{}".to_owned()),
+            url: secret.upstream.as_ref()?.value.to_string(),
+            header: secret.header.as_ref()?.value.to_string(),
+            template: template(secret),
         };
         let variables = vec![variable(name, secret.url_var.as_ref()?.value.as_str(), "")];
         return Some(Route { name: name.to_owned(), upstream, credential, variables });
@@ -110,10 +109,13 @@ pub(super) fn credited_servers(secret: &SecretTable) -> Option<Vec<CreditedServe
     if provider != SecretProvider::Custom || secret.url_var.is_some() {
         return None;
     }
-    let url = secret.upstream.as_ref()?.value.clone();
-    let header = secret.header.as_ref()?.value.clone();
-    let template = secret.template.as_ref().map_or_else(|| "{}".to_owned(), |setting| setting.value.clone());
-    Some(vec![CreditedServer { url, header, template }])
+    let url = secret.upstream.as_ref()?.value.to_string();
+    let header = secret.header.as_ref()?.value.to_string();
+    Some(vec![CreditedServer { url, header, template: template(secret) }])
+}
+
+fn template(secret: &SecretTable) -> String {
+    secret.template.as_ref().map(|setting| setting.value.clone()).unwrap_or_default().to_string()
 }
 
 /// Returns whether TLS to the server of a URL is intercepted.

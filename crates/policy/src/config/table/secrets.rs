@@ -2,12 +2,13 @@
 
 use super::macros::settings;
 use crate::config::form::{
-    ModeOfSecret, NonEmptyText, ProviderOfSecret, SecretSourceText, Url, VariableName,
+    HeaderText, ModeOfSecret, ProviderOfSecret, SecretSourceText, TemplateText, Url, VariableName,
 };
 use crate::config::key::{Key, TextFormat, TrustRule, ValueKind};
 use crate::config::value::{SecretMode, SecretProvider};
 use crate::plan::SecretSource;
 use crate::rules::env::Name;
+use crate::rules::upstream::{CredentialHeader, HeaderTemplate, UpstreamUrl};
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[
@@ -58,17 +59,17 @@ settings! {
             trust: TrustRule::Free,
             example: "\"anthropic\"",
         }
-        upstream: String as Url = {
+        upstream: UpstreamUrl as Url = {
             doc: "Where the proxy sends requests of a `custom` provider.",
             trust: TrustRule::Free,
             example: "\"https://api.example.org\"",
         }
-        header: String as NonEmptyText = {
+        header: CredentialHeader as HeaderText = {
             doc: "The header in which a `custom` provider wants the value.",
             trust: TrustRule::Free,
             example: "\"x-api-key\"",
         }
-        template: String as NonEmptyText = {
+        template: HeaderTemplate as TemplateText = {
             doc: "What that header says; `{}` stands for the value. Without it, the value alone. What comes after `Basic ` is encoded if \
                  it has a colon.",
             trust: TrustRule::Free,
