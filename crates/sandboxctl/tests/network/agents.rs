@@ -119,27 +119,44 @@ fn claude_code_works_with_a_key_that_it_never_sees() {
     works("anthropic", CLAUDE);
 }
 
-#[test]
-fn claude_code_works_in_a_container_with_a_key_that_it_never_sees() {
-    let test = "Claude Code in a container";
-    if !is_there(Feature::Agents, test) {
+/// Runs a client in Docker, which sees those that are published for Node. Libraries of Python are built for that of this machine.
+fn works_in_docker(provider: &str, script: &str) {
+    let test = format!("a client of {provider} in a container");
+    if !is_there(Feature::Agents, &test) {
         return;
     }
-    in_docker(test, |place, internet, who| {
-        // The program alone: it needs no Node, and the engine has to see it.
-        let program = place.write("agents/js/node_modules/.bin/here", "").with_file_name("claude");
-        let published = installed().join("js/node_modules/.bin/claude").canonicalize().unwrap();
-        if fs::hard_link(&published, &program).is_err() {
-            fs::copy(&published, &program).unwrap();
+    in_docker(&test, |place, internet, who| {
+        // The engine has to see them, and the caller.
+        let agents = place.write("agents/here", "").with_file_name("");
+        let link = Command::new("cp").arg("-rl").arg(installed().join("js")).arg(&agents).status();
+        if !link.unwrap().success() {
+            let copied = Command::new("cp").arg("-r").arg(installed().join("js")).arg(&agents).status();
+            assert!(copied.unwrap().success());
         }
-        configure(place, "anthropic", &image_with_clients());
+        configure(place, provider, &image_with_clients());
         let flags = [
             format!("--volume={}:/agents:ro", place.path("agents").display()),
             format!("--volume={}:/workspace", place.workspace().display()),
         ];
-        let script = format!("agents=/agents\n{CLAUDE}");
-        check(place, &internet, who, "anthropic", place.inside(&flags, &bash(&script)));
+        let script = format!("agents=/agents\n{script}");
+        check(place, &internet, who, provider, place.inside(&flags, &bash(&script)));
     });
+}
+
+#[test]
+fn claude_code_works_in_a_container_with_a_key_that_it_never_sees() {
+    works_in_docker("anthropic", CLAUDE);
+}
+
+#[test]
+fn codex_works_in_a_container_with_a_key_that_it_never_sees() {
+    works_in_docker("openai", CODEX);
+}
+
+#[test]
+fn sdks_for_node_work_in_a_container_with_a_key_that_they_never_see() {
+    works_in_docker("anthropic", "node anthropic_sdk.mjs \"$agents\"/js");
+    works_in_docker("openai", "node openai_sdk.mjs \"$agents\"/js");
 }
 
 #[test]
