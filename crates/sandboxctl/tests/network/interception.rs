@@ -122,7 +122,7 @@ fn clients_believe_the_authority_of_their_sandbox_without_being_told_to() {
 }
 
 /// Asks for a URL in both ways that Java has.
-const FETCH_BY_JAVA: &str = r#"
+const FETCH_BY_JAVA: &str = r"
 import java.net.*;
 import java.net.http.*;
 
@@ -134,7 +134,7 @@ class Fetch {
         System.out.println(HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString()).body());
     }
 }
-"#;
+";
 
 #[test]
 fn java_believes_the_authority_beside_all_others() {
