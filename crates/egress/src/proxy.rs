@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use policy::rules::network::egress::PROBE;
-use policy::rules::network::{Host, HostRules, Wanted};
+use policy::rules::network::{Host, HostPattern, HostRules, Pattern, Wanted};
 use policy::rules::verdict::Decision;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsConnector;
@@ -159,6 +159,27 @@ impl Proxy {
     /// Returns the audit log.
     pub fn audit(&self) -> &Audit {
         &self.audit
+    }
+
+    /// Returns which hosts were asked for, are allowed by no rule even now, and could be: as rules, the most wanted first. A name that
+    /// was only looked up is taken for a server of HTTPS.
+    pub fn allowable(&self) -> Vec<Pattern> {
+        let rules = self.rules();
+        let mut patterns = Vec::new();
+        for refused in self.audit.refused_hosts() {
+            let Ok(host) = refused.host.parse::<Host>() else { continue };
+            let port = if refused.port == 0 { 443 } else { refused.port };
+            let reached = rules.decide_wanted(&refused.host, None, port, &Wanted::Requests).decision;
+            let denied = host.is_metadata() || rules.denies(&host, port, &Wanted::Connection);
+            if reached == Decision::Allow || denied {
+                continue;
+            }
+            let pattern = Pattern::Hosts(HostPattern::Exact { host, port: Some(port) });
+            if !patterns.contains(&pattern) {
+                patterns.push(pattern);
+            }
+        }
+        patterns
     }
 
     /// Returns the name of the sandbox.

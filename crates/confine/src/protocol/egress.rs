@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use policy::plan::RouteUpstream;
-use policy::rules::network::HostPattern;
+use policy::rules::network::{HostPattern, Pattern};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -79,7 +79,17 @@ pub enum EgressEvent {
     /// The certificate in PEM of the authority that it has made, where it ends TLS itself. The key is nowhere else.
     Authority(Vec<u8>),
     /// The sandbox has ended, and this is what has passed.
-    Ended(EgressCounts),
+    Ended(EgressEnd),
+}
+
+/// What there is to say of an egress proxy that has ended.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct EgressEnd {
+    pub counts: EgressCounts,
+    /// Hosts that were asked for and that a person could have allowed, as rules, the most wanted first.
+    pub refused: Vec<Pattern>,
+    /// How many more there were.
+    pub more: usize,
 }
 
 /// How much has passed through the egress proxy.

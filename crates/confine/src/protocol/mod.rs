@@ -14,7 +14,7 @@ mod socket;
 mod step;
 
 pub use self::egress::{
-    EgressCounts, EgressEvent, EgressSpec, ListenerPort, ListenerSource, Listeners, RenewedValue,
+    EgressCounts, EgressEnd, EgressEvent, EgressSpec, ListenerPort, ListenerSource, Listeners, RenewedValue,
     RouteCredential, RouteSpec,
 };
 pub use self::egress_request::{

@@ -12,8 +12,8 @@ use std::time::Duration;
 use std::{fs, io};
 
 use confine::protocol::{
-    AUTHORITIES, ControlSocket, EgressCounts, EgressEvent, EgressRule, EgressSpec, EnvEntry, Interception,
-    ListenerSource, RouteSpec,
+    AUTHORITIES, ControlSocket, EgressCounts, EgressEnd, EgressEvent, EgressRule, EgressSpec, EnvEntry,
+    Interception, ListenerSource, RouteSpec,
 };
 use policy::plan::{Network, Plan};
 use policy::rules::network::HostRule;
@@ -91,7 +91,7 @@ pub(crate) struct EgressProxy {
     /// Where it asks for credentials anew.
     renewals: Option<OwnedFd>,
     /// What it has reported last of all.
-    counts: Option<EgressCounts>,
+    end: Option<EgressEnd>,
     /// The certificate of its authority, where it ends TLS itself.
     authority: Option<Vec<u8>>,
     /// Why it cannot serve.
@@ -167,7 +167,7 @@ impl EgressProxy {
                 control,
                 port: Some(port.into()),
                 renewals: Some(renewals.into()),
-                counts: None,
+                end: None,
                 authority: None,
                 failure: None,
                 warning: None,
@@ -229,12 +229,12 @@ impl EgressProxy {
         match self.control.receive::<EgressEvent>() {
             Ok(Some(EgressEvent::Failed(reason))) => self.failure = Some(reason),
             Ok(Some(EgressEvent::Authority(certificate))) => self.authority = Some(certificate),
-            Ok(Some(EgressEvent::Ended(counts))) => self.counts = Some(counts),
+            Ok(Some(EgressEvent::Ended(end))) => self.end = Some(end),
             Ok(None) | Err(_) => {
                 self.is_gone = true;
                 let why = self.failure.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
                 self.warning = self
-                    .counts
+                    .end
                     .is_none()
                     .then(|| format!("the egress proxy has ended{why}: nothing leaves the sandbox any more"));
             }
@@ -251,7 +251,7 @@ impl EgressProxy {
     pub(crate) fn finish(mut self, notice: &mut dyn FnMut(Notice)) -> Option<EgressCounts> {
         let was_gone = self.is_gone;
         let until = Deadline::after(GRACE);
-        while self.counts.is_none() && !self.is_gone {
+        while self.end.is_none() && !self.is_gone {
             let mut ready = [PollFd::new(&self.control, PollFlags::IN)];
             match poll(&mut ready, until.left().as_ref()) {
                 Err(Errno::INTR) => {}
@@ -259,12 +259,26 @@ impl EgressProxy {
                 Ok(0) | Err(_) => break,
             }
         }
-        if self.counts.is_none() && !was_gone && self.failure.is_none() {
+        if self.end.is_none() && !was_gone && self.failure.is_none() {
             notice(Notice::Warning(
                 "the egress proxy has not said what has passed, and its log lacks what was open at the end"
                     .into(),
             ));
         }
-        self.counts
+        let end = self.end?;
+        if let Some(hint) = refused(&end) {
+            notice(Notice::Warning(hint));
+        }
+        Some(end.counts)
     }
+}
+
+/// Says which hosts were refused, and how each is allowed next time: many clients show no more than a status.
+fn refused(EgressEnd { refused, more, .. }: &EgressEnd) -> Option<String> {
+    let (first, quoted) = (refused.first()?, refused.iter().map(|host| format!("\"{host}\"")));
+    let hosts = quoted.collect::<Vec<_>>().join(", ");
+    let rest = if *more == 0 { String::new() } else { format!(", and {more} more") };
+    Some(format!(
+        "no rule allows what was asked for: {hosts}{rest}; if it should be reached, add it to `allow` in `[network]`, or `--allow-host {first}`"
+    ))
 }

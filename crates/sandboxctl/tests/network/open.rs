@@ -102,3 +102,24 @@ fn what_is_open_at_the_end_is_counted_too() {
         assert_eq!(outcome["egress"]["connections"], 1, "{who}: {outcome}");
     });
 }
+
+#[test]
+fn hosts_that_were_refused_are_named_at_the_end_unless_a_rule_denies_them() {
+    natively("named at the end", |place, internet, who| {
+        place.write("home/.config/sandboxctl/sandbox.toml", "[network]\ndeny = [\"up.example.org\"]\n");
+        let urls = ["http://up.example.org:8080/", "http://other.example.org:8080/"];
+        let script = urls.map(get).join("\n");
+        let warned = |flags: &[&str]| {
+            let output = internet.run(place, flags, &bash(&script));
+            String::from_utf8_lossy(&output.stderr).into_owned()
+        };
+        let said = warned(&["--allow-host=x.example.org:80"]);
+        let named = "no rule allows what was asked for: \"other.example.org:8080\"; ";
+        assert!(
+            said.contains(named) && said.contains("--allow-host other.example.org:8080"),
+            "{who}: {said}"
+        );
+        let said = warned(&["-q", "--allow-host=x.example.org:80"]);
+        assert!(!said.contains("no rule allows"), "{who}: {said}");
+    });
+}

@@ -13,7 +13,8 @@ use confine::account::{Account, RootPolicy};
 use confine::capabilities::not_dumpable;
 use confine::lockdown::{Lockdown, lock_down};
 use confine::protocol::{
-    ControlSocket, EgressCounts, EgressEvent, EgressSpec, ListenerSource, Listeners, RlimitFallback,
+    ControlSocket, EgressCounts, EgressEnd, EgressEvent, EgressSpec, ListenerSource, Listeners,
+    RlimitFallback,
 };
 use confine::report::Status;
 use confine::seccomp;
@@ -46,6 +47,9 @@ use crate::exit_code::ExitCode;
 /// How long each of the two files of a log may become, in bytes.
 const MAX_LOG: u64 = 4 << 20;
 
+/// How many refused hosts are named at the end. `egress log` has all.
+const MAX_REFUSED: usize = 5;
+
 /// How long it may take to record what was open at the end. Its client waits a little longer.
 const LAST: Duration = Duration::from_secs(1);
 
@@ -73,9 +77,9 @@ pub(super) fn serve() -> Result<ExitCode, CommandError> {
     let descriptors = control.take_descriptors();
     let _held = descriptors.first().map(OwnedFd::try_clone);
     match run(&mut control, descriptors, spec) {
-        Ok(counts) => {
+        Ok(end) => {
             // A client that is gone wants to know nothing.
-            let _ = control.send(&EgressEvent::Ended(counts), &[]);
+            let _ = control.send(&EgressEvent::Ended(end), &[]);
             Ok(ExitCode::Success)
         }
         Err(error) => {
@@ -89,7 +93,7 @@ fn run(
     control: &mut ControlSocket,
     descriptors: Vec<OwnedFd>,
     spec: EgressSpec,
-) -> anyhow::Result<EgressCounts> {
+) -> anyhow::Result<EgressEnd> {
     let descriptors: Result<[OwnedFd; 5], _> = descriptors.try_into();
     let Ok([source, first, second, requests, client]) = descriptors else { bail!("descriptors are missing") };
 
@@ -137,7 +141,7 @@ fn run(
     let source = ListenerSource::from(source);
     let Some(Listeners { proxy: listener, dns_udp, dns_tcp }) = source.first().context("the listeners")?
     else {
-        return Ok(EgressCounts::default());
+        return Ok(EgressEnd::default());
     };
     let answering = Arc::new(Mutex::new(()));
     let mut requests = Requests {
@@ -174,14 +178,18 @@ fn run(
     drop(answering.lock());
     proxy.audit().end();
     let counts = proxy.audit().counts();
-    Ok(EgressCounts {
+    let counts = EgressCounts {
         connections: counts.connections,
         requests: counts.requests,
         refusals: counts.refusals,
         errors: counts.errors,
         sent: counts.sent,
         received: counts.received,
-    })
+    };
+    let mut refused = proxy.allowable();
+    let more = refused.len().saturating_sub(MAX_REFUSED);
+    refused.truncate(MAX_REFUSED);
+    Ok(EgressEnd { counts, refused, more })
 }
 
 /// Ends this process a moment after PID 1 has closed its end, whatever keeps the event loop from noticing: a server may send without end.
