@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 pub use self::boundary::BoundaryRequest;
 pub use self::facts::{HostDirectory, HostFacts, ToolchainParts, Unavailable};
-use crate::config::defaults::{DEPTH, HOME, IMAGE, WORKSPACE};
+use crate::config::defaults::{DEPTH, IMAGE};
 use crate::config::effective::Effective;
 use crate::config::key;
-use crate::config::problem::{self, Located, Location, Problem};
+use crate::config::problem::{self, Located, Problem};
 use crate::config::{Config, Expose};
 use crate::plan::{self, Init, Layer, Need, Provider};
 use crate::protect::RelativePath;
@@ -68,10 +68,10 @@ impl Policy {
         let protected = check::protected(config, &mut problems);
         let wanted = boundary::wanted(config, working_directory, &mut problems);
         let boundaries = boundary::rules(&wanted, protected.clone());
+        let workdir = workdir::start(config, &wanted, working_directory, &mut problems);
         problem::sort(&mut problems);
         let Some(boundaries) = boundaries.filter(|_| problems.is_empty()) else { return Err(problems) };
 
-        let workspace = wanted.iter().any(|boundary| boundary.guest.as_path() == Path::new(WORKSPACE));
         let (network, hosts) = check::network(config);
         let init = config.agent.init.as_ref().is_none_or(|init| init.value);
         Ok(Self {
@@ -83,9 +83,7 @@ impl Policy {
                 .command
                 .as_ref()
                 .map_or_else(|| vec!["bash".into(), "-l".into()], |command| command.value.clone()),
-            workdir: config.agent.workdir.clone().unwrap_or_else(|| {
-                Located::new(boundary::built_in(if workspace { WORKSPACE } else { HOME }), Location::Default)
-            }),
+            workdir,
             init: if init { Init::Supervise } else { Init::Exec },
             env,
             secrets,

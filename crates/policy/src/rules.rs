@@ -2,6 +2,7 @@
 
 pub mod credentials;
 pub mod env;
+pub mod guest;
 pub mod limits;
 pub mod network;
 pub mod path;

@@ -1,6 +1,7 @@
 //! The command line, as data: what can be typed, and the help that explains it.
 
 use std::ffi::OsString;
+use std::io::{self, IsTerminal as _};
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
@@ -8,7 +9,7 @@ use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Su
 
 use policy::plan::Provider;
 
-use crate::error::code;
+use crate::error::{Code, CommandError, code};
 
 pub(crate) use self::build::BuildArgs;
 pub(crate) use self::deferred::Deferred;
@@ -140,8 +141,13 @@ pub(crate) struct RunArgs {
     /// Leave the sandbox running and return at once; not supported yet
     #[arg(short, long)]
     pub(crate) detach: bool,
-    /// The command and its arguments; without it, `[agent] command` runs
-    #[arg(last = true, value_name = "CMD")]
+    #[command(flatten)]
+    pub(crate) habits: EngineHabits,
+    /// Accepted as `docker run` does: a sandbox is always removed when its command has ended
+    #[arg(long, hide = true)]
+    pub(crate) rm: bool,
+    /// The command and its arguments, after `--` or not; without it, `[agent] command` runs
+    #[arg(trailing_var_arg = true, value_name = "CMD")]
     pub(crate) argv: Vec<OsString>,
 }
 
@@ -166,8 +172,10 @@ pub(crate) struct ExecArgs {
     /// The name of the sandbox, or of its container
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// The command and its arguments; without it, `[agent] command` runs
-    #[arg(last = true, value_name = "CMD")]
+    #[command(flatten)]
+    pub(crate) habits: EngineHabits,
+    /// The command and its arguments, after `--` or not; without it, `[agent] command` runs
+    #[arg(trailing_var_arg = true, value_name = "CMD")]
     pub(crate) argv: Vec<OsString>,
 }
 
@@ -190,6 +198,32 @@ pub(crate) struct ShellArgs {
     pub(crate) life: LifeArgs,
 }
 
+/// Flags that people are used to from container engines. What they ask for is so without them.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct EngineHabits {
+    /// Accepted as engines do: standard input always reaches the command
+    #[arg(short, long, hide = true)]
+    interactive: bool,
+    /// Accepted as engines do: a terminal is detected
+    #[arg(short, long, hide = true)]
+    tty: bool,
+}
+
+impl EngineHabits {
+    /// Refuses what cannot be had: a terminal where the caller has none.
+    pub(crate) fn check(self) -> Result<(), CommandError> {
+        let has_terminal =
+            io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
+        if self.tty && !has_terminal {
+            let message = "-t, --tty: there is no terminal here to run the command on";
+            return Err(CommandError::message(Code::UsageInvalid, message).hint(
+                "leave it out: a terminal is detected by itself, and without one streams are byte-exact",
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// What a command ends with, besides this program.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct LifeArgs {
@@ -206,8 +240,8 @@ pub(crate) struct LifeArgs {
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) request: PlanRequest,
-    /// The command and its arguments; without it, `[agent] command` is planned
-    #[arg(last = true, value_name = "CMD")]
+    /// The command and its arguments, after `--` or not; without it, `[agent] command` is planned
+    #[arg(trailing_var_arg = true, value_name = "CMD")]
     pub(crate) argv: Vec<OsString>,
 }
 

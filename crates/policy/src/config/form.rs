@@ -13,10 +13,10 @@ use crate::config::problem::{Located, Location, Problem, ProblemCode};
 use crate::plan::{BoundaryMode, Layer, OnReplaced, Pull, SecretSource};
 use crate::protect::RelativePath;
 use crate::rules::env::Name;
+use crate::rules::guest::{GuestPlace, StartDirectory};
 use crate::rules::limits::{Bytes, MilliCpus};
 use crate::rules::network;
 use crate::rules::network::preset::AllowedHosts;
-use crate::rules::path::GuestPath;
 use crate::rules::upstream::{CredentialHeader, HeaderTemplate, UpstreamUrl};
 use crate::rules::user::UserSpec;
 
@@ -200,7 +200,8 @@ texts! {
     AnyText: String = Any, |text, _| value::any(text);
     NonEmptyText: String = NotEmpty, |text, _| value::not_empty(text);
     UserText: UserSpec = User, |text, _| value::parsed(text);
-    InsidePath: GuestPath = GuestPath, |text, _| value::parsed(text);
+    InsidePlace: GuestPlace = GuestPlace, |text, _| value::parsed(text);
+    Start: StartDirectory = Start, |text, _| value::parsed(text);
     ProtectedPath: RelativePath = InnerPath, |text, _| value::parsed(text);
     HostPath: PathBuf = HostPath, value::host_path;
     PathPrefix: PathBuf = Any, |text, _| value::prefix(text);

@@ -107,8 +107,10 @@ pub enum TextFormat {
     Variable,
     /// A path on the host; a relative one starts at the directory of the file.
     HostPath,
-    /// An absolute path inside the sandbox.
-    GuestPath,
+    /// An absolute path inside the sandbox, or `same` for the path on the host.
+    GuestPlace,
+    /// An absolute path inside the sandbox, or a relative one.
+    Start,
     /// A relative path inside a boundary.
     InnerPath,
     /// A user of the image.
@@ -247,7 +249,10 @@ impl ValueKind {
             Self::Memory => {
                 "a size such as \"512m\" or \"1g\", a whole number of bytes, or \"unlimited\"".to_owned()
             }
-            Self::Timeout => "a duration such as \"90s\", \"30m\" or \"1h30m\", or \"unlimited\"".to_owned(),
+            Self::Timeout => {
+                "a duration such as \"90s\", \"30m\" or \"1h30m\", a number of seconds, or \"unlimited\""
+                    .to_owned()
+            }
             Self::Choice(words) => one_of(words),
             Self::Text(format) => format.expected().to_owned(),
             Self::List(_) => format!("a list in which each entry is {}", self.entry()),
@@ -275,7 +280,8 @@ impl TextFormat {
             Self::HostPath => {
                 "a path on the host: absolute, beneath \"~/\", or relative to the directory of the file"
             }
-            Self::GuestPath => "an absolute path inside the sandbox, without \".\" and \"..\"",
+            Self::GuestPlace => "an absolute path inside the sandbox, without \".\" and \"..\", or \"same\"",
+            Self::Start => "a path inside the sandbox, without \"..\"",
             Self::InnerPath => "a relative path without \".\" and \"..\"",
             Self::User => "a user, or user:group, each a name or digits",
             Self::Source => "\"env:NAME\", \"file:PATH\" or \"command:TEXT\"",

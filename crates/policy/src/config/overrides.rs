@@ -11,6 +11,7 @@ use crate::config::problem::{Located, Location, Problem, ProblemCode};
 use crate::config::{Config, PathBase, SharedDirTable, value};
 use crate::plan::BoundaryMode;
 use crate::rules::env::Name;
+use crate::rules::guest::GuestPlace;
 
 /// Flags exactly as they were typed. The command line's parser fills this in; nothing is checked yet.
 #[derive(Clone, Debug, Default)]
@@ -121,6 +122,8 @@ impl FlagReader {
             if line.is_empty() || line.starts_with(b"#") {
                 continue;
             }
+            // Files that a shell reads too.
+            let line = line.strip_prefix(b"export ").unwrap_or(line);
             let location = Location::Flag(format!("--env-file {}:{number}", file.label).into());
             self.variable(config, &location, OsString::from_vec(line.to_vec()));
         }
@@ -168,7 +171,7 @@ fn volume(text: &str, base: &PathBase, location: &Location) -> Result<(String, S
     let at = |value| Some(Located::new(value, location.clone()));
     let dir = SharedDirTable {
         host: Some(Located::new(value::host_path(host, base)?, location.clone())),
-        guest: Some(Located::new(guest.clone(), location.clone())),
+        guest: Some(Located::new(GuestPlace::At(guest.clone()), location.clone())),
         mode: at(mode),
         suffixes: None,
         max_file_bytes: None,

@@ -261,7 +261,9 @@ fn value(kind: ValueKind) -> Value {
         ValueKind::Cpus => json!({ "anyOf": [{ "type": "number", "exclusiveMinimum": 0 }, unlimited] }),
         ValueKind::Size => json!({ "anyOf": [size, bytes] }),
         ValueKind::Memory => json!({ "anyOf": [size, bytes, unlimited] }),
-        ValueKind::Timeout => json!({ "anyOf": [text(TextFormat::Duration), unlimited] }),
+        ValueKind::Timeout => {
+            json!({ "anyOf": [text(TextFormat::Duration), { "type": "integer", "minimum": 1 }, unlimited] })
+        }
         ValueKind::Choice(words) => json!({ "enum": words }),
         ValueKind::Text(format) => text(format),
         ValueKind::List(format) => json!({ "type": "array", "items": text(format) }),
@@ -299,7 +301,8 @@ fn pattern(format: TextFormat) -> Option<&'static str> {
         TextFormat::NotEmpty | TextFormat::HostPath => Some("\\S"),
         TextFormat::Name => Some("^[a-z0-9][a-z0-9_-]{0,62}$"),
         TextFormat::Variable => Some("^[A-Za-z_][A-Za-z0-9_]*$"),
-        TextFormat::GuestPath => Some("^/"),
+        TextFormat::GuestPlace => Some("^(/|same$)"),
+        TextFormat::Start => Some("^."),
         TextFormat::InnerPath => Some("^[^/~]"),
         TextFormat::User => Some("^([a-z_][a-z0-9_-]*|[0-9]+)(:([a-z_][a-z0-9_-]*|[0-9]+))?$"),
         TextFormat::Image => Some("^[A-Za-z0-9][A-Za-z0-9._/:@-]*$"),
@@ -309,7 +312,7 @@ fn pattern(format: TextFormat) -> Option<&'static str> {
         TextFormat::Template => Some("\\{\\}"),
         TextFormat::Suffix => Some("^\\.[^/]+$"),
         TextFormat::Toolchain => Some("^(rust|node|python|[/~].*)$"),
-        TextFormat::Duration => Some("^([0-9_]+(d|h|ms|m|s))+$"),
+        TextFormat::Duration => Some("^(([0-9_]+(d|h|ms|m|s))+|[0-9_]+)$"),
     }
 }
 

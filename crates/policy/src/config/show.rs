@@ -14,10 +14,10 @@ use crate::config::problem::Located;
 use crate::plan::{BoundaryMode, Layer, OnReplaced, Pull, SecretSource};
 use crate::protect::RelativePath;
 use crate::rules::env::Name;
+use crate::rules::guest::{GuestPlace, StartDirectory};
 use crate::rules::limits::{Bytes, MilliCpus};
 use crate::rules::network;
 use crate::rules::network::preset::AllowedHosts;
-use crate::rules::path::GuestPath;
 use crate::rules::upstream::{CredentialHeader, HeaderTemplate, UpstreamUrl};
 use crate::rules::user::UserSpec;
 use crate::rules::verdict::Origin;
@@ -98,7 +98,7 @@ macro_rules! show_as_text {
 show_as_text!(
     Bytes,
     Expose,
-    GuestPath,
+    GuestPlace,
     Layer,
     AllowedHosts,
     BoundaryMode,
@@ -109,6 +109,7 @@ show_as_text!(
     RelativePath,
     SecretMode,
     SecretProvider,
+    StartDirectory,
     UserSpec,
     String,
     network::NetworkMode,

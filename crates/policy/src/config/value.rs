@@ -290,6 +290,7 @@ pub(crate) fn pids(scalar: Scalar<'_>) -> Result<u32, Fault> {
 pub(crate) fn timeout(scalar: Scalar<'_>) -> Result<Duration, Fault> {
     match scalar {
         Scalar::Text(text) => duration(text),
+        Scalar::Integer(seconds) => duration(&seconds.to_string()),
         _ => Err(Fault::Type),
     }
 }

@@ -45,7 +45,15 @@ pub(super) fn wanted(
     problems: &mut Vec<Problem>,
 ) -> Vec<BoundaryRequest> {
     let mut all = Vec::new();
-    if config.has_shared_dirs.is_none() && !config.shared_dirs.contains_key("workspace") {
+    let is_shared_otherwise = config.shared_dirs.iter().any(|(name, dir)| {
+        let holds = |host: &Path| match dir.value.mode.as_ref().map(|mode| mode.value).unwrap_or_default() {
+            BoundaryMode::ReadWrite => working_directory.starts_with(host),
+            BoundaryMode::ReadOnly => working_directory == host,
+        };
+        name == "workspace"
+            || dir.value.host.as_ref().is_some_and(|host| holds(&path::normalise(&host.value)))
+    });
+    if config.has_shared_dirs.is_none() && !is_shared_otherwise {
         all.push(BoundaryRequest {
             name: "workspace".to_owned(),
             host: working_directory.to_owned(),
@@ -56,14 +64,24 @@ pub(super) fn wanted(
     }
     for (name, dir) in &config.shared_dirs {
         let (Some(host), Some(guest)) = (&dir.value.host, &dir.value.guest) else { continue };
-        if let Err(error) = guest.value.as_mount_point() {
-            let key = format!("shared_dirs.{name}.guest");
-            problems.push(Problem::new(&guest.location, key, ProblemCode::InvalidValue, error.to_string()));
-        }
+        let place = guest.value.of(&host.value).and_then(|place| place.as_mount_point().cloned());
+        let place = match place {
+            Ok(place) => place,
+            Err(error) => {
+                let key = format!("shared_dirs.{name}.guest");
+                problems.push(Problem::new(
+                    &guest.location,
+                    key,
+                    ProblemCode::InvalidValue,
+                    error.to_string(),
+                ));
+                continue;
+            }
+        };
         all.push(BoundaryRequest {
             name: name.clone(),
             host: host.value.clone(),
-            guest: guest.value.clone(),
+            guest: place,
             mode: dir.value.mode.as_ref().map(|mode| mode.value).unwrap_or_default(),
             location: dir.location.clone(),
         });
@@ -98,7 +116,9 @@ pub(super) fn inside(wanted: &[BoundaryRequest], path: &Path) -> Option<PathBuf>
         path.strip_prefix(path::normalise(&wanted.host)).ok().map(|rest| wanted.guest.as_path().join(rest))
     };
     let holders = wanted.iter().filter_map(|wanted| Some((wanted, within(wanted)?)));
-    holders.max_by_key(|(wanted, _)| wanted.host.components().count()).map(|(_, guest)| guest)
+    holders
+        .max_by_key(|(wanted, _)| path::normalise(&wanted.host).components().count())
+        .map(|(_, guest)| guest)
 }
 
 /// Decides about a path of the host by the path inside that it leads to.

@@ -144,9 +144,6 @@ pub enum LimitError {
         "`{}` is not a duration; expected numbers with the units d, h, m, s or ms, largest first, such as `30m`, `1h30m` or `500ms`", shown(.given)
     )]
     Duration { given: String },
-    /// A number without a unit.
-    #[error("`{given}` has no unit; write `{given}s` for seconds or `{given}m` for minutes")]
-    DurationUnit { given: String },
     /// A duration of zero.
     #[error("a duration of zero is refused; leave the setting out to have no limit")]
     DurationZero,
@@ -276,7 +273,8 @@ pub fn pids(given: i64) -> Result<u32, LimitError> {
     }
 }
 
-/// Reads a duration such as `30m`, `1h30m`, `90s` or `500ms`: whole numbers, each unit at most once, largest first.
+/// Reads a duration such as `30m`, `1h30m`, `90s` or `500ms`: whole numbers, each unit at most once, largest first. A number alone is
+/// of seconds, as for timeout(1).
 pub fn duration(text: &str) -> Result<Duration, LimitError> {
     let malformed = || LimitError::Duration { given: text.to_owned() };
     let too_long = || LimitError::DurationRange { given: text.to_owned() };
@@ -286,9 +284,6 @@ pub fn duration(text: &str) -> Result<Duration, LimitError> {
     while !rest.is_empty() {
         let (digits, tail) = split_number(rest);
         let amount = number(digits).ok_or_else(malformed)?;
-        if tail.is_empty() && finer_than == u64::MAX && amount != 0 {
-            return Err(LimitError::DurationUnit { given: text.to_owned() });
-        }
         let unit = &tail[..tail.bytes().take_while(u8::is_ascii_alphabetic).count()];
         let milliseconds = match unit {
             "d" => 86_400_000,
@@ -296,7 +291,7 @@ pub fn duration(text: &str) -> Result<Duration, LimitError> {
             "m" => 60_000,
             "s" => 1_000,
             "ms" => 1,
-            "" if amount == 0 && tail.is_empty() => 0,
+            "" if tail.is_empty() && finer_than == u64::MAX => 1_000,
             _ => return Err(malformed()),
         };
         if milliseconds >= finer_than {

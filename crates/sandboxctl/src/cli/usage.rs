@@ -77,20 +77,13 @@ fn command_of(args: &[OsString], mistake: Option<&str>) -> Option<String> {
 fn about_unknown(command: Option<&str>, argument: &str) -> Option<String> {
     let hint = match (command?, argument) {
         // Habits from container engines.
-        (
-            "sandboxctl run" | "sandboxctl shell" | "sandboxctl exec",
-            "-i" | "-t" | "--interactive" | "--tty",
-        ) => "leave it out: a terminal is detected by itself".to_owned(),
-        ("sandboxctl run" | "sandboxctl shell", "--rm") => {
+        ("sandboxctl shell", "-i" | "-t" | "--interactive" | "--tty") => {
+            "leave it out: a terminal is detected by itself".to_owned()
+        }
+        ("sandboxctl shell", "--rm") => {
             "leave it out: every sandbox is removed when its command has ended".to_owned()
         }
         (_, flag) if flag.starts_with('-') => return None,
-        ("sandboxctl run" | "sandboxctl plan", stray) => {
-            format!("a command to run inside stands after `--`: `sandboxctl run -- {stray}`")
-        }
-        ("sandboxctl exec", stray) => {
-            format!("a command to run inside stands after `--`: `sandboxctl exec NAME -- {stray}`")
-        }
         ("sandboxctl shell", stray) => {
             format!("`shell` takes no command; `sandboxctl run -- {stray}` runs one")
         }

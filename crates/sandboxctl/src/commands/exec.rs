@@ -23,7 +23,8 @@ pub(crate) fn exec(
     parent: io::Result<Parent>,
     args: ExecArgs,
 ) -> Result<ExitCode, CommandError> {
-    let ExecArgs { source, env, workdir, timeout, life, provider, name, argv } = args;
+    let ExecArgs { source, env, workdir, timeout, life, provider, name, habits, argv } = args;
+    habits.check()?;
     let parent = super::run::parent(life, parent)?;
 
     // 1. Where it runs, no configuration has to know.

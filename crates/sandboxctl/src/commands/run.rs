@@ -46,6 +46,7 @@ pub(crate) fn run(
             CommandError::unsupported("--detach").hint("without it, `run` waits until the command has ended")
         );
     }
+    args.habits.check()?;
     let asker = args.ask.then(|| Asker::find(ui)).transpose()?;
     let parent = self::parent(args.life, parent)?;
     let mut early = Early::new(ui, &context, &args.show);

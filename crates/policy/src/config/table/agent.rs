@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 
 use super::macros::settings;
-use crate::config::form::{CommandLine, InsidePath, TrueOrFalse, UserText};
+use crate::config::form::{CommandLine, Start, TrueOrFalse, UserText};
 use crate::config::key::{Flag, Key, Support, TrustRule, ValueKind};
-use crate::rules::path::GuestPath;
+use crate::rules::guest::StartDirectory;
 use crate::rules::user::UserSpec;
 
 /// The rows of the table itself.
@@ -30,11 +30,11 @@ settings! {
             status: Support::NotYet("every user but `agent`"),
             flag: Some(Flag { long: "user", short: Some('u'), value: "USER", help: "Be this user inside" }),
         }
-        workdir: GuestPath as InsidePath = {
-            doc: "Where the command starts, as the sandbox sees it. Without a boundary at `/workspace` the default \
-                 is `/home/agent`.",
+        workdir: StartDirectory as Start = {
+            doc: "Where the command starts, as the sandbox sees it. By default that is where the caller stands, if \
+                 that is shared, else `/workspace`, and without a boundary there `/home/agent`. A relative path is \
+                 below that.",
             trust: TrustRule::Free,
-            default: "\"/workspace\"",
             example: "\"/workspace/project\"",
             flag: Some(Flag {
                 long: "workdir",

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use super::macros::settings;
-use crate::config::form::{HostPath, InsidePath, ListOf, ModeWord, Size, Suffix};
+use crate::config::form::{HostPath, InsidePlace, ListOf, ModeWord, Size, Suffix};
 use crate::config::key::{Key, Support, TextFormat, TrustRule, ValueKind};
 use crate::config::problem::Located;
 use crate::plan::BoundaryMode;
+use crate::rules::guest::GuestPlace;
 use crate::rules::limits::Bytes;
-use crate::rules::path::GuestPath;
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[
@@ -34,8 +34,9 @@ settings! {
             example: "\"./workspace\"",
             required: true,
         }
-        guest: GuestPath as InsidePath = {
-            doc: "Where the sandbox sees it.",
+        guest: GuestPlace as InsidePlace = {
+            doc: "Where the sandbox sees it. `same` is the path that it has on the host, which editable installs, virtual \
+                 environments and caches of builds have in their files.",
             trust: TrustRule::Free,
             example: "\"/workspace\"",
             required: true,
