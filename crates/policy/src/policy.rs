@@ -68,7 +68,7 @@ impl Policy {
         let protected = check::protected(config, &mut problems);
         let wanted = boundary::wanted(config, working_directory, &mut problems);
         let boundaries = boundary::rules(&wanted, protected.clone());
-        let workdir = workdir::start(config, &wanted, working_directory, &mut problems);
+        let workdir = boundary::start(config, &wanted, working_directory, &mut problems);
         problem::sort(&mut problems);
         let Some(boundaries) = boundaries.filter(|_| problems.is_empty()) else { return Err(problems) };
 

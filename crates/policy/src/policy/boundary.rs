@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
-use crate::config::defaults::WORKSPACE;
-use crate::config::problem::{Location, Problem, ProblemCode};
+use crate::config::defaults::{HOME, WORKSPACE};
+use crate::config::problem::{Located, Location, Problem, ProblemCode};
 use crate::plan::BoundaryMode;
 use crate::protect::Protected;
 use crate::rules::path::{self, GuestBoundaries, GuestPath, PathAccess};
@@ -119,6 +119,29 @@ pub(super) fn inside(wanted: &[BoundaryRequest], path: &Path) -> Option<PathBuf>
     holders
         .max_by_key(|(wanted, _)| path::normalise(&wanted.host).components().count())
         .map(|(_, guest)| guest)
+}
+
+/// Returns where the agent starts: by default where the caller stands, if that is shared.
+pub(super) fn start(
+    config: &Config,
+    wanted: &[BoundaryRequest],
+    working_directory: &Path,
+    problems: &mut Vec<Problem>,
+) -> Located<GuestPath> {
+    let workspace = || wanted.iter().any(|boundary| boundary.guest.as_path() == Path::new(WORKSPACE));
+    let mapped = inside(wanted, working_directory).and_then(|path| GuestPath::new(&path).ok());
+    let otherwise = mapped.unwrap_or_else(|| built_in(if workspace() { WORKSPACE } else { HOME }));
+    let Some(asked) = &config.agent.workdir else { return Located::new(otherwise, Location::Default) };
+    let path = asked.value.from(&otherwise).unwrap_or_else(|error| {
+        problems.push(Problem::new(
+            &asked.location,
+            "agent.workdir",
+            ProblemCode::InvalidValue,
+            error.to_string(),
+        ));
+        otherwise
+    });
+    Located::new(path, asked.location.clone())
 }
 
 /// Decides about a path of the host by the path inside that it leads to.

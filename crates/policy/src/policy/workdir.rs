@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::Policy;
-use super::boundary::{self, BoundaryRequest};
+use super::boundary::BoundaryRequest;
 use super::facts::{HostFacts, ToolchainParts};
-use crate::config::Config;
-use crate::config::defaults::{HOME, WORKSPACE};
-use crate::config::problem::{Located, Location, Problem, ProblemCode};
+use crate::config::defaults::HOME;
+use crate::config::problem::{Problem, ProblemCode};
 use crate::plan::{self, Provider};
 use crate::rules::path::GuestPath;
 use crate::rules::verdict::listing;
@@ -19,29 +18,6 @@ const SYSTEM: &[&str] =
 
 /// Directories that every native sandbox has of its own, empty but for what is shared in them.
 const OWN: &[&str] = &["/", "/home", HOME, "/run", "/tmp"];
-
-/// Returns where the agent starts: by default where the caller stands, if that is shared.
-pub(super) fn start(
-    config: &Config,
-    wanted: &[BoundaryRequest],
-    working_directory: &Path,
-    problems: &mut Vec<Problem>,
-) -> Located<GuestPath> {
-    let workspace = || wanted.iter().any(|boundary| boundary.guest.as_path() == Path::new(WORKSPACE));
-    let mapped = boundary::inside(wanted, working_directory).and_then(|path| GuestPath::new(&path).ok());
-    let otherwise = mapped.unwrap_or_else(|| boundary::built_in(if workspace() { WORKSPACE } else { HOME }));
-    let Some(asked) = &config.agent.workdir else { return Located::new(otherwise, Location::Default) };
-    let path = asked.value.from(&otherwise).unwrap_or_else(|error| {
-        problems.push(Problem::new(
-            &asked.location,
-            "agent.workdir",
-            ProblemCode::InvalidValue,
-            error.to_string(),
-        ));
-        otherwise
-    });
-    Located::new(path, asked.location.clone())
-}
 
 impl Policy {
     /// Returns where the agent starts, as the sandbox sees it.
