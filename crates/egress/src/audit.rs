@@ -187,6 +187,8 @@ pub enum Changed {
     Allow,
     /// They may not be.
     Deny,
+    /// What was said of them is taken back.
+    Forget,
     /// They were allowed for a time, which is over.
     Expired,
 }

@@ -78,6 +78,24 @@ impl ChangingRules {
         self.add(Decision::Deny, hosts.into_iter().map(rule).collect(), None)
     }
 
+    /// Takes back what was said of these since the start, so that the rules of the plan hold again.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was said of one of them; nothing has changed.
+    pub fn forget(&mut self, hosts: &[AllowedHosts]) -> Result<(), Verdict> {
+        let rules: Vec<_> = hosts.iter().flat_map(|hosts| hosts.rules(Origin::Default)).collect();
+        let was_said =
+            |rule: &&HostRule| self.changes.iter().any(|change| change.rule.pattern == rule.pattern);
+        if let Some(unsaid) = rules.iter().find(|rule| !was_said(rule)) {
+            let rule =
+                format!("no `egress allow` or `egress deny` has said anything of `{}`", unsaid.pattern);
+            return Err(Verdict::deny(rule, Origin::Default));
+        }
+        self.changes.retain(|change| !rules.iter().any(|rule| rule.pattern == change.rule.pattern));
+        Ok(())
+    }
+
     fn add(
         &mut self,
         decision: Decision,
@@ -174,6 +192,24 @@ mod tests {
                 && reaches(&rules, "b.example.org")
         );
         assert_eq!(rules.next_expiry(), None);
+    }
+
+    #[test]
+    fn what_is_forgotten_leaves_the_rules_of_the_plan() {
+        let mut rules = ChangingRules::new(planned("a.example.org:443"), Vec::new());
+        let forget = |rules: &mut ChangingRules, hosts: &[&str]| {
+            let hosts: Vec<_> = hosts.iter().map(|host| host.parse().unwrap()).collect();
+            rules.forget(&hosts).map_err(|verdict| verdict.rule)
+        };
+        rules.deny(vec!["a.example.org".parse().unwrap()]).unwrap();
+        allow(&mut rules, "preset:pypi", None).unwrap();
+        let unsaid = "no `egress allow` or `egress deny` has said anything of `a.example.org:443`";
+        assert_eq!(forget(&mut rules, &["preset:pypi", "a.example.org:443"]), Err(unsaid.to_owned()));
+        assert!(!reaches(&rules, "a.example.org") && reaches(&rules, "pypi.org"));
+        assert_eq!(forget(&mut rules, &["a.example.org", "preset:pypi"]), Ok(()));
+        assert!(reaches(&rules, "a.example.org") && !reaches(&rules, "pypi.org"));
+        // Nothing is wider than it was.
+        assert_eq!(rules.rules().decide("a.example.org", 80).decision, Decision::Deny);
     }
 
     #[test]

@@ -63,7 +63,9 @@ pub enum Refusal {
     #[error("the sandbox has {0} connections through its proxy, which are all that it may have at once")]
     Busy(usize),
     /// The sandbox has passed as many bytes as it may.
-    #[error("the sandbox has passed {0} bytes, which are all that it may")]
+    #[error(
+        "the sandbox has passed {0} bytes through its proxy, which are all that it may: `[limits] network_bytes` says how many"
+    )]
     Volume(u64),
     /// The path names none of these routes.
     #[error(

@@ -4,7 +4,7 @@
 //! an editor, another agent, a tool. To write one of them is to run code outside. They stand in one [`table`].
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -152,8 +152,10 @@ struct PathIndex {
     all: HashMap<String, usize>,
     /// The same for what lies in `.git`, as seen from there.
     in_git: HashMap<String, usize>,
-    /// Positions of those that are patterns.
-    patterns: Vec<usize>,
+    /// The first component of each, in lower case. Few paths begin with one of them.
+    first: HashSet<String>,
+    /// Positions of those that are patterns, by the lower-case directory that their names are in.
+    patterns: HashMap<String, Vec<usize>>,
     /// How many components the longest path has.
     deepest: usize,
 }
@@ -168,8 +170,10 @@ impl PathIndex {
                 index.in_git.insert(rest.to_owned(), position);
             }
             if Pattern::of(&folded).is_some() {
-                index.patterns.push(position);
+                let directory = folded.rsplit_once('/').map_or("", |(directory, _)| directory).to_owned();
+                index.patterns.entry(directory).or_default().push(position);
             }
+            index.first.insert(first_component(&folded).0.to_owned());
             index.all.insert(folded, position);
         }
         index
@@ -243,13 +247,11 @@ impl Protected {
     pub fn matches(&self, relative: &Path) -> Option<&RelativePath> {
         let folded = relative.to_string_lossy().to_ascii_lowercase();
         let index = self.index();
-        if let Some(path) = self.within(&index.all, &folded) {
-            return Some(path);
-        }
-        let fits = |path: &&RelativePath| {
-            Pattern::of(path.as_str()).is_some_and(|pattern| pattern.covers(Path::new(&folded)))
-        };
-        if let Some(path) = index.patterns.iter().filter_map(|at| self.paths.get(*at)).find(fits) {
+        // In a directory that no path of the list begins with, patterns for names at the root alone can match.
+        let is_listed = index.first.contains(first_component(&folded).0);
+        let listed = if is_listed { self.within(&index.all, &folded) } else { None };
+        let directories = if is_listed { index.deepest } else { 1 };
+        if let Some(path) = listed.or_else(|| self.fitting(index, directories, &folded)) {
             return Some(path);
         }
         let mut in_git: Option<&str> = None;
@@ -279,14 +281,30 @@ impl Protected {
         None
     }
 
+    /// Returns the pattern that stands for a path, or for a directory that it lies in.
+    fn fitting(&self, index: &PathIndex, most: usize, folded: &str) -> Option<&RelativePath> {
+        let slashes = folded.bytes().enumerate().filter(|(_, byte)| *byte == b'/').map(|(slash, _)| slash);
+        let directories =
+            std::iter::once(("", folded)).chain(slashes.map(|at| (&folded[..at], &folded[at + 1..])));
+        directories.take(most).find_map(|(directory, rest)| {
+            let name = first_component(rest).0;
+            let fits = |path: &&RelativePath| {
+                Pattern::of(path.as_str()).is_some_and(|pattern| pattern.fits(name.as_bytes()))
+            };
+            index.patterns.get(directory)?.iter().filter_map(|at| self.paths.get(*at)).find(fits)
+        })
+    }
+
     /// Returns the protected path in this index that begins `folded`, component by component.
     fn within(&self, index: &HashMap<String, usize>, folded: &str) -> Option<&RelativePath> {
         let slashes = folded.bytes().enumerate().filter(|(_, byte)| *byte == b'/').map(|(slash, _)| slash);
         slashes
             .chain(std::iter::once(folded.len()))
             .take(self.index().deepest)
-            .filter(|end| *end == folded.len() || !table::is_only_a_file(&folded[..*end]))
-            .find_map(|end| index.get(&folded[..end]))
+            .find_map(|end| {
+                let found = index.get(&folded[..end])?;
+                (end == folded.len() || !table::is_only_a_file(&folded[..end])).then_some(found)
+            })
             .and_then(|position| self.paths.get(*position))
     }
 }

@@ -348,11 +348,13 @@ pub(crate) enum EgressCommand {
     },
     /// Let hosts no longer be reached from a sandbox that runs; what is connected to them ends
     Deny(EgressDenyArgs),
-    /// List the rules in force, and what was asked for and refused
+    /// Take back what `allow` or `deny` has said of hosts, so that the rules hold that the sandbox started with
+    Forget(EgressForgetArgs),
+    /// List the rules in force, and what was asked for and refused; without a name, the sandboxes that run
     List {
         /// The name of the sandbox, as `run --name` gave it
         #[arg(value_name = "NAME")]
-        name: String,
+        name: Option<String>,
     },
     /// Print one line of JSON for each connection that was allowed or refused
     Log(EgressLogArgs),
@@ -380,6 +382,16 @@ pub(crate) struct EgressDenyArgs {
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
     /// What may not be reached, as in `[network] deny`
+    #[arg(value_name = "HOST[:PORT]", required = true)]
+    pub(crate) hosts: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EgressForgetArgs {
+    /// The name of the sandbox, as `run --name` gave it
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// What was allowed or denied, as it was said
     #[arg(value_name = "HOST[:PORT]", required = true)]
     pub(crate) hosts: Vec<String>,
 }

@@ -35,6 +35,8 @@ pub struct EgressSpec {
     pub deny: Vec<EgressRule>,
     /// To which hosts it ends TLS itself.
     pub intercept: Vec<HostPattern>,
+    /// How many bytes may pass in all, both ways together; `None` is unlimited.
+    pub bytes: Option<u64>,
     /// Where it adds credentials.
     pub routes: Vec<RouteSpec>,
     /// What the agent has in its environment because of this proxy, tokens included: for an exec, which gets the same.

@@ -32,6 +32,8 @@ pub enum EgressRequest {
     AnswerQuestions,
     /// Lets those pass who wait for the answer to this question.
     AllowOnce { question: u64 },
+    /// Takes back what was said of hosts since the start.
+    Forget { hosts: Vec<AllowedHosts> },
 }
 
 /// What is answered.
@@ -153,6 +155,7 @@ mod tests {
                 allow: rules.clone(),
                 deny: rules.clone(),
                 intercept: vec!["*.example.org".parse().unwrap()],
+                bytes: Some(7),
                 routes: Vec::new(),
                 variables: Vec::new(),
                 user: None,

@@ -253,6 +253,7 @@ scalars! {
     Depth: u32 = ValueKind::Integer(0, MAX_DEPTH), |scalar| value::integer(scalar, 0, MAX_DEPTH);
     TrueOrFalse: bool = ValueKind::Bool, value::boolean;
     Size: Bytes = ValueKind::Size, value::size;
+    SizeLimit: Option<Bytes> = ValueKind::Memory, |scalar| value::or_unlimited(scalar, value::size);
     MemoryLimit: Option<Bytes> = ValueKind::Memory, |scalar| value::or_unlimited(scalar, value::memory);
     CpuLimit: Option<MilliCpus> = ValueKind::Cpus, |scalar| value::or_unlimited(scalar, value::cpus);
     PidsLimit: Option<u32> = ValueKind::Pids, |scalar| value::or_unlimited(scalar, value::pids);

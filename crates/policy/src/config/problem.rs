@@ -46,6 +46,15 @@ impl Location {
         matches!(self, Self::File { scope: Scope::Project, .. })
     }
 
+    /// Returns whether one person wrote both at once: in one file, or on one command line.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::File { file, .. }, Self::File { file: other, .. }) => file == other,
+            (Self::Flag(_), Self::Flag(_)) => true,
+            _ => false,
+        }
+    }
+
     /// Returns the same place without its column, as verdicts show it.
     pub fn origin(&self) -> Origin {
         match self {

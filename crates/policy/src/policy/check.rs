@@ -110,6 +110,16 @@ fn hosts(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
             );
         }
     }
+    let limit = config.limits.network_bytes.as_ref().filter(|limit| limit.value.is_some());
+    if let (Some(limit), NetworkMode::Open) = (limit, network_mode(config)) {
+        refuse(
+            &limit.location,
+            "limits.network_bytes",
+            ProblemCode::Refused,
+            "nothing counts what passes where the network is open: no proxy is in between",
+            "use mode = \"allowlist\"",
+        );
+    }
     let allow = network.allow.as_ref().filter(|list| !list.value.is_empty());
     let deny = network.deny.as_ref().filter(|list| !list.value.is_empty());
     let mode = network.mode.as_ref().map(|mode| &mode.location);
@@ -138,6 +148,17 @@ fn hosts(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
                 ProblemCode::Conflict,
                 "a host is to be reached, and the network is off",
                 "add --network allowlist",
+            );
+        }
+        (NetworkMode::None, Some(mode), Some(list), _)
+            if mode.is_beside(&list.location) && !list.value.is_empty() =>
+        {
+            refuse(
+                &list.location,
+                "network.allow",
+                ProblemCode::Conflict,
+                "hosts are to be reached, and the network is off",
+                "use mode = \"allowlist\", or leave the list out",
             );
         }
         _ => {}

@@ -53,6 +53,8 @@ pub struct Limits {
     pub output_bytes: Bytes,
     /// The size of each tmpfs.
     pub tmp_size: Bytes,
+    /// What passes the egress proxy, both ways together; `None` is unlimited.
+    pub network_bytes: Option<Bytes>,
 }
 
 impl Default for Limits {
@@ -64,6 +66,7 @@ impl Default for Limits {
             timeout: None,
             output_bytes: Bytes(10 << 20),
             tmp_size: Bytes(512 << 20),
+            network_bytes: None,
         }
     }
 }

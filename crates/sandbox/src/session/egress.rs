@@ -152,7 +152,8 @@ impl EgressProxy {
             let variables = environment(plan, &routes);
             let (name, allow, deny) = (plan.name.clone(), rules(allow), rules(deny));
             let intercept = intercept.clone();
-            let spec = EgressSpec { name, allow, deny, intercept, routes, variables, owner, user };
+            let bytes = plan.limits.network_bytes.map(|limit| limit.0);
+            let spec = EgressSpec { name, allow, deny, intercept, bytes, routes, variables, owner, user };
             let descriptors =
                 [source.as_fd(), log[0].as_fd(), log[1].as_fd(), requests.as_fd(), renewals_of_proxy.as_fd()];
             // The proxy finds it when it starts to listen, so nothing is asked for before that.

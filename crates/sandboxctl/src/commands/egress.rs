@@ -23,7 +23,8 @@ pub(crate) fn egress(ui: &Ui, command: &EgressCommand) -> Result<ExitCode, Comma
         EgressCommand::Allow(args) => change::allow(ui, &Context::gather()?, args),
         EgressCommand::Ask { name } => ask::ask(ui, &Context::gather()?, name),
         EgressCommand::Deny(args) => change::deny(ui, &Context::gather()?, args),
-        EgressCommand::List { name } => change::list(ui, &Context::gather()?, name),
+        EgressCommand::Forget(args) => change::forget(ui, &Context::gather()?, args),
+        EgressCommand::List { name } => change::list(ui, &Context::gather()?, name.as_deref()),
         EgressCommand::Log(args) => log::log(ui, &Context::gather()?, args),
         EgressCommand::Serve => serve::serve(),
     }

@@ -91,6 +91,9 @@ fn text(plan: &Plan) -> String {
     line("processes", &limit(plan.limits.pids));
     line("timeout", &plan.limits.timeout.map_or_else(|| "none".to_owned(), |time| format!("{time:?}")));
     line("tmpfs", &plan.limits.tmp_size);
+    if let Some(most) = plan.limits.network_bytes {
+        line("network", &format_args!("{most} through the egress proxy"));
+    }
     line("protected", &plan.protect.paths.join(" "));
     line("required", &layers(plan, Need::Required));
     line("preferred", &layers(plan, Need::Preferred));

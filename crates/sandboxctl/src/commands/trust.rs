@@ -20,6 +20,8 @@ use crate::ui::{self, Ui};
 pub(crate) fn trust(ui: &Ui, context: &Context, args: &TrustArgs) -> Result<ExitCode, CommandError> {
     let file = files::required(context, args.file.as_deref())?;
     let settings = load::settings(context, Some(&file), &Overrides::default())?;
+    // What could not run is not agreed to.
+    load::policy(context, &settings)?;
     let (label, widenings, hash) = (&file.label, settings.shown(), consent::hash(&file, &settings.widenings));
     let locally: Vec<_> =
         settings.widenings.iter().filter(|widening| widening.applies == Applies::Locally).collect();

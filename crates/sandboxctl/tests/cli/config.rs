@@ -126,6 +126,7 @@ fn show_names_the_origin_of_every_value() {
     limits.timeout = "unlimited"  # default
     limits.output_bytes = "10m"  # default
     limits.tmp_size = "512m"  # default
+    limits.network_bytes = "unlimited"  # default
     "#);
 }
 

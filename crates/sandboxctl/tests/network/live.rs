@@ -112,18 +112,32 @@ fn hosts_are_allowed_and_denied_while_it_runs() {
         assert!(egress(place, &["allow", "live", "up.example.org"]).status.success(), "{who}");
         assert!(running.reaches("up.example.org"), "{who}");
 
+        // What was said is taken back as it was said, and what was never said is named.
+        let unsaid = json(place, &["forget", "live", "other.example.org:443"]);
+        assert_eq!(unsaid["error"]["code"], "policy.denied", "{who}: {unsaid}");
+        let forgotten = json(place, &["forget", "live", "other.example.org", "other.example.org:8080"]);
+        let started_with = json(place, &["list", "live"]);
+        assert_eq!(forgotten["deny"], serde_json::json!([]), "{who}: {forgotten}");
+        assert_eq!(started_with["allow"][0]["origin"]["at"], "--allow-host", "{who}: {started_with}");
+        assert!(!running.reaches("other.example.org") && running.reaches("up.example.org"), "{who}");
+
+        // Who has forgotten the name finds it.
+        let sandboxes = json(place, &["list"]);
+        assert_eq!(sandboxes["sandboxes"][0]["sandbox"], "live", "{who}: {sandboxes}");
+
         // All of it stands in the log, with who has said so.
         let log = text(&egress(place, &["log", "live"]));
         let changes: Vec<serde_json::Value> =
             log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let changes: Vec<_> = changes.iter().filter(|line| line["change"].is_string()).collect();
-        assert_eq!(changes.len(), 3, "{who}: {log}");
+        assert_eq!(changes.len(), 4, "{who}: {log}");
         assert_eq!(changes[0]["hosts"][0], "other.example.org:8080", "{who}: {log}");
         assert!(
             changes.iter().all(|change| change["uid"].is_u64() && change["time"].is_u64()),
             "{who}: {log}"
         );
         running.end();
+        assert_eq!(json(place, &["list"])["sandboxes"], serde_json::json!([]), "{who}");
         assert_eq!(json(place, &["list", "live"])["error"]["code"], "sandbox.not_found", "{who}");
     });
 }

@@ -91,6 +91,27 @@ fn what_has_passed_is_counted_and_listed() {
 }
 
 #[test]
+fn no_more_passes_than_the_limit() {
+    natively("a limit of bytes", |place, internet, who| {
+        let request = get("http://up.example.org:8080/one");
+        let script = format!("for i in {{1..5}}; do {request}; done");
+        let served = |limit: &str| {
+            place.write(
+                "home/.config/sandboxctl/sandbox.toml",
+                &format!("[limits]\nnetwork_bytes = {limit}\n"),
+            );
+            let output = internet.run(place, &["--allow-host=up.example.org:8080"], &bash(&script));
+            let said = text(&output);
+            (said.matches("served GET /one").count(), said)
+        };
+        assert_eq!(served("\"1g\"").0, 5, "{who}");
+        let (count, said) = served("600");
+        assert!((1..5).contains(&count) && said.contains("egress.volume"), "{who}: {said}");
+        assert!(said.contains("`[limits] network_bytes`"), "{who}: {said}");
+    });
+}
+
+#[test]
 fn what_is_open_at_the_end_is_counted_too() {
     natively("a connection that is open at the end", |place, internet, who| {
         let script = "exec 3<>/dev/tcp/127.0.0.1/61080; \

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::macros::settings;
-use crate::config::form::{CpuLimit, MemoryLimit, PidsLimit, Size, TimeLimit};
+use crate::config::form::{CpuLimit, MemoryLimit, PidsLimit, Size, SizeLimit, TimeLimit};
 use crate::config::key::{Flag, Key, TrustRule, ValueKind};
 use crate::rules::limits::{self, Bytes, MilliCpus};
 
@@ -82,6 +82,12 @@ settings! {
             default: "\"512m\"",
             example: "\"256m\"",
         }
+        network_bytes: Option<Bytes> as SizeLimit = {
+            doc: "How many bytes pass the egress proxy of a sandbox, both ways together. Then its connections end, and it makes no other.",
+            trust: TrustRule::RAISED,
+            default: "\"unlimited\"",
+            example: "\"10g\"",
+        }
     }
 }
 
@@ -96,6 +102,7 @@ impl LimitsTable {
             timeout: self.timeout.as_ref().map_or(default.timeout, |limit| limit.value),
             output_bytes: self.output_bytes.as_ref().map_or(default.output_bytes, |limit| limit.value),
             tmp_size: self.tmp_size.as_ref().map_or(default.tmp_size, |limit| limit.value),
+            network_bytes: self.network_bytes.as_ref().map_or(default.network_bytes, |limit| limit.value),
         }
     }
 }

@@ -97,6 +97,11 @@ pub enum HostError {
     /// The name of no preset.
     #[error("`{given}` is no preset; after `preset:` comes one of {known}{meant}")]
     Preset { given: String, known: String, meant: String },
+    /// The name of a preset, without what makes it one.
+    #[error(
+        "`{given}` alone is the name of a preset: write `preset:{given}`, or with its port what is a host, such as `{given}:443`"
+    )]
+    BarePreset { given: String },
     /// A preset where single hosts are named.
     #[error("`{given}` is a list of hosts to allow, each on one port; name the hosts themselves")]
     PresetHere { given: String },

@@ -142,6 +142,9 @@ impl FromStr for AllowedHosts {
         if text.starts_with(PRESET) {
             return text.parse().map(Self::Preset);
         }
+        if PRESETS.iter().any(|row| row.name == text) {
+            return Err(HostError::BarePreset { given: text.to_owned() });
+        }
         let pattern: Pattern = text.parse()?;
         match pattern.hosts() {
             HostPattern::Exact { host, .. } if host.is_metadata() => {

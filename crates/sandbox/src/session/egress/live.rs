@@ -125,6 +125,23 @@ impl Living {
         }
     }
 
+    /// Lists every sandbox of the caller's that lives, with its name.
+    pub fn all(state: &Path, caller: Identity) -> Result<Vec<(String, Self)>, LiveError> {
+        let directory = Arc::new(StateDir::open(state, caller)?.within(LOGS)?);
+        let mut living = Vec::new();
+        for socket in directory.names()?.into_iter().filter(|name| name.ends_with(SUFFIX)) {
+            let Some((name, _)) = socket.split_once('.') else { continue };
+            if directory.connect(&socket)?.is_some() {
+                living.push((
+                    name.to_owned(),
+                    Self { directory: Arc::clone(&directory), socket: socket.clone() },
+                ));
+            }
+        }
+        living.sort_by(|one, other| one.0.cmp(&other.0));
+        Ok(living)
+    }
+
     /// Connects to its egress proxy.
     pub(super) fn connect(&self) -> Result<UnixStream, LiveError> {
         let gone = || LiveError::Lost(io::ErrorKind::ConnectionRefused.into());

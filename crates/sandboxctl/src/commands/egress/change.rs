@@ -1,4 +1,4 @@
-//! `egress allow`, `deny` and `list`: the rules of a sandbox while it runs.
+//! `egress allow`, `deny`, `forget` and `list`: the rules of sandboxes while they run.
 
 use confine::protocol::{EgressRequest, EgressRules, RefusedHost, RuleInForce};
 use policy::rules::limits;
@@ -6,8 +6,9 @@ use policy::rules::network::{HostError, HostRule};
 use sandbox::provider::container::find::{SandboxQuery, find};
 use sandbox::session::egress::{LiveError, Living};
 use serde::Serialize;
+use serde_json::json;
 
-use crate::cli::{EgressAllowArgs, EgressDenyArgs};
+use crate::cli::{EgressAllowArgs, EgressDenyArgs, EgressForgetArgs};
 use crate::context::Context;
 use crate::directories;
 use crate::error::{Code, CommandError};
@@ -54,8 +55,50 @@ pub(super) fn deny(ui: &Ui, context: &Context, args: &EgressDenyArgs) -> Result<
     send(ui, context, &args.name, &request, |_| said)
 }
 
-pub(super) fn list(ui: &Ui, context: &Context, name: &str) -> Result<ExitCode, CommandError> {
-    send(ui, context, name, &EgressRequest::List, shown)
+pub(super) fn forget(ui: &Ui, context: &Context, args: &EgressForgetArgs) -> Result<ExitCode, CommandError> {
+    let request = EgressRequest::Forget { hosts: hosts(&args.hosts)? };
+    let said = format!("{}: the rules that {} started with hold again\n", args.hosts.join(", "), args.name);
+    send(ui, context, &args.name, &request, |_| said)
+}
+
+pub(super) fn list(ui: &Ui, context: &Context, name: Option<&str>) -> Result<ExitCode, CommandError> {
+    match name {
+        Some(name) => send(ui, context, name, &EgressRequest::List, shown),
+        None => list_sandboxes(ui, context),
+    }
+}
+
+/// A sandbox with an allow-list of hosts, in a list of them.
+#[derive(Serialize)]
+struct ListedSandbox {
+    sandbox: String,
+    allow: usize,
+    deny: usize,
+    refused: usize,
+}
+
+/// Lists the caller's living sandboxes that have an allow-list of hosts.
+fn list_sandboxes(ui: &Ui, context: &Context) -> Result<ExitCode, CommandError> {
+    let living =
+        Living::all(&context.state(), context.caller).map_err(|error| failure(context, "", error))?;
+    // One that ends meanwhile is none of them.
+    let listed = living.into_iter().filter_map(|(sandbox, living)| {
+        let EgressRules { allow, deny, refused } = living.ask(&EgressRequest::List).ok()?;
+        Some(ListedSandbox { sandbox, allow: allow.len(), deny: deny.len(), refused: refused.len() })
+    });
+    let listed: Vec<_> = listed.collect();
+    ui.data(&json!({ "sandboxes": listed }), |_| {
+        let line = |one: &ListedSandbox| {
+            let ListedSandbox { sandbox, allow, deny, refused } = one;
+            format!("{sandbox}  allow {allow}, deny {deny}, refused {refused}\n")
+        };
+        if listed.is_empty() {
+            "no sandbox of yours runs with an allow-list of hosts\n".to_owned()
+        } else {
+            listed.iter().map(line).collect()
+        }
+    })?;
+    Ok(ExitCode::Success)
 }
 
 fn hosts<T: std::str::FromStr<Err = HostError>>(texts: &[String]) -> Result<Vec<T>, CommandError> {
@@ -97,10 +140,12 @@ pub(super) fn failure(context: &Context, name: &str, error: LiveError) -> Comman
     };
     let hint = match &error {
         LiveError::NotFound(_) => {
-            "`run --name` names a sandbox; one without an allow-list of hosts has no rules that could change"
+            "`egress list` lists those that run; one without an allow-list of hosts has no rules that could change"
         }
         LiveError::Several { .. } => "end one of them, or give each a name of its own",
-        LiveError::Refused(_) => "what was denied by `egress deny` is allowed again by the same pattern",
+        LiveError::Refused(_) => {
+            "`egress forget` takes back what `egress allow` or `egress deny` said of the same pattern; `egress list` shows it"
+        }
         LiveError::Lost(_) | LiveError::State(_) => return CommandError::new(code, error),
     };
     CommandError::new(code, error).hint(hint)

@@ -174,6 +174,11 @@ impl Requests {
                 self.rules.deny(hosts).map_err(|verdict| verdict.rule)?;
                 (Changed::Deny, shown, None)
             }
+            EgressRequest::Forget { hosts } => {
+                few(hosts.len())?;
+                self.rules.forget(&hosts).map_err(|verdict| verdict.rule)?;
+                (Changed::Forget, hosts.iter().map(ToString::to_string).collect(), None)
+            }
         };
         self.proxy.set_rules(self.rules.rules());
         self.record(change, hosts, seconds, Some(uid));

@@ -98,7 +98,8 @@ fn run(
     let Ok([source, first, second, requests, client]) = descriptors else { bail!("descriptors are missing") };
 
     // 3. As many descriptors as it may have: each connection needs two, each listener one.
-    let limits = Limits::default().within(raise_descriptors());
+    let limits = Limits { bytes: spec.bytes.unwrap_or(u64::MAX), ..Limits::default() };
+    let limits = limits.within(raise_descriptors());
 
     // 4. Everything that is read from files and from the environment.
     let [allow, deny] = [spec.allow, spec.deny].map(|rules| rules.into_iter().map(HostRule::from).collect());
