@@ -291,11 +291,11 @@ mod tests {
             ("once", Ok(Answer::Once)),
             ("s", Ok(Answer::Sandbox)),
             ("10m", Ok(Answer::For(Duration::from_secs(600)))),
+            ("10", Ok(Answer::For(Duration::from_secs(10)))),
             ("d", Ok(Answer::Deny)),
             ("no", Ok(Answer::Deny)),
             ("", Err(())),
             ("y", Err(())),
-            ("10", Err(())),
             ("o s", Err(())),
         ] {
             assert_eq!(text.parse(), answer, "{text:?}");
