@@ -123,6 +123,30 @@ fn the_proxy_ends_with_its_sandbox() {
 }
 
 #[test]
+fn the_memory_of_the_proxy_is_bounded() {
+    everywhere("the memory of a proxy", |place, internet, who| {
+        let mut command = internet.command(
+            &place.inside(&["--allow-host", "up.example.org:8080"], &bash("echo started; read -r line")),
+        );
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut running = command.spawn().unwrap();
+        let mut said = BufReader::new(running.stdout.take().unwrap());
+        said.read_line(&mut String::new()).unwrap();
+        let [proxy] = proxies(place)[..] else { panic!("{who}: {:?}", proxies(place)) };
+        let limits = |pid: &str| -> Vec<String> {
+            let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+            let line = limits.lines().find(|line| line.starts_with("Max data size")).unwrap();
+            line.split_whitespace().skip(3).take(2).map(str::to_owned).collect()
+        };
+        assert_eq!(limits(&proxy.to_string()), ["1073741824", "1073741824"], "{who}");
+        // The control: whoever starts it has no such limit.
+        assert_ne!(limits("self"), limits(&proxy.to_string()));
+        drop(running.stdin.take());
+        running.wait().unwrap();
+    });
+}
+
+#[test]
 fn a_server_that_sends_without_end_keeps_no_proxy_alive() {
     natively("a server without end", |place, internet, who| {
         // By a route, whose servers are not bounded as others are.

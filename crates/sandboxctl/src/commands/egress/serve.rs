@@ -30,6 +30,7 @@ use egress::rotate::Rotated;
 use egress::route::Route;
 use egress::tls::Roots;
 use policy::plan::RouteUpstream;
+use policy::rules::limits::Bytes;
 use policy::rules::network::HostRule;
 use policy::rules::user::{UserOrGroup, UserSpec};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -49,6 +50,10 @@ const MAX_LOG: u64 = 4 << 20;
 
 /// How many refused hosts are named at the end. `egress log` has all.
 const MAX_REFUSED: usize = 5;
+
+/// How much memory it may have: its cgroup is none of the sandbox's, and what is held of a connection is more than the bytes that have come.
+/// A proxy that wants more ends, and nothing leaves the sandbox any more.
+const MEMORY: Bytes = Bytes(1 << 30);
 
 /// How long it may take to record what was open at the end. Its client waits a little longer.
 const LAST: Duration = Duration::from_secs(1);
@@ -223,7 +228,7 @@ fn parent() -> anyhow::Result<Parent> {
     Ok(Parent::new(https.as_deref(), http.as_deref(), no_proxy.as_deref())?)
 }
 
-/// Gives up what only the start needs.
+/// Gives up what only the start needs, and takes no more memory than it may.
 fn confine(user: Option<(u32, u32)>) -> anyhow::Result<()> {
     let account = |(uid, gid)| {
         let spec = UserSpec { user: UserOrGroup::Id(uid), group: Some(UserOrGroup::Id(gid)) };
@@ -231,7 +236,7 @@ fn confine(user: Option<(u32, u32)>) -> anyhow::Result<()> {
     };
     let account = user.map(account).transpose()?;
     let locked = lock_down(&Lockdown {
-        rlimit_fallback: &RlimitFallback::default(),
+        rlimit_fallback: &RlimitFallback { memory: Some(MEMORY), ..RlimitFallback::default() },
         account: account.as_ref(),
         grants: Some(&[]),
         filter: &seccomp::compile_for_egress(),
