@@ -297,6 +297,7 @@ impl What {
             }
             Refusal::Mismatch(_)
             | Refusal::Steered
+            | Refusal::Malformed(_)
             | Refusal::Volume(_)
             | Refusal::Upgrade
             | Refusal::NoRoute(_)

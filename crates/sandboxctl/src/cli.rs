@@ -84,7 +84,7 @@ pub(crate) enum CliCommand {
     /// Run a command in a fresh sandbox and remove the sandbox afterwards
     ///
     /// Without a sandbox.toml the working directory becomes /workspace, read-write, and the network is off.
-    /// stdin, stdout and stderr pass through byte-exact; a terminal is detected, there is no flag for one.
+    /// stdin, stdout and stderr pass through byte-exact; a terminal is detected.
     Run(Deferred<RunArgs>),
     /// Run another command in a running sandbox of Docker or Podman, confined as the first one is
     ///

@@ -16,7 +16,7 @@ use crate::rules::env::Name;
 use crate::rules::guest::{GuestPlace, StartDirectory};
 use crate::rules::limits::{Bytes, MilliCpus};
 use crate::rules::network;
-use crate::rules::network::preset::AllowedHosts;
+use crate::rules::network::preset::{AllowedHosts, not_bare};
 use crate::rules::upstream::{CredentialHeader, HeaderTemplate, UpstreamUrl};
 use crate::rules::user::UserSpec;
 
@@ -216,8 +216,8 @@ texts! {
     HeaderText: CredentialHeader = Header, |text, _| value::parsed(text);
     TemplateText: HeaderTemplate = Template, |text, _| value::parsed(text);
     AllowedText: AllowedHosts = Allowed, |text, _| value::parsed(text);
-    HostText: network::HostPattern = Host, |text, _| value::parsed(text);
-    RuleText: network::Pattern = Rule, |text, _| value::parsed(text);
+    HostText: network::HostPattern = Host, |text, _| not_bare(text).map_err(Fault::value);
+    RuleText: network::Pattern = Rule, |text, _| not_bare(text).map_err(Fault::value);
     LayerName: Layer = Layer, |text, _| value::layer(text);
     ExposedPath: Expose = Toolchain, value::exposed;
     /// A duration that always ends.

@@ -111,13 +111,15 @@ fn hosts(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
         }
     }
     let limit = config.limits.network_bytes.as_ref().filter(|limit| limit.value.is_some());
-    if let (Some(limit), NetworkMode::Open) = (limit, network_mode(config)) {
+    if let Some(limit) =
+        limit.filter(|_| network_mode(config) == NetworkMode::Open || provider == Provider::Local)
+    {
         refuse(
             &limit.location,
             "limits.network_bytes",
             ProblemCode::Refused,
             "nothing counts what passes where the network is open: no proxy is in between",
-            "use mode = \"allowlist\"",
+            "use mode = \"allowlist\", with a provider that isolates",
         );
     }
     let allow = network.allow.as_ref().filter(|list| !list.value.is_empty());
@@ -150,9 +152,7 @@ fn hosts(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
                 "add --network allowlist",
             );
         }
-        (NetworkMode::None, Some(mode), Some(list), _)
-            if mode.is_beside(&list.location) && !list.value.is_empty() =>
-        {
+        (NetworkMode::None, Some(mode), Some(list), _) if mode.is_beside(&list.location) => {
             refuse(
                 &list.location,
                 "network.allow",

@@ -4,25 +4,16 @@
 
 use super::provider::HOSTED;
 
-/// Headers, in lower case. A name with `_` in it is taken for the one with `-` by some servers, and is no concern of this list.
+/// Headers, in lower case: of GitHub, GitLab, Azure, Amazon, Anthropic, Google, Cloudflare, OpenStack, Kong, Supabase, Artifactory, Docker, Brave,
+/// ElevenLabs and others. A name with `_` in it is taken for the one with `-` by some servers, and is no concern of this list.
 pub const HEADERS: &[&str] = &[
-    // Azure OpenAI, Pinecone.
-    "api-key", // Kong, Supabase.
-    "apikey", "authorization", "circle-token", "cookie", "cookie2", "dd-api-key", "dd-application-key",
-    // GitLab, with `job-token` and `private-token`.
-    "deploy-token", "fastly-key", "job-token", // Azure.
-    "ocp-apim-subscription-key", "private-token", "x-access-token",       // Amazon.
-    "x-amz-security-token", // Anthropic, and many others.
-    "x-api-key", "x-api-token", "x-auth",     // Cloudflare.
-    "x-auth-key", // OpenStack.
-    "x-auth-token", "x-authorization", "x-figma-token", // Azure.
-    "x-functions-key", "x-github-token", "x-gitlab-token", "x-goog-api-key",
-    "x-goog-iam-authorization-token", // Artifactory.
-    "x-jfrog-art-api", "x-nuget-apikey", "x-original-authorization", "x-rapidapi-key", "x-redmine-api-key",
-    // Docker.
-    "x-registry-auth", "x-session-token", "x-shopify-access-token", // Brave.
-    "x-subscription-token", "x-vault-token", // ElevenLabs.
-    "xi-api-key",
+    "api-key", "apikey", "authorization", "circle-token", "cookie", "cookie2", "dd-api-key",
+    "dd-application-key", "deploy-token", "fastly-key", "job-token", "ocp-apim-subscription-key",
+    "private-token", "x-access-token", "x-amz-security-token", "x-api-key", "x-api-token", "x-auth",
+    "x-auth-key", "x-auth-token", "x-authorization", "x-figma-token", "x-functions-key", "x-github-token",
+    "x-gitlab-token", "x-goog-api-key", "x-goog-iam-authorization-token", "x-jfrog-art-api",
+    "x-nuget-apikey", "x-original-authorization", "x-rapidapi-key", "x-redmine-api-key", "x-registry-auth",
+    "x-session-token", "x-shopify-access-token", "x-subscription-token", "x-vault-token", "xi-api-key",
 ];
 
 /// Parts of a query, by their [common name](common), of a server of which nothing is known.

@@ -1,5 +1,6 @@
 //! `trust` and `untrust`: what a project's file widens, and whether its owner wants that.
 
+use policy::Policy;
 use policy::config::overrides::Overrides;
 use policy::config::trust::Applies;
 use policy::text::escape;
@@ -20,8 +21,10 @@ use crate::ui::{self, Ui};
 pub(crate) fn trust(ui: &Ui, context: &Context, args: &TrustArgs) -> Result<ExitCode, CommandError> {
     let file = files::required(context, args.file.as_deref())?;
     let settings = load::settings(context, Some(&file), &Overrides::default())?;
-    // What could not run is not agreed to.
-    load::policy(context, &settings)?;
+    // Which provider runs it is not known yet, so what stands against it now is only said.
+    for problem in Policy::new(&settings.effective, &context.cwd).err().unwrap_or_default() {
+        ui.warning(format_args!("it would not run as it stands: {problem}"));
+    }
     let (label, widenings, hash) = (&file.label, settings.shown(), consent::hash(&file, &settings.widenings));
     let locally: Vec<_> =
         settings.widenings.iter().filter(|widening| widening.applies == Applies::Locally).collect();

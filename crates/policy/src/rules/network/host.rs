@@ -99,7 +99,7 @@ pub enum HostError {
     Preset { given: String, known: String, meant: String },
     /// The name of a preset, without what makes it one.
     #[error(
-        "`{given}` alone is the name of a preset: write `preset:{given}`, or with its port what is a host, such as `{given}:443`"
+        "`{given}` alone is the name of a preset: write `preset:{given}` where hosts are allowed, or with its port what is a host, such as `{given}:443`"
     )]
     BarePreset { given: String },
     /// A preset where single hosts are named.

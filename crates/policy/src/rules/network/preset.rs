@@ -119,6 +119,14 @@ impl PartialEq for Preset {
 
 impl Eq for Preset {}
 
+/// Reads what names hosts, and refuses the name of a preset alone: who writes it means the preset.
+pub fn not_bare<T: FromStr<Err = HostError>>(text: &str) -> Result<T, HostError> {
+    if PRESETS.iter().any(|row| row.name == text) {
+        return Err(HostError::BarePreset { given: text.to_owned() });
+    }
+    text.parse()
+}
+
 impl FromStr for Preset {
     type Err = HostError;
 
@@ -142,10 +150,7 @@ impl FromStr for AllowedHosts {
         if text.starts_with(PRESET) {
             return text.parse().map(Self::Preset);
         }
-        if PRESETS.iter().any(|row| row.name == text) {
-            return Err(HostError::BarePreset { given: text.to_owned() });
-        }
-        let pattern: Pattern = text.parse()?;
+        let pattern: Pattern = not_bare(text)?;
         match pattern.hosts() {
             HostPattern::Exact { host, .. } if host.is_metadata() => {
                 Err(HostError::Metadata { given: text.to_owned() })

@@ -2,6 +2,7 @@
 
 use confine::protocol::{EgressRequest, EgressRules, RefusedHost, RuleInForce};
 use policy::rules::limits;
+use policy::rules::network::preset::not_bare;
 use policy::rules::network::{HostError, HostRule};
 use sandbox::provider::container::find::{SandboxQuery, find};
 use sandbox::session::egress::{LiveError, Living};
@@ -102,7 +103,8 @@ fn list_sandboxes(ui: &Ui, context: &Context) -> Result<ExitCode, CommandError> 
 }
 
 fn hosts<T: std::str::FromStr<Err = HostError>>(texts: &[String]) -> Result<Vec<T>, CommandError> {
-    texts.iter().map(|text| text.parse().map_err(usage)).collect()
+    // As in a file: the name of a preset alone means nothing.
+    texts.iter().map(|text| not_bare(text).map_err(usage)).collect()
 }
 
 fn usage(error: impl std::error::Error + Send + Sync + 'static) -> CommandError {
