@@ -4,8 +4,8 @@
 
 use super::provider::HOSTED;
 
-/// Headers, in lower case: of GitHub, GitLab, Azure, Amazon, Anthropic, Google, Cloudflare, OpenStack, Kong, Supabase, Artifactory, Docker, Brave,
-/// ElevenLabs and others. A name with `_` in it is taken for the one with `-` by some servers, and is no concern of this list.
+/// Headers, in lower case: of GitHub, GitLab, Azure, Amazon, Anthropic, Google, Cloudflare, `OpenStack`, Kong, Supabase, Artifactory, Docker, Brave,
+/// `ElevenLabs` and others. A name with `_` in it is taken for the one with `-` by some servers, and is no concern of this list.
 pub const HEADERS: &[&str] = &[
     "api-key", "apikey", "authorization", "circle-token", "cookie", "cookie2", "dd-api-key",
     "dd-application-key", "deploy-token", "fastly-key", "job-token", "ocp-apim-subscription-key",
