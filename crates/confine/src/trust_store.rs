@@ -1,6 +1,6 @@
 //! Certificate authorities as Java reads them: a key store in its oldest format (JKS), which it reads whatever format is its default.
 //!
-//! Java takes it without a password; with that of its own store, [`PASSWORD`], it checks the sum at the end.
+//! Java takes it without a password; with that of its own store, `changeit`, it checks the sum at the end.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
