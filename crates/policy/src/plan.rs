@@ -256,7 +256,7 @@ pub enum SecretSource {
     Command(String),
 }
 
-/// A named directory with a mode.
+/// A named directory, or file, with a mode.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Boundary {
     /// Its name in the configuration.
@@ -264,6 +264,9 @@ pub struct Boundary {
     /// The directory on the host, with every link resolved.
     #[serde(with = "json_bytes::path")]
     pub host: PathBuf,
+    /// What it was when it was validated.
+    #[serde(default)]
+    pub kind: BoundaryKind,
     /// Where the sandbox sees it: absolute, without `.` and `..`.
     #[serde(with = "json_bytes::path")]
     pub guest: PathBuf,
@@ -274,6 +277,17 @@ pub struct Boundary {
     /// there, and nothing beneath it is read-only for that.
     #[serde(default)]
     pub obeyed_as: Option<String>,
+}
+
+/// What of the host is shared.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BoundaryKind {
+    /// A directory with all that is in it.
+    #[default]
+    Directory,
+    /// A single regular file, which is always read-only.
+    File,
 }
 
 /// Which file a path led to when it was looked up.

@@ -9,7 +9,8 @@ use std::time::Duration;
 use confine::report::{Report, Status};
 use policy::config::key::LAYERS;
 use policy::plan::{
-    AgentProcess, Boundary, BoundaryMode, FileId, Init, Layer, Need, Network, Plan, Protect, Provider,
+    AgentProcess, Boundary, BoundaryKind, BoundaryMode, FileId, Init, Layer, Need, Network, Plan, Protect,
+    Provider,
 };
 use policy::rules::limits::{Bytes, Limits, MilliCpus};
 
@@ -167,6 +168,7 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
             mode: BoundaryMode::ReadWrite,
             file_id,
             obeyed_as: None,
+            kind: BoundaryKind::Directory,
         }],
         expose: Vec::new(),
         container: None,

@@ -39,6 +39,10 @@ pub(super) const INSTEAD: &str = "the working directory becomes `/workspace` unl
 pub(super) const OR_READ_ONLY: &str = "the working directory becomes `/workspace` unless you say otherwise; \
      `-v DIR:/workspace` shares DIR in its place, `-v .:/workspace:ro` makes it read-only";
 
+/// What to do about a file that lies in a writable directory which is shared, too.
+pub(super) const ALREADY_SHARED: &str = "what lies in a shared directory is shared with it; to keep a file there read-only, name it in \
+     `[protect] paths`";
+
 pub(super) fn wanted(
     config: &Config,
     working_directory: &Path,

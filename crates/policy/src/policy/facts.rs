@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use super::boundary::BoundaryRequest;
 use crate::config::Expose;
 use crate::plan::{self, FileId, Variable};
 use crate::rules::shared_dir::PathKind;
@@ -27,6 +28,14 @@ pub struct HostFacts {
     pub homes: Vec<PathBuf>,
     /// The directory that everything shared must lie in, with every link resolved; `None` is no such rule.
     pub allowed_root: Option<PathBuf>,
+}
+
+impl HostFacts {
+    /// Returns whether a boundary leads to a single file.
+    pub(super) fn is_file(&self, wanted: &BoundaryRequest) -> bool {
+        let led = self.directories.get(&wanted.name);
+        led.is_some_and(|led| led.as_ref().is_ok_and(|led| led.kind == PathKind::File))
+    }
 }
 
 /// What a boundary led to.

@@ -9,12 +9,12 @@ use super::boundary::{self, BoundaryRequest};
 use super::facts::{HostDirectory, HostFacts, ToolchainParts, Unavailable};
 use crate::config::defaults::{AGENT, HOME};
 use crate::config::problem::{self, Location, Problem, ProblemCode};
-use crate::plan::{self, BoundaryMode, Plan, Provider, Variable};
+use crate::plan::{self, BoundaryKind, BoundaryMode, Plan, Provider, Variable};
 use crate::protect::covering::covering;
 use crate::rules::env;
 use crate::rules::network::egress;
 use crate::rules::path::normalise;
-use crate::rules::shared_dir::{self, Caller, ShareCandidate, ShareOverlap, SharedHostDir};
+use crate::rules::shared_dir::{self, Caller, PathKind, ShareCandidate, ShareOverlap, SharedHostDir};
 use crate::text::escape;
 
 /// Where programs of the host's `/usr` are, as the sandbox sees them.
@@ -69,6 +69,11 @@ impl Policy {
                 boundaries.push(plan::Boundary {
                     name: wanted.name.clone(),
                     host: directory.host.clone(),
+                    kind: match directory.kind {
+                        PathKind::File => BoundaryKind::File,
+                        // Anything else was refused.
+                        _ => BoundaryKind::Directory,
+                    },
                     guest: wanted.guest.as_path().to_owned(),
                     mode: wanted.mode,
                     file_id: directory.file_id,
@@ -90,10 +95,40 @@ impl Policy {
                 let problem =
                     Problem::new(&wanted.location, wanted.key(), ProblemCode::Refused, overlap.to_string());
                 let is_default = [wanted, other].iter().any(|one| one.location == Location::Default);
-                problems.push(if is_default { problem.hinting(boundary::OR_READ_ONLY) } else { problem });
+                let is_file =
+                    boundaries.iter().any(|one| one.name == *refused && one.kind == BoundaryKind::File);
+                problems.push(match (is_file, is_default) {
+                    (true, _) => problem.hinting(boundary::ALREADY_SHARED),
+                    (false, true) => problem.hinting(boundary::OR_READ_ONLY),
+                    (false, false) => problem,
+                });
             }
         }
+        self.refuse_beneath_files(&boundaries, problems);
         boundaries
+    }
+
+    /// Refuses what is to be mounted beneath a file.
+    fn refuse_beneath_files(&self, boundaries: &[plan::Boundary], problems: &mut Vec<Problem>) {
+        for file in boundaries.iter().filter(|one| one.kind == BoundaryKind::File) {
+            let is_beneath =
+                |inner: &&plan::Boundary| inner.name != file.name && inner.guest.starts_with(&file.guest);
+            for inner in boundaries.iter().filter(is_beneath) {
+                let Some(wanted) = self.wanted.iter().find(|wanted| wanted.name == inner.name) else {
+                    continue;
+                };
+                let message = format!(
+                    "nothing can be at {}: `{}` is a file at {}",
+                    wanted.guest,
+                    file.name,
+                    escape::path(&file.guest)
+                );
+                problems.push(
+                    Problem::new(&wanted.location, wanted.key(), ProblemCode::Conflict, message)
+                        .hinting("give each boundary a place of its own"),
+                );
+            }
+        }
     }
 
     /// Returns the protected path that a writable boundary is or lies in, by the way to it or by where that leads.

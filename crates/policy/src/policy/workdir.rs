@@ -63,6 +63,7 @@ impl Policy {
         let leads_somewhere = || guests().chain(exposed()).any(|guest| guest.starts_with(path));
         let unknown = || SYSTEM.iter().map(Path::new).chain(exposed()).any(|tree| path.starts_with(tree));
         let (what, hint) = match (self.behind(path), self.provider) {
+            (Some((wanted, _)), _) if facts.is_file(wanted) => ("is a file".to_owned(), None),
             (Some(_), _) => match &facts.workdir {
                 Ok(()) => return,
                 Err(missing) => (missing.reason.clone(), missing.hint.clone()),

@@ -1,4 +1,4 @@
-//! Shared directories: which directories of the host may be shared with a sandbox.
+//! Shared directories: which directories and files of the host may be shared with a sandbox.
 //!
 //! A pure decision over facts that the caller gathers: the path as it was given, the path it leads to with
 //! every link resolved, and what is there. It must be taken again with fresh facts when the directory is
@@ -42,7 +42,17 @@ pub const CREDENTIALS: &[&str] = &[
     "Library/Keychains",
 ];
 
-/// A directory that is to be shared, and what was found there.
+/// Files with credentials, or with what was typed where one is asked for, relative to a home: none of them is shared by itself. The
+/// directories that they lie in may hold other things.
+const CREDENTIAL_FILES: &[&str] = &[
+    ".bash_history", ".boto", ".cargo/credentials", ".composer/auth.json", ".config/composer/auth.json",
+    ".config/git/credentials", ".env", ".gem/credentials", ".histfile", ".irb_history",
+    ".local/share/fish/fish_history", ".m2/settings-security.xml", ".m2/settings.xml", ".my.cnf",
+    ".mylogin.cnf", ".mysql_history", ".node_repl_history", ".psql_history", ".python_history",
+    ".rediscli_history", ".s3cfg", ".sqlite_history", ".zhistory", ".zsh_history",
+];
+
+/// A directory or file that is to be shared, and what was found there.
 #[derive(Clone, Copy, Debug)]
 pub struct ShareCandidate<'a> {
     /// The path as it was given, made absolute but with its links.
@@ -69,9 +79,9 @@ pub struct Caller<'a> {
 /// What a path leads to.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum PathKind {
-    /// A directory: the only kind that can be shared.
+    /// A directory.
     Directory,
-    /// A regular file.
+    /// A regular file: it can be shared read-only.
     File,
     /// A Unix socket, which gives whatever listens there.
     Socket,
@@ -142,9 +152,15 @@ pub enum ShareRule {
     /// A directory in the caller's home that credentials lie in.
     #[error("`{credentials}` in it holds credentials; share a directory beside it")]
     HoldsCredentials { credentials: &'static str },
-    /// Not a directory.
-    #[error("it is {kind}; only a directory can be shared")]
-    NotDirectory { kind: PathKind },
+    /// Neither a directory nor a file.
+    #[error("it is {kind}; only a directory or a regular file can be shared")]
+    Special { kind: PathKind },
+    /// A single file that the agent is to write.
+    #[error(
+        "it is a file, which can only be read: most programs save one by renaming another over it, and nothing can be renamed \
+         over a mount; share it read-only (`:ro`, `mode = \"ro\"`), or share the directory that it lies in"
+    )]
+    WritableFile,
     /// Writable, and another user's.
     #[error(
         "it belongs to user {owner}, not to you (user {caller}); share it with `mode = \"ro\"`, or use one of your own"
@@ -160,7 +176,7 @@ pub enum ShareRule {
 /// 1. Both spellings, the given one on its face and the resolved one, pass the rules about places: not the
 ///    root, not a tree of the system, not a directory that many share, not a home or anything above it, not
 ///    a place of credentials.
-/// 2. It is a directory.
+/// 2. It is a directory, or a file that is only read and is none of those with credentials.
 /// 3. To be writable it belongs to the caller or to root; root may share every user's.
 /// 4. It lies in the allowed root. Only the resolved path counts, because only that is mounted.
 pub fn validate(candidate: &ShareCandidate<'_>, caller: &Caller<'_>) -> Result<(), ShareRefusal> {
@@ -173,10 +189,21 @@ pub fn validate(candidate: &ShareCandidate<'_>, caller: &Caller<'_>) -> Result<(
     for path in [Some(candidate.given), resolved].into_iter().flatten() {
         place(path, caller).map_err(|rule| refuse(path, rule))?;
     }
-    let resolved = candidate.resolved;
-    if candidate.kind != PathKind::Directory {
-        return Err(refuse(resolved, ShareRule::NotDirectory { kind: candidate.kind }));
+    match (candidate.kind, candidate.mode) {
+        (PathKind::Directory, _) => {}
+        (PathKind::File, mode) => {
+            for path in [Some(candidate.given), resolved].into_iter().flatten() {
+                if let Some(credentials) = credential_file(path, caller) {
+                    return Err(refuse(path, ShareRule::Credentials { credentials }));
+                }
+            }
+            if mode == BoundaryMode::ReadWrite {
+                return Err(refuse(candidate.resolved, ShareRule::WritableFile));
+            }
+        }
+        (kind, _) => return Err(refuse(candidate.resolved, ShareRule::Special { kind })),
     }
+    let resolved = candidate.resolved;
     let own = caller.uid == 0 || candidate.owner == 0 || candidate.owner == caller.uid;
     if candidate.mode == BoundaryMode::ReadWrite && !own {
         return Err(refuse(resolved, ShareRule::Foreign { owner: candidate.owner, caller: caller.uid }));
@@ -203,8 +230,8 @@ pub struct SharedHostDir<'a> {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShareOverlap {
-    /// The same directory twice: which mode holds would depend on the way to it.
-    #[error("`{first}` and `{second}` share the same directory {}; keep one of them", quoted(.host))]
+    /// The same directory or file twice: which mode holds would depend on the way to it.
+    #[error("`{first}` and `{second}` both share {}; keep one of them", quoted(.host))]
     Same { first: String, second: String, host: PathBuf },
     /// One within another that is writable: the agent could swap a directory on the way to it for a link.
     #[error(
@@ -294,6 +321,19 @@ fn place(path: &Path, caller: &Caller<'_>) -> Result<(), ShareRule> {
         Some(credentials) => Err(ShareRule::Credentials { credentials }),
         None => Ok(()),
     }
+}
+
+/// Returns which file of credentials in a home a path is: in the caller's, or in somebody else's.
+fn credential_file(path: &Path, caller: &Caller<'_>) -> Option<&'static str> {
+    let path = plain(path);
+    let own = caller.homes.iter().map(|home| plain(home));
+    let others = path.ancestors().filter(|home| {
+        *home == Path::new("/root")
+            || home.parent().is_some_and(|parent| HOMES.iter().any(|homes| parent == Path::new(homes)))
+    });
+    let homes: Vec<PathBuf> = own.chain(others.map(Path::to_owned)).collect();
+    let is = |credentials: &&&str| homes.iter().any(|home| path == home.join(credentials));
+    CREDENTIAL_FILES.iter().find(is).copied()
 }
 
 /// Returns a path on its face, in the spelling that the lists use: macOS keeps `/var` in `/private`.

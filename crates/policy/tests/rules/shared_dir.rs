@@ -139,12 +139,56 @@ fn both_the_given_and_the_resolved_path_are_checked() {
 }
 
 #[test]
-fn only_directories_are_shared() {
-    for kind in [PathKind::File, PathKind::Socket, PathKind::Fifo, PathKind::Device] {
+fn only_directories_and_files_are_shared() {
+    for kind in [PathKind::Socket, PathKind::Fifo, PathKind::Device] {
         let candidate = ShareCandidate { kind, ..candidate("/home/u/x", "/home/u/x") };
-        let refusal = validate(&candidate, &caller(USER, &[])).expect_err("not a directory");
-        assert_eq!(refusal.rule, ShareRule::NotDirectory { kind });
+        let refusal = validate(&candidate, &caller(USER, &[])).expect_err("neither of them");
+        assert_eq!(refusal.rule, ShareRule::Special { kind });
     }
+}
+
+/// Tries to share a single file read-only.
+fn file<'a>(given: &'a str, resolved: &'a str) -> Result<(), ShareRefusal> {
+    let candidate =
+        ShareCandidate { kind: PathKind::File, mode: BoundaryMode::ReadOnly, ..candidate(given, resolved) };
+    validate(&candidate, &caller(USER, &[Path::new("/home/u")]))
+}
+
+#[test]
+fn a_single_file_is_shared_to_be_read_only() {
+    assert_eq!(file("/home/u/project/x.json", "/home/u/project/x.json"), Ok(()));
+    assert_eq!(file("/home/u/x.json", "/home/u/x.json"), Ok(()), "right in a home");
+    assert_eq!(file("/tmp/x.json", "/tmp/x.json"), Ok(()));
+    let candidate = ShareCandidate { kind: PathKind::File, ..candidate("/home/u/x", "/home/u/x") };
+    assert_eq!(candidate.mode, BoundaryMode::ReadWrite);
+    let refusal = validate(&candidate, &caller(USER, &[])).expect_err("a file that can be written");
+    assert_eq!(refusal.rule, ShareRule::WritableFile);
+}
+
+#[test]
+fn a_single_file_is_refused_where_a_directory_would_be() {
+    for path in
+        ["/etc/hosts", "/usr/bin/env", "/var/log/syslog", "/run/x", "/root/x", "/home/u/.ssh/id_ed25519"]
+    {
+        assert!(file(path, path).is_err(), "{path}");
+        assert!(file("/home/u/link", path).is_err(), "a link to {path}");
+    }
+}
+
+#[test]
+fn files_with_credentials_of_a_home_are_not_shared_by_themselves() {
+    for name in [
+        ".netrc", ".env", ".git-credentials", ".npmrc", ".pgpass", ".bash_history", ".my.cnf",
+        ".m2/settings.xml",
+    ] {
+        for home in ["/home/u", "/home/other"] {
+            let path = format!("{home}/{name}");
+            let refusal = file(&path, &path).expect_err(&path);
+            assert!(matches!(refusal.rule, ShareRule::Credentials { .. }), "{path}: {refusal}");
+            assert!(file("/home/u/project/link", &path).is_err(), "a link to {path}");
+        }
+    }
+    assert_eq!(file("/home/u/project/.env", "/home/u/project/.env"), Ok(()), "that of a project");
 }
 
 #[test]

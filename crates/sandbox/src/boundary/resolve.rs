@@ -208,7 +208,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{MetadataExt, symlink};
 
-    use policy::plan::{Boundary, BoundaryMode};
+    use policy::plan::{Boundary, BoundaryKind, BoundaryMode};
 
     use super::*;
     use crate::boundary::root::Root;
@@ -252,6 +252,7 @@ mod tests {
             mode: BoundaryMode::ReadWrite,
             file_id: found.file_id,
             obeyed_as: None,
+            kind: BoundaryKind::Directory,
         }
     }
 
@@ -312,6 +313,22 @@ mod tests {
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         assert!(matches!(open(&boundary), Err(BoundaryError::Exchanged(_))), "another directory");
+    }
+
+    #[test]
+    fn a_file_that_was_exchanged_is_not_opened() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("f");
+        fs::write(&path, "one").unwrap();
+        let boundary = Boundary { kind: BoundaryKind::File, ..boundary(&found(&path)) };
+        assert!(open(&boundary).is_ok(), "the control");
+        fs::rename(&path, top.path().join("old")).unwrap();
+        assert!(matches!(open(&boundary), Err(BoundaryError::Missing(_))));
+        symlink("old", &path).unwrap();
+        assert!(matches!(open(&boundary), Err(BoundaryError::Exchanged(_))), "a link, even to the same one");
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "two").unwrap();
+        assert!(matches!(open(&boundary), Err(BoundaryError::Exchanged(_))), "another file");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The root of a boundary: held open, and entered only with the rights that the agent has in it.
+//! The root of a boundary, a directory or a single file: held open, and entered only with the rights that the agent has in it.
 //!
 //! Whatever the agent can do there, these rights can read, copy, move aside and put back. So nothing of that is
 //! done with root's: whoever may rename things in the boundary can put what only root may touch at any path in it.
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use confine::mount::detached_tree;
 use confine::protocol::MountAccess;
-use policy::plan::{Boundary, FileId};
+use policy::plan::{Boundary, BoundaryKind, FileId};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -34,9 +34,12 @@ pub struct Entered<'a> {
 }
 
 impl Root {
-    /// Opens the directory of a boundary: without following a link, and only if it is still the one that was validated.
+    /// Opens what a boundary shares: without following a link, and only if it is still the one that was validated.
     pub fn open(boundary: &Boundary, caller: Identity) -> Result<Self, BoundaryError> {
-        let directory = open_resolved(&boundary.host)?;
+        let directory = match boundary.kind {
+            BoundaryKind::Directory => open_resolved(&boundary.host)?,
+            BoundaryKind::File => open_resolved_file(&boundary.host)?,
+        };
         let stat_error = |source| failed("stat", &boundary.host, source);
         let stat = rustix::fs::fstat(&directory).map_err(|errno| stat_error(errno.into()))?;
         let FileId { device, inode } = boundary.file_id;
@@ -91,13 +94,26 @@ impl AsFd for Entered<'_> {
 
 /// Opens a directory whose path has no links; one that has any now was exchanged.
 pub(crate) fn open_resolved(path: &Path) -> Result<OwnedFd, BoundaryError> {
+    open_from_root(path, beneath::directory)
+}
+
+/// Opens a file in the same way.
+fn open_resolved_file(path: &Path) -> Result<OwnedFd, BoundaryError> {
+    open_from_root(path, |root, path| {
+        let (parent, name) = beneath::parent(root, path)?;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(parent, name, flags, Mode::empty())
+    })
+}
+
+fn open_from_root(
+    path: &Path,
+    open: impl FnOnce(OwnedFd, &Path) -> Result<OwnedFd, Errno>,
+) -> Result<OwnedFd, BoundaryError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let open = || {
-        let root = rustix::fs::openat(CWD, "/", flags, Mode::empty())?;
-        beneath::directory(root, path.strip_prefix("/").unwrap_or(path))
-    };
-    match open() {
-        Ok(directory) => Ok(directory),
+    let root = rustix::fs::openat(CWD, "/", flags, Mode::empty());
+    match root.and_then(|root| open(root, path.strip_prefix("/").unwrap_or(path))) {
+        Ok(opened) => Ok(opened),
         Err(Errno::NOENT) => Err(BoundaryError::Missing(path.into())),
         Err(Errno::NOTDIR | Errno::LOOP) => Err(BoundaryError::Exchanged(path.into())),
         Err(errno) => Err(failed("open", path, errno.into())),

@@ -123,7 +123,7 @@ mod tests {
     use std::os::unix::fs::chown;
     use std::path::Path;
 
-    use policy::plan::{BoundaryMode, FileId};
+    use policy::plan::{BoundaryKind, BoundaryMode, FileId};
 
     use super::*;
     use crate::host::root_only::can_give_files_away;
@@ -148,6 +148,7 @@ mod tests {
             mode: BoundaryMode::ReadWrite,
             file_id: FileId { device: stat.st_dev, inode: stat.st_ino },
             obeyed_as: None,
+            kind: BoundaryKind::Directory,
         };
         let root = Identity { uid: 0, gid: 0 };
         let agent = agent::choose(root, locks.path()).unwrap();

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
 use confine::protocol::{BindSource, MountAccess, MountPlan};
-use policy::plan::{BoundaryMode, FileId, Plan};
+use policy::plan::{BoundaryKind, BoundaryMode, FileId, Plan};
 use policy::rules::limits::TmpfsLimits;
 use policy::rules::network::egress::DNS;
 use rustix::fs::FileType;
@@ -189,8 +189,8 @@ impl MountPlanBuilder {
         boundaries.sort_by_key(|((boundary, _), _)| boundary.guest.components().count());
         for ((boundary, tree), protected) in boundaries {
             let source = tree.source(&boundary.host)?;
-            let access = access(boundary.mode);
-            self.bind(source, &boundary.guest, MountPointKind::Directory, access, Some(boundary.file_id));
+            let kind = MountPointKind::like(boundary.kind == BoundaryKind::Directory);
+            self.bind(source, &boundary.guest, kind, access(boundary.mode), Some(boundary.file_id));
             protect(&mut self.plan, &boundary.guest, protected);
         }
         Ok(self.plan)

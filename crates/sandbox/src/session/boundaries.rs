@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use confine::report::Report;
-use policy::plan::{Boundary, BoundaryMode, Plan};
+use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Plan};
 use policy::text::escape;
 use tracing::debug;
 
@@ -96,6 +96,16 @@ impl<'a> Boundaries<'a> {
             };
             let held = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error)))?;
             let root = held.enter().map_err(failed)?;
+            if boundary.kind == BoundaryKind::File {
+                // It is read-only, and nothing lies in it.
+                all.push(Mounts::default());
+                if has_other_name_in(&root, &plan.boundaries).map_err(failed)? {
+                    let what = "the file has other names (`find . -samefile FILE` finds them): one in a writable directory can be \
+                                written, and it is the same file";
+                    coverage.add_unprotected(boundary, what);
+                }
+                continue;
+            }
             let began = Instant::now();
             // What is not reached in time is not protected, which the report says.
             let walk = match boundary.mode {
@@ -286,6 +296,15 @@ impl Last {
     pub(crate) fn complete(&self, report: &mut Report) {
         coverage::take_back(report, &self.gaps);
     }
+}
+
+/// Returns whether a single file may have another name in one of the writable directories: they are on its file system.
+fn has_other_name_in(file: &Entered<'_>, boundaries: &[Boundary]) -> io::Result<bool> {
+    let stat = rustix::fs::fstat(file)?;
+    let is_around = |boundary: &Boundary| {
+        boundary.mode == BoundaryMode::ReadWrite && boundary.file_id.device == stat.st_dev
+    };
+    Ok(stat.st_nlink > 1 && boundaries.iter().any(is_around))
 }
 
 /// Gives each protected file with another name a file of its own.

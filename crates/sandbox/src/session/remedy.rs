@@ -68,7 +68,7 @@ pub(crate) fn failed_step(step: &Step, source: io::Error) -> StartError {
         },
         (Step::Mount(_), Some(Errno::STALE)) => StartError::refused(
             described,
-            "it is not the directory that was checked a moment ago: somebody swapped it",
+            "it is not the one that was checked a moment ago: somebody swapped it",
             "find out who writes to its parent directories, then run again",
         ),
         (Step::Mount(MountStep::New { filesystem: FilesystemType::Proc, .. }), Some(Errno::PERM)) => {
@@ -86,6 +86,18 @@ pub(crate) fn failed_step(step: &Step, source: io::Error) -> StartError {
             source,
             remedy: Some(
                 "a mount point inside a shared directory must exist on the host: create it first".into(),
+            ),
+        },
+        (
+            Step::Mount(MountStep::Bind { .. } | MountStep::Attach { .. }),
+            Some(Errno::NOTDIR | Errno::INVAL),
+        ) => StartError::Step {
+            step: described,
+            source,
+            remedy: Some(
+                "inside a shared directory a file can only be mounted on a file, and a directory on a directory: choose another \
+                 guest path"
+                    .into(),
             ),
         },
         (Step::Mount(_), Some(Errno::LOOP)) => StartError::refused(

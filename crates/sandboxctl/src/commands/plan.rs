@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use policy::plan::{
-    Boundary, BoundaryMode, Container, Need, Network, Plan, Pull, RouteUpstream, SecretSource,
+    Boundary, BoundaryKind, BoundaryMode, Container, Need, Network, Plan, Pull, RouteUpstream, SecretSource,
     names_a_registry,
 };
 use policy::rules::network::HostRule;
@@ -45,14 +45,18 @@ fn text(plan: &Plan) -> String {
     let argv: Vec<_> = plan.agent.argv.iter().map(|arg| format!("{arg:?}")).collect();
     line("command", &argv.join(" "));
     line("workdir", &escape::path(&plan.agent.workdir));
-    for Boundary { host, guest, mode, obeyed_as, .. } in &plan.boundaries {
+    for Boundary { host, guest, kind, mode, obeyed_as, .. } in &plan.boundaries {
         let mode = match mode {
             BoundaryMode::ReadWrite => "read-write",
             BoundaryMode::ReadOnly => "read-only",
         };
         let obeyed = obeyed_as.iter().map(|path| format!(", {path}, which programs outside obey"));
         let obeyed: String = obeyed.collect();
-        line("directory", &format_args!("{} is {}, {mode}{obeyed}", escape::path(guest), escape::path(host)));
+        let label = match kind {
+            BoundaryKind::Directory => "directory",
+            BoundaryKind::File => "file",
+        };
+        line(label, &format_args!("{} is {}, {mode}{obeyed}", escape::path(guest), escape::path(host)));
     }
     for exposed in &plan.expose {
         line("toolchain", &format_args!("{} ({})", escape::path(&exposed.guest), exposed.name));

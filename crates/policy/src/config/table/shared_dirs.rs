@@ -26,7 +26,7 @@ settings! {
     /// One table of `[shared_dirs]`.
     entry SharedDirTable at "shared_dirs.*." {
         host: PathBuf as HostPath = {
-            doc: "The directory on the host.",
+            doc: "The directory on the host, or a single regular file, which can only be shared with `mode = \"ro\"`.",
             trust: TrustRule::Needed(
                 "it leads out of the directory of the file, as written or once links are resolved; or when it can be written \
                  and is, or lies in, a protected path",
@@ -42,7 +42,7 @@ settings! {
             required: true,
         }
         mode: BoundaryMode as ModeWord = {
-            doc: "`rw` to read and write, `ro` to read only.",
+            doc: "`rw` to read and write, `ro` to read only. A single file is shared with `ro` alone.",
             trust: TrustRule::Free,
             default: "\"rw\"",
             example: "\"ro\"",

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use confine::mount::mountinfo;
 use confine::protocol::RENDEZVOUS_ARGUMENT;
 use policy::config::defaults::HOME;
-use policy::plan::{Boundary, BoundaryMode, Container, Network, Plan};
+use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Container, Network, Plan};
 use policy::rules::limits::{Bytes, MilliCpus, TmpfsLimits, TmpfsMemory};
 use sha2::{Digest, Sha256};
 
@@ -215,7 +215,7 @@ pub(super) fn run(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
     for (boundary, protected) in boundaries {
         match user.mounter {
             // Here is where.
-            Mounter::Client => words.place(&boundary.guest),
+            Mounter::Client => words.place(wanted.kind, &boundary.guest, boundary.kind),
             Mounter::Engine | Mounter::EngineByDescriptor => {
                 words.directory(wanted, &boundary.host, &boundary.guest, boundary.mode);
                 words.protect(wanted, boundary, protected);
@@ -279,11 +279,16 @@ impl Words {
         }
     }
 
-    /// Adds an empty directory to mount something on.
-    fn place(&mut self, target: &Path) {
-        let mut value = b"type=tmpfs,tmpfs-size=4096,tmpfs-mode=0555,".to_vec();
-        value.extend(field("target", target));
-        self.pair("--mount=", OsString::from_vec(value));
+    /// Adds something empty to mount on.
+    fn place(&mut self, kind: EngineKind, target: &Path, what: BoundaryKind) {
+        match what {
+            BoundaryKind::Directory => {
+                let mut value = b"type=tmpfs,tmpfs-size=4096,tmpfs-mode=0555,".to_vec();
+                value.extend(field("target", target));
+                self.pair("--mount=", OsString::from_vec(value));
+            }
+            BoundaryKind::File => self.mount(kind, Path::new("/dev/null"), target, BoundaryMode::ReadOnly),
+        }
     }
 
     /// Adds something of a boundary, by its descriptor where it is held.
@@ -348,6 +353,7 @@ mod tests {
             mode,
             file_id: ID,
             obeyed_as: None,
+            kind: BoundaryKind::Directory,
         };
         let plan = Plan {
             name: "box".to_owned(),

@@ -1,10 +1,12 @@
 //! What no container can do, or would do to the host: refused before anything is touched.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
 
-use policy::plan::{Boundary, Container, Init, Plan};
+use policy::plan::{Boundary, BoundaryKind, Container, Init, Plan};
 use policy::text::escape;
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::arguments;
@@ -55,7 +57,7 @@ pub(super) fn refuse_volumes(plan: &Plan, name: &str, image: &Image) -> Result<(
     }
 }
 
-/// Refuses a shared directory within another one that has no directory there. An engine would make a mount point
+/// Refuses what is shared within a shared directory that has no mount point for it. An engine would make a mount point
 /// that is missing, as root and on the host's disk, also where only root may make anything. It is opened for with the rights
 /// that the agent has there, and through no link.
 pub(super) fn refuse_missing_mount_points(plan: &Plan, caller: Identity) -> Result<(), StartError> {
@@ -64,12 +66,17 @@ pub(super) fn refuse_missing_mount_points(plan: &Plan, caller: Identity) -> Resu
         let asked = format!("shared directory \"{}\" at {}", boundary.name, escape::path(&boundary.guest));
         let failed = |source| StartError::Step { step: asked.clone(), source, remedy: None };
         let root = Root::open(outer, caller).map_err(|error| failed(io::Error::other(error)))?;
-        let opened = beneath::directory(root.enter().map_err(failed)?, point);
+        let opened =
+            root.enter().map(|root| find_mount_point(&root, point, boundary.kind)).map_err(failed)?;
         opened.map_err(|errno| {
             let host = escape::path(&outer.host);
             let reason = match errno {
-                Errno::NOENT => format!("`{host}` has no such directory"),
+                Errno::NOENT => match boundary.kind {
+                    BoundaryKind::Directory => format!("`{host}` has no such directory"),
+                    BoundaryKind::File => format!("`{host}` has no such file"),
+                },
                 Errno::NOTDIR | Errno::LOOP => format!("there is a link or a file on the way in `{host}`"),
+                Errno::ISDIR => format!("it is a directory in `{host}`, on which no file can be mounted"),
                 errno => format!("it cannot be opened for in `{host}`: {errno}"),
             };
             let remedy = "a mount point inside a shared directory must exist on the host: create it first, or choose another guest \
@@ -78,6 +85,19 @@ pub(super) fn refuse_missing_mount_points(plan: &Plan, caller: Identity) -> Resu
         })?;
     }
     Ok(())
+}
+
+/// Looks for a mount point beneath the root of a boundary: nothing but a directory is one for a directory, and nothing but a file
+/// for a file.
+fn find_mount_point(root: impl AsFd, point: &Path, kind: BoundaryKind) -> Result<(), Errno> {
+    match kind {
+        BoundaryKind::Directory => beneath::directory(root, point).map(drop),
+        BoundaryKind::File => match FileType::from_raw_mode(beneath::stat(root, point)?.st_mode) {
+            FileType::Symlink => Err(Errno::LOOP),
+            FileType::Directory => Err(Errno::ISDIR),
+            _ => Ok(()),
+        },
+    }
 }
 
 /// Returns the innermost other boundary that a boundary is mounted in, and where in it.

@@ -105,6 +105,12 @@ impl Coverage {
         self.gaps.push(format!("{}: {what}", boundary.name));
     }
 
+    /// Notes something that is not covered, which is warned of, too.
+    pub(crate) fn add_unprotected(&mut self, boundary: &Boundary, what: &str) {
+        self.add_gap(boundary, what);
+        self.unprotected.push(format!("{}: {what}", boundary.name));
+    }
+
     /// Lists the gaps that `then` did not have.
     pub(crate) fn gaps_beside(self, then: &Self) -> Vec<String> {
         self.gaps.into_iter().filter(|gap| !then.gaps.contains(gap)).collect()
