@@ -9,8 +9,8 @@ use self::form::Typed;
 use self::problem::{Located, Location, Problem};
 pub use self::setting::{ConfigFile, List, PathBase, Setting};
 pub use self::table::{
-    AgentTable, ContainerTable, EnvTable, GeneralTable, ImageTable, LifecycleTable, LimitsTable, NativeTable,
-    NetworkTable, ProtectTable, SecretTable, SharedDirTable,
+    AgentTable, ContainerTable, EnvTable, GeneralTable, HomeTable, ImageTable, LifecycleTable, LimitsTable,
+    NativeTable, NetworkTable, ProtectTable, SecretTable, SharedDirTable,
 };
 pub use self::value::{Expose, ProviderChoice, SecretMode, SecretProvider, Toolchain};
 
@@ -43,6 +43,8 @@ pub struct Config {
     /// What stands outside any table.
     pub general: GeneralTable,
     pub agent: AgentTable,
+    /// The home directory of the agent.
+    pub home: HomeTable,
     /// The platform of a container. No file has it; a flag may.
     pub platform: Setting<String>,
     /// Where `[image]` stands, if it is there.
@@ -90,6 +92,7 @@ impl Config {
         match key::split(typed.key.path) {
             ("", name) => self.general.set(name, typed, problems),
             ("agent", name) => self.agent.set(name, typed, problems),
+            ("home", name) => self.home.set(name, typed, problems),
             ("image", name) => self.image.set(name, typed, problems),
             ("network", name) => self.network.set(name, typed, problems),
             ("limits", name) => self.limits.set(name, typed, problems),

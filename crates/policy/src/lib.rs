@@ -17,5 +17,6 @@ pub mod rules;
 pub mod text;
 
 pub use self::policy::{
-    BoundaryRequest, HostDirectory, HostFacts, Policy, ToolchainParts, Unavailable, without_containers,
+    BoundaryRequest, HostDirectory, HostFacts, HostHome, Policy, ToolchainParts, Unavailable,
+    without_containers,
 };

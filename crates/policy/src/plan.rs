@@ -279,7 +279,7 @@ pub struct Boundary {
     pub obeyed_as: Option<String>,
 }
 
-/// What of the host is shared.
+/// What a boundary is.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BoundaryKind {
@@ -288,6 +288,8 @@ pub enum BoundaryKind {
     Directory,
     /// A single regular file, which is always read-only.
     File,
+    /// A home directory of sandboxes, which stays. Nothing on the host obeys what is in it, so nothing in it is protected.
+    Home,
 }
 
 /// Which file a path led to when it was looked up.

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 pub use self::boundary::BoundaryRequest;
-pub use self::facts::{HostDirectory, HostFacts, ToolchainParts, Unavailable};
+pub use self::facts::{HostDirectory, HostFacts, HostHome, ToolchainParts, Unavailable};
 use crate::config::defaults::{DEPTH, IMAGE};
 use crate::config::effective::Effective;
 use crate::config::key;
@@ -17,6 +17,7 @@ use crate::config::{Config, Expose};
 use crate::plan::{self, Init, Layer, Need, Provider};
 use crate::protect::RelativePath;
 use crate::rules::env::{self, EnvRules};
+use crate::rules::home::Home;
 use crate::rules::limits::Limits;
 use crate::rules::network::{HostRules, Request, Wanted};
 use crate::rules::path::{GuestBoundaries, GuestPath, PathAccess};
@@ -38,6 +39,7 @@ pub struct Policy {
     argv: Vec<OsString>,
     workdir: Located<GuestPath>,
     init: Init,
+    home: Home,
     env: EnvRules,
     secrets: Vec<plan::Secret>,
     routes: Vec<plan::Route>,
@@ -67,6 +69,7 @@ impl Policy {
         let (env, secrets, routes) = environment::rules(config, &mut problems);
         let protected = check::protected(config, &mut problems);
         let wanted = boundary::wanted(config, working_directory, &mut problems);
+        check::home(config, provider, &wanted, &mut problems);
         let boundaries = boundary::rules(&wanted, protected.clone());
         let workdir = boundary::start(config, &wanted, working_directory, &mut problems);
         problem::sort(&mut problems);
@@ -85,6 +88,7 @@ impl Policy {
                 .map_or_else(|| vec!["bash".into(), "-l".into()], |command| command.value.clone()),
             workdir,
             init: if init { Init::Supervise } else { Init::Exec },
+            home: Home::of(config),
             env,
             secrets,
             routes,
@@ -128,6 +132,11 @@ impl Policy {
         self.provider
     }
 
+    /// Returns what the agent's home directory is.
+    pub fn home(&self) -> &Home {
+        &self.home
+    }
+
     /// Returns the directories to look up on the host.
     pub fn boundaries(&self) -> &[BoundaryRequest] {
         &self.wanted
@@ -136,7 +145,13 @@ impl Policy {
     /// Drops what a sandbox has from its start: directories of the host, its network, and the routes of its egress proxy.
     #[must_use]
     pub fn for_exec(self) -> Self {
-        Self { wanted: Vec::new(), routes: Vec::new(), network: plan::Network::None, ..self }
+        Self {
+            home: Home::Temporary,
+            wanted: Vec::new(),
+            routes: Vec::new(),
+            network: plan::Network::None,
+            ..self
+        }
     }
 
     /// Returns where an egress proxy adds credentials.

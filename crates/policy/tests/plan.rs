@@ -13,11 +13,12 @@ use policy::config::problem::{Problem, ProblemCode, Scope};
 use policy::config::schema;
 use policy::config::{Config, ConfigFile, Expose, PathBase, Toolchain};
 use policy::plan::{BoundaryMode, FileId, Layer, Need, Network, Plan, Provider, SecretSource, Variable};
+use policy::rules::home::Home;
 use policy::rules::limits::Limits;
 use policy::rules::path::PathAccess;
 use policy::rules::shared_dir::PathKind;
 use policy::rules::verdict::Decision;
-use policy::{HostDirectory, HostFacts, Policy, ToolchainParts, Unavailable};
+use policy::{HostDirectory, HostFacts, HostHome, Policy, ToolchainParts, Unavailable};
 
 const PROJECT: &str = "/home/me/project";
 
@@ -48,7 +49,13 @@ fn facts(policy: &Policy) -> HostFacts {
             Ok(HostDirectory { host, kind: PathKind::Directory, owner: 1001, file_id, repository: None }),
         )
     });
+    let home = match policy.home() {
+        Home::Temporary => None,
+        Home::OfProject => Some("of-the-project".to_owned()),
+        Home::Named(name) => Some(name.clone()),
+    };
     HostFacts {
+        home: home.map(|name| HostHome { host: Path::new("/state/homes").join(&name), name, file_id: None }),
         name: "quick-fox".to_owned(),
         environment: vec![
             ("LANG".into(), "C.UTF-8".into()),

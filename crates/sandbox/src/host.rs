@@ -12,6 +12,7 @@ pub(crate) mod init_program;
 pub mod links;
 pub(crate) mod pipe;
 pub mod programs;
+pub mod project;
 #[cfg(test)]
 pub(crate) mod root_only;
 pub mod small_file;

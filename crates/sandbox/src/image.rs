@@ -2,13 +2,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use policy::build_spec::{BuildSpec, Destination, ImageSource, Platform, Reuse};
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 
 use self::builder::{Builder, Making};
 pub use self::call::BuildProgress;
@@ -18,6 +16,7 @@ use self::docker::{Docker, ImageStore};
 pub use self::error::BuildError;
 use self::layout::{Layout, Made, OciIndex};
 use crate::engine::surroundings::Surroundings;
+use crate::host::project;
 pub use crate::image::error::Lack;
 pub use crate::image::error::Unfit;
 
@@ -334,13 +333,7 @@ fn same(platform: &Platform, made: &Made) -> bool {
 /// Derives the name of a project's image from the project's directory: the same each time, and shared by no other
 /// project.
 pub fn name_of_project(directory: &Path) -> String {
-    let word = directory.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    let known = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
-    let word: String = word.chars().take(32).map(known).collect();
-    let digest = Sha256::digest(directory.as_os_str().as_bytes());
-    let digits = digest.iter().take(6).map(|byte| format!("{byte:02x}"));
-    let parts = word.split('-').filter(|part| !part.is_empty()).map(str::to_owned).chain([digits.collect()]);
-    parts.fold("sandbox".to_owned(), |name, part| name + "-" + &part)
+    format!("sandbox-{}", project::name(directory))
 }
 
 /// Returns the name of an image without its tag.

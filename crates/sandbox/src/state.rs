@@ -2,6 +2,7 @@
 
 pub(crate) mod client;
 pub mod directory;
+pub mod homes;
 pub mod record;
 pub mod trust;
 pub mod writable;

@@ -109,6 +109,9 @@ pub(crate) enum CliCommand {
     /// Change what a living sandbox may reach, and show what it has
     #[command(subcommand)]
     Egress(EgressCommand),
+    /// List, copy and remove home directories of sandboxes that stay
+    #[command(subcommand)]
+    Home(HomeCommand),
     /// Test every layer of isolation on this machine, with a temporary sandbox
     Doctor,
     /// Print a completion script for a shell
@@ -330,6 +333,29 @@ pub(crate) enum ConfigCommand {
     },
     /// Print the JSON Schema of sandbox.toml
     Schema,
+}
+
+/// List, copy and remove home directories of sandboxes that stay.
+#[derive(Debug, Subcommand)]
+pub(crate) enum HomeCommand {
+    /// List them with their size, when a sandbox last had them, and for which project
+    #[command(visible_alias = "list")]
+    Ls,
+    /// Remove home directories with all that is in them
+    Rm {
+        /// The name, as `home ls` lists it
+        #[arg(value_name = "NAME", required = true)]
+        names: Vec<String>,
+    },
+    /// Write one as a tar archive
+    Export {
+        /// The name, as `home ls` lists it
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// The archive; without it, standard output
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
 }
 
 /// Change what a living sandbox may reach, and show what it has.

@@ -6,11 +6,13 @@ use std::fmt;
 use std::io;
 
 use policy::config::problem::{self, Location, Problem};
+use policy::text::escape;
 use sandbox::engine::error::EngineError;
 use sandbox::engine::kind::EngineKind;
 use sandbox::provider::container::find::FindError;
 use sandbox::secrets::SecretError;
 use sandbox::session::error::StartError;
+use sandbox::state::homes::HomeError;
 use sandbox::state::trust::TrustError;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -109,6 +111,28 @@ impl CommandError {
 impl From<anyhow::Error> for CommandError {
     fn from(cause: anyhow::Error) -> Self {
         Self::new(Code::ToolFailed, cause)
+    }
+}
+
+/// A home directory that cannot be used.
+impl From<HomeError> for CommandError {
+    fn from(error: HomeError) -> Self {
+        match &error {
+            HomeError::Missing { .. } => {
+                Self::new(Code::HomeNotFound, error).hint("`sandboxctl home ls` lists those that are there")
+            }
+            HomeError::InUse { .. } => {
+                Self::new(Code::HomeInUse, error).hint("try again when the sandboxes that have it have ended")
+            }
+            HomeError::MountPoint { name, path, .. } => {
+                let path = escape::path(path);
+                let hint = format!(
+                    "remove it from inside, or share the directory elsewhere: `sandboxctl shell --home {name}`, then `rm -r {path}`"
+                );
+                Self::new(Code::StartFailed, error).hint(hint)
+            }
+            HomeError::Files { .. } | HomeError::State(_) => Self::new(Code::ToolFailed, error),
+        }
     }
 }
 

@@ -32,6 +32,7 @@ pub(crate) fn gather(
         directories: boundaries
             .map(|wanted| (wanted.name.clone(), directories.resolve(context, wanted)))
             .collect(),
+        home: None,
         workdir: directories::check_workdir(context, policy),
         toolchains: toolchains(context, programs, policy),
         uid: context.caller.uid,

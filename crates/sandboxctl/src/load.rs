@@ -16,6 +16,7 @@ use policy::config::problem::{Problem, Scope};
 use policy::config::trust::{Applies, ResolvedPath, TrustContext, Widening, paths, widenings};
 use policy::config::variables;
 use policy::plan::{Layer, Plan, Provider, Route, Secret, Variable};
+use policy::rules::home::Home;
 use policy::{HostFacts, Policy, without_containers};
 use sandbox::engine::Engine;
 use sandbox::engine::kind::EngineKind;
@@ -29,13 +30,15 @@ use crate::directories::{self, Directories};
 use crate::error::CommandError;
 use crate::files::{self, FoundFile};
 use crate::ui::Ui;
-use crate::{consent, facts, own_files, own_git, request};
+use crate::{consent, facts, home, own_files, own_git, request};
 
 /// A plan, and where it comes from.
 pub(crate) struct Loaded {
     pub(crate) plan: Plan,
     /// The project's file that was applied.
     pub(crate) config: Option<PathBuf>,
+    /// The project that the home directory inside is kept for.
+    pub(crate) project: Option<PathBuf>,
     /// What was asked for and ignored, because no engine answers.
     pub(crate) ignored: Option<String>,
     /// Layers that somebody asked for, in a file, a variable or a flag.
@@ -94,21 +97,29 @@ pub(crate) fn plan(
     let Rules { file, policy, ignored, asked, mut directories, programs } =
         rules(context, request, argv, known)?;
     let name = RunId::generate().context("cannot make a name for the sandbox")?.as_str().to_owned();
-    let mut facts = facts::gather(context, &policy, &mut directories, &programs, name.clone());
+    // Without a file, the project is where the caller stands.
+    let project = file.as_ref().map_or(context.cwd.as_path(), FoundFile::directory).to_owned();
+    let home = home::find(context, &policy, &project);
+    let gather = |directories: &mut Directories| HostFacts {
+        home: home.clone(),
+        ..facts::gather(context, &policy, directories, &programs, name.clone())
+    };
+    let mut facts = gather(&mut directories);
     let missing = directories.to_make(request, &policy);
     if !missing.is_empty() {
         // Nothing is made while anything else is wrong.
         lower(context, &policy, &directories.as_if_made(context, &missing, &facts))?;
         directories.make(ui, context, request, &missing)?;
-        facts = facts::gather(context, &policy, &mut directories, &programs, name);
+        facts = gather(&mut directories);
     }
     let mut plan = lower(context, &policy, &facts)?;
-    let config = file.map(|file| file.candidate.path);
-    if let Some(config) = &config {
-        own_files::protect(config, &mut plan)?;
+    if let Some(file) = &file {
+        own_files::protect(&file.candidate.path, &mut plan)?;
     }
     own_git::protect(context, &mut plan);
-    Ok(Loaded { plan, config, ignored, asked, _directories: directories, programs })
+    let project = (*policy.home() == Home::OfProject).then_some(project);
+    let config = file.map(|file| file.candidate.path);
+    Ok(Loaded { plan, config, project, ignored, asked, _directories: directories, programs })
 }
 
 /// Makes the plan of a second command. What there is to see in its sandbox was said when that was made: directories of the
@@ -143,7 +154,7 @@ pub(crate) fn for_exec(
     let name = request.name.clone().unwrap_or_default();
     let plan = lower(context, &policy, &facts::gather(context, &policy, &mut directories, &programs, name))?;
     let config = file.map(|file| file.candidate.path);
-    Ok(Loaded { plan, config, ignored, asked, _directories: directories, programs })
+    Ok(Loaded { plan, config, project: None, ignored, asked, _directories: directories, programs })
 }
 
 /// What all settings make together.

@@ -23,6 +23,7 @@ mod error;
 mod exit_code;
 mod facts;
 mod files;
+mod home;
 mod load;
 mod log;
 mod output;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use policy::Policy;
 use policy::config::problem::{Location, Problem, ProblemCode};
-use policy::plan::{Boundary, BoundaryMode, Plan};
+use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Plan};
 use policy::text::escape;
 
 use crate::context::Context;
@@ -58,7 +58,9 @@ pub(crate) fn protect(config: &Path, plan: &mut Plan) -> Result<(), CommandError
     Ok(())
 }
 
-/// Lists the boundaries that the agent may write to.
+/// Lists the boundaries that the agent may write to and that programs of the host read.
 pub(crate) fn writable(plan: &Plan) -> impl Iterator<Item = &Boundary> {
-    plan.boundaries.iter().filter(|boundary| boundary.mode == BoundaryMode::ReadWrite)
+    plan.boundaries
+        .iter()
+        .filter(|boundary| boundary.kind != BoundaryKind::Home && boundary.mode == BoundaryMode::ReadWrite)
 }

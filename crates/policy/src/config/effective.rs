@@ -12,8 +12,8 @@ use crate::config::schema::KEYS;
 pub use crate::config::show::SettingRow;
 use crate::config::show::{Rows, Show};
 use crate::config::{
-    AgentTable, Config, ContainerTable, EnvTable, GeneralTable, ImageTable, LifecycleTable, LimitsTable,
-    NativeTable, NetworkTable, ProtectTable, ProviderChoice,
+    AgentTable, Config, ContainerTable, EnvTable, GeneralTable, HomeTable, ImageTable, LifecycleTable,
+    LimitsTable, NativeTable, NetworkTable, ProtectTable, ProviderChoice,
 };
 use crate::plan::{Layer, Provider};
 
@@ -136,6 +136,7 @@ fn over(layer: Config, beneath: Config) -> Config {
         platform: layer.platform.or(beneath.platform),
         general: GeneralTable::over(layer.general, beneath.general),
         agent: AgentTable::over(layer.agent, beneath.agent),
+        home: HomeTable::over(layer.home, beneath.home),
         has_image: layer.has_image.or(beneath.has_image),
         image: ImageTable::over(layer.image, beneath.image),
         build_args: by_name(layer.build_args, beneath.build_args),
@@ -173,6 +174,7 @@ fn rows(config: &Config) -> Vec<SettingRow> {
     let mut rows = Rows::default();
     config.general.show(&mut rows, "");
     config.agent.show(&mut rows, "agent");
+    config.home.show(&mut rows, "home");
     config.image.show(&mut rows, "image");
     for (name, value) in &config.build_args {
         located(&mut rows, "image.build_args", name, value);

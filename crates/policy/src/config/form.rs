@@ -199,6 +199,7 @@ macro_rules! texts {
 texts! {
     AnyText: String = Any, |text, _| value::any(text);
     NonEmptyText: String = NotEmpty, |text, _| value::not_empty(text);
+    NameText: String = Name, |text, _| value::name(text);
     UserText: UserSpec = User, |text, _| value::parsed(text);
     InsidePlace: GuestPlace = GuestPlace, |text, _| value::parsed(text);
     Start: StartDirectory = Start, |text, _| value::parsed(text);

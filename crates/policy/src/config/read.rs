@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::form::{AnyText, ListOf, ValueForm, VariableName, VariableValue};
 use super::schema::KEYS;
 use super::{
-    AgentTable, Config, ConfigFile, ContainerTable, EnvTable, GeneralTable, ImageTable, LifecycleTable,
-    LimitsTable, MAX_LENGTH, NativeTable, NetworkTable, PathBase, ProtectTable, SecretTable, SharedDirTable,
-    value,
+    AgentTable, Config, ConfigFile, ContainerTable, EnvTable, GeneralTable, HomeTable, ImageTable,
+    LifecycleTable, LimitsTable, MAX_LENGTH, NativeTable, NetworkTable, PathBase, ProtectTable, SecretTable,
+    SharedDirTable, value,
 };
 use crate::config::document::{Broken, Document, DocumentReader, Section};
 use crate::config::problem::{self, Located, Location, Problem, ProblemCode};
@@ -57,6 +57,7 @@ fn read(mut document: Document<'_>, base: &PathBase) -> (Config, Vec<Problem>) {
         platform: None,
         general: GeneralTable::read(reader, &top, base),
         agent: AgentTable::read(reader, &top.section("agent"), base),
+        home: HomeTable::read(reader, &top.section("home"), base),
         has_image: reader.table(&top, "image"),
         image: ImageTable::read(reader, &top.section("image"), base),
         build_args: build_args(reader, &top.section("image").section("build_args"), base),

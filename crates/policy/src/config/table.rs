@@ -7,6 +7,7 @@ pub use self::agent::AgentTable;
 pub use self::container::ContainerTable;
 pub use self::env::EnvTable;
 pub use self::general::GeneralTable;
+pub use self::home::HomeTable;
 pub use self::image::ImageTable;
 pub use self::lifecycle::LifecycleTable;
 pub use self::limits::LimitsTable;
@@ -21,6 +22,7 @@ mod agent;
 mod container;
 mod env;
 mod general;
+mod home;
 mod image;
 mod lifecycle;
 mod limits;
@@ -36,6 +38,8 @@ const PARTS: &[&[Key]] = &[
     GeneralTable::KEYS,
     agent::TABLE,
     AgentTable::KEYS,
+    home::TABLE,
+    HomeTable::KEYS,
     image::TABLE,
     ImageTable::KEYS,
     image::BUILD_ARGS,

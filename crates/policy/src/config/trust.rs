@@ -26,6 +26,7 @@ use crate::config::{Config, Expose, ProviderChoice, SecretMode, SecretProvider, 
 use crate::plan::{BoundaryMode, Layer, Need, OnReplaced, Provider, SecretSource};
 use crate::protect::covering::covering;
 use crate::rules::env;
+use crate::rules::home::Home;
 use crate::rules::network;
 use crate::rules::path::normalise;
 use crate::text::escape;
@@ -117,6 +118,7 @@ pub fn widenings(config: &Config, context: &TrustContext<'_>) -> Vec<Widening> {
     let mut found = Widenings(Vec::new());
     provider(config, &mut found);
     agent(config, &mut found);
+    home(config, context.without.settings(), &mut found);
     containers(config, context, &mut found);
     boundaries(config, context, &mut found);
     credentials(config, context, &mut found);
@@ -191,6 +193,23 @@ fn agent(config: &Config, found: &mut Widenings) {
     for (name, Located { value, location }) in &config.env.set {
         let what = format!("sets {name} to {} for what runs on this machine", value.show());
         found.add_locally(format!("env.set.{name}"), location, what);
+    }
+}
+
+fn home(config: &Config, without: &Config, found: &mut Widenings) {
+    let held = Home::of(without);
+    let keep = config.home.keep.as_ref().filter(|keep| keep.value && held == Home::Temporary);
+    if let Some(Located { location, .. }) = keep {
+        let what = "keeps what the agent leaves in its home directory, for the next sandbox of this project";
+        found.add("home.keep", location, what);
+    }
+    if let Some(Located { value, location }) = &config.home.name {
+        if held != Home::Named(value.clone()) {
+            let what = format!(
+                "gives the agent the home directory {value:?}, with what other sandboxes have left in it, and keeps it"
+            );
+            found.add("home.name", location, what);
+        }
     }
 }
 

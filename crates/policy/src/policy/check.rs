@@ -1,12 +1,16 @@
 //! What is understood and not built yet, and what no provider here can do.
 
+use std::path::Path;
+
+use super::boundary::BoundaryRequest;
 use super::environment;
-use crate::config::defaults::AGENT;
+use crate::config::defaults::{AGENT, HOME};
 use crate::config::effective::Effective;
 use crate::config::problem::{Located, Location, Problem, ProblemCode};
 use crate::config::{Config, ProviderChoice, SecretMode, SecretProvider, SecretTable};
 use crate::plan::{Network, Provider};
 use crate::protect::{Protected, RelativePath};
+use crate::rules::home::Home;
 use crate::rules::network::preset::AllowedHosts;
 use crate::rules::network::{Host, HostPattern, HostRule, HostRules, NetworkMode};
 
@@ -237,6 +241,35 @@ pub(super) fn local(config: &Config, problems: &mut Vec<Problem>) {
         problems.push(
             Problem::new(&chosen.location, "provider", ProblemCode::Refused, message)
                 .hinting("choose \"native\", or set require_os_sandbox = false"),
+        );
+    }
+}
+
+/// Refuses a home directory that stays where there can be none.
+pub(super) fn home(
+    config: &Config,
+    provider: Provider,
+    wanted: &[BoundaryRequest],
+    problems: &mut Vec<Problem>,
+) {
+    let (key, location) = match (Home::of(config), &config.home.name, &config.home.keep) {
+        (Home::Named(_), Some(name), _) => ("home.name", &name.location),
+        (Home::OfProject, _, Some(keep)) => ("home.keep", &keep.location),
+        _ => return,
+    };
+    if provider == Provider::Local {
+        let message = "the provider \"local\" isolates nothing: the agent lives in your own home directory";
+        problems.push(
+            Problem::new(location, key, ProblemCode::Refused, message)
+                .hinting("leave it out, or choose \"native\", \"docker\" or \"podman\""),
+        );
+    }
+    let shared = wanted.iter().find(|wanted| wanted.guest.as_path() == Path::new(HOME));
+    if let Some(shared) = shared {
+        let message = format!("`{}` ({}) is already at {HOME}", shared.name, shared.location);
+        problems.push(
+            Problem::new(location, key, ProblemCode::Conflict, message)
+                .hinting("share that directory elsewhere, or keep no home directory"),
         );
     }
 }

@@ -18,6 +18,8 @@ pub struct HostFacts {
     pub environment: Vec<(OsString, OsString)>,
     /// What each boundary led to, by name.
     pub directories: BTreeMap<String, Result<HostDirectory, Unavailable>>,
+    /// The home directory that stays, if the policy has one: [`Policy::home`](super::Policy::home).
+    pub home: Option<HostHome>,
     /// Whether the directory of the host behind [`Policy::workdir`](super::Policy::workdir) is there; fine where there is none behind it.
     pub workdir: Result<(), Unavailable>,
     /// What each toolchain consists of, or why it is not here.
@@ -48,6 +50,16 @@ pub struct HostDirectory {
     pub file_id: FileId,
     /// The bare repository that it lies in without being the whole of it.
     pub repository: Option<PathBuf>,
+}
+
+/// A home directory that stays. It need not be there yet.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct HostHome {
+    pub name: String,
+    /// Where it is, or will be.
+    pub host: PathBuf,
+    /// Which directory it is, where it is there.
+    pub file_id: Option<FileId>,
 }
 
 /// What a toolchain consists of.

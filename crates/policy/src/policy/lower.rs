@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::Policy;
 use super::boundary::{self, BoundaryRequest};
-use super::facts::{HostDirectory, HostFacts, ToolchainParts, Unavailable};
+use super::facts::{HostDirectory, HostFacts, HostHome, ToolchainParts, Unavailable};
 use crate::config::defaults::{AGENT, HOME};
 use crate::config::problem::{self, Location, Problem, ProblemCode};
 use crate::plan::{self, BoundaryKind, BoundaryMode, Plan, Provider, Variable};
@@ -105,6 +105,7 @@ impl Policy {
             }
         }
         self.refuse_beneath_files(&boundaries, problems);
+        boundaries.extend(facts.home.as_ref().map(home));
         boundaries
     }
 
@@ -204,6 +205,18 @@ impl Policy {
             }
         }
         all.into_iter().map(|(name, value)| Variable { name, value }).collect()
+    }
+}
+
+fn home(facts: &HostHome) -> plan::Boundary {
+    plan::Boundary {
+        name: facts.name.clone(),
+        host: facts.host.clone(),
+        guest: HOME.into(),
+        mode: BoundaryMode::ReadWrite,
+        file_id: facts.file_id.unwrap_or(plan::FileId { device: 0, inode: 0 }),
+        obeyed_as: None,
+        kind: BoundaryKind::Home,
     }
 }
 

@@ -37,7 +37,7 @@ impl Root {
     /// Opens what a boundary shares: without following a link, and only if it is still the one that was validated.
     pub fn open(boundary: &Boundary, caller: Identity) -> Result<Self, BoundaryError> {
         let directory = match boundary.kind {
-            BoundaryKind::Directory => open_resolved(&boundary.host)?,
+            BoundaryKind::Directory | BoundaryKind::Home => open_resolved(&boundary.host)?,
             BoundaryKind::File => open_resolved_file(&boundary.host)?,
         };
         let stat_error = |source| failed("stat", &boundary.host, source);

@@ -189,7 +189,7 @@ impl MountPlanBuilder {
         boundaries.sort_by_key(|((boundary, _), _)| boundary.guest.components().count());
         for ((boundary, tree), protected) in boundaries {
             let source = tree.source(&boundary.host)?;
-            let kind = MountPointKind::like(boundary.kind == BoundaryKind::Directory);
+            let kind = MountPointKind::like(boundary.kind != BoundaryKind::File);
             self.bind(source, &boundary.guest, kind, access(boundary.mode), Some(boundary.file_id));
             protect(&mut self.plan, &boundary.guest, protected);
         }

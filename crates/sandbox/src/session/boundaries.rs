@@ -85,6 +85,11 @@ impl<'a> Boundaries<'a> {
         // Whatever another agent makes before this looks is of a run that lives now, or will in a moment.
         let mut living = runs.living().map_err(recorded)?;
         for boundary in &plan.boundaries {
+            if boundary.kind == BoundaryKind::Home {
+                // Nothing on the host obeys what is in it, so nothing is protected, and nothing is moved aside.
+                all.push(Mounts::default());
+                continue;
+            }
             let failed = |source| StartError::Step {
                 step: format!(
                     "searching shared directory \"{}\" ({})",

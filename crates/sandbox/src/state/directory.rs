@@ -2,7 +2,7 @@
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -269,6 +269,26 @@ impl StateDir {
         Ok(aside.path.join(name))
     }
 
+    /// Opens a directory within this one for passing through; it is made with this mode where there is none. Links are not
+    /// followed.
+    pub(crate) fn directory(&self, name: &str, mode: Mode) -> Result<OwnedFd, StateError> {
+        let _acting = self.acting(name)?;
+        match rustix::fs::mkdirat(&self.directory, name, mode) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(self.failed("make", name, errno.into())),
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.directory, name, flags, Mode::empty())
+            .map_err(|errno| self.failed("open", name, errno.into()))
+    }
+
+    /// Removes an empty directory within this one.
+    pub(crate) fn remove_directory(&self, name: &str) -> Result<(), StateError> {
+        let _acting = self.acting(name)?;
+        rustix::fs::unlinkat(&self.directory, name, AtFlags::REMOVEDIR)
+            .map_err(|errno| self.failed("remove", name, errno.into()))
+    }
+
     /// Removes a file; that it is gone already is fine.
     pub(crate) fn remove(&self, name: &str) -> Result<(), StateError> {
         let _acting = self.acting(name)?;
@@ -292,6 +312,12 @@ impl StateDir {
 
     fn failed(&self, action: &'static str, name: &str, source: io::Error) -> StateError {
         failed(action, &self.path.join(name), source)
+    }
+}
+
+impl AsFd for StateDir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
     }
 }
 

@@ -18,7 +18,7 @@ use crate::host::acting::ActingAs;
 use crate::host::beneath;
 use crate::host::identity::Identity;
 use crate::host::small_file::{self, open_regular};
-use crate::state::record;
+use crate::state::{homes, record};
 
 /// How many links are followed, as many as the kernel follows (`path_resolution(7)`).
 const MAX_LINKS: usize = 40;
@@ -51,6 +51,7 @@ impl Writable {
             let mut all = self.own.clone();
             if let Some((state, owner)) = &self.records {
                 all.extend(record::shared(state, *owner));
+                all.push(homes::all(state));
             }
             let resolved: Vec<_> = all.iter().filter_map(|path| path.canonicalize().ok()).collect();
             // What the kernel does not say is no other path.

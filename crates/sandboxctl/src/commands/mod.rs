@@ -16,6 +16,7 @@ mod config;
 mod doctor;
 mod egress;
 mod exec;
+mod home;
 mod init;
 mod man;
 mod plan;
@@ -46,6 +47,7 @@ pub(crate) fn run(
         CliCommand::Config(command) => config::config(ui, &Context::gather()?, &command),
         CliCommand::Policy(command) => policy::policy(ui, &Context::gather()?, &command),
         CliCommand::Egress(command) => egress::egress(ui, &command),
+        CliCommand::Home(command) => home::home(ui, &Context::gather()?, &command),
         CliCommand::Doctor => doctor::doctor(ui, &Context::gather()?),
     }
 }

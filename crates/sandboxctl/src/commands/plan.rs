@@ -45,7 +45,11 @@ fn text(plan: &Plan) -> String {
     let argv: Vec<_> = plan.agent.argv.iter().map(|arg| format!("{arg:?}")).collect();
     line("command", &argv.join(" "));
     line("workdir", &escape::path(&plan.agent.workdir));
-    for Boundary { host, guest, kind, mode, obeyed_as, .. } in &plan.boundaries {
+    for Boundary { name, host, guest, kind, mode, obeyed_as, .. } in &plan.boundaries {
+        if *kind == BoundaryKind::Home {
+            line("home", &format_args!("{name:?} ({}), which stays", escape::path(host)));
+            continue;
+        }
         let mode = match mode {
             BoundaryMode::ReadWrite => "read-write",
             BoundaryMode::ReadOnly => "read-only",
@@ -53,7 +57,7 @@ fn text(plan: &Plan) -> String {
         let obeyed = obeyed_as.iter().map(|path| format!(", {path}, which programs outside obey"));
         let obeyed: String = obeyed.collect();
         let label = match kind {
-            BoundaryKind::Directory => "directory",
+            BoundaryKind::Directory | BoundaryKind::Home => "directory",
             BoundaryKind::File => "file",
         };
         line(label, &format_args!("{} is {}, {mode}{obeyed}", escape::path(guest), escape::path(host)));

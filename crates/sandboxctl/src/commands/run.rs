@@ -30,6 +30,7 @@ use crate::cli::{Format, LifeArgs, RunArgs, ShowArgs};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
+use crate::home;
 use crate::load::{self, Loaded};
 use crate::output;
 use crate::report;
@@ -115,6 +116,7 @@ pub(super) fn carry_out(
         let (host, guest) = (escape::path(&boundary.host), escape::path(&boundary.guest));
         debug!(%host, %guest, mode = ?boundary.mode, "shares directory \"{}\"", boundary.name);
     }
+    let _home = home::open(&context, &mut loaded.plan, loaded.project.as_deref())?;
     let programs = std::mem::take(&mut loaded.programs);
     let loaded = &loaded;
     let plan = &loaded.plan;

@@ -64,6 +64,8 @@ codes! {
     NameInUse = "sandbox.name_in_use", Failed, Retry::Never, "there is a sandbox of this name";
     SandboxNotFound = "sandbox.not_found", Failed, Retry::Never, "there is no sandbox of this name";
     SandboxAmbiguous = "sandbox.ambiguous", Failed, Retry::Never, "more than one sandbox has this name";
+    HomeNotFound = "home.not_found", Failed, Retry::Never, "there is no home directory of this name";
+    HomeInUse = "home.in_use", Failed, Retry::Later, "a sandbox has the home directory";
     EgressNone = "egress.none", Failed, Retry::Never, "the sandbox has no allow-list of hosts";
     SecretUnavailable = "secret.unavailable", Failed, Retry::Later, "the value of a secret cannot be read";
     StartFailed = "start.failed", Failed, Retry::Never, "the sandbox could not be started";

@@ -8,6 +8,7 @@ mod detected;
 mod ended;
 mod git_work;
 mod guarded;
+mod homes;
 mod hung_up;
 mod killed;
 mod many;

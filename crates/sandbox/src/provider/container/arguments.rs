@@ -27,6 +27,12 @@ use crate::state::record::RunId;
 /// Where anything may be written until the sandbox ends.
 pub(super) const TMPFS_PATHS: [&str; 4] = ["/dev/shm", HOME, "/run", "/tmp"];
 
+/// Lists where a tmpfs is in a container of this plan: everywhere but where a boundary takes the place.
+pub(super) fn tmpfs_paths(plan: &Plan) -> impl Iterator<Item = &'static str> {
+    let is_taken = |path: &str| plan.boundaries.iter().any(|boundary| boundary.guest == Path::new(path));
+    TMPFS_PATHS.into_iter().filter(move |path| !is_taken(path))
+}
+
 /// What the name of a container begins with; the rest is that of the sandbox.
 pub(super) const CONTAINER: &str = "sandboxctl-";
 
@@ -180,7 +186,7 @@ pub(super) fn run(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
     let TmpfsLimits { size: Bytes(size), inodes } = plan.limits.tmpfs(memory);
     words.pair("--shm-size=", format!("{size}b"));
     // The agent's own: a runtime may take the mode of what the image has there.
-    for path in TMPFS_PATHS.iter().filter(|path| **path != "/dev/shm") {
+    for path in tmpfs_paths(plan).filter(|path| *path != "/dev/shm") {
         match kind {
             EngineKind::Docker => {
                 let limits = format!("size={size},nr_inodes={inodes}");
@@ -282,7 +288,7 @@ impl Words {
     /// Adds something empty to mount on.
     fn place(&mut self, kind: EngineKind, target: &Path, what: BoundaryKind) {
         match what {
-            BoundaryKind::Directory => {
+            BoundaryKind::Directory | BoundaryKind::Home => {
                 let mut value = b"type=tmpfs,tmpfs-size=4096,tmpfs-mode=0555,".to_vec();
                 value.extend(field("target", target));
                 self.pair("--mount=", OsString::from_vec(value));

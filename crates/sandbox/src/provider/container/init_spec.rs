@@ -38,7 +38,7 @@ pub(super) fn of(
         rootfs: Rootfs::Engine {
             limits: plan.limits.clone(),
             user_namespace: user.namespace.kind(),
-            tmpfs: arguments::TMPFS_PATHS.iter().map(PathBuf::from).collect(),
+            tmpfs: arguments::tmpfs_paths(plan).map(PathBuf::from).collect(),
             other_mounts: arguments::places(plan, image)
                 .map_err(StartError::step("reading what is mounted"))?,
         },

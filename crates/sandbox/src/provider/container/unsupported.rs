@@ -72,7 +72,7 @@ pub(super) fn refuse_missing_mount_points(plan: &Plan, caller: Identity) -> Resu
             let host = escape::path(&outer.host);
             let reason = match errno {
                 Errno::NOENT => match boundary.kind {
-                    BoundaryKind::Directory => format!("`{host}` has no such directory"),
+                    BoundaryKind::Directory | BoundaryKind::Home => format!("`{host}` has no such directory"),
                     BoundaryKind::File => format!("`{host}` has no such file"),
                 },
                 Errno::NOTDIR | Errno::LOOP => format!("there is a link or a file on the way in `{host}`"),
@@ -91,7 +91,7 @@ pub(super) fn refuse_missing_mount_points(plan: &Plan, caller: Identity) -> Resu
 /// for a file.
 fn find_mount_point(root: impl AsFd, point: &Path, kind: BoundaryKind) -> Result<(), Errno> {
     match kind {
-        BoundaryKind::Directory => beneath::directory(root, point).map(drop),
+        BoundaryKind::Directory | BoundaryKind::Home => beneath::directory(root, point).map(drop),
         BoundaryKind::File => match FileType::from_raw_mode(beneath::stat(root, point)?.st_mode) {
             FileType::Symlink => Err(Errno::LOOP),
             FileType::Directory => Err(Errno::ISDIR),
