@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use libfuzzer_sys::fuzz_target;
 use policy::plan::BoundaryMode;
 use policy::protect::{Protected, RelativePath};
+use policy::rules::hide::HidePatterns;
 use policy::rules::path::{GuestBoundaries, GuestBoundary, GuestPath, PathAccess, normalise};
 use policy::rules::shared_dir::{Caller, PathKind, ShareCandidate, validate};
 use policy::rules::verdict::{Decision, Origin};
@@ -30,7 +31,13 @@ fuzz_target!(|input: (Vec<u8>, Vec<(String, bool)>, String)| {
             let guest = GuestPath::new(Path::new(place)).ok()?;
             guest.as_mount_point().ok()?;
             let mode = if *writable { BoundaryMode::ReadWrite } else { BoundaryMode::ReadOnly };
-            Some(GuestBoundary { name: place.clone(), guest, mode, origin: Origin::Default })
+            Some(GuestBoundary {
+                name: place.clone(),
+                guest,
+                mode,
+                hidden: HidePatterns::default(),
+                origin: Origin::Default,
+            })
         })
         .collect();
     if let Ok(rules) = GuestBoundaries::new(boundaries.clone(), protected) {

@@ -13,6 +13,7 @@ use std::time::Instant;
 use policy::plan::BoundaryMode;
 use policy::protect::Protected;
 use policy::rules::env::{self, EnvRules};
+use policy::rules::hide::HidePatterns;
 use policy::rules::network::{self, HostRules};
 use policy::rules::path::{GuestBoundaries, GuestBoundary, PathAccess};
 use policy::rules::verdict::{Decision, Origin};
@@ -98,6 +99,7 @@ fn boundaries() -> GuestBoundaries {
         .map(|number| GuestBoundary {
             name: format!("boundary{number}"),
             guest: format!("/srv/{number}/data").parse().expect("a guest path"),
+            hidden: HidePatterns::default(),
             mode: BoundaryMode::ReadWrite,
             origin: Origin::Project(format!("sandbox.toml:{number}")),
         })

@@ -271,6 +271,9 @@ pub struct Boundary {
     #[serde(with = "json_bytes::path")]
     pub guest: PathBuf,
     pub mode: BoundaryMode,
+    /// Patterns of what of it is hidden.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hide: Vec<String>,
     /// The directory that was validated; what is mounted must be this one.
     pub file_id: FileId,
     /// The protected path that it is or lies in, in words, where it is writable: programs outside obey what is written

@@ -66,6 +66,7 @@ impl Policy {
         let (provider, provider_reason) = effective.provider();
         check::supported(config, provider, &mut problems);
         check::local(config, &mut problems);
+        check::hidden(config, provider, &mut problems);
         let (env, secrets, routes) = environment::rules(config, &mut problems);
         let protected = check::protected(config, &mut problems);
         let wanted = boundary::wanted(config, working_directory, &mut problems);

@@ -3,6 +3,7 @@
 pub mod credentials;
 pub mod env;
 pub mod guest;
+pub mod hide;
 pub mod home;
 pub mod limits;
 pub mod network;

@@ -168,6 +168,7 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
             mode: BoundaryMode::ReadWrite,
             file_id,
             obeyed_as: None,
+            hide: Vec::new(),
             kind: BoundaryKind::Directory,
         }],
         expose: Vec::new(),

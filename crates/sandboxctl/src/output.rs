@@ -22,7 +22,7 @@ pub(crate) fn run(
         End::Exited(_) => (None, "command"),
         End::Signaled(signal) => (Some(*signal), "signal"),
         End::TimedOut(_) => (None, "timeout"),
-        End::Unprotected(_) => (None, "protection"),
+        End::Unprotected(_) | End::Shown(_) => (None, "protection"),
         End::NotFound(_) | End::NotExecutable(..) => (None, "tool"),
     };
     let mut object = json!({

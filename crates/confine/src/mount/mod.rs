@@ -14,7 +14,7 @@ use rustix::mount::{
 };
 
 use crate::protocol::{
-    BindOrigin, Entry, FilesystemType, Lookup, Mount, MountAccess, MountKind, MountPlan, MountStep,
+    BindOrigin, Cover, Entry, FilesystemType, Lookup, Mount, MountAccess, MountKind, MountPlan, MountStep,
     NewFilesystem, Operation,
 };
 use crate::sys;
@@ -136,13 +136,42 @@ impl Mount {
                 }
                 onto(tree)
             }
-            MountKind::Mask { covered } => {
+            MountKind::Mask { covered, by } => {
                 verify_file_id(*covered, directory, path)?;
-                let empty = rustix::fs::open(c"/dev/null", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-                onto(detached_tree(empty.as_fd(), MountAccess::ReadOnly, None)?.as_fd())
+                onto(by.tree()?.as_fd())
             }
         }
     }
+}
+
+impl Cover {
+    /// Makes what covers something. Nothing in it can be changed.
+    fn tree(self) -> Result<OwnedFd, Errno> {
+        let plain = MountAttrFlags::MOUNT_ATTR_RDONLY | MountAttrFlags::MOUNT_ATTR_NOSUID;
+        match self {
+            Self::Nothing => detached_tree(null()?.as_fd(), MountAccess::ReadOnly, None),
+            Self::EmptyFile => {
+                let tree = clone_of(null()?.as_fd())?;
+                let attributes = plain | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+                sys::mount_setattr(tree.as_fd(), true, u64::from(attributes.bits()), None)?;
+                Ok(tree)
+            }
+            Self::EmptyDirectory => {
+                let context = fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+                for (key, value) in [(c"size", c"4096"), (c"nr_inodes", c"1"), (c"mode", c"0555")] {
+                    fsconfig_set_string(context.as_fd(), key, value)?;
+                }
+                fsconfig_create(context.as_fd())?;
+                let attributes = plain | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+                fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+            }
+        }
+    }
+}
+
+/// Opens the device that covers files.
+fn null() -> Result<OwnedFd, Errno> {
+    rustix::fs::open(c"/dev/null", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
 }
 
 impl NewFilesystem {
@@ -205,13 +234,18 @@ pub fn detached_tree(
     access: MountAccess,
     id_map: Option<BorrowedFd<'_>>,
 ) -> Result<OwnedFd, Errno> {
+    let tree = clone_of(origin)?;
+    sys::mount_setattr(tree.as_fd(), true, access.attributes(), id_map)?;
+    Ok(tree)
+}
+
+/// Copies what an open file or directory shows, with all that is mounted below it.
+fn clone_of(origin: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_RECURSIVE
         | OpenTreeFlags::AT_EMPTY_PATH;
-    let tree = open_tree(origin, c"", flags)?;
-    sys::mount_setattr(tree.as_fd(), true, access.attributes(), id_map)?;
-    Ok(tree)
+    open_tree(origin, c"", flags)
 }
 
 /// Refuses what somebody has swapped between the check and now.

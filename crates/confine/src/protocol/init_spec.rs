@@ -190,6 +190,13 @@ pub enum MountedFile {
         /// The very directory that the socket was found in: a path may lead elsewhere by now.
         directory: FileId,
     },
+    /// Something that covers a hidden path.
+    Hidden {
+        /// The very directory that it was found in.
+        directory: FileId,
+        /// What is hidden, and must not be there.
+        file: FileId,
+    },
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub use self::init_spec::{
     RlimitFallback, Rootfs, Terminal, UserNamespace,
 };
 pub(crate) use self::mount_plan::{BindOrigin, Entry, Lookup, Mount, MountKind, NewFilesystem, Operation};
-pub use self::mount_plan::{BindSource, MountAccess, MountPlan};
+pub use self::mount_plan::{BindSource, Cover, MountAccess, MountPlan};
 pub use self::socket::ControlSocket;
 pub use self::step::{FilesystemType, MountStep, Step};
 use crate::report::{Finding, Report};

@@ -56,7 +56,7 @@ pub(crate) enum Lookup {
 pub(crate) enum MountKind {
     New(NewFilesystem),
     Bind { origin: BindOrigin, access: MountAccess, expected: Option<FileId> },
-    Mask { covered: FileId },
+    Mask { covered: FileId, by: Cover },
 }
 
 /// A file system that is made for this sandbox.
@@ -85,6 +85,17 @@ pub enum BindSource {
     Tree(OwnedFd),
     /// What the plan shows at the mount's own path.
     Itself,
+}
+
+/// What something is covered by.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Cover {
+    /// `/dev/null`, which cannot be opened there: for a socket, on which then nobody listens.
+    Nothing,
+    /// `/dev/null`, which reads as empty, as engines cover files of `/proc`: for a file.
+    EmptyFile,
+    /// A directory without anything in it.
+    EmptyDirectory,
 }
 
 /// What may be done through a bind mount.
@@ -150,9 +161,9 @@ impl MountPlan {
         self.mount(MountKind::Bind { origin, access, expected }, path)
     }
 
-    /// Covers a file, if it is that very one, with an empty one that nobody listens on.
-    pub fn mask(&mut self, path: impl Into<Vec<u8>>, covered: FileId) -> &mut Self {
-        self.mount(MountKind::Mask { covered }, path)
+    /// Covers a file or directory, if it is that very one.
+    pub fn mask(&mut self, path: impl Into<Vec<u8>>, covered: FileId, by: Cover) -> &mut Self {
+        self.mount(MountKind::Mask { covered, by }, path)
     }
 
     /// Takes what was added so far, to be mounted first.

@@ -97,7 +97,7 @@ pub enum MountStep {
     Attach { path: PathBuf },
     /// Binding a path onto itself.
     Pin { path: PathBuf },
-    /// Covering a socket.
+    /// Covering a socket, or what is hidden.
     Mask { path: PathBuf },
 }
 
@@ -175,7 +175,7 @@ impl fmt::Display for MountStep {
             }
             Self::Attach { path } => write!(f, "mounting a tree of the host on {}", escape::path(path)),
             Self::Pin { path } => write!(f, "pinning {}", escape::path(path)),
-            Self::Mask { path } => write!(f, "masking the socket {}", escape::path(path)),
+            Self::Mask { path } => write!(f, "masking {}", escape::path(path)),
         }
     }
 }

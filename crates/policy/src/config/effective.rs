@@ -2,7 +2,7 @@
 //!
 //! Flags win over the environment, that over the project's file, that over the user's file, and that over the
 //! defaults. Within a table whose names the file chooses, each name is one setting. Scalars and lists replace
-//! what is beneath; only `protect.paths` adds up, because a layer must not lose what another protects.
+//! what is beneath; only `protect.paths` and `protect.hide` add up, because a layer must not lose what another protects.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub use crate::config::show::SettingRow;
 use crate::config::show::{Rows, Show};
 use crate::config::{
     AgentTable, Config, ContainerTable, EnvTable, GeneralTable, HomeTable, ImageTable, LifecycleTable,
-    LimitsTable, NativeTable, NetworkTable, ProtectTable, ProviderChoice,
+    LimitsTable, List, NativeTable, NetworkTable, ProtectTable, ProviderChoice,
 };
 use crate::plan::{Layer, Provider};
 
@@ -158,11 +158,17 @@ fn over(layer: Config, beneath: Config) -> Config {
 }
 
 fn protect(mut layer: ProtectTable, mut beneath: ProtectTable) -> ProtectTable {
-    if let (Some(all), Some(more)) = (&mut beneath.paths, &mut layer.paths) {
+    add_up(&mut layer.paths, &mut beneath.paths);
+    add_up(&mut layer.hide, &mut beneath.hide);
+    layer.over(beneath)
+}
+
+/// Puts the entries of the list beneath in front of those of a layer.
+fn add_up<T>(layer: &mut List<T>, beneath: &mut List<T>) {
+    if let (Some(all), Some(more)) = (beneath, layer) {
         all.value.append(&mut more.value);
         std::mem::swap(&mut all.value, &mut more.value);
     }
-    layer.over(beneath)
 }
 
 fn by_name<K: Ord, V>(layer: BTreeMap<K, V>, mut beneath: BTreeMap<K, V>) -> BTreeMap<K, V> {

@@ -14,6 +14,7 @@ use crate::plan::{BoundaryMode, Layer, OnReplaced, Pull, SecretSource};
 use crate::protect::RelativePath;
 use crate::rules::env::Name;
 use crate::rules::guest::{GuestPlace, StartDirectory};
+use crate::rules::hide::HidePattern;
 use crate::rules::limits::{Bytes, MilliCpus};
 use crate::rules::network;
 use crate::rules::network::preset::{AllowedHosts, not_bare};
@@ -204,6 +205,7 @@ texts! {
     InsidePlace: GuestPlace = GuestPlace, |text, _| value::parsed(text);
     Start: StartDirectory = Start, |text, _| value::parsed(text);
     ProtectedPath: RelativePath = InnerPath, |text, _| value::parsed(text);
+    HiddenPath: HidePattern = HidePattern, |text, _| value::parsed(text);
     HostPath: PathBuf = HostPath, value::host_path;
     PathPrefix: PathBuf = Any, |text, _| value::prefix(text);
     VariableName: Name = Variable, |text, _| value::parsed(text);

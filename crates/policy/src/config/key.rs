@@ -113,6 +113,8 @@ pub enum TextFormat {
     Start,
     /// A relative path inside a boundary.
     InnerPath,
+    /// A pattern of paths beneath a shared directory.
+    HidePattern,
     /// A user of the image.
     User,
     /// Where a secret is read from.
@@ -283,6 +285,7 @@ impl TextFormat {
             Self::GuestPlace => "an absolute path inside the sandbox, without \".\" and \"..\", or \"same\"",
             Self::Start => "a path inside the sandbox, without \"..\"",
             Self::InnerPath => "a relative path without \".\" and \"..\"",
+            Self::HidePattern => "a pattern such as \".env\", \"secrets/\" or \"/config/*.key\"",
             Self::User => "a user, or user:group, each a name or digits",
             Self::Source => "\"env:NAME\", \"file:PATH\" or \"command:TEXT\"",
             Self::Host => "a host such as \"api.example.org\", \"*.example.org\" or \"api.example.org:443\"",

@@ -173,6 +173,7 @@ fn volume(text: &str, base: &PathBase, location: &Location) -> Result<(String, S
         host: Some(Located::new(value::host_path(host, base)?, location.clone())),
         guest: Some(Located::new(GuestPlace::At(guest.clone()), location.clone())),
         mode: at(mode),
+        hide: None,
         suffixes: None,
         max_file_bytes: None,
     };

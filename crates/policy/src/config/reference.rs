@@ -304,6 +304,7 @@ fn pattern(format: TextFormat) -> Option<&'static str> {
         TextFormat::GuestPlace => Some("^(/|same$)"),
         TextFormat::Start => Some("^."),
         TextFormat::InnerPath => Some("^[^/~]"),
+        TextFormat::HidePattern => Some("^[^!~]"),
         TextFormat::User => Some("^([a-z_][a-z0-9_-]*|[0-9]+)(:([a-z_][a-z0-9_-]*|[0-9]+))?$"),
         TextFormat::Image => Some("^[A-Za-z0-9][A-Za-z0-9._/:@-]*$"),
         TextFormat::Source => Some("^(env|file|command):."),

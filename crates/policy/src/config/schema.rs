@@ -60,7 +60,10 @@ mod tests {
 
     #[test]
     fn lists_the_keys_of_a_table() {
-        assert_eq!(children(KEYS, "protect").collect::<Vec<_>>(), ["paths", "allow", "depth", "on_replaced"]);
+        assert_eq!(
+            children(KEYS, "protect").collect::<Vec<_>>(),
+            ["paths", "hide", "allow", "depth", "on_replaced"]
+        );
         assert_eq!(children(KEYS, "env.set").collect::<Vec<_>>(), ["*"]);
         assert!(children(KEYS, "").any(|key| key == "limits"));
     }

@@ -15,6 +15,7 @@ use crate::plan::{BoundaryMode, Layer, OnReplaced, Pull, SecretSource};
 use crate::protect::RelativePath;
 use crate::rules::env::Name;
 use crate::rules::guest::{GuestPlace, StartDirectory};
+use crate::rules::hide::HidePattern;
 use crate::rules::limits::{Bytes, MilliCpus};
 use crate::rules::network;
 use crate::rules::network::preset::AllowedHosts;
@@ -99,6 +100,7 @@ show_as_text!(
     Bytes,
     Expose,
     GuestPlace,
+    HidePattern,
     Layer,
     AllowedHosts,
     BoundaryMode,

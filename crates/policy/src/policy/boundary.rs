@@ -7,6 +7,7 @@ use crate::config::defaults::{HOME, WORKSPACE};
 use crate::config::problem::{Located, Location, Problem, ProblemCode};
 use crate::plan::BoundaryMode;
 use crate::protect::Protected;
+use crate::rules::hide::HidePattern;
 use crate::rules::path::{self, GuestBoundaries, GuestPath, PathAccess};
 use crate::rules::verdict::{Origin, Verdict, listing};
 use crate::text::escape;
@@ -21,6 +22,8 @@ pub struct BoundaryRequest {
     /// Where the sandbox sees it.
     pub guest: GuestPath,
     pub mode: BoundaryMode,
+    /// What of it is hidden.
+    pub hide: Vec<HidePattern>,
     /// Where it was asked for; the default where it was not.
     pub location: Location,
 }
@@ -63,6 +66,7 @@ pub(super) fn wanted(
             host: working_directory.to_owned(),
             guest: built_in(WORKSPACE),
             mode: BoundaryMode::ReadWrite,
+            hide: patterns(config.protect.hide.as_ref()).collect(),
             location: Location::Default,
         });
     }
@@ -87,6 +91,7 @@ pub(super) fn wanted(
             host: host.value.clone(),
             guest: place,
             mode: dir.value.mode.as_ref().map(|mode| mode.value).unwrap_or_default(),
+            hide: patterns(config.protect.hide.as_ref()).chain(patterns(dir.value.hide.as_ref())).collect(),
             location: dir.location.clone(),
         });
     }
@@ -102,12 +107,18 @@ pub(super) fn wanted(
     all
 }
 
+/// Lists the patterns of a setting.
+fn patterns(list: Option<&Located<Vec<Located<HidePattern>>>>) -> impl Iterator<Item = HidePattern> + '_ {
+    list.into_iter().flat_map(|list| &list.value).map(|pattern| pattern.value.clone())
+}
+
 /// Returns the rules about paths inside; `None` when two boundaries are in the same place.
 pub(super) fn rules(wanted: &[BoundaryRequest], protected: Protected) -> Option<GuestBoundaries> {
     let boundaries = wanted.iter().map(|wanted| path::GuestBoundary {
         name: wanted.name.clone(),
         guest: wanted.guest.clone(),
         mode: wanted.mode,
+        hidden: wanted.hide.iter().cloned().collect(),
         origin: wanted.location.origin(),
     });
     GuestBoundaries::new(boundaries.collect(), protected).ok()

@@ -226,6 +226,25 @@ pub(super) fn containers(effective: &Effective, provider: Provider, problems: &m
     }
 }
 
+/// Refuses to hide anything where nothing is mounted.
+pub(super) fn hidden(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
+    if provider != Provider::Local {
+        return;
+    }
+    let of_dirs = config
+        .shared_dirs
+        .iter()
+        .filter_map(|(name, dir)| Some((format!("shared_dirs.{name}.hide"), dir.value.hide.as_ref()?)));
+    let of_all = config.protect.hide.iter().map(|list| ("protect.hide".to_owned(), list));
+    for (key, list) in of_all.chain(of_dirs).filter(|(_, list)| !list.value.is_empty()) {
+        let message = "the provider \"local\" isolates nothing, so nothing can be hidden";
+        problems.push(
+            Problem::new(&list.location, key, ProblemCode::Refused, message)
+                .hinting("--provider native, docker or podman hides it"),
+        );
+    }
+}
+
 /// Refuses the provider `local` where isolation is required.
 pub(super) fn local(config: &Config, problems: &mut Vec<Problem>) {
     let local = ProviderChoice::Named(Provider::Local);

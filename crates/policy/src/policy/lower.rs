@@ -76,6 +76,7 @@ impl Policy {
                     },
                     guest: wanted.guest.as_path().to_owned(),
                     mode: wanted.mode,
+                    hide: wanted.hide.iter().map(ToString::to_string).collect(),
                     file_id: directory.file_id,
                     obeyed_as: self.obeyed_as(wanted, directory),
                 });
@@ -216,6 +217,7 @@ fn home(facts: &HostHome) -> plan::Boundary {
         mode: BoundaryMode::ReadWrite,
         file_id: facts.file_id.unwrap_or(plan::FileId { device: 0, inode: 0 }),
         obeyed_as: None,
+        hide: Vec::new(),
         kind: BoundaryKind::Home,
     }
 }

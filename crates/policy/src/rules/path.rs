@@ -14,6 +14,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::protect::Protected;
+use crate::rules::hide::HidePatterns;
 use crate::rules::verdict::{Origin, Verdict, listing, shown};
 
 /// The longest path the kernel accepts, without its final NUL: `PATH_MAX` of linux/limits.h.
@@ -173,6 +174,8 @@ pub struct GuestBoundary {
     pub name: String,
     pub guest: GuestPath,
     pub mode: BoundaryMode,
+    /// What of it is hidden.
+    pub hidden: HidePatterns,
     /// Where it was written.
     pub origin: Origin,
 }
@@ -231,6 +234,14 @@ impl GuestBoundaries {
             );
         };
         let name = &boundary.name;
+        let below = &key(&path)[key(&boundary.guest.0).len()..];
+        let relative = Path::new(OsStr::from_bytes(below.strip_prefix(b"/").unwrap_or(below)));
+        if let Some(pattern) = boundary.hidden.hiding(relative) {
+            return Verdict::deny(
+                format!("cannot {access} `{shown}`: `{pattern}` hides it in `{name}`"),
+                boundary.origin.clone(),
+            );
+        }
         if access != PathAccess::Write {
             return Verdict::allow(format!("`{shown}` lies in `{name}`"), boundary.origin.clone());
         }
@@ -240,8 +251,6 @@ impl GuestBoundaries {
                 boundary.origin.clone(),
             );
         }
-        let below = &key(&path)[key(&boundary.guest.0).len()..];
-        let relative = Path::new(OsStr::from_bytes(below.strip_prefix(b"/").unwrap_or(below)));
         match self.protected.matches(relative) {
             Some(protected) => Verdict::deny(
                 format!(

@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use policy::plan::BoundaryMode;
 use policy::protect::Protected;
+use policy::rules::hide::HidePatterns;
 use policy::rules::path::{GuestBoundaries, GuestBoundary, GuestPath, PathAccess, PathError, normalise};
 use policy::rules::verdict::{Decision, Origin, Verdict};
 
@@ -10,6 +11,7 @@ fn boundary(name: &str, guest: &str, mode: BoundaryMode) -> GuestBoundary {
     GuestBoundary {
         name: name.to_owned(),
         guest,
+        hidden: HidePatterns::default(),
         mode,
         origin: Origin::Project(format!("sandbox.toml: {name}")),
     }

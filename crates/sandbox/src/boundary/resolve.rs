@@ -252,6 +252,7 @@ mod tests {
             mode: BoundaryMode::ReadWrite,
             file_id: found.file_id,
             obeyed_as: None,
+            hide: Vec::new(),
             kind: BoundaryKind::Directory,
         }
     }

@@ -99,11 +99,7 @@ pub(crate) fn open_resolved(path: &Path) -> Result<OwnedFd, BoundaryError> {
 
 /// Opens a file in the same way.
 fn open_resolved_file(path: &Path) -> Result<OwnedFd, BoundaryError> {
-    open_from_root(path, |root, path| {
-        let (parent, name) = beneath::parent(root, path)?;
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        rustix::fs::openat(parent, name, flags, Mode::empty())
-    })
+    open_from_root(path, beneath::hold)
 }
 
 fn open_from_root(

@@ -46,6 +46,12 @@ pub(crate) fn file(root: impl AsFd, path: &Path) -> Result<(OwnedFd, Stat), Errn
     Ok((file.into(), stat))
 }
 
+/// Opens whatever is at a path, without a right that it might refuse, and without following a link there.
+pub(crate) fn hold(root: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
+    let (parent, name) = parent(root, path)?;
+    rustix::fs::openat(parent, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+}
+
 /// Calls `fstatat(2)` on a path, without following a link there.
 pub(crate) fn stat(root: impl AsFd, path: &Path) -> Result<Stat, Errno> {
     let (parent, name) = parent(root, path)?;

@@ -148,6 +148,7 @@ mod tests {
             mode: BoundaryMode::ReadWrite,
             file_id: FileId { device: stat.st_dev, inode: stat.st_ino },
             obeyed_as: None,
+            hide: Vec::new(),
             kind: BoundaryKind::Directory,
         };
         let root = Identity { uid: 0, gid: 0 };

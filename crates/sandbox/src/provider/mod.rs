@@ -12,6 +12,7 @@ mod idmap;
 pub(crate) mod init_spec;
 pub mod launch;
 mod local;
+mod masks;
 mod mount_plan;
 pub mod native;
 

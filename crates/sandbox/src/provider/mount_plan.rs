@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
-use confine::protocol::{BindSource, MountAccess, MountPlan};
+use confine::protocol::{BindSource, Cover, MountAccess, MountPlan};
 use policy::plan::{BoundaryKind, BoundaryMode, FileId, Plan};
 use policy::rules::limits::TmpfsLimits;
 use policy::rules::network::egress::DNS;
@@ -105,7 +105,10 @@ fn protect(mounts: &mut MountPlan, guest: &Path, protected: &Mounts) {
         mounts.bind(BindSource::Itself, bytes(&path), MountAccess::ReadOnly, Some(file.file_id));
     }
     for socket in &protected.masked_sockets {
-        mounts.mask(bytes(&guest.join(&socket.path)), socket.file_id);
+        mounts.mask(bytes(&guest.join(&socket.path)), socket.file_id, Cover::Nothing);
+    }
+    for hidden in &protected.hidden {
+        mounts.mask(bytes(&guest.join(&hidden.path)), hidden.file_id, hidden.cover());
     }
 }
 

@@ -15,6 +15,7 @@ use self::clear::{MAX_REPORTED, clear_up, shorten};
 use self::coverage::Coverage;
 use self::guard::WritableBoundary;
 pub(crate) use self::guard::{Guard, Losses};
+use self::hidden_guard::HiddenGuard;
 use self::scan::{QUICK_SCAN_LIMIT, Scan};
 use crate::boundary::detect::baseline::Baseline;
 use crate::boundary::detect::classifier::Linked;
@@ -35,6 +36,8 @@ mod beside;
 mod clear;
 mod coverage;
 mod guard;
+mod hidden;
+mod hidden_guard;
 mod limit;
 mod scan;
 
@@ -84,7 +87,8 @@ impl<'a> Boundaries<'a> {
         };
         // Whatever another agent makes before this looks is of a run that lives now, or will in a moment.
         let mut living = runs.living().map_err(recorded)?;
-        for boundary in &plan.boundaries {
+        let hidden = hidden::find(plan, caller)?;
+        for (boundary, hidden) in plan.boundaries.iter().zip(hidden) {
             if boundary.kind == BoundaryKind::Home {
                 // Nothing on the host obeys what is in it, so nothing is protected, and nothing is moved aside.
                 all.push(Mounts::default());
@@ -101,6 +105,7 @@ impl<'a> Boundaries<'a> {
             };
             let held = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error)))?;
             let root = held.enter().map_err(failed)?;
+            coverage.add_hidden(hidden.len());
             if boundary.kind == BoundaryKind::File {
                 // It is read-only, and nothing lies in it.
                 all.push(Mounts::default());
@@ -133,7 +138,8 @@ impl<'a> Boundaries<'a> {
             if boundary.mode == BoundaryMode::ReadOnly {
                 // Nothing in it can be written, but connecting to a socket is no writing (connect(2)).
                 coverage.add_sockets(boundary, &walk, &mounts);
-                all.push(Mounts { masked_sockets: mounts.masked_sockets, ..Mounts::default() });
+                let mounts = Mounts { masked_sockets: mounts.masked_sockets, ..Mounts::default() };
+                all.push(mounts.hiding(hidden));
                 continue;
             }
             let take = |mounts: &Mounts| {
@@ -167,7 +173,7 @@ impl<'a> Boundaries<'a> {
             let read_only = mounts.read_only.clone();
             drop(root);
             writable.push(WritableBoundary { boundary, root: held, remembered, read_only });
-            all.push(mounts);
+            all.push(mounts.hiding(hidden));
         }
         limit::refuse_too_many(plan, &all)?;
         living.extend(runs.living().map_err(recorded)?);
@@ -184,7 +190,8 @@ impl<'a> Boundaries<'a> {
             Ok((runs.keep(&record)?, record))
         };
         let (kept, record) = Client::this().map_err(RecordError::from).and_then(keep).map_err(recorded)?;
-        let guard = Guard::new(&writable, plan.protect.on_replaced);
+        let hidden = HiddenGuard::new(plan, caller, &all);
+        let guard = Guard::new(&writable, hidden, plan.protect.on_replaced);
         let reported = RefCell::default();
         Ok(Self { plan, mounts: all, writable, guard, coverage, reported, runs, record, kept })
     }

@@ -1,6 +1,7 @@
 //! What is reported to a caller about a command: while it runs, and when it has ended.
 
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use confine::protocol::{EgressCounts, Ending};
@@ -55,6 +56,8 @@ pub enum End {
     /// A program of the host took the protection of a path away, and what lies there now would run on the host:
     /// everything inside was killed. The path is that inside.
     Unprotected(Box<Finding>),
+    /// A program of the host replaced something that was hidden, which takes its cover off: everything inside was killed. The path is that inside.
+    Shown(PathBuf),
     /// There is no such command inside.
     NotFound(String),
     /// The command is there but cannot be executed; with the reason.

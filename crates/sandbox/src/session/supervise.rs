@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use confine::protocol::{ControlSocket, Event, Failure, Request};
@@ -95,6 +96,8 @@ struct State {
     timed_out: Option<Duration>,
     /// What took the place of something protected.
     unprotected: Option<Finding>,
+    /// A path inside that was hidden and is shown.
+    shown: Option<PathBuf>,
     interrupts: u32,
     /// When to look again at what the agent makes, and how long after that.
     scan: (Instant, Duration),
@@ -127,6 +130,7 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         kill: Kill::NotYet,
         timed_out: None,
         unprotected: None,
+        shown: None,
         interrupts: 0,
         scan: (Instant::now() + FIRST_SCAN_DELAY, FIRST_SCAN_DELAY),
     };
@@ -207,6 +211,7 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
     }
     let output = captures.map(|[stdout, stderr]| Output { stdout: stdout.finish(), stderr: stderr.finish() });
     let end = match (state.unprotected, state.timed_out, state.end) {
+        _ if state.shown.is_some() => End::Shown(state.shown.unwrap_or_default()),
         (Some(finding), ..) => End::Unprotected(Box::new(finding)),
         (_, Some(timeout), _) => End::TimedOut(timeout),
         (_, _, Some(end)) => end,
@@ -371,13 +376,17 @@ fn send(control: &mut ControlSocket, request: &Request) -> io::Result<()> {
 
 /// Ends what is out of time: first by PID 1, then without it.
 fn on_time(watch: &mut Watch<'_>, state: &mut State) -> Result<(), StartError> {
-    let Losses { warnings, ends } = watch.boundaries.map(Boundaries::losses).unwrap_or_default();
+    let Losses { warnings, ends, shown } = watch.boundaries.map(Boundaries::losses).unwrap_or_default();
     for warning in warnings {
         (watch.notice)(Notice::Warning(warning));
     }
     let now = Instant::now();
     if let (Some(finding), None) = (ends, &state.unprotected) {
         state.unprotected = Some(finding);
+        state.deadline = Some((now, None));
+    }
+    if let (Some(path), None) = (shown, &state.shown) {
+        state.shown = Some(path);
         state.deadline = Some((now, None));
     }
     if let Some((_, timeout)) = state.deadline.filter(|(at, _)| *at <= now) {

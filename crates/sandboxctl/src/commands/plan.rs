@@ -45,7 +45,7 @@ fn text(plan: &Plan) -> String {
     let argv: Vec<_> = plan.agent.argv.iter().map(|arg| format!("{arg:?}")).collect();
     line("command", &argv.join(" "));
     line("workdir", &escape::path(&plan.agent.workdir));
-    for Boundary { name, host, guest, kind, mode, obeyed_as, .. } in &plan.boundaries {
+    for Boundary { name, host, guest, kind, mode, hide, obeyed_as, .. } in &plan.boundaries {
         if *kind == BoundaryKind::Home {
             line("home", &format_args!("{name:?} ({}), which stays", escape::path(host)));
             continue;
@@ -56,11 +56,15 @@ fn text(plan: &Plan) -> String {
         };
         let obeyed = obeyed_as.iter().map(|path| format!(", {path}, which programs outside obey"));
         let obeyed: String = obeyed.collect();
+        let hidden = if hide.is_empty() { String::new() } else { format!(", without {}", hide.join(" ")) };
         let label = match kind {
             BoundaryKind::Directory | BoundaryKind::Home => "directory",
             BoundaryKind::File => "file",
         };
-        line(label, &format_args!("{} is {}, {mode}{obeyed}", escape::path(guest), escape::path(host)));
+        line(
+            label,
+            &format_args!("{} is {}, {mode}{hidden}{obeyed}", escape::path(guest), escape::path(host)),
+        );
     }
     for exposed in &plan.expose {
         line("toolchain", &format_args!("{} ({})", escape::path(&exposed.guest), exposed.name));

@@ -327,6 +327,21 @@ pub(super) fn exit_of(end: &End, provider: Provider) -> (ExitCode, Option<Comman
                 )),
             )
         }
+        End::Shown(path) => {
+            let error = CommandError::message(
+                Code::CommandUnprotected,
+                format_args!(
+                    "a program on this host replaced {} while the sandbox ran, which had hidden it, and it was ended",
+                    escape::path(path)
+                ),
+            );
+            (
+                ExitCode::Unprotected,
+                Some(error.hint(
+                    "run it again when nothing else changes that file; `[protect] on_replaced = \"warn\"` lets it run on",
+                )),
+            )
+        }
         End::NotFound(command) => {
             let error = CommandError::message(
                 Code::CommandNotFound,

@@ -2,11 +2,14 @@
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
 mod files;
+mod hidden;
 
 #[path = "../support/machine.rs"]
 mod machine;
 #[path = "../support/place.rs"]
 mod place;
+#[path = "../support/ready.rs"]
+mod ready;
 
 use std::process::Output;
 

@@ -156,13 +156,18 @@ fn compare(ExpectedMount { path, file, mode }: &ExpectedMount) -> Result<(), Str
             let wrong = (seen.file_id != *validated).then_some("is not what was validated");
             (wrong.or_else(|| seen.wrong(*mode)), path.as_path())
         }
-        MountedFile::Mask { directory } => {
+        MountedFile::Mask { directory } | MountedFile::Hidden { directory, .. } => {
             let (above, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
             let opened = open(CWD, above).map_err(failed)?;
             if file_id(&opened).map_err(failed)? == *directory {
                 // Looked at from there: the path may lead elsewhere now.
                 let seen = MountPoint::at(&opened, Path::new(name)).map_err(failed)?;
-                let wrong = seen.is_socket.then_some("is a socket that should be covered");
+                let wrong = match file {
+                    MountedFile::Hidden { file, .. } => {
+                        (seen.file_id == *file).then_some("is there, and should be hidden")
+                    }
+                    _ => seen.is_socket.then_some("is a socket that should be covered"),
+                };
                 (wrong.or_else(|| seen.wrong(*mode)), path.as_path())
             } else {
                 (Some("is not what was validated"), above)

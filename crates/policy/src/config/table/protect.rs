@@ -1,17 +1,18 @@
 //! The keys of `[protect]`.
 
 use super::macros::settings;
-use crate::config::form::{Depth, ListOf, ProtectedPath, WhenReplaced};
-use crate::config::key::{Key, TrustRule, ValueKind};
+use crate::config::form::{Depth, HiddenPath, ListOf, ProtectedPath, WhenReplaced};
+use crate::config::key::{Flag, Key, TrustRule, ValueKind};
 use crate::config::problem::Located;
 use crate::plan::OnReplaced;
 use crate::protect::RelativePath;
+use crate::rules::hide::HidePattern;
 
 /// The rows of the table itself.
 pub(super) const TABLE: &[Key] = &[Key {
     path: "protect",
     kind: ValueKind::Table,
-    doc: "What stays read-only inside writable boundaries.",
+    doc: "What stays read-only inside writable boundaries, and what is not shown of any.",
     ..Key::NONE
 }];
 
@@ -24,6 +25,19 @@ settings! {
             trust: TrustRule::Free,
             default: "[]",
             example: "[\".github/workflows\"]",
+        }
+        hide: Vec<Located<HidePattern>> as ListOf<HiddenPath> = {
+            doc: "What is hidden in every shared directory: patterns as in gitignore(5), without `!` and `[`. What is there at the start is \
+                 masked. The lists of all files and flags add up.",
+            trust: TrustRule::Free,
+            default: "[]",
+            example: "[\".env\", \".env.*\", \"secrets/\"]",
+            flag: Some(Flag {
+                long: "hide",
+                short: None,
+                value: "PATTERN",
+                help: "Hide what is called so in every shared directory, such as .env or secrets/ (repeatable)",
+            }),
         }
         allow: Vec<Located<RelativePath>> as ListOf<ProtectedPath> = {
             doc: "Built-in paths that are given up, by name. A name with a leading dot that no list knows is not reported where it is new.",

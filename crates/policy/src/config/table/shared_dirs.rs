@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use super::macros::settings;
-use crate::config::form::{HostPath, InsidePlace, ListOf, ModeWord, Size, Suffix};
+use crate::config::form::{HiddenPath, HostPath, InsidePlace, ListOf, ModeWord, Size, Suffix};
 use crate::config::key::{Key, Support, TextFormat, TrustRule, ValueKind};
 use crate::config::problem::Located;
 use crate::plan::BoundaryMode;
 use crate::rules::guest::GuestPlace;
+use crate::rules::hide::HidePattern;
 use crate::rules::limits::Bytes;
 
 /// The rows of the table itself.
@@ -46,6 +47,12 @@ settings! {
             trust: TrustRule::Free,
             default: "\"rw\"",
             example: "\"ro\"",
+        }
+        hide: Vec<Located<HidePattern>> as ListOf<HiddenPath> = {
+            doc: "What is hidden in it, besides what `protect.hide` names: patterns as in gitignore(5), without `!` and `[`.",
+            trust: TrustRule::Free,
+            default: "[]",
+            example: "[\".env\", \"secrets/\"]",
         }
         suffixes: Vec<Located<String>> as ListOf<Suffix> = {
             doc: "The only suffixes of files that the file tools touch there.",

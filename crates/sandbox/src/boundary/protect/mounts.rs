@@ -6,6 +6,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use confine::protocol::Cover;
 use policy::plan::FileId;
 use policy::text::escape;
 use rustix::fs::FileType;
@@ -29,6 +30,8 @@ pub struct Mounts {
     /// Sockets that are covered by something that does not listen. They come after the rest: reading only
     /// does not keep anybody from connecting.
     pub masked_sockets: Vec<MaskedSocket>,
+    /// What is hidden: covered by something empty, after all the rest.
+    pub hidden: Vec<HiddenPath>,
     /// Protected paths that are links, or lead through one. They can be replaced.
     pub links: Vec<Link>,
     /// What could not be looked at. It may hide something.
@@ -124,6 +127,26 @@ pub struct MaskedSocket {
     pub file_id: FileId,
 }
 
+/// A path that is hidden.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct HiddenPath {
+    pub path: PathBuf,
+    /// Which file it is; what is covered must be this one.
+    pub file_id: FileId,
+    pub kind: FileKind,
+}
+
+impl HiddenPath {
+    /// Returns what covers it.
+    pub(crate) fn cover(&self) -> Cover {
+        match self.kind {
+            FileKind::Directory => Cover::EmptyDirectory,
+            FileKind::File => Cover::EmptyFile,
+            FileKind::Special | FileKind::Link => Cover::Nothing,
+        }
+    }
+}
+
 /// What a path leads to.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -162,6 +185,18 @@ pub enum Notice {
 }
 
 impl Mounts {
+    /// Returns what is to be mounted where these paths are hidden: what lies in them needs no mount of its own.
+    #[must_use]
+    pub(crate) fn hiding(mut self, hidden: Vec<HiddenPath>) -> Self {
+        let is_shown = |path: &PathBuf| !hidden.iter().any(|one| path.starts_with(&one.path));
+        if !hidden.is_empty() {
+            self.pins.retain(&is_shown);
+            self.read_only.retain(|one| is_shown(&one.path));
+            self.masked_sockets.retain(|one| is_shown(&one.path));
+        }
+        Self { hidden, ..self }
+    }
+
     /// Returns whether there was time to search everything.
     pub fn is_whole(&self) -> bool {
         !self.notices.contains(&Notice::OutOfTime)

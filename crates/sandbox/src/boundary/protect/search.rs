@@ -621,6 +621,7 @@ impl Search<'_> {
             pins: pins.into_iter().collect(),
             read_only,
             nested,
+            hidden: Vec::new(),
             masked_sockets: Vec::new(),
             links: self.links.into_iter().collect(),
             unreadable: self.unreadable,

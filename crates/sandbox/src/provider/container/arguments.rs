@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use confine::mount::mountinfo;
-use confine::protocol::RENDEZVOUS_ARGUMENT;
+use confine::protocol::{Cover, RENDEZVOUS_ARGUMENT};
 use policy::config::defaults::HOME;
 use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Container, Network, Plan};
 use policy::rules::limits::{Bytes, MilliCpus, TmpfsLimits, TmpfsMemory};
@@ -283,6 +283,15 @@ impl Words {
                 BoundaryMode::ReadOnly,
             );
         }
+        for hidden in &protected.hidden {
+            let cover = match hidden.cover() {
+                Cover::EmptyDirectory => {
+                    seen_by_engine(wanted.container, &wanted.rendezvous.join(rendezvous::EMPTY))
+                }
+                Cover::EmptyFile | Cover::Nothing => PathBuf::from("/dev/null"),
+            };
+            self.mount(wanted.kind, &cover, &boundary.guest.join(&hidden.path), BoundaryMode::ReadOnly);
+        }
     }
 
     /// Adds something empty to mount on.
@@ -359,6 +368,7 @@ mod tests {
             mode,
             file_id: ID,
             obeyed_as: None,
+            hide: Vec::new(),
             kind: BoundaryKind::Directory,
         };
         let plan = Plan {

@@ -11,13 +11,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use policy::plan::{BoundaryMode, Plan};
-use policy::text::escape;
-use rustix::io::Errno;
 
 use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::root::Root;
 use crate::host::beneath;
 use crate::host::identity::Identity;
+use crate::provider::masks::exchanged;
 use crate::session::error::StartError;
 
 /// Directories by their path on the host. What is mounted read-only is not among them: in it nothing can be made.
@@ -54,9 +53,4 @@ impl HeldDirectories {
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
-}
-
-/// Describes a path that somebody has moved or removed since it was found.
-pub(super) fn exchanged(path: &Path, errno: Errno) -> String {
-    format!("`{}` was exchanged meanwhile ({errno}); run again when nothing changes it", escape::path(path))
 }

@@ -1,21 +1,18 @@
 //! What is mounted of shared directories: as PID 1 must find it, and by whom.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::path::Path;
 
 use confine::mount::setns::{DistinctMount, SetnsError, mount_in};
 use confine::protocol::{ExpectedMount, MountedFile};
-use policy::plan::{BoundaryMode, FileId, Plan};
-use rustix::fs::AtFlags;
-use rustix::io::Errno;
+use policy::plan::{BoundaryMode, Plan};
 
-use super::directories::exchanged;
 use super::identity::ContainerUser;
-use crate::boundary::protect::mounts::{MaskedSocket, Mounts};
+use crate::boundary::protect::mounts::Mounts;
 use crate::boundary::root::Root;
 use crate::host::identity::Identity;
 use crate::host::{beneath, init_program};
+use crate::provider::masks::{self, exchanged, holds};
 use crate::provider::{idmap, init_spec, mount_plan};
 use crate::session::error::StartError;
 use crate::session::remedy;
@@ -43,26 +40,12 @@ pub(super) fn expected(
             add(&file.path, MountedFile::Validated(file.file_id), BoundaryMode::ReadOnly);
         }
         for socket in &mounts.masked_sockets {
-            let directory = holds(&root, socket).map_err(failed)?;
+            let directory = holds(&root, &socket.path, socket.file_id).map_err(failed)?;
             add(&socket.path, MountedFile::Mask { directory }, BoundaryMode::ReadOnly);
         }
     }
+    all.extend(masks::hidden(plan, caller, protected)?);
     Ok(all)
-}
-
-/// Identifies the directory that a socket lies in: that one, and not what somebody has put in its place since it was
-/// found.
-fn holds(root: impl AsFd, socket: &MaskedSocket) -> io::Result<FileId> {
-    let identify = || {
-        let (directory, name) = beneath::parent(root, &socket.path)?;
-        let there = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        if beneath::file_id(&there) == socket.file_id {
-            Ok(beneath::file_id(&rustix::fs::fstat(directory)?))
-        } else {
-            Err(Errno::STALE)
-        }
-    };
-    identify().map_err(|errno| io::Error::other(exchanged(&socket.path, errno)))
 }
 
 /// Mounts the boundaries in the container of the process `pid`, which is recognised by a mount that no other one has.
@@ -96,7 +79,7 @@ pub(super) fn mount_ourselves(
 mod tests {
     use std::fs::{self, File};
     use std::io::{BufRead, BufReader};
-    use std::os::unix::net::UnixListener;
+    use std::os::fd::AsFd;
     use std::process::{Command, Stdio};
 
     use confine::mount::detached_tree;
@@ -104,28 +87,6 @@ mod tests {
 
     use super::*;
     use crate::host::root_only::can_give_files_away;
-
-    #[test]
-    fn a_socket_lies_in_the_directory_that_it_was_found_in() {
-        let top = tempfile::tempdir().unwrap();
-        let path = |name: &str| top.path().join(name);
-        fs::create_dir(path("d")).unwrap();
-        fs::create_dir(path("decoy")).unwrap();
-        fs::write(path("decoy/s"), "").unwrap();
-        let _listener = UnixListener::bind(path("d/s")).unwrap();
-        let root = File::open(top.path()).unwrap();
-        let id = |name: &str| beneath::file_id(&beneath::stat(&root, Path::new(name)).unwrap());
-        let socket = MaskedSocket { path: "d/s".into(), file_id: id("d/s") };
-        assert_eq!(holds(&root, &socket).unwrap(), id("d"));
-
-        fs::rename(path("d"), path("between")).unwrap();
-        fs::rename(path("decoy"), path("d")).unwrap();
-        let said = holds(&root, &socket).unwrap_err().to_string();
-        assert!(said.contains("`d/s` was exchanged"), "{said}");
-        fs::remove_file(path("d/s")).unwrap();
-        let said = holds(&root, &socket).unwrap_err().to_string();
-        assert!(said.contains("`d/s` was exchanged"), "{said}");
-    }
 
     /// Another process may have got the number of a PID 1 that was killed.
     #[test]

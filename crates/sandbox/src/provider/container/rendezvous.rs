@@ -42,6 +42,9 @@ const POINT: &str = "sandboxctl-";
 /// The program, as it is called there.
 pub(crate) const PROGRAM: &str = "entrypoint";
 
+/// A directory there that stays empty, to cover others with.
+pub(crate) const EMPTY: &str = "empty";
+
 /// A rendezvous point, which goes with this.
 pub(crate) struct RendezvousDir {
     place: TemporaryDir,
@@ -76,6 +79,7 @@ impl RendezvousDir {
         DirBuilder::new().mode(0o755).create(path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
         write(&path.join(PROGRAM), init_program::bytes(), 0o555)?;
+        DirBuilder::new().mode(0o555).create(path.join(EMPTY))?;
         for (name, content) in files {
             write(&path.join(name), content.as_bytes(), 0o444)?;
         }

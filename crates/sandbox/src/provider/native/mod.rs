@@ -8,7 +8,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
 use confine::kernel_file::namespace_inode;
-use confine::protocol::{ControlSocket, Expectations, InitSpec, MountPlan, Request, Rootfs, Terminal};
+use confine::protocol::{
+    ControlSocket, Expectations, ExpectedMount, InitSpec, MountPlan, Request, Rootfs, Terminal,
+};
 use confine::report::{Report, Status};
 use policy::plan::{Init, Layer, Network, Plan};
 use policy::text::escape;
@@ -17,7 +19,7 @@ use self::early::{EarlyInit, HostSide, StartedInit, send};
 use self::limits::LimitEnforcement;
 use crate::host::terminal::Signals;
 use crate::provider::launch::Launch;
-use crate::provider::{idmap, init_spec, mount_plan};
+use crate::provider::{idmap, init_spec, masks, mount_plan};
 use crate::secrets::SecretValue;
 use crate::session::agent::Agent;
 use crate::session::attendance::{Attendance, refuse_deserted};
@@ -104,7 +106,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 10. What PID 1 is to make and to run, secrets included: over its socket, and so on no argument list.
     let interception = egress.as_mut().map_or(Ok(None), |egress| egress.interception(plan))?;
-    let spec = init_spec(plan, mounts, &secrets, &streams, &limits, &agent)?;
+    let hidden = masks::hidden(plan, caller, boundaries.mounts())?;
+    let spec = init_spec(plan, mounts, hidden, &secrets, &streams, &limits, &agent)?;
     let spec = InitSpec { interception, ..spec };
     let port = egress.as_mut().and_then(EgressProxy::take_port);
     send_init_spec(&mut control, spec, &limits, port.as_ref())?;
@@ -207,6 +210,7 @@ fn refuse_unsupported(plan: &Plan) -> Result<(), StartError> {
 fn init_spec(
     plan: &Plan,
     mounts: MountPlan,
+    hidden: Vec<ExpectedMount>,
     secrets: &[(String, SecretValue)],
     streams: &Streams,
     limits: &LimitEnforcement<'_>,
@@ -231,7 +235,7 @@ fn init_spec(
                 .map_err(StartError::step("reading the namespaces of this process"))?,
             uid: agent.uid,
             network: plan.network.mode(),
-            mounts: init_spec::boundaries(plan).collect(),
+            mounts: init_spec::boundaries(plan).chain(hidden).collect(),
         },
         required: init_spec::required_inside(plan),
     })

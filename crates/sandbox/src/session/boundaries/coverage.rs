@@ -25,6 +25,8 @@ pub(crate) struct Coverage {
     /// Protected files with other names that were replaced by a private copy.
     copied: Vec<String>,
     masked: usize,
+    /// Paths that are hidden.
+    hidden: usize,
     /// What of the protected paths is not covered.
     gaps: Vec<String>,
     /// Those gaps that nobody has asked for: what is too deep, or in directories of dependencies, is in the report alone.
@@ -100,6 +102,11 @@ impl Coverage {
         self.copied.extend(paths.iter().map(|path| escape::path(&boundary.guest.join(path))));
     }
 
+    /// Counts what is hidden in a boundary.
+    pub(crate) fn add_hidden(&mut self, number: usize) {
+        self.hidden += number;
+    }
+
     /// Notes something else that is not covered.
     pub(crate) fn add_gap(&mut self, boundary: &Boundary, what: &str) {
         self.gaps.push(format!("{}: {what}", boundary.name));
@@ -145,11 +152,15 @@ impl Coverage {
         } else {
             format!(", replaced by private copies because of other names: {}", some(&self.copied, ", "))
         };
+        let hidden = match self.hidden {
+            0 => String::new(),
+            number => format!(", {} masked", count(number, "hidden path")),
+        };
         [
             line(
                 Layer::Protect,
                 format!(
-                    "{}{set_id} read-only{copied}; new ones are detected",
+                    "{}{set_id} read-only{copied}{hidden}; new ones are detected",
                     count(self.read_only, "protected path")
                 ),
                 &self.gaps,

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use policy::plan::{Boundary, OnReplaced};
 use policy::text::escape;
-use rustix::fs::{Mode, OFlags};
 
+use super::hidden_guard::HiddenGuard;
 use crate::boundary::detect::finding::Finding;
 use crate::boundary::protect::mounts::{FileKind, ReadOnly};
 use crate::boundary::root::{Entered, Root};
@@ -59,6 +59,7 @@ pub(super) struct WritableBoundary<'a> {
 /// Watches over the protected paths of a run.
 pub(crate) struct Guard {
     places: Vec<GuardedPath>,
+    hidden: HiddenGuard,
     began: Instant,
     /// Notifies of changes, from [`POLLING_PHASE`] on; `None` where the kernel does not.
     inotify: OnceCell<Option<Inotify>>,
@@ -94,24 +95,30 @@ pub(crate) struct Losses {
     pub(crate) warnings: Vec<String>,
     /// Why the sandbox is to be ended: what lies at a path that is protected no more.
     pub(crate) ends: Option<Finding>,
+    /// Why the sandbox is to be ended: a path inside that was hidden and is shown.
+    pub(crate) shown: Option<PathBuf>,
 }
 
 impl Guard {
     /// Begins to watch. Everything that was replaced before is found by the first check.
-    pub(super) fn new(writable: &[WritableBoundary<'_>], on_replaced: OnReplaced) -> Self {
+    pub(super) fn new(
+        writable: &[WritableBoundary<'_>],
+        hidden: HiddenGuard,
+        on_replaced: OnReplaced,
+    ) -> Self {
         let mut places = Vec::new();
         for (boundary, of) in writable.iter().enumerate() {
             let root = of.root.enter().ok();
             for one in &of.read_only {
                 let may_hold = root.as_ref().filter(|_| places.len() < MAX_HELD);
-                let held = may_hold.and_then(|root| hold(root, &one.path));
+                let held = may_hold.and_then(|root| beneath::hold(root, &one.path).ok());
                 places.push(GuardedPath { boundary, one: one.clone(), _held: held });
             }
         }
         let began = Instant::now();
         let states = RefCell::new(vec![State::Held; places.len()]);
-        let next = Cell::new((!places.is_empty()).then_some(began));
-        Self { places, began, inotify: OnceCell::new(), on_replaced, states, next }
+        let next = Cell::new((!places.is_empty() || !hidden.is_empty()).then_some(began));
+        Self { places, hidden, began, inotify: OnceCell::new(), on_replaced, states, next }
     }
 
     /// Returns what becomes ready when a name in a directory that matters has changed; nothing while a check is due
@@ -143,6 +150,7 @@ impl Guard {
                 .filter(|(place, state)| place.boundary == number && **state == State::Held);
             losses.extend(held.filter_map(|(place, _)| place.loss(&root, boundary)));
         }
+        losses.extend(self.hidden.shown().into_iter().map(|(warning, _)| warning));
         losses
     }
 
@@ -157,7 +165,7 @@ impl Guard {
         let inotify = if began < self.began + POLLING_PHASE {
             None
         } else {
-            Some(self.inotify.get_or_init(|| watch(writable, &self.places)))
+            Some(self.inotify.get_or_init(|| watch(writable, &self.places, &self.hidden)))
         };
         if let Some(Some(inotify)) = inotify {
             while inotify.read_events().is_ok_and(|events| !events.is_empty()) {}
@@ -171,9 +179,17 @@ impl Guard {
                 place.check(&root, boundary, state, self.on_replaced, &mut losses);
             }
         }
+        for (warning, guest) in self.hidden.shown() {
+            losses.warnings.push(warning);
+            if self.on_replaced == OnReplaced::End {
+                losses.shown.get_or_insert(guest);
+            }
+        }
         let is_lost = states.iter().any(|state| matches!(state, State::Lost(_)));
         // What is lost can be written without a name changing. Checking takes a tenth of the time at most.
         let pause = match inotify {
+            // What was removed may be made again.
+            Some(Some(_)) if !is_lost && self.hidden.is_missing_any() => Some(POLL_INTERVAL),
             Some(Some(_)) if !is_lost => None,
             Some(None) if !is_lost => Some(POLL_INTERVAL),
             _ => Some(CHECK_PAUSE),
@@ -235,30 +251,32 @@ impl GuardedPath {
     }
 }
 
-/// Opens whatever is at a path, without a right that it might refuse.
-fn hold(root: &Entered<'_>, path: &Path) -> Option<OwnedFd> {
-    let (parent, name) = beneath::parent(root, path).ok()?;
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::openat(parent, name, flags, Mode::empty()).ok()
-}
-
 /// Watches every directory on the path to a protected path; `None` where not all of them can be.
-fn watch(writable: &[WritableBoundary<'_>], places: &[GuardedPath]) -> Option<Inotify> {
+fn watch(writable: &[WritableBoundary<'_>], places: &[GuardedPath], hidden: &HiddenGuard) -> Option<Inotify> {
     let directories: BTreeSet<(usize, PathBuf)> = places
         .iter()
         .flat_map(|place| place.one.path.ancestors().skip(1).map(|path| (place.boundary, path.to_path_buf())))
         .collect();
-    if directories.len() > MAX_WATCHED {
+    let around_hidden = hidden.directories();
+    if directories.len() + around_hidden.len() > MAX_WATCHED {
         return None;
     }
     let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
     let changes = AddWatchFlags::IN_MOVED_FROM | AddWatchFlags::IN_MOVED_TO | AddWatchFlags::IN_DELETE;
     for (boundary, path) in &directories {
         let root = writable.get(*boundary)?.root.enter().ok()?;
-        let directory = beneath::directory(&root, path).ok()?;
-        // This leads to what was opened, whatever has that name by now.
-        let place = format!("/proc/self/fd/{}", directory.as_raw_fd());
-        inotify.add_watch(Path::new(&place), changes | AddWatchFlags::IN_ONLYDIR).ok()?;
+        add_watch(&inotify, &root, path, changes)?;
+    }
+    for (root, path) in around_hidden {
+        add_watch(&inotify, &root.enter().ok()?, path, changes)?;
     }
     Some(inotify)
+}
+
+fn add_watch(inotify: &Inotify, root: &Entered<'_>, path: &Path, changes: AddWatchFlags) -> Option<()> {
+    let directory = beneath::directory(root, path).ok()?;
+    // This leads to what was opened, whatever has that name by now.
+    let place = format!("/proc/self/fd/{}", directory.as_raw_fd());
+    inotify.add_watch(Path::new(&place), changes | AddWatchFlags::IN_ONLYDIR).ok()?;
+    Some(())
 }

@@ -16,14 +16,19 @@ const MAX_MOUNTS: usize = 10_000;
 
 /// Refuses what would need more mounts than there may be, and says where most of them would lie.
 pub(crate) fn refuse_too_many(plan: &Plan, mounts: &[Mounts]) -> Result<(), StartError> {
-    let needed = |mounts: &Mounts| mounts.pins.len() + mounts.read_only.len() + mounts.masked_sockets.len();
+    let needed = |mounts: &Mounts| {
+        mounts.pins.len() + mounts.read_only.len() + mounts.masked_sockets.len() + mounts.hidden.len()
+    };
     let total: usize = mounts.iter().map(needed).sum();
     let fullest = plan.boundaries.iter().zip(mounts).max_by_key(|(_, mounts)| needed(mounts));
     let Some((boundary, mounts)) = fullest.filter(|_| total > MAX_MOUNTS) else { return Ok(()) };
     let sockets = mounts.masked_sockets.iter().map(|socket| socket.path.as_path());
     let protected = mounts.read_only.iter().map(|one| one.path.as_path());
-    let all: Vec<&Path> = sockets.chain(protected).collect();
-    let remedy = if mounts.masked_sockets.len() > mounts.read_only.len() {
+    let hidden = mounts.hidden.iter().map(|one| one.path.as_path());
+    let all: Vec<&Path> = sockets.chain(protected).chain(hidden).collect();
+    let remedy = if mounts.hidden.len() > mounts.read_only.len() + mounts.masked_sockets.len() {
+        "hide directories in place of the files in them"
+    } else if mounts.masked_sockets.len() > mounts.read_only.len() {
         "remove those that nobody listens on (in that directory, `find . -type s -delete` removes all)"
     } else {
         "share a directory with fewer repositories in it"
@@ -31,10 +36,11 @@ pub(crate) fn refuse_too_many(plan: &Plan, mounts: &[Mounts]) -> Result<(), Star
     Err(StartError::refused(
         format!("shared directory \"{}\" ({})", boundary.name, escape::path(&boundary.host)),
         format!(
-            "{} sockets and {} protected paths lie in it, most of them in {}; covering them takes {} mounts, and \
+            "{} sockets, {} protected and {} hidden paths lie in it, most of them in {}; covering them takes {} mounts, and \
              {MAX_MOUNTS} are the most for all shared directories together",
             mounts.masked_sockets.len(),
             mounts.read_only.len(),
+            mounts.hidden.len(),
             escape::path(&boundary.host.join(where_most_lie(&all))),
             needed(mounts)
         ),

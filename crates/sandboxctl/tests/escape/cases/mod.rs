@@ -15,6 +15,7 @@ mod fork_bomb;
 mod git_rules;
 mod groups;
 mod hard_links;
+mod hidden_paths;
 mod host_files;
 mod host_programs;
 mod host_user;

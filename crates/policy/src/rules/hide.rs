@@ -1,0 +1,285 @@
+//! Hidden paths: patterns of what of a shared directory is not shown inside, see gitignore(5).
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+/// How many parts a pattern has at most.
+const MAX_PARTS: usize = 32;
+
+/// A pattern of paths beneath a shared directory.
+///
+/// One without a slash, but for one at the end, stands for that name in every directory; another one begins at the shared
+/// directory. `*` and `?` stand for what is no slash, `**` for any number of directories. With a slash at the end it
+/// stands for directories alone. A directory is hidden with all that is in it.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct HidePattern {
+    text: String,
+    parts: Vec<Part>,
+    is_for_directories: bool,
+}
+
+/// A part of a pattern, between two slashes.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+enum Part {
+    /// `**`: any number of directories.
+    Any,
+    /// This very name.
+    Name(String),
+    /// A name with wildcards.
+    Like(Vec<char>),
+}
+
+/// Why a pattern hides nothing.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HideError {
+    /// There is nothing in it.
+    #[error("an empty pattern; expected one such as `.env` or `secrets/`")]
+    Empty,
+    /// It takes back what another one hides.
+    #[error(
+        "`{given}` begins with `!`, by which a pattern would show again what another hides; nothing takes a pattern back"
+    )]
+    Negative { given: String },
+    /// It has a character that means something to git, and nothing here.
+    #[error(
+        "`{given}` has `{character}`; a pattern has `*`, `?` and `**` for wildcards, and `?` stands for any one character"
+    )]
+    Unsupported { given: String, character: char },
+    /// It leads out of the directory, or stands still.
+    #[error(
+        "`{given}` has `.` or `..`; write it as seen from the shared directory, such as `/config/secrets`"
+    )]
+    Dots { given: String },
+    /// It begins at a home.
+    #[error(
+        "`{given}` begins with `~`; write it as seen from the shared directory, such as `.env` or `/config/secrets`"
+    )]
+    Home { given: String },
+    /// A control character.
+    #[error("{given:?} has a control character, which no pattern needs")]
+    Control { given: String },
+    /// It is too long.
+    #[error("`{given}` has more than {MAX_PARTS} parts")]
+    TooLong { given: String },
+}
+
+impl HidePattern {
+    /// Returns whether it hides this path, as seen from the shared directory.
+    fn matches(&self, path: &[&OsStr], is_directory: bool) -> bool {
+        (is_directory || !self.is_for_directories)
+            && wild(&self.parts, path, |part| *part == Part::Any, |part, name| part.is(name))
+    }
+
+    /// Returns whether something beneath this directory may match.
+    fn may_match_beneath(&self, directory: &[&OsStr]) -> bool {
+        let before = self.parts.iter().take_while(|part| **part != Part::Any);
+        let begins = before.zip(directory).all(|(part, name)| part.is(name));
+        begins && (self.parts.contains(&Part::Any) || directory.len() < self.parts.len())
+    }
+}
+
+impl Part {
+    fn is(&self, name: &OsStr) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Name(text) => name == OsStr::new(text),
+            Self::Like(pattern) => {
+                let name: Vec<char> = name.to_string_lossy().chars().collect();
+                wild(pattern, &name, |one| *one == '*', |one, other| *one == '?' || one == other)
+            }
+        }
+    }
+}
+
+/// Matches items with a pattern of which some parts stand for any number of items. What such a part stands for is tried from nothing on, and
+/// only for the last of them: that takes no longer than both lengths multiplied.
+fn wild<P, T>(pattern: &[P], items: &[T], is_any: impl Fn(&P) -> bool, is: impl Fn(&P, &T) -> bool) -> bool {
+    let (mut at, mut item) = (0, 0);
+    let mut last_any: Option<(usize, usize)> = None;
+    while item < items.len() {
+        match pattern.get(at) {
+            Some(part) if is_any(part) => {
+                last_any = Some((at, item));
+                at += 1;
+            }
+            Some(part) if is(part, &items[item]) => (at, item) = (at + 1, item + 1),
+            _ => {
+                let Some((any, taken)) = last_any else { return false };
+                last_any = Some((any, taken + 1));
+                (at, item) = (any + 1, taken + 1);
+            }
+        }
+    }
+    pattern[at..].iter().all(is_any)
+}
+
+impl FromStr for HidePattern {
+    type Err = HideError;
+
+    fn from_str(text: &str) -> Result<Self, HideError> {
+        let given = || text.to_owned();
+        if text.chars().any(char::is_control) {
+            return Err(HideError::Control { given: given() });
+        }
+        if text.starts_with('!') {
+            return Err(HideError::Negative { given: given() });
+        }
+        if text.starts_with('~') {
+            return Err(HideError::Home { given: given() });
+        }
+        if let Some(character) = text.chars().find(|character| ['[', ']', '\\'].contains(character)) {
+            return Err(HideError::Unsupported { given: given(), character });
+        }
+        let (path, is_for_directories) = text.strip_suffix('/').map_or((text, false), |path| (path, true));
+        let mut parts = if path.contains('/') { Vec::new() } else { vec![Part::Any] };
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            parts.push(match name {
+                "." | ".." => return Err(HideError::Dots { given: given() }),
+                "**" => Part::Any,
+                name if name.contains(['*', '?']) => Part::Like(name.chars().collect()),
+                name => Part::Name(name.to_owned()),
+            });
+        }
+        if path.chars().all(|character| character == '/') {
+            return Err(HideError::Empty);
+        }
+        // What is in a directory, and not the directory itself.
+        if parts.last() == Some(&Part::Any) {
+            parts.push(Part::Like(vec!['*']));
+        }
+        if parts.len() > MAX_PARTS {
+            return Err(HideError::TooLong { given: given() });
+        }
+        Ok(Self { text: given(), parts, is_for_directories })
+    }
+}
+
+impl fmt::Display for HidePattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Several patterns of one shared directory.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct HidePatterns(Vec<HidePattern>);
+
+impl HidePatterns {
+    /// Reads those of a plan, which were validated.
+    pub fn of(texts: &[String]) -> Self {
+        Self(texts.iter().filter_map(|text| text.parse().ok()).collect())
+    }
+
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns whether one hides this path, as seen from the shared directory. What is in a hidden directory is not asked for.
+    pub fn hide(&self, path: &Path, is_directory: bool) -> bool {
+        let names: Vec<&OsStr> = path.iter().collect();
+        self.0.iter().any(|pattern| pattern.matches(&names, is_directory))
+    }
+
+    /// Returns the pattern that hides this path, or a directory that it lies in. Whether the path itself is a directory is not
+    /// known.
+    pub fn hiding(&self, path: &Path) -> Option<&HidePattern> {
+        let names: Vec<&OsStr> = path.iter().collect();
+        let hides =
+            |pattern: &&HidePattern| (1..=names.len()).any(|end| pattern.matches(&names[..end], true));
+        self.0.iter().find(hides)
+    }
+
+    /// Returns whether something beneath this directory may be hidden.
+    pub fn may_hide_beneath(&self, directory: &Path) -> bool {
+        let names: Vec<&OsStr> = directory.iter().collect();
+        self.0.iter().any(|pattern| pattern.may_match_beneath(&names))
+    }
+}
+
+impl FromIterator<HidePattern> for HidePatterns {
+    fn from_iter<I: IntoIterator<Item = HidePattern>>(patterns: I) -> Self {
+        Self(patterns.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patterns(texts: &[&str]) -> HidePatterns {
+        texts.iter().map(|text| text.parse::<HidePattern>().unwrap()).collect()
+    }
+
+    fn hides(pattern: &str, path: &str) -> bool {
+        let (path, is_directory) = path.strip_suffix('/').map_or((path, false), |path| (path, true));
+        patterns(&[pattern]).hide(Path::new(path), is_directory)
+    }
+
+    #[test]
+    fn a_pattern_matches_as_that_of_git_does() {
+        for (pattern, matched, others) in [
+            (".env", &[".env", "a/.env", "a/b/.env", ".env/"][..], &[".env.local", "env", ".env/x"][..]),
+            (".env.*", &[".env.local", "a/.env.x.y", ".env."], &[".env", ".envx"]),
+            ("secrets/", &["secrets/", "a/secrets/"], &["secrets", "a/secrets", "secrets/x"]),
+            ("/config", &["config", "config/"], &["a/config", "configs"]),
+            (
+                "config/secrets.yml",
+                &["config/secrets.yml"],
+                &["a/config/secrets.yml", "config/x/secrets.yml"],
+            ),
+            ("config/*.key", &["config/a.key", "config/.key"], &["config/a/b.key", "b.key"]),
+            ("**/keys/*.pem", &["keys/a.pem", "a/b/keys/c.pem"], &["keys/a/b.pem", "a.pem"]),
+            ("a/**/b", &["a/b", "a/x/b", "a/x/y/b"], &["b", "a/bx", "x/a/b"]),
+            ("a/**", &["a/x", "a/x/y"], &["a", "a/", "b/x"]),
+            ("id_?", &["id_a", "x/id_\u{e9}"], &["id_", "id_ab"]),
+            ("*a*b*c", &["abc", "xaybzc", "aabbc"], &["ab", "acb", "abcx"]),
+        ] {
+            for path in matched {
+                assert!(hides(pattern, path), "{pattern} {path}");
+            }
+            for path in others {
+                assert!(!hides(pattern, path), "{pattern} {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_in_a_hidden_directory_is_hidden_by_its_pattern() {
+        let all = patterns(&["secrets/", "/a/*.key"]);
+        let hiding = |path: &str| all.hiding(Path::new(path)).map(ToString::to_string);
+        assert_eq!(hiding("x/secrets/y/z"), Some("secrets/".to_owned()));
+        assert_eq!(hiding("a/b.key"), Some("/a/*.key".to_owned()));
+        assert_eq!(hiding("a/b.txt"), None);
+        assert_eq!(hiding(""), None);
+    }
+
+    #[test]
+    fn only_directories_that_may_hold_something_hidden_are_searched() {
+        let may = |pattern: &str, path: &str| patterns(&[pattern]).may_hide_beneath(Path::new(path));
+        assert!(may(".env", "") && may(".env", "a/b"));
+        assert!(may("/config/x.yml", "") && may("/config/x.yml", "config"));
+        assert!(!may("/config/x.yml", "other") && !may("/config/x.yml", "config/deeper"));
+        assert!(may("a/**/b", "a/x/y") && !may("a/**/b", "x"));
+    }
+
+    #[test]
+    fn what_would_hide_nothing_is_refused() {
+        for text in ["", "/", "//", "!.env", "a/../b", "./.env", "..", "~/.env", "id_[ab]", "a\\b", "a\nb"] {
+            assert!(text.parse::<HidePattern>().is_err(), "{text:?}");
+        }
+        assert!(["a"; 40].join("/").parse::<HidePattern>().is_err());
+    }
+
+    #[test]
+    fn no_pattern_takes_long() {
+        let pattern = patterns(&[&"*a".repeat(100)]);
+        assert!(!pattern.hide(Path::new(&"a".repeat(99)), false));
+        assert!(!pattern.hide(Path::new(&"ab".repeat(120)), false));
+        let deep = "a/".repeat(1999) + "a";
+        assert!(!patterns(&["**/a/**/a/**/b"]).hide(Path::new(&deep), false));
+    }
+}

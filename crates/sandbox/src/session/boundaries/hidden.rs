@@ -1,0 +1,183 @@
+//! What is hidden in the boundaries of a run: in each the paths that its patterns name, and in all of them the same files.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use policy::plan::{Boundary, BoundaryKind, FileId, Plan};
+use policy::rules::hide::HidePatterns;
+use policy::text::escape;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::boundary::hide::{self, Search, Wanted};
+use crate::boundary::protect::mounts::{FileKind, HiddenPath};
+use crate::boundary::root::{Entered, Root};
+use crate::host::beneath;
+use crate::host::deadline::Deadline;
+use crate::host::identity::Identity;
+use crate::session::error::StartError;
+
+/// How long the search in all boundaries may take. A million files take about a second.
+const SEARCH_LIMIT: Duration = Duration::from_secs(30);
+
+/// Something that is hidden, by its path on the host.
+struct HiddenOnHost {
+    path: PathBuf,
+    file_id: FileId,
+    kind: FileKind,
+    /// The boundary that hides it.
+    by: String,
+}
+
+/// Finds what is to be hidden in each boundary of a plan. What cannot be hidden everywhere is an error: it would be shown.
+pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Vec<HiddenPath>>, StartError> {
+    let mut found: Vec<Vec<HiddenPath>> = plan.boundaries.iter().map(|_| Vec::new()).collect();
+    if plan.boundaries.iter().all(|boundary| boundary.hide.is_empty()) {
+        return Ok(found);
+    }
+    let until = Deadline::after(SEARCH_LIMIT);
+    let mut everything = Vec::new();
+    let mut linked = HashSet::new();
+    for boundary in plan.boundaries.iter().filter(|boundary| is_searched(boundary)) {
+        let patterns = HidePatterns::of(&boundary.hide);
+        let search = in_boundary(boundary, caller, Wanted::Named(&patterns), until, |root, search| {
+            search.links.iter().filter_map(|link| led_to(root, link, boundary)).collect()
+        })?;
+        let (search, led_to): (Search, Vec<HiddenOnHost>) = search;
+        linked.extend(search.linked);
+        everything.extend(led_to);
+        everything.extend(search.hidden.into_iter().map(|one| HiddenOnHost {
+            path: boundary.host.join(one.path),
+            file_id: one.file_id,
+            kind: one.kind,
+            by: boundary.name.clone(),
+        }));
+    }
+    refuse_shared_otherwise(plan, &everything)?;
+    for (boundary, found) in plan.boundaries.iter().zip(&mut found) {
+        if boundary.kind != BoundaryKind::Directory {
+            continue;
+        }
+        // The same directory may be in two boundaries, of which only one hides it.
+        found.extend(everything.iter().filter_map(|one| {
+            let path = one.path.strip_prefix(&boundary.host).ok()?.to_owned();
+            Some(HiddenPath { path, file_id: one.file_id, kind: one.kind })
+        }));
+        if !linked.is_empty() {
+            let same = in_boundary(boundary, caller, Wanted::SameFiles(&linked), until, |_, _| ())?;
+            found.extend(same.0.hidden);
+        }
+        outermost(found);
+    }
+    Ok(found)
+}
+
+fn is_searched(boundary: &Boundary) -> bool {
+    boundary.kind == BoundaryKind::Directory && !boundary.hide.is_empty()
+}
+
+/// Looks through one boundary with the rights that count in it.
+fn in_boundary<T>(
+    boundary: &Boundary,
+    caller: Identity,
+    wanted: Wanted<'_>,
+    until: Deadline,
+    more: impl FnOnce(&Entered<'_>, &Search) -> T,
+) -> Result<(Search, T), StartError> {
+    let shown = format!("shared directory \"{}\" ({})", boundary.name, escape::path(&boundary.host));
+    let failed = |source| StartError::Step {
+        step: format!("searching {shown} for what is hidden"),
+        source,
+        remedy: None,
+    };
+    let held = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error)))?;
+    let root = held.enter().map_err(failed)?;
+    let search = hide::search(&root, wanted, until).map_err(|errno| failed(errno.into()))?;
+    if !search.is_whole {
+        return Err(StartError::refused(
+            format!("hidden paths in {shown}"),
+            format!(
+                "there is too much in it to be looked through in {} seconds, and what is not found would be shown",
+                SEARCH_LIMIT.as_secs()
+            ),
+            "share a smaller directory, or use patterns that begin at its root, such as `/config/.env`: only directories on the way \
+             there are looked at",
+        ));
+    }
+    let more = more(&root, &search);
+    Ok((search, more))
+}
+
+/// Identifies what a link leads to, as a program of the host would find it. One that leads nowhere hides nothing.
+fn led_to(root: &Entered<'_>, link: &Path, boundary: &Boundary) -> Option<HiddenOnHost> {
+    let open = || -> Result<HiddenOnHost, Errno> {
+        let (parent, name) = beneath::parent(root, link)?;
+        let target = rustix::fs::openat(parent, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        let stat = rustix::fs::fstat(&target)?;
+        Ok(HiddenOnHost {
+            path: beneath::path_of(&target)?,
+            file_id: beneath::file_id(&stat),
+            kind: rustix::fs::FileType::from_raw_mode(stat.st_mode).into(),
+            by: boundary.name.clone(),
+        })
+    };
+    open().ok()
+}
+
+/// Refuses what shows by itself what another boundary hides.
+fn refuse_shared_otherwise(plan: &Plan, everything: &[HiddenOnHost]) -> Result<(), StartError> {
+    let refuse = |asked: String, one: &HiddenOnHost| {
+        let reason = format!("\"{}\" hides {}, which it would show", one.by, escape::path(&one.path));
+        Err(StartError::refused(asked, reason, "hide less, or leave this out"))
+    };
+    for boundary in &plan.boundaries {
+        let shows = |one: &&HiddenOnHost| {
+            boundary.host.starts_with(&one.path)
+                || (boundary.kind == BoundaryKind::File && boundary.file_id == one.file_id)
+        };
+        if let Some(one) = everything.iter().find(shows) {
+            let asked = format!("shared directory \"{}\" ({})", boundary.name, escape::path(&boundary.host));
+            return refuse(asked, one);
+        }
+    }
+    for exposed in &plan.expose {
+        let shows =
+            |one: &&HiddenOnHost| exposed.host.starts_with(&one.path) || one.path.starts_with(&exposed.host);
+        if let Some(one) = everything.iter().find(shows) {
+            return refuse(format!("exposing {} ({})", exposed.name, escape::path(&exposed.host)), one);
+        }
+    }
+    Ok(())
+}
+
+/// Keeps of paths that lie in each other the outer ones.
+fn outermost(found: &mut Vec<HiddenPath>) {
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    let mut last: Option<PathBuf> = None;
+    found.retain(|one| {
+        let is_within = last.as_ref().is_some_and(|last| one.path.starts_with(last));
+        if !is_within {
+            last = Some(one.path.clone());
+        }
+        !is_within
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_in_a_hidden_directory_needs_no_cover_of_its_own() {
+        let hidden = |path: &str| HiddenPath {
+            path: path.into(),
+            file_id: FileId { device: 1, inode: 2 },
+            kind: FileKind::File,
+        };
+        let mut found: Vec<_> = ["b/x", "a", "a/b/c", "a", "ab", "b"].map(hidden).into();
+        outermost(&mut found);
+        assert_eq!(found, ["a", "ab", "b"].map(hidden));
+    }
+}

@@ -1,0 +1,180 @@
+//! What of a shared directory is hidden. That nothing of it can be read is for the escape battery to show.
+
+use std::fs;
+use std::io::Write as _;
+
+use crate::machine::callers;
+use crate::place::Place;
+use crate::{error, places, ready, said, script};
+
+/// What a shell script says of each of these paths.
+const LOOK: &str = r#"
+for path in .env a/.env a/.env.local config/secrets/key a/secrets/key a/file; do
+    test -n "$(cat $path 2>/dev/null)" && echo "shown: $path"
+done
+true
+"#;
+
+fn workspace(place: &Place) {
+    for name in [".env", "a/.env", "a/.env.local", "config/secrets/key", "a/secrets/key", "a/file"] {
+        place.write(&format!("workspace/{name}"), "KEY=1");
+    }
+}
+
+#[test]
+fn what_a_pattern_names_reads_as_empty_and_all_else_is_there() {
+    for (place, what) in places("hidden paths") {
+        workspace(&place);
+        let shown = |flags: &[&str]| {
+            let output = script(&place, flags, LOOK);
+            assert!(output.status.success(), "{what} {flags:?}: {output:?}");
+            said(&output).replace("shown: ", "").split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let all = [".env", "a/.env", "a/.env.local", "config/secrets/key", "a/secrets/key", "a/file"];
+        assert_eq!(shown(&[]), all, "{what}: the control");
+        assert_eq!(shown(&["--hide", ".env", "--hide", "secrets/"]), ["a/.env.local", "a/file"], "{what}");
+        assert_eq!(
+            shown(&["--hide", "/.env", "--hide", "config/**"]),
+            all[1..3].iter().chain(&all[4..]).copied().collect::<Vec<_>>(),
+            "{what}"
+        );
+        // What can be read only is no different.
+        let read_only = ["-v", ".:/workspace:ro", "--hide", ".env*", "--hide", "secrets/"];
+        assert_eq!(shown(&read_only), ["a/file"], "{what}");
+        for name in all {
+            assert_eq!(fs::read_to_string(place.workspace().join(name)).unwrap(), "KEY=1", "{what} {name}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_written_to_what_is_hidden_and_nothing_made_in_its_place() {
+    for (place, what) in places("writing to hidden paths") {
+        workspace(&place);
+        let attack = "echo evil >>.env; rm -rf a/secrets; echo evil >a/secrets/new; mkdir a/secrets; chmod 777 a/secrets; \
+                      echo moved >new; mv -f new .env; cat .env; ls a/secrets";
+        let output = script(&place, &["--hide", ".env", "--hide", "secrets/"], attack);
+        assert_eq!(said(&output), "", "{what}: {output:?}");
+        for name in [".env", "a/secrets/key"] {
+            assert_eq!(fs::read_to_string(place.workspace().join(name)).unwrap(), "KEY=1", "{what} {name}");
+        }
+        assert_eq!(fs::read_dir(place.workspace().join("a/secrets")).unwrap().count(), 1, "{what}");
+    }
+}
+
+#[test]
+fn a_file_of_the_project_hides_and_a_user_hides_more() {
+    for (place, what) in places("layers of hidden paths") {
+        workspace(&place);
+        let settings = place.home().join(".config/sandboxctl/sandbox.toml");
+        let before = fs::read_to_string(&settings).unwrap_or_default();
+        place.write(
+            "home/.config/sandboxctl/sandbox.toml",
+            &format!("{before}\n[protect]\nhide = [\".env\"]\n"),
+        );
+        place.write(
+            "workspace/sandbox.toml",
+            "[shared_dirs]\nwork = { host = \".\", guest = \"/workspace\", hide = [\"secrets/\"] }\n\
+             [protect]\nhide = [\".env.local\"]\n",
+        );
+        let output = script(&place, &["-w", "/workspace"], LOOK);
+        assert_eq!(said(&output), "shown: a/file\n", "{what}: {output:?}");
+    }
+}
+
+#[test]
+fn what_one_directory_hides_no_other_one_shows() {
+    for (place, what) in places("overlapping directories") {
+        place.write("outer/inner/.env", "KEY=1");
+        place.write("outer/inner/secrets/public/file", "KEY=1");
+        fs::create_dir(place.path("beside")).unwrap();
+        place.give(&place.path("beside"));
+        fs::hard_link(place.path("outer/inner/.env"), place.path("beside/same")).unwrap();
+        let outer =
+            "{ host = \"../outer\", guest = \"/outer\", mode = \"ro\", hide = [\".env\", \"secrets/\"] }";
+        let run = |inner: &str| {
+            let config = format!(
+                "[shared_dirs]\nouter = {outer}\ninner = {{ host = \"{inner}\", guest = \"/inner\", mode = \"ro\" }}\n\
+                 beside = {{ host = \"../beside\", guest = \"/beside\" }}\n"
+            );
+            place.write("workspace/sandbox.toml", &config);
+            script(
+                &place,
+                &["--trust"],
+                "cat /outer/inner/.env /inner/.env /beside/same; cat /inner/secrets/public/file",
+            )
+        };
+        let output = run("../outer/inner");
+        assert_eq!(said(&output), "", "{what}: {output:?}");
+        assert!(error(&output).contains("No such file"), "{what}: the command did run: {output:?}");
+        let output = run("../outer/inner/secrets/public");
+        assert!(error(&output).contains("which it would show"), "{what}: {output:?}");
+        assert_eq!(said(&output), "", "{what}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_hidden_whole_where_something_in_it_may_have_to_be() {
+    for caller in callers("closed directories") {
+        use std::os::unix::fs::PermissionsExt;
+
+        let place = Place::new(caller);
+        place.write("workspace/closed/.env", "KEY=1");
+        fs::set_permissions(place.workspace().join("closed"), fs::Permissions::from_mode(0o000)).unwrap();
+        let open = "chmod 700 closed; cat closed/.env";
+        let output = script(&place, &["--hide", ".env"], open);
+        let closed = fs::Permissions::from_mode(0o700);
+        fs::set_permissions(place.workspace().join("closed"), closed).unwrap();
+        assert_eq!(said(&output), "", "by {caller:?}: {output:?}");
+    }
+}
+
+#[test]
+fn a_hidden_file_that_the_host_replaces_ends_the_sandbox_or_is_warned_of() {
+    for (mode, code, warned) in
+        [("end", Some(75), "and it was ended"), ("warn", Some(0), "is not hidden inside any more")]
+    {
+        for caller in callers("replaced hidden files") {
+            for flags in [&["-v", ".:/workspace:ro"][..], &[][..]] {
+                let place = Place::new(caller);
+                place.write("workspace/.env", "KEY=1");
+                place.write(
+                    "home/.config/sandboxctl/sandbox.toml",
+                    &format!("[protect]\non_replaced = \"{mode}\"\n"),
+                );
+                let wait = match mode {
+                    "end" => "echo ready; while :; do sleep 1; done",
+                    _ => "echo ready; while ! grep -q NEW .env; do sleep 0.1; done; read -r go",
+                };
+                let flags = [flags, &["--hide", ".env"]].concat();
+                let mut client = ready::start(&mut place.inside(&flags, &["sh", "-c", wait]));
+                place.write("workspace/.env.new", "NEW=1");
+                fs::rename(place.workspace().join(".env.new"), place.workspace().join(".env")).unwrap();
+                if mode == "warn" {
+                    client.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+                }
+                let output = client.wait_with_output().unwrap();
+                assert_eq!(output.status.code(), code, "{mode} by {caller:?}: {output:?}");
+                assert!(error(&output).contains(warned), "{mode} by {caller:?}: {output:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_would_hide_nothing_is_refused() {
+    for caller in callers("patterns") {
+        let place = Place::new(caller);
+        for (pattern, refusal) in [
+            ("!.env", "nothing takes a pattern back"),
+            ("a/../.env", "`.` or `..`"),
+            ("id_[rd]sa", "`?` stands for any one character"),
+        ] {
+            let output = script(&place, &["--hide", pattern], "true");
+            assert_eq!(output.status.code(), Some(2), "{pattern}: {output:?}");
+            assert!(error(&output).contains(refusal), "{pattern}: {output:?}");
+        }
+        let output = script(&place, &["--provider", "local", "--hide", ".env"], "true");
+        assert!(error(&output).contains("so nothing can be hidden"), "{output:?}");
+    }
+}
