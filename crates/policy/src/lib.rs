@@ -17,6 +17,6 @@ pub mod rules;
 pub mod text;
 
 pub use self::policy::{
-    BoundaryRequest, HostDirectory, HostFacts, HostHome, Policy, ToolchainParts, Unavailable,
+    BoundaryRequest, HostDirectory, HostFacts, HostHome, Policy, Presence, ToolchainParts, Unavailable,
     without_containers,
 };

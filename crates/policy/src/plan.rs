@@ -271,6 +271,8 @@ pub struct Boundary {
     #[serde(with = "json_bytes::path")]
     pub guest: PathBuf,
     pub mode: BoundaryMode,
+    #[serde(default)]
+    pub execution: Execution,
     /// Patterns of what of it is hidden.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hide: Vec<String>,
@@ -293,6 +295,17 @@ pub enum BoundaryKind {
     File,
     /// A home directory of sandboxes, which stays. Nothing on the host obeys what is in it, so nothing in it is protected.
     Home,
+}
+
+/// Whether programs that lie in a boundary can be executed.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Execution {
+    /// They can.
+    #[default]
+    Allowed,
+    /// They cannot, nor be mapped as code: `noexec` of mount(8).
+    Refused,
 }
 
 /// Which file a path led to when it was looked up.

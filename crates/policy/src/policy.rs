@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-pub use self::boundary::BoundaryRequest;
+pub use self::boundary::{BoundaryRequest, Presence};
 pub use self::facts::{HostDirectory, HostFacts, HostHome, ToolchainParts, Unavailable};
 use crate::config::defaults::{DEPTH, IMAGE};
 use crate::config::effective::Effective;
@@ -66,7 +66,7 @@ impl Policy {
         let (provider, provider_reason) = effective.provider();
         check::supported(config, provider, &mut problems);
         check::local(config, &mut problems);
-        check::hidden(config, provider, &mut problems);
+        check::mounted(config, provider, &mut problems);
         let (env, secrets, routes) = environment::rules(config, &mut problems);
         let protected = check::protected(config, &mut problems);
         let wanted = boundary::wanted(config, working_directory, &mut problems);

@@ -18,7 +18,9 @@ use policy::rules::limits::Limits;
 use policy::rules::path::PathAccess;
 use policy::rules::shared_dir::PathKind;
 use policy::rules::verdict::Decision;
-use policy::{HostDirectory, HostFacts, HostHome, Policy, ToolchainParts, Unavailable};
+use policy::{
+    BoundaryRequest, HostDirectory, HostFacts, HostHome, Policy, Presence, ToolchainParts, Unavailable,
+};
 
 const PROJECT: &str = "/home/me/project";
 
@@ -39,9 +41,11 @@ fn refused(layers: impl IntoIterator<Item = Config>) -> Vec<Problem> {
     Policy::new(&Effective::merge(layers), Path::new(PROJECT)).expect_err("these settings go together")
 }
 
-/// A host on which everything is where it was asked for.
+/// A host on which everything is where it was asked for, but for what need not be there.
 fn facts(policy: &Policy) -> HostFacts {
-    let directories = policy.boundaries().iter().zip(1..).map(|(wanted, inode)| {
+    let is_there = |wanted: &&BoundaryRequest| wanted.presence == Presence::Required;
+    let (present, absent): (Vec<_>, Vec<_>) = policy.boundaries().iter().partition(is_there);
+    let directories = present.into_iter().zip(1..).map(|(wanted, inode)| {
         let host = policy::rules::path::normalise(&wanted.host);
         let file_id = FileId { device: 1, inode };
         (
@@ -55,6 +59,7 @@ fn facts(policy: &Policy) -> HostFacts {
         Home::Named(name) => Some(name.clone()),
     };
     HostFacts {
+        absent: absent.into_iter().map(|wanted| wanted.name.clone()).collect(),
         home: home.map(|name| HostHome { host: Path::new("/state/homes").join(&name), name, file_id: None }),
         name: "quick-fox".to_owned(),
         environment: vec![

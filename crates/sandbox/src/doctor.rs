@@ -9,8 +9,8 @@ use std::time::Duration;
 use confine::report::{Report, Status};
 use policy::config::key::LAYERS;
 use policy::plan::{
-    AgentProcess, Boundary, BoundaryKind, BoundaryMode, FileId, Init, Layer, Need, Network, Plan, Protect,
-    Provider,
+    AgentProcess, Boundary, BoundaryKind, BoundaryMode, Execution, FileId, Init, Layer, Need, Network, Plan,
+    Protect, Provider,
 };
 use policy::rules::limits::{Bytes, Limits, MilliCpus};
 
@@ -169,6 +169,7 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
             file_id,
             obeyed_as: None,
             hide: Vec::new(),
+            execution: Execution::Allowed,
             kind: BoundaryKind::Directory,
         }],
         expose: Vec::new(),

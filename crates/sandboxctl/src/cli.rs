@@ -273,7 +273,7 @@ pub(crate) struct PlanRequest {
     /// Set variables from a file of KEY=VALUE lines
     #[arg(long, value_name = "FILE")]
     pub(crate) env_file: Vec<PathBuf>,
-    /// Share a directory, read-write unless `:ro` is said
+    /// Share a directory, or a file with `:ro`; options after a comma: noexec, optional
     #[arg(short, long, value_name = "HOST:GUEST[:ro]")]
     pub(crate) volume: Vec<String>,
     #[command(flatten)]

@@ -8,9 +8,9 @@ use policy::config::problem::{Problem, ProblemCode};
 use policy::config::trust;
 use policy::config::{Config, SharedDirTable};
 use policy::plan::{BoundaryMode, FileId};
-use policy::rules::shared_dir::{self, Caller, PathKind, ShareCandidate};
+use policy::rules::shared_dir::{self, Caller, PathKind, ShareCandidate, ShareRefusal};
 use policy::text::escape;
-use policy::{BoundaryRequest, HostDirectory, HostFacts, Policy, Unavailable};
+use policy::{BoundaryRequest, HostDirectory, HostFacts, Policy, Presence, Unavailable};
 use sandbox::boundary::error::BoundaryError;
 use sandbox::boundary::resolve::{Found, Lead};
 use sandbox::host::acting::ActingAs;
@@ -52,12 +52,24 @@ impl Directories {
         }
     }
 
+    /// Returns whether a directory is not there and need not be. Where it could not be shared anyway, it is none to leave out.
+    pub(crate) fn is_absent(&mut self, context: &Context, wanted: &BoundaryRequest) -> bool {
+        wanted.presence == Presence::Optional
+            && match self.follow(context, &wanted.host) {
+                Ok(Lead::Missing(part)) => refusal(context, wanted, &part.path()).is_none(),
+                Ok(Lead::Found(_)) => false,
+                Err(error) => error.kind() == io::ErrorKind::NotFound,
+            }
+    }
+
     /// Lists the directories that may be created because they are missing.
     pub(crate) fn to_make<'p>(&self, request: &PlanRequest, policy: &'p Policy) -> Vec<&'p BoundaryRequest> {
         let answers = &request.source.answers;
         if request.create_dirs || answers.yes || !answers.no_input && ui::can_ask() {
-            let is_missing =
-                |wanted: &&BoundaryRequest| matches!(self.0.get(&wanted.host), Some(Ok(Lead::Missing(_))));
+            let is_missing = |wanted: &&BoundaryRequest| {
+                wanted.presence == Presence::Required
+                    && matches!(self.0.get(&wanted.host), Some(Ok(Lead::Missing(_))))
+            };
             policy.boundaries().iter().filter(is_missing).collect()
         } else {
             Vec::new()
@@ -198,17 +210,19 @@ pub(crate) fn check_workdir(context: &Context, policy: &Policy) -> Result<(), Un
 /// Explains why a directory is unavailable. A missing directory where nothing may be shared is refused at once: creating
 /// it would not help.
 fn missing(context: &Context, wanted: &BoundaryRequest, resolved: Option<&Path>) -> Unavailable {
-    let refusal = resolved.and_then(|resolved| {
-        let candidate = candidate(context, &wanted.host, resolved, wanted.mode);
-        shared_dir::validate(&candidate, &caller(context, &context.homes())).err()
-    });
-    match refusal {
+    match resolved.and_then(|resolved| refusal(context, wanted, resolved)) {
         Some(refusal) => Unavailable { reason: format!("cannot be shared: {}", refusal.rule), hint: None },
         None => Unavailable {
             reason: "does not exist".to_owned(),
             hint: Some("create it, or let `--create-dirs` do that".to_owned()),
         },
     }
+}
+
+/// Explains why a directory could not be shared even if it were there.
+fn refusal(context: &Context, wanted: &BoundaryRequest, resolved: &Path) -> Option<ShareRefusal> {
+    let candidate = candidate(context, &wanted.host, resolved, wanted.mode);
+    shared_dir::validate(&candidate, &caller(context, &context.homes())).err()
 }
 
 /// Makes a candidate of a directory of the caller's.

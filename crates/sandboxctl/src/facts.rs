@@ -26,12 +26,16 @@ pub(crate) fn gather(
     name: String,
 ) -> HostFacts {
     let boundaries = policy.boundaries().iter();
+    let (absent, present): (Vec<_>, Vec<_>) =
+        boundaries.partition(|wanted| directories.is_absent(context, wanted));
     HostFacts {
         name,
         environment: context.env.clone().into_iter().collect(),
-        directories: boundaries
+        directories: present
+            .into_iter()
             .map(|wanted| (wanted.name.clone(), directories.resolve(context, wanted)))
             .collect(),
+        absent: absent.into_iter().map(|wanted| wanted.name.clone()).collect(),
         home: None,
         workdir: directories::check_workdir(context, policy),
         toolchains: toolchains(context, programs, policy),

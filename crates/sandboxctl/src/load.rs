@@ -17,6 +17,7 @@ use policy::config::trust::{Applies, ResolvedPath, TrustContext, Widening, paths
 use policy::config::variables;
 use policy::plan::{Layer, Plan, Provider, Route, Secret, Variable};
 use policy::rules::home::Home;
+use policy::text::escape;
 use policy::{HostFacts, Policy, without_containers};
 use sandbox::engine::Engine;
 use sandbox::engine::kind::EngineKind;
@@ -113,6 +114,10 @@ pub(crate) fn plan(
         facts = gather(&mut directories);
     }
     let mut plan = lower(context, &policy, &facts)?;
+    for wanted in policy.boundaries().iter().filter(|wanted| facts.absent.contains(&wanted.name)) {
+        let (host, name) = (escape::path(&wanted.host), &wanted.name);
+        ui.note(format_args!("{host} does not exist, so \"{name}\", which is optional, is not shared"));
+    }
     if let Some(file) = &file {
         own_files::protect(&file.candidate.path, &mut plan)?;
     }

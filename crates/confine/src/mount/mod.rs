@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use policy::plan::FileId;
+use policy::plan::{BoundaryMode, FileId};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{
@@ -219,6 +219,13 @@ impl MountAccess {
         let attributes = match self {
             Self::ReadOnly => no_device | MountAttrFlags::MOUNT_ATTR_RDONLY,
             Self::ReadWrite => no_device,
+            Self::NoExec(mode) => {
+                let read_only = match mode {
+                    BoundaryMode::ReadOnly => MountAttrFlags::MOUNT_ATTR_RDONLY,
+                    BoundaryMode::ReadWrite => MountAttrFlags::empty(),
+                };
+                no_device | read_only | MountAttrFlags::MOUNT_ATTR_NOEXEC
+            }
             Self::Device => MountAttrFlags::empty(),
         };
         u64::from(attributes.bits())

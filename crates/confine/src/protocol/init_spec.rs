@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use policy::plan::{BoundaryMode, FileId, Layer};
+use policy::plan::{BoundaryMode, Execution, FileId, Layer};
 use policy::rules::limits::{Bytes, Limits};
 use policy::rules::network;
 use serde::{Deserialize, Serialize};
@@ -178,6 +178,7 @@ pub struct ExpectedMount {
     pub path: PathBuf,
     pub file: MountedFile,
     pub mode: BoundaryMode,
+    pub execution: Execution,
 }
 
 /// What must be at a mount point.

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;
 
-use policy::plan::FileId;
+use policy::plan::{BoundaryMode, FileId};
 use policy::rules::limits::TmpfsLimits;
 use serde::{Deserialize, Serialize};
 
@@ -105,6 +105,8 @@ pub enum MountAccess {
     ReadOnly,
     /// Everything but device nodes and set-uid programs.
     ReadWrite,
+    /// As this mode says, but programs cannot be executed.
+    NoExec(BoundaryMode),
     /// A device node.
     Device,
 }

@@ -20,7 +20,7 @@ pub struct Overrides {
     pub platform: Option<String>,
     /// The flags of single keys, with what was typed each time.
     pub keys: Vec<(&'static Key, Vec<String>)>,
-    /// `-v`, `--volume`, each time it was given: `HOST:GUEST`, `HOST:GUEST:ro` or `HOST:GUEST:rw`.
+    /// `-v`, `--volume`, each time it was given: `HOST:GUEST` or `HOST:GUEST:OPTIONS`.
     pub volume: Vec<String>,
     /// `-e`, `--env`, each time it was given: `NAME=VALUE` to set, `NAME` to pass.
     pub env: Vec<OsString>,
@@ -153,31 +153,59 @@ impl FlagReader {
     }
 }
 
-/// Reads `HOST:GUEST[:MODE]`, under a name made from the guest path.
+/// Reads `HOST:GUEST[:OPTIONS]`, under a name made from the guest path.
 fn volume(text: &str, base: &PathBase, location: &Location) -> Result<(String, SharedDirTable), Fault> {
     let malformed = || {
-        Fault::value(format!("{text:?} is not a volume; expected HOST:GUEST, HOST:GUEST:ro or HOST:GUEST:rw"))
+        Fault::value(format!(
+            "{text:?} is not a volume; expected HOST:GUEST, HOST:GUEST:ro or HOST:GUEST:rw, or more options after a comma: noexec, \
+             optional"
+        ))
     };
-    let (paths, mode) = match text.rsplit_once(':') {
-        Some((paths, "ro")) => (paths, BoundaryMode::ReadOnly),
-        Some((paths, "rw")) => (paths, BoundaryMode::ReadWrite),
-        _ => (text, BoundaryMode::ReadWrite),
-    };
+    let options = text.rsplit_once(':').and_then(|(paths, words)| Some((paths, VolumeOptions::of(words)?)));
+    let (paths, options) = options.unwrap_or((text, VolumeOptions::default()));
     let (host, guest) = paths.rsplit_once(':').ok_or_else(malformed)?;
     if host.is_empty() || !guest.starts_with('/') {
         return Err(malformed());
     }
     let guest: crate::rules::path::GuestPath = value::parsed(guest)?;
-    let at = |value| Some(Located::new(value, location.clone()));
     let dir = SharedDirTable {
         host: Some(Located::new(value::host_path(host, base)?, location.clone())),
         guest: Some(Located::new(GuestPlace::At(guest.clone()), location.clone())),
-        mode: at(mode),
+        mode: Some(Located::new(options.mode.unwrap_or_default(), location.clone())),
+        exec: options.no_exec.map(|()| Located::new(false, location.clone())),
+        optional: options.optional.map(|()| Located::new(true, location.clone())),
         hide: None,
         suffixes: None,
         max_file_bytes: None,
     };
     Ok((name_of(&guest), dir))
+}
+
+/// What stands behind the paths of a volume; each of them once.
+#[derive(Default)]
+struct VolumeOptions {
+    mode: Option<BoundaryMode>,
+    no_exec: Option<()>,
+    optional: Option<()>,
+}
+
+impl VolumeOptions {
+    fn of(words: &str) -> Option<Self> {
+        let mut all = Self::default();
+        for word in words.split(',') {
+            let is_again = match word {
+                "ro" => all.mode.replace(BoundaryMode::ReadOnly).is_some(),
+                "rw" => all.mode.replace(BoundaryMode::ReadWrite).is_some(),
+                "noexec" => all.no_exec.replace(()).is_some(),
+                "optional" => all.optional.replace(()).is_some(),
+                _ => return None,
+            };
+            if is_again {
+                return None;
+            }
+        }
+        Some(all)
+    }
 }
 
 /// Makes a name for a boundary that the file did not name: `/srv/My data` is `srv-my-data`.
@@ -278,6 +306,23 @@ mod tests {
         assert!(problems.iter().any(|problem| problem.starts_with("--memory: limits.memory: `much`")));
         assert!(problems.iter().any(|problem| problem.starts_with("--pids-limit: limits.pids: ")));
         assert!(!problems.join("\n").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_volume_has_options_in_any_order_and_each_of_them_once() {
+        let read = |options: &str| {
+            let volume = vec![format!("a:/data:{options}")];
+            read(&Overrides { volume, ..Overrides::default() })
+        };
+        let (config, problems) = read("noexec,ro,optional");
+        assert_eq!(problems, Vec::<String>::new());
+        let data = &config.shared_dirs["data"].value;
+        assert_eq!(data.mode.as_ref().unwrap().value, BoundaryMode::ReadOnly);
+        assert!(!data.exec.as_ref().unwrap().value && data.optional.as_ref().unwrap().value);
+        assert!(read("rw").0.shared_dirs["data"].value.exec.is_none());
+        for wrong in ["", "ro,", "ro,ro", "ro,rw", "exec", "ro,z", "noexec,noexec"] {
+            assert_eq!(read(wrong).1.len(), 1, "{wrong}");
+        }
     }
 
     #[test]

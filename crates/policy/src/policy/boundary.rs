@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::config::Config;
 use crate::config::defaults::{HOME, WORKSPACE};
 use crate::config::problem::{Located, Location, Problem, ProblemCode};
-use crate::plan::BoundaryMode;
+use crate::plan::{BoundaryMode, Execution};
 use crate::protect::Protected;
 use crate::rules::hide::HidePattern;
 use crate::rules::path::{self, GuestBoundaries, GuestPath, PathAccess};
@@ -22,10 +22,22 @@ pub struct BoundaryRequest {
     /// Where the sandbox sees it.
     pub guest: GuestPath,
     pub mode: BoundaryMode,
+    pub execution: Execution,
+    /// Whether it has to be there.
+    pub presence: Presence,
     /// What of it is hidden.
     pub hide: Vec<HidePattern>,
     /// Where it was asked for; the default where it was not.
     pub location: Location,
+}
+
+/// Whether a directory that is to be shared has to be there.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Presence {
+    /// Without it the sandbox does not start.
+    Required,
+    /// Where it is not there, it is not shared.
+    Optional,
 }
 
 impl BoundaryRequest {
@@ -66,6 +78,8 @@ pub(super) fn wanted(
             host: working_directory.to_owned(),
             guest: built_in(WORKSPACE),
             mode: BoundaryMode::ReadWrite,
+            execution: Execution::Allowed,
+            presence: Presence::Required,
             hide: patterns(config.protect.hide.as_ref()).collect(),
             location: Location::Default,
         });
@@ -91,6 +105,14 @@ pub(super) fn wanted(
             host: host.value.clone(),
             guest: place,
             mode: dir.value.mode.as_ref().map(|mode| mode.value).unwrap_or_default(),
+            execution: match dir.value.exec.as_ref().map(|exec| exec.value) {
+                Some(false) => Execution::Refused,
+                Some(true) | None => Execution::Allowed,
+            },
+            presence: match dir.value.optional.as_ref().map(|optional| optional.value) {
+                Some(true) => Presence::Optional,
+                Some(false) | None => Presence::Required,
+            },
             hide: patterns(config.protect.hide.as_ref()).chain(patterns(dir.value.hide.as_ref())).collect(),
             location: dir.location.clone(),
         });

@@ -226,10 +226,25 @@ pub(super) fn containers(effective: &Effective, provider: Provider, problems: &m
     }
 }
 
-/// Refuses to hide anything where nothing is mounted.
-pub(super) fn hidden(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
+/// Refuses to hide anything, or to keep it from being executed, where nothing is mounted.
+pub(super) fn mounted(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
     if provider != Provider::Local {
         return;
+    }
+    for (name, dir) in &config.shared_dirs {
+        if let Some(exec) = dir.value.exec.as_ref().filter(|exec| !exec.value) {
+            let message =
+                "the provider \"local\" isolates nothing, so nothing keeps programs from being executed";
+            problems.push(
+                Problem::new(
+                    &exec.location,
+                    format!("shared_dirs.{name}.exec"),
+                    ProblemCode::Refused,
+                    message,
+                )
+                .hinting("--provider native, docker or podman keeps them from it"),
+            );
+        }
     }
     let of_dirs = config
         .shared_dirs

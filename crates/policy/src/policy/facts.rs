@@ -1,6 +1,6 @@
 //! Facts: what the caller found on the host of what a policy names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -20,6 +20,8 @@ pub struct HostFacts {
     pub directories: BTreeMap<String, Result<HostDirectory, Unavailable>>,
     /// The home directory that stays, if the policy has one: [`Policy::home`](super::Policy::home).
     pub home: Option<HostHome>,
+    /// The boundaries that need not be there, and are not, by name.
+    pub absent: BTreeSet<String>,
     /// Whether the directory of the host behind [`Policy::workdir`](super::Policy::workdir) is there; fine where there is none behind it.
     pub workdir: Result<(), Unavailable>,
     /// What each toolchain consists of, or why it is not here.

@@ -76,6 +76,7 @@ impl Policy {
                     },
                     guest: wanted.guest.as_path().to_owned(),
                     mode: wanted.mode,
+                    execution: wanted.execution,
                     hide: wanted.hide.iter().map(ToString::to_string).collect(),
                     file_id: directory.file_id,
                     obeyed_as: self.obeyed_as(wanted, directory),
@@ -218,6 +219,7 @@ fn home(facts: &HostHome) -> plan::Boundary {
         file_id: facts.file_id.unwrap_or(plan::FileId { device: 0, inode: 0 }),
         obeyed_as: None,
         hide: Vec::new(),
+        execution: plan::Execution::Allowed,
         kind: BoundaryKind::Home,
     }
 }
@@ -236,6 +238,7 @@ fn directory<'f>(
             problems.push(Problem { hint: missing.hint.clone(), ..refused(ProblemCode::Host, message) });
             return None;
         }
+        None if facts.absent.contains(&wanted.name) => return None,
         None => {
             let message = format!("`{}` was not looked up", escape::path(&wanted.host));
             problems.push(refused(ProblemCode::Host, message));

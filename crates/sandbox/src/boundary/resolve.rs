@@ -208,7 +208,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::{MetadataExt, symlink};
 
-    use policy::plan::{Boundary, BoundaryKind, BoundaryMode};
+    use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Execution};
 
     use super::*;
     use crate::boundary::root::Root;
@@ -253,6 +253,7 @@ mod tests {
             file_id: found.file_id,
             obeyed_as: None,
             hide: Vec::new(),
+            execution: Execution::Allowed,
             kind: BoundaryKind::Directory,
         }
     }

@@ -107,7 +107,7 @@ fn detach(
     } else {
         None
     };
-    root.detached_tree(access(boundary.mode), map.as_ref().map(|map| map.as_fd())).map_err(|errno| {
+    root.detached_tree(access(boundary), map.as_ref().map(|map| map.as_fd())).map_err(|errno| {
         let remedy = map.is_some().then(|| {
             "its file system cannot map owners (overlayfs cannot, ext4, xfs, btrfs and tmpfs can): share a \
              directory of another file system, or run sandboxctl as the user who owns it"
@@ -123,7 +123,7 @@ mod tests {
     use std::os::unix::fs::chown;
     use std::path::Path;
 
-    use policy::plan::{BoundaryKind, BoundaryMode, FileId};
+    use policy::plan::{BoundaryKind, BoundaryMode, Execution, FileId};
 
     use super::*;
     use crate::host::root_only::can_give_files_away;
@@ -149,6 +149,7 @@ mod tests {
             file_id: FileId { device: stat.st_dev, inode: stat.st_ino },
             obeyed_as: None,
             hide: Vec::new(),
+            execution: Execution::Allowed,
             kind: BoundaryKind::Directory,
         };
         let root = Identity { uid: 0, gid: 0 };

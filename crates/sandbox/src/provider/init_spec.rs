@@ -44,6 +44,7 @@ pub(super) fn boundaries(plan: &Plan) -> impl Iterator<Item = ExpectedMount> + '
         path: boundary.guest.clone(),
         file: MountedFile::Validated(boundary.file_id),
         mode: boundary.mode,
+        execution: boundary.execution,
     })
 }
 

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use confine::protocol::{ExpectedMount, MountedFile};
-use policy::plan::{Boundary, BoundaryMode, FileId, Plan};
+use policy::plan::{Boundary, BoundaryMode, Execution, FileId, Plan};
 use policy::text::escape;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
@@ -37,7 +37,12 @@ pub(super) fn hidden(
             }
             let directory = holds(&root, &one.path, one.file_id).map_err(failed)?;
             let file = MountedFile::Hidden { directory, file: one.file_id };
-            all.push(ExpectedMount { path, file, mode: BoundaryMode::ReadOnly });
+            all.push(ExpectedMount {
+                path,
+                file,
+                mode: BoundaryMode::ReadOnly,
+                execution: Execution::Allowed,
+            });
         }
     }
     Ok(all)

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
 use confine::protocol::{BindSource, Cover, MountAccess, MountPlan};
-use policy::plan::{BoundaryKind, BoundaryMode, FileId, Plan};
+use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Execution, FileId, Plan};
 use policy::rules::limits::TmpfsLimits;
 use policy::rules::network::egress::DNS;
 use rustix::fs::FileType;
@@ -89,7 +89,7 @@ pub(crate) fn boundary_mounts(plan: &Plan, trees: Vec<Tree>, protected: &[Mounts
     boundaries.sort_by_key(|((boundary, _), _)| boundary.guest.components().count());
     for ((boundary, tree), protected) in boundaries {
         let source = tree.source(&boundary.host)?;
-        mounts.bind(source, bytes(&boundary.guest), access(boundary.mode), Some(boundary.file_id));
+        mounts.bind(source, bytes(&boundary.guest), access(boundary), Some(boundary.file_id));
         protect(&mut mounts, &boundary.guest, protected);
     }
     Ok(mounts)
@@ -112,11 +112,12 @@ fn protect(mounts: &mut MountPlan, guest: &Path, protected: &Mounts) {
     }
 }
 
-/// Returns what a mode lets the agent do through a mount.
-pub(crate) fn access(mode: BoundaryMode) -> MountAccess {
-    match mode {
-        BoundaryMode::ReadOnly => MountAccess::ReadOnly,
-        BoundaryMode::ReadWrite => MountAccess::ReadWrite,
+/// Returns what the agent may do through the mount of a boundary.
+pub(crate) fn access(boundary: &Boundary) -> MountAccess {
+    match (boundary.execution, boundary.mode) {
+        (Execution::Allowed, BoundaryMode::ReadOnly) => MountAccess::ReadOnly,
+        (Execution::Allowed, BoundaryMode::ReadWrite) => MountAccess::ReadWrite,
+        (Execution::Refused, mode) => MountAccess::NoExec(mode),
     }
 }
 
@@ -193,7 +194,7 @@ impl MountPlanBuilder {
         for ((boundary, tree), protected) in boundaries {
             let source = tree.source(&boundary.host)?;
             let kind = MountPointKind::like(boundary.kind != BoundaryKind::File);
-            self.bind(source, &boundary.guest, kind, access(boundary.mode), Some(boundary.file_id));
+            self.bind(source, &boundary.guest, kind, access(boundary), Some(boundary.file_id));
             protect(&mut self.plan, &boundary.guest, protected);
         }
         Ok(self.plan)

@@ -3,8 +3,8 @@
 use std::fmt::Display;
 
 use policy::plan::{
-    Boundary, BoundaryKind, BoundaryMode, Container, Need, Network, Plan, Pull, RouteUpstream, SecretSource,
-    names_a_registry,
+    Boundary, BoundaryKind, BoundaryMode, Container, Execution, Need, Network, Plan, Pull, RouteUpstream,
+    SecretSource, names_a_registry,
 };
 use policy::rules::network::HostRule;
 use policy::text::escape;
@@ -45,7 +45,7 @@ fn text(plan: &Plan) -> String {
     let argv: Vec<_> = plan.agent.argv.iter().map(|arg| format!("{arg:?}")).collect();
     line("command", &argv.join(" "));
     line("workdir", &escape::path(&plan.agent.workdir));
-    for Boundary { name, host, guest, kind, mode, hide, obeyed_as, .. } in &plan.boundaries {
+    for Boundary { name, host, guest, kind, mode, execution, hide, obeyed_as, .. } in &plan.boundaries {
         if *kind == BoundaryKind::Home {
             line("home", &format_args!("{name:?} ({}), which stays", escape::path(host)));
             continue;
@@ -56,6 +56,10 @@ fn text(plan: &Plan) -> String {
         };
         let obeyed = obeyed_as.iter().map(|path| format!(", {path}, which programs outside obey"));
         let obeyed: String = obeyed.collect();
+        let no_exec = match execution {
+            Execution::Allowed => "",
+            Execution::Refused => ", noexec",
+        };
         let hidden = if hide.is_empty() { String::new() } else { format!(", without {}", hide.join(" ")) };
         let label = match kind {
             BoundaryKind::Directory | BoundaryKind::Home => "directory",
@@ -63,7 +67,11 @@ fn text(plan: &Plan) -> String {
         };
         line(
             label,
-            &format_args!("{} is {}, {mode}{hidden}{obeyed}", escape::path(guest), escape::path(host)),
+            &format_args!(
+                "{} is {}, {mode}{no_exec}{hidden}{obeyed}",
+                escape::path(guest),
+                escape::path(host)
+            ),
         );
     }
     for exposed in &plan.expose {

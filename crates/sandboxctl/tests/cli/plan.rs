@@ -239,7 +239,7 @@ fn mistakes_in_flags_are_usage_errors_all_at_once() {
       --memory: limits.memory: `1x` is not a size; expected digits and a unit of k, m, g or t, such as `512m`, `1g` or `10_000_000`
       --network: network.mode: "on" is not known; expected "none", "allowlist" or "open"
       --timeout: limits.timeout: `5x` is not a duration; expected numbers with the units d, h, m, s or ms, largest first, such as `30m`, `1h30m` or `500ms`
-      --volume: shared_dirs: "nonsense" is not a volume; expected HOST:GUEST, HOST:GUEST:ro or HOST:GUEST:rw
+      --volume: shared_dirs: "nonsense" is not a volume; expected HOST:GUEST, HOST:GUEST:ro or HOST:GUEST:rw, or more options after a comma: noexec, optional
     "#);
 }
 

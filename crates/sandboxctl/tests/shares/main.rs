@@ -3,6 +3,7 @@
 
 mod files;
 mod hidden;
+mod options;
 
 #[path = "../support/machine.rs"]
 mod machine;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use policy::plan::{BoundaryMode, FileId};
+use policy::plan::{BoundaryMode, Execution, FileId};
 use policy::text::escape;
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, StatVfsMountFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
@@ -145,16 +145,21 @@ pub(super) fn probe(spec: &InitSpec) -> Result<String, String> {
     if !root.f_flag.contains(StatVfsMountFlags::RDONLY) {
         return Err("the root can be written".into());
     }
-    Ok(format!("a root of its own, read-only; {compared} compared{all}"))
+    let no_exec = match expected.iter().filter(|one| one.execution == Execution::Refused).count() {
+        0 => String::new(),
+        number => format!(", {number} of them noexec"),
+    };
+    Ok(format!("a root of its own, read-only; {compared} compared{no_exec}{all}"))
 }
 
-fn compare(ExpectedMount { path, file, mode }: &ExpectedMount) -> Result<(), String> {
+fn compare(expected: &ExpectedMount) -> Result<(), String> {
+    let ExpectedMount { path, file, .. } = expected;
     let failed = |error| format!("{}: {error}", escape::path(path));
     let (wrong, place) = match file {
         MountedFile::Validated(validated) => {
             let seen = MountPoint::at(CWD, path).map_err(failed)?;
             let wrong = (seen.file_id != *validated).then_some("is not what was validated");
-            (wrong.or_else(|| seen.wrong(*mode)), path.as_path())
+            (wrong.or_else(|| seen.wrong(expected)), path.as_path())
         }
         MountedFile::Mask { directory } | MountedFile::Hidden { directory, .. } => {
             let (above, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
@@ -168,7 +173,7 @@ fn compare(ExpectedMount { path, file, mode }: &ExpectedMount) -> Result<(), Str
                     }
                     _ => seen.is_socket.then_some("is a socket that should be covered"),
                 };
-                (wrong.or_else(|| seen.wrong(*mode)), path.as_path())
+                (wrong.or_else(|| seen.wrong(expected)), path.as_path())
             } else {
                 (Some("is not what was validated"), above)
             }
@@ -182,7 +187,7 @@ struct MountPoint {
     file_id: FileId,
     is_socket: bool,
     is_mounted: bool,
-    is_read_only: bool,
+    flags: StatVfsMountFlags,
 }
 
 impl MountPoint {
@@ -193,17 +198,21 @@ impl MountPoint {
         Ok(Self {
             is_socket: FileType::from_raw_mode(stat.stx_mode.into()) == FileType::Socket,
             is_mounted: stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT),
-            is_read_only: mount.f_flag.contains(StatVfsMountFlags::RDONLY),
+            flags: mount.f_flag,
             file_id: file_id(file)?,
         })
     }
 
     /// Returns what is wrong with how it is mounted.
-    fn wrong(&self, mode: BoundaryMode) -> Option<&'static str> {
+    fn wrong(&self, expected: &ExpectedMount) -> Option<&'static str> {
         if !self.is_mounted {
             return Some("is not mounted");
         }
-        (mode == BoundaryMode::ReadOnly && !self.is_read_only).then_some("can be written")
+        if expected.execution == Execution::Refused && !self.flags.contains(StatVfsMountFlags::NOEXEC) {
+            return Some("has programs that can be executed");
+        }
+        (expected.mode == BoundaryMode::ReadOnly && !self.flags.contains(StatVfsMountFlags::RDONLY))
+            .then_some("can be written")
     }
 }
 
@@ -281,8 +290,12 @@ mod tests {
     #[test]
     fn what_nobody_asked_for_is_found() {
         let id = FileId { device: 1, inode: 2 };
-        let mounted =
-            |path: &str, file| ExpectedMount { path: path.into(), file, mode: BoundaryMode::ReadWrite };
+        let mounted = |path: &str, file| ExpectedMount {
+            path: path.into(),
+            file,
+            mode: BoundaryMode::ReadWrite,
+            execution: Execution::Allowed,
+        };
         let expected = [
             mounted("/workspace", MountedFile::Validated(id)),
             mounted("/workspace/d/s", MountedFile::Mask { directory: id }),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::macros::settings;
-use crate::config::form::{HiddenPath, HostPath, InsidePlace, ListOf, ModeWord, Size, Suffix};
+use crate::config::form::{HiddenPath, HostPath, InsidePlace, ListOf, ModeWord, Size, Suffix, TrueOrFalse};
 use crate::config::key::{Key, Support, TextFormat, TrustRule, ValueKind};
 use crate::config::problem::Located;
 use crate::plan::BoundaryMode;
@@ -47,6 +47,18 @@ settings! {
             trust: TrustRule::Free,
             default: "\"rw\"",
             example: "\"ro\"",
+        }
+        exec: bool as TrueOrFalse = {
+            doc: "Whether programs in it can be executed; `false` is `noexec` of mount(8).",
+            trust: TrustRule::Free,
+            default: "true",
+            example: "false",
+        }
+        optional: bool as TrueOrFalse = {
+            doc: "Whether the sandbox starts without it where the host has nothing at its path.",
+            trust: TrustRule::Free,
+            default: "false",
+            example: "true",
         }
         hide: Vec<Located<HidePattern>> as ListOf<HiddenPath> = {
             doc: "What is hidden in it, besides what `protect.hide` names: patterns as in gitignore(5), without `!` and `[`.",

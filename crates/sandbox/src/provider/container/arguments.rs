@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use confine::mount::mountinfo;
 use confine::protocol::{Cover, RENDEZVOUS_ARGUMENT};
 use policy::config::defaults::HOME;
-use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Container, Network, Plan};
+use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Container, Execution, Network, Plan};
 use policy::rules::limits::{Bytes, MilliCpus, TmpfsLimits, TmpfsMemory};
 use sha2::{Digest, Sha256};
 
@@ -223,7 +223,7 @@ pub(super) fn run(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
             // Here is where.
             Mounter::Client => words.place(wanted.kind, &boundary.guest, boundary.kind),
             Mounter::Engine | Mounter::EngineByDescriptor => {
-                words.directory(wanted, &boundary.host, &boundary.guest, boundary.mode);
+                words.directory(wanted, boundary, Path::new(""), boundary.mode);
                 words.protect(wanted, boundary, protected);
             }
         }
@@ -266,9 +266,7 @@ impl Words {
 
     /// Pins every directory on the way to a protected path, makes the path itself read-only, and covers sockets.
     fn protect(&mut self, wanted: &ContainerRequest<'_>, boundary: &Boundary, protected: &Mounts) {
-        let mut over = |path: &Path, mode| {
-            self.directory(wanted, &boundary.host.join(path), &boundary.guest.join(path), mode);
-        };
+        let mut over = |path: &Path, mode| self.directory(wanted, boundary, path, mode);
         for pin in &protected.pins {
             over(pin, boundary.mode);
         }
@@ -307,10 +305,21 @@ impl Words {
     }
 
     /// Adds something of a boundary, by its descriptor where it is held.
-    fn directory(&mut self, wanted: &ContainerRequest<'_>, host: &Path, target: &Path, mode: BoundaryMode) {
-        match wanted.held.device(host) {
-            Some(device) => self.volume(&device, target),
-            None => self.mount(wanted.kind, &seen_by_engine(wanted.container, host), target, mode),
+    fn directory(
+        &mut self,
+        wanted: &ContainerRequest<'_>,
+        boundary: &Boundary,
+        path: &Path,
+        mode: BoundaryMode,
+    ) {
+        let join = |base: &Path| if path == Path::new("") { base.to_owned() } else { base.join(path) };
+        let (host, target) = (join(&boundary.host), join(&boundary.guest));
+        match wanted.held.device(&host) {
+            Some(device) => self.volume(&device, &target),
+            None => {
+                let source = seen_by_engine(wanted.container, &host);
+                self.bind(wanted.kind, &source, &target, mode, boundary.execution);
+            }
         }
     }
 
@@ -323,8 +332,20 @@ impl Words {
         self.pair("--mount=", OsString::from_vec(value));
     }
 
-    /// Adds one mount. The value is a line of CSV, so that a path may hold commas.
+    /// Adds one mount.
     fn mount(&mut self, kind: EngineKind, source: &Path, target: &Path, mode: BoundaryMode) {
+        self.bind(kind, source, target, mode, Execution::Allowed);
+    }
+
+    /// Adds one mount. The value is a line of CSV, so that a path may hold commas.
+    fn bind(
+        &mut self,
+        kind: EngineKind,
+        source: &Path,
+        target: &Path,
+        mode: BoundaryMode,
+        execution: Execution,
+    ) {
         let mut value = b"type=bind,".to_vec();
         for (key, path) in [("source", source), ("target", target)] {
             value.extend(field(key, path));
@@ -337,6 +358,10 @@ impl Words {
         // What is mounted below would stay writable.
         if kind == EngineKind::Podman && mode == BoundaryMode::ReadOnly {
             value.extend(b",bind-nonrecursive");
+        }
+        // Docker knows no such option, and was not asked for it.
+        if kind == EngineKind::Podman && execution == Execution::Refused {
+            value.extend(b",noexec");
         }
         self.pair("--mount=", OsString::from_vec(value));
     }
@@ -369,6 +394,7 @@ mod tests {
             file_id: ID,
             obeyed_as: None,
             hide: Vec::new(),
+            execution: Execution::Allowed,
             kind: BoundaryKind::Directory,
         };
         let plan = Plan {

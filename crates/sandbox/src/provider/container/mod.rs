@@ -80,6 +80,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
 
     // 3. Who the agent is, on the host and inside.
     let user = identity::choose(&engine, container, caller, locks)?;
+    unsupported::refuse_no_exec(plan, kind, user.mounter)?;
 
     // 4. Where its streams lead.
     let mut streams = Streams::open(streams, plan.limits.output_bytes, user.agent.owner())?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use confine::mount::setns::{DistinctMount, SetnsError, mount_in};
 use confine::protocol::{ExpectedMount, MountedFile};
-use policy::plan::{BoundaryMode, Plan};
+use policy::plan::{BoundaryMode, Execution, Plan};
 
 use super::identity::ContainerUser;
 use crate::boundary::protect::mounts::Mounts;
@@ -29,8 +29,17 @@ pub(super) fn expected(
         let failed = StartError::step("checking the mounts");
         let root = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error)))?;
         let root = root.enter().map_err(failed)?;
-        let mut add =
-            |path: &Path, file, mode| all.push(ExpectedMount { path: boundary.guest.join(path), file, mode });
+        let mut add = |path: &Path, file, mode| {
+            all.push(ExpectedMount {
+                path: boundary.guest.join(path),
+                file,
+                mode,
+                execution: match file {
+                    MountedFile::Validated(_) => boundary.execution,
+                    MountedFile::Mask { .. } | MountedFile::Hidden { .. } => Execution::Allowed,
+                },
+            })
+        };
         for pin in &mounts.pins {
             let pinned = beneath::directory(&root, pin).and_then(rustix::fs::fstat);
             let pinned = pinned.map_err(|errno| failed(io::Error::other(exchanged(pin, errno))))?;

@@ -106,7 +106,8 @@ impl RendezvousDir {
         let all = files.chain([(self.path().to_owned(), point(run))]);
         let mounted = |(ours, path): (PathBuf, PathBuf)| {
             let file = MountedFile::Validated(file_id(open(&ours)?)?);
-            Ok(ExpectedMount { path, file, mode: plan::BoundaryMode::ReadOnly })
+            let (mode, execution) = (plan::BoundaryMode::ReadOnly, plan::Execution::Allowed);
+            Ok(ExpectedMount { path, file, mode, execution })
         };
         all.map(mounted).collect()
     }

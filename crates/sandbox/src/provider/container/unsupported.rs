@@ -4,14 +4,16 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use policy::plan::{Boundary, BoundaryKind, Container, Init, Plan};
+use policy::plan::{Boundary, BoundaryKind, Container, Execution, Init, Plan};
 use policy::text::escape;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::arguments;
+use super::identity::Mounter;
 use crate::boundary::root::Root;
 use crate::engine::image::Image;
+use crate::engine::kind::EngineKind;
 use crate::host::beneath;
 use crate::host::identity::Identity;
 use crate::session::error::StartError;
@@ -28,6 +30,20 @@ pub(super) fn refuse_unsupported(plan: &Plan) -> Result<&Container, StartError> 
     plan.container
         .as_ref()
         .ok_or_else(|| StartError::refused("a container", "the plan names no image", "name one in [image]"))
+}
+
+/// Refuses to keep programs of a shared directory from being executed where Docker mounts it: it has no option for that.
+pub(super) fn refuse_no_exec(plan: &Plan, kind: EngineKind, mounter: Mounter) -> Result<(), StartError> {
+    let is_docker = kind == EngineKind::Docker && mounter != Mounter::Client;
+    let is_no_exec = |boundary: &&Boundary| boundary.execution == Execution::Refused;
+    match plan.boundaries.iter().find(is_no_exec).filter(|_| is_docker) {
+        None => Ok(()),
+        Some(boundary) => Err(StartError::refused(
+            format!("noexec for shared directory \"{}\"", boundary.name),
+            "Docker mounts it, and has no such option",
+            "choose --provider native or podman, or call sandboxctl as root, which mounts it itself",
+        )),
+    }
 }
 
 /// Trees that the kernel makes, which no image adds anything to.
