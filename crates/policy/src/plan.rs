@@ -27,6 +27,9 @@ pub struct Plan {
     pub agent: AgentProcess,
     /// The environment of the agent, without secrets; names are unique.
     pub env: Vec<Variable>,
+    /// Variables that the agent does not have, though an image or the sandbox that it is in sets them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unset: Vec<String>,
     /// Secrets that are passed on at the start.
     pub secrets: Vec<Secret>,
     /// Where the egress proxy sends requests with credentials that it adds itself.

@@ -161,6 +161,7 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
         env: Vec::new(),
         secrets: Vec::new(),
         routes: Vec::new(),
+        unset: Vec::new(),
         boundaries: vec![Boundary {
             name: "workspace".to_owned(),
             host: directory.to_owned(),

@@ -270,6 +270,9 @@ pub(crate) struct PlanRequest {
     /// Set a variable inside, or let the caller's pass
     #[arg(short, long, value_name = "KEY[=VALUE]")]
     pub(crate) env: Vec<OsString>,
+    /// Take a variable away that would be there, such as LANG
+    #[arg(long, value_name = "NAME")]
+    pub(crate) unset_env: Vec<String>,
     /// Set variables from a file of KEY=VALUE lines
     #[arg(long, value_name = "FILE")]
     pub(crate) env_file: Vec<PathBuf>,

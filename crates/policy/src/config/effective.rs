@@ -146,6 +146,7 @@ fn over(layer: Config, beneath: Config) -> Config {
             pass: layer.env.pass.or(beneath.env.pass),
             also_pass: by_name(layer.env.also_pass, beneath.env.also_pass),
             set: by_name(layer.env.set, beneath.env.set),
+            unset: by_name(layer.env.unset, beneath.env.unset),
         },
         secrets: by_name(layer.secrets, beneath.secrets),
         network: NetworkTable::over(layer.network, beneath.network),
@@ -191,6 +192,10 @@ fn rows(config: &Config) -> Vec<SettingRow> {
     pass(&mut rows, &config.env);
     for (name, value) in &config.env.set {
         located(&mut rows, "env.set", name.as_str(), value);
+    }
+    if let Some(location) = config.env.unset.values().max() {
+        let names: Vec<String> = config.env.unset.keys().map(Show::show).collect();
+        rows.insert("env.unset".to_owned(), format!("[{}]", names.join(", ")), location.origin());
     }
     for (name, table) in &config.secrets {
         table.value.show(&mut rows, &join("secrets", name));

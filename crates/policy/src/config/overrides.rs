@@ -24,6 +24,8 @@ pub struct Overrides {
     pub volume: Vec<String>,
     /// `-e`, `--env`, each time it was given: `NAME=VALUE` to set, `NAME` to pass.
     pub env: Vec<OsString>,
+    /// `--unset-env`, each time it was given.
+    pub unset_env: Vec<String>,
     /// `--env-file`, each time it was given. `-e` wins over it.
     pub env_file: Vec<EnvFile>,
     /// What follows `--`.
@@ -64,6 +66,13 @@ impl Overrides {
         }
         for entry in &self.env {
             flags.variable(&mut config, &Location::Flag("--env".into()), entry.clone());
+        }
+        for name in &self.unset_env {
+            let location = Location::Flag("--unset-env".into());
+            let parsed = value::parsed::<Name>(name);
+            if let Some(name) = accept(&mut flags.problems, &location, "env.unset", parsed) {
+                config.env.unset.insert(name, location);
+            }
         }
         (config, flags.problems)
     }
@@ -259,6 +268,7 @@ mod tests {
                 label: "vars".to_owned(),
                 text: Ok(b"# note\n\nC=3=4\r\nA=2\nD".to_vec()),
             }],
+            unset_env: vec!["LANG".to_owned()],
             platform: Some("linux/arm64".to_owned()),
             command: vec!["ls".into()],
         });
@@ -274,6 +284,7 @@ mod tests {
         assert_eq!(set, [("A", &OsString::from("1")), ("C", &OsString::from("3=4"))]);
         assert_eq!(config.env.set["C"].location, Location::Flag("--env-file vars:3".into()));
         assert_eq!(config.env.also_pass.keys().map(Name::as_str).collect::<Vec<_>>(), ["B", "D"]);
+        assert_eq!(config.env.unset.keys().map(Name::as_str).collect::<Vec<_>>(), ["LANG"]);
         assert_eq!(config.agent.command.unwrap().value, [OsString::from("ls")]);
     }
 

@@ -102,6 +102,11 @@ fn env(reader: &mut DocumentReader<'_, '_>, section: &Section<'_, '_>, base: &Pa
         pass: ListOf::<VariableName>::read(reader, section, "pass", base),
         also_pass: BTreeMap::new(),
         set: variables,
+        unset: ListOf::<VariableName>::read(reader, section, "unset", base)
+            .into_iter()
+            .flat_map(|list| list.value)
+            .map(|name| (name.value, name.location))
+            .collect(),
     }
 }
 

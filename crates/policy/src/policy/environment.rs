@@ -144,6 +144,10 @@ fn plain_requests(config: &Config) -> Vec<(Name, EnvRequest)> {
             EnvRequest { key, location: value.location.clone(), rule: EnvRule::Set(value.value.clone()) },
         )
     }));
+    requests.extend(env.unset.iter().map(|(name, location)| {
+        let key = "env.unset".to_owned();
+        (name.clone(), EnvRequest { key, location: location.clone(), rule: EnvRule::Unset })
+    }));
     requests
 }
 
@@ -159,9 +163,10 @@ fn conflict(name: &Name, request: &EnvRequest, other: &EnvRequest) -> Problem {
         EnvRule::Pass => "passes the caller's value".to_owned(),
         EnvRule::Set(_) => "sets a value".to_owned(),
         EnvRule::Secret(secret) => format!("gives it the secret `{secret}`"),
+        EnvRule::Unset => "takes it away".to_owned(),
     };
     let message = format!(
-        "`{name}` has two values: {} ({}) {}, and this {}",
+        "`{name}` is asked for in two ways: {} ({}) {}, and this {}",
         other.key,
         other.location,
         does(&other.rule),

@@ -41,6 +41,11 @@ impl Policy {
                 init: self.init,
             },
             env: self.environment(facts, &parts),
+            unset: {
+                let mut names: Vec<_> = self.env.unset().map(ToString::to_string).collect();
+                names.sort_unstable();
+                names
+            },
             secrets: self.secrets.clone(),
             routes: self.routes.clone(),
             boundaries: match self.provider {
@@ -205,6 +210,9 @@ impl Policy {
                 let value = if is_java { egress::java_options_before(&value) } else { value };
                 all.insert(name, value);
             }
+        }
+        for name in self.env.unset() {
+            all.remove(name.as_str());
         }
         all.into_iter().map(|(name, value)| Variable { name, value }).collect()
     }

@@ -164,6 +164,8 @@ pub enum EnvRule {
     Set(OsString),
     /// A secret of this name provides the value when the sandbox starts; the caller's value never passes.
     Secret(String),
+    /// It is not there, whoever would set it.
+    Unset,
 }
 
 /// The environment rules of one sandbox.
@@ -188,6 +190,12 @@ impl EnvRules {
         rules
     }
 
+    /// Lists the variables that are not there, whoever would set them.
+    pub fn unset(&self) -> impl Iterator<Item = &Name> {
+        let rules = self.rules.iter();
+        rules.filter(|(_, (rule, _))| *rule == EnvRule::Unset).map(|(name, _)| name)
+    }
+
     /// Names a variable; returns the rule that stood for it before.
     pub fn insert(&mut self, name: Name, rule: EnvRule, origin: Origin) -> Option<(EnvRule, Origin)> {
         self.rules.insert(name, (rule, origin))
@@ -207,6 +215,8 @@ pub enum Stripped {
     Reserved(ReservedReason),
     /// A secret provides the value.
     Secret,
+    /// A rule takes it away.
+    Unset,
     /// No rule names it.
     Unnamed,
 }
@@ -250,7 +260,7 @@ pub fn apply(given: impl IntoIterator<Item = (OsString, OsString)>, rules: &EnvR
         .iter()
         .filter_map(|(name, (rule, _))| match rule {
             EnvRule::Set(value) => Some((name, value)),
-            EnvRule::Pass | EnvRule::Secret(_) => None,
+            EnvRule::Pass | EnvRule::Secret(_) | EnvRule::Unset => None,
         })
         .collect();
     set.sort_unstable();
@@ -291,12 +301,16 @@ pub fn decide(name: &str, rules: &EnvRules) -> Verdict {
         );
     }
     match (rules.rules.get(name), rules.unnamed) {
+        (Some((EnvRule::Unset, origin)), _) => {
+            Verdict::deny(format!("`{shown}` is not there: `[env] unset` takes it away"), origin.clone())
+        }
         (Some((rule, origin)), _) => {
             let why = match rule {
                 EnvRule::Pass if *origin == Origin::Default => format!("`{shown}` is harmless and passes"),
                 EnvRule::Pass => format!("`{shown}` passes: `[env] pass` names it"),
                 EnvRule::Set(_) => format!("`{shown}` has the value that `[env] set` gives it"),
                 EnvRule::Secret(secret) => format!("`{shown}` holds the secret `{secret}`"),
+                EnvRule::Unset => String::new(),
             };
             Verdict::allow(why, origin.clone())
         }
@@ -320,6 +334,7 @@ fn strip(name: &OsStr, value: &OsStr, rules: &EnvRules) -> Option<Stripped> {
     }
     match (rules.get(name), rules.unnamed) {
         (Some((EnvRule::Secret(_), _)), _) => Some(Stripped::Secret),
+        (Some((EnvRule::Unset, _)), _) => Some(Stripped::Unset),
         (None, Unnamed::Drop) => Some(Stripped::Unnamed),
         (Some(_), _) | (None, Unnamed::Keep) => None,
     }

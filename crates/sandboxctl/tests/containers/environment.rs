@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::answers::error;
 use crate::everywhere;
-use crate::machine::{Caller, Runner, image};
+use crate::machine::{Caller, Runner, callers, image};
 use crate::place::Place;
 
 #[test]
@@ -28,6 +28,37 @@ fn nothing_enters_but_what_the_image_and_the_file_say() {
         let expected = ["GIVEN", "HOME", "LOGNAME", "PATH", "SHELL", "USER"];
         names.retain(|name| !["LANG", "LC_ALL", "TERM"].contains(name));
         assert_eq!(names, expected, "in {runner:?} by {caller:?}: {said}");
+    }
+}
+
+#[test]
+fn what_is_unset_is_not_there_whoever_would_set_it() {
+    let native = callers("variables that are unset").into_iter().map(|caller| (caller, Runner::Native));
+    for (caller, runner) in native.chain(everywhere("variables that are unset")) {
+        let place = Place::on(caller, runner);
+        let names = |flags: &[&str]| {
+            let output = place
+                .inside(&[&["--quiet"], flags].concat(), &["env"])
+                .env("LANG", "C.UTF-8")
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(output.status.success(), "in {runner:?} by {caller:?}: {output:?}");
+            said.lines().filter_map(|line| Some(line.split_once('=')?.0.to_owned())).collect::<Vec<_>>()
+        };
+        // The caller's, what every sandbox has, and in containers what the image has.
+        let taken = ["LANG", "SHELL", "PATH"];
+        let all = names(&[]);
+        assert!(taken.iter().all(|name| all.contains(&(*name).to_owned())), "the control: {all:?}");
+        let flags = ["--unset-env", "LANG", "--unset-env", "SHELL", "--unset-env", "PATH"];
+        let left = names(&flags);
+        let wanted: Vec<String> =
+            all.iter().filter(|name| !taken.contains(&name.as_str())).cloned().collect();
+        assert_eq!(left, wanted, "in {runner:?} by {caller:?}");
+        // Set to nothing is not unset, and a stronger setting gives back what a file takes.
+        place.write("workspace/sandbox.toml", "[env]\nunset = [\"SHELL\", \"LANG\"]\n");
+        let left = names(&["-e", "LANG=", "-v", ".:/workspace"]);
+        assert!(left.contains(&"LANG".to_owned()) && !left.contains(&"SHELL".to_owned()), "{left:?}");
     }
 }
 

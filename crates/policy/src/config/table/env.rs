@@ -18,6 +18,8 @@ pub struct EnvTable {
     pub also_pass: BTreeMap<Name, Location>,
     /// Variables that are set inside.
     pub set: BTreeMap<Name, Located<OsString>>,
+    /// Variables that are not there, whoever else would set them.
+    pub unset: BTreeMap<Name, Location>,
 }
 
 /// Its rows.
@@ -45,6 +47,16 @@ pub(super) const KEYS: &[Key] = &[
         doc: "The value of one variable.",
         example: "\"1\"",
         trust: TrustRule::LOCAL,
+        ..Key::NONE
+    },
+    Key {
+        path: "env.unset",
+        kind: ListOf::<VariableName>::KIND,
+        doc: "Variables that the agent does not have, whatever would set them: the caller's environment, an image, or what every \
+             sandbox has. `A = \"\"` in `env.set` sets an empty one. The lists of all files and flags add up.",
+        default: "[]",
+        example: "[\"LANG\"]",
+        trust: TrustRule::Free,
         ..Key::NONE
     },
 ];

@@ -314,12 +314,11 @@ impl Words {
     ) {
         let join = |base: &Path| if path == Path::new("") { base.to_owned() } else { base.join(path) };
         let (host, target) = (join(&boundary.host), join(&boundary.guest));
-        match wanted.held.device(&host) {
-            Some(device) => self.volume(&device, &target),
-            None => {
-                let source = seen_by_engine(wanted.container, &host);
-                self.bind(wanted.kind, &source, &target, mode, boundary.execution);
-            }
+        if let Some(device) = wanted.held.device(&host) {
+            self.volume(&device, &target);
+        } else {
+            let source = seen_by_engine(wanted.container, &host);
+            self.bind(wanted.kind, &source, &target, mode, boundary.execution);
         }
     }
 
@@ -409,6 +408,7 @@ mod tests {
             env: Vec::new(),
             secrets: Vec::new(),
             routes: Vec::new(),
+            unset: Vec::new(),
             boundaries: vec![
                 boundary("inner, \"one\"", "/workspace/inner", BoundaryMode::ReadOnly),
                 boundary("outer", "/workspace", BoundaryMode::ReadWrite),

@@ -75,6 +75,9 @@ pub(super) fn environment(plan: &Plan, image: &Image, secrets: &[(String, Secret
     let kept = policy::rules::env::apply(given, &EnvRules::new(Unnamed::Keep)).kept;
     let shell = (OsString::from("SHELL"), OsString::from("/bin/sh"));
     let mut all: BTreeMap<OsString, OsString> = std::iter::once(shell).chain(kept).collect();
+    for name in &plan.unset {
+        all.remove(OsStr::new(name));
+    }
     for variable in plan.env.iter().chain(plan.routes.iter().flat_map(|route| &route.variables)) {
         let value = match all.get(OsStr::new(&variable.name)) {
             Some(of_image) if egress::is_java_options(&variable.name, &variable.value) => {

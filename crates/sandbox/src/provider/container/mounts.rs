@@ -30,15 +30,11 @@ pub(super) fn expected(
         let root = Root::open(boundary, caller).map_err(|error| failed(io::Error::other(error)))?;
         let root = root.enter().map_err(failed)?;
         let mut add = |path: &Path, file, mode| {
-            all.push(ExpectedMount {
-                path: boundary.guest.join(path),
-                file,
-                mode,
-                execution: match file {
-                    MountedFile::Validated(_) => boundary.execution,
-                    MountedFile::Mask { .. } | MountedFile::Hidden { .. } => Execution::Allowed,
-                },
-            })
+            let execution = match file {
+                MountedFile::Validated(_) => boundary.execution,
+                MountedFile::Mask { .. } | MountedFile::Hidden { .. } => Execution::Allowed,
+            };
+            all.push(ExpectedMount { path: boundary.guest.join(path), file, mode, execution });
         };
         for pin in &mounts.pins {
             let pinned = beneath::directory(&root, pin).and_then(rustix::fs::fstat);

@@ -23,7 +23,11 @@ pub(super) fn of(
     let mut all = init_spec::environment(plan, image, secrets);
     let set = plan.env.iter().map(|variable| &variable.name).chain(secrets.iter().map(|(name, _)| name));
     let set: Vec<&String> = set.collect();
-    for variable in of_proxy {
+    let is_unset = |variable: &EnvEntry| {
+        let mut unset = plan.unset.iter();
+        unset.any(|unset| unset.as_bytes() == name(variable) && egress::is_variable(unset))
+    };
+    for variable in of_proxy.into_iter().filter(|variable| !is_unset(variable)) {
         if name(&variable) == egress::JAVA_OPTIONS.as_bytes() {
             let others = all.iter().find(|other| name(other) == name(&variable));
             let others = others.map_or(&[][..], |other| &other[name(other).len() + 1..]);
