@@ -7,6 +7,7 @@
 //! This crate opens no file, reads no variable and has no unsafe code: the caller gathers the facts.
 #![forbid(unsafe_code)]
 
+pub mod agents;
 pub mod build_spec;
 pub mod classify;
 pub mod config;

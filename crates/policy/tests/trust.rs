@@ -17,6 +17,7 @@ const PROJECT: &str = "/home/me/project";
 const WIDENING: &[(&str, &str)] = &[
     ("provider", "provider = \"local\""),
     ("require_os_sandbox", "require_os_sandbox = false"),
+    ("agent.profile", "agent.profile = \"codex\""),
     ("agent.user", "agent.user = \"root\""),
     ("agent.user", "agent.user = \"0:0\""),
     ("agent.user", "agent.user = \"1000:0\""),

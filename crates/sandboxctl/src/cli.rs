@@ -5,8 +5,10 @@ use std::io::{self, IsTerminal as _};
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
+use policy::agents::Profile;
 use policy::plan::Provider;
 
 use crate::error::{Code, CommandError, code};
@@ -109,6 +111,9 @@ pub(crate) enum CliCommand {
     /// Change what a living sandbox may reach, and show what it has
     #[command(subcommand)]
     Egress(EgressCommand),
+    /// Show the profiles of published agents, which `run --agent` and `[agent] profile` name
+    #[command(subcommand)]
+    Agent(AgentCommand),
     /// List, copy and remove home directories of sandboxes that stay
     #[command(subcommand)]
     Home(HomeCommand),
@@ -122,6 +127,9 @@ pub(crate) enum CliCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct InitArgs {
+    /// Set the sandbox up for this agent
+    #[arg(long, value_name = "NAME", value_parser = profile())]
+    pub(crate) agent: Option<Profile>,
     /// The file to write
     #[arg(default_value = "sandbox.toml", value_name = "FILE")]
     pub(crate) file: PathBuf,
@@ -336,6 +344,28 @@ pub(crate) enum ConfigCommand {
     },
     /// Print the JSON Schema of sandbox.toml
     Schema,
+}
+
+/// Show the profiles of published agents.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentCommand {
+    /// List them, with the credential of yours that each would get
+    #[command(visible_alias = "list")]
+    Ls,
+    /// Show what one stands for here, as a sandbox.toml
+    Show {
+        /// The name of the profile
+        #[arg(value_name = "NAME", value_parser = profile())]
+        profile: Profile,
+    },
+}
+
+/// Returns the parser of the name of a profile.
+fn profile() -> impl TypedValueParser<Value = Profile> {
+    let names = PossibleValuesParser::new(policy::agents::all().map(|profile| profile.name));
+    names.try_map(|name| {
+        policy::agents::all().find(|profile| profile.name == name).map(Profile).ok_or("no profile")
+    })
 }
 
 /// List, copy and remove home directories of sandboxes that stay.

@@ -9,10 +9,11 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use confine::protocol::EnvEntry;
+use policy::agents::Profile;
 use policy::config::Config;
 use policy::config::effective::{Effective, EngineAnswer};
 use policy::config::overrides::Overrides;
-use policy::config::problem::{Problem, Scope};
+use policy::config::problem::{Located, Location, Problem, Scope};
 use policy::config::trust::{Applies, ResolvedPath, TrustContext, Widening, paths, widenings};
 use policy::config::variables;
 use policy::plan::{Layer, Plan, Provider, Route, Secret, Variable};
@@ -31,7 +32,7 @@ use crate::directories::{self, Directories};
 use crate::error::CommandError;
 use crate::files::{self, FoundFile};
 use crate::ui::Ui;
-use crate::{consent, facts, home, own_files, own_git, request};
+use crate::{agents, consent, facts, home, own_files, own_git, request};
 
 /// A plan, and where it comes from.
 pub(crate) struct Loaded {
@@ -230,6 +231,7 @@ pub(crate) fn settings(
     let environment = layer(variables::read(context.env.clone(), &base));
     let flags = layer(flags.read(&base));
     let mut effective = Effective::merge([user.clone(), config.clone(), environment, flags]);
+    let profile = with_profile(context, &mut effective)?;
     if let Some(found) = project {
         effective.with_own_image(image::name_of_project(found.directory()));
     }
@@ -240,7 +242,18 @@ pub(crate) fn settings(
     let mut directories = Directories::default();
     let widenings = project.map_or_else(Vec::new, |found| {
         let without = Effective::merge([user]);
-        compare(context, &config, &without, found, &mut directories)
+        let mut all = compare(context, &config, &without, found, &mut directories);
+        // What the project has the profile bring is the project's doing.
+        if let Some((profile, location)) = profile.filter(|(_, location)| location.is_projects()) {
+            let brought = compare(context, &profile, &without, found, &mut directories);
+            all.extend(brought.into_iter().map(|widening| Widening {
+                key: "agent.profile".to_owned(),
+                location: location.clone(),
+                ..widening
+            }));
+            all.sort_by(|a, b| a.location.cmp(&b.location));
+        }
+        all
     });
     if problems.is_empty() {
         return Ok(LoadedSettings { effective, widenings, directories });
@@ -248,6 +261,19 @@ pub(crate) fn settings(
     // A person wants to see everything at once, also what is wrong with the rest.
     problems.extend(Policy::new(&effective, &context.cwd).err().unwrap_or_default());
     Err(CommandError::problems(problems))
+}
+
+/// Puts the settings of the profile that is asked for beneath all others. Returns them, and where it was asked for.
+fn with_profile(
+    context: &Context,
+    effective: &mut Effective,
+) -> Result<Option<(Config, Location)>, CommandError> {
+    let Some(Located { value: Profile(profile), location }) = effective.profile().cloned() else {
+        return Ok(None);
+    };
+    let layer = agents::layer(context, profile, effective)?;
+    effective.with_profile(layer.clone());
+    Ok(Some((layer, location)))
 }
 
 /// Finds the first engine that answers.

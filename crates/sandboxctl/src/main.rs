@@ -14,6 +14,7 @@ use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::ui::Ui;
 
+mod agents;
 mod cli;
 mod commands;
 mod consent;

@@ -83,6 +83,7 @@ pub struct EgressRule {
 #[serde(remote = "Origin")]
 enum OriginInFrame {
     Default,
+    Profile(String),
     User(String),
     Project(String),
     Environment(String),

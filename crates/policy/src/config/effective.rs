@@ -5,7 +5,9 @@
 //! what is beneath; only `protect.paths` and `protect.hide` add up, because a layer must not lose what another protects.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
+use crate::agents::Profile;
 use crate::config::key::join;
 use crate::config::problem::{Located, Location, Scope};
 use crate::config::schema::KEYS;
@@ -13,7 +15,7 @@ pub use crate::config::show::SettingRow;
 use crate::config::show::{Rows, Show};
 use crate::config::{
     AgentTable, Config, ContainerTable, EnvTable, GeneralTable, HomeTable, ImageTable, LifecycleTable,
-    LimitsTable, List, NativeTable, NetworkTable, ProtectTable, ProviderChoice,
+    LimitsTable, List, NativeTable, NetworkTable, ProtectTable, ProviderChoice, SecretMode, SecretTable,
 };
 use crate::plan::{Layer, Provider};
 
@@ -98,6 +100,42 @@ impl Effective {
         }
     }
 
+    /// Returns the profile of an agent that is asked for.
+    pub fn profile(&self) -> Option<&Located<Profile>> {
+        self.settings.agent.profile.as_ref()
+    }
+
+    /// Lists the secrets in proxy mode: the name of each, by that of its provider.
+    pub fn proxied(&self) -> BTreeMap<String, String> {
+        let proxied = self.settings.secrets.iter().filter_map(|(name, secret)| {
+            let SecretTable { mode, provider, .. } = &secret.value;
+            mode.as_ref().filter(|mode| mode.value == SecretMode::Proxy)?;
+            Some((provider.as_ref()?.value.to_string(), name.clone()))
+        });
+        proxied.collect()
+    }
+
+    /// Puts the settings of a profile beneath all others; its hosts and toolchains are added to theirs. A command of theirs that is the
+    /// agent's program gets the profile's arguments.
+    pub fn with_profile(&mut self, mut profile: Config) {
+        let settings = std::mem::take(&mut self.settings);
+        let start = profile.agent.command.as_ref().map(|command| command.value.clone()).unwrap_or_default();
+        let allow = profile.network.allow.take();
+        let expose = profile.native.expose.take();
+        let mut merged = over(settings, profile);
+        merged.network.allow = added(merged.network.allow, allow);
+        merged.native.expose = added(merged.native.expose, expose);
+        if let (Some(command), [program, arguments @ ..]) = (&mut merged.agent.command, &start[..]) {
+            let is_theirs = !matches!(command.location, Location::File { scope: Scope::Profile, .. });
+            let is_it =
+                command.value.first().is_some_and(|word| Path::new(word).file_name() == Some(program));
+            if is_theirs && is_it {
+                command.value.splice(1..1, arguments.iter().cloned());
+            }
+        }
+        self.settings = merged;
+    }
+
     /// Returns who runs the sandbox, and why when it was not asked for by name.
     pub fn provider(&self) -> (Provider, Option<String>) {
         match (self.settings.general.provider.as_ref().map(|provider| provider.value), self.needs_engine()) {
@@ -155,6 +193,19 @@ fn over(layer: Config, beneath: Config) -> Config {
         native: NativeTable::over(layer.native, beneath.native),
         container: ContainerTable::over(layer.container, beneath.container),
         lifecycle: LifecycleTable::over(layer.lifecycle, beneath.lifecycle),
+    }
+}
+
+/// Adds the entries of a list that are not there yet.
+fn added<T: PartialEq>(list: List<T>, more: List<T>) -> List<T> {
+    match (list, more) {
+        (Some(mut list), Some(more)) => {
+            let is_new = |one: &Located<T>| !list.value.iter().any(|old| old.value == one.value);
+            let new: Vec<_> = more.value.into_iter().filter(is_new).collect();
+            list.value.extend(new);
+            Some(list)
+        }
+        (list, more) => list.or(more),
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::setting::{PathBase, Setting};
 use super::value::{self, Expose, ProviderChoice, SecretMode, SecretProvider};
+use crate::agents::Profile;
 use crate::config::document::{DocumentReader, Fault, Scalar, Section};
 use crate::config::key::{Key, MAX_DEPTH, TextFormat, ValueKind};
 use crate::config::problem::{Located, Location, Problem, ProblemCode};
@@ -269,6 +270,7 @@ pub(crate) type ModeWord = OneOf<BoundaryMode>;
 pub(crate) type ModeOfSecret = OneOf<SecretMode>;
 pub(crate) type ProviderOfSecret = OneOf<SecretProvider>;
 pub(crate) type WhenReplaced = OneOf<OnReplaced>;
+pub(crate) type ProfileWord = OneOf<Profile>;
 pub(crate) type WhenPulled = OneOf<Pull>;
 
 /// Returns the value, or notes what is wrong with it.

@@ -11,6 +11,8 @@ use crate::rules::verdict::Origin;
 /// Whose file a configuration file is.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Scope {
+    /// A profile of an agent, which is built in.
+    Profile,
     /// The user's own file, which holds for everything they start.
     User,
     /// The `sandbox.toml` of a project.
@@ -59,6 +61,7 @@ impl Location {
     pub fn origin(&self) -> Origin {
         match self {
             Self::Default => Origin::Default,
+            Self::File { scope: Scope::Profile, file, .. } => Origin::Profile(file.to_string()),
             Self::File { scope: Scope::User, file, line, .. } => Origin::User(format!("{file}:{line}")),
             Self::File { scope: Scope::Project, file, line, .. } => Origin::Project(format!("{file}:{line}")),
             Self::Environment(name) => Origin::Environment(name.to_string()),
@@ -71,6 +74,7 @@ impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
+            Self::File { scope: Scope::Profile, file, .. } => f.write_str(file),
             Self::File { file, line, column, .. } => write!(f, "{file}:{line}:{column}"),
             Self::Environment(name) | Self::Flag(name) => f.write_str(name),
         }

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::key::{self, Key};
 use super::value::{Expose, ProviderChoice, SecretMode, SecretProvider};
+use crate::agents::Profile;
 use crate::config::problem::Located;
 use crate::plan::{BoundaryMode, Layer, OnReplaced, Pull, SecretSource};
 use crate::protect::RelativePath;
@@ -107,6 +108,7 @@ show_as_text!(
     Name,
     OnReplaced,
     ProviderChoice,
+    Profile,
     Pull,
     RelativePath,
     SecretMode,

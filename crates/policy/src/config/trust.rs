@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
+use crate::agents::Profile;
 use crate::config::defaults::{DEPTH, is_stock_base};
 use crate::config::effective::Effective;
 use crate::config::key;
@@ -117,7 +118,7 @@ impl Widening {
 pub fn widenings(config: &Config, context: &TrustContext<'_>) -> Vec<Widening> {
     let mut found = Widenings(Vec::new());
     provider(config, &mut found);
-    agent(config, &mut found);
+    agent(config, context.without.settings(), &mut found);
     home(config, context.without.settings(), &mut found);
     containers(config, context, &mut found);
     boundaries(config, context, &mut found);
@@ -180,7 +181,16 @@ fn provider(config: &Config, found: &mut Widenings) {
     }
 }
 
-fn agent(config: &Config, found: &mut Widenings) {
+fn agent(config: &Config, without: &Config, found: &mut Widenings) {
+    if let Some(Located { value: Profile(profile), location }) = &config.agent.profile {
+        if without.agent.profile.as_ref().map(|held| held.value) != Some(Profile(profile)) {
+            let what = format!(
+                "sets the sandbox up for {}, as `sandboxctl agent show {}` says",
+                profile.title, profile.name
+            );
+            found.add("agent.profile", location, what);
+        }
+    }
     if let Some(Located { value: user, location }) = &config.agent.user {
         if user.names_root() {
             found.add("agent.user", location, "runs the agent as root");

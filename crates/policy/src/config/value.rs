@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::key;
 use super::setting::PathBase;
+use crate::agents::{CLAUDE_CODE, CODEX, Profile};
 use crate::config::document::{Fault, Scalar};
 use crate::plan::{BoundaryMode, Layer, OnReplaced, Provider, Pull, SecretSource};
 use crate::rules::limits::{self, Bytes, MilliCpus};
@@ -110,6 +111,10 @@ words! { SecretProvider {
     "openai" = Self::Openai,
     "ollama" = Self::Ollama,
     "custom" = Self::Custom,
+} }
+words! { Profile {
+    "claude-code" = Self(&CLAUDE_CODE),
+    "codex" = Self(&CODEX),
 } }
 words! { OnReplaced { "end" = Self::End, "warn" = Self::Warn, } }
 words! { Pull { "missing" = Self::Missing, "always" = Self::Always, "never" = Self::Never, } }

@@ -33,6 +33,8 @@ impl fmt::Display for Decision {
 pub enum Origin {
     /// Built in.
     Default,
+    /// A profile of an agent, by name.
+    Profile(String),
     /// The user's own file.
     User(String),
     /// The project's `sandbox.toml`, as `path:line`.
@@ -49,9 +51,12 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
-            Self::User(at) | Self::Project(at) | Self::Environment(at) | Self::Flag(at) | Self::Live(at) => {
-                f.write_str(at)
-            }
+            Self::Profile(at)
+            | Self::User(at)
+            | Self::Project(at)
+            | Self::Environment(at)
+            | Self::Flag(at)
+            | Self::Live(at) => f.write_str(at),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 
 use anyhow::Context as _;
+use policy::agents::Profile;
 use policy::config::key::{Key, Support, TrustRule, ValueKind, split};
 use policy::config::schema::KEYS;
 use policy::text::escape;
@@ -36,8 +37,13 @@ pub(crate) fn init(ui: &Ui, context: &Context, args: &InitArgs) -> Result<ExitCo
             .with_context(|| format!("cannot create {name}"))
             .map_err(|error| context::as_user(error, context.caller))?,
     };
-    file.write_all(template().as_bytes()).with_context(|| format!("cannot write {name}"))?;
+    file.write_all(template(args.agent).as_bytes()).with_context(|| format!("cannot write {name}"))?;
     match ui.format() {
+        Format::Text if args.agent.is_some() => {
+            ui.note(format_args!(
+                "wrote {name}; next: `sandboxctl trust` shows what it widens, then `sandboxctl run`"
+            ));
+        }
         Format::Text => ui.note(format_args!("wrote {name}; next: `sandboxctl run -- COMMAND`")),
         Format::Json => ui.json(&json!({ "file": JsonBytes::from(path.as_path()) }))?,
     }
@@ -55,15 +61,18 @@ const ACTIVE: &[(&str, &str)] = &[
     ("shared_dirs", "workspace = { host = \".\", guest = \"/workspace\" }\n"),
 ];
 
-/// Returns the whole file.
-fn template() -> String {
-    KEYS.iter().fold(HEAD.to_owned(), |text, key| text + &entry(key))
+/// Returns the whole file, for this agent.
+fn template(agent: Option<Profile>) -> String {
+    let profile = agent.map(|Profile(profile)| ("agent.profile", format!("profile = {:?}\n", profile.name)));
+    let active = ACTIVE.iter().map(|(path, line)| (*path, (*line).to_owned()));
+    let active: Vec<_> = active.chain(profile).collect();
+    KEYS.iter().fold(HEAD.to_owned(), |text, key| text + &entry(key, &active))
 }
 
-/// Formats one key: its documentation, and the key itself, commented out unless it is one of [`ACTIVE`].
-fn entry(key: &Key) -> String {
+/// Formats one key: its documentation, and the key itself, commented out unless it is active.
+fn entry(key: &Key, active: &[(&str, String)]) -> String {
     let (table, name) = split(key.path);
-    let active = ACTIVE.iter().find(|(path, _)| *path == key.path).map_or("", |(_, line)| line);
+    let active = active.iter().find(|(path, _)| *path == key.path).map_or("", |(_, line)| line.as_str());
     let about = format!("\n{}", comment(&explanation(key)));
     match key.kind {
         // Tables that mean something by being there stay commented out, with all that is in them.
@@ -116,7 +125,7 @@ mod tests {
 
     #[test]
     fn shows_every_key() {
-        let text = template();
+        let text = template(None);
         for key in KEYS {
             let (_, name) = split(key.path);
             assert!(name == "*" || text.contains(name), "{} is missing", key.path);
@@ -125,6 +134,6 @@ mod tests {
 
     #[test]
     fn breaks_lines_that_are_too_long() {
-        assert!(template().lines().all(|line| line.chars().count() <= 120));
+        assert!(template(None).lines().all(|line| line.chars().count() <= 120));
     }
 }

@@ -10,6 +10,7 @@ use crate::error::CommandError;
 use crate::exit_code::ExitCode;
 use crate::ui::Ui;
 
+mod agent;
 mod build;
 mod completions;
 mod config;
@@ -47,6 +48,7 @@ pub(crate) fn run(
         CliCommand::Config(command) => config::config(ui, &Context::gather()?, &command),
         CliCommand::Policy(command) => policy::policy(ui, &Context::gather()?, &command),
         CliCommand::Egress(command) => egress::egress(ui, &command),
+        CliCommand::Agent(command) => agent::agent(ui, &Context::gather()?, &command),
         CliCommand::Home(command) => home::home(ui, &Context::gather()?, &command),
         CliCommand::Doctor => doctor::doctor(ui, &Context::gather()?),
     }

@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 
 use super::macros::settings;
-use crate::config::form::{CommandLine, Start, TrueOrFalse, UserText};
+use crate::agents::Profile;
+use crate::config::form::{CommandLine, ProfileWord, Start, TrueOrFalse, UserText};
 use crate::config::key::{Flag, Key, Support, TrustRule, ValueKind};
 use crate::rules::guest::StartDirectory;
 use crate::rules::user::UserSpec;
@@ -20,6 +21,19 @@ settings! {
             trust: TrustRule::LOCAL,
             default: "[\"bash\", \"-l\"]",
             example: "[\"python3\", \"agent.py\"]",
+        }
+        profile: Profile as ProfileWord = {
+            doc: "A published agent. It stands for the settings that `sandboxctl agent show` lists, beneath those of every file: \
+                 its command, credentials in proxy mode, hosts, and a home directory that stays. Lists of hosts and of \
+                 toolchains add up.",
+            trust: TrustRule::Needed("it is there"),
+            example: "\"claude-code\"",
+            flag: Some(Flag {
+                long: "agent",
+                short: None,
+                value: "NAME",
+                help: "Set up the sandbox for this agent: `sandboxctl agent ls` lists them",
+            }),
         }
         user: UserSpec as UserText = {
             doc: "Who the agent is: a user or user:group of the image, each by name or number. The native provider has one \
