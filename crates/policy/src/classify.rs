@@ -30,7 +30,7 @@ mod value;
 mod versions;
 mod words;
 
-pub use git::{Reference, is_configuration, references, submodules};
+pub use git::{IdentityEntry, Reference, identity, is_configuration, references, submodules};
 
 /// The directory in which a program is classified that a configuration of git names, wherever it lies. There is none of this name.
 pub const PROGRAMS: &str = ".git/programs";

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::rules::git::GitIdentity;
 use crate::rules::limits::Limits;
 use crate::rules::network::{HostPattern, HostRule, NetworkMode};
 pub use crate::rules::path::BoundaryMode;
@@ -30,6 +31,9 @@ pub struct Plan {
     /// Variables that the agent does not have, though an image or the sandbox that it is in sets them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unset: Vec<String>,
+    /// Who commits, where the caller's configuration of git says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitIdentity>,
     /// Secrets that are passed on at the start.
     pub secrets: Vec<Secret>,
     /// Where the egress proxy sends requests with credentials that it adds itself.

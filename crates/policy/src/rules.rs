@@ -2,6 +2,7 @@
 
 pub mod credentials;
 pub mod env;
+pub mod git;
 pub mod guest;
 pub mod hide;
 pub mod home;

@@ -70,6 +70,7 @@ fn facts(policy: &Policy) -> HostFacts {
         ],
         directories: directories.collect(),
         workdir: Ok(()),
+        git: None,
         toolchains: BTreeMap::new(),
         uid: 1001,
         homes: vec!["/home/me".into()],

@@ -159,6 +159,7 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
             init: Init::Supervise,
         },
         env: Vec::new(),
+        git: None,
         secrets: Vec::new(),
         routes: Vec::new(),
         unset: Vec::new(),

@@ -16,6 +16,7 @@ use sandbox::host::toolchain::search::{Crates, HostContext, Toolchains};
 
 use crate::context::Context;
 use crate::directories::{self, Directories};
+use crate::git_identity;
 
 /// Looks up every directory and toolchain that the policy names.
 pub(crate) fn gather(
@@ -37,6 +38,7 @@ pub(crate) fn gather(
             .collect(),
         absent: absent.into_iter().map(|wanted| wanted.name.clone()).collect(),
         home: None,
+        git: git_identity::find(context),
         workdir: directories::check_workdir(context, policy),
         toolchains: toolchains(context, programs, policy),
         uid: context.caller.uid,

@@ -24,6 +24,7 @@ mod error;
 mod exit_code;
 mod facts;
 mod files;
+mod git_identity;
 mod home;
 mod load;
 mod log;

@@ -230,21 +230,20 @@ impl NamedPaths<'_> {
     }
 }
 
-/// Lists the files that git reads, see git-config(1), "FILES".
-fn files(context: &Context) -> Vec<PathBuf> {
+/// Lists the files that git reads, in its order, see git-config(1), "FILES".
+pub(crate) fn files(context: &Context) -> Vec<PathBuf> {
     let variable = |name| context.variable(name).filter(|value| !value.is_empty());
-    let mut files = if let Some(path) = variable("GIT_CONFIG_GLOBAL") {
+    let of_machine = match variable("GIT_CONFIG_SYSTEM") {
+        Some(path) => vec![context.absolute(Path::new(path))],
+        None => OF_MACHINE.map(PathBuf::from).to_vec(),
+    };
+    let own = if let Some(path) = variable("GIT_CONFIG_GLOBAL") {
         vec![context.absolute(Path::new(path))]
     } else {
         let base = variable("XDG_CONFIG_HOME").map_or_else(|| context.home.join(".config"), PathBuf::from);
         vec![base.join("git/config"), context.home.join(".gitconfig")]
     };
-    if let Some(path) = variable("GIT_CONFIG_SYSTEM") {
-        files.push(context.absolute(Path::new(path)));
-    } else {
-        files.extend(OF_MACHINE.map(PathBuf::from));
-    }
-    files
+    of_machine.into_iter().chain(own).collect()
 }
 
 /// Writes the settings that variables hold as a configuration, see git-config(1), "ENVIRONMENT".
@@ -277,7 +276,7 @@ fn quoted(value: &[u8]) -> Vec<u8> {
 }
 
 /// Replaces a `~` or `~user` at the beginning of a path by that home directory. Where there is no such user, git refuses the path.
-fn in_home(context: &Context, path: &Path) -> PathBuf {
+pub(crate) fn in_home(context: &Context, path: &Path) -> PathBuf {
     let mut parts = path.components();
     let name =
         parts.next().and_then(|first| first.as_os_str().to_str()?.strip_prefix('~').map(str::to_owned));

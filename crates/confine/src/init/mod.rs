@@ -31,6 +31,7 @@ use crate::{capabilities, cgroup, seccomp, sys};
 mod authorities;
 pub mod clone;
 mod listeners;
+mod own_files;
 mod probe;
 
 /// Where PID 1 finds its client.
@@ -174,10 +175,10 @@ fn start_agent(
         Some(Terminal::Stream(_)) | None => None,
     };
 
-    // 6. The only way out, if there is one: listeners that the egress proxy serves from outside, and where it ends TLS itself, whom
-    //    programs have to believe for that.
+    // 6. The only way out, if there is one: listeners that the egress proxy serves from outside. And files of ours: where it ends TLS
+    //    itself, whom programs have to believe for that, and who commits.
     let listeners = ProxyListeners::open(proxy).map_err(failed(Step::Listeners))?;
-    spec.interception.as_ref().map_or(Ok(()), authorities::write).map_err(failed(Step::Authorities))?;
+    own_files::write(spec).map_err(failed(Step::OwnFiles))?;
 
     // 7. The same confinement for this process as for the agent: PID 1 has no right that the agent lacks.
     let locked = lockdown::lock_down(&Lockdown {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use policy::plan::{BoundaryMode, Execution, FileId, Layer};
+use policy::rules::git::GitIdentity;
 use policy::rules::limits::{Bytes, Limits};
 use policy::rules::network;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,8 @@ pub struct InitSpec {
     pub grants: Vec<Grant>,
     /// TLS that the egress proxy ends itself, if it does.
     pub interception: Option<Interception>,
+    /// Who commits.
+    pub git: Option<GitIdentity>,
     /// What must be seen from inside.
     pub expected: Expectations,
     /// Layers without which nothing is executed.

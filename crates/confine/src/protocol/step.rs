@@ -50,7 +50,7 @@ pub enum Step {
     /// Opening the listeners that the egress proxy serves.
     Listeners,
     /// Writing the certificate authorities that programs inside believe.
-    Authorities,
+    OwnFiles,
     /// Setting rlimits.
     Rlimits,
     /// Giving up capabilities.
@@ -145,7 +145,7 @@ impl fmt::Display for Step {
             Self::Stdio => "connecting the standard streams",
             Self::Terminal => "opening a terminal",
             Self::Listeners => "opening the listeners of the egress proxy",
-            Self::Authorities => "writing the certificate authorities",
+            Self::OwnFiles => "writing files of the sandbox",
             Self::Rlimits => "setting limits",
             Self::Capabilities => "giving up capabilities",
             Self::Confinement => "confining the command",

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+pub use self::identity::{IdentityEntry, identity};
 pub use self::named::{Reference, is_configuration, references, submodules};
 use self::syntax::{ConfigEntry, MalformedConfig, read};
 use super::reason::Reason;
@@ -14,6 +15,7 @@ use crate::protect::table::content::FileFormat;
 
 mod executing;
 mod harmless;
+mod identity;
 mod named;
 mod syntax;
 mod values;

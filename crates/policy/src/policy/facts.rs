@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use super::boundary::BoundaryRequest;
 use crate::config::Expose;
 use crate::plan::{self, FileId, Variable};
+use crate::rules::git::GitIdentity;
 use crate::rules::shared_dir::PathKind;
 
 /// What the caller found on the host.
@@ -24,6 +25,8 @@ pub struct HostFacts {
     pub absent: BTreeSet<String>,
     /// Whether the directory of the host behind [`Policy::workdir`](super::Policy::workdir) is there; fine where there is none behind it.
     pub workdir: Result<(), Unavailable>,
+    /// Who the caller is for git.
+    pub git: Option<GitIdentity>,
     /// What each toolchain consists of, or why it is not here.
     pub toolchains: BTreeMap<Expose, Result<ToolchainParts, Unavailable>>,
     /// The user who asks: who called sudo, when root was reached that way.

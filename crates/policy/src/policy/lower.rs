@@ -12,6 +12,7 @@ use crate::config::problem::{self, Location, Problem, ProblemCode};
 use crate::plan::{self, BoundaryKind, BoundaryMode, Plan, Provider, Variable};
 use crate::protect::covering::covering;
 use crate::rules::env;
+use crate::rules::git::{self, GitIdentity};
 use crate::rules::network::egress;
 use crate::rules::path::normalise;
 use crate::rules::shared_dir::{self, Caller, PathKind, ShareCandidate, ShareOverlap, SharedHostDir};
@@ -46,6 +47,7 @@ impl Policy {
                 names.sort_unstable();
                 names
             },
+            git: self.git(facts),
             secrets: self.secrets.clone(),
             routes: self.routes.clone(),
             boundaries: match self.provider {
@@ -139,6 +141,11 @@ impl Policy {
         }
     }
 
+    /// Returns who commits. Without isolation, the caller's own configuration says so.
+    fn git(&self, facts: &HostFacts) -> Option<GitIdentity> {
+        facts.git.clone().filter(|_| self.provider != Provider::Local)
+    }
+
     /// Returns the protected path that a writable boundary is or lies in, by the way to it or by where that leads.
     fn obeyed_as(&self, wanted: &BoundaryRequest, directory: &HostDirectory) -> Option<String> {
         if wanted.mode == BoundaryMode::ReadOnly {
@@ -194,6 +201,9 @@ impl Policy {
                 .collect(),
             Provider::Native => built_in.map(|(name, value)| (name.to_owned(), value)).collect(),
         };
+        if self.git(facts).is_some() {
+            all.insert(git::VARIABLE.to_owned(), git::CONFIGURATION.into());
+        }
         if let plan::Network::Allowlist { .. } = self.network {
             all.extend(egress::variables().map(|(name, value)| (name.to_owned(), value.into())));
         }

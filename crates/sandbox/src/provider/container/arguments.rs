@@ -406,6 +406,7 @@ mod tests {
                 init: Init::Supervise,
             },
             env: Vec::new(),
+            git: None,
             secrets: Vec::new(),
             routes: Vec::new(),
             unset: Vec::new(),

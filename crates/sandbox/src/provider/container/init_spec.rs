@@ -53,6 +53,7 @@ pub(super) fn of(
             .chain(terminal.into_iter().flat_map(OwnTerminal::grants))
             .collect(),
         interception: None,
+        git: plan.git.clone(),
         expected: Expectations {
             foreign_namespaces: namespaces
                 .map_err(StartError::step("reading the namespaces of this process"))?,

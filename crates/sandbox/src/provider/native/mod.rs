@@ -230,6 +230,7 @@ fn init_spec(
             .chain(streams.grants())
             .collect(),
         interception: None,
+        git: plan.git.clone(),
         expected: Expectations {
             foreign_namespaces: namespaces
                 .map_err(StartError::step("reading the namespaces of this process"))?,
