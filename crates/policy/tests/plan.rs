@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use policy::agents::ProfileContext;
 use policy::build_spec::{BuildFlags, BuildSpec};
 use policy::config::effective::{Effective, EngineAnswer};
 use policy::config::key::ValueKind;
@@ -420,7 +421,10 @@ fn whoever_names_hosts_wants_to_reach_them() {
 fn every_key_changes_the_plan_or_the_image_or_is_refused() {
     let carried_out = |settings: &[(&str, &str)]| {
         let lines: Vec<String> = settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
-        let effective = Effective::merge([project(&lines.join("\n"))]);
+        let mut effective = Effective::merge([project(&lines.join("\n"))]);
+        if let Some(profile) = effective.profile().map(|profile| profile.value.0) {
+            effective.with_profile(project(&profile.settings(&ProfileContext::default())));
+        }
         let build = BuildSpec::new(&effective, &BuildFlags::default()).map_err(drop);
         let policy = Policy::new(&effective, Path::new(PROJECT)).map_err(drop);
         (policy.and_then(|policy| policy.plan(&facts(&policy)).map_err(drop)), build)

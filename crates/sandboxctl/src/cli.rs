@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
-use policy::agents::Profile;
+use policy::agents::{PROFILES, Profile};
 use policy::plan::Provider;
 
 use crate::error::{Code, CommandError, code};
@@ -362,9 +362,13 @@ pub(crate) enum AgentCommand {
 
 /// Returns the parser of the name of a profile.
 fn profile() -> impl TypedValueParser<Value = Profile> {
-    let names = PossibleValuesParser::new(policy::agents::all().map(|profile| profile.name));
+    let names = PossibleValuesParser::new(PROFILES.iter().map(|profile| profile.name));
     names.try_map(|name| {
-        policy::agents::all().find(|profile| profile.name == name).map(Profile).ok_or("no profile")
+        PROFILES
+            .iter()
+            .find(|profile| profile.name == name)
+            .map(|profile| Profile(profile))
+            .ok_or("no profile")
     })
 }
 

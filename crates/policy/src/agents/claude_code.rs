@@ -1,8 +1,8 @@
 //! Claude Code.
 
-use super::{AgentProfile, Handling, ProfileCredential, Source};
+use super::profile::{AgentProfile, Handling, ProfileCredential, Source};
 
-pub(crate) static CLAUDE_CODE: AgentProfile = AgentProfile {
+pub(super) const CLAUDE_CODE: AgentProfile = AgentProfile {
     name: "claude-code",
     title: "Claude Code",
     program: "claude",

@@ -1,8 +1,8 @@
 //! Codex.
 
-use super::{AgentProfile, Handling, ProfileCredential, Source};
+use super::profile::{AgentProfile, Handling, ProfileCredential, Source};
 
-pub(crate) static CODEX: AgentProfile = AgentProfile {
+pub(super) const CODEX: AgentProfile = AgentProfile {
     name: "codex",
     title: "Codex",
     program: "codex",

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::key;
 use super::setting::PathBase;
-use crate::agents::{CLAUDE_CODE, CODEX, Profile};
+use crate::agents::{PROFILES, Profile};
 use crate::config::document::{Fault, Scalar};
 use crate::plan::{BoundaryMode, Layer, OnReplaced, Provider, Pull, SecretSource};
 use crate::rules::limits::{self, Bytes, MilliCpus};
@@ -112,15 +112,38 @@ words! { SecretProvider {
     "ollama" = Self::Ollama,
     "custom" = Self::Custom,
 } }
-words! { Profile {
-    "claude-code" = Self(&CLAUDE_CODE),
-    "codex" = Self(&CODEX),
-} }
 words! { OnReplaced { "end" = Self::End, "warn" = Self::Warn, } }
 words! { Pull { "missing" = Self::Missing, "always" = Self::Always, "never" = Self::Never, } }
 words! { BoundaryMode { "rw" = Self::ReadWrite, "ro" = Self::ReadOnly, } }
 words! { network::NetworkMode { "none" = Self::None, "allowlist" = Self::Allowlist, "open" = Self::Open, } }
 words! { Toolchain { "rust" = Self::Rust, "node" = Self::Node, "python" = Self::Python, } }
+
+impl Choice for Profile {
+    const WORDS: &'static [(&'static str, Self)] = &{
+        let mut words = [("", Self(PROFILES[0])); PROFILES.len()];
+        let mut at = 0;
+        while at < words.len() {
+            words[at] = (PROFILES[at].name, Self(PROFILES[at]));
+            at += 1;
+        }
+        words
+    };
+    const NAMES: &'static [&'static str] = &{
+        let mut names = [""; PROFILES.len()];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = PROFILES[at].name;
+            at += 1;
+        }
+        names
+    };
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name)
+    }
+}
 
 impl fmt::Display for Expose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

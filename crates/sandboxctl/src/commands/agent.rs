@@ -1,6 +1,6 @@
 //! `agent`: the profiles of published agents.
 
-use policy::agents::{AgentProfile, Handling, ProfileContext};
+use policy::agents::{AgentProfile, Handling, PROFILES, ProfileContext};
 use policy::config::overrides::Overrides;
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ pub(crate) fn agent(ui: &Ui, context: &Context, command: &AgentCommand) -> Resul
     let settings = load::settings(context, None, &Overrides::default())?.effective;
     match command {
         AgentCommand::Ls => {
-            let all = policy::agents::all().map(|one| (one, agents::gather(context, one, &settings)));
+            let all = PROFILES.iter().map(|one| (*one, agents::gather(context, one, &settings)));
             let all: Vec<_> = all.collect();
             let objects: Vec<_> = all.iter().map(|(profile, context)| object(profile, context)).collect();
             ui.data(&json!({ "agents": objects }), |_| table(&all))?;

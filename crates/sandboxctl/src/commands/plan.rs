@@ -6,6 +6,7 @@ use policy::plan::{
     Boundary, BoundaryKind, BoundaryMode, Container, Execution, Need, Network, Plan, Pull, RouteUpstream,
     SecretSource, names_a_registry,
 };
+use policy::rules::git::GitIdentity;
 use policy::rules::network::HostRule;
 use policy::text::escape;
 
@@ -79,6 +80,11 @@ fn text(plan: &Plan) -> String {
     }
     for variable in &plan.env {
         line("variable", &format_args!("{}={}", variable.name, variable.value.to_string_lossy()));
+    }
+    if let Some(GitIdentity { name, email }) = &plan.git {
+        let parts: Vec<_> =
+            name.iter().cloned().chain(email.iter().map(|email| format!("<{email}>"))).collect();
+        line("git", &format_args!("commits by {}", escape::line(&parts.join(" "))));
     }
     for secret in &plan.secrets {
         line("secret", &format_args!("{} from {}", secret.env_var, source(&secret.source)));

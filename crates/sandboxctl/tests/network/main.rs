@@ -10,6 +10,7 @@ mod interception;
 mod internet;
 mod live;
 mod open;
+mod profiles;
 mod refused;
 mod requests;
 mod secrets;
