@@ -9,7 +9,7 @@ use policy::rules::limits::Bytes;
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::protocol::RlimitFallback;
+use crate::protocol::{ProcessLimits, RlimitFallback};
 use crate::report::{Finding, Status};
 
 /// The size of a core file at which the kernel neither makes one nor starts a program that takes it.
@@ -58,6 +58,24 @@ pub fn apply(fallback: &RlimitFallback) -> Result<Vec<Finding>, RlimitError> {
         });
     }
     Ok(findings)
+}
+
+/// Sets the limits that a command asks for, in the process that is about to execute it: PID 1 lives longer. Allocates nothing.
+///
+/// At the soft limit of processor time comes a signal that a program can act on, at the hard one comes SIGKILL.
+pub fn apply_to_command(limits: &ProcessLimits) -> Result<(), Errno> {
+    const TO_END: u64 = 1;
+    let set = |resource, soft: u64, hard: u64| {
+        let lowest = |value: u64| getrlimit(resource).maximum.map_or(value, |hard| hard.min(value));
+        setrlimit(resource, Rlimit { current: Some(lowest(soft)), maximum: Some(lowest(hard)) })
+    };
+    if let Some(seconds) = limits.cpu_seconds {
+        set(Resource::Cpu, seconds, seconds.saturating_add(TO_END))?;
+    }
+    if let Some(Bytes(bytes)) = limits.file_size {
+        set(Resource::Fsize, bytes, bytes)?;
+    }
+    Ok(())
 }
 
 /// Lowers the soft and the hard limit to `value`, and returns what holds then.

@@ -139,7 +139,9 @@ fn start(
         session.started();
     }
     let mut agent = || {
-        let errno = match Command::new(&settings.argv, &environment) {
+        // Here, where the agent's own process is: the supervisor lives as long as all of them.
+        let limited = confine::rlimit::apply_to_command(&settings.process_limits);
+        let errno = match limited.and_then(|()| Command::new(&settings.argv, &environment)) {
             Ok(command) => command.exec(),
             Err(errno) => errno,
         };

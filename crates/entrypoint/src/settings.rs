@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use confine::account::RootPolicy;
-use confine::protocol::{ExecSpec, ExecUser, Grant, RENDEZVOUS_VARIABLE, Rendezvous};
+use confine::protocol::{ExecSpec, ExecUser, Grant, ProcessLimits, RENDEZVOUS_VARIABLE, Rendezvous};
 use policy::config::defaults::AGENT;
 use policy::rules::env::{
     AGENT_ALLOW_EMULATION, AGENT_ALLOW_ROOT, AGENT_ARGS, AGENT_COMMAND, AGENT_INIT, AGENT_USER, AGENT_WORKDIR,
@@ -40,6 +40,7 @@ pub(crate) struct Settings {
     pub(crate) writable: Option<Vec<PathBuf>>,
     /// What landlock allows besides.
     pub(crate) grants: Vec<Grant>,
+    pub(crate) process_limits: ProcessLimits,
 }
 
 /// Whether the agent may run where an emulator takes the place of a processor.
@@ -105,6 +106,7 @@ pub(crate) fn read(
         mode: if init { Mode::Init } else { Mode::Exec },
         writable,
         grants: Vec::new(),
+        process_limits: ProcessLimits::default(),
     })
 }
 
@@ -133,6 +135,7 @@ impl From<ExecSpec> for Settings {
             mode: Mode::Init,
             writable: Some(spec.writable),
             grants: spec.grants,
+            process_limits: spec.process_limits,
         }
     }
 }

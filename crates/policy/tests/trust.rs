@@ -62,6 +62,8 @@ const WIDENING: &[(&str, &str)] = &[
     ("limits.output_bytes", "limits.output_bytes = \"11m\""),
     ("limits.tmp_size", "limits.tmp_size = \"513m\""),
     ("limits.network_bytes", "limits.network_bytes = \"unlimited\""),
+    ("limits.cpu_time", "limits.cpu_time = \"2h\""),
+    ("limits.file_size", "limits.file_size = \"unlimited\""),
     ("protect.allow", "protect.allow = [\".git/config\"]"),
     ("protect.depth", "protect.depth = 2"),
     ("protect.on_replaced", "protect.on_replaced = \"warn\""),
@@ -131,7 +133,7 @@ fn a_preset_widens_by_each_of_its_hosts() {
 
 #[test]
 fn every_widening_value_is_found_alone() {
-    let user = "network.deny = [\"example.org\"]\n[limits]\nmemory = \"4g\"\ncpus = 8\ntimeout = \"1h\"\nnetwork_bytes = \"1g\"";
+    let user = "network.deny = [\"example.org\"]\n[limits]\nmemory = \"4g\"\ncpus = 8\ntimeout = \"1h\"\nnetwork_bytes = \"1g\"\ncpu_time = \"1h\"\nfile_size = \"1g\"";
     for (key, text) in WIDENING {
         assert_eq!(widened(user, text), [*key], "{text}");
     }

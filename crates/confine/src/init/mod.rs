@@ -26,7 +26,7 @@ use crate::protocol::{
     Rootfs, Step, Terminal, UserNamespace,
 };
 use crate::seccomp::{Pid1, SeccompFilter};
-use crate::{capabilities, cgroup, seccomp, sys};
+use crate::{capabilities, cgroup, rlimit, seccomp, sys};
 
 mod authorities;
 pub mod clone;
@@ -293,6 +293,7 @@ fn prepare_agent(spec: &InitSpec, slave: Option<&OwnedFd>, cgroups: &[OwnedFd]) 
     // 13. Where the agent starts, and the caller's umask: what it makes in a shared directory is as private as what the
     //     caller makes there.
     rustix::process::umask(Mode::from_raw_mode(spec.umask));
+    rlimit::apply_to_command(&spec.process_limits).map_err(failed(Step::Rlimits))?;
     rustix::process::chdir(spec.workdir.as_path()).map_err(Unable::Workdir)
 }
 

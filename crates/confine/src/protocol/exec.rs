@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::init_spec::{EnvEntry, Grant};
+use super::init_spec::{EnvEntry, Grant, ProcessLimits};
 
 /// Where the client of an exec listens, and the token that it waits for.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -53,6 +53,7 @@ pub struct ExecSpec {
     pub workdir: PathBuf,
     /// Its umask: the caller's.
     pub umask: u32,
+    pub process_limits: ProcessLimits,
     /// Who it runs as.
     pub user: ExecUser,
     /// What landlock lets it write.

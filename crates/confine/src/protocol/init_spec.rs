@@ -27,6 +27,7 @@ pub struct InitSpec {
     pub workdir: PathBuf,
     /// The permissions that files the agent makes do not get, unless it says otherwise: the caller's (umask(2)).
     pub umask: u32,
+    pub process_limits: ProcessLimits,
     /// The terminal the agent gets, if the client has one.
     pub terminal: Option<Terminal>,
     /// What landlock allows; all else is refused.
@@ -144,6 +145,22 @@ impl RlimitFallback {
             memory: limits.memory.filter(|_| missing(Layer::Memory)),
             pids: limits.pids.filter(|_| missing(Layer::Pids)),
         }
+    }
+}
+
+/// Limits of each process that a command starts, as the kernel has them (getrlimit(2)).
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ProcessLimits {
+    /// Processor time, in seconds (`RLIMIT_CPU`).
+    pub cpu_seconds: Option<u64>,
+    /// The size of a file that is written (`RLIMIT_FSIZE`).
+    pub file_size: Option<Bytes>,
+}
+
+impl ProcessLimits {
+    /// Returns those that these limits name.
+    pub fn of(limits: &Limits) -> Self {
+        Self { cpu_seconds: limits.cpu_time.map(|time| time.as_secs()), file_size: limits.file_size }
     }
 }
 

@@ -261,6 +261,7 @@ scalars! {
     MemoryLimit: Option<Bytes> = ValueKind::Memory, |scalar| value::or_unlimited(scalar, value::memory);
     CpuLimit: Option<MilliCpus> = ValueKind::Cpus, |scalar| value::or_unlimited(scalar, value::cpus);
     PidsLimit: Option<u32> = ValueKind::Pids, |scalar| value::or_unlimited(scalar, value::pids);
+    CpuTimeLimit: Option<Duration> = ValueKind::Timeout, |scalar| value::or_unlimited(scalar, value::cpu_time);
     TimeLimit: Option<Duration> = ValueKind::Timeout, |scalar| value::or_unlimited(scalar, value::timeout);
 }
 

@@ -392,6 +392,8 @@ fn limits(config: &Config, without: &Config, found: &mut Widenings) {
     raised(found, "timeout", file.timeout.as_ref(), held.timeout, unlimited_is_highest);
     raised(found, "output_bytes", file.output_bytes.as_ref(), held.output_bytes, |a, b| a > b);
     raised(found, "tmp_size", file.tmp_size.as_ref(), held.tmp_size, |a, b| a > b);
+    raised(found, "cpu_time", file.cpu_time.as_ref(), held.cpu_time, unlimited_is_highest);
+    raised(found, "file_size", file.file_size.as_ref(), held.file_size, unlimited_is_highest);
     raised(found, "network_bytes", file.network_bytes.as_ref(), held.network_bytes, unlimited_is_highest);
 }
 

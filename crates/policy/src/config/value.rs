@@ -323,6 +323,14 @@ pub(crate) fn timeout(scalar: Scalar<'_>) -> Result<Duration, Fault> {
     }
 }
 
+pub(crate) fn cpu_time(scalar: Scalar<'_>) -> Result<Duration, Fault> {
+    match scalar {
+        Scalar::Text(text) => limits::cpu_time(text).map_err(Fault::value),
+        Scalar::Integer(seconds) => limits::cpu_time(&seconds.to_string()).map_err(Fault::value),
+        _ => Err(Fault::Type),
+    }
+}
+
 pub(crate) fn duration(text: &str) -> Result<Duration, Fault> {
     limits::duration(text).map_err(Fault::value)
 }

@@ -226,10 +226,22 @@ pub(super) fn containers(effective: &Effective, provider: Provider, problems: &m
     }
 }
 
-/// Refuses to hide anything, or to keep it from being executed, where nothing is mounted.
+/// Refuses what a sandbox would do where there is none: hiding something, keeping it from being executed, limits of processes.
 pub(super) fn mounted(config: &Config, provider: Provider, problems: &mut Vec<Problem>) {
     if provider != Provider::Local {
         return;
+    }
+    let limits = &config.limits;
+    let cpu_time =
+        limits.cpu_time.as_ref().filter(|limit| limit.value.is_some()).map(|limit| &limit.location);
+    let file_size =
+        limits.file_size.as_ref().filter(|limit| limit.value.is_some()).map(|limit| &limit.location);
+    for (key, location) in [("limits.cpu_time", cpu_time), ("limits.file_size", file_size)] {
+        let message = "the provider \"local\" isolates nothing, and sets no limits of processes";
+        problems.extend(location.map(|location| {
+            Problem::new(location, key, ProblemCode::Refused, message)
+                .hinting("`ulimit` of the shell sets them, and so do the other providers")
+        }));
     }
     for (name, dir) in &config.shared_dirs {
         if let Some(exec) = dir.value.exec.as_ref().filter(|exec| !exec.value) {

@@ -55,6 +55,12 @@ pub struct Limits {
     pub tmp_size: Bytes,
     /// What passes the egress proxy, both ways together; `None` is unlimited.
     pub network_bytes: Option<Bytes>,
+    /// Processor time of each process, in whole seconds; `None` is unlimited.
+    #[serde(default)]
+    pub cpu_time: Option<Duration>,
+    /// The size of each file that is written; `None` is unlimited.
+    #[serde(default)]
+    pub file_size: Option<Bytes>,
 }
 
 impl Default for Limits {
@@ -67,6 +73,8 @@ impl Default for Limits {
             output_bytes: Bytes(10 << 20),
             tmp_size: Bytes(512 << 20),
             network_bytes: None,
+            cpu_time: None,
+            file_size: None,
         }
     }
 }
@@ -147,6 +155,9 @@ pub enum LimitError {
         "`{}` is not a duration; expected numbers with the units d, h, m, s or ms, largest first, such as `30m`, `1h30m` or `500ms`", shown(.given)
     )]
     Duration { given: String },
+    /// A time that the kernel cannot count.
+    #[error("`{}` is no time in whole seconds, in which the kernel counts processor time; expected one such as `90s` or `10m`", shown(.given))]
+    CpuTime { given: String },
     /// A duration of zero.
     #[error("a duration of zero is refused; leave the setting out to have no limit")]
     DurationZero,
@@ -274,6 +285,12 @@ pub fn pids(given: i64) -> Result<u32, LimitError> {
         Ok(pids) if (1..=MAX_PIDS).contains(&pids) => Ok(pids),
         _ => Err(LimitError::PidsRange { given }),
     }
+}
+
+/// Parses a processor time: a duration in whole seconds, in which `setrlimit(2)` takes it.
+pub fn cpu_time(text: &str) -> Result<Duration, LimitError> {
+    let time = duration(text)?;
+    if time.subsec_nanos() == 0 { Ok(time) } else { Err(LimitError::CpuTime { given: text.to_owned() }) }
 }
 
 /// Reads a duration such as `30m`, `1h30m`, `90s` or `500ms`: whole numbers, each unit at most once, largest first. A number alone is

@@ -74,9 +74,15 @@ pub(crate) fn exec(
             Format::Json => Stdio::Capture,
         },
     })?;
+    let reached = super::run::reached_limit(&outcome.end, &loaded.plan.limits);
+    if let Some(reached) = &reached {
+        ui.warning(reached);
+    }
     let (code, failure) = super::run::exit_of(&outcome.end, loaded.plan.provider);
     match (ui.format(), &failure) {
-        (Format::Json, _) => ui.json(&output::run(&loaded, &outcome, code, failure.as_ref(), &[]))?,
+        (Format::Json, _) => {
+            ui.json(&output::run(&loaded, &outcome, code, failure.as_ref(), reached.as_slice()))?;
+        }
         (Format::Text, Some(failure)) => ui.failure(failure),
         (Format::Text, None) => {}
     }

@@ -117,6 +117,12 @@ fn text(plan: &Plan) -> String {
     line("processes", &limit(plan.limits.pids));
     line("timeout", &plan.limits.timeout.map_or_else(|| "none".to_owned(), |time| format!("{time:?}")));
     line("tmpfs", &plan.limits.tmp_size);
+    if let Some(time) = plan.limits.cpu_time {
+        line("cpu time", &format_args!("{time:?} of each process"));
+    }
+    if let Some(size) = plan.limits.file_size {
+        line("file size", &size);
+    }
     if let Some(most) = plan.limits.network_bytes {
         line("network", &format_args!("{most} through the egress proxy"));
     }

@@ -11,7 +11,9 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Context as _;
 use confine::report::Report;
 use policy::plan::{Boundary, Network, Plan, Provider, Secret, SecretSource};
+use policy::rules::limits::Limits;
 use policy::text::escape;
+use rustix::process::Signal;
 use sandbox::boundary::detect::finding::lines;
 use sandbox::host::identity::Identity;
 use sandbox::host::programs::Programs;
@@ -204,10 +206,14 @@ pub(super) fn carry_out(
             },
         },
     });
-    let (shown, warnings) = shown.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (shown, mut warnings) = shown.into_inner().unwrap_or_else(PoisonError::into_inner);
     drop(shown);
     asker.inspect(|asker| asker.finish());
     let outcome = started?;
+    if let Some(reached) = reached_limit(&outcome.end, &plan.limits) {
+        ui.warning(&reached);
+        warnings.push(reached);
+    }
     let (code, failure) = exit_of(&outcome.end, plan.provider);
     match ui.format() {
         Format::Json => {
@@ -299,6 +305,27 @@ fn warn_of_weak_layers(shown: &mut Warnings<'_>, loaded: &Loaded, report: &Repor
             shown.warning(format_args!("layer {} is {status} enforced: {}", finding.layer, finding.reason));
         }
     }
+}
+
+/// Explains an end by which the kernel says that a limit of each process was reached. A shell passes on, as its own status, what ended a
+/// program that it ran.
+pub(super) fn reached_limit(end: &End, limits: &Limits) -> Option<String> {
+    let is = |signal: Signal| match end {
+        End::Signaled(number) => *number == signal.as_raw(),
+        End::Exited(status) => i32::from(*status) == 128 + signal.as_raw(),
+        _ => false,
+    };
+    if let Some(time) = limits.cpu_time.filter(|_| is(Signal::XCPU)) {
+        return Some(format!(
+            "a process inside has used {time:?} of processor time, and SIGXCPU has ended it; `--cpu-time` or `[limits] cpu_time` allows \
+             more"
+        ));
+    }
+    let size = limits.file_size.filter(|_| is(Signal::XFSZ))?;
+    Some(format!(
+        "a process inside was about to write more than {size} to a file, and SIGXFSZ has ended it; `--file-size` or `[limits] \
+         file_size` allows more"
+    ))
 }
 
 /// Returns the exit code, and the error where it is not the command's own.

@@ -127,6 +127,8 @@ fn show_names_the_origin_of_every_value() {
     limits.output_bytes = "10m"  # default
     limits.tmp_size = "512m"  # default
     limits.network_bytes = "unlimited"  # default
+    limits.cpu_time = "unlimited"  # default
+    limits.file_size = "unlimited"  # default
     "#);
 }
 

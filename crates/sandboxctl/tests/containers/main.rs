@@ -14,6 +14,7 @@ mod images;
 mod killed;
 mod moved_images;
 mod owners;
+mod process_limits;
 mod swapped;
 
 #[path = "../support/machine.rs"]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::macros::settings;
-use crate::config::form::{CpuLimit, MemoryLimit, PidsLimit, Size, SizeLimit, TimeLimit};
+use crate::config::form::{CpuLimit, CpuTimeLimit, MemoryLimit, PidsLimit, Size, SizeLimit, TimeLimit};
 use crate::config::key::{Flag, Key, TrustRule, ValueKind};
 use crate::rules::limits::{self, Bytes, MilliCpus};
 
@@ -88,6 +88,32 @@ settings! {
             default: "\"unlimited\"",
             example: "\"10g\"",
         }
+        cpu_time: Option<Duration> as CpuTimeLimit = {
+            doc: "Processor time of each process, in whole seconds. Then it gets SIGXCPU, and a second later SIGKILL.",
+            trust: TrustRule::RAISED,
+            default: "\"unlimited\"",
+            example: "\"10m\"",
+            flag: Some(Flag {
+                long: "cpu-time",
+                short: None,
+                value: "TIME",
+                help: "Processor time of each process, such as 90s or 10m",
+            }),
+            variable: Some("SANDBOXCTL_CPU_TIME"),
+        }
+        file_size: Option<Bytes> as SizeLimit = {
+            doc: "The size of each file that is written. Who writes more gets SIGXFSZ.",
+            trust: TrustRule::RAISED,
+            default: "\"unlimited\"",
+            example: "\"1g\"",
+            flag: Some(Flag {
+                long: "file-size",
+                short: None,
+                value: "SIZE",
+                help: "Size of each file that is written, such as 512m or 1g",
+            }),
+            variable: Some("SANDBOXCTL_FILE_SIZE"),
+        }
     }
 }
 
@@ -103,6 +129,8 @@ impl LimitsTable {
             output_bytes: self.output_bytes.as_ref().map_or(default.output_bytes, |limit| limit.value),
             tmp_size: self.tmp_size.as_ref().map_or(default.tmp_size, |limit| limit.value),
             network_bytes: self.network_bytes.as_ref().map_or(default.network_bytes, |limit| limit.value),
+            cpu_time: self.cpu_time.as_ref().map_or(default.cpu_time, |limit| limit.value),
+            file_size: self.file_size.as_ref().map_or(default.file_size, |limit| limit.value),
         }
     }
 }

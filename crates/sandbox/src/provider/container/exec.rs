@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use confine::protocol::{EXEC_ARGUMENT, ExecSpec, ExecUser, RENDEZVOUS_VARIABLE, Request};
+use confine::protocol::{EXEC_ARGUMENT, ExecSpec, ExecUser, ProcessLimits, RENDEZVOUS_VARIABLE, Request};
 use confine::report::Report;
 use nix::sys::signal::Signal;
 use tracing::debug;
@@ -60,6 +60,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
         env: environment::of(plan, &image, &secrets, variables)?,
         workdir: plan.agent.workdir.clone(),
         umask: init_spec::umask().map_err(StartError::step("reading the umask of this process"))?,
+        process_limits: ProcessLimits::of(&plan.limits),
         // Where the agent is 0, it is so in a user namespace that is not the host's: there it is the caller.
         user: if seen.user() == Some((0, 0)) { ExecUser::NamespaceRoot } else { ExecUser::Agent },
         // What the first command may write, whatever is configured here and now.

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use confine::kernel_file::namespace_inode;
-use confine::protocol::{EnvEntry, Expectations, ExpectedMount, InitSpec, Rootfs, Terminal};
+use confine::protocol::{EnvEntry, Expectations, ExpectedMount, InitSpec, ProcessLimits, Rootfs, Terminal};
 use policy::plan::{Layer, Plan};
 use policy::rules::env::{EnvRules, Unnamed};
 use policy::rules::network::egress;
@@ -46,6 +46,7 @@ pub(super) fn of(
         env: environment(plan, image, secrets),
         workdir: plan.agent.workdir.clone(),
         umask: init_spec::umask().map_err(StartError::step("reading the umask of this process"))?,
+        process_limits: ProcessLimits::of(&plan.limits),
         terminal: terminal.map(|terminal| Terminal::Stream(terminal.first)),
         grants: init_spec::grants(plan, &arguments::TMPFS_PATHS)
             .into_iter()

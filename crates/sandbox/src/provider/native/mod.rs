@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use confine::kernel_file::namespace_inode;
 use confine::protocol::{
-    ControlSocket, Expectations, ExpectedMount, InitSpec, MountPlan, Request, Rootfs, Terminal,
+    ControlSocket, Expectations, ExpectedMount, InitSpec, MountPlan, ProcessLimits, Request, Rootfs, Terminal,
 };
 use confine::report::{Report, Status};
 use policy::plan::{Init, Layer, Network, Plan};
@@ -224,6 +224,7 @@ fn init_spec(
         env: init_spec::environment(plan, secrets),
         workdir: plan.agent.workdir.clone(),
         umask: init_spec::umask().map_err(StartError::step("reading the umask of this process"))?,
+        process_limits: ProcessLimits::of(&plan.limits),
         terminal: streams.size().map(|size| Terminal::New { streams: streams.terminal, size }),
         grants: init_spec::grants(plan, &mount_plan::TEMPORARY.map(|(path, _)| path))
             .into_iter()
