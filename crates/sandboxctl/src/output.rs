@@ -31,6 +31,8 @@ pub(crate) fn run(
             "provider": plan.provider,
             "provider_reason": plan.provider_reason,
             "config": config.as_deref().map(JsonBytes::from),
+            "pid": outcome.init.as_ref().and_then(|init| init.pid),
+            "namespaces": outcome.init.as_ref().map(|init| &init.namespaces),
         },
         "result": {
             "code": code.number(),

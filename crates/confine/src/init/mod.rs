@@ -201,7 +201,8 @@ fn start_agent(
     if let Some(missing) = probe::missing(&report, &spec.required) {
         return Err(Refusal::Failed(Failure::Layer(missing)));
     }
-    control.send(&Event::Started(report), &[]).map_err(failed(Step::Report))?;
+    let namespaces = probe::namespaces();
+    control.send(&Event::Started { report, namespaces }, &[]).map_err(failed(Step::Report))?;
 
     // 9. Signals of ours are read from a descriptor; the agent gets an empty mask back before it is executed.
     let all = SigSet::all();

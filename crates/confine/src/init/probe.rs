@@ -62,6 +62,12 @@ fn finding(layer: Layer, seen: Result<String, String>) -> Finding {
     }
 }
 
+/// Identifies the namespaces that this process is in, as far as they can be.
+pub(super) fn namespaces() -> Vec<(String, u64)> {
+    let names = Expectations::NAMESPACES.into_iter().map(|(name, _)| name);
+    names.filter_map(|name| Some((name.to_owned(), namespace_inode(name).ok()?))).collect()
+}
+
 /// Checks that a namespace is not the client's, and probes what it shows.
 fn namespace(spec: &InitSpec, name: &str, theirs: u64, layer: Layer) -> Result<String, String> {
     let ours =

@@ -35,7 +35,7 @@ impl ExecSession {
 
     /// Reports that all is in place, and that the command is about to be executed.
     pub fn started(&mut self) {
-        self.send(&Event::Started(Report::default()));
+        self.send(&Event::Started { report: Report::default(), namespaces: Vec::new() });
     }
 
     /// Reports which step has failed.

@@ -96,7 +96,11 @@ pub enum Event {
     /// The agent's terminal exists. Descriptor: its master side.
     Terminal,
     /// Everything is enforced as the report says, and the agent is about to be executed.
-    Started(Report),
+    Started {
+        report: Report,
+        /// The inode number of each namespace that the sandbox is in, by its name in `/proc/self/ns`.
+        namespaces: Vec<(String, u64)>,
+    },
     /// The command could not be executed.
     Unexecutable {
         command: String,

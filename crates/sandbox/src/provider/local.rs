@@ -59,6 +59,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let outcome = |end, output| Outcome {
         end,
         report,
+        init: None,
         output,
         detected: Vec::new(),
         egress: None,

@@ -1,5 +1,6 @@
 //! What is reported to a caller about a command: while it runs, and when it has ended.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use confine::protocol::{EgressCounts, Ending};
 use confine::report::Report;
 use rustix::io::Errno;
+use serde::Serialize;
 
 use crate::boundary::detect::finding::Finding;
 use crate::host::capture::Captured;
@@ -27,6 +29,8 @@ pub enum Notice {
 pub struct Outcome {
     pub end: End,
     pub report: Report,
+    /// PID 1 of a sandbox that the run has made.
+    pub init: Option<InitIds>,
     /// The agent's output, where it was captured.
     pub output: Option<Output>,
     /// Things the agent made that would run on the host later, with what was done about them.
@@ -35,6 +39,15 @@ pub struct Outcome {
     pub egress: Option<EgressCounts>,
     /// From the start of the agent to its end.
     pub duration: Duration,
+}
+
+/// What PID 1 of a sandbox was on the host.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct InitIds {
+    /// Its process id, as this process sees it; `None` where it is in a PID namespace that is not seen from here.
+    pub pid: Option<i32>,
+    /// The inode number of each of its namespaces, by its name in `/proc/PID/ns`.
+    pub namespaces: BTreeMap<String, u64>,
 }
 
 /// What the agent wrote.

@@ -1,5 +1,6 @@
 //! The client's side of a running sandbox: one loop that waits for whatever happens next.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -51,6 +52,8 @@ const FORWARDED: [Signal; 6] =
 pub(crate) struct Ended {
     pub(crate) end: End,
     pub(crate) report: Report,
+    /// The namespaces of PID 1.
+    pub(crate) namespaces: BTreeMap<String, u64>,
     pub(crate) output: Option<Output>,
 }
 
@@ -88,6 +91,7 @@ pub(crate) struct Watch<'a> {
 /// What the loop knows.
 struct State {
     report: Report,
+    namespaces: BTreeMap<String, u64>,
     end: Option<End>,
     started: bool,
     /// When everything inside is requested to end.
@@ -124,6 +128,7 @@ impl State {
 pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended, StartError> {
     let mut state = State {
         report: Report::default(),
+        namespaces: BTreeMap::new(),
         end: None,
         started: false,
         deadline: watch.timeout.map(|timeout| (Instant::now() + timeout, Some(timeout))),
@@ -217,7 +222,7 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         (_, _, Some(end)) => end,
         (_, _, None) => End::Signaled(Signal::SIGKILL as i32),
     };
-    Ok(Ended { end, report: state.report, output })
+    Ok(Ended { end, report: state.report, namespaces: state.namespaces, output })
 }
 
 fn supervise_error(source: io::Error) -> StartError {
@@ -448,7 +453,8 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             *relay = Some(Relay::new(master, ends).map_err(event_error)?);
             send(&mut watch.control, &Request::TerminalReady).map_err(event_error)
         }
-        Some(Event::Started(report)) => {
+        Some(Event::Started { report, namespaces }) => {
+            state.namespaces = namespaces.into_iter().collect();
             state.started = true;
             state.report = report;
             (watch.complete)(&mut state.report);

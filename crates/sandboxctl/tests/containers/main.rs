@@ -10,6 +10,7 @@ mod exec;
 mod exec_ends;
 mod exec_isolation;
 mod hostile_images;
+mod ids;
 mod images;
 mod killed;
 mod moved_images;

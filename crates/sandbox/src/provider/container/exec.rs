@@ -141,6 +141,7 @@ pub(in crate::provider) fn run(exec: Exec<'_>) -> Result<Outcome, StartError> {
     Ok(Outcome {
         end: ended.end,
         report: Report::default(),
+        init: None,
         output: ended.output,
         detected: Vec::new(),
         egress: None,

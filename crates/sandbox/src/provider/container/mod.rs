@@ -29,7 +29,7 @@ use crate::session::boundaries::Boundaries;
 use crate::session::egress::{EgressProxy, renewal};
 use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
-use crate::session::outcome::{Notice, Outcome};
+use crate::session::outcome::{InitIds, Notice, Outcome};
 use crate::session::streams::Streams;
 use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::client::Client;
@@ -277,6 +277,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     Ok(Outcome {
         end: ended.end,
         report: ended.report,
+        init: Some(InitIds { pid: (pid > 0).then_some(pid), namespaces: ended.namespaces }),
         output: ended.output,
         detected: last.detected,
         egress,

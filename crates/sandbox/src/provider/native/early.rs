@@ -79,9 +79,9 @@ impl StartedInit {
         // 5. One clone3, and PID 1 is on its way. It makes its namespaces and what every sandbox sees, while its init spec is
         //    prepared.
         let options = CloneOptions { identity: host.agent.identity, streams: host.streams.inside(), cgroup };
-        let InitProcess { pidfd, mut control, .. } =
+        let InitProcess { pid, pidfd, mut control } =
             clone_init(&options, init_program::bytes()).map_err(remedy::entering)?;
-        let child = InitChild(pidfd);
+        let child = InitChild { pidfd, pid };
         let (mounts, builder) =
             mount_plan::system_mounts().map_err(StartError::step("planning the mounts"))?;
         send(&mut control, &Request::Prepare { mounts, hostname: mount_plan::HOSTNAME.into() }, &[])?;
@@ -90,16 +90,24 @@ impl StartedInit {
 }
 
 /// PID 1 of a sandbox, which ends with this at the latest.
-pub(super) struct InitChild(OwnedFd);
+pub(super) struct InitChild {
+    pidfd: OwnedFd,
+    pid: i32,
+}
 
 impl InitChild {
+    /// Returns its process id, as this process sees it.
+    pub(super) fn pid(&self) -> i32 {
+        self.pid
+    }
+
     /// Kills it, and waits until its namespace has ended: it is no zombie before that has.
     pub(super) fn end(&self) {
         // One that has ended is still ours to collect, so neither call can hit anybody else.
-        let _ = rustix::process::pidfd_send_signal(&self.0, rustix::process::Signal::KILL);
+        let _ = rustix::process::pidfd_send_signal(&self.pidfd, rustix::process::Signal::KILL);
         let _ = rustix::io::retry_on_intr(|| {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-            rustix::process::waitid(WaitId::PidFd(self.0.as_fd()), options)
+            rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), options)
         });
     }
 }
@@ -107,7 +115,7 @@ impl InitChild {
 impl Drop for InitChild {
     fn drop(&mut self) {
         self.end();
-        let _ = rustix::process::waitid(WaitId::PidFd(self.0.as_fd()), WaitIdOptions::EXITED);
+        let _ = rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED);
     }
 }
 

@@ -27,7 +27,7 @@ use crate::session::boundaries::{self, Boundaries};
 use crate::session::egress::{EgressProxy, renewal};
 use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
-use crate::session::outcome::{Notice, Outcome};
+use crate::session::outcome::{InitIds, Notice, Outcome};
 use crate::session::streams::Streams;
 use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::directory::StateDir;
@@ -137,6 +137,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let duration = began.elapsed();
     // PID 1 says that it is over when nothing else is left inside. Where it has said nothing, it is ended now, and
     // with it its namespace.
+    let pid = child.pid();
     let child = ended.is_ok().then_some(child);
 
     // 12. What the agent made that would run on the host later is moved aside, and nothing of ours stays. Only when PID 1 is
@@ -159,7 +160,16 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let mut ended = ended?;
     last.complete(&mut ended.report);
     let detected = last.detected;
-    Ok(Outcome { end: ended.end, report: ended.report, output: ended.output, detected, egress, duration })
+    let init = Some(InitIds { pid: Some(pid), namespaces: ended.namespaces });
+    Ok(Outcome {
+        end: ended.end,
+        report: ended.report,
+        init,
+        output: ended.output,
+        detected,
+        egress,
+        duration,
+    })
 }
 
 fn recorded(error: RecordError) -> StartError {
