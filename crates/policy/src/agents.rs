@@ -5,12 +5,25 @@
 
 pub use self::profile::{AgentProfile, Handling, Profile, ProfileContext, ProfileCredential, Source};
 
+mod aider;
 mod claude_code;
 mod codex;
+mod copilot_cli;
+mod gemini_cli;
+mod goose;
+mod opencode;
 mod profile;
 
 /// Every profile, by name.
-pub const PROFILES: &[&AgentProfile] = &[&claude_code::CLAUDE_CODE, &codex::CODEX];
+pub const PROFILES: &[&AgentProfile] = &[
+    &aider::AIDER,
+    &claude_code::CLAUDE_CODE,
+    &codex::CODEX,
+    &copilot_cli::COPILOT_CLI,
+    &gemini_cli::GEMINI_CLI,
+    &goose::GOOSE,
+    &opencode::OPENCODE,
+];
 
 #[cfg(test)]
 mod tests {

@@ -53,6 +53,9 @@ pub struct ProfileCredential {
 pub enum Handling {
     /// The egress proxy adds it to requests to this provider, by name.
     Proxy(&'static str),
+    /// The egress proxy adds it in this header to requests to this host, to which it ends TLS itself: the agent knows no other
+    /// address, or takes none.
+    Intercepted { name: &'static str, host: &'static str, header: &'static str },
     /// The agent sees it, because what it is shown to is not known well enough to add it there.
     Inject,
 }
@@ -99,7 +102,7 @@ impl AgentProfile {
         let is_set = |credential: &&ProfileCredential| {
             let is_proxied = match credential.handling {
                 Handling::Proxy(provider) => context.proxied.contains_key(provider),
-                Handling::Inject => false,
+                Handling::Intercepted { .. } | Handling::Inject => false,
             };
             is_proxied || context.variables.contains(OsStr::new(credential.variable))
         };
@@ -120,6 +123,19 @@ impl AgentProfile {
         own.map(str::to_owned).chain(more).collect()
     }
 
+    /// Writes which hosts it reaches.
+    fn network(&self, credential: Option<&ProfileCredential>) -> Option<String> {
+        let intercepted = match credential.map(|credential| credential.handling) {
+            Some(Handling::Intercepted { host, .. }) => Some(format!("intercept = {}\n", list(&[host]))),
+            _ => None,
+        };
+        let allowed = (!self.allow.is_empty()).then(|| format!("allow = {}\n", list(self.allow)));
+        (allowed.is_some() || intercepted.is_some()).then(|| {
+            let lines: String = allowed.into_iter().chain(intercepted).collect();
+            format!("[network]\n{lines}")
+        })
+    }
+
     /// Writes what it stands for, as a `sandbox.toml`.
     pub fn settings(&self, context: &ProfileContext) -> String
     where
@@ -134,7 +150,7 @@ impl AgentProfile {
             Some("[home]\nkeep = true\n".to_owned()),
             (!env.is_empty()).then(|| format!("[env]\nset = {{ {} }}\n", env.join(", "))),
             credential.and_then(|credential| credential.secret(context)),
-            (!self.allow.is_empty()).then(|| format!("[network]\nallow = {}\n", list(self.allow))),
+            self.network(credential),
             (!context.expose.is_empty()).then(|| format!("[native]\nexpose = {}\n", list(&context.expose))),
         ];
         let shared = shared.map(|(path, number)| {
@@ -155,6 +171,13 @@ impl ProfileCredential {
             Handling::Proxy(provider) => {
                 ((*provider).to_owned(), format!("mode = \"proxy\"\nprovider = {provider:?}\n"))
             }
+            Handling::Intercepted { name, host, header } => (
+                (*name).to_owned(),
+                format!(
+                    "mode = \"proxy\"\nprovider = \"custom\"\nupstream = \"https://{host}\"\nheader = {header:?}\n\
+                     template = \"{{}}\"\n"
+                ),
+            ),
             Handling::Inject => (variable.to_lowercase().replace('_', "-"), "mode = \"inject\"\n".to_owned()),
         };
         Some(format!("[secrets.{name}]\n{how}env_var = {variable:?}\nsource = \"env:{variable}\"\n"))
@@ -165,7 +188,7 @@ impl ProfileCredential {
 fn url(credential: &ProfileCredential, context: &ProfileContext) -> String {
     let route = match credential.handling {
         Handling::Proxy(provider) => context.proxied.get(provider).map_or(provider, String::as_str),
-        Handling::Inject => "",
+        Handling::Intercepted { .. } | Handling::Inject => "",
     };
     format!("http://{PROXY}/{route}")
 }

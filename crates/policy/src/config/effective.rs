@@ -121,9 +121,11 @@ impl Effective {
         let settings = std::mem::take(&mut self.settings);
         let start = profile.agent.command.as_ref().map(|command| command.value.clone()).unwrap_or_default();
         let allow = profile.network.allow.take();
+        let intercept = profile.network.intercept.take();
         let expose = profile.native.expose.take();
         let mut merged = over(settings, profile);
         merged.network.allow = added(merged.network.allow, allow);
+        merged.network.intercept = added(merged.network.intercept, intercept);
         merged.native.expose = added(merged.native.expose, expose);
         if let (Some(command), [program, arguments @ ..]) = (&mut merged.agent.command, &start[..]) {
             let is_theirs = !matches!(command.location, Location::File { scope: Scope::Profile, .. });

@@ -44,7 +44,9 @@ fn credential(profile: &'static AgentProfile, context: &ProfileContext) -> Strin
         return format!("none ({} is not set): the agent logs in inside", names.join(" or "));
     };
     match found.handling {
-        Handling::Proxy(_) => format!("{}, which never enters", found.variable),
+        Handling::Proxy(_) | Handling::Intercepted { .. } => {
+            format!("{}, which never enters", found.variable)
+        }
         Handling::Inject => format!("{}, which the agent sees", found.variable),
     }
 }
