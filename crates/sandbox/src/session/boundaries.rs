@@ -109,10 +109,8 @@ impl<'a> Boundaries<'a> {
             if boundary.kind == BoundaryKind::File {
                 // It is read-only, and nothing lies in it.
                 all.push(Mounts::default());
-                if has_other_name_in(&root, &plan.boundaries).map_err(failed)? {
-                    let what = "the file has other names (`find . -samefile FILE` finds them): one in a writable directory can be \
-                                written, and it is the same file";
-                    coverage.add_unprotected(boundary, what);
+                if let Some(what) = hidden::writable_name(plan, caller, &root, until).map_err(failed)? {
+                    coverage.add_unprotected(boundary, &what);
                 }
                 continue;
             }
@@ -308,15 +306,6 @@ impl Last {
     pub(crate) fn complete(&self, report: &mut Report) {
         coverage::take_back(report, &self.gaps);
     }
-}
-
-/// Returns whether a single file may have another name in one of the writable directories: they are on its file system.
-fn has_other_name_in(file: &Entered<'_>, boundaries: &[Boundary]) -> io::Result<bool> {
-    let stat = rustix::fs::fstat(file)?;
-    let is_around = |boundary: &Boundary| {
-        boundary.mode == BoundaryMode::ReadWrite && boundary.file_id.device == stat.st_dev
-    };
-    Ok(stat.st_nlink > 1 && boundaries.iter().any(is_around))
 }
 
 /// Gives each protected file with another name a file of its own.

@@ -131,7 +131,12 @@ fn a_file_with_another_name_that_can_be_written_is_warned_of() {
                 &["sh", "-c", "echo changed >link; cat /work/x.json"],
             )
         };
-        let warning = "the file has other names";
+        let warning = "the same file is /workspace/link, which can be written";
+        let output = run().output().unwrap();
+        assert!(!error(&output).contains(warning) && said(&output) == "shared", "the control: {output:?}");
+        fs::remove_file(place.workspace().join("link")).unwrap();
+        // A name where the agent can write nothing is none to warn of.
+        fs::hard_link(&file, place.path("beside/other")).unwrap();
         let output = run().output().unwrap();
         assert!(!error(&output).contains(warning) && said(&output) == "shared", "the control: {output:?}");
         fs::remove_file(place.workspace().join("link")).unwrap();

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use policy::plan::{Boundary, BoundaryKind, FileId, Plan};
+use policy::plan::{Boundary, BoundaryKind, BoundaryMode, FileId, Plan};
 use policy::rules::hide::HidePatterns;
 use policy::text::escape;
 use rustix::fs::{Mode, OFlags};
@@ -72,6 +72,36 @@ pub(super) fn find(plan: &Plan, caller: Identity) -> Result<Vec<Vec<HiddenPath>>
         outermost(found);
     }
     Ok(found)
+}
+
+/// Looks for another name of a single file in a writable directory: through it the agent can write what is read-only at the one that is
+/// shared. Returns what to say of it.
+pub(super) fn writable_name(
+    plan: &Plan,
+    caller: Identity,
+    file: &Entered<'_>,
+    until: Deadline,
+) -> io::Result<Option<String>> {
+    let stat = rustix::fs::fstat(file)?;
+    let file_id = beneath::file_id(&stat);
+    let may_hold = |boundary: &&Boundary| {
+        boundary.mode == BoundaryMode::ReadWrite && boundary.file_id.device == file_id.device
+    };
+    for boundary in plan.boundaries.iter().filter(may_hold).filter(|_| stat.st_nlink > 1) {
+        let held = Root::open(boundary, caller).map_err(io::Error::other)?;
+        let search = hide::search(&held.enter()?, Wanted::SameFiles(&HashSet::from([file_id])), until)?;
+        if let Some(name) = search.hidden.iter().find(|one| one.file_id == file_id) {
+            let path = escape::path(&boundary.guest.join(&name.path));
+            return Ok(Some(format!("the same file is {path}, which can be written")));
+        }
+        if !search.is_whole {
+            let name = &boundary.name;
+            return Ok(Some(format!(
+                "the file has other names, and there was no time to look for them in \"{name}\""
+            )));
+        }
+    }
+    Ok(None)
 }
 
 fn is_searched(boundary: &Boundary) -> bool {
