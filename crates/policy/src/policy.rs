@@ -28,6 +28,7 @@ mod check;
 mod environment;
 mod facts;
 mod lower;
+mod rootfs;
 mod workdir;
 
 /// The rules of one sandbox. A policy that exists holds together.
@@ -167,7 +168,7 @@ impl Policy {
 
     /// Decides about a path as the sandbox sees it.
     pub fn guest_path(&self, path: &Path, access: PathAccess) -> Verdict {
-        self.boundaries.decide(path, access)
+        self.of_rootfs(path, access).unwrap_or_else(|| self.boundaries.decide(path, access))
     }
 
     /// Decides about a path of the host: absolute, and spelled as the boundaries are.

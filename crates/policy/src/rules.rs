@@ -10,6 +10,7 @@ pub mod limits;
 pub mod network;
 pub mod path;
 pub mod provider;
+pub mod rootfs;
 pub mod shared_dir;
 pub mod upstream;
 pub mod url_path;

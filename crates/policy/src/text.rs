@@ -3,3 +3,4 @@
 pub mod escape;
 pub mod json_bytes;
 pub mod suggest;
+pub mod time;

@@ -495,7 +495,7 @@ pub(crate) struct PolicyArgs {
 pub(crate) enum Subject {
     /// May this path be used?
     Path {
-        /// An absolute path as the sandbox sees it; only shared directories are considered
+        /// An absolute path as the sandbox sees it
         path: PathBuf,
         /// What is to be done with it
         #[arg(long, value_enum, default_value_t, value_name = "ACCESS")]

@@ -49,7 +49,7 @@ pub(crate) fn gather(
 
 /// Looks up several toolchains together, because what they have in common is shown once and the first stands for all.
 /// Where one is missing, each is looked up by itself, to say which.
-fn toolchains(
+pub(crate) fn toolchains(
     context: &Context,
     programs: &Programs,
     policy: &Policy,

@@ -52,7 +52,9 @@ fn main() -> process::ExitCode {
     // First of all: it may end at any moment, and what is asked later is somebody else.
     let parent = Parent::of_this_process();
     let args: Vec<OsString> = env::args_os().collect();
-    let no_colour = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    // See no-color.org; and a terminal without any capability, see term(7).
+    let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let no_colour = is_dumb || env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let (ui, result) = match Cli::parse_from(&args) {
         Ok(cli) => {
             let ui = Ui::new(&cli.global, no_colour);

@@ -23,7 +23,7 @@ use crate::rules::network::preset::AllowedHosts;
 use crate::rules::upstream::{CredentialHeader, HeaderTemplate, UpstreamUrl};
 use crate::rules::user::UserSpec;
 use crate::rules::verdict::Origin;
-use crate::text::escape;
+use crate::text::{escape, time};
 
 /// One setting that holds.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
@@ -164,18 +164,9 @@ impl Show for SecretSource {
     }
 }
 
-/// Units from the largest to the smallest, none of them zero: `1h30m`.
 impl Show for Duration {
     fn show(&self) -> String {
-        let mut rest = self.as_millis();
-        let mut text = String::new();
-        for (unit, length) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)] {
-            if rest >= length {
-                text.extend([(rest / length).to_string().as_str(), unit]);
-                rest %= length;
-            }
-        }
-        quoted(&text)
+        quoted(&time::duration(*self))
     }
 }
 

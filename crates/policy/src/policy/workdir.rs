@@ -9,12 +9,9 @@ use crate::config::defaults::HOME;
 use crate::config::problem::{Problem, ProblemCode};
 use crate::plan::{self, Provider};
 use crate::rules::path::GuestPath;
+use crate::rules::rootfs::{OF_THE_KERNEL, SYSTEM};
 use crate::rules::verdict::listing;
 use crate::text::escape;
-
-/// What a native sandbox shows of the host's system; what is in there is known only inside.
-const SYSTEM: &[&str] =
-    &["/bin", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/usr"];
 
 /// Directories that every native sandbox has of its own, empty but for what is shared in them.
 const OWN: &[&str] = &["/", "/home", HOME, "/run", "/tmp"];
@@ -61,7 +58,9 @@ impl Policy {
         let guests = || self.wanted.iter().map(|wanted| wanted.guest.as_path());
         let exposed = || parts.iter().flat_map(|parts| &parts.exposed).map(|exposed| exposed.guest.as_path());
         let leads_somewhere = || guests().chain(exposed()).any(|guest| guest.starts_with(path));
-        let unknown = || SYSTEM.iter().map(Path::new).chain(exposed()).any(|tree| path.starts_with(tree));
+        // What is in there is known only inside.
+        let system = || SYSTEM.iter().chain(OF_THE_KERNEL).chain(&["/etc"]).map(Path::new);
+        let unknown = || system().chain(exposed()).any(|tree| path.starts_with(tree));
         let (what, hint) = match (self.behind(path), self.provider) {
             (Some((wanted, _)), _) if facts.is_file(wanted) => ("is a file".to_owned(), None),
             (Some(_), _) => match &facts.workdir {

@@ -11,25 +11,10 @@ use confine::protocol::{BindSource, Cover, MountAccess, MountPlan};
 use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Execution, FileId, Plan};
 use policy::rules::limits::TmpfsLimits;
 use policy::rules::network::egress::DNS;
+use policy::rules::rootfs::{DEVICES, ETC, SYSTEM};
 use rustix::fs::FileType;
 
 use crate::boundary::protect::mounts::Mounts;
-
-/// Directories of the host's system that every program expects, read-only.
-const SYSTEM: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
-
-/// What of the host's `/etc` is needed to run its programs, and holds no secret: the loader's cache, links to
-/// alternatives, certificates, the time zone, and what Debian's Java does not start without, for each version with long support.
-const ETC: [&str; 16] = [
-    "/etc/alternatives", "/etc/ca-certificates/extracted", "/etc/java-11-openjdk/security",
-    "/etc/java-17-openjdk/security", "/etc/java-21-openjdk/security", "/etc/java-25-openjdk/security",
-    "/etc/java-8-openjdk/security", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
-    "/etc/localtime", "/etc/os-release", "/etc/pki/ca-trust/extracted", "/etc/pki/tls/certs",
-    "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
-];
-
-/// Devices that give nothing away.
-const DEVICES: [&str; 6] = ["full", "null", "random", "tty", "urandom", "zero"];
 
 /// The agent's home directory.
 pub(crate) const HOME: &str = "/home/agent";

@@ -8,7 +8,7 @@ use policy::plan::{
 };
 use policy::rules::git::GitIdentity;
 use policy::rules::network::HostRule;
-use policy::text::escape;
+use policy::text::{escape, time};
 
 use crate::cli::PlanArgs;
 use crate::context::Context;
@@ -115,10 +115,10 @@ fn text(plan: &Plan) -> String {
     line("memory", &limit(plan.limits.memory));
     line("cpus", &limit(plan.limits.cpus));
     line("processes", &limit(plan.limits.pids));
-    line("timeout", &plan.limits.timeout.map_or_else(|| "none".to_owned(), |time| format!("{time:?}")));
+    line("timeout", &plan.limits.timeout.map_or_else(|| "none".to_owned(), time::duration));
     line("tmpfs", &plan.limits.tmp_size);
-    if let Some(time) = plan.limits.cpu_time {
-        line("cpu time", &format_args!("{time:?} of each process"));
+    if let Some(most) = plan.limits.cpu_time {
+        line("cpu time", &format_args!("{} of each process", time::duration(most)));
     }
     if let Some(size) = plan.limits.file_size {
         line("file size", &size);

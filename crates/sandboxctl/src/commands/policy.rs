@@ -6,14 +6,16 @@ use policy::Policy;
 use policy::config::overrides::Overrides;
 use policy::rules::network::{HostPattern, Request, Scheme};
 use policy::rules::path::PathAccess;
-use policy::rules::verdict::{Decision, Verdict};
+use policy::rules::verdict::{Decision, Origin, Verdict};
 use policy::text::escape;
 
 use self::enforcement::{Answer, Enforcement};
 use crate::cli::{self, PolicyArgs, PolicyCommand, Subject};
 use crate::context::Context;
+use crate::directories;
 use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
+use crate::facts;
 use crate::files;
 use crate::load;
 use crate::ui::Ui;
@@ -54,7 +56,19 @@ fn rules(context: &Context, args: &PolicyArgs) -> Result<Policy, CommandError> {
 fn decide(context: &Context, rules: &Policy, subject: &Subject) -> Result<Answer, CommandError> {
     let of_path = |path: &Path, access| enforcement::of_path(rules, context.caller, path, as_asked(access));
     Ok(match subject {
-        Subject::Path { path, access, host: false } => of_path(path, *access),
+        Subject::Path { path, host: false, .. } if path.is_relative() => {
+            let message = format!("`{}` is relative, and the sandbox may start anywhere", escape::path(path));
+            let error = CommandError::message(Code::UsageInvalid, message);
+            let path = context.absolute(path);
+            let inside =
+                rules.inside(&path).map(|inside| format!("inside, it is `{}`", escape::path(&inside)));
+            let instead = "name it as the sandbox sees it, such as `/workspace/file`; `--host` asks about a path of this machine";
+            return Err(inside.into_iter().fold(error.hint(instead), CommandError::hint));
+        }
+        Subject::Path { path, access, host: false } => match toolchain(context, rules, path, *access) {
+            Some(verdict) => enforcement::of_walls(rules, verdict),
+            None => of_path(path, *access),
+        },
         Subject::Path { path, access, host: true } => {
             let path = context.absolute(path);
             match rules.inside(&path) {
@@ -74,6 +88,25 @@ fn decide(context: &Context, rules: &Policy, subject: &Subject) -> Result<Answer
             enforcement::of_walls(rules, rules.host(name, pattern.port().unwrap_or(HTTPS)))
         }
         Subject::Request { method, url } => enforcement::of_walls(rules, request(rules, method, url)?),
+    })
+}
+
+/// Decides about a path that a toolchain shows.
+fn toolchain(context: &Context, rules: &Policy, path: &Path, access: cli::Access) -> Option<Verdict> {
+    let programs = context.programs(directories::around(context));
+    let found = facts::toolchains(context, &programs, rules);
+    let parts = found.values().flatten().flat_map(|parts| &parts.exposed);
+    let shown = parts.into_iter().find(|exposed| path.starts_with(&exposed.guest))?;
+    let (path, tree) = (escape::path(path), escape::path(&shown.guest));
+    let origin = Origin::Default;
+    Some(match access {
+        cli::Access::Write => Verdict::deny(
+            format!("cannot write `{path}`: `{tree}` of toolchain \"{}\" is read-only", shown.name),
+            origin,
+        ),
+        cli::Access::Read | cli::Access::Execute => {
+            Verdict::allow(format!("`{path}` lies in `{tree}` of toolchain \"{}\"", shown.name), origin)
+        }
     })
 }
 

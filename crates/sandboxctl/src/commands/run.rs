@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use confine::report::Report;
 use policy::plan::{Boundary, Network, Plan, Provider, Secret, SecretSource};
 use policy::rules::limits::Limits;
-use policy::text::escape;
+use policy::text::{escape, time};
 use rustix::process::Signal;
 use sandbox::boundary::detect::finding::lines;
 use sandbox::host::identity::Identity;
@@ -315,10 +315,11 @@ pub(super) fn reached_limit(end: &End, limits: &Limits) -> Option<String> {
         End::Exited(status) => i32::from(*status) == 128 + signal.as_raw(),
         _ => false,
     };
-    if let Some(time) = limits.cpu_time.filter(|_| is(Signal::XCPU)) {
+    if let Some(most) = limits.cpu_time.filter(|_| is(Signal::XCPU)) {
         return Some(format!(
-            "a process inside has used {time:?} of processor time, and SIGXCPU has ended it; `--cpu-time` or `[limits] cpu_time` allows \
-             more"
+            "a process inside has used {} of processor time, and SIGXCPU has ended it; `--cpu-time` or `[limits] cpu_time` allows \
+             more",
+            time::duration(most)
         ));
     }
     let size = limits.file_size.filter(|_| is(Signal::XFSZ))?;
@@ -336,7 +337,7 @@ pub(super) fn exit_of(end: &End, provider: Provider) -> (ExitCode, Option<Comman
         End::TimedOut(limit) => {
             let error = CommandError::message(
                 Code::CommandTimedOut,
-                format_args!("the command ran longer than {limit:?} and was ended"),
+                format_args!("the command ran longer than {} and was ended", time::duration(*limit)),
             );
             (ExitCode::TimedOut, Some(error.hint("`--timeout` or `[limits] timeout` allows more time")))
         }

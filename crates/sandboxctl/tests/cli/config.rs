@@ -159,3 +159,15 @@ fn an_unknown_variable_of_ours_is_an_error() {
     hint: did you mean "SANDBOXCTL_MEMORY"?
     "#);
 }
+
+#[test]
+fn validate_refuses_what_no_trust_could_make_run() {
+    let env = TestEnv::with_config(
+        "[shared_dirs]\netc = { host = \"/etc\", guest = \"/x\" }\nlater = { host = \"./later\", guest = \"/later\" }",
+    );
+    let answer = env.call(&["config", "validate"]);
+    assert_eq!(answer.code, 2, "{answer}");
+    assert!(answer.stderr.contains("shared_dirs.etc") && !answer.stderr.contains("later"), "{answer}");
+    let narrow = TestEnv::with_config("[shared_dirs]\nlater = { host = \"./later\", guest = \"/later\" }");
+    assert_eq!(narrow.call(&["config", "validate"]).code, 0);
+}

@@ -135,3 +135,23 @@ fn the_command_starts_where_the_caller_stands() {
     assert_eq!(from("sub", &["-w", "inner"]), "/all/sub/inner\n");
     assert_eq!(from("sub", &["-w", "/inner"]), "/inner\n");
 }
+
+#[test]
+fn a_time_is_printed_as_it_is_written() {
+    let env = TestEnv::new();
+    let plan = env.call(&["plan", "--timeout", "300", "true"]);
+    assert!(plan.stdout.contains("timeout     5m\n"), "{plan}");
+}
+
+#[test]
+fn a_terminal_that_can_do_nothing_gets_no_colour() {
+    let env = TestEnv::new();
+    for (variables, is_coloured) in
+        [("TERM=xterm", true), ("TERM=dumb", false), ("TERM=xterm NO_COLOR=1", false)]
+    {
+        let program = env!("CARGO_BIN_EXE_sandboxctl");
+        let line = format!("--version >/dev/null; {variables} {program} run --no-such-flag");
+        let screen = env.call_on_terminal(&line, "");
+        assert_eq!(screen.contains("\u{1b}["), is_coloured, "{variables}: {screen:?}");
+    }
+}

@@ -9,6 +9,7 @@ mod completions;
 mod config;
 mod doctor;
 mod engines;
+mod etc;
 mod habits;
 mod init;
 mod log;

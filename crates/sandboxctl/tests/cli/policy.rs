@@ -188,3 +188,32 @@ fn a_preset_is_shown_as_the_hosts_that_it_stands_for() {
 fn what_is_no_host_is_a_usage_error() {
     assert_eq!(TestEnv::new().call(&["policy", "check", "host", "https://example.org"]).code, 2);
 }
+
+#[test]
+fn what_it_says_of_paths_of_the_system_is_what_holds_inside() {
+    let env = TestEnv::new();
+    env.write("file", "");
+    for path in [
+        "/usr/bin/env", "/bin/sh", "/tmp/x", "/run/x", "/dev/shm/x", "/home/agent/x", "/etc/passwd",
+        "/etc/shadow", "/dev/null", "/dev/kmsg", "/proc/self/status", "/root/x", "/srv/x", "/workspace/file",
+    ] {
+        for (access, test) in [("read", "-r"), ("write", "-w")] {
+            let script = format!("case {path} in */x) : 2>/dev/null >{path};; esac; test {test} {path}");
+            let holds = env.call(&["run", "-q", "--", "sh", "-c", &script]).code == 0;
+            let said = env.call(&["policy", "check", "path", "--access", access, path]);
+            assert_eq!(said.code == 0, holds, "{access} {path}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_relative_path_is_no_question() {
+    let env = TestEnv::new();
+    assert_snapshot!(env.call(&["policy", "check", "path", "src/x"]), @r"
+    code: 2
+    --- stderr
+    error: `src/x` is relative, and the sandbox may start anywhere
+    hint: name it as the sandbox sees it, such as `/workspace/file`; `--host` asks about a path of this machine
+    hint: inside, it is `/workspace/src/x`
+    ");
+}

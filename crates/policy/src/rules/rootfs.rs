@@ -1,0 +1,34 @@
+//! What a native sandbox has besides what is shared with it: the host's system, and directories of its own.
+
+/// Directories of the host's system that every program expects, read-only.
+pub const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+
+/// What of the host's `/etc` is needed to run its programs, read-only. None of it holds a secret: the loader's cache, links to
+/// alternatives, certificates, the time zone, names of services, protocols and types of files, fonts, and settings of programs in
+/// `/usr` that do not start, or do something else, without them.
+pub const ETC: &[&str] = &[
+    "/etc/ImageMagick-6", "/etc/ImageMagick-7", "/etc/alternatives", "/etc/ca-certificates/extracted",
+    "/etc/chromium.d", "/etc/fonts", "/etc/gitconfig", "/etc/java-11-openjdk", "/etc/java-17-openjdk",
+    "/etc/java-21-openjdk", "/etc/java-25-openjdk", "/etc/java-8-openjdk", "/etc/ld.so.cache",
+    "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/maven", "/etc/mime.types",
+    "/etc/os-release", "/etc/pki/ca-trust/extracted", "/etc/pki/tls/certs", "/etc/protocols",
+    "/etc/services", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/vim",
+];
+
+/// Files of `/etc` that each sandbox has of its own.
+pub const OWN_ETC: &[&str] = &[
+    "/etc/group", "/etc/hostname", "/etc/hosts", "/etc/nsswitch.conf", "/etc/passwd", "/etc/resolv.conf",
+    "/etc/shells",
+];
+
+/// Where anything may be written until the sandbox ends, in a container too.
+pub const TEMPORARY: &[&str] = &["/dev/shm", "/home/agent", "/run", "/tmp"];
+
+/// File systems that the kernel makes for the sandbox alone.
+pub const OF_THE_KERNEL: &[&str] = &["/dev", "/proc"];
+
+/// Devices that give nothing away, in `/dev`.
+pub const DEVICES: &[&str] = &["full", "null", "random", "tty", "urandom", "zero"];
+
+/// What else is in `/dev`, for terminals and the streams of a process.
+pub const OF_THE_TERMINAL: &[&str] = &["fd", "ptmx", "pts", "stderr", "stdin", "stdout"];
