@@ -87,6 +87,13 @@ impl Config {
         all.into_iter().filter_map(|(key, location)| Some((key, location?))).collect()
     }
 
+    /// Lists what was typed that means nothing where a container is started. A file may have it for native sandboxes.
+    pub(crate) fn only_natively(&self) -> Vec<(&'static str, &Location)> {
+        let typed = |location: &&Location| matches!(location, Location::Flag(_));
+        let exposed = self.native.expose.as_ref().map(|list| &list.location).filter(typed);
+        exposed.map(|location| ("native.expose", location)).into_iter().collect()
+    }
+
     /// Sets a key from a flag or a variable.
     pub(crate) fn set(&mut self, typed: &Typed<'_>, problems: &mut Vec<Problem>) {
         match key::split(typed.key.path) {

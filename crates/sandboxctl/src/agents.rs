@@ -6,9 +6,13 @@ use policy::agents::{AgentProfile, ProfileContext};
 use policy::config::effective::Effective;
 use policy::config::problem::Scope;
 use policy::config::{Config, ConfigFile};
+use policy::plan::Provider;
+use sandbox::host::toolchain::locate::Availability;
 
 use crate::context::Context;
+use crate::directories;
 use crate::error::CommandError;
+use crate::facts;
 use crate::files;
 
 /// Returns the settings that a profile stands for here, beneath these.
@@ -38,8 +42,21 @@ pub(crate) fn gather(
     ProfileContext {
         variables: context.env.iter().filter_map(is_set).collect(),
         files: profile.reads.iter().copied().filter(|path| in_home(context, path).is_file()).collect(),
-        expose: Vec::new(),
+        expose: match effective.provider().0 {
+            Provider::Native => expose(context, profile),
+            // An image has its own, and without isolation everything is there.
+            Provider::Docker | Provider::Podman | Provider::Local => Vec::new(),
+        },
         proxied: effective.proxied(),
+    }
+}
+
+/// Lists what shows the program of an agent to a native sandbox, where the host has it outside of what every sandbox sees.
+fn expose(context: &Context, profile: &AgentProfile) -> Vec<String> {
+    let programs = context.programs(directories::around(context));
+    match facts::locate(context, &programs, profile.program) {
+        Availability::Exposable { by, .. } => by.iter().map(ToString::to_string).collect(),
+        Availability::System(_) | Availability::Hidden { .. } | Availability::Nowhere => Vec::new(),
     }
 }
 

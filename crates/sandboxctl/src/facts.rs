@@ -12,6 +12,7 @@ use policy::rules::verdict::Decision;
 use policy::{HostFacts, Policy, ToolchainParts, Unavailable};
 use sandbox::host::programs::Programs;
 use sandbox::host::toolchain;
+use sandbox::host::toolchain::locate::Availability;
 use sandbox::host::toolchain::search::{Crates, HostContext, Toolchains};
 
 use crate::context::Context;
@@ -56,16 +57,7 @@ pub(crate) fn toolchains(
 ) -> BTreeMap<Expose, Result<ToolchainParts, Unavailable>> {
     let wanted: Vec<Expose> = policy.expose().cloned().collect();
     let homes = context.homes();
-    let host = HostContext {
-        env: &context.env,
-        programs,
-        caller: Caller { uid: context.caller.uid, homes: &homes, allowed_root: None },
-        user: context.caller,
-        home: &context.home,
-        workdir: &context.cwd,
-        guest_home: Path::new(HOME),
-        crates: crates(policy),
-    };
+    let host = host(context, programs, &homes, crates(policy));
     let names: Vec<String> = wanted.iter().map(ToString::to_string).collect();
     let alone = |name: String| match toolchain::resolve(&[name], &host) {
         Ok(found) => Ok(parts(found)),
@@ -80,6 +72,31 @@ pub(crate) fn toolchains(
             wanted.into_iter().zip(parts.map(Ok)).collect()
         }
         Err(_) => wanted.into_iter().zip(names.into_iter().map(alone)).collect(),
+    }
+}
+
+/// Finds a program of the host's by name, and what shows it to a native sandbox.
+pub(crate) fn locate(context: &Context, programs: &Programs, name: &str) -> Availability {
+    let homes = context.homes();
+    toolchain::locate::locate(name, &host(context, programs, &homes, Crates::Network))
+}
+
+/// Returns the surroundings in which toolchains are looked for. Of the environment, what the programs get to know.
+fn host<'a>(
+    context: &'a Context,
+    programs: &'a Programs,
+    homes: &'a [&'a Path],
+    crates: Crates,
+) -> HostContext<'a> {
+    HostContext {
+        env: programs.environment(),
+        programs,
+        caller: Caller { uid: context.caller.uid, homes, allowed_root: None },
+        user: context.caller,
+        home: &context.home,
+        workdir: &context.cwd,
+        guest_home: Path::new(HOME),
+        crates,
     }
 }
 

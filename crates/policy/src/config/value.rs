@@ -145,6 +145,13 @@ impl fmt::Display for Profile {
     }
 }
 
+impl Toolchain {
+    /// Lists all of them, in the order in which they are documented.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::WORDS.iter().map(|(_, preset)| *preset)
+    }
+}
+
 impl fmt::Display for Expose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -196,12 +196,20 @@ fn intercepted(config: &Config, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Notes every setting that only containers have, where none is started.
+/// Notes every setting that only containers have, where none is started, and what was typed that none has.
 pub(super) fn containers(effective: &Effective, provider: Provider, problems: &mut Vec<Problem>) {
+    let config = effective.settings();
     if provider.runs_containers() {
+        for (key, location) in config.only_natively() {
+            let message = format!(
+                "only native sandboxes show programs of the host, and provider \"{provider}\" starts a container, which has those \
+                 of its image"
+            );
+            let hint = "choose --provider native, or add the program to the image (`[image] packages`) and leave this out";
+            problems.push(Problem::new(location, key, ProblemCode::Conflict, message).hinting(hint));
+        }
         return;
     }
-    let config = effective.settings();
     let was_chosen = matches!(
         config.general.provider,
         Some(Located {

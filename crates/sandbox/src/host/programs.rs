@@ -154,6 +154,40 @@ impl Programs {
         all.filter(|program| self.is_safe(program))
     }
 
+    /// Finds a program that a shell started in `directory` would find and that is not run: where it lies, and why not.
+    pub(crate) fn unsafe_one(&self, name: &str, directory: &Path) -> Option<(PathBuf, String)> {
+        let path = self.environment.get(OsStr::new("PATH"));
+        let program = which::which_in_all(name, path, directory).ok()?.next()?;
+        let entries = std::env::split_paths(path.map_or(OsStr::new(""), OsString::as_os_str));
+        let mut relative = entries.filter(|entry| !entry.is_absolute()).map(|entry| directory.join(entry));
+        if relative.any(|entry| program.parent() == Some(&entry)) {
+            return Some((
+                program,
+                "that entry of PATH is not absolute, and leads elsewhere inside".to_owned(),
+            ));
+        }
+        let places = [Some(program.clone()), program.canonicalize().ok()];
+        let reason = places
+            .iter()
+            .flatten()
+            .filter_map(|place| place.parent())
+            .find_map(|bin| self.check_entry(bin).err());
+        let place = match reason {
+            Some(SkipReason::Shared(place)) => return Some((program, writable_by_sandbox(&place))),
+            Some(SkipReason::Others(place)) => place,
+            _ => match self.writable.of(&program) {
+                Some(place) => return Some((program.clone(), writable_by_sandbox(place))),
+                None => program.clone(),
+            },
+        };
+        Some((program, format!("other users may write to `{}`", escape::path(&place))))
+    }
+
+    /// Returns the environment in which programs are looked for.
+    pub fn environment(&self) -> &BTreeMap<OsString, OsString> {
+        &self.environment
+    }
+
     /// Returns whether a program may be executed, and nobody else has written or chosen it.
     fn is_safe(&self, program: &Path) -> bool {
         let Ok(resolved) = program.canonicalize() else { return false };
@@ -264,6 +298,10 @@ impl Programs {
         let home = self.environment.get(OsStr::new("HOME")).map(Path::new);
         self.writable.named_in(text, home)
     }
+}
+
+fn writable_by_sandbox(place: &Path) -> String {
+    format!("sandboxes may write to `{}`", escape::path(place))
 }
 
 /// Returns whether a file has an access control list (acl(5)), which may let anybody do what its mode says of the group.

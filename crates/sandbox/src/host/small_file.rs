@@ -29,6 +29,15 @@ pub(crate) fn read_as_this_user(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
+/// Reads how a regular file begins, at most this many bytes of it, with the rights that this thread has.
+pub(crate) fn beginning(path: &Path, length: u64) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    let file =
+        open_regular(CWD, path, OFlags::empty())?.ok_or_else(|| io::Error::other("no regular file"))?;
+    file.take(length).read_to_end(&mut start)?;
+    Ok(start)
+}
+
 /// Opens a regular file for reading; `None` where it is none, `ELOOP` where `flags` refuse a link.
 ///
 /// What it is, is asked before it is opened: to open a device may act on it, to open a pipe wakes or hangs, and to open a

@@ -14,6 +14,7 @@ use self::search::{HostContext, Toolchains};
 use crate::host::acting::ActingAs;
 
 pub mod error;
+pub mod locate;
 mod node;
 mod python;
 mod rust;
@@ -30,16 +31,20 @@ pub fn resolve(names: &[String], host: &HostContext<'_>) -> Result<Toolchains, V
     let mut found = Toolchains::default();
     let mut errors = Vec::new();
     for name in names {
-        let result = match name.as_str() {
-            "rust" => rust::find(host, &mut found),
-            "node" => node::find(host, &mut found),
-            "python" => python::find(host, &mut found),
-            path if path.starts_with('/') => own_path(path, host, &mut found),
-            _ => Err(ToolchainError::UnknownPreset(name.clone())),
-        };
-        errors.extend(result.err());
+        errors.extend(find(name, host, &mut found).err());
     }
     if errors.is_empty() { Ok(found.without_repetition()) } else { Err(errors) }
+}
+
+/// Finds what one name stands for: a preset, or a path.
+fn find(name: &str, host: &HostContext<'_>, found: &mut Toolchains) -> Result<(), ToolchainError> {
+    match name {
+        "rust" => rust::find(host, found),
+        "node" => node::find(host, found),
+        "python" => python::find(host, found),
+        path if path.starts_with('/') => own_path(path, host, found),
+        _ => Err(ToolchainError::UnknownPreset(name.to_owned())),
+    }
 }
 
 /// Shows a path that was named, if it passes the rules for shared directories.
@@ -54,7 +59,14 @@ fn own_path(name: &str, host: &HostContext<'_>, found: &mut Toolchains) -> Resul
     }
     found.show(name, path, host)?;
     let bin = path.join("bin");
-    let programs = if bin.is_dir() { bin } else { path.to_path_buf() };
-    found.path.push(programs);
+    let programs = if bin.is_dir() {
+        Some(bin.as_path())
+    } else if path.is_file() {
+        // A program: by its name there, it is found as on the host.
+        path.parent()
+    } else {
+        Some(path)
+    };
+    found.path.extend(programs.map(Path::to_owned));
     Ok(())
 }

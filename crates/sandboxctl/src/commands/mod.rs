@@ -20,6 +20,7 @@ mod exec;
 mod home;
 mod init;
 mod man;
+mod not_found;
 mod plan;
 mod policy;
 mod run;

@@ -28,10 +28,12 @@ use sandbox::session::streams::Stdio;
 use tracing::{debug, info};
 
 use super::egress::Asker;
+use super::not_found;
 use crate::cli::{Format, LifeArgs, RunArgs, ShowArgs};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
+use crate::facts;
 use crate::home;
 use crate::load::{self, Loaded};
 use crate::output;
@@ -215,6 +217,12 @@ pub(super) fn carry_out(
         warnings.push(reached);
     }
     let (code, failure) = exit_of(&outcome.end, plan.provider);
+    let failure = failure.map(|failure| match &outcome.end {
+        End::NotFound(command) if plan.provider == Provider::Native => {
+            failure.hint(not_found::elsewhere(&facts::locate(&context, &renewing, command)))
+        }
+        _ => failure,
+    });
     match ui.format() {
         Format::Json => {
             let object = output::run(loaded, &outcome, code, failure.as_ref(), &warnings);
@@ -375,15 +383,15 @@ pub(super) fn exit_of(end: &End, provider: Provider) -> (ExitCode, Option<Comman
                 Code::CommandNotFound,
                 format_args!("{command}: no such command in the sandbox"),
             );
-            (
-                ExitCode::NotFound,
-                Some(error.hint(if provider.runs_containers() {
+            let error = match provider {
+                Provider::Docker | Provider::Podman => error.hint(
                     "only what the image has is there, and shared directories; `[image] packages` adds programs to one that \
-                     `sandboxctl build` makes"
-                } else {
-                    "only what lies in /usr, in shared directories and in `[native] expose` is there"
-                })),
-            )
+                     `sandboxctl build` makes",
+                ),
+                // What there is to be done depends on where the host has it.
+                Provider::Native | Provider::Local => error,
+            };
+            (ExitCode::NotFound, Some(error))
         }
         End::NotExecutable(command, reason) => {
             let error = CommandError::message(

@@ -10,6 +10,7 @@ mod config;
 mod doctor;
 mod engines;
 mod etc;
+mod expose;
 mod habits;
 mod init;
 mod log;

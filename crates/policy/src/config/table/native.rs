@@ -2,7 +2,7 @@
 
 use super::macros::settings;
 use crate::config::form::{ExposedPath, LayerName, ListOf};
-use crate::config::key::{Key, TrustRule, ValueKind};
+use crate::config::key::{Flag, Key, TrustRule, ValueKind};
 use crate::config::problem::Located;
 use crate::config::value::Expose;
 use crate::plan::Layer;
@@ -31,6 +31,12 @@ settings! {
             trust: TrustRule::Needed("it names a path"),
             default: "[]",
             example: "[\"rust\", \"node\", \"python\"]",
+            flag: Some(Flag {
+                long: "expose",
+                short: None,
+                value: "PRESET|PATH",
+                help: "Show a toolchain of the host, read-only: a preset such as node, or a path",
+            }),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use policy::text::escape;
 
 use super::error::ToolchainError;
-use super::search::{Form, HostContext, Toolchains, canonical, in_system_tree, one_component};
+use super::search::{Form, HostContext, Toolchains, canonical, in_system_tree, is_script, one_component};
 use crate::host::small_file;
 
 const NAME: &str = "python";
@@ -102,10 +102,4 @@ fn installed(versions: &Path, version: &str) -> Option<PathBuf> {
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let newest = names.filter(|name| name.starts_with(&prefix)).max_by_key(|name| numbers(name))?;
     Some(versions.join(newest))
-}
-
-fn is_script(path: &Path) -> bool {
-    use std::io::Read;
-    let mut start = [0; 2];
-    std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"#!"
 }

@@ -11,6 +11,7 @@ use super::error::ToolchainError;
 use crate::boundary::resolve::Found;
 use crate::host::identity::Identity;
 use crate::host::programs::Programs;
+use crate::host::small_file;
 
 /// What every sandbox sees.
 const SYSTEM_TREES: &[&str] = &["/bin", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr"];
@@ -206,4 +207,9 @@ pub(super) fn one_component(text: &str) -> Option<&str> {
     let text = text.trim();
     let plain = !text.is_empty() && text != "." && text != ".." && !text.contains(['/', '\0']);
     plain.then_some(text)
+}
+
+/// Returns whether a file is a script, as execve(2) means it.
+pub(super) fn is_script(path: &Path) -> bool {
+    small_file::beginning(path, 2).is_ok_and(|start| start == b"#!")
 }
