@@ -13,7 +13,7 @@ fn caller(path: &[&str]) -> TestEnv {
     let env = TestEnv::new();
     let bins: Vec<_> = path.iter().map(|bin| env.home().join(bin).display().to_string()).collect();
     for bin in &bins {
-        fs::create_dir_all(bin).unwrap();
+        fs::create_dir_all(bin).expect("a directory of the caller's");
     }
     let path = format!("{}:/usr/bin:/bin", bins.join(":"));
     env.set("PATH", &path)
@@ -21,8 +21,9 @@ fn caller(path: &[&str]) -> TestEnv {
 
 /// Links a program of the caller's to where it is installed.
 fn link(env: &TestEnv, name: &str, target: &str) {
-    fs::create_dir_all(env.home().join(name).parent().unwrap()).unwrap();
-    symlink(Path::new(target), env.home().join(name)).unwrap();
+    let link = env.home().join(name);
+    fs::create_dir_all(link.parent().expect("it lies in the home")).expect("a directory of the caller's");
+    symlink(Path::new(target), link).expect("a link of the caller's");
 }
 
 #[test]
