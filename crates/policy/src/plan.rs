@@ -43,6 +43,9 @@ pub struct Plan {
     pub boundaries: Vec<Boundary>,
     /// Toolchains of the host, read-only inside at the same path.
     pub expose: Vec<Exposed>,
+    /// Links to exposed toolchains, as they are on the host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<Link>,
     /// What a container is made from; `None` where the provider makes none.
     pub container: Option<Container>,
     pub network: Network,
@@ -336,6 +339,17 @@ pub struct Exposed {
     pub guest: PathBuf,
     /// Which file or directory was validated; nothing else may be mounted.
     pub file_id: FileId,
+}
+
+/// A symbolic link that a sandbox has.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Link {
+    /// Where the sandbox sees it.
+    #[serde(with = "json_bytes::path")]
+    pub guest: PathBuf,
+    /// What it leads to inside: relative to its directory, or absolute.
+    #[serde(with = "json_bytes::path")]
+    pub target: PathBuf,
 }
 
 /// What stays read-only inside writable boundaries.

@@ -183,6 +183,7 @@ fn toolchains_stand_in_front_of_the_path() {
     };
     let parts = ToolchainParts {
         exposed: vec![exposed.clone()],
+        links: vec![],
         bin: vec![bin],
         variables: vec![Variable { name: "RUSTUP_HOME".to_owned(), value: "/x".into() }],
     };

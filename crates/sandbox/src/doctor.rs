@@ -175,6 +175,7 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
             kind: BoundaryKind::Directory,
         }],
         expose: Vec::new(),
+        links: Vec::new(),
         container: None,
         network: Network::None,
         limits: Limits {

@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use policy::config::{Expose, Toolchain};
 use policy::rules::shared_dir::Caller;
 use sandbox::host::identity::Identity;
 use sandbox::host::programs::Programs;
@@ -58,7 +59,12 @@ impl Machine {
 
     fn resolve(&self, names: &[&str]) -> Result<Toolchains, Vec<ToolchainError>> {
         let home = self.home();
-        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let preset = |name: &str| Toolchain::all().find(|preset| preset.to_string() == name).unwrap();
+        let wanted = |name: &&str| match name.strip_prefix('/') {
+            Some(_) => Expose::Path(name.into()),
+            None => Expose::Preset(preset(name)),
+        };
+        let names: Vec<Expose> = names.iter().map(wanted).collect();
         let user =
             Identity { uid: rustix::process::getuid().as_raw(), gid: rustix::process::getgid().as_raw() };
         let writable = Writable::new(self.shared.clone(), self.top.path().join("state"), user);
@@ -155,10 +161,21 @@ fn proxies_that_are_hard_links_and_linked_toolchains_are_understood() {
 }
 
 #[test]
-fn a_toolchain_that_was_unpacked_is_shown_as_a_whole() {
+fn a_toolchain_that_was_unpacked_is_shown_without_its_settings() {
     let machine = Machine::new(&["rust-1.95/bin"]);
     machine.program("rust-1.95/bin/cargo", BINARY).directory("rust-1.95/lib/rustlib");
-    assert_eq!(machine.exposed(&["rust"]), ["rust-1.95"]);
+    machine.directory("rust-1.95/etc").directory("rust-1.95/share").program("rust-1.95/LICENSE", "");
+    assert_eq!(machine.exposed(&["rust"]), ["rust-1.95/bin", "rust-1.95/lib", "rust-1.95/share"]);
+    // Where npm keeps the tokens that are for all users of an installation, and pip the address of its index.
+    let machine = Machine::new(&["node/bin", "python/bin"]);
+    machine.program("node/bin/node", BINARY).directory("node/include/node");
+    machine.program("node/etc/npmrc", "//registry.example.org/:_authToken=secret");
+    machine.program("python/bin/python3", BINARY).directory("python/lib/python3.13");
+    machine.program("python/pip.conf", "[global]\nindex-url = https://me:secret@example.org");
+    assert_eq!(
+        machine.exposed(&["node", "python"]),
+        ["node/bin", "node/include", "python/bin", "python/lib"]
+    );
 }
 
 #[test]
@@ -176,14 +193,15 @@ fn node_is_found_behind_links_and_behind_volta() {
     let machine = Machine::new(&["multishell/bin"]);
     machine.program(".fnm/v22/installation/bin/node", BINARY).directory(".fnm/v22/installation/include/node");
     machine.link(machine.home().join(".fnm/v22/installation"), "multishell");
-    assert_eq!(machine.exposed(&["node"]), [".fnm/v22/installation"]);
+    assert_eq!(machine.exposed(&["node"]), [".fnm/v22/installation/bin", ".fnm/v22/installation/include"]);
 
     let machine = Machine::new(&[".volta/bin"]);
     machine.program(".volta/bin/volta-shim", BINARY).link("volta-shim", ".volta/bin/node");
     machine.program(".volta/tools/image/node/20.1.0/bin/node", BINARY);
     machine.directory(".volta/tools/image/node/20.1.0/lib/node_modules");
     machine.program(".volta/tools/user/platform.json", r#"{"node":{"runtime":"20.1.0","npm":null}}"#);
-    assert_eq!(machine.exposed(&["node"]), [".volta/tools/image/node/20.1.0"]);
+    let image = ".volta/tools/image/node/20.1.0";
+    assert_eq!(machine.exposed(&["node"]), [format!("{image}/bin"), format!("{image}/lib")]);
     machine.program(".volta/tools/user/platform.json", r#"{"node":{"runtime":"../../../.."}}"#);
     assert!(machine.error("node").contains("is not the tool itself"));
 }
@@ -205,12 +223,16 @@ fn pyenv_chooses_by_variable_by_directory_and_for_everywhere() {
         machine.link("python3.x", &format!(".pyenv/versions/{version}/bin/python"));
         machine.directory(&format!(".pyenv/versions/{version}/lib/python3.x"));
     }
-    assert_eq!(machine.exposed(&["python"]), [".pyenv/versions/3.11.7"]);
+    assert_eq!(machine.exposed(&["python"]), [".pyenv/versions/3.11.7/bin", ".pyenv/versions/3.11.7/lib"]);
     machine.program("project/.python-version", "3.12\n").directory("project/src");
     machine.workdir = machine.home().join("project/src");
-    assert_eq!(machine.exposed(&["python"]), [".pyenv/versions/3.12.10"], "the newest, by number");
+    assert_eq!(
+        machine.exposed(&["python"]),
+        [".pyenv/versions/3.12.10/bin", ".pyenv/versions/3.12.10/lib"],
+        "the newest, by number"
+    );
     machine.env.insert("PYENV_VERSION".into(), "3.12.9:3.11.7".into());
-    assert_eq!(machine.exposed(&["python"]), [".pyenv/versions/3.12.9"]);
+    assert_eq!(machine.exposed(&["python"]), [".pyenv/versions/3.12.9/bin", ".pyenv/versions/3.12.9/lib"]);
     machine.env.insert("PYENV_VERSION".into(), "4.0".into());
     assert!(machine.error("python").contains("version 4.0 in"));
     machine.env.insert("PYENV_VERSION".into(), "../../elsewhere".into());
@@ -223,7 +245,7 @@ fn the_python_of_the_system_comes_after_the_shims_of_pyenv() {
     machine.program(".pyenv/shims/python3", SCRIPT).program(".pyenv/versions/3/bin/python", BINARY);
     machine.program("other/bin/python3", BINARY).directory("other/lib/python3.13");
     machine.env.insert("PYENV_VERSION".into(), "system".into());
-    assert_eq!(machine.exposed(&["python"]), ["other"]);
+    assert_eq!(machine.exposed(&["python"]), ["other/bin", "other/lib"]);
 }
 
 #[test]
@@ -232,7 +254,8 @@ fn the_python_of_uv_is_found_behind_its_link() {
     machine.program(".local/share/uv/python/cpython-3.13/bin/python3.13", BINARY);
     machine.directory(".local/share/uv/python/cpython-3.13/lib/python3.13");
     machine.link("../share/uv/python/cpython-3.13/bin/python3.13", ".local/bin/python3");
-    assert_eq!(machine.exposed(&["python"]), [".local/share/uv/python/cpython-3.13"]);
+    let python = ".local/share/uv/python/cpython-3.13";
+    assert_eq!(machine.exposed(&["python"]), [format!("{python}/bin"), format!("{python}/lib")]);
 }
 
 #[test]
@@ -269,7 +292,6 @@ fn every_mistake_is_returned_at_once() {
     let errors = machine.resolve(&["ruby", "node", "/no/such"]).unwrap_err();
     let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
     assert_eq!(texts.len(), 3, "{texts:?}");
-    assert_eq!(texts[0], "`ruby` is neither rust, node or python nor an absolute path");
     assert_eq!(
         texts[1],
         "preset `node`: `node` in the PATH was not found; install it, or take `node` off `native.expose`"
@@ -301,7 +323,9 @@ fn an_entry_of_the_path_in_which_an_agent_can_write_decides_nothing() {
         );
         machine.link("project/.venv/bin", "linked").link("project/out", "through");
         machine.link(machine.home().join("private"), "project/out");
-        assert_eq!(machine.exposed(&[preset]), ["private"], "the control: nothing is shared");
+        let below = library.split('/').next().unwrap();
+        let parts = |prefix: &str| [format!("{prefix}/bin"), format!("{prefix}/{below}")];
+        assert_eq!(machine.exposed(&[preset]), parts("private"), "the control: nothing is shared");
         machine.shared = vec![machine.home().join("project")];
         let error = machine.error(preset);
         for part in [
@@ -314,7 +338,7 @@ fn an_entry_of_the_path_in_which_an_agent_can_write_decides_nothing() {
         }
         // The next one counts.
         machine.program(&format!("own/bin/{program}"), BINARY).directory(&format!("own/{library}"));
-        assert_eq!(machine.exposed(&[preset]), ["own"]);
+        assert_eq!(machine.exposed(&[preset]), parts("own"));
         // What is shared is no toolchain, and lies in none.
         for shared in ["own", "own/src", ""] {
             machine.shared = ["project", shared].map(|name| machine.home().join(name)).into();
@@ -333,7 +357,7 @@ fn an_entry_of_the_path_in_which_an_agent_can_write_decides_nothing() {
 fn entries_that_are_relative_or_that_others_may_write_to_are_left_out() {
     let mut machine = Machine::new(&["open/bin"]);
     machine.program("open/bin/node", BINARY).directory("open/include/node");
-    assert_eq!(machine.exposed(&["node"]), ["open"], "the control");
+    assert_eq!(machine.exposed(&["node"]), ["open/bin", "open/include"], "the control");
     fs::set_permissions(machine.home().join("open"), fs::Permissions::from_mode(0o777)).unwrap();
     assert!(machine.error("node").contains("because other users may write to"), "{}", machine.error("node"));
     machine.env.insert("PATH".into(), "bin:.".into());
@@ -397,13 +421,170 @@ fn a_version_file_of_the_project_is_read_only_if_it_comes_to_an_end() {
     let file = machine.workdir.join(".python-version");
     let fifo = std::ffi::CString::new(file.to_str().unwrap()).unwrap();
     nix::unistd::mkfifo(fifo.as_c_str(), nix::sys::stat::Mode::S_IRWXU).unwrap();
-    assert_eq!(machine.exposed(&["python"]), [".pyenv/versions/3.11.7"], "a pipe");
+    assert_eq!(
+        machine.exposed(&["python"]),
+        [".pyenv/versions/3.11.7/bin", ".pyenv/versions/3.11.7/lib"],
+        "a pipe"
+    );
     fs::remove_file(&file).unwrap();
     symlink("/dev/zero", &file).unwrap();
-    assert_eq!(machine.exposed(&["python"]), [".pyenv/versions/3.11.7"], "what has no end");
+    assert_eq!(
+        machine.exposed(&["python"]),
+        [".pyenv/versions/3.11.7/bin", ".pyenv/versions/3.11.7/lib"],
+        "what has no end"
+    );
     fs::remove_file(&file).unwrap();
     for text in ["../../../private", "/etc", ".."] {
         fs::write(&file, text).unwrap();
         assert!(machine.resolve(&["python"]).map_or(true, |found| found.exposed.is_empty()), "{text}");
     }
+}
+
+/// Lists the links that are made inside, as `link -> target`, relative to the home.
+fn links(machine: &Machine, names: &[&str]) -> Vec<String> {
+    let home = machine.home();
+    let short = |path: &Path| path.strip_prefix(&home).unwrap_or(path).display().to_string();
+    let links = machine.resolve(names).unwrap().links;
+    links.iter().map(|link| format!("{} -> {}", short(&link.guest), short(&link.target))).collect()
+}
+
+#[test]
+fn tools_of_uv_and_pipx_are_shown_without_where_they_came_from() {
+    let machine = Machine::new(&[".local/bin"]);
+    machine.program(".local/bin/uv", BINARY).program(".local/bin/private", SCRIPT);
+    machine.program(".local/share/uv/python/cpython-3.13.1/bin/python3.13", BINARY);
+    machine.directory(".local/share/uv/python/cpython-3.13.1/lib/python3.13");
+    machine.program(".local/share/uv/python/cpython-3.13.1/pip.conf", "secret");
+    machine.link("cpython-3.13.1", ".local/share/uv/python/cpython-3.13");
+    for environment in [".local/share/uv/tools/black", ".local/share/pipx/venvs/httpie"] {
+        let tool = environment.rsplit('/').next().unwrap();
+        machine.program(&format!("{environment}/bin/{tool}"), SCRIPT);
+        machine.program(&format!("{environment}/pyvenv.cfg"), "").directory(&format!("{environment}/lib"));
+        machine.program(&format!("{environment}/uv-receipt.toml"), "secret");
+        machine.program(&format!("{environment}/pipx_metadata.json"), "secret");
+        let python = ".local/share/uv/python/cpython-3.13.1/bin/python3.13";
+        machine.link(machine.home().join(python), &format!("{environment}/bin/python"));
+        machine.link(machine.home().join(format!("{environment}/bin/{tool}")), &format!(".local/bin/{tool}"));
+    }
+    // One that lost its interpreter keeps the others from nothing.
+    machine.program(".local/share/uv/tools/broken/pyvenv.cfg", "");
+    assert_eq!(
+        machine.exposed(&["uv"]),
+        [
+            ".local/bin/uv",
+            ".local/share/uv/python/cpython-3.13.1/bin",
+            ".local/share/uv/python/cpython-3.13.1/lib",
+            ".local/share/uv/tools/black/bin",
+            ".local/share/uv/tools/black/lib",
+            ".local/share/uv/tools/black/pyvenv.cfg",
+        ]
+    );
+    assert_eq!(
+        links(&machine, &["uv"]),
+        [
+            ".local/bin/black -> .local/share/uv/tools/black/bin/black",
+            ".local/share/uv/python/cpython-3.13 -> cpython-3.13.1",
+        ]
+    );
+    assert_eq!(
+        machine.exposed(&["pipx"]),
+        [
+            ".local/share/pipx/venvs/httpie/bin",
+            ".local/share/pipx/venvs/httpie/lib",
+            ".local/share/pipx/venvs/httpie/pyvenv.cfg",
+            ".local/share/uv/python/cpython-3.13.1/bin",
+            ".local/share/uv/python/cpython-3.13.1/lib",
+        ]
+    );
+    assert_eq!(
+        links(&machine, &["pipx"]),
+        [".local/bin/httpie -> .local/share/pipx/venvs/httpie/bin/httpie"]
+    );
+    assert_eq!(machine.resolve(&["pipx"]).unwrap().path, [machine.home().join(".local/bin")]);
+    let mut machine = machine;
+    machine.shared = vec![machine.home().join(".local/share/uv/tools/black/lib")];
+    assert!(machine.error("uv").contains("because sandboxes may write to"), "{}", machine.error("uv"));
+}
+
+#[test]
+fn the_prefix_of_npm_shows_its_modules_and_the_links_to_them() {
+    let mut machine = Machine::new(&[".local/bin", "node/bin"]);
+    machine.program("node/bin/node", BINARY).directory("node/include/node");
+    machine.program(".npmrc", "//registry.example.org/:_authToken=secret\nprefix = ${HOME}/.local\n");
+    machine.program(".local/lib/node_modules/codex/bin/codex.js", SCRIPT).program(".local/etc/npmrc", "");
+    machine.link("../lib/node_modules/codex/bin/codex.js", ".local/bin/codex");
+    machine.program(".local/bin/private", SCRIPT).link("private", ".local/bin/other");
+    let npmrc = fs::read_to_string(machine.home().join(".npmrc")).unwrap();
+    let npmrc = npmrc.replace("${HOME}", machine.home().to_str().unwrap());
+    fs::write(machine.home().join(".npmrc"), npmrc).unwrap();
+    assert_eq!(machine.exposed(&["npm"]), [".local/lib/node_modules", "node/bin", "node/include"]);
+    assert_eq!(links(&machine, &["npm"]), [".local/bin/codex -> ../lib/node_modules/codex/bin/codex.js"]);
+    machine.env.insert("NPM_CONFIG_PREFIX".into(), machine.home().join("elsewhere").into());
+    assert_eq!(machine.exposed(&["npm"]), ["node/bin", "node/include"], "a variable comes first");
+}
+
+#[test]
+fn what_pnpm_and_bun_installed_globally_is_shown_without_their_stores() {
+    let machine = Machine::new(&[".local/share/pnpm/bin", ".bun/bin"]);
+    machine.program(".local/share/pnpm/bin/pnpm", SCRIPT).program(".local/share/pnpm/old-shim", SCRIPT);
+    machine.directory(".local/share/pnpm/global/v11/node_modules").program(".local/share/pnpm/rc", "");
+    fs::set_permissions(machine.home().join(".local/share/pnpm/rc"), fs::Permissions::from_mode(0o600))
+        .unwrap();
+    machine.directory(".local/share/pnpm/store/v11/files").directory(".local/share/pnpm/store/v11/links");
+    assert_eq!(
+        machine.exposed(&["pnpm"]),
+        [
+            ".local/share/pnpm/bin", ".local/share/pnpm/global", ".local/share/pnpm/old-shim",
+            ".local/share/pnpm/store/v11/links",
+        ]
+    );
+    machine.program(".bun/bin/bun", BINARY).directory(".bun/install/global/node_modules");
+    machine.directory(".bun/install/cache").program(".bunfig.toml", "secret");
+    assert_eq!(machine.exposed(&["bun"]), [".bun/bin", ".bun/install/global/node_modules"]);
+}
+
+#[test]
+fn go_and_java_are_shown_without_what_was_downloaded_and_without_passwords() {
+    let machine = Machine::new(&["sdk/go/bin", "jdk/bin", "maven/bin"]);
+    machine.program("sdk/go/bin/go", BINARY).directory("sdk/go/src/runtime").directory("sdk/go/pkg/tool");
+    machine.program("sdk/go/go.env", "").program("go/bin/gopls", BINARY).directory("go/pkg/mod/private");
+    assert_eq!(
+        machine.exposed(&["go"]),
+        ["go/bin", "sdk/go/bin", "sdk/go/go.env", "sdk/go/pkg", "sdk/go/src"]
+    );
+    machine.program("jdk/bin/java", BINARY).program("jdk/lib/modules", "");
+    machine
+        .program("jdk/conf/security/java.security", "")
+        .program("jdk/conf/management/jmxremote.password", "");
+    machine.program("maven/bin/mvn", SCRIPT).directory("maven/lib").directory("maven/boot");
+    machine.program("maven/conf/settings.xml", "secret").program(".m2/settings.xml", "secret");
+    assert_eq!(
+        machine.exposed(&["java"]),
+        ["jdk/bin", "jdk/conf/security", "jdk/lib", "maven/bin", "maven/boot", "maven/lib"]
+    );
+    let found = machine.resolve(&["java"]).unwrap();
+    let home = found.env.iter().find(|one| one.name == "JAVA_HOME").unwrap();
+    assert_eq!(Path::new(&home.value), machine.home().join("jdk"));
+}
+
+#[test]
+fn ruby_and_php_are_found_behind_the_shims_of_rbenv_and_phpenv() {
+    let mut machine = Machine::new(&[".rbenv/shims", ".phpenv/shims", ".config/composer/vendor/bin"]);
+    for (manager, program) in [("rbenv", "ruby"), ("phpenv", "php")] {
+        let root = format!(".{manager}");
+        machine
+            .program(&format!("{root}/shims/{program}"), SCRIPT)
+            .program(&format!("{root}/version"), "3.3\n");
+        machine.program(&format!("{root}/versions/3.3.5/bin/{program}"), BINARY);
+        machine.directory(&format!("{root}/versions/3.3.5/lib/{program}"));
+        machine.program(&format!("{root}/versions/3.3.5/etc/php.ini"), "secret");
+    }
+    machine.directory(".config/composer/vendor/bin").program(".config/composer/auth.json", "secret");
+    assert_eq!(machine.exposed(&["ruby"]), [".rbenv/versions/3.3.5/bin", ".rbenv/versions/3.3.5/lib"]);
+    assert_eq!(
+        machine.exposed(&["php"]),
+        [".config/composer/vendor", ".phpenv/versions/3.3.5/bin", ".phpenv/versions/3.3.5/lib"]
+    );
+    machine.env.insert("RBENV_VERSION".into(), "2.7".into());
+    assert!(machine.error("ruby").contains("version 2.7 in"));
 }

@@ -58,20 +58,19 @@ pub(crate) fn toolchains(
     let wanted: Vec<Expose> = policy.expose().cloned().collect();
     let homes = context.homes();
     let host = host(context, programs, &homes, crates(policy));
-    let names: Vec<String> = wanted.iter().map(ToString::to_string).collect();
-    let alone = |name: String| match toolchain::resolve(&[name], &host) {
+    let alone = |one: &Expose| match toolchain::resolve(std::slice::from_ref(one), &host) {
         Ok(found) => Ok(parts(found)),
         Err(errors) => Err(Unavailable {
             reason: errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
             hint: None,
         }),
     };
-    match toolchain::resolve(&names, &host) {
+    match toolchain::resolve(&wanted, &host) {
         Ok(found) => {
             let parts = std::iter::once(parts(found)).chain(std::iter::repeat_with(ToolchainParts::default));
             wanted.into_iter().zip(parts.map(Ok)).collect()
         }
-        Err(_) => wanted.into_iter().zip(names.into_iter().map(alone)).collect(),
+        Err(_) => wanted.into_iter().map(|one| (one.clone(), alone(&one))).collect(),
     }
 }
 
@@ -112,6 +111,6 @@ fn crates(policy: &Policy) -> Crates {
     if preset.is_ok_and(|preset| preset.patterns().all(is_allowed)) { Crates::Network } else { Crates::Host }
 }
 
-fn parts(Toolchains { exposed, path, env }: Toolchains) -> ToolchainParts {
-    ToolchainParts { exposed, bin: path, variables: env }
+fn parts(Toolchains { exposed, links, path, env }: Toolchains) -> ToolchainParts {
+    ToolchainParts { exposed, links, bin: path, variables: env }
 }

@@ -2,7 +2,8 @@
 //!
 //! Flags win over the environment, that over the project's file, that over the user's file, and that over the
 //! defaults. Within a table whose names the file chooses, each name is one setting. Scalars and lists replace
-//! what is beneath; only `protect.paths` and `protect.hide` add up, because a layer must not lose what another protects.
+//! what is beneath; `protect.paths` and `protect.hide` add up, because a layer must not lose what another protects, and so do
+//! `--allow-host` and `--expose`, each of which names one more.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -189,10 +190,10 @@ fn over(layer: Config, beneath: Config) -> Config {
             unset: by_name(layer.env.unset, beneath.env.unset),
         },
         secrets: by_name(layer.secrets, beneath.secrets),
-        network: NetworkTable::over(layer.network, beneath.network),
+        network: network(layer.network, beneath.network),
         limits: LimitsTable::over(layer.limits, beneath.limits),
         protect: protect(layer.protect, beneath.protect),
-        native: NativeTable::over(layer.native, beneath.native),
+        native: native(layer.native, beneath.native),
         container: ContainerTable::over(layer.container, beneath.container),
         lifecycle: LifecycleTable::over(layer.lifecycle, beneath.lifecycle),
     }
@@ -209,6 +210,25 @@ fn added<T: PartialEq>(list: List<T>, more: List<T>) -> List<T> {
         }
         (list, more) => list.or(more),
     }
+}
+
+fn network(mut layer: NetworkTable, mut beneath: NetworkTable) -> NetworkTable {
+    if was_typed(layer.allow.as_ref()) {
+        layer.allow = added(layer.allow, beneath.allow.take());
+    }
+    layer.over(beneath)
+}
+
+fn native(mut layer: NativeTable, mut beneath: NativeTable) -> NativeTable {
+    if was_typed(layer.expose.as_ref()) {
+        layer.expose = added(layer.expose, beneath.expose.take());
+    }
+    layer.over(beneath)
+}
+
+/// Returns whether a list comes from a flag, which names one more of what the files list.
+fn was_typed<T>(list: Option<&Located<Vec<Located<T>>>>) -> bool {
+    list.is_some_and(|list| matches!(list.location, Location::Flag(_)))
 }
 
 fn protect(mut layer: ProtectTable, mut beneath: ProtectTable) -> ProtectTable {

@@ -302,9 +302,7 @@ impl TextFormat {
             Self::Platform => "\"linux/amd64\" or \"linux/arm64\"",
             Self::Suffix => "a suffix with its dot, such as \".md\"",
             Self::Layer => "the name of a layer of isolation",
-            Self::Toolchain => {
-                "\"rust\", \"node\" or \"python\", or a path that is absolute or beneath \"~/\""
-            }
+            Self::Toolchain => "a toolchain such as \"node\", or a path that is absolute or beneath \"~/\"",
             Self::Duration => "a duration such as \"90s\", \"30m\" or \"1h30m\"",
         }
     }

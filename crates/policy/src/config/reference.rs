@@ -7,6 +7,7 @@ use toml::de::DeValue;
 
 use crate::config::key::{self, Key, Support, TextFormat, TrustRule, UNLIMITED, ValueKind};
 use crate::config::schema::KEYS;
+use crate::config::value::{Choice, Toolchain};
 use crate::config::variables::{CONFIG, LOG, PREFIX};
 use crate::plan::Need;
 use crate::protect::table::{self, GROUPS, ProtectRow, RowGroup, Treatment};
@@ -284,6 +285,9 @@ fn text(format: TextFormat) -> Value {
             let names: Vec<&str> = PRESETS.iter().map(|row| row.name).collect();
             json!({ "type": "string", "pattern": format!("^(?!{PRESET})|^{PRESET}({})$", names.join("|")) })
         }
+        (TextFormat::Toolchain, _) => {
+            json!({ "type": "string", "pattern": format!("^({}|[/~].*)$", Toolchain::NAMES.join("|")) })
+        }
         (_, Some(pattern)) => json!({ "type": "string", "pattern": pattern }),
         (_, None) => json!({ "type": "string" }),
     }
@@ -297,6 +301,7 @@ fn pattern(format: TextFormat) -> Option<&'static str> {
         | TextFormat::Rule
         | TextFormat::Allowed
         | TextFormat::Platform
+        | TextFormat::Toolchain
         | TextFormat::Layer => None,
         TextFormat::NotEmpty | TextFormat::HostPath => Some("\\S"),
         TextFormat::Name => Some("^[a-z0-9][a-z0-9_-]{0,62}$"),
@@ -312,7 +317,6 @@ fn pattern(format: TextFormat) -> Option<&'static str> {
         TextFormat::Header => Some("^[!#$%&'*+.^_`|~A-Za-z0-9-]+$"),
         TextFormat::Template => Some("\\{\\}"),
         TextFormat::Suffix => Some("^\\.[^/]+$"),
-        TextFormat::Toolchain => Some("^(rust|node|python|[/~].*)$"),
         TextFormat::Duration => Some("^(([0-9_]+(d|h|ms|m|s))+|[0-9_]+)$"),
     }
 }

@@ -69,6 +69,28 @@ pub enum Toolchain {
     Node,
     /// Python interpreters outside `/usr`.
     Python,
+    /// uv, its Pythons and the tools it installed.
+    Uv,
+    /// The tools that pipx installed.
+    Pipx,
+    /// Node.js, and what npm installed globally beneath a prefix of its own.
+    Npm,
+    /// pnpm and what it installed globally.
+    Pnpm,
+    /// Bun and what it installed globally.
+    Bun,
+    /// Deno.
+    Deno,
+    /// Go, and the programs of `go install`.
+    Go,
+    /// A JDK, Maven, Gradle and their like, as SDKMAN! installs them.
+    Java,
+    /// Ruby with its gems.
+    Ruby,
+    /// PHP, and what Composer installed globally.
+    Php,
+    /// The programs of Nix.
+    Nix,
 }
 
 /// A choice between several words.
@@ -116,7 +138,22 @@ words! { OnReplaced { "end" = Self::End, "warn" = Self::Warn, } }
 words! { Pull { "missing" = Self::Missing, "always" = Self::Always, "never" = Self::Never, } }
 words! { BoundaryMode { "rw" = Self::ReadWrite, "ro" = Self::ReadOnly, } }
 words! { network::NetworkMode { "none" = Self::None, "allowlist" = Self::Allowlist, "open" = Self::Open, } }
-words! { Toolchain { "rust" = Self::Rust, "node" = Self::Node, "python" = Self::Python, } }
+words! { Toolchain {
+    "rust" = Self::Rust,
+    "node" = Self::Node,
+    "python" = Self::Python,
+    "uv" = Self::Uv,
+    "pipx" = Self::Pipx,
+    "npm" = Self::Npm,
+    "pnpm" = Self::Pnpm,
+    "bun" = Self::Bun,
+    "deno" = Self::Deno,
+    "go" = Self::Go,
+    "java" = Self::Java,
+    "ruby" = Self::Ruby,
+    "php" = Self::Php,
+    "nix" = Self::Nix,
+} }
 
 impl Choice for Profile {
     const WORDS: &'static [(&'static str, Self)] = &{
@@ -440,7 +477,9 @@ pub(crate) fn exposed(text: &str, base: &PathBase) -> Result<Expose, Fault> {
     }
     word(text, Toolchain::WORDS).map(Expose::Preset).map_err(|fault| match fault {
         Fault::Value { message, hint, .. } => {
-            Fault::Value { message, expected: Some(key::TextFormat::Toolchain.expected().to_owned()), hint }
+            let names = key::one_of(Toolchain::NAMES);
+            let expected = Some(format!("{names}, or a path that is absolute or beneath \"~/\""));
+            Fault::Value { message, expected, hint }
         }
         fault @ Fault::Type => fault,
     })

@@ -72,6 +72,8 @@ pub struct HostHome {
 pub struct ToolchainParts {
     /// What is readable inside.
     pub exposed: Vec<plan::Exposed>,
+    /// Links to it.
+    pub links: Vec<plan::Link>,
     /// Directories of programs as the sandbox sees them, to stand in front of `PATH`.
     pub bin: Vec<PathBuf>,
     /// Variables without which the toolchain does not find itself.

@@ -58,6 +58,7 @@ impl Policy {
                     .collect(),
                 _ => boundaries,
             },
+            links: parts.iter().flat_map(|parts| &parts.links).cloned().collect(),
             expose: parts.into_iter().flat_map(|parts| &parts.exposed).cloned().collect(),
             container: self.container.clone(),
             network: self.network.clone(),

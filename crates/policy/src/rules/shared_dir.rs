@@ -45,11 +45,17 @@ pub const CREDENTIALS: &[&str] = &[
 /// Files with credentials, or with what was typed where one is asked for, relative to a home: none of them is shared by itself. The
 /// directories that they lie in may hold other things.
 const CREDENTIAL_FILES: &[&str] = &[
-    ".bash_history", ".boto", ".cargo/credentials", ".composer/auth.json", ".config/composer/auth.json",
-    ".config/git/credentials", ".env", ".gem/credentials", ".histfile", ".irb_history",
-    ".local/share/fish/fish_history", ".m2/settings-security.xml", ".m2/settings.xml", ".my.cnf",
-    ".mylogin.cnf", ".mysql_history", ".node_repl_history", ".psql_history", ".python_history",
-    ".rediscli_history", ".s3cfg", ".sqlite_history", ".zhistory", ".zsh_history",
+    ".aider.conf.yml", ".bash_history", ".boto", ".bundle/config", ".bunfig.toml", ".cargo/credentials",
+    ".claude.json", ".claude/.credentials.json", ".codex/auth.json", ".composer/auth.json",
+    ".config/composer/auth.json", ".config/git/credentials", ".config/github-copilot/apps.json",
+    ".config/github-copilot/hosts.json", ".config/goose/secrets.yaml", ".config/nix/nix.conf",
+    ".config/pip/pip.conf", ".config/pnpm/rc", ".copilot/config.json", ".env", ".gem/credentials",
+    ".gemini/oauth_creds.json", ".gradle/gradle.properties", ".histfile", ".irb_history",
+    ".ivy2/.credentials", ".local/share/fish/fish_history", ".local/share/opencode/auth.json",
+    ".m2/settings-security.xml", ".m2/settings.xml", ".my.cnf", ".mylogin.cnf", ".mysql_history",
+    ".node_repl_history", ".nuget/NuGet/NuGet.Config", ".pip/pip.conf", ".psql_history", ".python_history",
+    ".rediscli_history", ".s3cfg", ".sbt/.credentials", ".sqlite_history", ".yarnrc", ".yarnrc.yml",
+    ".zhistory", ".zsh_history",
 ];
 
 /// A directory or file that is to be shared, and what was found there.

@@ -154,6 +154,11 @@ impl Programs {
         all.filter(|program| self.is_safe(program))
     }
 
+    /// Lists the directories in which programs are looked for, with every link followed.
+    pub(crate) fn directories(&self) -> impl Iterator<Item = &Path> {
+        self.safe().path.iter().map(PathBuf::as_path)
+    }
+
     /// Finds a program that a shell started in `directory` would find and that is not run: where it lies, and why not.
     pub(crate) fn unsafe_one(&self, name: &str, directory: &Path) -> Option<(PathBuf, String)> {
         let path = self.environment.get(OsStr::new("PATH"));

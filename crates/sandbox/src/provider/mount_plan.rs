@@ -173,6 +173,10 @@ impl MountPlanBuilder {
             let source = tree.source(&exposed.host)?;
             self.bind(source, &exposed.guest, kind, MountAccess::ReadOnly, Some(exposed.file_id));
         }
+        // Links among them come last, where no mount has them already.
+        for link in &plan.links {
+            self.symlink(&link.guest, &link.target);
+        }
         // 6. The boundaries, outer before inner, and right after each what is protected in it.
         let mut boundaries: Vec<_> = plan.boundaries.iter().zip(trees).zip(protected).collect();
         boundaries.sort_by_key(|((boundary, _), _)| boundary.guest.components().count());

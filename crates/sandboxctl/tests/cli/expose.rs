@@ -113,3 +113,43 @@ fn a_typed_path_means_nothing_in_a_container() {
         "{answer}"
     );
 }
+
+#[test]
+fn a_tool_of_uv_is_shown_by_its_preset_and_in_addition_to_what_the_file_shows() {
+    let env = caller(&[".local/bin"]);
+    env.program("home/.local/bin/uv", "#!/bin/sh\necho uv");
+    let tool = "home/.local/share/uv/tools/black";
+    env.program(&format!("{tool}/bin/black"), "#!/bin/sh\necho black $1");
+    fs::write(env.home().join(".local/share/uv/tools/black/pyvenv.cfg"), "").unwrap();
+    fs::write(env.home().join(".local/share/uv/tools/black/uv-receipt.toml"), "secret").unwrap();
+    // The shell stands for an interpreter of the system.
+    link(&env, ".local/share/uv/tools/black/bin/python", "/bin/sh");
+    link(&env, ".local/bin/black", "../share/uv/tools/black/bin/black");
+    env.program("home/.local/bin/private", "#!/bin/sh\necho secret");
+    let answer = env.call(&["run", "--", "black"]);
+    assert!(
+        answer.stderr.contains("is `[TEMP]/home/.local/bin/black` on this host, which `--expose uv` shows"),
+        "{answer}"
+    );
+    let answer = env.call(&["run", "--expose", "uv", "--", "black", "x"]);
+    assert_eq!((answer.code, answer.stdout.as_str()), (0, "black x\n"), "{answer}");
+    let find = "find \"$1\" ! -type d | sort; readlink \"$1/.local/bin/black\"";
+    let home = env.home().display().to_string();
+    let answer = env.call(&["run", "--expose", "uv", "--", "sh", "-c", find, "sh", &home]);
+    assert_snapshot!(answer.stdout, @r"
+    [TEMP]/home/.local/bin/black
+    [TEMP]/home/.local/bin/uv
+    [TEMP]/home/.local/share/uv/tools/black/bin/black
+    [TEMP]/home/.local/share/uv/tools/black/bin/python
+    [TEMP]/home/.local/share/uv/tools/black/pyvenv.cfg
+    ../share/uv/tools/black/bin/black
+    ");
+    // What is typed is one more.
+    env.program("other/bin/tool", "#!/bin/sh\necho tool");
+    env.write(
+        "sandbox.toml",
+        &format!("native.expose = [\"{}\"]\n", env.home().join("../other").canonicalize().unwrap().display()),
+    );
+    let answer = env.call(&["run", "--trust", "--expose", "uv", "--", "sh", "-c", "tool; black x"]);
+    assert_eq!(answer.stdout, "tool\nblack x\n", "{answer}");
+}

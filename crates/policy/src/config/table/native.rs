@@ -27,7 +27,7 @@ settings! {
         }
         expose: Vec<Located<Expose>> as ListOf<ExposedPath> = {
             doc: "Toolchains of the host that are readable inside at the same path: presets or paths. Never \
-                 credentials.",
+                 credentials. `--expose` adds one.",
             trust: TrustRule::Needed("it names a path"),
             default: "[]",
             example: "[\"rust\", \"node\", \"python\"]",
@@ -35,7 +35,7 @@ settings! {
                 long: "expose",
                 short: None,
                 value: "PRESET|PATH",
-                help: "Show a toolchain of the host, read-only: a preset such as node, or a path",
+                help: "Show one more toolchain of the host, read-only: a preset such as node, or a path",
             }),
         }
     }

@@ -35,7 +35,7 @@ settings! {
         allow: Vec<Located<AllowedHosts>> as ListOf<AllowedText> = {
             doc: "The hosts that may be reached with `allowlist`, which is the mode where this list has an entry and no mode is set. \
                  Without a port, a host may be reached on every port. `preset:NAME` stands for the hosts that a tool needs. \
-                 `METHODS URL` lets these requests alone pass.",
+                 `METHODS URL` lets these requests alone pass. `--allow-host` adds one.",
             trust: TrustRule::Needed("it is not empty"),
             default: "[]",
             example: "[\"api.github.com:443\", \"*.example.org\", \"preset:npm\"]",

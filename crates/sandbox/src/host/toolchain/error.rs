@@ -9,9 +9,6 @@ use policy::text::escape;
 /// Why a toolchain is not shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolchainError {
-    /// There is no such preset.
-    #[error("`{0}` is neither rust, node or python nor an absolute path")]
-    UnknownPreset(String),
     /// The tool is not installed.
     #[error(
         "preset `{preset}`: {looked_for} was not found; install it, or take `{preset}` off `native.expose`{left_out}"

@@ -6,6 +6,7 @@ use policy::config::{Expose, Toolchain};
 use policy::text::escape;
 
 use super::find;
+use super::prefix::PARTS;
 use super::search::{HostContext, Toolchains, in_system_tree, is_script};
 use crate::host::acting::ActingAs;
 use crate::host::small_file;
@@ -16,10 +17,6 @@ const MAX_INTERPRETERS: u32 = 3;
 
 /// What must lie beside `bin` for a directory to be one that a program is installed in as a whole.
 const BESIDE_BIN: &[&str] = &["lib", "lib64", "libexec", "share"];
-
-/// Files beside a virtual environment's own in which its manager keeps how it was installed: that may be an address with a
-/// password.
-const INSTALLED_FROM: &[&str] = &["pipx_metadata.json", "uv-receipt.toml"];
 
 /// What a native sandbox can have of a program.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -75,7 +72,7 @@ fn classify(program: PathBuf, host: &HostContext<'_>, levels: u32) -> Availabili
 fn by_preset(program: &Path, host: &HostContext<'_>) -> Option<Vec<Expose>> {
     let shows = |preset: &Toolchain| {
         let mut found = Toolchains::default();
-        find(&preset.to_string(), host, &mut found).is_ok()
+        find(&Expose::Preset(*preset), host, &mut found).is_ok()
             && program.parent().is_some_and(|bin| found.path.iter().any(|one| one == bin))
             && found.shows(program, host)
     };
@@ -95,16 +92,10 @@ fn by_path(program: &Path, real: &Path, host: &HostContext<'_>) -> Result<Vec<Ex
     };
     let environment = prefix.filter(|prefix| prefix.join("pyvenv.cfg").is_file());
     if let Some(environment) = environment {
-        if let Some(name) = INSTALLED_FROM.iter().find(|name| environment.join(name).exists()) {
-            let file = escape::path(&environment.join(name));
-            return Err(format!(
-                "`{file}` beside it may hold credentials of the index that it was installed from"
-            ));
-        }
-        paths.push(environment);
+        paths.extend(parts(environment));
     } else if bin.ends_with("versions") && program != real {
         // An installer that keeps versions side by side, and a link to the one in use.
-        paths.push(bin);
+        paths.push(bin.to_owned());
     } else if let Some(modules) = real.ancestors().find(|path| path.ends_with("lib/node_modules")) {
         let of_prefix = modules.ancestors().nth(2).map(|prefix| prefix.join("bin"));
         if of_prefix.as_deref() != program.parent()
@@ -116,21 +107,26 @@ fn by_path(program: &Path, real: &Path, host: &HostContext<'_>) -> Result<Vec<Ex
                 escape::path(real)
             ));
         }
-        paths.extend(program.parent().into_iter().chain([modules]));
+        paths.extend(program.parent().into_iter().chain([modules]).map(Path::to_owned));
     } else if let Some(prefix) = prefix.filter(is_prefix) {
         // What may not be shown as a whole can still hold a program that may.
-        if check(prefix, host).is_ok() { paths.push(prefix) } else { paths.push(real) }
+        if check(prefix, host).is_ok() { paths.extend(parts(prefix)) } else { paths.push(real.to_owned()) }
     } else if program != real && is_script(real) {
-        paths.push(real);
+        paths.push(real.to_owned());
     }
     // By the name that it has in the `PATH`.
     if !paths.iter().any(|path| program.starts_with(path)) {
-        paths.push(program);
+        paths.push(program.to_owned());
     }
     for path in &paths {
         check(path, host)?;
     }
-    Ok(paths.into_iter().map(|path| Expose::Path(path.to_owned())).collect())
+    Ok(paths.into_iter().map(Expose::Path).collect())
+}
+
+/// Lists what a program needs of the directory that it is installed in.
+fn parts(prefix: &Path) -> impl Iterator<Item = PathBuf> {
+    PARTS.iter().map(move |part| prefix.join(part)).filter(|path| path.exists())
 }
 
 /// Returns whether a directory has programs that do not lead to npm's modules beside it.
@@ -146,9 +142,9 @@ fn has_others(bin: &Path, modules: &Path) -> bool {
 
 /// Refuses a path that may not be shown.
 fn check(path: &Path, host: &HostContext<'_>) -> Result<(), String> {
-    let name = path.to_string_lossy();
-    let refused = host.refuse_agent_writable(&name, path);
-    let shown = refused.and_then(|()| find(&name, host, &mut Toolchains::default()));
+    let refused = host.refuse_agent_writable(&path.to_string_lossy(), path);
+    let wanted = Expose::Path(path.to_owned());
+    let shown = refused.and_then(|()| find(&wanted, host, &mut Toolchains::default()));
     shown.map_err(|error| error.to_string())
 }
 
@@ -164,16 +160,19 @@ fn with_interpreter(
         return Err("its interpreter needs one, and so on".into());
     };
     let mut shown = Toolchains::default();
-    let names: Vec<String> = by.iter().map(ToString::to_string).collect();
-    if names.iter().all(|name| find(name, host, &mut shown).is_ok())
-        && shown.has(Path::new(&interpreter), host)
-    {
+    if by.iter().all(|one| find(one, host, &mut shown).is_ok()) && shown.has(Path::new(&interpreter), host) {
         return Ok(by);
     }
     match locate_as_user(&interpreter, host, levels) {
         Availability::System(_) => Ok(by),
         Availability::Exposable { by: more, .. } => {
-            by.extend(more.into_iter().filter(|one| !names.contains(&one.to_string())));
+            // The interpreter of an environment is a link in what is shown already.
+            let is_shown = |one: &Expose| match one {
+                Expose::Path(path) => shown.covers(path),
+                Expose::Preset(_) => by.contains(one),
+            };
+            let more: Vec<_> = more.into_iter().filter(|one| !is_shown(one)).collect();
+            by.extend(more);
             Ok(by)
         }
         Availability::Hidden { program, reason } => {
@@ -207,6 +206,7 @@ impl Toolchains {
                     .exposed
                     .iter()
                     .any(|one| place.starts_with(&one.guest) || place.starts_with(&one.host))
+                || self.links.iter().any(|link| link.guest == *place)
         };
         places.iter().all(is_shown)
     }

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::error::ToolchainError;
-use super::search::{Form, HostContext, Toolchains, canonical, in_system_tree, one_component};
+use super::prefix::Form;
+use super::search::{HostContext, Toolchains, canonical, in_system_tree, one_component};
 use crate::host::small_file;
 
 const NAME: &str = "node";
@@ -13,6 +14,7 @@ const FORM: Form = Form {
     is_program: |name| matches!(name, "node" | "nodejs"),
     is_prefix: |prefix| prefix.join("include/node").is_dir() || prefix.join("lib/node_modules").is_dir(),
     expected: "`bin/node`, and `include/node` or `lib/node_modules`",
+    more: &[],
 };
 
 pub(crate) fn find(host: &HostContext<'_>, found: &mut Toolchains) -> Result<(), ToolchainError> {
@@ -27,7 +29,9 @@ pub(crate) fn find(host: &HostContext<'_>, found: &mut Toolchains) -> Result<(),
         // A shim of a manager that is started under the tool's name, such as mise or asdf.
         _ => return Err(ToolchainError::Shim { preset: NAME, found: node }),
     };
-    found.show_prefix(&FORM, &program, host)
+    let bin = found.show_installation(&FORM, &program, host)?;
+    found.path.push(bin);
+    Ok(())
 }
 
 /// Finds the version that volta starts by default.

@@ -12,8 +12,9 @@ use std::path::Path;
 use policy::text::escape;
 
 use super::error::ToolchainError;
+use super::prefix::Form;
 use super::search::{
-    Crates, Form, HostContext, Toolchains, canonical, exposed, find_path, in_system_tree, variable,
+    Crates, HostContext, Toolchains, canonical, exposed, find_path, in_system_tree, variable,
 };
 
 const NAME: &str = "rust";
@@ -23,6 +24,7 @@ const FORM: Form = Form {
     is_program: |name| name == "cargo",
     is_prefix: |prefix| prefix.join("lib/rustlib").is_dir(),
     expected: "`bin/cargo` and `lib/rustlib`",
+    more: &[],
 };
 
 /// How cargo calls the directories of crates.io; a hash follows.
@@ -59,7 +61,8 @@ pub(crate) fn find(host: &HostContext<'_>, found: &mut Toolchains) -> Result<(),
         // Nothing can be installed in what is read-only: say so at once instead of trying.
         found.env.push(variable("RUSTUP_AUTO_INSTALL", "0"));
     } else if !in_system_tree(&real) {
-        found.show_prefix(&FORM, &real, host)?;
+        let bin = found.show_installation(&FORM, &real, host)?;
+        found.path.push(bin);
     }
     match host.crates {
         Crates::Host => show_crates(host, found),

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use policy::plan::{BoundaryMode, Exposed, Variable};
+use policy::plan::{BoundaryMode, Exposed, Link, Variable};
+use policy::rules::path::normalise;
 use policy::rules::shared_dir::{Caller, ShareCandidate, validate};
 
 use super::error::ToolchainError;
@@ -50,6 +51,8 @@ pub enum Crates {
 pub struct Toolchains {
     /// Directories and files of the host, read-only. They lie in none another.
     pub exposed: Vec<Exposed>,
+    /// Links of the host to what is shown.
+    pub links: Vec<Link>,
     /// What goes in front of the agent's `PATH`.
     pub path: Vec<PathBuf>,
     /// Variables that the tools need.
@@ -90,17 +93,6 @@ impl HostContext<'_> {
     }
 }
 
-/// How a toolchain looks that is installed as a whole.
-pub(super) struct Form {
-    pub(super) preset: &'static str,
-    /// Whether a file has the name of the program.
-    pub(super) is_program: fn(&str) -> bool,
-    /// Whether a directory is one, beside having the program in its `bin`.
-    pub(super) is_prefix: fn(&Path) -> bool,
-    /// The same in words.
-    pub(super) expected: &'static str,
-}
-
 impl Toolchains {
     /// Shows a directory at the path it was found by, after checking where it leads.
     pub(super) fn show(
@@ -131,25 +123,24 @@ impl Toolchains {
         Ok(())
     }
 
-    /// Shows the toolchain that a program is installed in: two levels above it. A link can lead to any file, so the
-    /// directory must look like one.
-    pub(super) fn show_prefix(
-        &mut self,
-        form: &Form,
-        program: &Path,
-        host: &HostContext<'_>,
-    ) -> Result<(), ToolchainError> {
-        let is_program = program.file_name().and_then(OsStr::to_str).is_some_and(form.is_program);
-        let bin = program.parent().filter(|bin| is_program && bin.ends_with("bin"));
-        let prefix = bin.and_then(Path::parent).filter(|prefix| (form.is_prefix)(prefix));
-        let (Some(bin), Some(prefix)) = (bin, prefix) else {
-            let Form { preset, expected, .. } = *form;
-            return Err(ToolchainError::Form { preset, found: program.to_owned(), expected });
-        };
-        host.refuse_agent_writable(form.preset, prefix)?;
-        self.show(form.preset, prefix, host)?;
-        self.path.push(bin.to_path_buf());
-        Ok(())
+    /// Makes a link that the host has, if what it leads to is shown.
+    pub(super) fn link(&mut self, path: &Path) {
+        let (Ok(target), Ok(real)) = (path.read_link(), path.canonicalize()) else { return };
+        let next = normalise(&path.parent().unwrap_or(Path::new("/")).join(&target));
+        if !self.covers(&real) {
+            return;
+        }
+        // What the link passes on the way may not be shown, or not by that name.
+        let target = if self.covers(&next) { target } else { real };
+        self.links.push(Link { guest: path.to_owned(), target });
+    }
+
+    /// Returns whether a path is there inside, by that name.
+    pub(super) fn covers(&self, path: &Path) -> bool {
+        in_system_tree(path)
+            // A directory that only holds something shown is there as well.
+            || self.exposed.iter().any(|one| path.starts_with(&one.guest) || one.guest.starts_with(path))
+            || self.links.iter().any(|link| link.guest == path)
     }
 
     pub(super) fn without_repetition(mut self) -> Self {
@@ -166,6 +157,11 @@ impl Toolchains {
             }
         }
         self.exposed = kept;
+        self.links.sort_by(|a, b| a.guest.cmp(&b.guest));
+        self.links.dedup_by(|a, b| a.guest == b.guest);
+        let is_shown = |link: &Link| self.exposed.iter().any(|outer| link.guest.starts_with(&outer.guest));
+        let links = std::mem::take(&mut self.links).into_iter().filter(|link| !is_shown(link)).collect();
+        self.links = links;
         let mut path: Vec<PathBuf> = Vec::new();
         for one in self.path {
             if !path.contains(&one) {

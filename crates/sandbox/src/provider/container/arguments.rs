@@ -415,6 +415,7 @@ mod tests {
                 boundary("outer", "/workspace", BoundaryMode::ReadWrite),
             ],
             expose: Vec::new(),
+            links: Vec::new(),
             container: None,
             network,
             limits: Limits { memory: Some(Bytes(1 << 20)), cpus: Some(MilliCpus(1500)), ..Limits::default() },
