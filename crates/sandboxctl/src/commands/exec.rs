@@ -1,7 +1,10 @@
 //! `exec`: a second command in a sandbox that runs.
 
 use std::io;
+use std::path::Path;
 
+use policy::rules::guest::StartDirectory;
+use policy::rules::path::GuestPath;
 use sandbox::engine::kind::EngineKind;
 use sandbox::provider;
 use sandbox::provider::container::find::{SandboxQuery, find};
@@ -39,7 +42,8 @@ pub(crate) fn exec(
         engines: &context.engines(context.programs(directories::around(&context))),
     })?;
 
-    // 2. The command and its variables, for the provider that it was found in.
+    // 2. The command and its variables, for the provider that it was found in. It starts where the first command did.
+    let workdir = start(sandbox.workdir(), workdir);
     let request = PlanRequest {
         source,
         name: Some(sandbox.name().to_owned()),
@@ -87,4 +91,13 @@ pub(crate) fn exec(
         (Format::Text, None) => {}
     }
     Ok(code)
+}
+
+/// Returns where the command starts: where the first one did, or where was typed, which may be relative to that. What is malformed is left
+/// for the policy to refuse.
+fn start(first: Option<&str>, typed: Option<String>) -> Option<String> {
+    let Some(first) = first.and_then(|first| GuestPath::new(Path::new(first)).ok()) else { return typed };
+    let Some(typed) = typed else { return Some(first.to_string()) };
+    let relative = typed.parse::<StartDirectory>().and_then(|start| start.from(&first));
+    Some(relative.map_or(typed, |path| path.to_string()))
 }

@@ -101,6 +101,31 @@ fn a_sandbox_is_found_by_its_name_alone() {
 }
 
 #[test]
+fn a_second_command_starts_where_the_first_one_did() {
+    for (caller, runner) in everywhere("the directory of an exec") {
+        let place = Place::on(caller, runner);
+        let name = name("w");
+        fs::create_dir_all(place.workspace().join("sub/below")).unwrap();
+        let flags = ["--name", &name, "--workdir", "/workspace/sub"];
+        let first = First::start(place.inside(&flags, &["sh", "-c", "echo ready; cat"]));
+        for (flags, directory) in [
+            (&[][..], "/workspace/sub"),
+            (&["--workdir", "below"], "/workspace/sub/below"),
+            (&["--workdir", "."], "/workspace/sub"),
+            (&["-w", "/tmp"], "/tmp"),
+        ] {
+            let mut command = anywhere(&place, &[flags, &[&name]].concat(), &["pwd"]);
+            let output = command.current_dir(place.home()).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(said.trim_end(), directory, "in {runner:?} by {caller:?}: {output:?}");
+        }
+        let output = anywhere(&place, &["--workdir", "../..", &name], &["pwd"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "in {runner:?} by {caller:?}: {output:?}");
+        first.end();
+    }
+}
+
+#[test]
 fn sandboxes_of_one_name_are_distinguished_by_the_provider() {
     for (caller, runner) in everywhere("names in two engines") {
         // Whoever is root may use both without further ado.

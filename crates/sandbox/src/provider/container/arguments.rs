@@ -51,6 +51,9 @@ const STATE: &str = "sandbox.state";
 /// The label with the name of the sandbox.
 pub(super) const NAME: &str = "sandbox.name";
 
+/// The label with the directory in which its first command starts, and others that are not told where.
+pub(super) const WORKDIR: &str = "sandbox.workdir";
+
 /// The label with the process that drives it.
 pub(super) const CLIENT: &str = "sandbox.client";
 
@@ -123,6 +126,7 @@ pub(super) fn run(wanted: &ContainerRequest<'_>) -> Vec<OsString> {
     words.pair("--name=", name(plan));
     let more = [
         format!("{NAME}={}", plan.name),
+        format!("{WORKDIR}={}", plan.agent.workdir.to_string_lossy()),
         format!("{CLIENT}={}", wanted.client),
         format!("sandbox.created={}", wanted.created),
     ];
@@ -471,7 +475,7 @@ mod tests {
                 "--rm", "--pull=never", "--init=false", "--no-healthcheck", "--user=1001:1002",
                 "--cap-drop=ALL", "--security-opt=no-new-privileges", "--ipc=private", "--cgroupns=private",
                 "--network=none", "--memory=1048576b", "--memory-swap=1048576b", "--cpus=1.5", "--read-only",
-                "--runtime=runsc", "--label=sandbox.owner=1001",
+                "--runtime=runsc", "--label=sandbox.owner=1001", "--label=sandbox.workdir=/workspace",
             ] {
                 assert!(words.iter().any(|word| word == flag), "{flag} in {words:#?}");
             }

@@ -81,6 +81,11 @@ impl FoundSandbox {
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// Returns the directory in which its first command started, if that is known.
+    pub fn workdir(&self) -> Option<&str> {
+        self.seen.workdir()
+    }
 }
 
 /// Finds a sandbox.

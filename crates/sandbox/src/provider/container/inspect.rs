@@ -85,6 +85,8 @@ struct ContainerConfig {
     /// What Podman hands to the runtime.
     #[serde(default, deserialize_with = "or_none")]
     annotations: BTreeMap<String, serde_json::Value>,
+    #[serde(default, deserialize_with = "or_none")]
+    labels: BTreeMap<String, String>,
 }
 
 impl ContainerInspect {
@@ -105,6 +107,11 @@ impl ContainerInspect {
         self.run_id(run.own).as_ref() == Some(run.id)
             || self.name.strip_prefix('/').unwrap_or(&self.name)
                 == arguments::inspection_container_name(run.id)
+    }
+
+    /// Returns the directory in which its first command started, if the client that made it noted that.
+    pub(super) fn workdir(&self) -> Option<&str> {
+        self.config.labels.get(arguments::WORKDIR).map(String::as_str)
     }
 
     /// Returns an annotation that neither describes its image nor is Podman's own.
