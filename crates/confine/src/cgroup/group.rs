@@ -79,7 +79,7 @@ impl Cgroup {
             CgroupVersion::V2 => "memory.events",
         };
         let text = self.directories.iter().find_map(|one| fs::read_to_string(one.join(file)).ok())?;
-        text.lines().find_map(|line| line.strip_prefix("oom_kill "))?.trim().parse().ok()
+        super::oom_kill_count(&text)
     }
 
     /// Kills what is left inside, and removes the groups once they are empty.

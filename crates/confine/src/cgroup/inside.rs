@@ -31,6 +31,14 @@ pub(crate) fn seen_from_inside(limits: &Limits) -> Vec<Finding> {
     [memory, cpu, pids].into_iter().flatten().collect()
 }
 
+/// Counts the processes of this control group, which is an engine's, that the kernel has killed for lack of memory. Where it does not say,
+/// there are none.
+pub(crate) fn oom_kills() -> u64 {
+    let read = |path: &str| KernelFileSystem::ControlGroups.text(Path::new("/sys/fs/cgroup").join(path)).ok();
+    let text = ["memory.events", "memory/memory.oom_control"].into_iter().find_map(read);
+    text.and_then(|text| super::oom_kill_count(&text)).unwrap_or(0)
+}
+
 fn compare(layer: Layer, wanted: u64, found: Option<u64>, show: impl Fn(u64) -> String) -> Finding {
     let (status, reason) = match found {
         Some(found) if found <= wanted => {

@@ -30,6 +30,7 @@ use crate::{capabilities, cgroup, rlimit, seccomp, sys};
 
 mod authorities;
 pub mod clone;
+mod exhausted;
 mod listeners;
 mod own_files;
 mod probe;
@@ -363,6 +364,9 @@ fn supervise(
 /// Ends whatever else is inside, and only then reports the end.
 fn end(control: &mut ControlSocket, ending: Ending, others: OtherProcesses) -> u8 {
     reap::kill_all(others);
+    for exhausted in exhausted::look() {
+        let _ = control.send(&Event::Exhausted(exhausted), &[]);
+    }
     // A client that is gone needs no answer.
     let _ = control.send(&Event::Ended(ending), &[]);
     ending.exit_code()

@@ -2,6 +2,7 @@
 //! and the socket that they travel on. Data only: everything else in this crate stands on it.
 
 use std::ffi::CStr;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -107,8 +108,19 @@ pub enum Event {
         /// `ENOENT`, `EACCES`, …
         errno: i32,
     },
+    /// Something has run out that only the inside can see.
+    Exhausted(Exhausted),
     /// The agent has ended, and in a sandbox so has everything else inside.
     Ended(Ending),
+}
+
+/// What has run out in a sandbox.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Exhausted {
+    /// The kernel has killed a process because the limit of memory was reached, in the control group of an engine.
+    Memory,
+    /// The tmpfs at this path has no room left for what was to be written.
+    Tmpfs(PathBuf),
 }
 
 /// Why no command was started.

@@ -5,8 +5,10 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use confine::protocol::{EgressCounts, Ending};
+use confine::protocol::{EgressCounts, Ending, Exhausted};
 use confine::report::Report;
+use policy::rules::limits::Limits;
+use policy::text::escape;
 use rustix::io::Errno;
 use serde::Serialize;
 
@@ -22,6 +24,23 @@ pub enum Notice {
     Warning(String),
     /// What the agent has made and would run on the host, seen while it runs.
     Detected(Finding),
+}
+
+impl Notice {
+    /// Warns that something has run out inside, and names the limit.
+    pub(crate) fn exhausted(exhausted: &Exhausted, limits: &Limits) -> Self {
+        Self::Warning(match exhausted {
+            Exhausted::Memory => {
+                let limit = limits.memory.map_or_else(String::new, |limit| format!(" of {limit}"));
+                format!("the limit of memory{limit} was reached, and a process inside was killed")
+            }
+            Exhausted::Tmpfs(path) => format!(
+                "{} inside is full; it is a tmpfs, which `[limits] tmp_size` (here {}) and `[limits] memory` bound",
+                escape::path(path),
+                limits.tmp_size
+            ),
+        })
+    }
 }
 
 /// How a run ended.

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use confine::protocol::{ControlSocket, Event, Failure, Request};
+use confine::protocol::{ControlSocket, Event, Exhausted, Failure, Request};
 use confine::report::Report;
 use nix::sys::signal::Signal;
 use policy::plan::Provider;
@@ -55,6 +55,8 @@ pub(crate) struct Ended {
     /// The namespaces of PID 1.
     pub(crate) namespaces: BTreeMap<String, u64>,
     pub(crate) output: Option<Output>,
+    /// What has run out inside.
+    pub(crate) exhausted: Vec<Exhausted>,
 }
 
 /// What it means that the other side is gone, and has not said how the command has ended.
@@ -93,6 +95,7 @@ struct State {
     report: Report,
     namespaces: BTreeMap<String, u64>,
     end: Option<End>,
+    exhausted: Vec<Exhausted>,
     started: bool,
     /// When everything inside is requested to end.
     deadline: Option<(Instant, Option<Duration>)>,
@@ -130,6 +133,7 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         report: Report::default(),
         namespaces: BTreeMap::new(),
         end: None,
+        exhausted: Vec::new(),
         started: false,
         deadline: watch.timeout.map(|timeout| (Instant::now() + timeout, Some(timeout))),
         kill: Kill::NotYet,
@@ -222,7 +226,8 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         (_, _, Some(end)) => end,
         (_, _, None) => End::Signaled(Signal::SIGKILL as i32),
     };
-    Ok(Ended { end, report: state.report, namespaces: state.namespaces, output })
+    let State { report, namespaces, exhausted, .. } = state;
+    Ok(Ended { end, report, namespaces, output, exhausted })
 }
 
 fn supervise_error(source: io::Error) -> StartError {
@@ -465,6 +470,10 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             state.end = Some(End::unexecutable(command, errno));
             Ok(())
         }
+        Some(Event::Exhausted(exhausted)) => {
+            state.exhausted.push(exhausted);
+            Ok(())
+        }
         Some(Event::Ended(ending)) => {
             state.end = Some(ending.into());
             Ok(())
@@ -477,9 +486,14 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             // Its socket closes before everything inside has ended, and nobody else would end one that has only closed
             // its socket.
             (watch.end)();
-            (watch.notice)(Notice::Warning(
-                "PID 1 of the sandbox was killed, and everything inside with it".into(),
-            ));
+            let why = if watch.provider.runs_containers() {
+                "; the kernel does that where the limit of memory is reached and nothing else is left to kill"
+            } else {
+                ""
+            };
+            (watch.notice)(Notice::Warning(format!(
+                "PID 1 of the sandbox was killed, and everything inside with it{why}"
+            )));
             state.end = Some(End::Signaled(Signal::SIGKILL as i32));
             Ok(())
         }

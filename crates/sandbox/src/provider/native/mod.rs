@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use confine::kernel_file::namespace_inode;
 use confine::protocol::{
-    ControlSocket, Expectations, ExpectedMount, InitSpec, MountPlan, ProcessLimits, Request, Rootfs, Terminal,
+    ControlSocket, Exhausted, Expectations, ExpectedMount, InitSpec, MountPlan, ProcessLimits, Request,
+    Rootfs, Terminal,
 };
 use confine::report::{Report, Status};
 use policy::plan::{Init, Layer, Network, Plan};
@@ -151,13 +152,11 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         // What was still ending then has had the time.
         limits.sweep_others();
     }
-    if has_run_out_of_memory {
-        let limit = plan.limits.memory.map_or_else(String::new, |limit| format!(" of {limit}"));
-        notice(Notice::Warning(format!(
-            "the limit of memory{limit} was reached, and a process inside was killed"
-        )));
-    }
     let mut ended = ended?;
+    let memory = has_run_out_of_memory.then_some(Exhausted::Memory);
+    for exhausted in ended.exhausted.iter().chain(&memory) {
+        notice(Notice::exhausted(exhausted, &plan.limits));
+    }
     last.complete(&mut ended.report);
     let detected = last.detected;
     let init = Some(InitIds { pid: Some(pid), namespaces: ended.namespaces });
