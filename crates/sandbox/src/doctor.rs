@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use confine::process::reap;
 use confine::report::{Report, Status};
 use policy::config::key::LAYERS;
 use policy::plan::{
@@ -97,8 +98,7 @@ pub struct DoctorFailure {
 /// Starts a throw-away sandbox and looks at the host's settings.
 pub fn examine(patient: Patient<'_>) -> Diagnosis {
     let host = host::host_checks(Path::new("/"), patient.process.uid);
-    let engines =
-        [EngineKind::Docker, EngineKind::Podman].map(|kind| engine_check(kind, patient.engines)).to_vec();
+    let engines = engine_checks(patient.engines);
     match throw_away_sandbox(patient) {
         Ok(report) => {
             let layers = layer_checks(&report);
@@ -212,6 +212,19 @@ fn layer_fix(layer: Layer) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Asks each engine whether it answers, and leaves no process behind: rootless Podman starts one that holds its user namespace, and
+/// stays until the user logs out. The next call makes another.
+fn engine_checks(engines: &engine::surroundings::Surroundings) -> Vec<EngineCheck> {
+    let collects = rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok();
+    let checks = [EngineKind::Docker, EngineKind::Podman].map(|kind| engine_check(kind, engines)).to_vec();
+    if collects {
+        reap::kill_descendants();
+        // Whoever calls this may have other children later, which are not ours to collect.
+        let _ = rustix::process::set_child_subreaper(None);
+    }
+    checks
 }
 
 fn engine_check(kind: EngineKind, engines: &engine::surroundings::Surroundings) -> EngineCheck {

@@ -2,7 +2,7 @@
 
 pub mod command;
 pub mod exec_session;
-pub(crate) mod reap;
+pub mod reap;
 pub mod stdio;
 pub mod supervise;
 pub mod terminal;

@@ -54,7 +54,7 @@ const DYING: Duration = Duration::from_secs(2);
 
 /// Kills the children of this process, their children and so on, and waits until they have ended. For a subreaper: who loses
 /// its parent below is a child of this process then, whatever session it has made for itself. They are not collected.
-pub(crate) fn kill_descendants() {
+pub fn kill_descendants() {
     let until = Instant::now() + DYING;
     loop {
         let living = descendants();
