@@ -9,6 +9,8 @@ use policy::text::escape;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+use super::inside::oom_kill_count;
+
 /// The groups of one sandbox.
 #[derive(Debug)]
 pub struct Cgroup {
@@ -79,7 +81,7 @@ impl Cgroup {
             CgroupVersion::V2 => "memory.events",
         };
         let text = self.directories.iter().find_map(|one| fs::read_to_string(one.join(file)).ok())?;
-        super::oom_kill_count(&text)
+        oom_kill_count(&text)
     }
 
     /// Kills what is left inside, and removes the groups once they are empty.

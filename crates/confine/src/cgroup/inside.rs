@@ -36,7 +36,12 @@ pub(crate) fn seen_from_inside(limits: &Limits) -> Vec<Finding> {
 pub(crate) fn oom_kills() -> u64 {
     let read = |path: &str| KernelFileSystem::ControlGroups.text(Path::new("/sys/fs/cgroup").join(path)).ok();
     let text = ["memory.events", "memory/memory.oom_control"].into_iter().find_map(read);
-    text.and_then(|text| super::oom_kill_count(&text)).unwrap_or(0)
+    text.and_then(|text| oom_kill_count(&text)).unwrap_or(0)
+}
+
+/// Reads the number of processes that were killed for lack of memory, in `memory.events` or in `memory.oom_control` of version 1.
+pub(super) fn oom_kill_count(text: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix("oom_kill "))?.trim().parse().ok()
 }
 
 fn compare(layer: Layer, wanted: u64, found: Option<u64>, show: impl Fn(u64) -> String) -> Finding {

@@ -28,11 +28,6 @@ use self::limit::Limit;
 use self::owner::GroupOwner;
 use crate::report::{Finding, Status};
 
-/// Reads the number of processes that were killed for lack of memory, in `memory.events` or in `memory.oom_control` of version 1.
-fn oom_kill_count(text: &str) -> Option<u64> {
-    text.lines().find_map(|line| line.strip_prefix("oom_kill "))?.trim().parse().ok()
-}
-
 /// Where the groups of a sandbox are to be.
 #[derive(Debug)]
 pub struct CgroupSite<'a> {

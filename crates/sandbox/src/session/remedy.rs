@@ -21,6 +21,8 @@ pub(crate) fn entering(source: io::Error) -> StartError {
             reason: format!("the limit of namespaces is reached ({source})"),
             remedy: format!("raise it: sudo sysctl {}=65536", lowest_limit(Path::new("/proc/sys/user"))),
         },
+        // Filters of containers say of what they refuse that it does not exist, so that programs try something older.
+        Some(Errno::NOSYS) if Surroundings::look().is_filtered => refused_by_host(&source),
         Some(Errno::INVAL | Errno::NOSYS) => StartError::Layer {
             layer: Layer::User,
             reason: format!("this kernel lacks clone3 or one of the namespaces ({source})"),
@@ -77,8 +79,7 @@ pub(crate) fn failed_step(step: &Step, source: io::Error) -> StartError {
                 reason: format!(
                     "{described}: {source}; parts of the host's /proc are covered, as in a container"
                 ),
-                remedy: "inside Docker: run the outer container with --security-opt systempaths=unconfined"
-                    .into(),
+                remedy: Surroundings::look().remedy(),
             }
         }
         (Step::Mount(_), Some(Errno::NOENT)) => StartError::Step {
@@ -158,18 +159,101 @@ fn refused_by_host(source: &io::Error) -> StartError {
             "sudo sysctl user.max_user_namespaces=65536",
         )
     } else {
-        (
-            "something around this process forbids user namespaces, as the default profile of Docker does",
-            "inside a container: run the outer one with --security-opt seccomp=unconfined --security-opt \
-             systempaths=unconfined",
-        )
+        let around = Surroundings::look();
+        let reason = format!("{} forbids it: {source}", around.culprit());
+        return StartError::Layer { layer: Layer::User, reason, remedy: around.remedy() };
     };
     StartError::Layer { layer: Layer::User, reason: format!("{reason}: {source}"), remedy: remedy.into() }
+}
+
+/// What is around this process: most likely a container, whose engine restricts it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Surroundings {
+    /// Whether a seccomp filter refuses system calls.
+    is_filtered: bool,
+    /// The AppArmor profile that is enforced, if one is.
+    profile: Option<String>,
+    engine: OuterEngine,
+}
+
+/// Who has made the container that this process is in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum OuterEngine {
+    /// Docker, or whoever has its options.
+    Docker,
+    Podman,
+    Kubernetes,
+}
+
+impl Surroundings {
+    fn look() -> Self {
+        let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        let engine = if Path::new("/run/.containerenv").exists() {
+            OuterEngine::Podman
+        } else if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
+            OuterEngine::Kubernetes
+        } else {
+            OuterEngine::Docker
+        };
+        Self::new(&text("/proc/thread-self/status"), &text("/proc/thread-self/attr/current"), engine)
+    }
+
+    /// Reads `/proc/PID/status` and `/proc/PID/attr/current` (proc_pid_status(5), proc_pid_attr(5)).
+    fn new(status: &str, label: &str, engine: OuterEngine) -> Self {
+        let is_filtered = status.lines().any(|line| line.trim_end() == "Seccomp:\t2");
+        let profile = label.trim_end().strip_suffix(" (enforce)").map(str::to_owned);
+        Self { is_filtered, profile, engine }
+    }
+
+    /// Names what refuses.
+    fn culprit(&self) -> String {
+        match (self.is_filtered, &self.profile) {
+            (true, Some(profile)) => {
+                format!("a seccomp filter or the AppArmor profile `{profile}`, as of a container,")
+            }
+            (true, None) => "a seccomp filter around this process, as of a container,".to_owned(),
+            (false, Some(profile)) => format!("the AppArmor profile `{profile}`"),
+            (false, None) => "something around this process, such as a container,".to_owned(),
+        }
+    }
+
+    /// Names the options of the container that let a sandbox start in it.
+    fn remedy(&self) -> String {
+        let apparmor = self.profile.as_ref().map(|_| match self.engine {
+            OuterEngine::Docker | OuterEngine::Podman => " --security-opt apparmor=unconfined",
+            OuterEngine::Kubernetes => ", `appArmorProfile: {type: Unconfined}`",
+        });
+        let apparmor = apparmor.unwrap_or_default();
+        match self.engine {
+            OuterEngine::Docker => format!(
+                "inside a container: run that with --security-opt seccomp=unconfined --security-opt systempaths=unconfined{apparmor}"
+            ),
+            OuterEngine::Podman => format!(
+                "inside a container: run that with --security-opt seccomp=unconfined --security-opt unmask=ALL{apparmor}"
+            ),
+            OuterEngine::Kubernetes => format!(
+                "in the container's securityContext: `seccompProfile: {{type: Unconfined}}`, `procMount: Unmasked`{apparmor}, and \
+                 `hostUsers: false` for the pod"
+            ),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_keeps_a_sandbox_from_starting_in_a_container_is_named_with_the_option_of_its_engine() {
+        let filtered = "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n";
+        let docker = Surroundings::new(filtered, "docker-default (enforce)\n", OuterEngine::Docker);
+        assert!(docker.is_filtered && docker.culprit().contains("`docker-default`"));
+        assert!(docker.remedy().ends_with("--security-opt apparmor=unconfined"));
+        let podman = Surroundings::new(filtered, "unconfined\n", OuterEngine::Podman);
+        assert!(podman.remedy().ends_with("--security-opt unmask=ALL"), "{}", podman.remedy());
+        let pod = Surroundings::new("Seccomp:\t0\n", "", OuterEngine::Kubernetes);
+        assert!(!pod.is_filtered && pod.remedy().contains("procMount: Unmasked"));
+    }
 
     #[test]
     fn the_limit_that_is_reached_is_named() {

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::everywhere;
 use crate::machine::{Caller, Feature, Runner, image, is_there, runners};
 use crate::place::Place;
 
@@ -80,4 +81,34 @@ fn program() -> String {
 
 fn group() -> String {
     fs::metadata("/var/run/docker.sock").unwrap().gid().to_string()
+}
+
+#[test]
+fn a_container_that_lets_no_sandbox_start_in_it_is_blamed_with_the_option_that_would() {
+    for (caller, runner) in everywhere("a native sandbox in a container") {
+        if (caller, runner) != (Caller::Root, Runner::Docker) {
+            continue;
+        }
+        let place = Place::on(caller, runner);
+        let program = format!("--volume={}:/sandboxctl:ro", place.path("sandboxctl").display());
+        let inside = |options: &[&str]| {
+            let own = ["run", "--rm", "--user=1000:1000", "--env=HOME=/tmp", &program];
+            let script = "mkdir /tmp/x && cd /tmp/x && /sandboxctl run -- echo inside";
+            let mut docker = place.command(&["docker"]);
+            docker.args(own).args(options).args([&image(), "sh", "-c", script]);
+            let output = docker.output().unwrap();
+            let text = |stream: &[u8]| String::from_utf8_lossy(stream).into_owned();
+            (output.status.code(), text(&output.stdout), text(&output.stderr))
+        };
+        let (code, _, error) = inside(&[]);
+        assert_eq!(code, Some(69), "{error}");
+        assert!(error.contains("a seccomp filter"), "{error}");
+        let options = ["--security-opt", "seccomp=unconfined", "--security-opt", "systempaths=unconfined"];
+        assert!(error.contains(&format!("run that with {}", options.join(" "))), "{error}");
+        let profiles =
+            error.contains("apparmor=unconfined").then_some(["--security-opt", "apparmor=unconfined"]);
+        let (code, said, error) =
+            inside(&[&options[..], profiles.as_ref().map_or(&[], |both| &both[..])].concat());
+        assert_eq!((code, said.as_str()), (Some(0), "inside\n"), "what the hint names: {error}");
+    }
 }
