@@ -30,10 +30,10 @@ use crate::{capabilities, cgroup, rlimit, seccomp, sys};
 
 mod authorities;
 pub mod clone;
-mod exhausted;
 mod listeners;
 mod own_files;
 mod probe;
+mod shortage;
 
 /// Where PID 1 finds its client.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -364,8 +364,8 @@ fn supervise(
 /// Ends whatever else is inside, and only then reports the end.
 fn end(control: &mut ControlSocket, ending: Ending, others: OtherProcesses) -> u8 {
     reap::kill_all(others);
-    for exhausted in exhausted::look() {
-        let _ = control.send(&Event::Exhausted(exhausted), &[]);
+    for shortage in shortage::look() {
+        let _ = control.send(&Event::Short(shortage), &[]);
     }
     // A client that is gone needs no answer.
     let _ = control.send(&Event::Ended(ending), &[]);

@@ -108,19 +108,21 @@ pub enum Event {
         /// `ENOENT`, `EACCES`, …
         errno: i32,
     },
-    /// Something has run out that only the inside can see.
-    Exhausted(Exhausted),
+    /// The command was short of something, as only the inside can see.
+    Short(Shortage),
     /// The agent has ended, and in a sandbox so has everything else inside.
     Ended(Ending),
 }
 
-/// What has run out in a sandbox.
+/// What a command was short of.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub enum Exhausted {
+pub enum Shortage {
     /// The kernel has killed a process because the limit of memory was reached, in the control group of an engine.
     Memory,
     /// The tmpfs at this path has no room left for what was to be written.
     Tmpfs(PathBuf),
+    /// A program wanted to send something to where no route leads, or where nobody answers for names.
+    Network,
 }
 
 /// Why no command was started.

@@ -177,7 +177,7 @@ impl EngineError {
                 let fetch = if names_a_registry(image) {
                     "; `--pull missing` fetches it"
                 } else {
-                    ", or name the registry it comes from, such as registry.example.org/team/image:tag"
+                    ", or name the registry it comes from, such as registry.example.org/team/image:tag, and it is fetched"
                 };
                 let build = match kind {
                     EngineKind::Docker => "`sandboxctl build` builds it".to_owned(),
@@ -185,7 +185,12 @@ impl EngineError {
                         "`sandboxctl build` builds it in Docker, and `docker save {image} | podman load` brings it here"
                     ),
                 };
-                format!("{build}{fetch}")
+                let pull = if names_a_registry(image) {
+                    String::new()
+                } else {
+                    format!("; `{kind} pull {image}` fetches one of somebody else's")
+                };
+                format!("{build}{fetch}{pull}")
             }
             Self::NoPlatform { image, platform, .. } => {
                 format!("`sandboxctl build --platform {platform}` builds one; `--pull always` fetches {image} where its registry has one")

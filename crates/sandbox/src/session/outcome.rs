@@ -5,9 +5,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use confine::protocol::{EgressCounts, Ending, Exhausted};
+use confine::protocol::{EgressCounts, Ending, Shortage};
 use confine::report::Report;
-use policy::rules::limits::Limits;
+use policy::plan::Plan;
 use policy::text::escape;
 use rustix::io::Errno;
 use serde::Serialize;
@@ -27,18 +27,21 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// Warns that something has run out inside, and names the limit.
-    pub(crate) fn exhausted(exhausted: &Exhausted, limits: &Limits) -> Self {
-        Self::Warning(match exhausted {
-            Exhausted::Memory => {
-                let limit = limits.memory.map_or_else(String::new, |limit| format!(" of {limit}"));
+    /// Warns that the command was short of something, and names what bounds it.
+    pub(crate) fn shortage(shortage: &Shortage, plan: &Plan) -> Self {
+        Self::Warning(match shortage {
+            Shortage::Memory => {
+                let limit = plan.limits.memory.map_or_else(String::new, |limit| format!(" of {limit}"));
                 format!("the limit of memory{limit} was reached, and a process inside was killed")
             }
-            Exhausted::Tmpfs(path) => format!(
+            Shortage::Tmpfs(path) => format!(
                 "{} inside is full; it is a tmpfs, which `[limits] tmp_size` (here {}) and `[limits] memory` bound",
                 escape::path(path),
-                limits.tmp_size
+                plan.limits.tmp_size
             ),
+            Shortage::Network => "a program inside wanted to reach something by the network, and this sandbox has none; `--allow-host \
+                                  HOST` lets it reach a host"
+                .to_owned(),
         })
     }
 }

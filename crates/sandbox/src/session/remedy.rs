@@ -171,7 +171,7 @@ fn refused_by_host(source: &io::Error) -> StartError {
 struct Surroundings {
     /// Whether a seccomp filter refuses system calls.
     is_filtered: bool,
-    /// The AppArmor profile that is enforced, if one is.
+    /// The profile of apparmor(7) that is enforced, if one is.
     profile: Option<String>,
     engine: OuterEngine,
 }
@@ -198,7 +198,7 @@ impl Surroundings {
         Self::new(&text("/proc/thread-self/status"), &text("/proc/thread-self/attr/current"), engine)
     }
 
-    /// Reads `/proc/PID/status` and `/proc/PID/attr/current` (proc_pid_status(5), proc_pid_attr(5)).
+    /// Reads `/proc/PID/status` and `/proc/PID/attr/current` (`proc_pid_status(5)`, `proc_pid_attr(5)`).
     fn new(status: &str, label: &str, engine: OuterEngine) -> Self {
         let is_filtered = status.lines().any(|line| line.trim_end() == "Seccomp:\t2");
         let profile = label.trim_end().strip_suffix(" (enforce)").map(str::to_owned);

@@ -6,10 +6,10 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use confine::protocol::{ControlSocket, Event, Exhausted, Failure, Request};
+use confine::protocol::{ControlSocket, Event, Failure, Request, Shortage};
 use confine::report::Report;
 use nix::sys::signal::Signal;
-use policy::plan::Provider;
+use policy::plan::{Network, Plan, Provider};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -55,8 +55,20 @@ pub(crate) struct Ended {
     /// The namespaces of PID 1.
     pub(crate) namespaces: BTreeMap<String, u64>,
     pub(crate) output: Option<Output>,
-    /// What has run out inside.
-    pub(crate) exhausted: Vec<Exhausted>,
+    /// What the command was short of.
+    pub(crate) shortages: Vec<Shortage>,
+}
+
+impl Ended {
+    /// Warns of what the command was short of. That there is no network is nothing to a command that has succeeded.
+    pub(crate) fn tell_shortages(&self, plan: &Plan, notice: &mut dyn FnMut(Notice)) {
+        let has_failed = !matches!(self.end, End::Exited(0));
+        for shortage in &self.shortages {
+            if *shortage != Shortage::Network || (has_failed && plan.network == Network::None) {
+                notice(Notice::shortage(shortage, plan));
+            }
+        }
+    }
 }
 
 /// What it means that the other side is gone, and has not said how the command has ended.
@@ -95,7 +107,7 @@ struct State {
     report: Report,
     namespaces: BTreeMap<String, u64>,
     end: Option<End>,
-    exhausted: Vec<Exhausted>,
+    shortages: Vec<Shortage>,
     started: bool,
     /// When everything inside is requested to end.
     deadline: Option<(Instant, Option<Duration>)>,
@@ -133,7 +145,7 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         report: Report::default(),
         namespaces: BTreeMap::new(),
         end: None,
-        exhausted: Vec::new(),
+        shortages: Vec::new(),
         started: false,
         deadline: watch.timeout.map(|timeout| (Instant::now() + timeout, Some(timeout))),
         kill: Kill::NotYet,
@@ -226,8 +238,8 @@ pub(crate) fn supervise(mut watch: Watch<'_>, signals: &Signals) -> Result<Ended
         (_, _, Some(end)) => end,
         (_, _, None) => End::Signaled(Signal::SIGKILL as i32),
     };
-    let State { report, namespaces, exhausted, .. } = state;
-    Ok(Ended { end, report, namespaces, output, exhausted })
+    let State { report, namespaces, shortages, .. } = state;
+    Ok(Ended { end, report, namespaces, output, shortages })
 }
 
 fn supervise_error(source: io::Error) -> StartError {
@@ -470,8 +482,8 @@ fn on_event(watch: &mut Watch<'_>, state: &mut State, relay: &mut Option<Relay>)
             state.end = Some(End::unexecutable(command, errno));
             Ok(())
         }
-        Some(Event::Exhausted(exhausted)) => {
-            state.exhausted.push(exhausted);
+        Some(Event::Short(shortage)) => {
+            state.shortages.push(shortage);
             Ok(())
         }
         Some(Event::Ended(ending)) => {

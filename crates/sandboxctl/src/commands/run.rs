@@ -219,7 +219,7 @@ pub(super) fn carry_out(
     let (code, failure) = exit_of(&outcome.end, plan.provider);
     let failure = failure.map(|failure| match &outcome.end {
         End::NotFound(command) if plan.provider == Provider::Native => {
-            failure.hint(not_found::elsewhere(&facts::locate(&context, &renewing, command)))
+            failure.hint(not_found::elsewhere(command, &facts::locate(&context, &renewing, command)))
         }
         _ => failure,
     });
@@ -384,10 +384,7 @@ pub(super) fn exit_of(end: &End, provider: Provider) -> (ExitCode, Option<Comman
                 format_args!("{command}: no such command in the sandbox"),
             );
             let error = match provider {
-                Provider::Docker | Provider::Podman => error.hint(
-                    "only what the image has is there, and shared directories; `[image] packages` adds programs to one that \
-                     `sandboxctl build` makes",
-                ),
+                Provider::Docker | Provider::Podman => error.hint(not_found::in_image(command)),
                 // What there is to be done depends on where the host has it.
                 Provider::Native | Provider::Local => error,
             };

@@ -17,6 +17,7 @@ mod killed;
 mod moved_images;
 mod owners;
 mod process_limits;
+mod shortages;
 mod swapped;
 
 #[path = "../support/machine.rs"]

@@ -1,7 +1,7 @@
 //! Limits of each process, in every provider: processor time and the size of files.
 
 use crate::everywhere;
-use crate::machine::{Caller, Runner, callers};
+use crate::machine::{Runner, callers};
 use crate::place::Place;
 
 fn error(output: &std::process::Output) -> String {
@@ -69,45 +69,5 @@ fn a_time_that_the_kernel_cannot_count_is_refused() {
         }
         let output = place.inside(&["--provider", "local", "--cpu-time", "1s"], &["true"]).output().unwrap();
         assert!(error(&output).contains("sets no limits of processes"), "{output:?}");
-    }
-}
-
-#[test]
-fn that_memory_has_run_out_in_a_container_is_said() {
-    for (caller, runner) in everywhere("a container's limit of memory") {
-        let place = Place::on(caller, runner);
-        let run = |size: &str| {
-            // What has no end of line is kept whole until there is one.
-            let script = format!("head -c {size} /dev/zero | tail -n 1 >/dev/null");
-            place.inside(&["--report", "--memory", "64m"], &["sh", "-c", &script]).output().unwrap()
-        };
-        let output = run("500000000");
-        let said = error(&output);
-        let what = format!("in {runner:?} by {caller:?}: {said}");
-        // A rootless engine may have no control group for it.
-        let is_enforced = said.lines().any(|line| line.starts_with("memory ") && line.contains(" enforced "));
-        assert_eq!(said.contains("warning: the limit of memory of 64m was reached"), is_enforced, "{what}");
-        assert!(is_enforced || caller != Caller::Root, "{what}");
-        assert!(!error(&run("1000")).contains("was reached"), "the control: {what}");
-    }
-}
-
-#[test]
-fn a_tmpfs_that_is_full_is_named_with_its_limit() {
-    let native = callers("full file systems").into_iter().map(|caller| (caller, Runner::Native));
-    for (caller, runner) in native.chain(everywhere("full file systems")) {
-        let place = Place::on(caller, runner);
-        place.write("workspace/sandbox.toml", "[limits]\ntmp_size = \"8m\"\n");
-        let run = |size: &str| {
-            let script = format!("head -c {size} /dev/zero >/tmp/file");
-            place.inside(&["-v", ".:/workspace"], &["sh", "-c", &script]).output().unwrap()
-        };
-        let output = run("16000000");
-        let what = format!("in {runner:?} by {caller:?}: {output:?}");
-        assert_eq!(output.status.code(), Some(1), "{what}");
-        let warning = "warning: /tmp inside is full; it is a tmpfs, which `[limits] tmp_size` (here 8m)";
-        assert!(error(&output).contains(warning), "{what}");
-        let output = run("4000000");
-        assert!(output.status.success() && !error(&output).contains("is full"), "the control: {what}");
     }
 }

@@ -273,9 +273,7 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
     let egress = egress.and_then(|egress| egress.finish(notice));
     let last = boundaries.close(notice);
     let mut ended = ended?;
-    for exhausted in &ended.exhausted {
-        notice(Notice::exhausted(exhausted, &plan.limits));
-    }
+    ended.tell_shortages(plan, notice);
     last.complete(&mut ended.report);
     Ok(Outcome {
         end: ended.end,

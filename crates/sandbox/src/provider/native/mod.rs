@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use confine::kernel_file::namespace_inode;
 use confine::protocol::{
-    ControlSocket, Exhausted, Expectations, ExpectedMount, InitSpec, MountPlan, ProcessLimits, Request,
-    Rootfs, Terminal,
+    ControlSocket, Expectations, ExpectedMount, InitSpec, MountPlan, ProcessLimits, Request, Rootfs,
+    Shortage, Terminal,
 };
 use confine::report::{Report, Status};
 use policy::plan::{Init, Layer, Network, Plan};
@@ -28,7 +28,7 @@ use crate::session::boundaries::{self, Boundaries};
 use crate::session::egress::{EgressProxy, renewal};
 use crate::session::error::StartError;
 use crate::session::held_secrets::HeldSecrets;
-use crate::session::outcome::{InitIds, Notice, Outcome};
+use crate::session::outcome::{InitIds, Outcome};
 use crate::session::streams::Streams;
 use crate::session::supervise::{Gone, Watch, supervise};
 use crate::state::directory::StateDir;
@@ -153,10 +153,8 @@ pub(super) fn run(launch: Launch<'_>) -> Result<Outcome, StartError> {
         limits.sweep_others();
     }
     let mut ended = ended?;
-    let memory = has_run_out_of_memory.then_some(Exhausted::Memory);
-    for exhausted in ended.exhausted.iter().chain(&memory) {
-        notice(Notice::exhausted(exhausted, &plan.limits));
-    }
+    ended.shortages.extend(has_run_out_of_memory.then_some(Shortage::Memory));
+    ended.tell_shortages(plan, notice);
     last.complete(&mut ended.report);
     let detected = last.detected;
     let init = Some(InitIds { pid: Some(pid), namespaces: ended.namespaces });
