@@ -29,23 +29,44 @@ pub struct CloneOptions<'a> {
     pub cgroup: Option<BorrowedFd<'a>>,
 }
 
-/// Who the agent is on the host. Inside it is always [`AGENT_ID`].
+/// Who the agent is on the host. Never host 0.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AgentIdentity {
     /// The caller, who is a normal user.
-    Caller {
-        /// User id on the host.
-        uid: u32,
-        /// Group id on the host.
-        gid: u32,
-    },
-    /// Another user, chosen by root. Never host 0.
-    Other {
-        /// User id on the host.
-        uid: u32,
-        /// Group id on the host.
-        gid: u32,
-    },
+    Caller(Ids),
+    /// A normal user for whom root calls.
+    Other(Ids),
+    /// An id that nobody on the host has, as user and as group, chosen by root.
+    Unallocated(u32),
+}
+
+/// A user and a group.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Ids {
+    pub uid: u32,
+    pub gid: u32,
+}
+
+impl AgentIdentity {
+    /// Returns the ids on the host.
+    pub fn outside(self) -> Ids {
+        match self {
+            Self::Caller(ids) | Self::Other(ids) => ids,
+            Self::Unallocated(id) => Ids { uid: id, gid: id },
+        }
+    }
+
+    /// Returns the ids inside: a normal user's are those outside, because programs such as git note whose a file is, and look at each
+    /// again where that has changed. The group of root has no right inside, and is not shown as if it had.
+    pub fn inside(self) -> Ids {
+        match self {
+            Self::Caller(Ids { uid, gid: 0 }) | Self::Other(Ids { uid, gid: 0 }) => {
+                Ids { uid, gid: AGENT_ID }
+            }
+            Self::Caller(ids) | Self::Other(ids) => ids,
+            Self::Unallocated(_) => Ids { uid: AGENT_ID, gid: AGENT_ID },
+        }
+    }
 }
 
 /// PID 1 of a new sandbox, which may not have executed its program yet.
@@ -80,8 +101,7 @@ const WRITTEN: u8 = b'w';
 pub fn clone_init(options: &CloneOptions<'_>, program: &[u8]) -> io::Result<InitProcess> {
     let mut file = File::from(file_in_memory()?);
     let (mut ours, theirs) = ControlSocket::pair()?;
-    let (AgentIdentity::Caller { uid, gid } | AgentIdentity::Other { uid, gid }) = options.identity;
-    let maps = Maps::new(uid, gid);
+    let maps = Maps::new(options.identity);
     let all_signals = nix::sys::signal::SigSet::all();
     let before = all_signals.thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK)?;
     let kept = KeptDescriptors { streams: options.streams, control: theirs.as_fd(), program: file.as_fd() };
@@ -90,8 +110,10 @@ pub fn clone_init(options: &CloneOptions<'_>, program: &[u8]) -> io::Result<Init
     drop(theirs);
     let Child { pid, pidfd } = cloned?;
     let mapped = match options.identity {
-        AgentIdentity::Caller { .. } => Ok(()),
-        AgentIdentity::Other { .. } => maps.write_for(pid).and_then(|()| send_byte(&mut ours, MAPPED)),
+        AgentIdentity::Caller(_) => Ok(()),
+        AgentIdentity::Other(_) | AgentIdentity::Unallocated(_) => {
+            maps.write_for(pid).and_then(|()| send_byte(&mut ours, MAPPED))
+        }
     };
     let written = mapped.and_then(|()| file.write_all(program)).and_then(|()| send_byte(&mut ours, WRITTEN));
     if let Err(error) = written {
@@ -143,15 +165,16 @@ fn take_identity(identity: AgentIdentity, maps: &Maps, control: BorrowedFd<'_>) 
     // 2. Map one user and one group. A normal user may do so alone, once it has given up setgroups(2)
     //    (user_namespaces(7)); root's choice of somebody else can only be written from outside.
     match identity {
-        AgentIdentity::Caller { .. } => maps.write_for_self().map_err(failed(Step::IdMap))?,
-        AgentIdentity::Other { .. } => {
+        AgentIdentity::Caller(_) => maps.write_for_self().map_err(failed(Step::IdMap))?,
+        AgentIdentity::Other(_) | AgentIdentity::Unallocated(_) => {
             await_byte(control, MAPPED).map_err(failed(Step::Parent))?;
             // 3. Become that user, with no supplementary group. Capabilities in the new namespace stay, since
             //    no id 0 exists there whose loss could drop them.
             set_thread_groups(&[]).map_err(failed(Step::Ids))?;
-            let id = rustix::fs::Gid::from_raw(AGENT_ID);
+            let Ids { uid, gid } = identity.inside();
+            let id = rustix::fs::Gid::from_raw(gid);
             set_thread_res_gid(id, id, id).map_err(failed(Step::Ids))?;
-            let id = rustix::fs::Uid::from_raw(AGENT_ID);
+            let id = rustix::fs::Uid::from_raw(uid);
             set_thread_res_uid(id, id, id).map_err(failed(Step::Ids))?;
         }
     }
@@ -194,8 +217,8 @@ struct MapText {
 }
 
 impl MapText {
-    fn new(id: u32) -> Self {
-        let (mut bytes, line) = ([0; 32], format!("{AGENT_ID} {id} 1\n"));
+    fn new(inside: u32, outside: u32) -> Self {
+        let (mut bytes, line) = ([0; 32], format!("{inside} {outside} 1\n"));
         // Numbers of 32 bits leave room.
         let length = line.len().min(bytes.len());
         bytes[..length].copy_from_slice(&line.as_bytes()[..length]);
@@ -208,8 +231,9 @@ impl MapText {
 }
 
 impl Maps {
-    fn new(uid: u32, gid: u32) -> Self {
-        Self { uid: MapText::new(uid), gid: MapText::new(gid) }
+    fn new(identity: AgentIdentity) -> Self {
+        let (inside, outside) = (identity.inside(), identity.outside());
+        Self { uid: MapText::new(inside.uid, outside.uid), gid: MapText::new(inside.gid, outside.gid) }
     }
 
     /// Writes them from inside. Allocates nothing.

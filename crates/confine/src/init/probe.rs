@@ -7,7 +7,7 @@ use policy::rules::network;
 
 use crate::kernel_file::{KernelFileSystem, namespace_inode};
 use crate::lockdown::Locked;
-use crate::protocol::{AGENT_ID, Expectations, InitSpec, Rootfs};
+use crate::protocol::{Expectations, InitSpec, Rootfs};
 use crate::report::{Finding, Report, Status};
 use crate::{capabilities, cgroup};
 
@@ -76,7 +76,7 @@ fn namespace(spec: &InitSpec, name: &str, theirs: u64, layer: Layer) -> Result<S
         return Err("this is the client's own namespace".into());
     }
     match layer {
-        Layer::User => user(spec.expected.uid),
+        Layer::User => user(spec.expected.uid_inside, spec.expected.uid),
         Layer::Mount => mounts::probe(spec),
         Layer::Pid if std::process::id() != 1 => Err(format!("this is process {}", std::process::id())),
         Layer::Pid => Ok("PID 1 of its own namespace".into()),
@@ -97,12 +97,12 @@ fn namespace(spec: &InitSpec, name: &str, theirs: u64, layer: Layer) -> Result<S
 }
 
 /// Checks that the user namespace maps one user, who is the chosen one and not host root.
-fn user(chosen: u32) -> Result<String, String> {
+fn user(inside: u32, chosen: u32) -> Result<String, String> {
     let map = KernelFileSystem::Processes
         .text("/proc/self/uid_map")
         .map_err(|error| format!("uid_map: {error}"))?;
     let fields: Vec<_> = map.split_whitespace().collect();
-    let expected = [AGENT_ID.to_string(), chosen.to_string(), "1".to_owned()];
+    let expected = [inside.to_string(), chosen.to_string(), "1".to_owned()];
     if chosen == 0 || fields != expected {
         return Err(format!("the user map is \"{}\", not \"{}\"", fields.join(" "), expected.join(" ")));
     }

@@ -172,6 +172,8 @@ pub struct Expectations {
     pub foreign_namespaces: Vec<(String, u64)>,
     /// The user of the agent on the host.
     pub uid: u32,
+    /// The same user inside.
+    pub uid_inside: u32,
     /// How much of the network was asked for.
     pub network: network::NetworkMode,
     /// What must be mounted where.

@@ -32,7 +32,7 @@ pub use self::socket::ControlSocket;
 pub use self::step::{FilesystemType, MountStep, Step};
 use crate::report::{Finding, Report};
 
-/// The user and group of the agent, as the sandbox sees them.
+/// The user and group of the agent, as the sandbox sees them, where they are not a normal user's own.
 pub const AGENT_ID: u32 = 1000;
 
 /// The number of the control socket of a PID 1 that was executed with it.

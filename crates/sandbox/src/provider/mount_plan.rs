@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
+use confine::init::clone::Ids;
 use confine::protocol::{BindSource, Cover, MountAccess, MountPlan};
 use policy::plan::{Boundary, BoundaryKind, BoundaryMode, Execution, FileId, Plan};
 use policy::rules::limits::TmpfsLimits;
@@ -32,7 +33,7 @@ pub(crate) enum Tree {
 }
 
 /// Plans the mounts that every sandbox has, whatever its plan is.
-pub(crate) fn system_mounts() -> io::Result<(MountPlan, MountPlanBuilder)> {
+pub(crate) fn system_mounts(agent: Ids) -> io::Result<(MountPlan, MountPlanBuilder)> {
     let mut builder = MountPlanBuilder::default();
 
     // 1. The system. On merged systems /bin is a link into /usr; it stays one.
@@ -43,7 +44,7 @@ pub(crate) fn system_mounts() -> io::Result<(MountPlan, MountPlanBuilder)> {
     for path in ETC {
         builder.host(Path::new(path))?;
     }
-    for (name, content) in etc() {
+    for (name, content) in etc(agent) {
         builder.file(&Path::new("/etc").join(name), &content);
     }
     // 3. Devices and processes.
@@ -270,16 +271,17 @@ impl MountPlanBuilder {
 }
 
 /// Lists the files of `/etc` that are created here.
-fn etc() -> [(&'static str, String); 7] {
+fn etc(agent: Ids) -> [(&'static str, String); 7] {
+    let Ids { uid, gid } = agent;
     [
-        ("group", "agent:x:1000:\nnogroup:x:65534:\n".into()),
+        ("group", format!("agent:x:{gid}:\nnogroup:x:65534:\n")),
         ("hostname", format!("{HOSTNAME}\n")),
         ("hosts", format!("127.0.0.1 localhost {HOSTNAME}\n::1 localhost\n")),
         ("nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n".into()),
         (
             "passwd",
             format!(
-                "agent:x:1000:1000::{HOME}:/bin/bash\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n"
+                "agent:x:{uid}:{gid}::{HOME}:/bin/bash\nnobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n"
             ),
         ),
         // Without a network nobody answers there, and a name is found to have no address at once.

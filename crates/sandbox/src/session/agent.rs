@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use confine::init::clone::AgentIdentity;
+use confine::init::clone::{AgentIdentity, Ids};
 
 use crate::host::identity::{self, Free, HostUid};
 use crate::session::error::StartError;
@@ -34,7 +34,7 @@ impl Agent {
     /// Returns a normal caller's agent.
     pub(crate) fn for_test(id: u32) -> Self {
         Self {
-            identity: AgentIdentity::Caller { uid: id, gid: id },
+            identity: AgentIdentity::Caller(Ids { uid: id, gid: id }),
             uid: id,
             gid: id,
             is_unallocated: false,
@@ -50,7 +50,7 @@ pub(crate) fn choose(caller: identity::Identity, locks: &Path) -> Result<Agent, 
     if process.0 != 0 {
         let (uid, gid) = process;
         return Ok(Agent {
-            identity: AgentIdentity::Caller { uid, gid },
+            identity: AgentIdentity::Caller(Ids { uid, gid }),
             uid,
             gid,
             is_unallocated: false,
@@ -60,7 +60,7 @@ pub(crate) fn choose(caller: identity::Identity, locks: &Path) -> Result<Agent, 
     if caller.uid != 0 && caller.gid != 0 {
         let (uid, gid) = (caller.uid, caller.gid);
         return Ok(Agent {
-            identity: AgentIdentity::Other { uid, gid },
+            identity: AgentIdentity::Other(Ids { uid, gid }),
             uid,
             gid,
             is_unallocated: false,
@@ -76,7 +76,7 @@ pub(crate) fn choose(caller: identity::Identity, locks: &Path) -> Result<Agent, 
     })?;
     let uid = claimed.uid();
     Ok(Agent {
-        identity: AgentIdentity::Other { uid, gid: uid },
+        identity: AgentIdentity::Unallocated(uid),
         uid,
         gid: uid,
         is_unallocated: true,

@@ -4,6 +4,7 @@
 mod files;
 mod hidden;
 mod options;
+mod owners;
 
 #[path = "../support/machine.rs"]
 mod machine;

@@ -59,6 +59,7 @@ pub(super) fn of(
             foreign_namespaces: namespaces
                 .map_err(StartError::step("reading the namespaces of this process"))?,
             uid: user.agent.uid,
+            uid_inside: user.inside.0,
             network: plan.network.mode(),
             mounts,
         },

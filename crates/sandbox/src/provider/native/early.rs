@@ -82,8 +82,8 @@ impl StartedInit {
         let InitProcess { pid, pidfd, mut control } =
             clone_init(&options, init_program::bytes()).map_err(remedy::entering)?;
         let child = InitChild { pidfd, pid };
-        let (mounts, builder) =
-            mount_plan::system_mounts().map_err(StartError::step("planning the mounts"))?;
+        let (mounts, builder) = mount_plan::system_mounts(host.agent.identity.inside())
+            .map_err(StartError::step("planning the mounts"))?;
         send(&mut control, &Request::Prepare { mounts, hostname: mount_plan::HOSTNAME.into() }, &[])?;
         Ok(Self { child, control, builder })
     }

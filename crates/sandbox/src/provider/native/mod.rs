@@ -243,6 +243,7 @@ fn init_spec(
             foreign_namespaces: namespaces
                 .map_err(StartError::step("reading the namespaces of this process"))?,
             uid: agent.uid,
+            uid_inside: agent.identity.inside().uid,
             network: plan.network.mode(),
             mounts: init_spec::boundaries(plan).chain(hidden).collect(),
         },
