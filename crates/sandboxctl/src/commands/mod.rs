@@ -17,6 +17,7 @@ mod config;
 mod doctor;
 mod egress;
 mod exec;
+mod git_config;
 mod home;
 mod init;
 mod man;

@@ -28,7 +28,7 @@ use sandbox::session::streams::Stdio;
 use tracing::{debug, info};
 
 use super::egress::Asker;
-use super::not_found;
+use super::{git_config, not_found};
 use crate::cli::{Format, LifeArgs, RunArgs, ShowArgs};
 use crate::context::Context;
 use crate::error::{Code, CommandError};
@@ -217,6 +217,13 @@ pub(super) fn carry_out(
         warnings.push(reached);
     }
     let (code, failure) = exit_of(&outcome.end, plan.provider);
+    let refused = Some(())
+        .filter(|()| plan.provider != Provider::Local)
+        .and_then(|()| git_config::refused(&plan.agent.argv, code));
+    if let Some(refused) = refused {
+        ui.warning(refused);
+        warnings.push(refused.to_owned());
+    }
     let failure = failure.map(|failure| match &outcome.end {
         End::NotFound(command) if plan.provider == Provider::Native => {
             failure.hint(not_found::elsewhere(command, &facts::locate(&context, &renewing, command)))

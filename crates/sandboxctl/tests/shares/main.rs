@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
 mod files;
+mod git_config;
 mod hidden;
 mod options;
 mod owners;

@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
 use policy::plan::{Boundary, OnReplaced};
 use policy::text::escape;
 
@@ -62,10 +62,19 @@ pub(crate) struct Guard {
     hidden: HiddenGuard,
     began: Instant,
     /// Notifies of changes, from [`POLLING_PHASE`] on; `None` where the kernel does not.
-    inotify: OnceCell<Option<Inotify>>,
+    inotify: OnceCell<Option<Watches>>,
+    /// The directories of git in which it was reported that a configuration could not be changed.
+    refused: RefCell<BTreeSet<(usize, PathBuf)>>,
     on_replaced: OnReplaced,
     states: RefCell<Vec<State>>,
     next: Cell<Option<Instant>>,
+}
+
+/// What the kernel notifies of.
+struct Watches {
+    inotify: Inotify,
+    /// The watches of directories that have a configuration of git which is protected: which boundary and which directory that is.
+    of_git: Vec<(WatchDescriptor, (usize, PathBuf))>,
 }
 
 /// A protected path.
@@ -118,13 +127,18 @@ impl Guard {
         let began = Instant::now();
         let states = RefCell::new(vec![State::Held; places.len()]);
         let next = Cell::new((!places.is_empty() || !hidden.is_empty()).then_some(began));
-        Self { places, hidden, began, inotify: OnceCell::new(), on_replaced, states, next }
+        let refused = RefCell::default();
+        Self { places, hidden, began, inotify: OnceCell::new(), refused, on_replaced, states, next }
     }
 
     /// Returns what becomes ready when a name in a directory that matters has changed; nothing while a check is due
     /// anyway.
     pub(crate) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.inotify.get()?.as_ref().filter(|_| self.next.get().is_none()).map(Inotify::as_fd)
+        self.inotify
+            .get()?
+            .as_ref()
+            .filter(|_| self.next.get().is_none())
+            .map(|watches| watches.inotify.as_fd())
     }
 
     /// Returns when the next check is due.
@@ -167,8 +181,8 @@ impl Guard {
         } else {
             Some(self.inotify.get_or_init(|| watch(writable, &self.places, &self.hidden)))
         };
-        if let Some(Some(inotify)) = inotify {
-            while inotify.read_events().is_ok_and(|events| !events.is_empty()) {}
+        if let Some(Some(watches)) = inotify {
+            losses.warnings.extend(self.refused_changes(watches, writable));
         }
         let mut states = self.states.borrow_mut();
         for (number, boundary) in writable.iter().enumerate() {
@@ -197,6 +211,44 @@ impl Guard {
         self.next.set(pause.map(|pause| Instant::now() + pause.max(began.elapsed() * 10)));
         losses
     }
+}
+
+impl Guard {
+    /// Takes what the kernel has noted, and describes each configuration of git that a program inside wanted to change, once: git writes
+    /// `config.lock`, cannot put it in the place of what is mounted, and removes it again.
+    fn refused_changes(&self, watches: &Watches, writable: &[WritableBoundary<'_>]) -> Vec<String> {
+        let mut refused = self.refused.borrow_mut();
+        let mut warnings = Vec::new();
+        while let Ok(events) = watches.inotify.read_events() {
+            let given_up = events.iter().filter(|event| {
+                event.mask.contains(AddWatchFlags::IN_DELETE)
+                    && event.name.as_deref().is_some_and(|name| name == "config.lock")
+            });
+            for event in given_up {
+                let found = watches.of_git.iter().find(|(watch, _)| *watch == event.wd);
+                let Some((_, place)) = found.filter(|(_, place)| refused.insert(place.clone())) else {
+                    continue;
+                };
+                if let Some(boundary) = writable.get(place.0) {
+                    let config = boundary.remembered.host.join(&place.1).join("config");
+                    warnings.push(git_config_is_protected(&config));
+                }
+            }
+            if events.is_empty() {
+                break;
+            }
+        }
+        warnings
+    }
+}
+
+/// Says what to do where git cannot change its configuration.
+fn git_config_is_protected(config: &Path) -> String {
+    format!(
+        "a program inside wanted to change {}, which is read-only there because git obeys it on the host, too: for `git config`, `git \
+         remote`, `git branch -m` and `git push -u`, use a terminal on the host",
+        escape::path(config)
+    )
 }
 
 impl GuardedPath {
@@ -252,7 +304,7 @@ impl GuardedPath {
 }
 
 /// Watches every directory on the path to a protected path; `None` where not all of them can be.
-fn watch(writable: &[WritableBoundary<'_>], places: &[GuardedPath], hidden: &HiddenGuard) -> Option<Inotify> {
+fn watch(writable: &[WritableBoundary<'_>], places: &[GuardedPath], hidden: &HiddenGuard) -> Option<Watches> {
     let directories: BTreeSet<(usize, PathBuf)> = places
         .iter()
         .flat_map(|place| place.one.path.ancestors().skip(1).map(|path| (place.boundary, path.to_path_buf())))
@@ -263,20 +315,29 @@ fn watch(writable: &[WritableBoundary<'_>], places: &[GuardedPath], hidden: &Hid
     }
     let inotify = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK).ok()?;
     let changes = AddWatchFlags::IN_MOVED_FROM | AddWatchFlags::IN_MOVED_TO | AddWatchFlags::IN_DELETE;
-    for (boundary, path) in &directories {
-        let root = writable.get(*boundary)?.root.enter().ok()?;
-        add_watch(&inotify, &root, path, changes)?;
+    let mut of_git = Vec::new();
+    for (boundary, path) in directories {
+        let root = writable.get(boundary)?.root.enter().ok()?;
+        let watch = add_watch(&inotify, &root, &path, changes)?;
+        let config = path.join("config");
+        if places.iter().any(|place| place.boundary == boundary && place.one.path == config) {
+            of_git.push((watch, (boundary, path)));
+        }
     }
     for (root, path) in around_hidden {
         add_watch(&inotify, &root.enter().ok()?, path, changes)?;
     }
-    Some(inotify)
+    Some(Watches { inotify, of_git })
 }
 
-fn add_watch(inotify: &Inotify, root: &Entered<'_>, path: &Path, changes: AddWatchFlags) -> Option<()> {
+fn add_watch(
+    inotify: &Inotify,
+    root: &Entered<'_>,
+    path: &Path,
+    changes: AddWatchFlags,
+) -> Option<WatchDescriptor> {
     let directory = beneath::directory(root, path).ok()?;
     // This leads to what was opened, whatever has that name by now.
     let place = format!("/proc/self/fd/{}", directory.as_raw_fd());
-    inotify.add_watch(Path::new(&place), changes | AddWatchFlags::IN_ONLYDIR).ok()?;
-    Some(())
+    inotify.add_watch(Path::new(&place), changes | AddWatchFlags::IN_ONLYDIR).ok()
 }
