@@ -243,7 +243,7 @@ fn a_link_that_the_agent_made_does_not_choose_what_the_next_sandbox_sees() {
         let node = place.write("home/private/bin/node", "");
         std::fs::set_permissions(&node, std::fs::Permissions::from_mode(0o755)).unwrap();
         place.write("home/private/include/node/node.h", "");
-        let secret = place.write("home/private/secret", "private").display().to_string();
+        let secret = place.write("home/private/lib/secret", "private").display().to_string();
         place.write("workspace/.venv/bin/empty", "");
         std::os::unix::fs::symlink(&node, place.workspace().join(".venv/bin/node")).unwrap();
         std::os::unix::fs::symlink(place.workspace().join(".venv/bin"), place.home().join("bin")).unwrap();
