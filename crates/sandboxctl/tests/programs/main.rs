@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test whose preparation fails has failed")]
 
 mod compare;
+mod projects;
 mod terminal;
 
 #[expect(dead_code, reason = "these tests are about the native provider")]
