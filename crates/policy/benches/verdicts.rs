@@ -101,6 +101,7 @@ fn boundaries() -> GuestBoundaries {
             guest: format!("/srv/{number}/data").parse().expect("a guest path"),
             hidden: HidePatterns::default(),
             mode: BoundaryMode::ReadWrite,
+            worktrees: Vec::new(),
             origin: Origin::Project(format!("sandbox.toml:{number}")),
         })
         .collect();

@@ -9,8 +9,8 @@ use self::form::Typed;
 use self::problem::{Located, Location, Problem};
 pub use self::setting::{ConfigFile, List, PathBase, Setting};
 pub use self::table::{
-    AgentTable, ContainerTable, EnvTable, GeneralTable, HomeTable, ImageTable, LifecycleTable, LimitsTable,
-    NativeTable, NetworkTable, ProtectTable, SecretTable, SharedDirTable,
+    AgentTable, ContainerTable, EnvTable, GeneralTable, GitTable, HomeTable, ImageTable, LifecycleTable,
+    LimitsTable, NativeTable, NetworkTable, ProtectTable, SecretTable, SharedDirTable,
 };
 pub use self::value::{Expose, ProviderChoice, SecretMode, SecretProvider, Toolchain};
 
@@ -60,6 +60,8 @@ pub struct Config {
     pub secrets: BTreeMap<String, Located<SecretTable>>,
     pub network: NetworkTable,
     pub limits: LimitsTable,
+    /// What git has besides the shared directories.
+    pub git: GitTable,
     /// What stays read-only.
     pub protect: ProtectTable,
     pub native: NativeTable,
@@ -103,6 +105,7 @@ impl Config {
             ("image", name) => self.image.set(name, typed, problems),
             ("network", name) => self.network.set(name, typed, problems),
             ("limits", name) => self.limits.set(name, typed, problems),
+            ("git", name) => self.git.set(name, typed, problems),
             ("protect", name) => self.protect.set(name, typed, problems),
             ("native", name) => self.native.set(name, typed, problems),
             ("container", name) => self.container.set(name, typed, problems),

@@ -18,6 +18,6 @@ pub mod rules;
 pub mod text;
 
 pub use self::policy::{
-    BoundaryRequest, HostDirectory, HostFacts, HostHome, Policy, Presence, ToolchainParts, Unavailable,
-    without_containers,
+    BoundaryRequest, HostDirectory, HostFacts, HostHome, LinkedWorktree, NotShared, Policy, Presence,
+    Purpose, ToolchainParts, Unavailable, without_containers,
 };

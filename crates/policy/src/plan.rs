@@ -286,6 +286,10 @@ pub struct Boundary {
     /// Patterns of what of it is hidden.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hide: Vec<String>,
+    /// Where it is the repository of linked worktrees that are shared: the names of their data in it. The data of others is
+    /// read-only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub worktrees: Vec<String>,
     /// The directory that was validated; what is mounted must be this one.
     pub file_id: FileId,
     /// The protected path that it is or lies in, in words, where it is writable: programs outside obey what is written

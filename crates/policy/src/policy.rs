@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-pub use self::boundary::{BoundaryRequest, Presence};
-pub use self::facts::{HostDirectory, HostFacts, HostHome, ToolchainParts, Unavailable};
+pub use self::boundary::{BoundaryRequest, Presence, Purpose};
+pub use self::facts::{
+    HostDirectory, HostFacts, HostHome, LinkedWorktree, NotShared, ToolchainParts, Unavailable,
+};
 use crate::config::defaults::{DEPTH, IMAGE};
 use crate::config::effective::Effective;
 use crate::config::key;
@@ -17,6 +19,7 @@ use crate::config::{Config, Expose};
 use crate::plan::{self, Init, Layer, Need, Provider};
 use crate::protect::RelativePath;
 use crate::rules::env::{self, EnvRules};
+use crate::rules::git::RepositoryAccess;
 use crate::rules::home::Home;
 use crate::rules::limits::Limits;
 use crate::rules::network::{HostRules, Request, Wanted};
@@ -30,6 +33,7 @@ mod facts;
 mod lower;
 mod rootfs;
 mod workdir;
+mod worktree;
 
 /// The rules of one sandbox. A policy that exists holds together.
 #[derive(Clone, Debug)]
@@ -46,6 +50,7 @@ pub struct Policy {
     routes: Vec<plan::Route>,
     wanted: Vec<BoundaryRequest>,
     boundaries: GuestBoundaries,
+    repository: RepositoryAccess,
     expose: Vec<Located<Expose>>,
     container: Option<plan::Container>,
     network: plan::Network,
@@ -96,6 +101,7 @@ impl Policy {
             routes,
             wanted,
             boundaries,
+            repository: config.git.repository.as_ref().map(|one| one.value).unwrap_or_default(),
             expose: config
                 .native
                 .expose

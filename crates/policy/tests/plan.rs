@@ -20,7 +20,8 @@ use policy::rules::path::PathAccess;
 use policy::rules::shared_dir::PathKind;
 use policy::rules::verdict::Decision;
 use policy::{
-    BoundaryRequest, HostDirectory, HostFacts, HostHome, Policy, Presence, ToolchainParts, Unavailable,
+    BoundaryRequest, HostDirectory, HostFacts, HostHome, LinkedWorktree, Policy, Presence, ToolchainParts,
+    Unavailable,
 };
 
 const PROJECT: &str = "/home/me/project";
@@ -51,7 +52,14 @@ fn facts(policy: &Policy) -> HostFacts {
         let file_id = FileId { device: 1, inode };
         (
             wanted.name.clone(),
-            Ok(HostDirectory { host, kind: PathKind::Directory, owner: 1001, file_id, repository: None }),
+            Ok(HostDirectory {
+                host,
+                kind: PathKind::Directory,
+                owner: 1001,
+                file_id,
+                is_repository: false,
+                repository: None,
+            }),
         )
     });
     let home = match policy.home() {
@@ -417,6 +425,22 @@ fn whoever_names_hosts_wants_to_reach_them() {
     assert_eq!(Policy::new(&both, Path::new(PROJECT)).unwrap_err()[0].code, ProblemCode::Conflict);
 }
 
+/// The same where the project is a linked worktree.
+fn with_repository(mut policy: Policy) -> Policy {
+    let worktree = LinkedWorktree {
+        directory: "workspace".to_owned(),
+        repository: "/home/me/main/.git".into(),
+        data: "tree".to_owned(),
+        names: "/home/me/main/.git/worktrees/tree".into(),
+        named: Path::new(PROJECT).join(".git"),
+    };
+    let names: Vec<_> = policy.possible_worktrees(None).map(|wanted| wanted.name.clone()).collect();
+    if names.contains(&worktree.directory) {
+        policy.share_repository(&worktree).expect("nothing else is there");
+    }
+    policy
+}
+
 /// A row alone would be accepted, documented and ignored: whoever adds one has to act on it, or to refuse it.
 #[test]
 fn every_key_changes_the_plan_or_the_image_or_is_refused() {
@@ -427,7 +451,7 @@ fn every_key_changes_the_plan_or_the_image_or_is_refused() {
             effective.with_profile(project(&profile.settings(&ProfileContext::default())));
         }
         let build = BuildSpec::new(&effective, &BuildFlags::default()).map_err(drop);
-        let policy = Policy::new(&effective, Path::new(PROJECT)).map_err(drop);
+        let policy = Policy::new(&effective, Path::new(PROJECT)).map_err(drop).map(with_repository);
         (policy.and_then(|policy| policy.plan(&facts(&policy)).map_err(drop)), build)
     };
     let leaves =

@@ -64,6 +64,7 @@ const WIDENING: &[(&str, &str)] = &[
     ("limits.network_bytes", "limits.network_bytes = \"unlimited\""),
     ("limits.cpu_time", "limits.cpu_time = \"2h\""),
     ("limits.file_size", "limits.file_size = \"unlimited\""),
+    ("git.repository", "git.repository = \"ro\""),
     ("protect.allow", "protect.allow = [\".git/config\"]"),
     ("protect.depth", "protect.depth = 2"),
     ("protect.on_replaced", "protect.on_replaced = \"warn\""),
@@ -133,7 +134,7 @@ fn a_preset_widens_by_each_of_its_hosts() {
 
 #[test]
 fn every_widening_value_is_found_alone() {
-    let user = "network.deny = [\"example.org\"]\n[limits]\nmemory = \"4g\"\ncpus = 8\ntimeout = \"1h\"\nnetwork_bytes = \"1g\"\ncpu_time = \"1h\"\nfile_size = \"1g\"";
+    let user = "git.repository = \"none\"\nnetwork.deny = [\"example.org\"]\n[limits]\nmemory = \"4g\"\ncpus = 8\ntimeout = \"1h\"\nnetwork_bytes = \"1g\"\ncpu_time = \"1h\"\nfile_size = \"1g\"";
     for (key, text) in WIDENING {
         assert_eq!(widened(user, text), [*key], "{text}");
     }
@@ -205,6 +206,9 @@ fn what_counts_is_what_the_user_has_set() {
     assert_eq!(widened("limits.pids = 64", "limits.pids = 65"), ["limits.pids"]);
     assert_eq!(widened("limits.pids = \"unlimited\"", "limits.pids = \"unlimited\""), Vec::<String>::new());
     assert_eq!(widened("protect.depth = 8", "protect.depth = 7"), ["protect.depth"]);
+    assert_eq!(widened("git.repository = \"ro\"", "git.repository = \"rw\""), ["git.repository"]);
+    assert_eq!(widened("git.repository = \"ro\"", "git.repository = \"ro\""), Vec::<String>::new());
+    assert_eq!(widened("", "git.repository = \"rw\""), Vec::<String>::new());
     let strict = "native.require = [\"user\", \"memory\"]";
     assert_eq!(widened(strict, "native.require = [\"user\"]"), ["native.require"]);
     assert_eq!(widened(strict, strict), Vec::<String>::new());

@@ -170,6 +170,7 @@ fn throw_away_plan((directory, file_id): (&Path, FileId)) -> Plan {
             mode: BoundaryMode::ReadWrite,
             file_id,
             obeyed_as: None,
+            worktrees: Vec::new(),
             hide: Vec::new(),
             execution: Execution::Allowed,
             kind: BoundaryKind::Directory,

@@ -91,6 +91,7 @@ impl Directories {
                     kind: PathKind::Directory,
                     owner: context.caller.uid,
                     file_id: FileId { device: 0, inode: 0 },
+                    is_repository: false,
                     repository: None,
                 };
                 facts.directories.insert(wanted.name.clone(), Ok(directory));
@@ -181,6 +182,7 @@ fn directory(found: &Found) -> HostDirectory {
         kind: found.kind,
         owner: found.owner.uid,
         file_id: found.file_id,
+        is_repository: found.is_repository(),
         repository: found.enclosing_repository(),
     }
 }
@@ -235,6 +237,7 @@ fn candidate<'a>(
     ShareCandidate { given, resolved, kind: PathKind::Directory, owner: context.caller.uid, mode }
 }
 
-fn caller<'a>(context: &Context, homes: &'a [&'a Path]) -> Caller<'a> {
+/// Returns who asks to share something.
+pub(crate) fn caller<'a>(context: &Context, homes: &'a [&'a Path]) -> Caller<'a> {
     Caller { uid: context.caller.uid, homes, allowed_root: None }
 }

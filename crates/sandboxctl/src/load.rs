@@ -32,6 +32,7 @@ use crate::directories::{self, Directories};
 use crate::error::CommandError;
 use crate::files::{self, FoundFile};
 use crate::ui::Ui;
+use crate::worktrees::share_repositories;
 use crate::{agents, consent, facts, home, own_files, own_git, request};
 
 /// A plan, and where it comes from.
@@ -96,8 +97,13 @@ pub(crate) fn plan(
     if let Some(provider) = request.provider() {
         known(provider);
     }
-    let Rules { file, policy, ignored, asked, mut directories, programs } =
+    let Rules { file, mut policy, ignored, asked, mut directories, programs } =
         rules(context, request, argv, known)?;
+    let notes =
+        share_repositories(context, &mut policy, file.as_ref().map(FoundFile::directory), &mut directories);
+    for note in notes {
+        ui.note(note);
+    }
     let name = RunId::generate().context("cannot make a name for the sandbox")?.as_str().to_owned();
     // Without a file, the project is where the caller stands.
     let project = file.as_ref().map_or(context.cwd.as_path(), FoundFile::directory).to_owned();

@@ -35,6 +35,7 @@ mod report;
 mod request;
 mod text;
 mod ui;
+mod worktrees;
 
 #[cfg(test)]
 mod reference;

@@ -116,6 +116,10 @@ fn around(context: &Context, boundary: &Path) -> Vec<Around> {
         let common = small_file::read(&git.join("commondir"), reader).ok();
         let common = common.and_then(|content| Some(git.join(commondir(&content)?)));
         let common = common.unwrap_or_else(|| git.clone());
+        // The search through a repository that is shared itself reads its configuration.
+        if common == boundary {
+            return None;
+        }
         let files = vec![common.join("config"), git.join("config.worktree")];
         Some(Around { tree: tree.to_owned(), files, hooks: common.join("hooks"), reader })
     };

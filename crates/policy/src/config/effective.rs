@@ -15,8 +15,9 @@ use crate::config::schema::KEYS;
 pub use crate::config::show::SettingRow;
 use crate::config::show::{Rows, Show};
 use crate::config::{
-    AgentTable, Config, ContainerTable, EnvTable, GeneralTable, HomeTable, ImageTable, LifecycleTable,
-    LimitsTable, List, NativeTable, NetworkTable, ProtectTable, ProviderChoice, SecretMode, SecretTable,
+    AgentTable, Config, ContainerTable, EnvTable, GeneralTable, GitTable, HomeTable, ImageTable,
+    LifecycleTable, LimitsTable, List, NativeTable, NetworkTable, ProtectTable, ProviderChoice, SecretMode,
+    SecretTable,
 };
 use crate::plan::{Layer, Provider};
 
@@ -192,6 +193,7 @@ fn over(layer: Config, beneath: Config) -> Config {
         secrets: by_name(layer.secrets, beneath.secrets),
         network: network(layer.network, beneath.network),
         limits: LimitsTable::over(layer.limits, beneath.limits),
+        git: GitTable::over(layer.git, beneath.git),
         protect: protect(layer.protect, beneath.protect),
         native: native(layer.native, beneath.native),
         container: ContainerTable::over(layer.container, beneath.container),
@@ -275,6 +277,7 @@ fn rows(config: &Config) -> Vec<SettingRow> {
     }
     config.network.show(&mut rows, "network");
     config.limits.show(&mut rows, "limits");
+    config.git.show(&mut rows, "git");
     config.protect.show(&mut rows, "protect");
     config.native.show(&mut rows, "native");
     config.container.show(&mut rows, "container");

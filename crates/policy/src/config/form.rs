@@ -14,6 +14,7 @@ use crate::config::problem::{Located, Location, Problem, ProblemCode};
 use crate::plan::{BoundaryMode, Layer, OnReplaced, Pull, SecretSource};
 use crate::protect::RelativePath;
 use crate::rules::env::Name;
+use crate::rules::git::RepositoryAccess;
 use crate::rules::guest::{GuestPlace, StartDirectory};
 use crate::rules::hide::HidePattern;
 use crate::rules::limits::{Bytes, MilliCpus};
@@ -272,6 +273,7 @@ pub(crate) type ModeOfSecret = OneOf<SecretMode>;
 pub(crate) type ProviderOfSecret = OneOf<SecretProvider>;
 pub(crate) type WhenReplaced = OneOf<OnReplaced>;
 pub(crate) type ProfileWord = OneOf<Profile>;
+pub(crate) type WorktreeRepository = OneOf<RepositoryAccess>;
 pub(crate) type WhenPulled = OneOf<Pull>;
 
 /// Returns the value, or notes what is wrong with it.

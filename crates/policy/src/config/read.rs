@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::form::{AnyText, ListOf, ValueForm, VariableName, VariableValue};
 use super::schema::KEYS;
 use super::{
-    AgentTable, Config, ConfigFile, ContainerTable, EnvTable, GeneralTable, HomeTable, ImageTable,
+    AgentTable, Config, ConfigFile, ContainerTable, EnvTable, GeneralTable, GitTable, HomeTable, ImageTable,
     LifecycleTable, LimitsTable, MAX_LENGTH, NativeTable, NetworkTable, PathBase, ProtectTable, SecretTable,
     SharedDirTable, value,
 };
@@ -71,6 +71,7 @@ fn read(mut document: Document<'_>, base: &PathBase) -> (Config, Vec<Problem>) {
         }),
         network: NetworkTable::read(reader, &top.section("network"), base),
         limits: LimitsTable::read(reader, &top.section("limits"), base),
+        git: GitTable::read(reader, &top.section("git"), base),
         protect: ProtectTable::read(reader, &top.section("protect"), base),
         native: NativeTable::read(reader, &top.section("native"), base),
         container: ContainerTable::read(reader, &top.section("container"), base),

@@ -15,6 +15,7 @@ use crate::config::problem::Located;
 use crate::plan::{BoundaryMode, Layer, OnReplaced, Pull, SecretSource};
 use crate::protect::RelativePath;
 use crate::rules::env::Name;
+use crate::rules::git::RepositoryAccess;
 use crate::rules::guest::{GuestPlace, StartDirectory};
 use crate::rules::hide::HidePattern;
 use crate::rules::limits::{Bytes, MilliCpus};
@@ -111,6 +112,7 @@ show_as_text!(
     Profile,
     Pull,
     RelativePath,
+    RepositoryAccess,
     SecretMode,
     SecretProvider,
     StartDirectory,

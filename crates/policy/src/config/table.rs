@@ -7,6 +7,7 @@ pub use self::agent::AgentTable;
 pub use self::container::ContainerTable;
 pub use self::env::EnvTable;
 pub use self::general::GeneralTable;
+pub use self::git::GitTable;
 pub use self::home::HomeTable;
 pub use self::image::ImageTable;
 pub use self::lifecycle::LifecycleTable;
@@ -22,6 +23,7 @@ mod agent;
 mod container;
 mod env;
 mod general;
+mod git;
 mod home;
 mod image;
 mod lifecycle;
@@ -52,6 +54,8 @@ const PARTS: &[&[Key]] = &[
     NetworkTable::KEYS,
     limits::TABLE,
     LimitsTable::KEYS,
+    git::TABLE,
+    GitTable::KEYS,
     protect::TABLE,
     ProtectTable::KEYS,
     native::TABLE,

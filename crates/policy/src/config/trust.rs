@@ -27,6 +27,7 @@ use crate::config::{Config, Expose, ProviderChoice, SecretMode, SecretProvider, 
 use crate::plan::{BoundaryMode, Layer, Need, OnReplaced, Provider, SecretSource};
 use crate::protect::covering::covering;
 use crate::rules::env;
+use crate::rules::git::RepositoryAccess;
 use crate::rules::home::Home;
 use crate::rules::network;
 use crate::rules::path::normalise;
@@ -125,6 +126,7 @@ pub fn widenings(config: &Config, context: &TrustContext<'_>) -> Vec<Widening> {
     credentials(config, context, &mut found);
     hosts(config, context.without.settings(), &mut found);
     limits(config, context.without.settings(), &mut found);
+    repository(config, context.without.settings(), &mut found);
     protection(config, context.without.settings(), &mut found);
     native(config, context, &mut found);
     found.0.sort_by(|a, b| a.location.cmp(&b.location));
@@ -439,6 +441,19 @@ fn protection(config: &Config, without: &Config, found: &mut Widenings) {
         if without.protect.on_replaced.as_ref().map(|held| held.value) != Some(OnReplaced::Warn) {
             found.add("protect.on_replaced", location, "lets a sandbox run on that has lost a protection");
         }
+    }
+}
+
+fn repository(config: &Config, without: &Config, found: &mut Widenings) {
+    let Some(Located { value, location }) = &config.git.repository else { return };
+    if *value > without.git.repository.as_ref().map(|held| held.value).unwrap_or_default() {
+        let what = match value {
+            RepositoryAccess::ReadWrite => "lets the agent write to the repository of a linked worktree",
+            RepositoryAccess::ReadOnly | RepositoryAccess::None => {
+                "shows the agent the repository of a linked worktree"
+            }
+        };
+        found.add("git.repository", location, what);
     }
 }
 

@@ -11,6 +11,7 @@ use super::setting::PathBase;
 use crate::agents::{PROFILES, Profile};
 use crate::config::document::{Fault, Scalar};
 use crate::plan::{BoundaryMode, Layer, OnReplaced, Provider, Pull, SecretSource};
+use crate::rules::git::RepositoryAccess;
 use crate::rules::limits::{self, Bytes, MilliCpus};
 use crate::rules::network;
 use crate::text::suggest::did_you_mean;
@@ -136,6 +137,7 @@ words! { SecretProvider {
 } }
 words! { OnReplaced { "end" = Self::End, "warn" = Self::Warn, } }
 words! { Pull { "missing" = Self::Missing, "always" = Self::Always, "never" = Self::Never, } }
+words! { RepositoryAccess { "rw" = Self::ReadWrite, "ro" = Self::ReadOnly, "none" = Self::None, } }
 words! { BoundaryMode { "rw" = Self::ReadWrite, "ro" = Self::ReadOnly, } }
 words! { network::NetworkMode { "none" = Self::None, "allowlist" = Self::Allowlist, "open" = Self::Open, } }
 words! { Toolchain {

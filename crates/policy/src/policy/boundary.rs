@@ -27,6 +27,7 @@ pub struct BoundaryRequest {
     pub presence: Presence,
     /// What of it is hidden.
     pub hide: Vec<HidePattern>,
+    pub purpose: Purpose,
     /// Where it was asked for; the default where it was not.
     pub location: Location,
 }
@@ -40,7 +41,26 @@ pub enum Presence {
     Optional,
 }
 
+/// What a directory is shared for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Purpose {
+    /// It was asked for.
+    Asked,
+    /// It is the repository of linked worktrees, which are shared: by the names of their data in it.
+    Repository(Vec<String>),
+    /// It is the `.git` file of a linked worktree, shown where the repository looks for it.
+    Pointer,
+}
+
 impl BoundaryRequest {
+    /// Lists the worktrees that it is the repository of, by the names of their data.
+    pub fn worktrees(&self) -> &[String] {
+        match &self.purpose {
+            Purpose::Repository(worktrees) => worktrees,
+            Purpose::Asked | Purpose::Pointer => &[],
+        }
+    }
+
     /// Returns its key in the configuration.
     pub fn key(&self) -> String {
         format!("shared_dirs.{}", self.name)
@@ -81,6 +101,7 @@ pub(super) fn wanted(
             execution: Execution::Allowed,
             presence: Presence::Required,
             hide: patterns(config.protect.hide.as_ref()).collect(),
+            purpose: Purpose::Asked,
             location: Location::Default,
         });
     }
@@ -114,6 +135,7 @@ pub(super) fn wanted(
                 Some(false) | None => Presence::Required,
             },
             hide: patterns(config.protect.hide.as_ref()).chain(patterns(dir.value.hide.as_ref())).collect(),
+            purpose: Purpose::Asked,
             location: dir.location.clone(),
         });
     }
@@ -141,6 +163,7 @@ pub(super) fn rules(wanted: &[BoundaryRequest], protected: Protected) -> Option<
         guest: wanted.guest.clone(),
         mode: wanted.mode,
         hidden: wanted.hide.iter().cloned().collect(),
+        worktrees: wanted.worktrees().to_vec(),
         origin: wanted.location.origin(),
     });
     GuestBoundaries::new(boundaries.collect(), protected).ok()

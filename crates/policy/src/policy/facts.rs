@@ -8,6 +8,7 @@ use super::boundary::BoundaryRequest;
 use crate::config::Expose;
 use crate::plan::{self, FileId, Variable};
 use crate::rules::git::GitIdentity;
+use crate::rules::path::PathError;
 use crate::rules::shared_dir::PathKind;
 
 /// What the caller found on the host.
@@ -53,6 +54,8 @@ pub struct HostDirectory {
     pub kind: PathKind,
     pub owner: u32,
     pub file_id: FileId,
+    /// Whether git takes it for a repository by what lies right in it.
+    pub is_repository: bool,
     /// The bare repository that it lies in without being the whole of it.
     pub repository: Option<PathBuf>,
 }
@@ -78,6 +81,36 @@ pub struct ToolchainParts {
     pub bin: Vec<PathBuf>,
     /// Variables without which the toolchain does not find itself.
     pub variables: Vec<Variable>,
+}
+
+/// A shared directory that is a linked worktree, and its repository.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LinkedWorktree {
+    /// The name of the shared directory.
+    pub directory: String,
+    /// The repository on the host, with every link resolved.
+    pub repository: PathBuf,
+    /// The name of the worktree's data in it.
+    pub data: String,
+    /// The directory of those data as the `.git` file names it: absolute, or relative to the worktree.
+    pub names: PathBuf,
+    /// The `.git` file as the data name it: absolute, or relative to the data.
+    pub named: PathBuf,
+}
+
+/// Why the repository of a worktree cannot be shared.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotShared {
+    /// The `.git` file does not name it in the usual form.
+    #[error("the `.git` file does not name it as `REPOSITORY/worktrees/NAME`")]
+    Form,
+    /// It cannot be inside where git looks for it.
+    #[error(transparent)]
+    Place(#[from] PathError),
+    /// Something else is there.
+    #[error("`{0}` is shared there")]
+    Taken(String),
 }
 
 /// Why something of the host is not there to be shared.

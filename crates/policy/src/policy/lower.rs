@@ -5,12 +5,12 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::Policy;
-use super::boundary::{self, BoundaryRequest};
+use super::boundary::{self, BoundaryRequest, Purpose};
 use super::facts::{HostDirectory, HostFacts, HostHome, ToolchainParts, Unavailable};
 use crate::config::defaults::{AGENT, HOME};
 use crate::config::problem::{self, Location, Problem, ProblemCode};
 use crate::plan::{self, BoundaryKind, BoundaryMode, Plan, Provider, Variable};
-use crate::protect::covering::covering;
+use crate::protect::covering::{Covered, covering};
 use crate::rules::env;
 use crate::rules::git::{self, GitIdentity};
 use crate::rules::network::egress;
@@ -86,13 +86,20 @@ impl Policy {
                     mode: wanted.mode,
                     execution: wanted.execution,
                     hide: wanted.hide.iter().map(ToString::to_string).collect(),
+                    worktrees: wanted.worktrees().to_vec(),
                     file_id: directory.file_id,
                     obeyed_as: self.obeyed_as(wanted, directory),
                 });
             }
         }
+        // A `.git` file is read-only in its worktree, too.
+        let is_pointer = |boundary: &plan::Boundary| {
+            let mut pointers = self.wanted.iter().filter(|wanted| wanted.purpose == Purpose::Pointer);
+            pointers.any(|pointer| pointer.name == boundary.name)
+        };
         let shared: Vec<SharedHostDir<'_>> = boundaries
             .iter()
+            .filter(|boundary| !is_pointer(boundary))
             .map(|boundary| SharedHostDir { name: &boundary.name, host: &boundary.host, mode: boundary.mode })
             .collect();
         for overlap in shared_dir::overlaps(&shared) {
@@ -144,7 +151,10 @@ impl Policy {
 
     /// Returns who commits. Without isolation, the caller's own configuration says so.
     fn git(&self, facts: &HostFacts) -> Option<GitIdentity> {
-        facts.git.clone().filter(|_| self.provider != Provider::Local)
+        // That configuration keeps worktrees, too.
+        let has_worktrees = self.wanted.iter().any(|wanted| wanted.purpose != Purpose::Asked);
+        let git = facts.git.clone().or_else(|| has_worktrees.then(GitIdentity::default));
+        git.filter(|_| self.provider != Provider::Local)
     }
 
     /// Returns the protected path that a writable boundary is or lies in, by the way to it or by where that leads.
@@ -153,7 +163,13 @@ impl Policy {
             return None;
         }
         let written = normalise(&wanted.host);
-        let covered = [&directory.host, &written].into_iter().find_map(|path| covering(path, &self.given_up));
+        // What is protected in a repository is looked for in it as in a bare one.
+        let is_whole = |path: &Path, covered: &Covered| {
+            directory.is_repository && covered.protected == ".git" && path.parent() == Some(&covered.holder)
+        };
+        let covered = [&directory.host, &written]
+            .into_iter()
+            .find_map(|path| covering(path, &self.given_up).filter(|covered| !is_whole(path, covered)));
         let repository = || directory.repository.as_ref();
         covered.map(|covered| covered.to_string()).or_else(|| {
             repository().map(|repository| format!("part of the repository {}", escape::path(repository)))
@@ -238,6 +254,7 @@ fn home(facts: &HostHome) -> plan::Boundary {
         file_id: facts.file_id.unwrap_or(plan::FileId { device: 0, inode: 0 }),
         obeyed_as: None,
         hide: Vec::new(),
+        worktrees: Vec::new(),
         execution: plan::Execution::Allowed,
         kind: BoundaryKind::Home,
     }

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::protect::Protected;
 use crate::rules::hide::HidePatterns;
 use crate::rules::verdict::{Origin, Verdict, listing, shown};
+use crate::text::escape;
 
 /// The longest path the kernel accepts, without its final NUL: `PATH_MAX` of linux/limits.h.
 const MAX_LENGTH: usize = 4095;
@@ -176,8 +177,28 @@ pub struct GuestBoundary {
     pub mode: BoundaryMode,
     /// What of it is hidden.
     pub hidden: HidePatterns,
+    /// Where it is the repository of linked worktrees: which of them are shared, by the names of their data.
+    pub worktrees: Vec<String>,
     /// Where it was written.
     pub origin: Origin,
+}
+
+impl GuestBoundary {
+    /// Returns a path in it as it is seen from the root of a work tree.
+    fn seen_from_tree<'p>(&self, relative: &'p Path) -> Cow<'p, Path> {
+        if self.worktrees.is_empty() {
+            Cow::Borrowed(relative)
+        } else {
+            Cow::Owned(Path::new(".git").join(relative))
+        }
+    }
+
+    /// Returns the name of another worktree, where a path is or lies in its data.
+    fn other_worktree<'p>(&self, relative: &'p Path) -> Option<&'p Path> {
+        let name = relative.strip_prefix("worktrees").ok()?.iter().next()?;
+        let is_other = !self.worktrees.is_empty() && !self.worktrees.iter().any(|own| name == own.as_str());
+        is_other.then_some(Path::new(name))
+    }
 }
 
 /// All boundaries of one sandbox, ready to be asked.
@@ -251,7 +272,16 @@ impl GuestBoundaries {
                 boundary.origin.clone(),
             );
         }
-        match self.protected.matches(relative) {
+        if let Some(other) = boundary.other_worktree(relative) {
+            return Verdict::deny(
+                format!(
+                    "`{shown}` must not be written: `{}` is the data of a worktree that is not shared",
+                    escape::path(other)
+                ),
+                Origin::Default,
+            );
+        }
+        match self.protected.matches(&boundary.seen_from_tree(relative)) {
             Some(protected) => Verdict::deny(
                 format!(
                     "`{shown}` must not be written: `{protected}` is protected in `{name}`; `[protect] allow` gives it up by name"
@@ -263,6 +293,11 @@ impl GuestBoundaries {
                 boundary.origin.clone(),
             ),
         }
+    }
+
+    /// Returns what is protected in each of them.
+    pub fn protected(&self) -> &Protected {
+        &self.protected
     }
 
     fn innermost(&self, path: &Path) -> Option<&GuestBoundary> {

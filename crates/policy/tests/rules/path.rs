@@ -13,6 +13,7 @@ fn boundary(name: &str, guest: &str, mode: BoundaryMode) -> GuestBoundary {
         guest,
         hidden: HidePatterns::default(),
         mode,
+        worktrees: Vec::new(),
         origin: Origin::Project(format!("sandbox.toml: {name}")),
     }
 }

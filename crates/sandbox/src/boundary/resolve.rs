@@ -112,6 +112,12 @@ impl Found {
         })
     }
 
+    /// Returns whether git takes it for a repository by what lies right in it.
+    pub fn is_repository(&self) -> bool {
+        self.kind == PathKind::Directory
+            && protect::search::pointers::is_repository(self.descriptor.as_fd(), Path::new(""))
+    }
+
     /// Returns the repository of git's that it lies in without being the whole of it, where its files are the
     /// repository's own: hooks and configuration of a bare one.
     pub fn enclosing_repository(&self) -> Option<PathBuf> {
@@ -252,6 +258,7 @@ mod tests {
             mode: BoundaryMode::ReadWrite,
             file_id: found.file_id,
             obeyed_as: None,
+            worktrees: Vec::new(),
             hide: Vec::new(),
             execution: Execution::Allowed,
             kind: BoundaryKind::Directory,

@@ -148,6 +148,7 @@ mod tests {
             mode: BoundaryMode::ReadWrite,
             file_id: FileId { device: stat.st_dev, inode: stat.st_ino },
             obeyed_as: None,
+            worktrees: Vec::new(),
             hide: Vec::new(),
             execution: Execution::Allowed,
             kind: BoundaryKind::Directory,

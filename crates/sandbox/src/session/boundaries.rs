@@ -40,6 +40,7 @@ mod hidden;
 mod hidden_guard;
 mod limit;
 mod scan;
+mod worktrees;
 
 /// How long the first scan of all boundaries may take. So long an agent that makes millions of directories holds up the
 /// next start; a million files take about a second.
@@ -169,9 +170,10 @@ impl<'a> Boundaries<'a> {
             }
             let remembered = Remembered { host: boundary.host.clone(), baseline, stuck: None };
             let read_only = mounts.read_only.clone();
+            let others = worktrees::others(&root, &boundary.worktrees).map_err(failed)?;
             drop(root);
             writable.push(WritableBoundary { boundary, root: held, remembered, read_only });
-            all.push(mounts.hiding(hidden));
+            all.push(mounts.hiding(hidden).keeping(others));
         }
         limit::refuse_too_many(plan, &all)?;
         living.extend(runs.living().map_err(recorded)?);

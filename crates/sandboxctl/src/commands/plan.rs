@@ -46,7 +46,9 @@ fn text(plan: &Plan) -> String {
     let argv: Vec<_> = plan.agent.argv.iter().map(|arg| format!("{arg:?}")).collect();
     line("command", &argv.join(" "));
     line("workdir", &escape::path(&plan.agent.workdir));
-    for Boundary { name, host, guest, kind, mode, execution, hide, obeyed_as, .. } in &plan.boundaries {
+    for Boundary { name, host, guest, kind, mode, execution, hide, worktrees, obeyed_as, .. } in
+        &plan.boundaries
+    {
         if *kind == BoundaryKind::Home {
             line("home", &format_args!("{name:?} ({}), which stays", escape::path(host)));
             continue;
@@ -62,6 +64,11 @@ fn text(plan: &Plan) -> String {
             Execution::Refused => ", noexec",
         };
         let hidden = if hide.is_empty() { String::new() } else { format!(", without {}", hide.join(" ")) };
+        let of = if worktrees.is_empty() {
+            String::new()
+        } else {
+            format!(", the repository of worktree {}", escape::line(&worktrees.join(" ")))
+        };
         let label = match kind {
             BoundaryKind::Directory | BoundaryKind::Home => "directory",
             BoundaryKind::File => "file",
@@ -69,7 +76,7 @@ fn text(plan: &Plan) -> String {
         line(
             label,
             &format_args!(
-                "{} is {}, {mode}{no_exec}{hidden}{obeyed}",
+                "{} is {}, {mode}{no_exec}{hidden}{of}{obeyed}",
                 escape::path(guest),
                 escape::path(host)
             ),

@@ -12,13 +12,14 @@ use policy::text::escape;
 use self::enforcement::{Answer, Enforcement};
 use crate::cli::{self, PolicyArgs, PolicyCommand, Subject};
 use crate::context::Context;
-use crate::directories;
+use crate::directories::{self, Directories};
 use crate::error::{Code, CommandError};
 use crate::exit_code::ExitCode;
 use crate::facts;
-use crate::files;
+use crate::files::{self, FoundFile};
 use crate::load;
 use crate::ui::Ui;
+use crate::worktrees::share_repositories;
 
 mod enforcement;
 
@@ -50,7 +51,10 @@ pub(crate) fn policy(ui: &Ui, context: &Context, command: &PolicyCommand) -> Res
 fn rules(context: &Context, args: &PolicyArgs) -> Result<Policy, CommandError> {
     let file = files::project(context, args.source.config.as_deref())?;
     let settings = load::settings(context, file.as_ref(), &Overrides::default())?;
-    load::policy(context, &settings)
+    let mut policy = load::policy(context, &settings)?;
+    let project = file.as_ref().map(FoundFile::directory);
+    share_repositories(context, &mut policy, project, &mut Directories::default());
+    Ok(policy)
 }
 
 fn decide(context: &Context, rules: &Policy, subject: &Subject) -> Result<Answer, CommandError> {

@@ -197,6 +197,18 @@ impl Mounts {
         Self { hidden, ..self }
     }
 
+    /// Returns what is to be mounted where these directories are read-only with all that is in them, though nothing on the host obeys
+    /// it: programs there may go on to write in them.
+    #[must_use]
+    pub(crate) fn keeping(mut self, kept: Vec<ReadOnly>) -> Self {
+        let is_outside = |path: &PathBuf| !kept.iter().any(|one| path.starts_with(&one.path));
+        self.pins.retain(&is_outside);
+        self.read_only.retain(|one| is_outside(&one.path));
+        self.read_only.extend(kept);
+        self.read_only.sort_by(|a, b| a.path.cmp(&b.path));
+        self
+    }
+
     /// Returns whether there was time to search everything.
     pub fn is_whole(&self) -> bool {
         !self.notices.contains(&Notice::OutOfTime)

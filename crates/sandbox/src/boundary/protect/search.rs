@@ -271,7 +271,8 @@ impl Search<'_> {
             self.all(git, self.seen_from_repository(git), &Rc::clone(&self.in_git));
             self.linked_work_tree(git);
             // In a bare repository people put work trees and more.
-            let is_gits_alone = git.iter().any(|name| name == ".git") || tree.is_some_and(|tree| tree != git);
+            let is_gits_alone =
+                self.host.join(git).iter().any(|name| name == ".git") || tree.is_some_and(|tree| tree != git);
             self.unlisted(git, is_gits_alone);
             self.alternates(&git.join("objects"), ALTERNATE_LEVELS);
             self.modules(&git.join("modules"), MODULE_LEVELS);

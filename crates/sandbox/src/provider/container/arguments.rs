@@ -396,6 +396,7 @@ mod tests {
             mode,
             file_id: ID,
             obeyed_as: None,
+            worktrees: Vec::new(),
             hide: Vec::new(),
             execution: Execution::Allowed,
             kind: BoundaryKind::Directory,

@@ -1,0 +1,121 @@
+//! Linked worktrees of git: their repositories lie elsewhere, and are shared with the same protection.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::machine::callers;
+use crate::place::Place;
+use crate::{error, places, said, script};
+
+/// Makes a repository with a commit in the caller's home, and two worktrees of it: the working directory, and another one.
+const SET_UP: &str = "set -e; cd ~; git init -q main; cd main; git config user.name me; git config user.email me@example.org; \
+     echo text >file; git add file; git commit -qm first; rm -r .git/hooks;\
+     git worktree add -q ../../workspace -b tree; git worktree add -q ../other -b other";
+
+/// Makes the working directory a worktree. Returns its repository.
+fn set_up(place: &Place) -> PathBuf {
+    let output = place.outside(&["sh", "-c", SET_UP]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    place.home().join("main/.git")
+}
+
+/// What git answers on the host in a directory.
+fn git(place: &Place, directory: &str, arguments: &str) -> String {
+    said(&place.outside(&["sh", "-c", &format!("cd {directory}; git {arguments}")]).output().unwrap())
+}
+
+#[test]
+fn an_agent_commits_in_a_worktree_and_leaves_others_alone() {
+    for caller in callers("commits in a worktree") {
+        let place = Place::new(caller);
+        let repository = set_up(&place);
+        let inside =
+            "git commit -qam second; git status --short; git worktree prune -v 2>&1; git log --format=%s";
+        let run = |flags: &[&str], inside: &str| place.inside(flags, &["sh", "-c", inside]).output().unwrap();
+        fs::write(place.workspace().join("file"), "more\n").unwrap();
+        let output = run(&[], inside);
+        let text = said(&output);
+        assert!(text.ends_with("second\nfirst\n") && text.contains("other"), "by {caller:?}: {output:?}");
+        assert!(!text.contains("Removing worktrees/tree"), "by {caller:?}: {output:?}");
+        let note = format!("is a linked worktree: its repository {} is shared, too", repository.display());
+        assert!(error(&output).contains(&note), "by {caller:?}: {output:?}");
+        assert_eq!(git(&place, ".", "log --format=%s"), "second\nfirst\n");
+        assert_eq!(git(&place, "~/other", "status --short --branch"), "## other\n");
+        // What is only read, or not there.
+        let output =
+            run(&["--git-repository", "ro"], "git log --format=%s; git commit --allow-empty -qm third");
+        assert_eq!(
+            (said(&output).as_str(), output.status.success()),
+            ("second\nfirst\n", false),
+            "{output:?}"
+        );
+        let output = run(&["--git-repository", "none"], "git log");
+        assert!(error(&output).contains("not a git repository"), "by {caller:?}: {output:?}");
+        assert!(!error(&output).contains("linked worktree"), "by {caller:?}: {output:?}");
+    }
+}
+
+#[test]
+fn a_repository_is_protected_like_one_in_the_directory_and_so_are_the_data_of_other_worktrees() {
+    for (place, what) in places("the repository of a worktree") {
+        let repository = set_up(&place);
+        let look = format!(
+            "cd {0}; cat HEAD worktrees/workspace/HEAD; for path in config worktrees/workspace/gitdir worktrees/other/HEAD \
+             worktrees/other/new {1}/.git; do (echo >>$path) 2>/dev/null && echo $path is writable; done; echo >objects/new; \
+             mkdir hooks; echo '#!/bin/sh' >hooks/pre-commit; chmod +x hooks/pre-commit",
+            repository.display(),
+            place.workspace().display()
+        );
+        // The control: on the host nothing keeps anybody from it.
+        let attack = format!(
+            "cd {}; for path in config worktrees/other/HEAD; do [ -w $path ] || exit 1; done",
+            repository.display()
+        );
+        assert!(place.outside(&["sh", "-c", &attack]).status().unwrap().success());
+        let output = place.inside(&[""; 0], &["sh", "-c", &look]).output().unwrap();
+        assert!(output.status.success(), "{what}: {output:?}");
+        assert_eq!(
+            said(&output),
+            format!(
+                "{}ref: refs/heads/tree\n",
+                git(&place, "~/main", "symbolic-ref HEAD").replace("refs", "ref: refs")
+            ),
+            "{what}: {output:?}"
+        );
+        assert!(repository.join("objects/new").exists(), "{what}");
+        assert!(error(&output).contains("hooks/pre-commit"), "{what}: {output:?}");
+        assert!(!repository.join("hooks/pre-commit").exists(), "{what}: {output:?}");
+    }
+}
+
+/// A `.git` file may come with a project.
+#[test]
+fn a_file_that_names_the_repository_of_another_worktree_shares_nothing() {
+    for caller in callers("a .git file that names a repository") {
+        let place = Place::new(caller);
+        let repository = set_up(&place);
+        let file = format!("gitdir: {}/worktrees/other\n", repository.display());
+        fs::write(place.workspace().join(".git"), file).unwrap();
+        // The control: git itself believes it.
+        assert_eq!(git(&place, ".", "log --format=%s other"), "first\n");
+        let output = place.inside(&[""; 0], &["git", "log"]).output().unwrap();
+        assert!(error(&output).contains("not a git repository"), "by {caller:?}: {output:?}");
+        assert!(!error(&output).contains("linked worktree"), "by {caller:?}: {output:?}");
+        let there = script(&place, &[], &format!("ls {}", repository.display()));
+        assert!(!there.status.success(), "by {caller:?}: {there:?}");
+    }
+}
+
+#[test]
+fn a_repository_that_is_shared_elsewhere_is_named() {
+    for caller in callers("a repository that is shared elsewhere") {
+        let place = Place::new(caller);
+        set_up(&place);
+        let output = place.inside(&["-v", "~/main:/main"], &["git", "status"]).output().unwrap();
+        assert!(error(&output).contains("git will not work in it"), "by {caller:?}: {output:?}");
+        let main = place.home().join("main");
+        let flags = [format!("-v{0}:{0}", main.display())];
+        let output = place.inside(&flags, &["git", "log", "--format=%s"]).output().unwrap();
+        assert_eq!((said(&output).as_str(), error(&output).as_str()), ("first\n", ""), "by {caller:?}");
+    }
+}
