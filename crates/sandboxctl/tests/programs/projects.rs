@@ -84,3 +84,24 @@ fn a_cargo_workspace_has_the_same_counts() {
         program.with_toolchain(toolchain::sysroot()).runs_alike();
     }
 }
+
+#[test]
+fn a_go_module_has_the_same_counts() {
+    if is_there(Feature::Programs, "a Go module") {
+        Program::new(&["sh", "go.sh"]).runs_alike();
+    }
+}
+
+#[test]
+fn a_project_of_maven_is_packaged_offline() {
+    if is_there(Feature::Programs, "a project of Maven") {
+        Program::new(&["sh", "maven.sh"]).runs_alike();
+    }
+}
+
+#[test]
+fn chromium_takes_the_same_screenshot() {
+    if is_there(Feature::Programs, "Chromium") {
+        Program::new(&["sh", "chromium.sh"]).runs_alike();
+    }
+}

@@ -25,6 +25,8 @@ pub(crate) enum Feature {
     Cargo,
     /// Clients and servers of the network are installed, which `make test` does for root.
     Clients,
+    /// Chromium, Go and Maven are installed, which `make test` does for root where there are packages.
+    Programs,
     /// Published agents and SDKs are in `SANDBOX_TEST_AGENTS`, where `tests/agents` installs them.
     Agents,
     /// A Docker engine of root's answers on its usual socket, and has the image of the tests.
@@ -72,7 +74,7 @@ pub(crate) fn image() -> String {
 }
 
 impl Feature {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Root,
         Self::Userns,
         Self::Landlock,
@@ -81,6 +83,7 @@ impl Feature {
         Self::Gcc,
         Self::Cargo,
         Self::Clients,
+        Self::Programs,
         Self::Agents,
         Self::Docker,
         Self::Rootless,
@@ -180,6 +183,9 @@ fn probe(feature: Feature) -> bool {
             for name in curl dpkg-deb java javac keytool npm openssl psql redis-cli redis-server ssh sshd; do command -v $name || exit; done
             ls /usr/lib/postgresql/*/bin/postgres && python3 -c 'import httpx, pip, requests'",
         ]),
+        Feature::Programs => {
+            succeeds(&["sh", "-c", "PATH=/usr/bin:/bin; for name in chromium go mvn; do command -v $name || exit; done"])
+        }
         Feature::Agents => std::env::var("SANDBOX_TEST_AGENTS")
             .is_ok_and(|agents| std::path::Path::new(&agents).join("complete").exists()),
         Feature::Docker => succeeds(&["docker", "image", "inspect", &image()]),
