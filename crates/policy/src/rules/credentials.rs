@@ -18,9 +18,10 @@ pub const HEADERS: &[&str] = &[
 
 /// Parts of a query, by their [common name](common), of a server of which nothing is known.
 const PARAMETERS: &[&str] = &[
-    "access_token", "api_key", "apikey", "auth", "auth_token", "authorization", "client_secret", "job_token",
-    "key", "oauth_token", "private_token", "sig", "token", "x_amz_credential", "x_amz_security_token",
-    "x_amz_signature", "x_goog_credential", "x_goog_signature",
+    "access_token", "api_key", "apikey", "auth", "auth_token", "authorization", "client_secret",
+    "deploy_token", "job_token", "key", "oauth_token", "private_token", "sig", "subscription_key", "token",
+    "x_amz_credential", "x_amz_security_token", "x_amz_signature", "x_api_key", "x_goog_credential",
+    "x_goog_signature",
 ];
 
 /// Parts of a query by which some servers take a request for one of another method: Google's `$httpMethod`, and those that frameworks read.
@@ -37,11 +38,12 @@ pub fn is_method(name: &str) -> bool {
     METHODS.contains(&common(name).as_str())
 }
 
-/// Returns the name that a server may take this one for: Google's may begin with `$`, and frameworks read lists and other spellings.
+/// Returns the name that a server may take this one for: Google's may begin with `$`, frameworks read lists and other spellings, and PHP takes
+/// a `[` that nothing closes for `_`.
 fn common(name: &str) -> String {
     let name = name.trim().trim_start_matches('$');
-    let name = name.split_once('[').map_or(name, |(name, _)| name);
-    name.to_ascii_lowercase().replace(['-', '.', ' '], "_")
+    let name = name.split_once('[').filter(|(_, rest)| rest.contains(']')).map_or(name, |(name, _)| name);
+    name.to_ascii_lowercase().replace(['-', '.', ' ', '['], "_")
 }
 
 #[cfg(test)]
@@ -50,9 +52,10 @@ mod tests {
 
     #[test]
     fn a_part_of_a_query_is_known_in_every_spelling() {
-        for name in
-            ["key", "KEY", "$key", "api-key", "api_key", "access.token", "access_token[]", "private_token"]
-        {
+        for name in [
+            "key", "KEY", "$key", "api-key", "api_key", "access.token", "access_token[]", "private_token",
+            "access[token", "X-Api-Key", "deploy_token", "subscription-key",
+        ] {
             assert!(is_parameter("issues.example.org", name), "{name}");
         }
         for name in ["page", "keys", "tokens", "q", "", "client_id"] {

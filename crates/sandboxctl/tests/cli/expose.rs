@@ -52,6 +52,12 @@ fn a_program_that_is_not_there_is_named_with_what_shows_it() {
     error: no-such-program: no such command in the sandbox
     hint: only what lies in /usr, in shared directories and in `[native] expose` is there
     ");
+    let answer = env.call(&["run", "--", "goose"]);
+    assert!(
+        answer.stderr.contains("it is not on this host either")
+            && answer.stderr.contains("goose is installed by `"),
+        "{answer}"
+    );
 }
 
 #[test]

@@ -68,3 +68,19 @@ fn a_command_that_fails_without_a_network_is_told_so_where_it_wanted_one() {
         assert!(!warns(&["--allow-host", "example.org"], connect), "{what}");
     }
 }
+
+#[test]
+fn a_program_that_the_image_does_not_have_is_named_with_what_puts_it_there() {
+    for (caller, runner) in everywhere("programs that an image does not have") {
+        let place = Place::on(caller, runner);
+        for (command, hint) in [
+            ("codex", "hint: the image has no Codex: `RUN npm install -g @openai/codex` in a Dockerfile"),
+            ("no-such-command", "hint: only what the image has is there"),
+        ] {
+            let output = place.inside(&[""; 0], &[command]).output().unwrap();
+            let what = format!("in {runner:?} by {caller:?}: {output:?}");
+            assert_eq!(output.status.code(), Some(127), "{what}");
+            assert!(error(&output).contains(hint), "{what}");
+        }
+    }
+}
